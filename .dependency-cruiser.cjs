@@ -14,8 +14,8 @@ const only = (name, from, allowed, comment) => ({
 // Whoever shows what others have written needs it.
 const SHOWN = '^src/shown-text\\.ts$'
 const MODEL = '^src/model/'
-// What is said of a word that is not known.
-const MEANT = '^src/did-you-mean\\.ts$'
+// What is said of what people write, and of a word that is not known.
+const MEANT = '^src/schema-problems\\.ts$'
 const OWN_FILES = '^src/own-files\\.ts$'
 
 module.exports = {
@@ -61,7 +61,6 @@ module.exports = {
         MODEL,
         MEANT,
         '^src/yaml-file.ts$',
-        '^src/html-page.ts$',
         '^src/extract/',
         '^src/transform/',
         '^src/definitions/job-definition.ts$',
@@ -101,14 +100,17 @@ module.exports = {
       'it knows HTTP and the interface document, not how client and reference gateway read it',
     ),
     only('own-files-stand-alone', OWN_FILES, [MODEL], 'files are named and made alike wherever that is'),
-    only('html-page-stands-alone', '^src/html-page.ts$', [], 'a page knows nothing of what it shows'),
-    only('shown-text-stands-alone', SHOWN, [], 'text is shown alike wherever it is'),
+    only(
+      'shown-text-stands-alone',
+      SHOWN,
+      [],
+      'text and pages are shown alike wherever that is, and know nothing of what they show',
+    ),
     only(
       'report-after-the-run',
       '^src/report/',
       [
         MODEL,
-        '^src/html-page.ts$',
         '^src/ledger/(ledger|concerns).ts$',
         '^src/run/(summary|drift-finding|held-back).ts$',
         '^src/run/next-steps.ts$',
@@ -121,7 +123,7 @@ module.exports = {
       '^src/expect/',
       [
         MODEL,
-        '^src/extract/(discover|arrival/verify-delivery).ts$',
+        '^src/extract/(sources/source|arrival/verify-delivery).ts$',
         '^src/definitions/',
         '^src/run/(arrival|find-exports|found-delivery|export-profile|small-exports).ts$',
         '^src/ledger/ledger.ts$',

@@ -2,10 +2,11 @@
  * Waybill as the drill runs it: the same command line, put together with watched parts. What it is told comes as JSON in its first
  * argument (`Watch`), the command line behind it. The shipped program has none of this.
  */
+
 import { randomUUID } from 'node:crypto'
 import module from 'node:module'
 import { join } from 'node:path'
-import type { CommandContext } from '../src/cli/context.ts'
+import type { CommandContext } from '../src/cli/command-form.ts'
 import type { GatewayConnection } from '../src/runs/application.ts'
 import {
   createPass,

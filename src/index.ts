@@ -13,12 +13,9 @@
  *     const latest = await gateway.biometrics.read({ reference: 'p-1', type: 'partnerAccountId' })
  */
 
-export type { Accounts, Registration } from './gateway/accounts.ts'
 export type { AgeAssessment, Assessment } from './gateway/age-assessment.ts'
 export type { Answer, CreateAnswer, Echo } from './gateway/answer.ts'
-export type { AnswerClass } from './gateway/answer-class.ts'
 export type { AccessTokenSource } from './gateway/connection-settings.ts'
-export type { Content, ContentQuery } from './gateway/content.ts'
 export type { Account } from './gateway/contract/account.ts'
 export * from './gateway/contract/account.ts'
 export * from './gateway/contract/age-assessment.ts'
@@ -29,7 +26,8 @@ export * from './gateway/contract/medical-records.ts'
 export * from './gateway/contract/shared-objects.ts'
 export { documented, type Lenient, type Undocumented } from './gateway/contract/shared-objects.ts'
 export type { Timeouts } from './gateway/exchange.ts'
-export type { Gateway, UserToken } from './gateway/gateway.ts'
+export type { Accounts, Content, ContentQuery, Gateway, Registration, UserToken } from './gateway/gateway.ts'
+export type { AnswerClass } from './gateway/gateway-error.ts'
 export { GatewayError, type GatewayErrorDetails } from './gateway/gateway-error.ts'
 export type {
   BiometricEchoed,

@@ -1,13 +1,13 @@
 /**
  * The command line as a process: reads its surroundings, handles signals, sets the exit code. What touches the world is built by application.ts.
  */
+
 import { styleText } from 'node:util'
 import { CommanderError } from 'commander'
 import { createApplication, programVersion } from './application.ts'
-import type { Perform, SettingsWanted } from './cli/command-form.ts'
-import type { CommandContext } from './cli/context.ts'
-import { errorAsJson, errorLines, logFailure } from './cli/describe-error.ts'
+import type { CommandContext, Perform, SettingsWanted } from './cli/command-form.ts'
 import { createProgram } from './cli/program.ts'
+import { errorAsJson, errorLines, logFailure } from './cli/terminal-text.ts'
 import { EXIT, endingOf, filesExhausted, WaybillError } from './model/errors.ts'
 import { examineSettings, readSettings } from './settings.ts'
 import { linePrinter, type Paint, shownLines } from './shown-text.ts'

@@ -1,12 +1,15 @@
 /**
  * The files that Waybill makes: how they are named after what others have named, and that they stay where they belong. What a vendor, a
- * server or an archive calls a file is never a path here.
+ * server or an archive calls a file is never a path here. And the room on the disk of the home: how much there is, what a run asks for before
+ * it begins, and a reserve, a file that takes room while there is some; pruning gives it up on a full disk, so that the ledger can be written
+ * while room is made.
  */
 import { hash } from 'node:crypto'
-import { chmodSync, constants, lstatSync, mkdirSync, statSync } from 'node:fs'
+import { chmodSync, constants, lstatSync, mkdirSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { WaybillError } from './model/errors.ts'
+import { sizeText } from './shown-text.ts'
 
 /** A name is 255 bytes at most on common file systems; what is written beside it has some more. */
 const MOST_BYTES = 200
@@ -108,3 +111,43 @@ const isLink = (path: string): WaybillError =>
     remedy:
       'Remove the link. To keep these files on another disk, move the whole home there and set WAYBILL_HOME.',
   })
+
+/** More than the ledger needs for the largest step of a pruning. */
+const RESERVE_BYTES = 8 * 1024 * 1024
+const PIECE = Buffer.alloc(64 * 1024)
+
+const reserveOf = (home: string): string => join(home, 'reserve')
+
+/** What a user without privileges can still write, in bytes. @throws an error of the file system */
+export function freeBytes(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder)
+  return bavail * bsize
+}
+
+/**
+ * Before a run begins. Where there is room for it, a reserve is made.
+ * @param least bytes that must be free
+ * @throws WaybillError `disk-full`
+ */
+export async function assertRoom(home: string, least: number): Promise<void> {
+  const free = freeBytes(home)
+  if (free < least)
+    throw new WaybillError(
+      'disk-full',
+      `the disk of ${home} has ${sizeText(free)} left, and a run begins only with ${sizeText(least)} (WAYBILL_MIN_FREE)`,
+      { place: { file: home } },
+    )
+  const reserve = reserveOf(home)
+  if (free < 2 * RESERVE_BYTES || statSync(reserve, { throwIfNoEntry: false })?.size === RESERVE_BYTES) return
+  const handle = await openOwn(home, reserve)
+  try {
+    for (let at = 0; at < RESERVE_BYTES; at += PIECE.length) await handle.write(PIECE, 0, PIECE.length, at)
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Gives the reserve up where the disk has less left than it takes. */
+export function giveUpReserve(home: string): void {
+  if (freeBytes(home) < RESERVE_BYTES) rmSync(reserveOf(home), { force: true })
+}

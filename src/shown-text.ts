@@ -1,4 +1,5 @@
 /** How text is shown to people: to terminals, logs, mails and pages, as counts, as paths, as words of commands to type. */
+import { hash } from 'node:crypto'
 import { relative } from 'node:path'
 
 /**
@@ -105,3 +106,47 @@ export function sizeText(bytes: number): string {
   const power = Math.min(units.length - 1, bytes < 1000 ? 0 : Math.floor(Math.log10(bytes) / 3))
   return `${power === 0 ? bytes : (bytes / 1000 ** power).toFixed(1)} ${units[power]}`
 }
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** Text as HTML, in one line. */
+export const html = (text: string): string =>
+  shown(text).replaceAll(/[&<>"']/g, (mark) => ENTITIES[mark] ?? '')
+
+export interface HtmlPage {
+  /** Plain text. */
+  readonly title: string
+  /** Name → plain text, for programs that look at the page. */
+  readonly meta?: Readonly<Record<string, string>>
+  /** CSS. */
+  readonly style: string
+  /** HTML. */
+  readonly body: string
+  /** JavaScript that follows the body; it may ask the server that the page came from, and no other. */
+  readonly script?: string
+}
+
+/** A whole page. Its policy lets a browser load nothing and run nothing else, whatever stands in it. */
+export const htmlPage = ({ title, meta = {}, style, body, script }: HtmlPage): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'${script === undefined ? '' : `; connect-src 'self'; script-src 'sha256-${hash('sha256', script, 'base64')}'`}">
+${Object.entries(meta)
+  .map(([name, content]) => `<meta name="${html(name)}" content="${html(content)}">\n`)
+  .join('')}<title>${html(title)}</title>
+<style>${style}</style>
+</head>
+<body>
+${body}${script === undefined ? '' : `\n<script>${script}</script>`}
+</body>
+</html>
+`

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { didYouMean } from '../src/did-you-mean.ts'
 import { WaybillError } from '../src/model/errors.ts'
+import { didYouMean } from '../src/schema-problems.ts'
 import { describeKey, parseYaml, refusal } from '../src/yaml-file.ts'
 
 const Schema = z.strictObject({

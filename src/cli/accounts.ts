@@ -5,8 +5,8 @@ import { EXIT, WaybillError } from '../model/errors.ts'
 import { exportCrosswalk } from '../runs/crosswalk.ts'
 import { eraseAccounts } from '../runs/erase-accounts.ts'
 import { counted, n, shownPath } from '../shown-text.ts'
+import { type CommandContext, say } from './command-form.ts'
 import type { Action } from './commands.ts'
-import { type CommandContext, say } from './context.ts'
 
 export const accountsExport: Action<'accounts export'> = async (context, { job, out, ...options }) => {
   const crosswalk = await exportCrosswalk(context, job, { to: resolve(out), files: options.file ?? [] })

@@ -1,6 +1,5 @@
 /** All commands of the command line, in the order of the help, and what their actions are. */
-import type { GivenBy } from './command-form.ts'
-import type { CommandContext } from './context.ts'
+import type { CommandContext, GivenBy } from './command-form.ts'
 import { INSTALLATION_COMMANDS } from './installation-commands.ts'
 import { RUN_COMMANDS } from './run-commands.ts'
 

@@ -1,4 +1,5 @@
 /** What is shown of a run on a terminal: while it is on, and when it has ended. */
+
 import type { Reason } from '../ledger/ledger.ts'
 import { EXIT } from '../model/errors.ts'
 import { leftOf } from '../notify/run-notices.ts'
@@ -7,10 +8,10 @@ import type { RunWatch } from '../runs/connect-gateway.ts'
 import type { BeginWatch } from '../runs/run-job.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type Progress } from '../telemetry/progress.ts'
-import type { CommandContext } from './context.ts'
-import { errorAsJson, errorLines } from './describe-error.ts'
+import type { CommandContext } from './command-form.ts'
 import { createRunReporter } from './run-reporter.ts'
 import { summaryLines } from './summary-text.ts'
+import { errorAsJson, errorLines } from './terminal-text.ts'
 
 /** @param quiet warnings and errors alone */
 export function watchOnTerminal(context: CommandContext, quiet: boolean): RunWatch {

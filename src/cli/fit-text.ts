@@ -1,8 +1,9 @@
 /** The fit report for people (docs/judging.md): values by rule beside what is usual, keys, people, dates, and what is suspicious. */
+
 import { type FitFacts, LOOKED_AT_FIRST, type RuleFacts, THEN_EVERY } from '../mapping-tools/fit-facts.ts'
 import { type FitReport, rounded, type Suspicion, unexpected } from '../mapping-tools/judge-fit.ts'
 import { counted, n } from '../shown-text.ts'
-import { plainTable } from './plain-table.ts'
+import { plainTable } from './terminal-text.ts'
 
 export const isSuspicious = ({ suspicions }: Pick<FitReport, 'suspicions'>): boolean =>
   unexpected(suspicions).length > 0

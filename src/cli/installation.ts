@@ -8,10 +8,10 @@ import { beginFolder } from '../runs/init.ts'
 import { backUp, type PrunedInstallation, pruneRuns } from '../runs/installation.ts'
 import { lookOver } from '../runs/look-over.ts'
 import { type Line, n, shellPath, shownPath, sizeText, type Tone } from '../shown-text.ts'
+import { say } from './command-form.ts'
 import type { Action } from './commands.ts'
-import { say } from './context.ts'
-import { countCases } from './mapping-test.ts'
-import { folded } from './plain-table.ts'
+import { countCases } from './mapping-try.ts'
+import { folded } from './terminal-text.ts'
 
 export const init: Action<'init'> = async (context, { folder = '.', json }) => {
   say(context, json, await beginFolder(folder), (begun) => [

@@ -22,12 +22,11 @@ import { EXIT, WaybillError } from '../model/errors.ts'
 import { joinBesideFile } from '../run/joined-exports.ts'
 import { watchFit } from '../runs/doubtful-mappings.ts'
 import { n } from '../shown-text.ts'
+import type { CommandContext } from './command-form.ts'
 import type { Action } from './commands.ts'
-import type { CommandContext } from './context.ts'
-import { errorAsJson, errorLines } from './describe-error.ts'
 import { byCount, fitLines, isSuspicious } from './fit-text.ts'
-import { plainTable } from './plain-table.ts'
 import { leftOutLine } from './summary-text.ts'
+import { errorAsJson, errorLines, plainTable } from './terminal-text.ts'
 
 interface Checked {
   readonly mapping: string

@@ -13,10 +13,10 @@ import {
 import { previewRow } from '../mapping-tools/preview.ts'
 import { type ErrorCode, EXIT, WaybillError } from '../model/errors.ts'
 import { watchFit } from '../runs/doubtful-mappings.ts'
+import type { CommandContext } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
-import type { CommandContext } from './context.ts'
 import { fitLines, isSuspicious } from './fit-text.ts'
-import { type Bound, bound, differenceText } from './mapping-diff.ts'
+import { type Bound, bound, differenceText } from './mapping-try.ts'
 
 export const mappingEdit: Action<'mapping edit'> = async (context, options) => {
   const { mapping: name, sample } = options

@@ -14,8 +14,8 @@ import { EXIT, WaybillError } from '../model/errors.ts'
 import { makeFolder } from '../own-files.ts'
 import { shellPath, shownPath } from '../shown-text.ts'
 import { undecidedLines } from '../transform/mapping-definition.ts'
+import { type CommandContext, say } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
-import { type CommandContext, say } from './context.ts'
 
 export const mappingInit: Action<'mapping init'> = async (context, options) => {
   const folder = context.settings.mappings

@@ -1,4 +1,5 @@
 /** Turns what a run tells into progress and log lines (docs/logging.md). */
+
 import { smallWords } from '../expect/expectation-text.ts'
 import { addCounts, allRecords, type Counts, noCounts } from '../model/balance.ts'
 import { describePlace, type WaybillError } from '../model/errors.ts'
@@ -17,7 +18,7 @@ import type { WaitsForGateway } from '../run/outage-watch.ts'
 import { counted, n, utcTime } from '../shown-text.ts'
 import type { LogFields, Logger } from '../telemetry/logger.ts'
 import { LINE_EVERY_MS, type Progress, type ProgressState } from '../telemetry/progress.ts'
-import type { CommandContext } from './context.ts'
+import type { CommandContext } from './command-form.ts'
 
 /** A wait shorter than this is not worth a line. */
 const LONG_WAIT_MS = 2_000
@@ -288,7 +289,7 @@ export const waitsLines = ({ since, givesUpAt, class: reason, what, pending }: W
 const pendingText = (pending: number): string =>
   `${counted(pending, 'record is pending', 'records are pending')}`
 
-export function waitingText({ job, run, owner, since, givesWay }: OtherRun): string {
+function waitingText({ job, run, owner, since, givesWay }: OtherRun): string {
   const which = run === undefined ? '' : `run ${run}, `
   const others = `${job} (${which}${owner}, since ${new Date(since).toISOString()})`
   return givesWay === true

@@ -1,17 +1,40 @@
-/** `waybill run`: runs a job now. */
+/**
+ * `waybill run`, `watch`, `stop`, `backfill` and `rerun`: what runs, and is running. `reconcile`, `resolve` and `acknowledge` decide
+ * about what was left behind; `pause` and `resume` about a job on the schedule.
+ */
+import { stat } from 'node:fs/promises'
+import { resolve as absolute } from 'node:path'
+import type { BackfillRange } from '../ledger/ledger.ts'
 import { allRecords } from '../model/balance.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import { beginRun, type DryRunResult, tryRun } from '../runs/actions.ts'
-import { listRuns } from '../runs/listed-runs.ts'
-import { counted } from '../shown-text.ts'
-import type { Action } from './commands.ts'
-import type { CommandContext } from './context.ts'
-import { watch } from './control.ts'
-import { describeError, errorAsJson } from './describe-error.ts'
-import { beginOnTerminal } from './display.ts'
-import { fitLines, isSuspicious } from './fit-text.ts'
-import { fittedTable } from './plain-table.ts'
-import { driftLines, leftOutLine, warningsLine } from './summary-text.ts'
+import { durationText } from '../report/figures.ts'
+import { readRange } from '../run/backfill-range.ts'
+import type { RunSummary } from '../run/summary.ts'
+import {
+  abandon,
+  accept,
+  beginBackfill,
+  beginRerun,
+  beginRun,
+  reconcile as reconcileRun,
+  resend,
+  tryBackfill,
+  tryRun,
+} from '../runs/actions.ts'
+import type { BackfillLook, BackfillPlan } from '../runs/backfill-plan.ts'
+import { pauseJob, stopRun, watchRun } from '../runs/control.ts'
+import { listRuns, type ShownRun } from '../runs/listed-runs.ts'
+import { acknowledge as acknowledgeRuns, type Person } from '../runs/resolve.ts'
+import { verifiedBadly } from '../runs/verify.ts'
+import { counted, n, sizeText } from '../shown-text.ts'
+import { createCounting, createProgress } from '../telemetry/progress.ts'
+import { type CommandContext, say } from './command-form.ts'
+import type { Action, Options } from './commands.ts'
+import { beginOnTerminal, watchOnTerminal } from './display.ts'
+import { isSuspicious } from './fit-text.ts'
+import { tellingWaits, waitsText } from './run-reporter.ts'
+import { dryRunText, sayRun, summaryLines, verifiedText } from './summary-text.ts'
+import { describeError, errorAsJson, errorLines, plainTable } from './terminal-text.ts'
 
 export const run: Action<'run'> = async (context, options) => {
   const runOptions = {
@@ -47,34 +70,296 @@ async function runUnderWay(context: CommandContext, job: string): Promise<string
   return runs[0]?.run
 }
 
-/** @param columns of the terminal; undefined: nothing is fitted to a width */
-export function dryRunText(result: DryRunResult, columns?: number): string[] {
-  const { rows, exports, failed, reasons } = result
-  const { made, rejected, pending } = allRecords(result)
-  const { deliveredBefore: before = 0 } = result
-  const lines = [
-    '',
-    `Dry run of ${result.job}: nothing was sent, nothing was written.`,
-    ...exports.map(({ name, rows: read }) => `  ${name}: ${counted(read, 'row')}`),
-    ...failed.flatMap(({ name, error }) => [
-      `  ${name}: nothing of it would be sent`,
-      ...describeError(error).slice(1),
-    ]),
-    `Rows     read ${rows.read} = mapped ${rows.mapped} + skipped ${rows.skipped} + rejected ${rows.rejected}`,
-    `Records  made ${made}: ${pending - before} to send, ${before} delivered before, ${rejected} rejected by the mapping`,
-    ...leftOutLine(result.leftOut),
-    ...warningsLine(result.warnings),
-    ...driftLines(result.drift, columns),
-  ]
-  for (const fit of result.fit) lines.push('', `How the mapping fits ${fit.export}`, ...fitLines(fit))
-  if (reasons.length > 0) {
-    const rows = reasons.map(({ count, code, rule, message }) => [
-      String(count),
-      code,
-      rule ?? '(row)',
-      message,
-    ])
-    lines.push('', ...fittedTable(['count', 'code', 'rule', 'reason'], rows, 1, columns))
+export const stop: Action<'stop'> = async (context, { run, by = context.user, json }) => {
+  sayRun(context, await stopRun(context, run, by.trim() === '' ? context.user : by.trim()), json)
+  return EXIT.ok
+}
+
+/** Ends with the exit code of the run. */
+export const watch: Action<'watch'> = async (context, { run, json }) => {
+  const progress = createProgress({ columns: context.terminal, now: context.now, write: context.writeError })
+  let said = ''
+  const shown = await watchRun(context, run, ({ summary }) => {
+    const words = progressWords(summary)
+    if (words === said) return
+    said = words
+    progress.note(words)
+  })
+  sayRun(context, shown, json)
+  return shown.summary.exit ?? EXIT.interrupted
+}
+
+export const pause: Action<'pause'> = async (context, options) => {
+  const done = await pauseJob(context, options.job, personOf(context, options))
+  const words = done.changed
+    ? `${done.job} is paused: the schedule begins nothing of it. To go on: waybill resume ${done.job}`
+    : `${done.job} is paused already: waybill schedule --explain ${done.job}`
+  context.out(options.json ? JSON.stringify(done) : words)
+  return EXIT.ok
+}
+
+export const resume: Action<'resume'> = async (context, { job, json }) => {
+  const done = await pauseJob(context, job, 'over')
+  const words = done.changed
+    ? `${done.job} goes on: what it missed is made up for as its schedule says (missed).`
+    : `${done.job} was not paused.`
+  context.out(json ? JSON.stringify(done) : words)
+  return EXIT.ok
+}
+
+function progressWords(summary: ShownRun['summary']): string {
+  const { run, rows, activity } = summary
+  const { accepted, unchanged } = allRecords(summary)
+  const waits =
+    activity?.kind === 'under-way' && activity.waits !== undefined ? `; ${waitsText(activity.waits)}` : ''
+  return `Run ${run}: ${counted(rows.read, 'row')} settled, ${n(accepted)} accepted, ${n(unchanged)} unchanged${waits}`
+}
+
+export const backfill: Action<'backfill'> = async (context, options) => {
+  const days = readRange(options.from, options.to, `waybill backfill ${options.job}`)
+  const range = {
+    ...days,
+    in: options.in === undefined ? undefined : await folderOf(options.in),
+    ...{ rate: options.rate, acceptDrift: options.acceptDrift },
   }
-  return lines
+  if (options.dryRun) return printPlan(context, options, range)
+  const onFound = (job: string, look: BackfillLook): void => {
+    if (showsProgress(context, options)) context.err(shortPlan(job, range, look))
+  }
+  return (await beginBackfill(context, beginOnTerminal(context, options), options.job, range, onFound)).exit
+}
+
+/** @throws WaybillError `usage-wrong` where it is no folder */
+async function folderOf(given: string): Promise<string> {
+  const folder = absolute(given)
+  const found = await stat(folder).catch(() => undefined)
+  if (found?.isDirectory() === true) return folder
+  const what = found === undefined ? 'is not there, or may not be looked at' : 'is a file'
+  throw new WaybillError('usage-wrong', `the folder of --in ${what}`, {
+    place: { file: folder },
+    remedy:
+      'Name the folder that the exports of the range lie in; where they lie at the source of the job, leave --in out.',
+  })
+}
+
+/** Where the log is for a machine, lines between its lines would not be. */
+const showsProgress = ({ settings }: CommandContext, { quiet }: Options<'backfill'>): boolean =>
+  !quiet && settings.logFormat !== 'json'
+
+async function printPlan(
+  context: CommandContext,
+  options: Options<'backfill'>,
+  range: BackfillRange,
+): Promise<number> {
+  const { now, writeError: write } = context
+  const counting = showsProgress(context, options)
+    ? createCounting({ columns: context.terminal, now, write })
+    : undefined
+  const onExport = (name: string, number: number, of: number) =>
+    counting?.at(`${number} of ${of}: counting ${name}`)
+  const plan = await tryBackfill(context, options.job, range, onExport).finally(() => counting?.end())
+  context.out(options.json ? JSON.stringify(backfillPlanJson(plan)) : backfillPlanText(plan))
+  return plan.exports.some(({ error }) => error !== undefined) ? EXIT.recordsLeftBehind : EXIT.ok
+}
+
+/** One line, of what the listing alone says. */
+function shortPlan(job: string, range: BackfillRange, { found, without, unmatched }: BackfillLook): string {
+  const bytes = found.reduce((total, { found: { delivery } }) => total + delivery.bytes, 0)
+  const dates = found.length === 0 ? '' : `, of ${found[0]?.date} to ${found.at(-1)?.date}`
+  const gaps = without.count === 0 ? '' : `; ${counted(without.count, without.unit)} without one`
+  const left = unmatched.length === 0 ? '' : `; ${counted(unmatched.length, 'file')} left out by name`
+  const more = gaps + left === '' ? '' : ' (--dry-run lists them)'
+  return `Backfill of ${job}, ${rangeText(range)}: ${counted(found.length, 'export')}${dates}, ${sizeText(bytes)}${gaps}${left}${more}.`
+}
+
+function backfillPlanText(plan: BackfillPlan): string[] {
+  const { exports, deliveredBefore } = plan
+  const listed = exports.map(({ date, bytes, rows, name, deliveredBefore: known, done, error }) => {
+    const state = error?.code ?? (done ? 'done' : known ? 'delivered before' : '')
+    return [date, n(bytes), rows === undefined ? '' : n(rows), name, state]
+  })
+  return [
+    '',
+    `Plan of a backfill of ${plan.job} at ${plan.gateway}, ${rangeText(plan.backfill)}: nothing was sent, nothing was written.`,
+    '',
+    ...plainTable(['date', 'bytes', 'rows', 'export', 'state'], listed, { from: 1, to: 2 }),
+    '',
+    `Exports  ${n(exports.length)}, ${sizeText(plan.bytes)}, ${n(plan.rows)} rows`,
+    ...goesOnLine(plan),
+    `Known    ${n(deliveredBefore.exports)} of them with ${n(deliveredBefore.rows)} rows were delivered before: they are read, and nothing of them is sent that has not changed`,
+    `Time     ${timeText(plan)}`,
+    ...leftOutLines(plan),
+    ...exports.flatMap(({ name, error }) =>
+      error === undefined ? [] : [`  ${name}: nothing of it would be sent`, ...describeError(error).slice(1)],
+    ),
+  ]
+}
+
+function backfillPlanJson(plan: BackfillPlan): object {
+  const exports = plan.exports.map(({ error, ...one }) => ({
+    ...one,
+    ...errorAsJson(error),
+  }))
+  return { ...plan, dryRun: true, exports }
+}
+
+const goesOnLine = ({ unfinished }: BackfillPlan): string[] =>
+  unfinished === undefined
+    ? []
+    : [
+        `Goes on  run ${unfinished.run} is not finished: ${n(unfinished.exports)} of them with ${n(unfinished.rows)} rows are done, and not read again`,
+      ]
+
+/** Of a list, so many are named; the rest is counted. */
+const NAMED = 20
+
+function leftOutLines({ without, unmatched }: BackfillPlan): string[] {
+  const named = (all: readonly string[]): string[] => [
+    ...all.slice(0, NAMED).map((one) => `  ${one}`),
+    ...(all.length > NAMED ? [`  and ${n(all.length - NAMED)} more: --json lists all`] : []),
+  ]
+  const ranges = without.ranges.map(({ from, to, count }) =>
+    from === to ? from : `${from} to ${to} (${n(count)})`,
+  )
+  return [
+    ...(without.count === 0
+      ? []
+      : [`Without  ${n(without.count)} of ${counted(without.of, without.unit)} have no export here:`]),
+    ...named(ranges),
+    ...(unmatched.length === 0
+      ? []
+      : [
+          `Left out ${counted(unmatched.length, 'file')}, as no pattern of the job, or no date, fits the name:`,
+        ]),
+    ...named(unmatched),
+  ]
+}
+
+function timeText({ estimate }: BackfillPlan): string {
+  if (estimate === undefined) return 'not known: no run of this job tells how fast it sends to this gateway'
+  const { seconds, rowsPerSecond, knownRowsPerSecond, runs, limitedByRate } = estimate
+  const sent = rowsPerSecond === undefined ? [] : [`${n(Math.round(rowsPerSecond))} rows a second sent`]
+  const rates = [...sent, `${n(Math.round(knownRowsPerSecond))} known ones read`].join(' and ')
+  const by = `by ${rates} in the latest ${counted(runs, 'run')}`
+  return `about ${durationText(1000 * seconds)}, ${by}${limitedByRate ? ', and by --rate' : ''}`
+}
+
+const rangeText = ({ from, to, in: folder }: BackfillRange): string =>
+  `${from} to ${to}${folder === undefined ? '' : ` in ${folder}`}`
+
+export const rerun: Action<'rerun'> = async (context, options) =>
+  (await beginRerun(context, beginOnTerminal(context, options), options.run, options.only)).exit
+
+/** @throws WaybillError `usage-wrong`: a sample of nothing */
+export const reconcile: Action<'reconcile'> = async (context, options) => {
+  const { verify, sample, seed } = options
+  if ((sample !== undefined && !verify) || (seed !== undefined && sample === undefined))
+    throw new WaybillError('usage-wrong', '--sample is for --verify, and --seed is for --sample')
+  const reconciled = await reconcileRun(
+    context,
+    watchOnTerminal(context, true),
+    options.run,
+    verify ? { sample: sample ?? { kind: 'all' }, seed } : undefined,
+  )
+  const { run, found, missed, batches, reads, inDoubt, verified, summary, reasons } = reconciled
+  const told = { found, missed, batches, reads, inDoubt, verified, summary }
+  say(context, options.json, told, () => [
+    `Of run ${run}: ${found} in doubt found stored, ${missed} found not stored, ${inDoubt} in doubt still; ${batches} open batches settled; reads of profiles ${reads}`,
+    ...summaryLines(summary, reasons, context.columns),
+    ...(verified === undefined ? [] : verifiedText(verified)),
+  ])
+  const bad = inDoubt > 0 || (verified !== undefined && verifiedBadly(verified))
+  return bad ? EXIT.recordsLeftBehind : EXIT.ok
+}
+
+/** @throws WaybillError `usage-wrong`: not exactly one of the decisions */
+export const resolve: Action<'resolve'> = async (context, options) => {
+  const decisions = [options.accept, options.resend, options.giveUp].filter((one) => one === true)
+  if (decisions.length !== 1 || (options.giveUp && options.transaction !== undefined))
+    throw new WaybillError('usage-wrong', 'say either --accept or --resend, or --give-up of the whole run', {
+      remedy:
+        '--accept: the gateway has the records. --resend: they are sent again. --give-up: the run is not finished.',
+    })
+  if (options.giveUp) return endRun(context, options)
+  return options.accept ? acceptAll(context, options) : resendAll(context, options)
+}
+
+async function endRun(context: CommandContext, options: Options<'resolve'>): Promise<number> {
+  const person = personOf(context, options)
+  const { summary, reasons } = await abandon(context, tellingWaits(context), options.run, person)
+  say(context, options.json, { decision: 'give-up', records: 0, summary }, () => [
+    `Run ${summary.run} is given up: it will not be finished.`,
+    ...hadInHand(summary),
+    ...summaryLines(summary, reasons, context.columns),
+  ])
+  return EXIT.ok
+}
+
+/** What its open chunks had in hand is not known as delivered. */
+function hadInHand({ run, exports }: RunSummary): string[] {
+  const open = exports.flatMap(({ name, state }) => (state === 'open' ? [name] : []))
+  if (open.length === 0) return []
+  return [
+    `What it had in hand of ${open.join(', ')} is recognised where it comes again: what the gateway has taken is not sent, and for what was never answered the profiles are read first (run ${run} was given up).`,
+  ]
+}
+
+async function acceptAll(context: CommandContext, options: Options<'resolve'>): Promise<number> {
+  const person = personOf(context, options)
+  const { transaction } = options
+  const decided = await accept(context, tellingWaits(context), options.run, person, transaction)
+  const { records, summary, reasons } = decided
+  say(context, options.json, { decision: 'accept', records, summary }, () => [
+    `${count(records)} of run ${summary.run} ${records === 1 ? 'counts' : 'count'} as delivered.`,
+    ...summaryLines(summary, reasons, context.columns),
+  ])
+  return EXIT.ok
+}
+
+async function resendAll(context: CommandContext, options: Options<'resolve'>): Promise<number> {
+  const watch = watchOnTerminal(context, options.json === true)
+  const person = personOf(context, options)
+  const decided = await resend(context, watch, options.run, person, options.transaction)
+  const { records, resent, summary, reasons } = decided
+  const { error } = resent
+  const said = { decision: 'resend', records, summary, resent: resent.summary, ...errorAsJson(error) }
+  say(context, options.json, said, () => [
+    `${count(records)} of run ${summary.run} freed; run ${resent.summary.run} has sent what the gateway lacks.`,
+    ...summaryLines(resent.summary, resent.reasons, context.columns),
+    ...summaryLines(summary, reasons, context.columns),
+  ])
+  if (error !== undefined && !options.json) context.err(errorLines(error))
+  return resent.exit
+}
+
+/** @throws WaybillError `usage-wrong` where a word of it is empty */
+export function personOf(
+  { user }: Pick<CommandContext, 'user'>,
+  deciding: Pick<Options<'resolve'>, 'by' | 'note'>,
+): Person {
+  for (const name of ['by', 'note'] as const)
+    if (deciding[name]?.trim() === '') throw new WaybillError('usage-wrong', `--${name} is empty`)
+  const { by = user, note } = deciding
+  return { by: by.trim(), note: note?.trim() ?? null }
+}
+
+const count = (records: number): string => `${counted(records, 'record')} in doubt`
+
+export const acknowledge: Action<'acknowledge'> = async (context, options) => {
+  const { run, reason, undo = false } = options
+  const done = await acknowledgeRuns(context, { run, reason, undo }, personOf(context, options))
+  const { runs, left, inDoubt } = done
+  const which = `${reason === undefined ? '' : ` for ${reason}`} ${runs.length === 1 ? runs.join() : `in ${counted(runs.length, 'run')}`}`
+  say(context, options.json, { ...done, undo }, () => [
+    `${undo ? 'No longer acknowledged' : 'Acknowledged'}:${which}`,
+    ...(inDoubt === 0
+      ? []
+      : [
+          `${counted(inDoubt, 'record is', 'records are')} in doubt, and must be decided on: waybill show ${runs[0]}`,
+        ]),
+    left === 0
+      ? 'No run needs somebody.'
+      : `${counted(left, 'run needs', 'runs need')} somebody: waybill runs --failed`,
+  ])
+  return EXIT.ok
 }

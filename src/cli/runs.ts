@@ -1,8 +1,12 @@
-/** `waybill runs`, `show`, `trace` and `logs`: what runs came to, and what the log says of one. */
+/** `waybill runs`, `show`, `trace`, `logs` and `report`: what runs came to, as words, JSON or a page, and what the log says of one. */
+import { open, rename, rm, writeFile } from 'node:fs/promises'
+import { relative, resolve } from 'node:path'
 import { allRecords } from '../model/balance.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
+import { isReportOf } from '../report/report-page.ts'
 import { toLookAt } from '../run/next-steps.ts'
 import { traceExportRow, trace as traceRecord } from '../runs/actions.ts'
+import { reportOf } from '../runs/installation.ts'
 import {
   type ListedRun,
   type ListedRuns,
@@ -16,12 +20,12 @@ import type { Trace } from '../runs/trace.ts'
 import { type TracedPerson, type TracedRow, tracePerson } from '../runs/trace-row.ts'
 import { counted, type Line, n, shownPath, type Tone } from '../shown-text.ts'
 import { logLineText } from '../telemetry/logger.ts'
+import { say } from './command-form.ts'
 import type { Action } from './commands.ts'
-import { say } from './context.ts'
-import { fittedTable, tonedRows } from './plain-table.ts'
 import type { Since } from './run-commands.ts'
 import { waitsText } from './run-reporter.ts'
 import { sayRun, toneOf } from './summary-text.ts'
+import { fittedTable, tonedRows } from './terminal-text.ts'
 
 export const runs: Action<'runs'> = async (context, { json, since, ...question }) => {
   const listed = await listRuns(context, { ...question, since: since?.(context.now()) })
@@ -245,4 +249,51 @@ export const logs: Action<'logs'> = async (context, { run, json }) => {
   }
   if (!found) context.out('The log says nothing of this run: it was begun without it, or the lines are gone.')
   return EXIT.ok
+}
+
+export const report: Action<'report'> = async (context, options) => {
+  const { run, page } = await reportOf(context, options.run)
+  const file = resolve(options.out ?? `${run}.html`)
+  await writeReport(file, run, page)
+  const written = { run, file, bytes: Buffer.byteLength(page) }
+  const words = `${relative('.', file)} was written: the report of run ${run}. It holds no health data.`
+  say(context, options.json, written, () => words)
+  return EXIT.ok
+}
+
+/** An earlier report of the same run is replaced, and nothing else. @throws WaybillError `usage-wrong` */
+async function writeReport(file: string, run: string, page: string): Promise<void> {
+  const there = await beginningOf(file)
+  if (there !== undefined && !isReportOf(there, run))
+    throw new WaybillError('usage-wrong', `${file} is there already, and is no report of run ${run}`, {
+      place: { file },
+      remedy: 'Name another file with --out.',
+    })
+  const beside = `${file}.part`
+  try {
+    await writeFile(beside, page)
+    await rename(beside, file)
+  } catch (cause) {
+    await rm(beside, { force: true })
+    throw new WaybillError('usage-wrong', `${file} cannot be written`, {
+      place: { file },
+      remedy: 'Name a file in a folder that is there and may be written, with --out.',
+      cause,
+    })
+  }
+}
+
+/** Its first bytes; undefined where there is none. What cannot be read is no report. */
+async function beginningOf(file: string): Promise<string | undefined> {
+  const handle = await open(file).catch((error: NodeJS.ErrnoException) => error.code)
+  if (handle === 'ENOENT') return undefined
+  if (typeof handle !== 'object') return ''
+  try {
+    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(2048), position: 0 })
+    return buffer.toString('utf8', 0, bytesRead)
+  } catch {
+    return ''
+  } finally {
+    await handle.close()
+  }
 }

@@ -1,16 +1,31 @@
-/** `waybill schedule`: runs jobs when they are due, until it is interrupted; or explains what was and will be due. */
-import { type FireRecord, processName } from '../ledger/ledger.ts'
+/**
+ * `waybill schedule` runs jobs when they are due, or explains what was and will be due. `expect` says whether exports have arrived,
+ * `notify` sends a test notification to all targets of a job.
+ */
+
+import { readJob } from '../definitions/definition-files.ts'
+import type { Expectation } from '../definitions/export-definition.ts'
+import { assertTellable, gatewayNameOf, targetsOf } from '../definitions/jobs.ts'
+import { nameOf } from '../definitions/notify-definition.ts'
+import type { Assessment } from '../expect/assess.ts'
+import { assessmentJson, assessmentLines, countWords } from '../expect/expectation-text.ts'
+import { type DeadlineState, type FireRecord, processName } from '../ledger/ledger.ts'
 import { describePlace, EXIT, WaybillError } from '../model/errors.ts'
+import type { UnsentNotice } from '../notify/notice.ts'
+import { lookForExpected } from '../runs/expectations.ts'
+import { type ExplainedExpectation, type ExplainedJob, explainJobs } from '../runs/explain-jobs.ts'
 import { keepSchedule } from '../runs/keep-schedule.ts'
+import { deliverNow } from '../runs/teller.ts'
 import { localTime } from '../schedule/cron-line.ts'
 import type { ScheduleEvents } from '../schedule/schedule-parts.ts'
 import { utcTime } from '../shown-text.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { NO_PROGRESS } from '../telemetry/progress.ts'
+import { type CommandContext, say } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { watchOnTerminal } from './display.ts'
-import { explainSchedule, fireWords, lateWords } from './explain-schedule.ts'
-import { createRunReporter } from './run-reporter.ts'
+import { createRunReporter, toSecond, waitsText } from './run-reporter.ts'
+import { errorAsJson, errorLines, fittedTable, folded, plainTable } from './terminal-text.ts'
 
 export const schedule: Action<'schedule'> = async (context, { explain, json, metrics }) => {
   if (explain !== undefined)
@@ -23,7 +38,7 @@ export const schedule: Action<'schedule'> = async (context, { explain, json, met
   return EXIT.ok
 }
 
-export function createScheduleLog(logger: Logger): ScheduleEvents {
+function createScheduleLog(logger: Logger): ScheduleEvents {
   const tell =
     (level: 'info' | 'warn', what: string, words = fireWords) =>
     (job: string, fire: FireRecord): void => {
@@ -74,3 +89,245 @@ function inOneLine({ message, place, findings, remedy }: WaybillError): string {
   const found = findings.map((finding) => `; ${describePlace(finding.place)}: ${finding.message}`)
   return `${message}${at}${found.join('')}. ${remedy}`
 }
+
+/**
+ * @param options `job` undefined: all jobs of the folder that have a schedule, or a file that is wrong
+ * @returns 2 where a job file is wrong
+ */
+async function explainSchedule(
+  context: CommandContext,
+  options: { readonly job: string | undefined; readonly json: boolean },
+): Promise<number> {
+  const shown = await explainJobs(context, options.job)
+  if (options.json) context.out(JSON.stringify({ jobs: shown.map(explainedJson) }))
+  else if (shown.length === 0) context.out('No job has a schedule. See docs/jobs.md, "Schedule".')
+  else for (const one of shown) context.out(explainedText(one, context.columns))
+  const problems = shown.flatMap(({ problem }) => problem ?? [])
+  for (const problem of problems) context.err(errorLines(problem))
+  return problems[0]?.exit ?? EXIT.ok
+}
+
+function explainedText(explained: ExplainedJob, columns: number | undefined): string[] {
+  const { job, schedule, problem, pause, current, last, next, zone, expected } = explained
+  const what =
+    schedule === undefined
+      ? problem === undefined
+        ? 'no schedule'
+        : `it cannot be run: ${problem.code}`
+      : `"${schedule.cron}" in ${schedule.zone}, missed: ${schedule.missed}`
+  const lines = [`${job}: ${what}`]
+  if (pause !== undefined) {
+    const why = pause.note === null ? '' : `: ${pause.note}`
+    lines.push(
+      `paused by ${pause.by} since ${toSecond(new Date(pause.at).toISOString())}${why}. To go on: waybill resume ${job}`,
+    )
+  }
+  if (current !== undefined) lines.push(currentText(current))
+  if (last.length > 0) {
+    const rows = last.map((fire) => [
+      localTime(fire.due, zone),
+      utcTime(fire.due),
+      fire.state,
+      fireWords(fire),
+    ])
+    lines.push(...fittedTable(['last', 'UTC', 'state', 'what became of it'], rows, 'none', columns))
+  }
+  if (next.length > 0) {
+    const times = next.map((at) => [localTime(at, zone), utcTime(at)])
+    lines.push(...plainTable(['next', 'UTC'], times, 'none'))
+  }
+  if (expected.length > 0) lines.push(...expectationsTable(expected, columns))
+  return [...lines, '']
+}
+
+function currentText({ run, owner, since, waits }: NonNullable<ExplainedJob['current']>): string {
+  const why = waits === undefined ? '' : `; it ${waitsText(waits)}`
+  return `now run ${run} is under way since ${toSecond(since)}, by process ${owner}${why}`
+}
+
+const instant = (at: number | null): string | undefined =>
+  at === null ? undefined : new Date(at).toISOString()
+
+function explainedJson(explained: ExplainedJob): object {
+  const { job, schedule, problem, pause, current, last, next, zone, expected } = explained
+  return {
+    job,
+    schedule,
+    paused: pause && { by: pause.by, note: pause.note ?? undefined, since: instant(pause.at) },
+    now: current && { run: current.run, owner: current.owner, since: current.since, waits: current.waits },
+    ...errorAsJson(problem),
+    last: last.map((fire) => ({
+      due: instant(fire.due),
+      local: localTime(fire.due, zone),
+      state: fire.state,
+      madeUpBy: instant(fire.made_up_by),
+      run: fire.run_id ?? undefined,
+      begunAt: instant(fire.begun_at),
+      endedAt: instant(fire.ended_at),
+      exit: fire.exit ?? undefined,
+      error: fire.error ?? undefined,
+      reason: fire.reason ?? undefined,
+      detail: fire.detail ?? undefined,
+    })),
+    next: next.map((at) => ({ due: instant(at), local: localTime(at, zone) })),
+    expected: expected.map(expectationJson),
+  }
+}
+
+const WORDS: Readonly<Record<DeadlineState, string>> = {
+  seen: 'seen for the first time, not told',
+  arrived: 'arrived',
+  late: 'arrived, late',
+  missing: 'missing',
+  unreachable: 'nobody could look',
+}
+
+/** @param columns of the terminal; undefined: nothing is fitted to a width */
+function expectationsTable(
+  expectations: readonly ExplainedExpectation[],
+  columns: number | undefined,
+): string[] {
+  const rows: string[][] = []
+  for (const { key, expect, last, next } of expectations) {
+    if (last !== undefined) {
+      const small = last.small === 0 ? '' : `, ${last.small} strangely small`
+      const count = last.state === 'unreachable' ? '' : ` (${last.arrived} of ${last.expected}${small})`
+      rows.push([...times(last.due, expect), key.source, `${WORDS[last.state]}${count}`])
+    }
+    rows.push([...times(next, expect), key.source, ''])
+  }
+  return fittedTable(['expected by', 'UTC', 'exports', 'what was found'], rows, 'none', columns)
+}
+
+const times = (at: number, { zone }: Expectation): [string, string] => [localTime(at, zone), utcTime(at)]
+
+const expectationJson = ({ key, expect, last, next }: ExplainedExpectation): object => ({
+  source: key.source,
+  mapping: key.mapping,
+  by: expect.by,
+  zone: expect.zone,
+  last: last && {
+    due: new Date(last.due).toISOString(),
+    local: localTime(last.due, expect.zone),
+    judgedAt: new Date(last.judged_at).toISOString(),
+    state: last.state,
+    expected: last.expected,
+    arrived: last.arrived,
+    small: last.small,
+  },
+  next: { due: new Date(next).toISOString(), local: localTime(next, expect.zone) },
+})
+
+const REASONS: Readonly<Record<string, string>> = {
+  'not-scheduled': 'no schedule was running',
+  paused: 'the job was paused',
+  'job-held': 'the job was being run',
+  'job-invalid': 'the job file or a mapping was wrong',
+  'earlier-first': 'an earlier fire goes first',
+  unscheduled: 'the job is on no schedule any more',
+}
+
+/** Why it did not run at its time. */
+const whyNot = ({ reason, detail }: Pick<FireRecord, 'reason' | 'detail'>): string => {
+  if (reason === null) return ''
+  const words = REASONS[reason] ?? reason
+  if (detail === null) return words
+  return reason === 'job-held' ? `${words} by ${detail}` : `${words}: ${detail}`
+}
+
+/** Of one that is made up for, why it did not run at its time. */
+const lateWords = (fire: FireRecord): string =>
+  fire.made_up_by === fire.due ? `made up for (${whyNot(fire)})` : ''
+
+/** What became of it, in a line. */
+function fireWords(fire: FireRecord): string {
+  const run = fire.run_id === null ? '' : `run ${fire.run_id}`
+  const why = whyNot(fire)
+  const late = lateWords(fire)
+  const words = (...parts: string[]): string => parts.filter((part) => part !== '').join(', ')
+  switch (fire.state) {
+    case 'due':
+      return 'about to begin'
+    case 'missed':
+      return words(why, 'to be made up for')
+    case 'running':
+      return words(`begun at ${utcTime(fire.begun_at ?? fire.due)}`, run, late)
+    case 'interrupted':
+      return words(run, 'goes on when the schedule is started', late)
+    case 'skipped':
+      return words(why, fire.made_up_by === null ? '' : `made up for by that of ${utcTime(fire.made_up_by)}`)
+    case 'ended':
+      return words(outcome(fire), run, late)
+  }
+}
+
+function outcome({ exit, error }: FireRecord): string {
+  if (error === 'exports-none') return 'found no exports'
+  if (error !== null) return `${error} (exit ${exit})`
+  return exit === EXIT.ok ? 'all accounted for' : `something was left behind (exit ${exit})`
+}
+
+export const expect: Action<'expect'> = async (context, { job, quiet, json }) => {
+  const { jobs, found, problems } = await lookForExpected(context, job)
+  const exit = Math.max(problems[0]?.problem.exit ?? EXIT.ok, ...found.map(exitOf))
+  if (json) {
+    const broken = problems.map(({ name, problem }) => ({ job: name, ...errorAsJson(problem) }))
+    context.out(JSON.stringify({ exit, expectations: [...found.map(assessmentJson), ...broken] }))
+  } else {
+    if (jobs.length + problems.length === 0 && !quiet)
+      context.out('No job expects anything. See docs/jobs.md, "Expected".')
+    for (const one of found)
+      if (!quiet || exitOf(one) !== EXIT.ok) context.out(assessmentText(one, context.columns))
+  }
+  for (const { problem } of problems) context.err(errorLines(problem))
+  return exit
+}
+
+const exitOf = ({ state, small, error }: Assessment): number =>
+  error?.exit ?? (state === 'missing' || small.length > 0 ? EXIT.recordsLeftBehind : EXIT.ok)
+
+function assessmentText(assessment: Assessment, columns: number | undefined): string[] {
+  const { watched, deadline, state } = assessment
+  const head = `${watched.key.job}: ${state}: ${countWords(assessment)}`
+  const next = `Then     by ${localTime(deadline.next, watched.expect.zone)}`
+  const lines = folded([...assessmentLines(assessment), next], columns && columns - 2)
+  return [...folded([head], columns), ...lines.map((line) => `  ${line}`), '']
+}
+
+export const notify: Action<'notify'> = async (context, options) => {
+  const { settings, now } = context
+  const job = await readJob(settings, options.job)
+  assertTellable(settings, job)
+  const targets = targetsOf(job)
+  const { job: name } = job.definition
+  if (targets.length === 0)
+    throw new WaybillError('usage-wrong', `the job ${name} tells nobody: it has no notify`, {
+      remedy: 'Name a target in the job file: docs/notifications.md.',
+    })
+  const notice = testNotice(name, gatewayNameOf(settings, job.definition), now())
+  const told = await Promise.all(
+    targets.map(async (target) => ({
+      target: nameOf(target),
+      error: await deliverNow(context, notice, target),
+    })),
+  )
+  say(context, options.json, { job: name, targets: told }, () =>
+    told.map(({ target, error }) =>
+      error === undefined ? `delivered  ${target}` : `failed     ${target}: ${error}`,
+    ),
+  )
+  return told.every(({ error }) => error === undefined) ? EXIT.ok : EXIT.recordsLeftBehind
+}
+
+const testNotice = (job: string, gateway: string, at: number): UnsentNotice => ({
+  kind: 'test',
+  job,
+  gateway,
+  subject: new Date(at).toISOString(),
+  failure: false,
+  at,
+  title: `Waybill: a test for ${job}`,
+  text: [`Somebody has typed \`waybill notify ${job}\`. Nothing is to be done.`],
+  next: [],
+  data: {},
+})

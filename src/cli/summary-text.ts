@@ -1,4 +1,5 @@
 /** A run's summary for people: the balance as a table, why things were left behind, where the files are, what to type next. */
+
 import { wordsOf } from '../ledger/concerns.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { allRecords, balanceWords, type CodeCount, kindsShown, type PeopleCounts } from '../model/balance.ts'
@@ -11,13 +12,15 @@ import { type MergedReason, mergeReasons } from '../report/reasons-section.ts'
 import type { ExportDrift } from '../run/drift-finding.ts'
 import { nextSteps, stepLines, toLookAt } from '../run/next-steps.ts'
 import type { ExportSummary, RunSummary } from '../run/summary.ts'
+import type { DryRunResult } from '../runs/actions.ts'
 import type { ShownRun } from '../runs/listed-runs.ts'
 import type { SampleSize, Verified } from '../runs/verify.ts'
 import { BUILT_IN } from '../settings.ts'
 import { counted, type Line, n, shownPath, type Tone, toned } from '../shown-text.ts'
-import { type CommandContext, say } from './context.ts'
-import { fittedTable, folded, plainTable } from './plain-table.ts'
+import { type CommandContext, say } from './command-form.ts'
+import { fitLines } from './fit-text.ts'
 import { toSecond, waitsLines } from './run-reporter.ts'
+import { describeError, fittedTable, folded, plainTable } from './terminal-text.ts'
 
 /** @param columns of the terminal that it is for; undefined: nothing is fitted to a width */
 export function summaryText(summary: RunSummary, reasons: readonly Reason[], columns?: number): string[] {
@@ -196,10 +199,7 @@ const SHOWN = 12
  * Of many, those with most left behind first; the others are counted.
  * @param columns of the terminal; undefined: nothing is fitted to a width
  */
-export function exportsTable(
-  { exports }: Pick<RunSummary, 'exports'>,
-  columns: number | undefined,
-): string[] {
+function exportsTable({ exports }: Pick<RunSummary, 'exports'>, columns: number | undefined): string[] {
   if (exports.length <= SHOWN) return tableOf(exports, false, columns)
   const left = mostLeftFirst(exports).filter((one) => troubleOf(one) > 0)
   const clean = exports.length - left.length
@@ -341,4 +341,36 @@ function relatedRuns(summary: RunSummary): string[] {
       `Decided at ${toSecond(at)} by ${by}: ${decision}${code === undefined ? '' : ` ${code}`}${note === undefined ? '' : `. ${note}`}`,
   )
   return [...filled, ...taken, ...decisions, ...later, ...gone]
+}
+
+/** @param columns of the terminal; undefined: nothing is fitted to a width */
+export function dryRunText(result: DryRunResult, columns?: number): string[] {
+  const { rows, exports, failed, reasons } = result
+  const { made, rejected, pending } = allRecords(result)
+  const { deliveredBefore: before = 0 } = result
+  const lines = [
+    '',
+    `Dry run of ${result.job}: nothing was sent, nothing was written.`,
+    ...exports.map(({ name, rows: read }) => `  ${name}: ${counted(read, 'row')}`),
+    ...failed.flatMap(({ name, error }) => [
+      `  ${name}: nothing of it would be sent`,
+      ...describeError(error).slice(1),
+    ]),
+    `Rows     read ${rows.read} = mapped ${rows.mapped} + skipped ${rows.skipped} + rejected ${rows.rejected}`,
+    `Records  made ${made}: ${pending - before} to send, ${before} delivered before, ${rejected} rejected by the mapping`,
+    ...leftOutLine(result.leftOut),
+    ...warningsLine(result.warnings),
+    ...driftLines(result.drift, columns),
+  ]
+  for (const fit of result.fit) lines.push('', `How the mapping fits ${fit.export}`, ...fitLines(fit))
+  if (reasons.length > 0) {
+    const rows = reasons.map(({ count, code, rule, message }) => [
+      String(count),
+      code,
+      rule ?? '(row)',
+      message,
+    ])
+    lines.push('', ...fittedTable(['count', 'code', 'rule', 'reason'], rows, 1, columns))
+  }
+  return lines
 }

@@ -1,9 +1,12 @@
 /**
  * What can be collected of a person: for each kind the call, and the columns that it has as CSV. Every call is a read that may be repeated.
- * A kind gives items, also where the interface gives one thing.
+ * A kind gives items, also where the interface gives one thing. Who has nothing is told apart from an account that is not there, and from one
+ * of whom the gateway says nothing. As text it is a line of NDJSON, or rows of CSV in a file for each kind.
  */
 import type { Account } from '../gateway/contract/account.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
+import type { Fault } from '../model/record.ts'
 
 /** A read under the run's pace, breaker and patience. @throws GatewayError, WaybillError */
 export type Read = <Item>(operation: string, call: () => Promise<readonly Item[]>) => Promise<readonly Item[]>
@@ -140,7 +143,7 @@ export type CollectedKind = keyof typeof KINDS
 export const kindOf = (name: CollectedKind): Kind => KINDS[name]
 
 /** The deprecated forms need an account id that nobody knows. */
-export class NoAccountId extends Error {
+class NoAccountId extends Error {
   override readonly name = 'NoAccountId'
 }
 
@@ -148,4 +151,148 @@ function idOf({ account, accountId }: AskedPerson): string {
   const id = account.type === 'accountId' ? account.reference : accountId
   if (id !== undefined) return id
   throw new NoAccountId('the crosswalk has no account id of the person')
+}
+
+export type CollectionFormat = 'ndjson' | 'csv'
+
+/** By the name of the file. */
+export type CollectedText = ReadonlyMap<string, string>
+
+const NDJSON = 'people.ndjson'
+/** Of the content service, a line each; and those that are not listed any more. */
+export const ARTICLES = 'articles.ndjson'
+export const GONE = 'gone.ndjson'
+
+/** The files of a collection, each with what stands at its head. */
+export const filesOf = (format: CollectionFormat, kinds: readonly CollectedKind[]): CollectedText => {
+  const areArticles = kinds.some((kind) => kindOf(kind).isOfNobody === true)
+  const gone: readonly (readonly [string, string])[] = areArticles ? [[GONE, '']] : []
+  if (format === 'ndjson') return new Map([[areArticles ? ARTICLES : NDJSON, ''], ...gone])
+  const headOf = (kind: CollectedKind): string => csvLine([...whoOf(kind), ...kindOf(kind).columns])
+  return new Map([...kinds.map((kind) => [`${kind}.csv`, headOf(kind)] as const), ...gone])
+}
+
+const PERSON = ['reference', 'type', 'accountId']
+const whoOf = (kind: CollectedKind): readonly string[] => (kindOf(kind).isOfNobody === true ? [] : PERSON)
+
+/** Items as JSON text, by kind: made once, for the line and for the hash. */
+export type ItemTexts = readonly (readonly [kind: string, items: readonly string[]])[]
+
+export const itemTexts = (parts: Parts): ItemTexts =>
+  Object.entries(parts).map(([kind, items]) => [kind, items.map((item) => JSON.stringify(item))])
+
+/** @param texts of the same parts */
+export function textOf(
+  format: CollectionFormat,
+  person: AskedPerson,
+  parts: Parts,
+  texts: ItemTexts,
+): CollectedText {
+  const { account, accountId } = person
+  const articles = texts.find(([kind]) => kind === 'articles')
+  if (format === 'ndjson' && articles !== undefined)
+    return new Map([[ARTICLES, articles[1].map((article) => `${article}\n`).join('')]])
+  if (format === 'ndjson') {
+    const { reference, type } = account
+    const who = JSON.stringify({ account: { reference, type }, accountId })
+    const members = texts.map(([kind, items]) => `,${JSON.stringify(kind)}:[${items.join(',')}]`)
+    return new Map([[NDJSON, `${who.slice(0, -1)}${members.join('')}}\n`]])
+  }
+  const who = [account.reference, account.type, accountId ?? '']
+  return new Map(
+    Object.entries(parts).map(([kind, items]) => {
+      const { columns } = kindOf(kind as CollectedKind)
+      const ofWhom = kindOf(kind as CollectedKind).isOfNobody === true ? [] : who
+      const lines = items.map((item) => csvLine([...ofWhom, ...columns.map((path) => cellOf(item, path))]))
+      return [`${kind}.csv`, lines.join('')]
+    }),
+  )
+}
+
+/** The same for the same items, in whatever order the gateway gives them. JSON text holds no line end. */
+export const contentOf = (texts: ItemTexts): string =>
+  texts.map(([kind, items]) => [kind, ...items.toSorted()].join('\n')).join('\n\n')
+
+function cellOf(item: object, path: string): string {
+  let value: unknown = item
+  for (const key of path.split('.'))
+    value = typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined
+  if (value === undefined || value === null) return ''
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** What a spreadsheet program would take for a formula has an apostrophe before it; a number has none. */
+const LIKE_FORMULA = /^(?!-?\d+(?:\.\d+)?$)[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/
+
+const csvCell = (text: string): string => {
+  const cell = LIKE_FORMULA.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
+}
+
+const csvLine = (cells: readonly string[]): string => `${cells.map(csvCell).join(',')}\n`
+
+/** What was collected of a person, by kind, each with its items. */
+export type Parts = Readonly<Partial<Record<CollectedKind, readonly object[]>>>
+
+export type CollectedPerson =
+  | { readonly outcome: 'collected'; readonly parts: Parts }
+  | { readonly outcome: 'none' }
+  | { readonly outcome: 'refused'; readonly fault: Fault }
+
+/** @throws WaybillError where the run must stop */
+export async function collectPerson(
+  context: AskingContext,
+  kinds: readonly CollectedKind[],
+  person: AskedPerson,
+): Promise<CollectedPerson> {
+  try {
+    let isThere = false
+    const entries: [CollectedKind, readonly object[]][] = []
+    for (const kind of kinds) {
+      const { mayBeNotFound } = kindOf(kind)
+      const items = await ask(context, kind, person)
+      // An answer of success to a read of a profile says that the account is there, empty as it may be.
+      isThere ||= items.length > 0 || !mayBeNotFound
+      entries.push([kind, items])
+    }
+    const isEmpty = entries.every(([, items]) => items.length === 0)
+    if (!isEmpty) return { outcome: 'collected', parts: Object.fromEntries(entries) }
+    if (!isThere && kinds.every((kind) => kindOf(kind).isOfNobody !== true))
+      await kindOf('biometrics').ask(context, person)
+    return { outcome: 'none' }
+  } catch (error) {
+    const fault = faultOf(error)
+    if (fault === undefined) throw error
+    return { outcome: 'refused', fault }
+  }
+}
+
+async function ask(
+  context: AskingContext,
+  kind: CollectedKind,
+  person: AskedPerson,
+): Promise<readonly object[]> {
+  const { mayBeNotFound, ask: call } = kindOf(kind)
+  try {
+    return await call(context, person)
+  } catch (error) {
+    if (mayBeNotFound && error instanceof GatewayError && saysNotFound(error)) return []
+    throw error
+  }
+}
+
+/** None of the gateway's own words: they may hold health data. */
+function faultOf(error: unknown): Fault | undefined {
+  if (error instanceof NoAccountId)
+    return {
+      code: 'account-id-unknown',
+      message: 'the deprecated forms need an account id, and none is known',
+    }
+  if (!(error instanceof GatewayError)) return undefined
+  if (saysNotFound(error))
+    return { code: 'account-not-there', message: 'the gateway does not know the account' }
+  const answer = error.status === undefined ? 'no answer' : `HTTP ${error.status}`
+  return error.class === 'refused'
+    ? { code: 'collect-refused', message: `the gateway refused to answer: ${answer}` }
+    : { code: 'collect-fails', message: `${answer}, again and again, while the gateway answers others` }
 }

@@ -20,7 +20,7 @@ import {
   textAt,
 } from './case.ts'
 import type { Answer, Client } from './client.ts'
-import { queryOf, register, some, type User } from './profile.ts'
+import { queryOf, register, some, type User } from './made-up.ts'
 
 export const PAGES = '/assessments/bioage'
 export const RESULT = '/bioage/result'

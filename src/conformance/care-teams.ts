@@ -26,7 +26,7 @@ import {
   queryOf,
   register,
   type User,
-} from './profile.ts'
+} from './made-up.ts'
 
 const sent = inSection('Care team record, as sent')
 const returned = inSection('Care team record, as returned')

@@ -12,8 +12,6 @@ import {
   textAt,
 } from './case.ts'
 import type { Answer, Client } from './client.ts'
-import { ARTICLES } from './content.ts'
-import { PATH as REQUESTER } from './medical-records.ts'
 import {
   BIOMETRICS,
   biometric,
@@ -33,7 +31,9 @@ import {
   someBiometrics,
   someConditions,
   source,
-} from './profile.ts'
+} from './made-up.ts'
+import { PATH as REQUESTER } from './medical-records.ts'
+import { ARTICLES } from './reads.ts'
 
 const envelope = inSection('Envelope')
 const reference = inSection('Account reference (request bodies, field account)')

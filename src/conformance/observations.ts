@@ -38,7 +38,7 @@ import {
   someBiometrics,
   someConditions,
   source,
-} from './profile.ts'
+} from './made-up.ts'
 
 const biometricSent = inSection('Biometric record, as sent')
 const biometricRead = inSection('Biometric record, as read')

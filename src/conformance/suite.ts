@@ -1,16 +1,11 @@
 import { AssertionError } from 'node:assert'
 import pLimit from 'p-limit'
-import { ACCOUNT_CASES } from './accounts.ts'
 import { AGE_ASSESSMENT_CASES, PAGED_TEST_CASES } from './age-assessment.ts'
-import { AUTHENTICATION_CASES } from './authentication.ts'
+import { ACCOUNT_CASES, AUTHENTICATION_CASES } from './authentication.ts'
 import { CARE_TEAM_CASES } from './care-teams.ts'
 import { type Account, type ConformanceCase, type Control, NothingToJudge } from './case.ts'
 import type { Client } from './client.ts'
-import { CONTENT_CASES } from './content.ts'
 import { ENVELOPE_CASES } from './envelope.ts'
-import { MEDICAL_RECORDS_CASES } from './medical-records.ts'
-import { MEDICAL_RECORDS_FIELD_CASES, MEDICAL_RECORDS_REFUSAL_CASES } from './medical-records-fields.ts'
-import { BIOMETRIC_CASES, CONDITION_CASES } from './observations.ts'
 import {
   biometric,
   careTeam,
@@ -19,9 +14,11 @@ import {
   createCareTeams,
   createConditions,
   register,
-} from './profile.ts'
-
-import { READ_CASES } from './reads.ts'
+} from './made-up.ts'
+import { MEDICAL_RECORDS_CASES } from './medical-records.ts'
+import { MEDICAL_RECORDS_FIELD_CASES, MEDICAL_RECORDS_REFUSAL_CASES } from './medical-records-fields.ts'
+import { BIOMETRIC_CASES, CONDITION_CASES } from './observations.ts'
+import { CONTENT_CASES, READ_CASES } from './reads.ts'
 
 /** Every case, roughly in the order of the document. */
 export const SUITE: readonly ConformanceCase[] = [

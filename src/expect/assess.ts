@@ -10,7 +10,7 @@ import {
   sourceName,
 } from '../definitions/export-definition.ts'
 import type { WaitingExport } from '../extract/arrival/verify-delivery.ts'
-import { compilePattern, matchExportName } from '../extract/discover.ts'
+import { compilePattern, matchExportName } from '../extract/sources/source.ts'
 import type { DeadlineRecord, DeadlineState, ExpectationKey, Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { createArrival, type SourceLook, type SourceSettings } from '../run/arrival.ts'

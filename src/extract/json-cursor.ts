@@ -2,9 +2,17 @@
 import { isUtf8 } from 'node:buffer'
 import type { JsonValue } from '../model/row.ts'
 import { ByteWindow, LF } from './framing.ts'
-import { BACKSLASH, type FramedValue, frameValue, isSpace, QUOTE } from './json-frame.ts'
 import type { JsonPlace } from './json-path.ts'
-import { type Expected, follow, readJson } from './json-text.ts'
+import {
+  BACKSLASH,
+  type Expected,
+  type FramedValue,
+  follow,
+  frameValue,
+  isSpace,
+  QUOTE,
+  readJson,
+} from './json-text.ts'
 import type { TextSource } from './open-csv.ts'
 
 /** A key, number or literal longer than this is taken for damage. */

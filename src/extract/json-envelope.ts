@@ -1,8 +1,9 @@
 /** What stands around the list whose elements are rows: the way to it, the way out, and what is read on the way. */
+
 import type { JsonValue } from '../model/row.ts'
 import { type JsonCursor, JsonFault } from './json-cursor.ts'
-import { CLOSE_OBJECT, COLON, COMMA, OPEN_LIST, OPEN_OBJECT } from './json-frame.ts'
 import { type ContextPaths, type JsonPlace, memberAt, type RecordsPath } from './json-path.ts'
+import { CLOSE_OBJECT, COLON, COMMA, OPEN_LIST, OPEN_OBJECT } from './json-text.ts'
 
 /** A member from which the context takes something is held, up to this. */
 const CONTEXT_BYTES = 1024 * 1024

@@ -3,11 +3,18 @@ import { stat } from 'node:fs/promises'
 import { WaybillError } from '../model/errors.ts'
 import type { Origin, Row } from '../model/row.ts'
 import { behind, type Compression, countDecoded, readContent, textStart, upTo } from './content.ts'
-import { cellSplitter, csvFormat } from './csv.ts'
-import { findDelimiter, type Head, sepLine } from './csv-delimiter.ts'
-import { csvLineEnd, frameRecord } from './csv-frame.ts'
-import { type Header, readHeader } from './csv-header.ts'
-import { findTrailer, statedCount, TAIL_BYTES, type Trailer } from './csv-trailer.ts'
+import { cellSplitter, csvFormat, csvLineEnd, frameRecord } from './csv.ts'
+import {
+  findDelimiter,
+  findTrailer,
+  type Head,
+  type Header,
+  readHeader,
+  sepLine,
+  statedCount,
+  TAIL_BYTES,
+  type Trailer,
+} from './csv-layout.ts'
 import { type Encoding, findEncoding, HEAD_BYTES, invalidEncodingMessage, transcode } from './encoding.ts'
 import { ByteWindow, countRows, type OpenFormat, originOfLine, type RowFormat, readRows } from './framing.ts'
 import { type CsvDefinition, type Dialect, dialectOf } from './read-definition.ts'

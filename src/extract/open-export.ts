@@ -1,7 +1,12 @@
-/** Opens an export: looks at it once, then gives its rows, from the start or from a checkpoint, as often as asked. */
+/**
+ * Opens an export: looks at it once, then gives its rows, from the start or from a checkpoint, as often as asked.
+ *
+ * With `format: records` it is a flat file whose lines are of several types, told by what they begin with. One type begins a row; what follows
+ * belongs to it, each in its place: `{ patient, born, OBR: [{ order, OBX: [{ code, value }] }] }`.
+ */
 import { stat } from 'node:fs/promises'
 import { WaybillError } from '../model/errors.ts'
-import type { Origin } from '../model/row.ts'
+import type { JsonValue, Origin, Row } from '../model/row.ts'
 import {
   assertVersion,
   type Compression,
@@ -14,12 +19,24 @@ import {
   unreadable,
   versionOf,
 } from './content.ts'
-import { ByteWindow, type OpenFormat, readRows } from './framing.ts'
-import { openCsv } from './open-csv.ts'
+import { cellSplitter, csvLineEnd, cutByWidths, frameRecord } from './csv.ts'
+import {
+  ByteWindow,
+  countRows,
+  type Frame,
+  type FrameFault,
+  jsonRow,
+  type OpenFormat,
+  type RowFormat,
+  type RowFrame,
+  readRows,
+  unreadableRow,
+  utf8Check,
+} from './framing.ts'
+import { openCsv, openText } from './open-csv.ts'
 import { openHl7v2 } from './open-hl7v2.ts'
 import { ndjsonFormat, openJson } from './open-json.ts'
-import { openRecords } from './open-records.ts'
-import type { ReadDefinition } from './read-definition.ts'
+import type { Dialect, ReadDefinition, RecordsDefinition } from './read-definition.ts'
 
 export interface OpenExport extends OpenFormat {
   /**
@@ -80,4 +97,242 @@ export async function lookAt(path: string): Promise<{ readonly version: string; 
     throw unreadable(path, cause)
   })
   return { version: versionOf(found), bytes: Number(found.size) }
+}
+
+/** A row, with all that belongs to it, is not longer than this. */
+const ROW_BYTES = 16 * 1024 * 1024
+
+/** @throws WaybillError `export-empty`, `export-unreadable` */
+async function openRecords(
+  path: string,
+  compression: Compression,
+  read: RecordsDefinition,
+): Promise<OpenFormat> {
+  const source = await openText(path, compression, { encoding: read.encoding })
+  const first: Origin = { row: 1, line: 1, byteOffset: source.start }
+  const window = (from: Origin) => new ByteWindow(source.text(from.byteOffset), from.byteOffset)
+  const form = createForm(read)
+  const format = rowFormat(form, source.invalidEncoding)
+  if ((await countRows(window(first), first, firstOnly(format))) === 0)
+    throw new WaybillError('export-empty', 'The export has no line of a row.', { place: { file: path } })
+  const { count } = read
+  return {
+    seekable: source.seekable,
+    rows: (from = first) => readRows(window(from), from, format),
+    async controlTotal(counted) {
+      if (count === undefined) return undefined
+      let stated: number | undefined
+      for await (const block of readRows(window(first), first, statedFormat(form, count)))
+        for (const row of block) if (row.kind === 'json') stated = Number(row.text)
+      if (stated === undefined || !Number.isInteger(stated))
+        throw new WaybillError(
+          'export-unreadable',
+          `No record of the type ${count.type} says in its cell ${count.cell} how many rows there are.`,
+          { place: { file: path }, remedy: 'Correct `read.count` in the mapping, or ask the vendor.' },
+        )
+      return { stated, found: counted ?? (await countRows(window(first), first, format)) }
+    },
+  }
+}
+
+/** A row that stands alone, as the rejects file has it. */
+export function readRecords(
+  text: string,
+  read: RecordsDefinition,
+): { readonly value: JsonValue } | { readonly problem: string } {
+  const format = rowFormat(createForm(read), 'the row is not valid UTF-8')
+  const bytes = Buffer.from(text)
+  const frame = format.frame(bytes, 0, true)
+  if (frame === undefined || frame.blank === true) return { problem: 'it has no record of a row' }
+  if (frame.next !== bytes.length) return { problem: 'it has more than one row' }
+  const [row] = format.rows(bytes, [{ ...frame, row: 1, line: 1, byteOffset: 0, start: 0, cutOff: true }])
+  if (row?.kind === 'json') return { value: row.value }
+  return { problem: row?.kind === 'unreadable' ? row.message : 'it has no record of a row' }
+}
+
+interface RecordForm {
+  readonly dialect: Dialect
+  /** The type that a line begins with. */
+  readonly typeAt: (bytes: Buffer, frame: Pick<Frame, 'end'> & { readonly start: number }) => string
+  /** The cells behind the type, of each of these records. */
+  readonly cellsOf: (records: readonly RecordText[]) => (readonly string[])[]
+  readonly read: RecordsDefinition
+  /** By type: the type above it, undefined of the row's own. */
+  readonly above: ReadonlyMap<string, string | undefined>
+  readonly skipped: ReadonlySet<string>
+}
+
+interface RecordText {
+  readonly type: string
+  readonly text: string
+}
+
+const NONE = -1
+
+function createForm(read: RecordsDefinition): RecordForm {
+  const { delimiter, quote, typeWidth, types, row, skip, count } = read
+  const isFixed = typeWidth !== undefined
+  const dialect: Dialect = {
+    ...{ delimiter: delimiter.charCodeAt(0), escapedBy: NONE, lenient: false, comment: undefined },
+    ...{ quote: quote === 'none' || isFixed ? NONE : quote.charCodeAt(0), widths: undefined },
+  }
+  const split = cellSplitter(dialect)
+  const typeOf = (cell: string): string => cell.replaceAll(quote, '').trim()
+  return {
+    dialect,
+    typeAt(bytes, { start, end }) {
+      const limit = Math.min(end, start + (typeWidth ?? 64))
+      const text = bytes.toString('latin1', start, limit)
+      return typeOf(isFixed ? text : (text.split(delimiter, 1)[0] ?? ''))
+    },
+    cellsOf: (records) =>
+      isFixed
+        ? records.map(({ type, text }) => cutByWidths(text.slice(typeWidth), types[type]?.widths ?? []))
+        : split(records.map(({ text }) => text)).map((cells) => cells.slice(1)),
+    read,
+    above: new Map(
+      Object.entries(types).map(([type, { in: parent = row }]) => [type, type === row ? undefined : parent]),
+    ),
+    skipped: new Set([...skip, ...(count === undefined ? [] : [count.type])]),
+  }
+}
+
+const misplaced = (message: string): FrameFault => ({ fault: 'row-record-misplaced', message })
+
+/** A line of the content, whatever it is; undefined where more bytes are needed to tell. */
+function lineAt(
+  { dialect, typeAt }: RecordForm,
+  bytes: Buffer,
+  start: number,
+  ended: boolean,
+): (Frame & { readonly type: string }) | undefined {
+  const frame = frameRecord(bytes, start, ended, dialect)
+  return frame && { ...frame, type: typeAt(bytes, { start, end: frame.end }) }
+}
+
+/** A row from the line that begins it to the next one that does, or that belongs to none. */
+function rowFormat(form: RecordForm, invalidEncoding: string): RowFormat {
+  const { read, above, skipped } = form
+  const beginsRow = (type: string): boolean => type === read.row || skipped.has(type)
+  return {
+    frame(bytes, start, ended) {
+      const first = lineAt(form, bytes, start, ended)
+      if (first === undefined || first.blank === true || first.next === undefined) return first
+      if (first.fault !== undefined) return first
+      if (skipped.has(first.type)) return { ...first, blank: true }
+      if (first.type !== read.row)
+        return { ...first, fault: misplaced(`it stands before any record of the type ${read.row}`) }
+      let { end, next, lines } = first
+      let fault: FrameFault | undefined
+      while (next < bytes.length || !ended) {
+        const line = lineAt(form, bytes, next, ended)
+        if (line === undefined)
+          return bytes.length - start > ROW_BYTES
+            ? { ...first, fault: { fault: 'row-too-large', message: 'the row is larger than 16 MiB' } }
+            : undefined
+        if (line.blank !== true && line.fault === undefined && beginsRow(line.type)) break
+        if (line.next === undefined) break
+        fault ??= line.fault ?? (line.blank === true || above.has(line.type) ? undefined : UNKNOWN)
+        if (line.blank !== true) end = line.end
+        next = line.next
+        lines += line.lines
+      }
+      return fault === undefined ? { end, next, lines } : { end, next, lines, fault }
+    },
+    lineEnd: (bytes, from) => csvLineEnd(bytes, from),
+    rows(bytes, frames) {
+      const isUtf8 = utf8Check(bytes, frames)
+      return frames.map((frame): Row => {
+        if (frame.fault !== undefined) return unreadableRow(bytes, frame, frame.fault)
+        if (!isUtf8(frame))
+          return unreadableRow(bytes, frame, { fault: 'row-encoding-invalid', message: invalidEncoding })
+        const value = assemble(form, recordsIn(form, bytes, frame))
+        if ('fault' in value) return unreadableRow(bytes, frame, value)
+        return jsonRow(frame, value.row, JSON.stringify(value.row))
+      })
+    },
+  }
+}
+
+const UNKNOWN = misplaced('one of its lines is of a type that `read.types` does not name')
+
+function recordsIn(form: RecordForm, bytes: Buffer, { start, end }: RowFrame): RecordText[] {
+  const records: RecordText[] = []
+  for (let at = start; at < end; ) {
+    const line = lineAt(form, bytes.subarray(0, end), at, true)
+    if (line === undefined) break
+    if (line.blank !== true) records.push({ type: line.type, text: bytes.toString('utf8', at, line.end) })
+    at = line.next ?? end
+  }
+  return records
+}
+
+type Node = { [member: string]: JsonValue }
+
+/** Each record in the one that it belongs to: the last of that type. */
+function assemble(
+  { cellsOf, read, above }: RecordForm,
+  records: readonly RecordText[],
+): { readonly row: Node } | FrameFault {
+  const last = new Map<string, Node>()
+  let root: Node = {}
+  for (const [at, cells] of cellsOf(records).entries()) {
+    const type = records[at]?.type ?? ''
+    const { columns = [] } = read.types[type] ?? {}
+    if (cells.slice(columns.length).some((cell) => cell.trim() !== ''))
+      return {
+        fault: 'row-too-long',
+        message: `a record of the type ${type} has ${cells.length} cells, where \`read.types\` names ${columns.length}`,
+      }
+    const node: Node = Object.fromEntries(columns.map((column, cell) => [column, cells[cell] ?? '']))
+    const parent = above.get(type)
+    if (parent === undefined) root = node
+    else {
+      const owner = last.get(parent)
+      if (owner === undefined) return misplaced(`a record of the type ${type} stands before any ${parent}`)
+      const siblings = owner[type]
+      if (Array.isArray(siblings)) siblings.push(node)
+      else owner[type] = [node]
+    }
+    // What is below the one before belongs to that one.
+    for (const other of above.keys()) if (isBelow(other, type, above)) last.delete(other)
+    last.set(type, node)
+  }
+  return { row: root }
+}
+
+function isBelow(one: string, type: string, above: RecordForm['above']): boolean {
+  const up = above.get(one)
+  return up !== undefined && (up === type || isBelow(up, type, above))
+}
+
+/** Ends with the first row: whether there is any. */
+function firstOnly(format: RowFormat): RowFormat {
+  let found = false
+  return {
+    ...format,
+    frame(bytes, start, ended) {
+      if (found) return { end: bytes.length, next: bytes.length, lines: 0, blank: true }
+      const frame = format.frame(bytes, start, ended)
+      found = frame !== undefined && frame.blank !== true
+      return frame
+    },
+  }
+}
+
+/** The records that say how many rows there are: their cell as text. */
+function statedFormat(form: RecordForm, count: NonNullable<RecordsDefinition['count']>): RowFormat {
+  return {
+    frame(bytes, start, ended) {
+      const line = lineAt(form, bytes, start, ended)
+      return line && { ...line, blank: line.type !== count.type }
+    },
+    lineEnd: (bytes, from) => csvLineEnd(bytes, from),
+    rows: (bytes, frames) =>
+      frames.map((frame) => {
+        const text = bytes.toString('utf8', frame.start, frame.end)
+        const [cells = []] = form.cellsOf([{ type: count.type, text }])
+        return jsonRow(frame, null, (cells[count.cell - 1] ?? '').trim())
+      }),
+  }
 }

@@ -2,6 +2,7 @@
  * Opens an export of `format: json`: finds out encoding and where its rows stand, then gives them. The file is one document, a list in
  * it, or a document a line.
  */
+
 import type { Origin, Row } from '../model/row.ts'
 import type { Compression } from './content.ts'
 import {
@@ -17,10 +18,9 @@ import {
   unreadableRow,
   utf8Check,
 } from './framing.ts'
-import { isSpace, VALUE_BYTES } from './json-frame.ts'
 import { notUtf8, placeBehind, placeText } from './json-path.ts'
 import { findRecords, readRecords } from './json-records.ts'
-import { readJson } from './json-text.ts'
+import { isSpace, readJson, VALUE_BYTES } from './json-text.ts'
 import { openText } from './open-csv.ts'
 import type { JsonDefinition } from './read-definition.ts'
 
@@ -45,7 +45,7 @@ export async function openJson(
   return { seekable: source.seekable, rows: (from = found.first) => readRecords(found, from) }
 }
 
-export const jsonDocumentFormat: RowFormat = {
+const jsonDocumentFormat: RowFormat = {
   frame(bytes, start, ended) {
     if (bytes.length - start > VALUE_BYTES)
       return {
@@ -86,7 +86,7 @@ function documentRow(bytes: Buffer, frame: RowFrame): Row {
 }
 
 /** A line longer than this is passed over without being held. */
-export const LINE_BYTES = 16 * 1024 * 1024
+const LINE_BYTES = 16 * 1024 * 1024
 
 export const ndjsonFormat: RowFormat = {
   frame(bytes, start, ended) {

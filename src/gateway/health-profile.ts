@@ -10,7 +10,6 @@ import {
   readItems,
   UnreadableAnswer,
 } from './answer.ts'
-import { saysNotFound } from './answer-class.ts'
 import { type Account, accountIdOfEntity, accountQuery, type EntityQuery } from './contract/account.ts'
 import type { EndpointName } from './contract/endpoints.ts'
 import {
@@ -26,7 +25,7 @@ import {
   PrimaryCareReturned,
 } from './contract/health-profile.ts'
 import { CodeAsRead, Envelope, InstantAsRead, NestedEnvelope, tolerated } from './contract/shared-objects.ts'
-import { codeOfErrorBody } from './gateway-error.ts'
+import { codeOfErrorBody, saysNotFound } from './gateway-error.ts'
 import type { BodyContent, Transport } from './transport.ts'
 
 /** Echoes as they come: one that lacks what a match needs is still an echo, and for the caller to judge. */

@@ -2,12 +2,6 @@ import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { type Answer, createAnswer, UnreadableAnswer } from './answer.ts'
 import {
-  type AnswerClass,
-  classifyStatus,
-  classifyTransportFailure,
-  parseRetryAfter,
-} from './answer-class.ts'
-import {
   type AccessTokenSource,
   checkCredential,
   fillPath,
@@ -20,7 +14,16 @@ import { ENDPOINTS, type Endpoint, type EndpointName } from './contract/endpoint
 import { ENDED, ExchangeFailure, type Timeouts, type WholeAnswer } from './exchange.ts'
 import { exchangeOverGot } from './exchange-over-got.ts'
 import { exchangeOverHttp } from './exchange-over-http.ts'
-import { codeOfErrorBody, GatewayError, type GatewayErrorDetails, wordsOfErrorBody } from './gateway-error.ts'
+import {
+  type AnswerClass,
+  classifyStatus,
+  classifyTransportFailure,
+  codeOfErrorBody,
+  GatewayError,
+  type GatewayErrorDetails,
+  parseRetryAfter,
+  wordsOfErrorBody,
+} from './gateway-error.ts'
 
 const TIMEOUTS: Timeouts = {
   lookup: 5_000,

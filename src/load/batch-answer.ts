@@ -1,7 +1,6 @@
 /** What a batch was answered, for those who want to know; and what one record of a gateway that stores a batch whole or not at all says of the others. */
 import type { CreateAnswer } from '../gateway/answer.ts'
-import type { AnswerClass } from '../gateway/answer-class.ts'
-import { GatewayError } from '../gateway/gateway-error.ts'
+import { type AnswerClass, GatewayError } from '../gateway/gateway-error.ts'
 import type { Entry } from '../model/entry.ts'
 import type { Verdict } from '../model/outcome.ts'
 import type { RecordKind } from '../model/record.ts'

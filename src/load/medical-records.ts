@@ -4,14 +4,13 @@
  * address of an upload is a credential: it is held while it is used, and nowhere else.
  */
 import { z } from 'zod'
-import type { AnswerClass } from '../gateway/answer-class.ts'
 import type {
   MedicalRecordsRequestReturned,
   MedicalRecordsRequestType,
 } from '../gateway/contract/medical-records.ts'
 import type { EnvelopeError } from '../gateway/contract/shared-objects.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { GatewayError } from '../gateway/gateway-error.ts'
+import { type AnswerClass, GatewayError } from '../gateway/gateway-error.ts'
 import type { UpsertAnswer } from '../gateway/medical-records.ts'
 import type { KnownRequest, Ledger, RunLedger } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'

@@ -2,8 +2,7 @@
  * What to do after a request that did not succeed. It looks only at the class of the answer (design of the wire:
  * docs/delivery.md), never at names of errors. Pure; the one place that decides on retries.
  */
-import type { AnswerClass } from '../gateway/answer-class.ts'
-import type { GatewayError } from '../gateway/gateway-error.ts'
+import type { AnswerClass, GatewayError } from '../gateway/gateway-error.ts'
 
 /** First upper bound of a wait, in milliseconds; it doubles with each attempt. */
 const FIRST_WAIT_MS = 500

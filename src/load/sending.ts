@@ -3,8 +3,7 @@
  * out), within the job's patience, and counted.
  */
 import pRetry, { AbortError } from 'p-retry'
-import { saysNotFound } from '../gateway/answer-class.ts'
-import { GatewayError } from '../gateway/gateway-error.ts'
+import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
 import type { Tallies } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { allDone, type Dispatcher } from './dispatcher.ts'
@@ -364,7 +363,7 @@ export interface TokenRenewal {
   renew(refused: number): Promise<void>
 }
 
-export function createTokenRenewal(renewToken: () => Promise<void>): TokenRenewal {
+function createTokenRenewal(renewToken: () => Promise<void>): TokenRenewal {
   let generation = 0
   let underWay: Promise<void> | undefined
   return {

@@ -1,9 +1,10 @@
 /** How a mapping fits an export: which columns it reads, and, over its rows, what each rule gives, so that what never gives anything is seen. */
-import { didYouMean } from '../did-you-mean.ts'
+
 import { type CodeCount, countLeftOut, leftOutCounts } from '../model/balance.ts'
 import type { RowOutcome } from '../model/entry.ts'
 import type { Finding } from '../model/errors.ts'
 import type { RecordKind } from '../model/record.ts'
+import { didYouMean } from '../schema-problems.ts'
 import type { ReadName } from '../transform/compile-context.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
 import { registration, withoutOrdinal } from './record-facts.ts'

@@ -5,8 +5,8 @@
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { html, htmlPage } from '../html-page.ts'
 import { type Finding, WaybillError } from '../model/errors.ts'
+import { html, htmlPage } from '../shown-text.ts'
 import type { ReadName } from '../transform/compile-context.ts'
 import { type PreviewedRow, rowHtml, STYLE } from './preview.ts'
 

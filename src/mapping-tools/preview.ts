@@ -1,8 +1,8 @@
 /** Rows beside what becomes of them, in the words in which people read it: for a terminal, or as a page. They hold health data. */
-import { html, htmlPage } from '../html-page.ts'
+
 import type { Entry, MappedRow, RowOutcome } from '../model/entry.ts'
 import type { Row } from '../model/row.ts'
-import { shown } from '../shown-text.ts'
+import { html, htmlPage, shown } from '../shown-text.ts'
 import { factsOf, registration } from './record-facts.ts'
 
 /** A record in short: rule; value or status, or who; when; code. */

@@ -5,11 +5,10 @@
 
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { giveUpReserve } from '../home-room.ts'
 import { type DetailCounts, noDetail, type PrunableRun } from '../ledger/concerns.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import { assertWithin } from '../own-files.ts'
+import { assertWithin, giveUpReserve } from '../own-files.ts'
 import { backfillCommand, rangeOf } from '../run/backfill-range.ts'
 import { DELIVERIES_COMPARED } from '../run/drift-watch.ts'
 import { TAKEN_AT_MOST } from '../run/small-exports.ts'
@@ -219,7 +218,7 @@ export interface FileCounts {
 
 type Output = Pick<PrunableRun, 'rejectsPath' | 'receiptsPath'>
 
-export async function measureOutput(home: string, run: Output): Promise<FileCounts> {
+async function measureOutput(home: string, run: Output): Promise<FileCounts> {
   const counts = { files: 0, bytes: 0 }
   for (const path of await outputOf(home, run)) {
     const found = await lstat(path).catch(() => undefined)
@@ -231,7 +230,7 @@ export async function measureOutput(home: string, run: Output): Promise<FileCoun
 }
 
 /** What is gone already is no failure. @throws WaybillError `home-unusable` */
-export async function removeOutput(home: string, run: Output): Promise<FileCounts> {
+async function removeOutput(home: string, run: Output): Promise<FileCounts> {
   const counts = await measureOutput(home, run)
   for (const path of [run.receiptsPath, run.rejectsPath].map((one) => join(home, one))) {
     // What lies behind a link is not of the home.

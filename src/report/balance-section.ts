@@ -1,10 +1,9 @@
 /** The balance: as a picture, as tables, and what is wrong where it does not balance. */
 import { type SankeyLink, type SankeyNode, sankey, sankeyLinkHorizontal } from 'd3-sankey'
-import { html } from '../html-page.ts'
 import { allRecords } from '../model/balance.ts'
 import { KIND_NAMES, RECORD_KINDS } from '../model/record.ts'
 import type { RunSummary } from '../run/summary.ts'
-import { n } from '../shown-text.ts'
+import { html, n } from '../shown-text.ts'
 import {
   countOf,
   counts,
@@ -114,7 +113,7 @@ export interface Flow {
 
 /** Pixels: nothing that is there is drawn thinner than the first; the whole is as thick as the second, and what thin parts add. */
 export const THINNEST = 3
-export const THICKNESS = 240
+const THICKNESS = 240
 
 /** A node with what it divides into; ends have no parts. */
 interface Branch extends FlowNode {

@@ -3,9 +3,8 @@
  * lie over the colours. Tables, which scroll where the page is narrow, and fold where they are long.
  */
 import { DateTime } from 'luxon'
-import { html } from '../html-page.ts'
 import type { RecordCounts } from '../model/balance.ts'
-import { n } from '../shown-text.ts'
+import { html, n } from '../shown-text.ts'
 
 /** `Sun 2026-11-01 05:30:09 UTC` */
 export const utcText = (at: number): string => `${clock(at, 'utc')} UTC`

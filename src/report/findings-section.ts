@@ -1,8 +1,8 @@
 /** What checks and the comparison with earlier deliveries have found in what went on all the same. Then what to do next. */
-import { html } from '../html-page.ts'
+
 import type { ExportDrift } from '../run/drift-finding.ts'
 import type { Step } from '../run/next-steps.ts'
-import { n } from '../shown-text.ts'
+import { html, n } from '../shown-text.ts'
 import { counts, foldedTable, nameHtml, words } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
 

@@ -1,10 +1,9 @@
 /** Outcomes by kind of record, and what else went to and fro. Then the exports. */
 import { scaleLinear } from 'd3-scale'
-import { html } from '../html-page.ts'
 import { allRecords, type CodeCount, kindsShown, type RecordCounts } from '../model/balance.ts'
 import { KIND_NAMES } from '../model/record.ts'
 import { owedWords, unjudgedWords } from '../reconcile/new-and-known.ts'
-import { counted, n } from '../shown-text.ts'
+import { counted, html, n } from '../shown-text.ts'
 import {
   countOf,
   counts,

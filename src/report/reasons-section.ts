@@ -3,12 +3,11 @@
  * mean, and what to do about them, is as docs/reasons.md says it, which comes with the program.
  */
 import { readFile } from 'node:fs/promises'
-import { html } from '../html-page.ts'
 import { wordsOf } from '../ledger/concerns.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { addKnown, knownWords, leftBehindWords } from '../reconcile/new-and-known.ts'
 import type { RunSummary } from '../run/summary.ts'
-import { n } from '../shown-text.ts'
+import { html, n } from '../shown-text.ts'
 import { counts, foldedTable, nameHtml, OUTCOMES, words } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
 
@@ -139,7 +138,7 @@ export const readExplanations = async (): Promise<Explanations> =>
   explanationsOf(await readFile(new URL('../../docs/reasons.md', import.meta.url), 'utf8').catch(() => ''))
 
 /** @param page in Markdown: rows of tables whose first cell is a code, or several with the same meaning */
-export function explanationsOf(page: string): Explanations {
+function explanationsOf(page: string): Explanations {
   const rows = [...page.matchAll(/^\| ((?:`[a-z-]+`(?:, )?)+) \| (.*) \|$/gm)]
   return new Map(
     rows.flatMap(([, codes = '', cells = '']) => {

@@ -1,7 +1,8 @@
 /** A run as one page that needs nothing else. Pure; it holds names, counts, codes and digests, no health data. */
-import { html, htmlPage } from '../html-page.ts'
+
 import { nextSteps, type Step } from '../run/next-steps.ts'
 import type { RunSummary } from '../run/summary.ts'
+import { html, htmlPage } from '../shown-text.ts'
 import { balanceSection } from './balance-section.ts'
 import { PATTERNS, utcText } from './figures.ts'
 import { filesSection, type OutputFile } from './files-section.ts'

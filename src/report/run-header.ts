@@ -1,8 +1,7 @@
 /** The head of a report: which run, how it ended, what is to be known before its numbers are read. */
 
-import { html } from '../html-page.ts'
 import { allRecords } from '../model/balance.ts'
-import { counted, n } from '../shown-text.ts'
+import { counted, html, n } from '../shown-text.ts'
 import { countOf, durationText, localText, OUTCOMES, RECORD_OUTCOMES, utcText } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
 

@@ -2,8 +2,8 @@
 
 import { DateTime } from 'luxon'
 import type { JobSource } from '../definitions/export-definition.ts'
-import { compilePattern, matchExportName } from '../extract/discover.ts'
 import { folderPlace } from '../extract/sources/folder.ts'
+import { compilePattern, matchExportName } from '../extract/sources/source.ts'
 import type { BackfillRange, RunKind, RunRecord } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { shellPath, shellWord } from '../shown-text.ts'

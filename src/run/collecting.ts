@@ -2,16 +2,17 @@
  * A run that collects: the people of each chunk are asked about, what was collected is appended to files that lie aside, and settled with the
  * chunk. A person who stands on two rows is asked about once a run.
  */
-import { type CollectedPerson, collectPerson } from '../collect/collect-person.ts'
 import {
+  type CollectedPerson,
   type CollectedText,
+  collectPerson,
   contentOf,
   filesOf,
   GONE,
   itemTexts,
+  type Read,
   textOf,
-} from '../collect/collection-text.ts'
-import type { Read } from '../collect/kinds.ts'
+} from '../collect/kinds.ts'
 import type { CollectDefinition, TargetDefinition } from '../definitions/collect-definition.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { CollectedOf, Ledger, RunLedger } from '../ledger/ledger.ts'
@@ -22,8 +23,7 @@ import type { MappedRow } from '../model/entry.ts'
 import type { Identity } from '../model/ids.ts'
 import type { AccountKey } from '../model/record.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
-import { Collection, openCollection, writeBodies } from './collection-files.ts'
-import type { Destination } from './deliver-collection.ts'
+import { Collection, type Destination, openCollection, writeBodies } from './collection-files.ts'
 
 /** What stands in the place of a loaded chunk. */
 export interface WorkedChunk extends LoadedChunk {

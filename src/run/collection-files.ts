@@ -1,18 +1,22 @@
 /**
  * The files of a collection: written aside, and at the end put in their place as one folder with a manifest, so that what is there is whole.
- * They hold health data: mode 0600, in a folder for their owner alone.
+ * They hold health data: mode 0600, in a folder for their owner alone. At an SFTP server or in a bucket, too, every file is whole or absent,
+ * and the manifest comes last.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream, existsSync, lstatSync, rmSync } from 'node:fs'
-import { open, rename } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { open, readdir, rename } from 'node:fs/promises'
+import { dirname, join, relative, sep } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
+import pLimit from 'p-limit'
 import { z } from 'zod'
-import { ARTICLES } from '../collect/collection-text.ts'
+import { ARTICLES } from '../collect/kinds.ts'
+import type { RemotePlace } from '../extract/sources/source.ts'
+import { allDone } from '../load/dispatcher.ts'
 import { reasonOf, WaybillError } from '../model/errors.ts'
 import { makeFolder, openOwn, ownFileName } from '../own-files.ts'
-import { type Destination, deliverCollection, MANIFEST } from './deliver-collection.ts'
+import type { SourceSettings } from './arrival.ts'
 import { type AppendedFile, openAppended } from './receipts.ts'
 
 const Written = z.object({ lines: z.int(), bytes: z.int() })
@@ -182,5 +186,62 @@ export async function writeBodies(folder: string): Promise<void> {
     } finally {
       await body.close()
     }
+  }
+}
+
+/** Says that all is there. */
+const MANIFEST = 'manifest.json'
+
+/** Files under way at once: of articles there are thousands of small ones. */
+const AT_ONCE = 4
+
+/** A place elsewhere, and what a run has for it. */
+export interface Destination {
+  readonly place: RemotePlace
+  readonly secrets: SourceSettings
+  /** Aborted, with a `WaybillError`, when the run is to stop. */
+  readonly signal: AbortSignal
+  readonly assertHeld: () => Promise<void>
+}
+
+/**
+ * What is there already is not put there again.
+ * @param folder of the collection, here
+ * @param name of its folder there
+ * @throws WaybillError `collection-not-delivered`, `source-untrusted`; what the signal is aborted with
+ */
+async function deliverCollection(
+  { place, secrets, signal, assertHeld }: Destination,
+  folder: string,
+  name: string,
+): Promise<void> {
+  const found = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = found.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name))
+  const manifest = join(folder, MANIFEST)
+  const target = await place.open(secrets)
+  const put = (file: string): Promise<void> =>
+    target.put([name, ...relative(folder, file).split(sep)].join('/'), file)
+  try {
+    const limit = pLimit(AT_ONCE)
+    let failed = false
+    await allDone(
+      files
+        .filter((file) => file !== manifest)
+        .map((file) =>
+          limit(async () => {
+            if (failed) return
+            signal.throwIfAborted()
+            await put(file).catch((error: unknown) => {
+              failed = true
+              throw error
+            })
+          }),
+        ),
+    )
+    signal.throwIfAborted()
+    await assertHeld()
+    await put(manifest)
+  } finally {
+    await target.close()
   }
 }

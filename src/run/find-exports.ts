@@ -3,7 +3,7 @@
 import { basename, resolve } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
 import { expectationKey, type JobSource } from '../definitions/export-definition.ts'
-import { compilePattern, matchExportName } from '../extract/discover.ts'
+import { compilePattern, matchExportName } from '../extract/sources/source.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Arrival } from './arrival.ts'
 import { ANY_RULES, type FoundDelivery } from './found-delivery.ts'

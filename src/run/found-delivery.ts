@@ -1,8 +1,13 @@
 import type { JobSource } from '../definitions/export-definition.ts'
 import { type Announced, type CompleteExport, completeExports } from '../extract/arrival/verify-delivery.ts'
 import { DEFAULT_LIMITS } from '../extract/content.ts'
-import { compilePattern, inOrder, matchExportName } from '../extract/discover.ts'
-import type { Delivery, ExportSource } from '../extract/sources/source.ts'
+import {
+  compilePattern,
+  type Delivery,
+  type ExportSource,
+  inOrder,
+  matchExportName,
+} from '../extract/sources/source.ts'
 import type { WaybillError } from '../model/errors.ts'
 
 type DeliveryRules = Pick<

@@ -1,9 +1,9 @@
 /** Opens a run, under the lease of its job: writes it down or takes it up again, and connects its stages; and ends it. */
 import { join } from 'node:path'
-import { assertRoom } from '../home-room.ts'
 import { originOf, type RunLedger } from '../ledger/ledger.ts'
 import { noteOwed } from '../load/care-team-marks.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
+import { assertRoom } from '../own-files.ts'
 import { rangeOf } from './backfill-range.ts'
 import { connectStages, type RunStages } from './connect-stages.ts'
 import type { RunEvents } from './events.ts'

@@ -2,13 +2,13 @@
  * Erases accounts at the gateway (interface, "Accounts": DELETE /account), and what the ledger knows of these people: crosswalk, care teams, what was
  * collected. An erasure may be repeated: who is gone is told as not there.
  */
+
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { readJob } from '../definitions/definition-files.ts'
 import { chooseGateway } from '../definitions/jobs.ts'
-import { saysNotFound } from '../gateway/answer-class.ts'
-import { GatewayError } from '../gateway/gateway-error.ts'
+import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { AccountKey } from '../model/record.ts'
 import { openOwn } from '../own-files.ts'

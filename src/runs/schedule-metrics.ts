@@ -1,9 +1,9 @@
 /** Counts what a schedule does and what its runs tell, and serves that (docs/metrics.md). */
 import { statSync } from 'node:fs'
 import type { Job } from '../definitions/definition-files.ts'
-import { freeBytes } from '../home-room.ts'
 import type { FireRecord, Ledger, Tallies } from '../ledger/ledger.ts'
 import type { Counts } from '../model/balance.ts'
+import { freeBytes } from '../own-files.ts'
 import type { RunListener } from '../run/events.ts'
 import { firesAfter, type Timetable } from '../schedule/fires.ts'
 import type { ScheduleEvents, ScheduleParts } from '../schedule/schedule-parts.ts'

@@ -1,8 +1,8 @@
 /** What a record is of: the catalog key to which a code leads, by a code system or through the vendor's table. */
 
-import { didYouMean } from '../did-you-mean.ts'
 import { OTHER_CODES } from '../model/balance.ts'
 import { type Fault, fault } from '../model/record.ts'
+import { didYouMean } from '../schema-problems.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { type CodeFault, codeFault } from './codes.ts'
 import type { CompileContext } from './compile-context.ts'

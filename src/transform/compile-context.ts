@@ -1,10 +1,9 @@
 /** What every part of the compiler needs, and where it reports what is wrong with a mapping. */
 
-import { didYouMean } from '../did-you-mean.ts'
-import type { Finding, Place } from '../model/errors.ts'
-import { reasonOf } from '../model/errors.ts'
+import { type Finding, type Place, reasonOf } from '../model/errors.ts'
 import { type Fault, fault, type Issue } from '../model/record.ts'
 import type { CsvRow, JsonRow } from '../model/row.ts'
+import { didYouMean } from '../schema-problems.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import type { Catalog } from './catalog.ts'
 import { Checker, type Checks } from './checks.ts'

@@ -3,7 +3,7 @@
  * that it doubles is an issue, never a guess.
  */
 import { DateTime, FixedOffsetZone, IANAZone, type Zone } from 'luxon'
-import { didYouMean } from '../did-you-mean.ts'
+import { didYouMean } from '../schema-problems.ts'
 import { compileDigits, minutesOf, readIso, wallClock } from './wall-clock.ts'
 
 export type DateFault = 'date-invalid' | 'date-skipped-by-daylight-saving' | 'date-doubled-by-daylight-saving'

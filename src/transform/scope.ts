@@ -5,9 +5,9 @@
  * the document around the rows. Levels are a tree: those side by side are never entered together.
  */
 import { compile, JSONPathNode, type JSONValue, jsonpath } from 'json-p3'
-import { didYouMean } from '../did-you-mean.ts'
 import { reasonOf, WaybillError } from '../model/errors.ts'
 import type { CsvRow, JsonRow, JsonValue } from '../model/row.ts'
+import { didYouMean } from '../schema-problems.ts'
 
 /** CSV: the cells. JSON: the row at 0, its context at 1. Then the value of each level that is entered, at the place of the level. */
 export type Scope = readonly JsonValue[]
@@ -291,7 +291,7 @@ export function compileSteps(path: string, shown: string): readonly Step[] {
   })
 }
 
-export const isFilter = (step: Step | undefined): step is Filter => typeof step === 'object'
+const isFilter = (step: Step | undefined): step is Filter => typeof step === 'object'
 
 /** Follows steps to one value. */
 export function follow(from: JsonValue | undefined, steps: readonly Step[]): Found {

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { describeError } from '../../src/cli/describe-error.ts'
+import { describeError } from '../../src/cli/terminal-text.ts'
 import { EXIT, endingOf, exitOfCode, WaybillError } from '../../src/model/errors.ts'
 import { ANN, HEADER, openClinic } from './clinic.ts'
 import { ended } from './command-line.ts'

@@ -1,6 +1,6 @@
 /** What rerun, resolve and reconcile hold the job for: what they have looked at is so until they are done, and nothing is begun by half. */
 import { expect, test } from 'vitest'
-import type { CommandContext } from '../../src/cli/context.ts'
+import type { CommandContext } from '../../src/cli/command-form.ts'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { type Ended, summaryOf } from './command-line.ts'
 import { DAYS, eachOnce, inDoubt, isBatch, JOB, openHistory, storedDays } from './history.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fittedTable } from '../../src/cli/plain-table.ts'
+import { fittedTable } from '../../src/cli/terminal-text.ts'
 
 const HEAD = ['count', 'reason', 'message']
 const WORDS =

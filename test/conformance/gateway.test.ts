@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, test } from 'vitest'
 import { takeTest } from '../../src/conformance/age-assessment.ts'
 import type { Account, Control } from '../../src/conformance/case.ts'
 import { type Client, createClient } from '../../src/conformance/client.ts'
-import { createRoi, upserted } from '../../src/conformance/medical-records.ts'
 import {
   biometric,
   careTeam,
@@ -14,7 +13,8 @@ import {
   DIASTOLIC,
   HYPERTENSION,
   register,
-} from '../../src/conformance/profile.ts'
+} from '../../src/conformance/made-up.ts'
+import { createRoi, upserted } from '../../src/conformance/medical-records.ts'
 import { runCase, SUITE } from '../../src/conformance/suite.ts'
 import { type ReferenceGateway, startReferenceGateway } from '../../src/reference-gateway/server.ts'
 

@@ -1,7 +1,11 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type AnswerClass, classifyStatus, classifyTransportFailure } from '../../src/gateway/answer-class.ts'
+import {
+  type AnswerClass,
+  classifyStatus,
+  classifyTransportFailure,
+} from '../../src/gateway/gateway-error.ts'
 import { ERROR_CODES } from '../../src/model/errors.ts'
 import { Checks } from '../../src/transform/checks.ts'
 import { FIT_FINDINGS } from '../../src/transform/mapping-definition.ts'

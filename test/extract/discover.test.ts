@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compilePattern, inOrder, matchExportName } from '../../src/extract/discover.ts'
+import { compilePattern, inOrder, matchExportName } from '../../src/extract/sources/source.ts'
 
 const match = (pattern: string, name: string) => matchExportName(compilePattern(pattern), name)
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { classifyStatus, classifyTransportFailure, parseRetryAfter } from '../../src/gateway/answer-class.ts'
+import { classifyStatus, classifyTransportFailure, parseRetryAfter } from '../../src/gateway/gateway-error.ts'
 
 describe('the class of a status', () => {
   it.each([

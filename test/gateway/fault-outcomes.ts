@@ -1,4 +1,4 @@
-import type { AnswerClass } from '../../src/gateway/answer-class.ts'
+import type { AnswerClass } from '../../src/gateway/gateway-error.ts'
 import type { FaultGiven } from '../reference-gateway/struck-gateway.ts'
 import type { StruckWrite } from './struck-writes.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { saysNotFound } from '../../src/gateway/answer-class.ts'
 import type { Lenient } from '../../src/gateway/contract/shared-objects.ts'
+import { saysNotFound } from '../../src/gateway/gateway-error.ts'
 import { client, echoing, failureOf, json, serve } from './loopback.ts'
 import { ACCOUNT, BIOMETRIC } from './sample-records.ts'
 

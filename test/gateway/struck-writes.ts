@@ -1,7 +1,7 @@
 import type { CreateAnswer, Echo } from '../../src/gateway/answer.ts'
-import type { AnswerClass } from '../../src/gateway/answer-class.ts'
 import type { EndpointName } from '../../src/gateway/contract/endpoints.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
+import type { AnswerClass } from '../../src/gateway/gateway-error.ts'
 import type { CallName } from './documented-calls.ts'
 import { BIOMETRIC, RECORDS_REQUEST, REGISTRATION } from './sample-records.ts'
 import { account, type RecordKind, type SharedReference } from './shared-reference.ts'

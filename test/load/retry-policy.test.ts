@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { AnswerClass } from '../../src/gateway/answer-class.ts'
+import type { AnswerClass } from '../../src/gateway/gateway-error.ts'
 import {
   decide,
   type Failure,

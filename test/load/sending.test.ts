@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { AnswerClass } from '../../src/gateway/answer-class.ts'
-import { GatewayError } from '../../src/gateway/gateway-error.ts'
+import { type AnswerClass, GatewayError } from '../../src/gateway/gateway-error.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { createDispatcher } from '../../src/load/dispatcher.ts'
 import { createSending, Outgrown, type ToldOutage } from '../../src/load/sending.ts'

@@ -2,6 +2,7 @@
  * Compares a file that was delivered with what was announced of it: the whole of it is read before anything is sent. Announced by a
  * checksum file, a manifest or a marker beside it.
  */
+
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -9,8 +10,7 @@ import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
 import { WaybillError } from '../../model/errors.ts'
 import { unreadable } from '../content.ts'
-import { compilePattern, inOrder } from '../discover.ts'
-import type { Delivery } from '../sources/source.ts'
+import { compilePattern, type Delivery, inOrder } from '../sources/source.ts'
 
 /** @throws WaybillError `export-not-as-announced` */
 export function notAsAnnounced(

@@ -6,8 +6,7 @@ import { crc32 } from 'node:zlib'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
 import { WaybillError } from '../../model/errors.ts'
 import { countAgainst, unreadable } from '../content.ts'
-import { compilePattern, inOrder } from '../discover.ts'
-import { assertMemberName } from '../sources/source.ts'
+import { assertMemberName, compilePattern, inOrder } from '../sources/source.ts'
 import type { UnpackedExport, UnpackRules } from './unpack-rules.ts'
 
 const MOST_MEMBERS = 10_000

@@ -1,0 +1,269 @@
+/**
+ * What mappings make of rows: `waybill mapping test` runs their cases, `diff` compares two of them, `preview` shows rows as records.
+ * `diff` and `preview` print health data, to the terminal or to a page, and nowhere else.
+ */
+import { writeFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { diff } from 'node:util'
+import { stringify } from 'yaml'
+import { type DefinitionFolders, type LoadedMapping, readMapping } from '../definitions/definition-files.ts'
+import { fingerprint } from '../extract/content.ts'
+import { openExport } from '../extract/open-export.ts'
+import { recordText } from '../load/batches.ts'
+import { parseCases } from '../mapping-tools/cases.ts'
+import {
+  createComparison,
+  type Difference,
+  type DifferenceExample,
+  type Reading,
+  rowPairs,
+} from '../mapping-tools/compare-outcomes.ts'
+import { type PreviewedRow, previewPage, previewRow, previewText } from '../mapping-tools/preview.ts'
+import { type CaseResult, keepGiven, runCases, textReader, updateCases } from '../mapping-tools/run-cases.ts'
+import { createEntries, type RowOutcome } from '../model/entry.ts'
+import { EXIT, WaybillError } from '../model/errors.ts'
+import type { Identity } from '../model/ids.ts'
+import { joinBesideFile } from '../run/joined-exports.ts'
+import { knownIdentity } from '../runs/application.ts'
+import { watchFit } from '../runs/doubtful-mappings.ts'
+import { n } from '../shown-text.ts'
+import type { RowMapper } from '../transform/compile.ts'
+import type { CommandContext } from './command-form.ts'
+import type { Action } from './commands.ts'
+import { fitLines, isSuspicious, suspicionLines } from './fit-text.ts'
+import { casesFile, mappingsMeant, readCasesText } from './mapping-check.ts'
+import { plainTable } from './terminal-text.ts'
+
+interface LocatedResult extends CaseResult {
+  readonly line: number | undefined
+}
+
+interface Tested {
+  readonly mapping: LoadedMapping
+  readonly results: readonly LocatedResult[]
+  readonly updated: boolean
+}
+
+export const mappingTest: Action<'mapping test'> = async (context, options) => {
+  const tested: Tested[] = []
+  for (const name of await mappingsMeant(context.settings, options.mappings)) {
+    const mapping = await readMapping(context.settings, name)
+    const one = await testMapping(mapping, options.update === true)
+    if (one !== undefined) tested.push(one)
+    else if (options.mappings.length > 0)
+      throw new WaybillError('cases-not-found', `${name} has no cases: there is no ${casesFile(mapping)}`)
+    else if (!options.json) context.out(`${name}: no cases`)
+    if (one !== undefined && !options.json) context.out(testedText(one, options.update === true))
+  }
+  if (options.json) context.out(JSON.stringify({ mappings: tested.map(testedJson) }))
+  const failed = tested.some(({ results }) => results.some(({ passed }) => !passed))
+  return failed && !options.update ? EXIT.recordsLeftBehind : EXIT.ok
+}
+
+/** How many cases a mapping has, and how many of them do not come out as expected; undefined where it has none. */
+export async function countCases(
+  folders: DefinitionFolders,
+  name: string,
+): Promise<{ readonly cases: number; readonly failed: number } | undefined> {
+  const tested = await testMapping(await readMapping(folders, name), false)
+  if (tested === undefined) return undefined
+  const failed = tested.results.filter(({ passed }) => !passed).length
+  return { cases: tested.results.length, failed }
+}
+
+/** Undefined where the mapping has no cases. */
+async function testMapping(mapping: LoadedMapping, update: boolean): Promise<Tested | undefined> {
+  const text = await readCasesText(mapping)
+  if (text === undefined) return undefined
+  const file = casesFile(mapping)
+  const { value, locate } = parseCases(text, file)
+  const { joins } = mapping
+  const { compiled } =
+    joins.length === 0 ? mapping : mapping.withJoins({}, keepGiven(joins, value.joins ?? {}, file))
+  const results = await runCases(compiled, value, textReader(mapping.read))
+  const after = update ? updateCases(text, results) : text
+  if (after !== text) await writeFile(file, after)
+  const told = results.map((result, at) => ({ ...result, line: locate(['cases', at]).line }))
+  return { mapping, results: told, updated: after !== text }
+}
+
+const testedJson = ({ mapping, results, updated }: Tested): object => ({
+  mapping: mapping.name,
+  file: casesFile(mapping),
+  updated,
+  cases: results.map(({ full: _full, ...told }) => told),
+})
+
+function testedText({ mapping, results, updated }: Tested, update: boolean): string[] {
+  if (update) return [`${casesFile(mapping)}: ${updated ? 'written; review it as a diff' : 'as it was'}`]
+  const failed = results.filter(({ passed }) => !passed).length
+  const file = basename(casesFile(mapping))
+  const lines = results.flatMap((result) =>
+    result.passed
+      ? `  ✓ ${result.name}`
+      : [`  ✗ ${result.name} (${file}:${result.line})`, ...failure(result)],
+  )
+  const count = results.length === 1 ? '1 case' : `${results.length} cases`
+  const came = failed === 0 ? 'all as expected' : `${failed} not as expected`
+  return [`${mapping.name}: ${count}, ${came}`, ...lines]
+}
+
+/** Lines that are shown before and behind one that differs. */
+const SURROUNDING = 2
+
+/** What was expected and is not there with `-`, what was found instead with `+`. */
+function failure({ expected, found }: CaseResult): string[] {
+  if (expected === undefined)
+    return ['      says nothing of what it expects; `waybill mapping test --update` adds what comes out']
+  const lines = diff(toldText(expected), toldText(found))
+  const shown = lines.map((_, at) =>
+    lines.slice(Math.max(0, at - SURROUNDING), at + SURROUNDING + 1).some(([side]) => side !== 0),
+  )
+  return lines.flatMap(([side, line], at) => {
+    if (!shown[at]) return at === 0 || shown[at - 1] ? '        …' : []
+    return `      ${side > 0 ? '-' : side < 0 ? '+' : ' '} ${line}`
+  })
+}
+
+function toldText(rows: CaseResult['found']): string[] {
+  const [only] = rows
+  const told = rows.length === 1 ? only : { rows }
+  return stringify(told, { schema: 'failsafe', lineWidth: 0 }).trimEnd().split('\n')
+}
+
+export const mappingDiff: Action<'mapping diff'> = async (context, options) => {
+  const before = await bound(context, options.before, options.sample)
+  const after = await bound(context, options.after, options.sample)
+  const comparison = createComparison(options.examples)
+  for await (const pairs of rowPairs(before, after)) {
+    for (const [old, now] of pairs)
+      comparison.add(old === undefined ? old : before.map(old), now === undefined ? now : after.map(now))
+  }
+  const difference = comparison.result()
+  context.out(
+    options.json
+      ? JSON.stringify({ before: options.before, after: options.after, ...difference })
+      : differenceText(difference, basename(options.sample)),
+  )
+  return difference.rows.different === 0 ? EXIT.ok : EXIT.recordsLeftBehind
+}
+
+/** A mapping, with what it joins, and an export opened as it reads it. */
+export interface Bound extends Reading {
+  readonly mapping: LoadedMapping
+  readonly map: RowMapper
+}
+
+/** @throws WaybillError as `readMapping`, and what opening the export throws */
+export async function bound(context: CommandContext, name: string, sample: string): Promise<Bound> {
+  const mapping = await joinBesideFile(await readMapping(context.settings, name), sample)
+  const opened = await openExport(sample, mapping.read)
+  const map = mapping.compiled.bind(opened.columns, basename(sample), context.now())
+  return { read: mapping.read, mapping, opened, map }
+}
+
+export function differenceText({ rows, outcomes, rules, examples }: Difference, sample: string): string[] {
+  if (rows.different === 0) return [`No difference in the ${n(rows.read)} rows of ${sample}.`]
+  const lines = [`${n(rows.different)} of the ${n(rows.read)} rows of ${sample} differ.`]
+  if (outcomes.length > 0) {
+    const changed = outcomes.map((one) => [n(one.rows), one.before, one.after])
+    lines.push('', ...plainTable(['rows', 'were', 'are'], changed, 1))
+  }
+  const counts = Object.entries(rules).map(([rule, { added, removed, changed, reason }]) => [
+    rule,
+    ...[added, removed, changed, reason].map(n),
+  ])
+  if (counts.length > 0)
+    lines.push('', ...plainTable(['rule', 'added', 'removed', 'changed', 'other reason'], counts))
+  if (examples.length > 0) lines.push('', ...examples.flatMap(exampleLines))
+  return lines.map((line) => line.trimEnd())
+}
+
+const WORDS = {
+  added: 'added',
+  removed: 'removed',
+  changed: 'changed',
+  reason: 'rejected otherwise',
+  outcome: 'outcome',
+} as const satisfies Record<DifferenceExample['change'], string>
+
+function exampleLines({ row, line, rule, change, facts }: DifferenceExample): string[] {
+  const all = Object.entries(facts)
+  // Of a record that is new or gone, its first fact says enough: value, status, NPI.
+  const brief = change === 'added' || change === 'removed'
+  const shown = brief ? all.filter(([fact], at) => at === 0 || fact === 'rejected') : all
+  return [
+    `row ${row}, line ${line}: ${rule === null ? '' : `${rule} `}${WORDS[change]}`,
+    ...shown.map(([fact, [old, now]]) => `    ${fact}: ${old ?? '(none)'} → ${now ?? '(none)'}`),
+  ]
+}
+
+export const mappingPreview: Action<'mapping preview'> = async (context, options) => {
+  const { mapping, opened, map } = await bound(context, options.mapping, options.sample)
+  const { exportId } = await fingerprint(options.sample)
+  const identity = await knownIdentity(context)
+  const previewed: PreviewedRow[] = []
+  const limit = options.row === undefined ? options.limit : 1
+  const { html } = options
+  if (html === undefined && options.json === undefined)
+    context.err('What follows is health data of persons; nothing is sent.')
+  const fit = await watchFit(context.settings, mapping, opened.columns)
+  let shown = 0
+  read: for await (const block of opened.rows()) {
+    for (const row of block) {
+      if (options.row !== undefined && row.row !== options.row) continue
+      const outcome = map(row)
+      fit.add(outcome)
+      if (shown >= limit) {
+        if (row.row >= ROWS_JUDGED) break read
+        continue
+      }
+      const seen = previewRow(row, opened.columns, outcome)
+      if (html !== undefined) previewed.push(seen)
+      else if (options.json) context.out(JSON.stringify(asJson(identity, exportId, outcome)))
+      else {
+        const written = options.full ? [recordsOf(identity, exportId, outcome)] : []
+        context.out(previewText(seen, ...written))
+      }
+      shown++
+      if (options.row !== undefined) break read
+    }
+  }
+  if (html !== undefined) {
+    // For its owner alone, as rejects files are.
+    await writeFile(html, previewPage(mapping.name, basename(options.sample), previewed), { mode: 0o600 })
+    context.out(`${html} was written. It holds health data of persons: keep it where the export may be kept.`)
+  }
+  if (options.row !== undefined && shown === 0)
+    context.err(`${basename(options.sample)} has no row ${options.row}.`)
+  if (shown === 0) return EXIT.wrongUse
+  if (options.row !== undefined) return EXIT.ok
+  // A page and JSON lines hold rows alone.
+  const report = fit.report()
+  if (html === undefined && options.json === undefined) context.out(fitLines(report))
+  else for (const line of suspicionLines(report.suspicions)) context.err(line)
+  return isSuspicious(report) ? EXIT.recordsLeftBehind : EXIT.ok
+}
+
+/** Rows beyond those shown that are looked at for the fit report. */
+const ROWS_JUDGED = 20_000
+
+/** Records as they would be sent, byte for byte; the batch id is known only when batches are cut. */
+function recordsOf(identity: Identity, exportId: string, outcome: RowOutcome): string[] {
+  if (outcome.outcome !== 'mapped') return []
+  return createEntries(identity, exportId, outcome).map((entry) => recordText(entry, '(batch)'))
+}
+
+function asJson(identity: Identity, exportId: string, outcome: RowOutcome): object {
+  const { row, line } = outcome
+  const rejected = outcome.outcome === 'mapped' ? outcome.rejected : []
+  const issue = outcome.outcome === 'rejected' ? { issue: outcome.issue } : {}
+  return {
+    row,
+    line,
+    outcome: outcome.outcome,
+    records: recordsOf(identity, exportId, outcome).map((text) => JSON.parse(text) as unknown),
+    rejected,
+    ...issue,
+  }
+}

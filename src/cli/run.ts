@@ -22,8 +22,7 @@ import {
   tryRun,
 } from '../runs/actions.ts'
 import type { BackfillLook, BackfillPlan } from '../runs/backfill-plan.ts'
-import { pauseJob, stopRun, watchRun } from '../runs/control.ts'
-import { listRuns, type ShownRun } from '../runs/listed-runs.ts'
+import { listRuns, pauseJob, type ShownRun, stopRun, watchRun } from '../runs/listed-runs.ts'
 import { acknowledge as acknowledgeRuns, type Person } from '../runs/resolve.ts'
 import { verifiedBadly } from '../runs/verify.ts'
 import { counted, n, sizeText } from '../shown-text.ts'

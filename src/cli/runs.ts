@@ -16,8 +16,7 @@ import {
   type RunQuestion,
   showRun,
 } from '../runs/listed-runs.ts'
-import type { Trace } from '../runs/trace.ts'
-import { type TracedPerson, type TracedRow, tracePerson } from '../runs/trace-row.ts'
+import { type Trace, type TracedPerson, type TracedRow, tracePerson } from '../runs/trace.ts'
 import { counted, type Line, n, shownPath, type Tone } from '../shown-text.ts'
 import { logLineText } from '../telemetry/logger.ts'
 import { say } from './command-form.ts'

@@ -12,11 +12,15 @@ import { assessmentJson, assessmentLines, countWords } from '../expect/expectati
 import { type DeadlineState, type FireRecord, processName } from '../ledger/ledger.ts'
 import { describePlace, EXIT, WaybillError } from '../model/errors.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
-import { lookForExpected } from '../runs/expectations.ts'
-import { type ExplainedExpectation, type ExplainedJob, explainJobs } from '../runs/explain-jobs.ts'
+import {
+  type ExplainedExpectation,
+  type ExplainedJob,
+  explainJobs,
+  lookForExpected,
+} from '../runs/expectations.ts'
 import { keepSchedule } from '../runs/keep-schedule.ts'
 import { deliverNow } from '../runs/teller.ts'
-import { localTime } from '../schedule/cron-line.ts'
+import { localTime } from '../schedule/fires.ts'
 import type { ScheduleEvents } from '../schedule/schedule-parts.ts'
 import { utcTime } from '../shown-text.ts'
 import type { Logger } from '../telemetry/logger.ts'

@@ -9,7 +9,7 @@ import { knownWords, leftBehindWords, owedWords, unjudgedWords } from '../reconc
 import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/findings-section.ts'
 import { codeCountWords, mostLeftFirst, notDelivered, troubleOf } from '../report/kinds-section.ts'
 import { type MergedReason, mergeReasons } from '../report/reasons-section.ts'
-import type { ExportDrift } from '../run/drift-finding.ts'
+import type { ExportDrift } from '../run/drift.ts'
 import { nextSteps, stepLines, toLookAt } from '../run/next-steps.ts'
 import type { ExportSummary, RunSummary } from '../run/summary.ts'
 import type { DryRunResult } from '../runs/actions.ts'
@@ -145,7 +145,7 @@ export const leftOutLine = (leftOut: readonly CodeCount[]): string[] =>
   leftOut.length === 0 ? [] : [`Left out ${codeCountWords(leftOut)}`]
 
 /** One line, where there is anything to warn of. */
-export const warningsLine = (warnings: readonly CodeCount[]): string[] =>
+const warningsLine = (warnings: readonly CodeCount[]): string[] =>
   warnings.length === 0 ? [] : [`Warnings ${codeCountWords(warnings)}`]
 
 /** In what exports differ from earlier deliveries, where they do: of much its counts, and what differs most. */

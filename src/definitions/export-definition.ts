@@ -9,7 +9,7 @@ import { S3Written, s3Place } from '../extract/sources/s3.ts'
 import { SftpWritten, sftpPlace } from '../extract/sources/sftp.ts'
 import type { RemotePlace, SourcePlace } from '../extract/sources/source.ts'
 import type { ExpectationKey } from '../ledger/ledger.ts'
-import { readCronLine } from '../schedule/cron-line.ts'
+import { readCronLine } from '../schedule/fires.ts'
 import { zoneFault } from '../transform/dates.ts'
 import { BYTE_SIZE, DURATION, type Quantity } from './quantity.ts'
 
@@ -44,7 +44,7 @@ export const ZoneName = z
     if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
 
-export const ExpectDefinition = z.strictObject({
+const ExpectDefinition = z.strictObject({
   by: CronText.meta({
     description: 'When they must be there: minute, hour, day, month, weekday, like "30 1 * * 1-5".',
   }),

@@ -14,7 +14,7 @@ import { compilePattern, matchExportName } from '../extract/sources/source.ts'
 import type { DeadlineRecord, DeadlineState, ExpectationKey, Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { createArrival, type SourceLook, type SourceSettings } from '../run/arrival.ts'
-import { knownKeys, takenFrom } from '../run/small-exports.ts'
+import { knownKeys, takenFrom } from '../run/find-exports.ts'
 import { type ArrivedFile, type Deadline, type EarlierJudgement, type Judgement, judge } from './judge.ts'
 
 const DATES = 3

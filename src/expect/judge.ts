@@ -6,7 +6,7 @@
  * that the source gives it decides.
  */
 
-import { fileKey, oldestFirst, type SizedFile, type SmallExport, smallOnes } from '../run/small-exports.ts'
+import { fileKey, oldestFirst, type SizedFile, type SmallExport, smallOnes } from '../run/find-exports.ts'
 import { firesAfter, firesBetween, type Timetable } from '../schedule/fires.ts'
 
 /** A clock of a source may be ahead by as much: what is judged so soon after the deadline was there by then. */

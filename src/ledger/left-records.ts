@@ -1,8 +1,8 @@
 /** What runs left behind, as the ledger gives it, and what can be said of it later. */
+
 import type { ContentWords } from '../model/ids.ts'
-import type { Decided } from './exception-tables.ts'
 import type { LeftEvent } from './states.ts'
-import type { Selection } from './tables.ts'
+import type { Decided, Selection } from './tables.ts'
 
 /** What was delivered under a row key, oldest first: the last one of each rule is what stands at the gateway. */
 export interface DeliveredRow {

@@ -2,23 +2,30 @@
  * Loads a chunk of answered tests: each person's pages are fetched and answered one after the other, as the person (interface, "Age assessment").
  * The gateway knows how far a test is, so one that was begun is gone on with, and one that is finished is not taken again. After an answer that
  * was lost the current page tells whether it was taken.
+ *
+ * What of a person's answers goes onto a page of the paged test (interface, "Assessment page", "Answer submission"). Pure.
  */
 import pLimit from 'p-limit'
 import type { Assessment } from '../gateway/age-assessment.ts'
-import type { AgeResult, AssessmentPage } from '../gateway/contract/age-assessment.ts'
+import type {
+  AgeResult,
+  AnswerOption,
+  AnswerSubmission,
+  AssessmentPage,
+} from '../gateway/contract/age-assessment.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { AnswersEntry, type Entry, rowKeysOf } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
+import { type Fault, fault, type TestAnswer } from '../model/record.ts'
 import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
 import { allDone } from './dispatcher.ts'
 import { refusalWords, rejection, type Words } from './gateway-words.ts'
 import { isKnown, type Memory } from './recognise.ts'
 import { causeOf, TRIES_OF_A_BATCH, waitBeforeReadBack } from './retry-policy.ts'
 import type { Sending } from './sending.ts'
-import { pageKey, submissionOf } from './test-page.ts'
 
 export interface AssessmentContext {
   readonly gateway: Gateway
@@ -199,3 +206,46 @@ async function resultOf(
 const shownOf = ({ status, bioAge, calendarAge, bioAgeDelta, completed }: AgeResult): object => ({
   ...{ status, bioAge, calendarAge, bioAgeDelta, completed },
 })
+
+/** How an option can be named: one that is named by its id is not looked for by its text. */
+const NAMES: readonly ((option: AnswerOption) => unknown)[] = [
+  ({ answerId }) => answerId,
+  ({ value }) => value,
+  ({ text }) => text,
+]
+
+/** Each page once, however often it is read. */
+const pageKey = ({ moduleId, questionGroupId }: AssessmentPage): string => `${moduleId}\n${questionGroupId}`
+
+export type PageAnswered = { readonly submission: AnswerSubmission } | { readonly fault: Fault }
+
+/** @returns the fault where the page does not offer what is answered, or needs what is not: its words name the question, and no answer */
+export function submissionOf(page: AssessmentPage, answers: readonly TestAnswer[]): PageAnswered {
+  const said: AnswerSubmission['answers'] = {}
+  for (const { id, answers: options, required } of page.questions) {
+    const chosen: AnswerSubmission['answers'][string] = []
+    for (const { fact, option } of answers.filter(({ question }) => question === id)) {
+      const offered = options.filter(({ factId }) => fact === undefined || factId === fact)
+      const found = NAMES.map((nameOf) => offered.filter((one) => textOf(nameOf(one)) === option)).find(
+        ({ length }) => length > 0,
+      )
+      const [first, second] = found ?? []
+      if (first === undefined)
+        return refused('answer-not-offered', `the question "${id}" does not offer what the row answers`)
+      if (second !== undefined)
+        return refused(
+          'answer-not-clear',
+          `what the row answers to "${id}" fits several options: name the fact`,
+        )
+      chosen.push({ [first.factId]: first.answerId })
+    }
+    if (chosen.length > 0) said[id] = chosen
+    else if (required === true) return refused('answer-missing', `the question "${id}" needs an answer`)
+  }
+  return { submission: { moduleId: page.moduleId, questionGroupId: page.questionGroupId, answers: said } }
+}
+
+const refused = (code: string, message: string): PageAnswered => ({ fault: fault(code, message) })
+
+const textOf = (name: unknown): string | undefined =>
+  typeof name === 'string' || typeof name === 'number' ? String(name) : undefined

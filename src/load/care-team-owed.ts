@@ -1,10 +1,26 @@
 /**
  * Does what earlier runs, or earlier chunks of this one, have left owed on care teams: marks and deletions, by the gateway's ids alone. It
  * needs no export. Of a person whose account id is not known it is done when the person comes again.
+ *
+ * Care teams of exports that list all of a person (`careTeams.missing: delete`): what such an export no longer lists of what the job has brought is
+ * owed to be deleted, by the end of that run and by every later one. What is listed again is sent again. The rules are in docs/delivery.md.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { KnownCareTeam } from '../ledger/ledger.ts'
-import { deleteEntries } from './care-team-deletions.ts'
+import {
+  type CareTeamListing,
+  type KnownCareTeam,
+  type Ledger,
+  type ListedCareTeam,
+  type MissingCareTeam,
+  type RunLedger,
+  THE_PERSON,
+  UNKNOWN_PERSON,
+  UNUSABLE,
+} from '../ledger/ledger.ts'
+import type { Entry, RowOutcome } from '../model/entry.ts'
+import type { Identity } from '../model/ids.ts'
+import type { AccountKey } from '../model/record.ts'
+import { deleteEntries, dueDeletion } from './care-team-deletions.ts'
 import {
   type CareTeamContext,
   carryOutMark,
@@ -16,9 +32,9 @@ import {
   noteOwed,
   owesDeletion,
 } from './care-team-marks.ts'
-import { dueDeletion } from './care-team-replacing.ts'
-import { type HadCareTeam, planCareTeam } from './care-team-state.ts'
+import { type CareTeamRules, type HadCareTeam, planCareTeam } from './care-team-state.ts'
 import { allDone } from './dispatcher.ts'
+import type { Speaks } from './recognise.ts'
 
 /** Accounts asked about together. */
 const ACCOUNTS_AT_ONCE = 100
@@ -152,4 +168,131 @@ async function settleDeletions(
     if (because === 'removed' && left.length === 0 && !has.some((had) => had.npi === npi)) without.add(npi)
   }
   return { has, known, without }
+}
+
+/** What the rows of a chunk list. A row that the mapping skips by `skipWhen` says nothing. */
+export function listedBy(
+  { account: hashOf, npi: hashNpi }: Pick<Identity, 'account' | 'npi'>,
+  rows: readonly RowOutcome[],
+): ListedCareTeam[] {
+  const listed = new Map<string, ListedCareTeam>()
+  const add = (account: string, npi: string, at: number): void => {
+    const key = `${account} ${npi}`
+    listed.set(key, { account, npi, at: Math.max(at, listed.get(key)?.at ?? at) })
+  }
+  const hashes = new Map<string, string>()
+  const person = (account: AccountKey): string => {
+    const hash = hashes.get(account.reference) ?? hashOf(account)
+    hashes.set(account.reference, hash)
+    return hash
+  }
+  for (const row of rows) {
+    if (row.account === undefined) {
+      if (row.outcome === 'rejected') add(UNKNOWN_PERSON, UNUSABLE, 0)
+      continue
+    }
+    const account = person(row.account)
+    add(account, THE_PERSON, 0)
+    if (row.outcome === 'rejected') add(account, UNUSABLE, 0)
+    if (row.outcome !== 'mapped') continue
+    if (row.rejected.some(({ kind }) => kind === 'careTeam')) add(account, UNUSABLE, 0)
+    for (const { provider, observedAt } of row.records)
+      if (provider !== undefined) add(account, hashNpi(provider.npi), observedAt)
+  }
+  return [...listed.values()]
+}
+
+/** What is known, before a chunk, of what its people's exports list. */
+export interface Listing {
+  /** A later export has the person, and does not list the provider. */
+  isUnlisted(entry: Entry): boolean
+  /** It was delivered, and was deleted since as it was missing, or is to be. */
+  isListedAgain(entry: Entry): boolean
+}
+
+const NOTHING_LISTED: Listing = { isUnlisted: () => false, isListedAgain: () => false }
+
+interface ListingContext {
+  readonly memory: Pick<Ledger, 'listedCareTeams'>
+  readonly careTeams: CareTeamRules & {
+    readonly gatewayName: string
+    readonly ledger: Pick<Ledger, 'careTeams'>
+  }
+  readonly identity: Pick<Identity, 'account' | 'npi'>
+  readonly jobId: number
+}
+
+/** @param entries care-team entries of the chunk */
+export async function listingOf(
+  { memory, careTeams, identity, jobId }: ListingContext,
+  entries: readonly Entry[],
+  { arrival, isBackfill }: Speaks,
+): Promise<Listing> {
+  if (entries.length === 0) return NOTHING_LISTED
+  const hashes = new Map(entries.map(({ account }) => [account.reference, identity.account(account)]))
+  const listings = await memory.listedCareTeams(jobId, [...hashes.values()])
+  if (listings.size === 0) return NOTHING_LISTED
+  const known = await careTeams.ledger.careTeams(careTeams.gatewayName, [...listings.keys()])
+  const of = (entry: Entry): { listing?: CareTeamListing; npi: string; had?: KnownCareTeam } => {
+    const hash = hashes.get(entry.account.reference) ?? ''
+    const npi = identity.npi(entry.evidence.npi ?? '')
+    const [listing, had] = [listings.get(hash), known.get(hash)?.find((one) => one.npi === npi)]
+    return { npi, ...(listing && { listing }), ...(had && { had }) }
+  }
+  const isUnlisted = (entry: Entry): boolean => {
+    if (entry.kind !== 'careTeam') return false
+    const { listing, npi } = of(entry)
+    if (listing === undefined || careTeams.missing === 'keep') return false
+    return (isBackfill || listing.arrival > arrival) && !listing.npis.has(npi)
+  }
+  return {
+    isUnlisted,
+    isListedAgain(entry) {
+      if (entry.kind !== 'careTeam') return false
+      const { listing, had } = of(entry)
+      if (listing === undefined || isUnlisted(entry)) return false
+      return had === undefined || had.deletions.some(isMissing)
+    },
+  }
+}
+
+/** What is owed of a provider who is missing: all that the job has brought of them. A record in doubt may still turn out to be there. */
+const owedOfMissing = (known: KnownCareTeam, { at }: Pick<MissingCareTeam, 'at'>): KnownCareTeam => ({
+  ...known,
+  mark: known.mark === 'to-set' || known.mark === 'to-unset' ? 'none' : known.mark,
+  content: null,
+  deletions: [
+    { by: [], until: at, isSeen: true, inDoubt: known.deletions.flatMap(({ inDoubt }) => inDoubt) },
+  ],
+})
+
+/** Providers written down together. */
+const AT_ONCE = 500
+
+/**
+ * Writes down, at the end of an export, what it no longer lists. Where a row of it cannot be read, nobody knows whom that would have listed:
+ * nothing is taken for missing, and that is counted.
+ */
+export async function noteMissing(
+  context: CareTeamContext & { readonly runLedger: Pick<RunLedger, 'noteMissing'> },
+  jobId: number,
+  arrival: number,
+): Promise<void> {
+  const { ledger, runLedger, gatewayName, owed, tallies } = context
+  for (;;) {
+    const missing = await ledger.missingCareTeams(jobId, arrival, AT_ONCE)
+    if (missing === 'unreadable') {
+      tallies.careTeams.unjudged++
+      return
+    }
+    if (missing.length === 0) return
+    const accounts = [...new Set(missing.map(({ account }) => account))]
+    const known = await ledger.careTeams(gatewayName, accounts)
+    const owing = missing.flatMap((one) => {
+      const had = known.get(one.account)?.find(({ npi }) => npi === one.npi)
+      return had === undefined ? [] : [owedOfMissing(had, one)]
+    })
+    await runLedger.noteMissing(gatewayName, missing, owing)
+    noteOwed(owed, owing, context)
+  }
 }

@@ -1,6 +1,6 @@
 /**
  * The wanted state of an account's care team: from what a chunk's entries say, what the account has and what the ledger knows follow the
- * entries to create, and the mark; what goes for them is in care-team-replacing.ts. Asked again once the entries are created, it gives what
+ * entries to create, and the mark; what goes for them is in care-team-deletions.ts. Asked again once the entries are created, it gives what
  * is left to do. Pure; the rules are in docs/delivery.md.
  *
  * A provider is known by the hash of its NPI, an entry by the fields that are sent (interface, "Care team record, as sent"): dates and

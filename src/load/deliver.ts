@@ -10,7 +10,6 @@ import { packEntries } from '../ledger/packed-records.ts'
 import type { Entry } from '../model/entry.ts'
 import type { AccountIds, EntryOutcome, Verdict } from '../model/outcome.ts'
 import type { RecordKind } from '../model/record.ts'
-import { spokenFor, watchBatch } from './batch-answer.ts'
 import { batchBytes, cutBatches, fits, taken, tooLarge, writeBatch } from './batches.ts'
 import {
   type AnswerInOrder,
@@ -25,7 +24,7 @@ import {
 } from './delivery.ts'
 import { allDone } from './dispatcher.ts'
 import { inDoubt, refusalWords, rejection, type Words } from './gateway-words.ts'
-import { halve, sendInParts } from './refused-parts.ts'
+import { halve, sendInParts, spokenFor, watchBatch } from './refused-batch.ts'
 import { causeOf, TRIES_OF_A_BATCH, waitBeforeReadBack } from './retry-policy.ts'
 import { Outgrown } from './sending.ts'
 

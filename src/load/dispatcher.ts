@@ -3,8 +3,7 @@
  * with its own ceiling; the lanes take turns.
  */
 import { GatewayError } from '../gateway/gateway-error.ts'
-import { type Breaker, hastened } from './breaker.ts'
-import { admit, beginFlow, type Ending, end, nextStart, start } from './flow.ts'
+import { admit, type Breaker, beginFlow, type Ending, end, hastened, nextStart, start } from './flow.ts'
 
 export interface Dispatcher {
   /**

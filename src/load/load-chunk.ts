@@ -6,16 +6,15 @@ import type { ChunkKey, KnownCareTeam, Ledger, PerhapsSent } from '../ledger/led
 import { type Entry, rowKeysOf } from '../model/entry.ts'
 import { type EntryOutcome, Outcomes, type StoredAs, type Verdict } from '../model/outcome.ts'
 import type { AccountKey } from '../model/record.ts'
-import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
+import { type AccountsContext, loadRoster, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
 import { type AssessmentContext, loadAssessments } from './assessment.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
 import type { CareTeamContext, FollowUpFailure } from './care-team-marks.ts'
-import { listingOf } from './care-team-missing.ts'
+import { listingOf } from './care-team-owed.ts'
 import { careTeamsOf } from './care-teams.ts'
 import { deliver, planned, settleUnanswered } from './deliver.ts'
 import type { Delivery } from './delivery.ts'
 import { allDone } from './dispatcher.ts'
-import { nothingEarlier, recallChunk } from './earlier-process.ts'
 import { loadMedicalRecords, type MedicalRecordsContext } from './medical-records.ts'
 import {
   disputed,
@@ -23,11 +22,12 @@ import {
   isOutdated,
   isReplaced,
   type Memory,
+  nothingEarlier,
+  recallChunk,
   recognise,
   type Speaks,
   shareFate,
 } from './recognise.ts'
-import { loadRoster } from './roster.ts'
 
 export interface LoadContext extends Delivery {
   readonly memory: Pick<

@@ -28,7 +28,7 @@ import {
   type WantedRequest,
   wantedRequests,
 } from './medical-request-state.ts'
-import { sendInParts } from './refused-parts.ts'
+import { sendInParts } from './refused-batch.ts'
 import type { Sending } from './sending.ts'
 
 /** The folder of authorizations. */

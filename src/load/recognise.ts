@@ -1,11 +1,22 @@
 /**
  * Tells, of a chunk's records, which are to be sent: not what stands at the gateway already, not what is in doubt, not the second of two
  * that are the same. What was replaced and comes back is new. Pure.
+ *
+ * What an earlier process did with the records of a chunk that it has left open, by the ledger: the rest of them is to be sent.
  */
-import type { DeliveredRecord, HeldUnder } from '../ledger/ledger.ts'
+import type {
+  BatchRecord,
+  ChunkKey,
+  DeliveredRecord,
+  ExceptionRecord,
+  HeldUnder,
+  Ledger,
+} from '../ledger/ledger.ts'
+import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Entry, MappedRow } from '../model/entry.ts'
 import { type ContentWords, contentDigits, hasSameContent } from '../model/ids.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
+import { RECORD_KINDS, type Stage } from '../model/record.ts'
 
 /** What the ledger knows under the row keys of a chunk. */
 export interface Memory {
@@ -303,4 +314,70 @@ export function recognise(
     said.set(content, entry)
   }
   return { fresh, unchanged, unclear, held, twins, restated, rowsCorrected: corrected.size }
+}
+
+export interface Earlier {
+  readonly outcomes: readonly EntryOutcome[]
+  readonly unanswered: readonly {
+    batch: BatchRecord
+    kind: Entry['kind']
+    entries: readonly Entry[]
+  }[]
+  readonly unsent: readonly Entry[]
+}
+
+export const nothingEarlier = (fresh: readonly Entry[]): Earlier => ({
+  outcomes: [],
+  unanswered: [],
+  unsent: fresh,
+})
+
+const positionOf = (row: number, rule: string, content: string): string => `${row}\n${rule}\n${content}`
+
+/** What an earlier process did with these records, by the ledger. */
+export async function recallChunk(
+  memory: Pick<Ledger, 'batchesOf' | 'exceptionsOf'>,
+  key: ChunkKey,
+  fresh: readonly Entry[],
+): Promise<Earlier> {
+  const byPosition = new Map(
+    fresh.map((entry) => [positionOf(entry.row.row, entry.rule, entry.content), entry]),
+  )
+  const outcomes: EntryOutcome[] = []
+  const unanswered: { batch: BatchRecord; kind: Entry['kind']; entries: Entry[] }[] = []
+  const take = (row: number, rule: string, content: string): Entry | undefined => {
+    const position = positionOf(row, rule, content)
+    const entry = byPosition.get(position)
+    byPosition.delete(position)
+    return entry
+  }
+  for (const exception of await memory.exceptionsOf(key)) {
+    if (exception.outcome === 'warning') continue
+    const entry = take(exception.row, exception.rule ?? '', exception.content ?? '')
+    if (entry !== undefined) outcomes.push(recalled(entry, exception, exception.outcome))
+  }
+  for (const batch of await memory.batchesOf(key)) {
+    if (batch.state === 'split' || batch.state === 'planned') continue
+    const entries = unpackHolds(batch.holds).flatMap(
+      ({ row, rule, content }) => take(row, rule, content) ?? [],
+    )
+    const kind = RECORD_KINDS.find((one) => one === batch.kind)
+    if (kind === undefined || entries.length === 0) continue
+    if (batch.state === 'sending') unanswered.push({ batch, kind, entries })
+    else
+      for (const entry of entries) {
+        const readBack = batch.answer === 'ambiguous' ? { readBack: true as const } : {}
+        outcomes.push({
+          ...{ entry, outcome: 'accepted', batchId: batch.batch_id, status: batch.status, ...readBack },
+        })
+      }
+  }
+  return { outcomes, unanswered, unsent: [...byPosition.values()] }
+}
+
+function recalled(entry: Entry, exception: ExceptionRecord, outcome: 'rejected' | 'in-doubt'): EntryOutcome {
+  const { code, field, message, batch_id: batchId } = exception
+  const stage = exception.stage as Stage
+  const reason = { stage, code, message, scrubbed: message, ...(field === null ? {} : { field }) }
+  return { entry, outcome, batchId, reason }
 }

@@ -41,7 +41,7 @@ export interface Failure {
 }
 
 export type Decision =
-  /** Send again after a wait of its own, which gives way to a hold of all (`src/load/breaker.ts`). */
+  /** Send again after a wait of its own, which gives way to a hold of all (`src/load/flow.ts`). */
   | { readonly kind: 'retry'; readonly waitMs: number }
   /** It seems to fail by itself: where the gateway answers a question about nobody, give it back; else send again. */
   | { readonly kind: 'ask'; readonly waitMs: number }

@@ -7,7 +7,7 @@ import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
 import type { Tallies } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { allDone, type Dispatcher } from './dispatcher.ts'
-import { type Alone, countOthers } from './fails-alone.ts'
+import { type Alone, countOthers } from './refused-batch.ts'
 import {
   batchWaits,
   type Cause,

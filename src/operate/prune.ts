@@ -11,7 +11,7 @@ import { WaybillError } from '../model/errors.ts'
 import { assertWithin, giveUpReserve } from '../own-files.ts'
 import { backfillCommand, rangeOf } from '../run/backfill-range.ts'
 import { DELIVERIES_COMPARED } from '../run/drift-watch.ts'
-import { TAKEN_AT_MOST } from '../run/small-exports.ts'
+import { TAKEN_AT_MOST } from '../run/find-exports.ts'
 import { summarise } from '../run/summary.ts'
 import { shellWord } from '../shown-text.ts'
 

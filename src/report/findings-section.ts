@@ -1,6 +1,6 @@
 /** What checks and the comparison with earlier deliveries have found in what went on all the same. Then what to do next. */
 
-import type { ExportDrift } from '../run/drift-finding.ts'
+import type { ExportDrift } from '../run/drift.ts'
 import type { Step } from '../run/next-steps.ts'
 import { html, n } from '../shown-text.ts'
 import { counts, foldedTable, nameHtml, words } from './figures.ts'

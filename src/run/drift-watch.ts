@@ -10,8 +10,14 @@ import type { OpenExport } from '../extract/open-export.ts'
 import type { Ledger, RunLedger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { ChunkRow } from './chunks.ts'
-import { columnDrift, pathDrift, rowDrift, valueDrift } from './drift.ts'
-import type { DriftFinding, EarlierDelivery } from './drift-finding.ts'
+import {
+  columnDrift,
+  type DriftFinding,
+  type EarlierDelivery,
+  pathDrift,
+  rowDrift,
+  valueDrift,
+} from './drift.ts'
 import { createProfiler, ExportProfile, type Profiler, ROWS_SAMPLED } from './export-profile.ts'
 import { fitFindings, measureDrift, outcomeDrift } from './measure-drift.ts'
 

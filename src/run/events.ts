@@ -1,15 +1,20 @@
 /**
  * What a run tells, as one stream of typed events: log, progress, metrics, notices and programs subscribe. Names, positions, counts and
  * codes; no health data.
+ *
+ * What a run is handed.
  */
-
-import type { Exception, RunEnd, Tallies } from '../ledger/ledger.ts'
-import type { BatchAnswer } from '../load/batch-answer.ts'
+import type { DefinitionFolders } from '../definitions/definition-files.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import type { Exception, Ledger, RunEnd, Tallies } from '../ledger/ledger.ts'
+import type { BatchAnswer } from '../load/refused-batch.ts'
 import type { ToldOutage } from '../load/sending.ts'
 import type { Counts } from '../model/balance.ts'
 import type { WaybillError } from '../model/errors.ts'
-import type { DriftFinding } from './drift-finding.ts'
-import type { SmallDelivery } from './small-exports.ts'
+import type { Identity } from '../model/ids.ts'
+import type { SourceSettings } from './arrival.ts'
+import type { DriftFinding } from './drift.ts'
+import type { SmallDelivery } from './find-exports.ts'
 
 /** Of an export, so far; `counts` goes on counting, and holds what an earlier process has settled of it. */
 export interface ExportProgress {
@@ -147,4 +152,33 @@ export function createRunEvents(...listeners: readonly RunListener[]): RunEvents
       listeners.some((listener) => typeof listener === 'function' || listener[type] !== undefined),
     with: (listener) => createRunEvents(...listeners, listener),
   }
+}
+
+/** Everything a run needs that is not pure; built in main.ts. */
+export interface RunDependencies {
+  readonly ledger: Ledger
+  readonly gateway: Gateway
+  /** Names the gateway in the ledger. */
+  readonly gatewayName: string
+  readonly identity: Identity
+  readonly folders: DefinitionFolders
+  readonly home: string
+  /** Bytes that must be free on its disk for a run to begin. */
+  readonly minFree: number
+  /** Credentials and keys for where exports come from. */
+  readonly sources: SourceSettings
+  readonly events: RunEvents
+  readonly now: () => number
+  readonly random: () => number
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  /** A run id that was not used before. */
+  readonly newRunId: () => string
+  /** Of this process alone; `processName` of it is `host:pid`. */
+  readonly owner: string
+  /** Whether nobody is at work any more on what that process holds, as far as that is known. */
+  readonly isDead: (owner: string) => boolean
+  /** Aborted when the operator wants the run to stop: what is under way is finished, nothing new begun. */
+  readonly interrupt: AbortSignal
+  /** Requests a second that may leave for the gateway at most; undefined: as many as it takes. */
+  readonly requestsPerSecond?: number | undefined
 }

@@ -7,8 +7,7 @@
  * exports-of-run.ts finds, fetches and fingerprints exports; load/load-chunk.ts recognises, registers and delivers a chunk, load/deliver.ts a
  * batch; settlement.ts settles it.
  */
-import { noteMissing } from '../load/care-team-missing.ts'
-import { settleOwed } from '../load/care-team-owed.ts'
+import { noteMissing, settleOwed } from '../load/care-team-owed.ts'
 import { loadChunk } from '../load/load-chunk.ts'
 import { addCounts, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
 import { type ExitCode, filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'

@@ -8,15 +8,14 @@ import { type OpenExport, openExport } from '../extract/open-export.ts'
 import type { ExportRecord, ExportStart, Ledger, RunLedger, RunRecord } from '../ledger/ledger.ts'
 import { isExportProblem, WaybillError } from '../model/errors.ts'
 import type { Arrival, ReceivedExport } from './arrival.ts'
-import { readDrift } from './drift-finding.ts'
+import { readDrift } from './drift.ts'
 import { type DriftMemory, type DriftWatch, watchDrift } from './drift-watch.ts'
 import type { RangePosition, RunEvents } from './events.ts'
-import type { FoundExport } from './find-exports.ts'
+import { type FoundExport, smallOfRun } from './find-exports.ts'
 import { joinAndKeep, keptMapping, rejoin } from './joined-exports.ts'
 import type { PlannedExports } from './plan.ts'
 import { resumptionOf } from './resume.ts'
 import type { ExportAtHand } from './rows.ts'
-import { smallOfRun } from './small-exports.ts'
 
 /** An export of the run, with the mapping to read it by. */
 export interface ExportStep {

@@ -1,15 +1,18 @@
-/** The exports of a run: those that the job's patterns find, complete ones only, or the files that were named. */
-
+/**
+ * The exports of a run: those that the job's patterns find, complete ones only, or the files that were named.
+ *
+ * Exports that are strangely small against earlier ones of their source: known by their size as they lie there, before they are read.
+ */
 import { basename, resolve } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
 import { expectationKey, type JobSource } from '../definitions/export-definition.ts'
 import { compilePattern, matchExportName } from '../extract/sources/source.ts'
+import type { DeliveryRecord, ExpectationKey, Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Arrival } from './arrival.ts'
+import { median } from './export-profile.ts'
 import { ANY_RULES, type FoundDelivery } from './found-delivery.ts'
-import type { RejectsOrigin } from './rejects.ts'
-import { rejectsOrigin } from './rejects-export.ts'
-import type { ExpectedSize } from './small-exports.ts'
+import { type RejectsOrigin, rejectsOrigin } from './rejects.ts'
 
 /** A delivery with the mapping that its exports are read by. */
 export interface FoundExport extends FoundDelivery {
@@ -84,4 +87,117 @@ function sourceOf(job: Job, file: string): JobSource {
       remedy: 'Name the file so that it fits a pattern, or make a job of one source for it.',
     },
   )
+}
+
+/** So many earlier exports say what size is usual; with fewer than that, nothing is small. */
+const USUAL_OF = 8
+const USUAL_FROM = 3
+
+/** Files of runs that are looked at; an older one that is still there is known by its time. */
+export const TAKEN_AT_MOST = 1_000
+
+/** A version of a file, as its source lists it. */
+export interface SizedFile {
+  readonly name: string
+  readonly bytes: number
+  /** Milliseconds since the epoch. */
+  readonly modifiedAt: number
+}
+
+export interface SmallExport extends SizedFile {
+  /** The median of the exports before. */
+  readonly usual: number
+}
+
+/** What a job says of the size of a source's exports. */
+export interface ExpectedSize {
+  /** Of the usual size, from 0 to 1: below it an export is strangely small. */
+  readonly share: number
+  readonly key: ExpectationKey
+}
+
+/** A small export that a run begins with. */
+export interface SmallDelivery extends SmallExport {
+  /** Place and pattern. */
+  readonly source: string
+  readonly mapping: string
+}
+
+/** What makes a file the same one: a version of a name. */
+export const fileKey = ({ name, bytes, modifiedAt }: SizedFile): string => `${name} ${bytes} ${modifiedAt}`
+
+export const oldestFirst = <File extends SizedFile>(files: readonly File[]): File[] =>
+  [...files].sort((a, b) => a.modifiedAt - b.modifiedAt || (a.name < b.name ? -1 : 1))
+
+/** @param share of the usual size, from 0 to 1 @param earlier what it is the usual size of */
+export function smallOnes(
+  share: number,
+  files: readonly SizedFile[],
+  earlier: readonly SizedFile[],
+): SmallExport[] {
+  if (earlier.length < USUAL_FROM) return []
+  const usual = median(
+    oldestFirst(earlier)
+      .slice(-USUAL_OF)
+      .map(({ bytes }) => bytes),
+  )
+  return files.flatMap(({ name, bytes, modifiedAt }) =>
+    bytes < share * usual ? [{ name, bytes, modifiedAt, usual }] : [],
+  )
+}
+
+/** A file that runs have begun with. */
+export interface TakenFile extends SizedFile {
+  /** When the first run that did was begun. */
+  readonly takenAt: number
+}
+
+/** What runs of a job have taken from a source. @param address names a file of it as the ledger does */
+export async function takenFrom(
+  ledger: Pick<Ledger, 'expectations'>,
+  { job, mapping }: { readonly job: string; readonly mapping: string },
+  address: (name: string) => string,
+): Promise<TakenFile[]> {
+  const taken = await ledger.expectations.taken(job, mapping, TAKEN_AT_MOST)
+  return taken.filter((one) => one.address === address(one.name)).map(takenFile)
+}
+
+const takenFile = ({ name, bytes, modified_at, taken_at }: DeliveryRecord): TakenFile => ({
+  ...{ name, bytes, modifiedAt: modified_at, takenAt: taken_at },
+})
+
+interface FoundSized {
+  readonly delivery: SizedFile
+  /** Names a file as the ledger does. */
+  readonly source: { address(name: string): string }
+  readonly sized?: ExpectedSize | undefined
+}
+
+/**
+ * Whether an export that a run is about to begin with is strangely small. No run has begun with it before, and what the same run has taken
+ * before it says nothing of what is usual.
+ * @param begunAt when the run was begun
+ * @returns `isTold`: it was there when exports had to have arrived, and was told then
+ */
+export async function smallOfRun(
+  ledger: Pick<Ledger, 'expectations'>,
+  { delivery, source, sized }: FoundSized,
+  begunAt: number,
+): Promise<{ readonly small: SmallDelivery; readonly isTold: boolean } | undefined> {
+  if (sized === undefined) return undefined
+  const taken = await takenFrom(ledger, sized.key, source.address)
+  const own = fileKey(delivery)
+  if (taken.some((file) => fileKey(file) === own)) return undefined
+  const earlier = taken.filter(({ takenAt }) => takenAt < begunAt)
+  const [small] = smallOnes(sized.share, [delivery], earlier)
+  if (small === undefined) return undefined
+  const judged = await ledger.expectations.judged(sized.key)
+  const isTold = judged.some(({ known }) => knownKeys(known)?.has(own) === true)
+  return { small: { ...small, source: sized.key.source, mapping: sized.key.mapping }, isTold }
+}
+
+/** Keys of the files that a judgement has found; undefined where nobody could look. @param known as the ledger keeps it */
+export function knownKeys(known: string | null): ReadonlySet<string> | undefined {
+  const keys: unknown = known === null ? undefined : JSON.parse(known)
+  return Array.isArray(keys) ? new Set(keys.map(String)) : undefined
 }

@@ -9,8 +9,7 @@ import {
   type Waiter,
 } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import type { RunDependencies } from './dependencies.ts'
-import type { OtherRun } from './events.ts'
+import type { OtherRun, RunDependencies } from './events.ts'
 
 /** A process that has not been heard of for so long is taken for dead. */
 export const LEASE_MS = 60_000
@@ -101,7 +100,7 @@ async function awaitLease(deps: WaitingDependencies, turn: Turn): Promise<Lease>
 }
 
 /** What `waitingForRun` tells of who goes first. */
-export function aheadOf(job: string, ahead: LeaseRecord | Waiter): OtherRun {
+function aheadOf(job: string, ahead: LeaseRecord | Waiter): OtherRun {
   const owner = processName(ahead.owner)
   if ('since' in ahead) return { job, owner, since: ahead.since, givesWay: false }
   return { job, run: ahead.run_id, owner, since: ahead.acquired_at, givesWay: ahead.gives_way !== 0 }
@@ -121,7 +120,7 @@ function refuseBeside(
 }
 
 /** Renews until stopped; a renewal that fails ends in `onLost`. */
-export function keepLease(
+function keepLease(
   runLedger: RunLedger,
   now: () => number,
   onLost: (error: unknown) => void,

@@ -5,8 +5,7 @@
 import type { DriftDefinition } from '../definitions/job-definition.ts'
 import type { Suspicion } from '../mapping-tools/judge-fit.ts'
 import { counted, n } from '../shown-text.ts'
-import { percent, share } from './drift.ts'
-import { type DriftFinding, type EarlierDelivery, judge, knownOf } from './drift-finding.ts'
+import { type DriftFinding, type EarlierDelivery, judge, knownOf, percent, share } from './drift.ts'
 import { type ExportProfile, type MeasuredProfile, median } from './export-profile.ts'
 
 type Limits = Pick<DriftDefinition, 'values' | 'rejects' | 'after'>

@@ -6,7 +6,7 @@ import { transactionId } from '../model/ids.ts'
 import { owedWords } from '../reconcile/new-and-known.ts'
 import { counted, n, shellPath, shellWord } from '../shown-text.ts'
 import { backfillCommand } from './backfill-range.ts'
-import type { DriftFinding } from './drift-finding.ts'
+import type { DriftFinding } from './drift.ts'
 import { type Remedy, remedyFor } from './remedies.ts'
 import type { ExportSummary, RunSummary } from './summary.ts'
 

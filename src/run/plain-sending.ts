@@ -3,7 +3,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { noTallies } from '../ledger/ledger.ts'
 import { createDispatcher } from '../load/dispatcher.ts'
 import { createSending, type Sending, type SendingOptions } from '../load/sending.ts'
-import type { RunDependencies } from './dependencies.ts'
+import type { RunDependencies } from './events.ts'
 
 /** Milliseconds in which nothing gets through. */
 const PATIENCE_MS = 10 * 60_000

@@ -12,8 +12,8 @@ import type {
 import type { Suspicion } from '../mapping-tools/judge-fit.ts'
 import type { Entry } from '../model/entry.ts'
 import type { Arrival, ReceivedExport } from './arrival.ts'
-import type { RunDependencies } from './dependencies.ts'
 import type { DriftMemory } from './drift-watch.ts'
+import type { RunDependencies } from './events.ts'
 import type { FoundExport } from './find-exports.ts'
 import type { HeldJob, Pausing } from './lease.ts'
 

@@ -1,16 +1,27 @@
 /**
  * The rejects of a chunk as CSV: the row as it came, and behind it why it, or a record of it, did not get through.
  * It holds health data, so its file has mode 0600; nothing of it goes anywhere else. Spreadsheet programs take none of its cells for a formula.
+ *
+ * A corrected rejects file, read as an export: its rows stand where they stood in the export that they came from, so that they get the
+ * ids that they would have had there. It is RFC 4180 in UTF-8 with a header, whatever that export was; a spreadsheet program that it
+ * was corrected in may have put its own delimiter and a byte order mark.
  */
 import { join } from 'node:path'
-import type { ReadDefinition } from '../extract/read-definition.ts'
+import type { ContentLimits } from '../extract/content.ts'
+import { readMessage } from '../extract/hl7v2-message.ts'
+import { memberAt } from '../extract/json-path.ts'
+import { readJson } from '../extract/json-text.ts'
+import { type OpenExport, openExport, readRecords } from '../extract/open-export.ts'
+import { csvDefinition, type ReadDefinition } from '../extract/read-definition.ts'
 import type { ExportRecord } from '../ledger/ledger.ts'
 import type { FollowUpFailure } from '../load/care-team-marks.ts'
 import type { RowOutcome } from '../model/entry.ts'
+import { WaybillError } from '../model/errors.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import type { Issue } from '../model/record.ts'
-import type { JsonValue, Row } from '../model/row.ts'
+import type { CsvRow, JsonValue, Origin, Row, RowFault } from '../model/row.ts'
 import { ownFileName } from '../own-files.ts'
+import type { RowMapper } from '../transform/compile.ts'
 import type { ChunkRow } from './chunks.ts'
 
 /** Columns added behind those of the export. `_line` is where the row starts; `_raw` holds a row that has no columns. */
@@ -27,8 +38,8 @@ export const REJECT_COLUMNS = [
 ] as const
 
 /** JSON rows have no columns: the line as it came stands in this one, and what `read.context` has read around it in the other. */
-export const JSON_COLUMN = '_json'
-export const CONTEXT_COLUMN = '_context'
+const JSON_COLUMN = '_json'
+const CONTEXT_COLUMN = '_context'
 
 /** The export that the rows stand in. */
 export interface RejectsOrigin {
@@ -129,8 +140,7 @@ export type RejectedLine = Row & {
 
 export const ruleOf = (row: Row): string | undefined => (isRejectedLine(row) ? row.rule : undefined)
 
-export const exportNameOf = (row: Row): string | undefined =>
-  isRejectedLine(row) ? row.exportName : undefined
+const exportNameOf = (row: Row): string | undefined => (isRejectedLine(row) ? row.exportName : undefined)
 
 const isRejectedLine = (row: Row): row is RejectedLine => 'exportName' in row
 
@@ -155,3 +165,205 @@ export function rejectsPath(
   const own = reading === 'rejects' ? stem.replace(/^\d+-(.+)\.rejects$/i, '$1') : stem
   return join(context.rejectsFolder, ownFileName(`${ordinal}-${own}`, '.rejects.csv'))
 }
+
+const DIALECTS = [',', ';', '\t'].map((delimiter) => csvDefinition.parse({ format: 'csv', delimiter }))
+
+/**
+ * The export that the rows of a rejects file came from; undefined for a file that is none, by its columns. Reads it to its end, so that
+ * a line that was broken by the correction is found before anything is sent.
+ * @throws WaybillError `export-unreadable` (a line, or the columns, that the correction has broken)
+ */
+export async function rejectsOrigin(file: string): Promise<RejectsOrigin | undefined> {
+  const opened = await openAsRejects(file)
+  if (opened === undefined) return undefined
+  let origin: RejectsOrigin | undefined
+  for await (const block of opened.rows()) {
+    for (const row of block) {
+      const { exportName: name, exportId } = noteOf(file, row)
+      if (origin !== undefined && origin.exportId !== exportId)
+        throw unusable(file, row, 'its rows came from several exports: run those of each by themselves')
+      origin = { name, exportId }
+    }
+  }
+  return origin
+}
+
+/** By the first dialect that shows the columns of a rejects file; undefined where none does. */
+async function openAsRejects(
+  file: string,
+  limits?: ContentLimits,
+  version?: string,
+): Promise<OpenExport | undefined> {
+  for (const dialect of DIALECTS) {
+    const opened = await openExport(file, dialect, limits, version).catch((error: unknown) => {
+      // Whatever it is, it is no rejects file.
+      if (error instanceof WaybillError && error.code !== 'files-exhausted') return undefined
+      throw error
+    })
+    const columns = opened?.columns ?? []
+    if (endsWithRejectColumns(columns)) return opened
+    if (OWN_COLUMNS.every((name) => columns.includes(name))) {
+      const message = `the rejects file cannot be read: its last columns are not ${REJECT_COLUMNS.join(', ')}`
+      const remedy = 'Put them back in this order; they must stay as they were.'
+      throw new WaybillError('export-unreadable', message, { place: { file, line: 1 }, remedy })
+    }
+  }
+  return undefined
+}
+
+/** No vendor's export has these. */
+const OWN_COLUMNS = ['_exportId', '_row', '_line'] as const
+
+function endsWithRejectColumns(columns: readonly string[]): boolean {
+  return REJECT_COLUMNS.every((name, at) => columns[columns.length - REJECT_COLUMNS.length + at] === name)
+}
+
+export interface OpenRejects {
+  readonly opened: OpenExport
+  /** Of each line the record that was rejected, and not those of the row that stood in no need of it. */
+  onlyTheirRules(mapper: RowMapper): RowMapper
+}
+
+/** @param read that of the mapping: it says whether the rows are JSON, and nothing of the form of this file */
+export async function openRejects(
+  file: string,
+  read: ReadDefinition,
+  limits: ContentLimits,
+  version?: string,
+): Promise<OpenRejects> {
+  const lines = await openAsRejects(file, limits, version)
+  if (lines === undefined) throw notAsItWas(file)
+  return rejectsOf(file, read, lines)
+}
+
+const notAsItWas = (file: string): WaybillError =>
+  new WaybillError('export-changed', 'The rejects file has lost its columns.', { place: { file } })
+
+function rejectsOf(file: string, read: ReadDefinition, lines: OpenExport): OpenRejects {
+  const columns = lines.columns?.slice(0, -REJECT_COLUMNS.length).map(revived) ?? []
+  const toRow = read.format === 'csv' ? csvRow : jsonRow(columns, read)
+  async function* rows(from?: Origin): AsyncGenerator<readonly Row[]> {
+    for await (const block of lines.rows(from)) yield block.map((line) => toRow(noteOf(file, line)))
+  }
+  const { columns: _all, ...rest } = lines
+  const opened = { ...rest, rows, controlTotal: async () => undefined }
+  return {
+    opened: read.format === 'csv' ? { ...opened, columns } : opened,
+    onlyTheirRules: (mapper) => (row) => {
+      const outcome = mapper(row)
+      const rule = ruleOf(row)
+      if (rule === undefined || outcome.outcome !== 'mapped') return outcome
+      const records = outcome.records.filter((one) => one.rule === rule)
+      const rejected = outcome.rejected.filter((one) => one.rule === rule)
+      // A corrected code can make it another rule's; then all are taken, and those delivered are recognised.
+      return records.length + rejected.length === 0 ? outcome : { ...outcome, records, rejected }
+    },
+  }
+}
+
+/** A line of the file, taken apart. */
+interface Note {
+  readonly cells: readonly string[]
+  readonly origin: Origin
+  readonly exportName: string
+  readonly exportId: string
+  readonly rule: string | undefined
+  readonly code: string
+  readonly raw: string
+}
+
+function noteOf(file: string, line: Row): Note {
+  if (line.kind === 'unreadable' && line.fault === 'row-encoding-invalid')
+    throw unusable(file, line, 'the line is not UTF-8', 'Save it as "CSV UTF-8" where it was corrected.')
+  if (line.kind !== 'cells') throw unusable(file, line, line.kind === 'json' ? 'it is JSON' : line.message)
+  const all = line.cells.map(revived)
+  const [exportName = '', exportId = '', row = '', at = '', rule = '', , code = '', , raw = ''] = all.slice(
+    -REJECT_COLUMNS.length,
+  )
+  if (!/^[0-9a-f]{16}$/.test(exportId) || !isOrdinal(row) || !isOrdinal(at))
+    throw unusable(file, line, '_exportId, _row and _line must stay as they were')
+  return {
+    cells: all.slice(0, -REJECT_COLUMNS.length),
+    // The place in this file: by it the line is found again.
+    origin: { row: Number(row), line: Number(at), byteOffset: line.byteOffset },
+    exportName,
+    exportId,
+    rule: rule === '' ? undefined : rule,
+    code,
+    raw,
+  }
+}
+
+const isOrdinal = (text: string): boolean => /^[1-9]\d{0,14}$/.test(text)
+
+function csvRow({ cells, origin, exportName, rule, code, raw }: Note): RejectedLine {
+  if (raw === '' || cells.some((cell) => cell !== '')) {
+    const row: CsvRow = { kind: 'cells', ...origin, cells }
+    return { ...row, exportName, rule }
+  }
+  const message = 'the row stands in _raw still: its columns must be filled in'
+  return unread(origin, { exportName, rule }, faultOf(code), message, raw)
+}
+
+function jsonRow(columns: readonly string[], read: ReadDefinition): (note: Note) => RejectedLine {
+  const within = read.format === 'json' ? (read.records?.within ?? []) : []
+  const [textAt, contextAt] = [columns.indexOf(JSON_COLUMN), columns.indexOf(CONTEXT_COLUMN)]
+  return ({ cells, origin, ...note }) => {
+    const text = cells[textAt] ?? ''
+    const line = { exportName: note.exportName, rule: note.rule }
+    // What could not be read stands there as it came.
+    const isMessage = read.format === 'hl7v2' && !text.startsWith('{')
+    const isRecords = read.format === 'records' && !text.startsWith('{')
+    const reading = isMessage ? readMessage(text) : isRecords ? readRecords(text, read) : readJson(text)
+    if ('problem' in reading) {
+      const fault = isMessage
+        ? 'row-message-invalid'
+        : isRecords
+          ? 'row-record-misplaced'
+          : 'row-json-invalid'
+      return unread(origin, line, fault, reading.problem, text)
+    }
+    const value = memberAt(reading.value, within)
+    if (value === undefined) {
+      const message = 'the element lacks the member to which read.records leads'
+      return unread(origin, line, 'row-member-missing', message, text)
+    }
+    const context = contextOf(cells[contextAt])
+    return { kind: 'json', ...origin, ...line, value, text, ...(context === undefined ? {} : { context }) }
+  }
+}
+
+/** As `rejectsText` wrote it: its numbers are texts already. */
+function contextOf(cell: string | undefined): JsonValue | undefined {
+  if (cell === undefined || cell === '') return undefined
+  const reading = readJson(cell)
+  return 'problem' in reading ? undefined : reading.value
+}
+
+const unread = (
+  origin: Origin,
+  line: Pick<RejectedLine, 'exportName' | 'rule'>,
+  fault: RowFault,
+  message: string,
+  text: string,
+): RejectedLine => ({ kind: 'unreadable', ...origin, ...line, fault, message, text })
+
+const faultOf = (code: string): RowFault => FAULTS.find((fault) => fault === code) ?? 'row-too-short'
+
+const FAULTS: readonly RowFault[] = [
+  'row-too-short',
+  'row-too-long',
+  'row-quote-broken',
+  'row-quote-not-closed',
+  'row-too-large',
+  'row-encoding-invalid',
+]
+
+const KEEP_COLUMNS =
+  'Correct the line named above; the columns that begin with _ must stay as they were (in a spreadsheet program, text).'
+
+const unusable = (file: string, { line }: Origin, problem: string, remedy = KEEP_COLUMNS): WaybillError =>
+  new WaybillError('export-unreadable', `the rejects file cannot be read: ${problem}`, {
+    place: { file, line },
+    remedy,
+  })

@@ -8,7 +8,7 @@ import { WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import type { Origin, Row } from '../model/row.ts'
 import type { RowMapper } from '../transform/compile.ts'
-import { openRejects } from './rejects-export.ts'
+import { openRejects } from './rejects.ts'
 
 export interface OpenRows {
   readonly opened: OpenExport
@@ -170,11 +170,7 @@ async function* readSelected(opened: OpenExport, places: Places): AsyncGenerator
 }
 
 /** Of each row the records with these contents alone; what else it gives is of no concern. */
-export function keepContents(
-  mapper: RowMapper,
-  identity: Identity,
-  contents: ReadonlySet<string>,
-): RowMapper {
+function keepContents(mapper: RowMapper, identity: Identity, contents: ReadonlySet<string>): RowMapper {
   return (row) => {
     const outcome = mapper(row)
     if (outcome.outcome !== 'mapped') return outcome

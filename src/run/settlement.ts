@@ -14,7 +14,7 @@ import {
   type RunOrigin,
   type Said,
 } from '../ledger/ledger.ts'
-import { listedBy } from '../load/care-team-missing.ts'
+import { listedBy } from '../load/care-team-owed.ts'
 import { toException } from '../load/gateway-words.ts'
 import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
 import { type Memory, MOST_OF_A_ROW } from '../load/recognise.ts'
@@ -185,7 +185,7 @@ function afterChunk(
 }
 
 /** Whether it was learned only now that the gateway has the record. */
-export const isWithGateway = (one: EntryOutcome): boolean =>
+const isWithGateway = (one: EntryOutcome): boolean =>
   one.outcome === 'accepted' || (one.outcome === 'unchanged' && one.found === true)
 
 export function heldBy(identity: Identity, outcomes: readonly EntryOutcome[]): HeldRecord[] {
@@ -258,7 +258,7 @@ interface RulingContext {
 }
 
 /** The ruling is undefined where it says nothing of what others have left; the records are those that were found. */
-export async function rulingOf(
+async function rulingOf(
   context: RulingContext,
   record: ExportRecord,
   said: Said,

@@ -9,8 +9,7 @@ import { allRecords } from '../model/balance.ts'
 import { createIdentity } from '../model/ids.ts'
 import { withPassingArrival } from '../run/arrival.ts'
 import { assertDated } from '../run/backfill-range.ts'
-import type { Counted } from '../run/count-exports.ts'
-import { countDelivered } from '../run/count-exports.ts'
+import { type Counted, countDelivered } from '../run/count-exports.ts'
 import { createRunEvents } from '../run/events.ts'
 import { execute, type JobEnd } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
@@ -19,7 +18,6 @@ import { reasonsOfRun } from '../run/held-back.ts'
 import { doubtsOfGivenUp } from '../run/resume.ts'
 import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from './amend-run.ts'
 import { type Application, findJobOfRun, withKnownLedger, withLedgerIfAny } from './application.ts'
-import { backfillJob, backfillSources, noneInRange } from './backfill.ts'
 import {
   type BackfillLook,
   type BackfillPlan,
@@ -30,14 +28,20 @@ import {
 import { type RunWatch, sourceSettings, withRunDependencies } from './connect-gateway.ts'
 import { doubtsOf } from './doubtful-mappings.ts'
 import { type ShownRun, shownRun } from './listed-runs.ts'
-import { type Reconciled, reconcileRun } from './reconcile.ts'
+import { type Reconciled, reconcileRun, withRunAgain } from './reconcile.ts'
 import { acceptInDoubt, giveUp, type Person, resendInDoubt } from './resolve.ts'
-import { withRunAgain } from './run-again.ts'
 import { tellingRefusals } from './run-and-tell.ts'
-import { type BeginWatch, begin, type RunOptions, runJob } from './run-job.ts'
+import {
+  type BeginWatch,
+  backfillJob,
+  backfillSources,
+  begin,
+  noneInRange,
+  type RunOptions,
+  runJob,
+} from './run-job.ts'
 import { rerunJob } from './take-up.ts'
-import { type Trace, traceRecord } from './trace.ts'
-import { type TracedRow, traceRow } from './trace-row.ts'
+import { type Trace, type TracedRow, traceRecord, traceRow } from './trace.ts'
 import { type SampleSize, type Verified, verifyRun } from './verify.ts'
 
 /** Goes on with what the job has left unfinished, then takes what has arrived since. @param name of the job, or its file */

@@ -20,7 +20,7 @@ import { lookInRange, type RangeLook } from '../run/exports-in-range.ts'
 import { countRows } from '../run/exports-of-run.ts'
 import { summarise } from '../run/summary.ts'
 import { present } from '../shown-text.ts'
-import { backfillSources, noneInRange } from './backfill.ts'
+import { backfillSources, noneInRange } from './run-job.ts'
 
 export interface PlannedExport {
   readonly name: string

@@ -15,8 +15,7 @@ import { createGateway, type UserToken } from '../gateway/gateway.ts'
 import type { TransportOptions } from '../gateway/transport.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { SourceSettings } from '../run/arrival.ts'
-import type { RunDependencies } from '../run/dependencies.ts'
-import { createRunEvents, type RunListener } from '../run/events.ts'
+import { createRunEvents, type RunDependencies, type RunListener } from '../run/events.ts'
 import { BUILT_IN, type Settings, wholeEnvironment } from '../settings.ts'
 import type { Application, GatewayConnection } from './application.ts'
 import type { Traces } from './traces.ts'
@@ -175,7 +174,7 @@ function jsonOf(text: string): unknown {
 const TIME_LIMIT_MS = 30_000
 
 /** A token that is given is used as it is; a command is run for the first, and again when one is refused. */
-export function accessTokenOf({
+function accessTokenOf({
   accessToken,
   accessTokenCommand,
 }: Pick<Settings, 'accessToken' | 'accessTokenCommand'>): AccessTokenSource {

@@ -1,13 +1,22 @@
-/** Whether the exports have arrived that jobs expect by now: looked at, remembered, and told. */
+/**
+ * Whether the exports have arrived that jobs expect by now: looked at, remembered, and told.
+ *
+ * What the schedule knows of jobs: the last fires of each and the next ones, what it expects, and the run that is on.
+ */
 import { type Job, readJob } from '../definitions/definition-files.ts'
-import { gatewayNameOf, targetsOf } from '../definitions/jobs.ts'
-import type { Assessment } from '../expect/assess.ts'
+import type { Expectation } from '../definitions/export-definition.ts'
+import { gatewayNameOf, readGatewayName, targetsOf } from '../definitions/jobs.ts'
+import { type Assessment, watchedSources } from '../expect/assess.ts'
 import { type ExpectationParts, judgeJob } from '../expect/expectation-watch.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import type { DeadlineRecord, ExpectationKey, FireRecord, Ledger, Pause } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import type { Application } from './application.ts'
+import { type RunActivity, underWay } from '../run/summary.ts'
+import { firesAfter } from '../schedule/fires.ts'
+import { comeDue, ON_TIME_MS } from '../schedule/missed.ts'
+import type { JobSchedule, ListedJob } from '../schedule/schedule-parts.ts'
+import { type Application, withLedgerIfAny } from './application.ts'
 import { sourceSettings } from './connect-gateway.ts'
-import { listJobs } from './scheduled-jobs.ts'
+import { createJobList, listJobs, withMappings } from './scheduled-jobs.ts'
 import { createTeller } from './teller.ts'
 
 export interface Expected {
@@ -74,3 +83,110 @@ export const expectationParts = (
   patience: () => AbortSignal.any([AbortSignal.timeout(PATIENCE_MS), interrupt]),
   tell,
 })
+
+const LAST = 10
+const NEXT = 5
+
+export interface ExplainedJob {
+  readonly job: string
+  readonly schedule: JobSchedule | undefined
+  readonly problem: WaybillError | undefined
+  readonly pause: Pause | undefined
+  /** The run that is on, of whatever process. */
+  readonly current: (RunActivity & { readonly kind: 'under-way'; readonly run: string }) | undefined
+  /** Newest first. */
+  readonly last: readonly FireRecord[]
+  readonly next: readonly number[]
+  /** In which its times are shown. */
+  readonly zone: string
+  readonly expected: readonly ExplainedExpectation[]
+}
+
+/** @param name undefined: all jobs of the folder that have a schedule or expect exports, or whose file is wrong */
+export async function explainJobs(
+  application: Application,
+  name: string | undefined,
+): Promise<readonly ExplainedJob[]> {
+  const { settings } = application
+  const jobs =
+    name === undefined
+      ? await createJobList(settings)()
+      : [await withMappings(settings, named(await readJob(settings, name)))]
+  return withLedgerIfAny(application, async (ledger) => {
+    const all: ExplainedJob[] = []
+    for (const job of jobs) all.push(await explain(application, ledger, job))
+    return all.filter(
+      ({ schedule, problem, expected }) =>
+        schedule !== undefined || problem !== undefined || expected.length > 0 || name !== undefined,
+    )
+  })
+}
+
+const named = (job: Job) => ({
+  name: job.definition.job,
+  job,
+  schedule: job.definition.schedule,
+})
+
+async function explain(
+  { settings, now, isDead }: Application,
+  ledger: Ledger | undefined,
+  listed: ListedJob<Job>,
+): Promise<ExplainedJob> {
+  const at = now()
+  const schedule = 'problem' in listed ? undefined : listed.schedule
+  const jobId = await ledger?.jobId(listed.name, await readGatewayName(settings, listed.name))
+  const { fires, known } = await readFires(ledger, jobId)
+  const holder = jobId === undefined ? undefined : await ledger?.holder(jobId, at, isDead)
+  const dues = known === undefined ? [] : (comeDue(known, schedule, at)?.fires ?? [])
+  const state = schedule?.missed === 'skip' ? 'skipped' : 'missed'
+  const unseen = dues
+    .filter((due) => at - due >= ON_TIME_MS)
+    .map((due): FireRecord => ({ ...NOTHING_KNOWN, due, state, reason: 'not-scheduled' }))
+  const upcoming = schedule === undefined ? [] : firesAfter(schedule, at)
+  return {
+    job: listed.name,
+    schedule,
+    problem: 'problem' in listed ? listed.problem : undefined,
+    pause: jobId === undefined ? undefined : await ledger?.pauses.of(jobId),
+    current: holder && { run: holder.run_id, ...underWay(holder) },
+    last: [...unseen.reverse(), ...fires].slice(0, LAST),
+    next: Iterator.from(upcoming).take(NEXT).toArray(),
+    zone: schedule?.zone ?? known?.zone ?? 'Etc/UTC',
+    expected: listed.job === undefined ? [] : await explainExpectations(ledger, listed.job, at),
+  }
+}
+
+/** Of a fire that is not in the ledger: no schedule has seen it yet. */
+const NOTHING_KNOWN = {
+  ...{ job_id: 0, made_up_by: null, owner: null, run_id: null, begun_at: null, ended_at: null },
+  ...{ exit: null, error: null, detail: null },
+}
+
+async function readFires(ledger: Ledger | undefined, jobId: number | undefined) {
+  if (ledger === undefined || jobId === undefined) return { fires: [], known: undefined }
+  return { fires: await ledger.fires.latest(jobId, LAST), known: await ledger.fires.timetable(jobId) }
+}
+
+export interface ExplainedExpectation {
+  readonly key: ExpectationKey
+  readonly expect: Expectation
+  /** Undefined where nobody has looked yet. */
+  readonly last: DeadlineRecord | undefined
+  readonly next: number
+}
+
+async function explainExpectations(
+  ledger: Ledger | undefined,
+  job: Job,
+  now: number,
+): Promise<ExplainedExpectation[]> {
+  return Promise.all(
+    watchedSources(job).map(async ({ key, expect }) => ({
+      key,
+      expect,
+      last: (await ledger?.expectations.judged(key))?.[0],
+      next: firesAfter({ cron: expect.by, zone: expect.zone }, now).next().value,
+    })),
+  )
+}

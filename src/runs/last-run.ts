@@ -3,7 +3,7 @@
 import { type Ledger, noTallies, type RunRecord } from '../ledger/ledger.ts'
 import { noCounts } from '../model/balance.ts'
 import { EXIT, type ExitCode, endingOf, reasonOf } from '../model/errors.ts'
-import type { RunDependencies } from '../run/dependencies.ts'
+import type { RunDependencies } from '../run/events.ts'
 import type { JobEnd } from '../run/execute.ts'
 import { toLookAt } from '../run/next-steps.ts'
 import { exitOf, type RunSummary, summarise } from '../run/summary.ts'

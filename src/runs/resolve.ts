@@ -13,7 +13,7 @@ import { transactionId } from '../model/ids.ts'
 import { spoolFolder } from '../run/arrival.ts'
 import { kindOf } from '../run/backfill-range.ts'
 import { Collection, forgetCollection } from '../run/collection-files.ts'
-import type { RunDependencies } from '../run/dependencies.ts'
+import type { RunDependencies } from '../run/events.ts'
 import type { JobEnd } from '../run/execute.ts'
 import { forgetKnownPeople } from '../run/known-ids.ts'
 import { type Receipt, receiptsOfSent } from '../run/receipts.ts'
@@ -173,7 +173,7 @@ async function chosenInDoubt(
   })
 }
 
-export async function* pagesInDoubt(
+async function* pagesInDoubt(
   ledger: RunDependencies['ledger'],
   runId: string,
 ): AsyncGenerator<readonly LeftRecord[]> {

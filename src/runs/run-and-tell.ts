@@ -18,7 +18,7 @@ import {
   refusalNotice,
   runNotice,
 } from '../notify/run-notices.ts'
-import type { RunDependencies } from '../run/dependencies.ts'
+import type { RunDependencies } from '../run/events.ts'
 import type { JobEnd } from '../run/execute.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
 import { nextSteps, type Step } from '../run/next-steps.ts'

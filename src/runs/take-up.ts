@@ -1,6 +1,8 @@
 /**
  * A new run that takes up what another one left behind: its rows are read again at their places, mapped, and what of them is not
  * delivered yet is sent. What it delivers settles what the other one had left.
+ *
+ * Holds a job while one of its runs is made, and what is fetched for it: what its other unfinished run has under way is settled first.
  */
 import {
   type Job,
@@ -8,16 +10,17 @@ import {
   loadMapping,
   readDecidedMapping,
 } from '../definitions/definition-files.ts'
-import type { ExportRecord, Selection } from '../ledger/ledger.ts'
+import type { ExportRecord, RunKind, Selection } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import type { Arrival, ReceivedExport } from '../run/arrival.ts'
-import type { RunDependencies } from '../run/dependencies.ts'
+import { type Arrival, createArrival, type ReceivedExport, spoolFolder } from '../run/arrival.ts'
+import type { RunDependencies } from '../run/events.ts'
 import { execute, type JobEnd } from '../run/execute.ts'
 import { receiveBegun } from '../run/exports-of-run.ts'
 import { joinAndKeep, keptMapping, rejoin } from '../run/joined-exports.ts'
+import { type HeldJob, holdJob, settledOnly } from '../run/lease.ts'
 import type { ChosenExport, PlannedExports } from '../run/plan.ts'
+import { openChunksOf } from '../run/resume.ts'
 import { assertNoneUnfinished, assertSameGateway, type RunOfJob } from './amend-run.ts'
-import { whileHeld } from './while-held.ts'
 
 export interface TakingUp {
   readonly run: RunOfJob
@@ -143,4 +146,80 @@ export async function rerunJob(
       return ids
     },
   })
+}
+
+/**
+ * The other run is left unfinished, and nothing of it under way.
+ * @returns how it ended where that could not be done; nothing else may then be sent
+ */
+async function settleOpenChunks(
+  deps: RunDependencies,
+  job: Job,
+  held: HeldJob,
+  kind: RunKind,
+): Promise<JobEnd | undefined> {
+  const { ledger, home } = deps
+  const { jobId } = held.lease
+  const unfinished = await ledger.unfinishedRun(jobId, kind)
+  if (unfinished === undefined) return undefined
+  const open = await openChunksOf(ledger, unfinished)
+  if (open.size === 0) return undefined
+  const arrival = createArrival(spoolFolder(home, jobId, kind), deps.sources)
+  const turn = async (_signal: AbortSignal, chunk: number): Promise<void> => {
+    if (!open.has(chunk)) throw settledOnly()
+  }
+  const plan = {
+    records: 'send',
+    settlesOnly: true,
+    ...{ job, id: unfinished.id, resumed: unfinished },
+    limit: Number.POSITIVE_INFINITY,
+    exports: { from: 'unfinished', run: unfinished },
+  } as const
+  try {
+    const end = await execute(plan, { ...deps, held, arrival, turn })
+    return end.error?.code === 'gave-way' ? undefined : end
+  } finally {
+    await arrival.close(true)
+  }
+}
+
+export interface Holding {
+  readonly held: HeldJob
+  /** Of a new run. */
+  readonly runId: string
+  readonly arrival: Arrival
+}
+
+/**
+ * Waits for its turn where one of two is a backfill, settles what the job's unfinished run of the other kind has under way, and works.
+ * @param givesWay whether it is a backfill
+ * @throws WaybillError `job-held`; `interrupted` while it waited
+ */
+export async function whileHeld(
+  deps: RunDependencies,
+  job: Job,
+  givesWay: boolean,
+  work: (holding: Holding) => Promise<JobEnd>,
+): Promise<JobEnd> {
+  const name = job.definition.job
+  const jobId = await deps.ledger.jobId(name, deps.gatewayName)
+  const runId = deps.newRunId()
+  const held = await holdJob(deps, { jobId, job: name, runId, givesWay })
+  try {
+    const [own, other] = givesWay ? (['backfill', 'ordinary'] as const) : (['ordinary', 'backfill'] as const)
+    const stopped = await settleOpenChunks(deps, job, held, other)
+    if (stopped !== undefined) return stopped
+    const arrival = createArrival(spoolFolder(deps.home, jobId, own), deps.sources)
+    let ended = false
+    try {
+      const end = await work({ held, runId, arrival })
+      ended = end.error === undefined
+      return end
+    } finally {
+      // Whoever goes on with it needs what was fetched.
+      await arrival.close(!ended)
+    }
+  } finally {
+    await held.release()
+  }
 }

@@ -16,8 +16,7 @@ import {
   type ExpectedOfCareTeam,
 } from '../reconcile/verify.ts'
 import { type OpenRows, selectRows } from '../run/rows.ts'
-import { heldOf, positionOf } from './reconcile.ts'
-import type { RunAgain } from './run-again.ts'
+import { heldOf, positionOf, type RunAgain } from './reconcile.ts'
 
 /** Transaction ids that are listed of what differs or is missing. */
 const LISTED = 100

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest'
 import { type ArrivedFile, type EarlierJudgement, judge, type Question } from '../../src/expect/judge.ts'
-import { fileKey } from '../../src/run/small-exports.ts'
+import { fileKey } from '../../src/run/find-exports.ts'
 import { ask, at, file, left, MONDAY, NOBODY_LOOKED, seen, TUESDAY } from './nightly-questions.ts'
 
 const MON = file('a_20260301.csv', '02T00:50')

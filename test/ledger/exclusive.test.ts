@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { openLedgerDatabase } from '../../src/ledger/sqlite/database.ts'
+import { MIGRATIONS, openLedgerDatabase } from '../../src/ledger/sqlite/database.ts'
 import { createExclusive } from '../../src/ledger/sqlite/exclusive.ts'
-import { MIGRATIONS } from '../../src/ledger/sqlite/migrations.ts'
 
 test.each(['commits', 'fails'] as const)(
   'a look, and a write of one statement, wait for the end of a transaction that is open, and see what it came to: it %s',

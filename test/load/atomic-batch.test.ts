@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { speakForBatch } from '../../src/load/batch-answer.ts'
+import { speakForBatch } from '../../src/load/refused-batch.ts'
 import type { Verdict } from '../../src/model/outcome.ts'
 import { people } from './made-up-entries.ts'
 

@@ -9,7 +9,7 @@ import {
   hastened,
   mayStartAt,
   notTaken,
-} from '../../src/load/breaker.ts'
+} from '../../src/load/flow.ts'
 
 const middle = () => 0.5
 const underWay = (count: number, breaker: Breaker = CLOSED): Breaker =>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { OwedDeletion } from '../../src/ledger/ledger.ts'
-import { dueDeletion, owedAfter, planReplacing, type Replacing } from '../../src/load/care-team-replacing.ts'
+import { dueDeletion, owedAfter, planReplacing, type Replacing } from '../../src/load/care-team-deletions.ts'
 import type { HadCareTeam, WantedCareTeam } from '../../src/load/care-team-state.ts'
 import { after, before, had, made, OTHER, wants } from './made-up-care-teams.ts'
 import { OBSERVED_AT } from './made-up-entries.ts'

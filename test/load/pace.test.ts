@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { beginPace, type Pace, paceAccepted, paceBegun, paceRefused } from '../../src/load/pace.ts'
+import { beginPace, type Pace, paceAccepted, paceBegun, paceRefused } from '../../src/load/flow.ts'
 
 /** Sends as soon as the pace lets it, from one moment to another; each is taken at once. */
 function send(pace: Pace, fromMs: number, toMs: number): { pace: Pace; sent: number } {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { halve, partsOfRefused } from '../../src/load/refused-parts.ts'
+import { halve, partsOfRefused } from '../../src/load/refused-batch.ts'
 
 const items = (count: number): string[] => Array.from({ length: count }, (_, at) => `item-${at}-`)
 const partsOf = (count: number, refusal: unknown) => partsOfRefused(items(count), refusal, (item) => item)

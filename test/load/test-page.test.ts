@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { AssessmentPage } from '../../src/gateway/contract/age-assessment.ts'
-import { submissionOf } from '../../src/load/test-page.ts'
+import { submissionOf } from '../../src/load/assessment.ts'
 import type { TestAnswer } from '../../src/model/record.ts'
 
 const PAGE: AssessmentPage = {

@@ -7,8 +7,13 @@ import { DEFAULT_LIMITS } from '../../src/extract/content.ts'
 import { csvDefinition } from '../../src/extract/read-definition.ts'
 import type { Row } from '../../src/model/row.ts'
 import type { ChunkRow } from '../../src/run/chunks.ts'
-import { REJECT_COLUMNS, rejectsHeader, rejectsText } from '../../src/run/rejects.ts'
-import { openRejects, rejectsOrigin } from '../../src/run/rejects-export.ts'
+import {
+  openRejects,
+  REJECT_COLUMNS,
+  rejectsHeader,
+  rejectsOrigin,
+  rejectsText,
+} from '../../src/run/rejects.ts'
 import { biometric, careTeam, mappedRow } from '../load/made-up-entries.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readCronLine } from '../../src/schedule/cron-line.ts'
+import { readCronLine } from '../../src/schedule/fires.ts'
 
 const all = (first: number, last: number): number[] =>
   Array.from({ length: last - first + 1 }, (_, at) => first + at)

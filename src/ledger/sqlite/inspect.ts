@@ -2,9 +2,8 @@ import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { sql } from 'kysely'
 import type { Standing } from '../concerns.ts'
-import { openWithRoom } from './database.ts'
+import { MIGRATIONS, openWithRoom } from './database.ts'
 import type { Exclusive } from './exclusive.ts'
-import { MIGRATIONS } from './migrations.ts'
 
 /** How much SQLite says of a damaged file at most. */
 const DAMAGES_TOLD = 5
@@ -46,7 +45,7 @@ export interface UnfinishedRun {
   readonly backfill_folder: string | null
 }
 
-/** A run that was given up with batches that were never answered: src/ledger/sqlite/perhaps-sent.ts. */
+/** A run that was given up with batches that were never answered: src/ledger/sqlite/left-behind.ts. */
 export interface GivenUpRun {
   readonly run: string
   readonly job: string

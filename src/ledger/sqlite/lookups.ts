@@ -1,7 +1,7 @@
 /** Look-ups by hashed key, many at a time: what is held, who is registered. */
 import { sql } from 'kysely'
 import type { HeldUnder, Ledger } from '../ledger.ts'
-import { readDeletions } from './care-teams.ts'
+import { readDeletions } from './account-writes.ts'
 import type { Exclusive } from './exclusive.ts'
 
 /** Keys in one query; SQLite takes at most 32,766 parameters. */

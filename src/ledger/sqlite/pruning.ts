@@ -83,7 +83,7 @@ async function fenceOf(db: Database, runId: string, now: number): Promise<Fence 
 
 const exportsOf = (runId: string): RawBuilder<unknown> => sql`select id from export where run_id = ${runId}`
 
-/** Open chunks of a run that was given up, their batches and exceptions, tell what it may have sent (perhaps-sent.ts). */
+/** Open chunks of a run that was given up, their batches and exceptions, tell what it may have sent (left-behind.ts). */
 const openOfGivenUp = (
   runId: string,
 ): RawBuilder<unknown> => sql`select chunk.export_row, chunk.number from chunk
@@ -155,7 +155,7 @@ const passing = (kept: KeptOfEach, before: number) =>
     {
       what: 'deliveries',
       table: 'delivery',
-      // In the order in which they are asked for (expectations.ts).
+      // In the order in which they are asked for (timetable.ts).
       old: sql`seen_at < ${before} and (job, mapping, address, modified_at, bytes) in (
         select job, mapping, address, modified_at, bytes from (select *, row_number() over (
           partition by job, mapping order by taken_at desc, modified_at desc) as place from delivery)

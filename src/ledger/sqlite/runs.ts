@@ -1,6 +1,6 @@
-/** Runs as they are listed. */
-
+/** Runs as they are listed, and what people decide of them and of jobs: a job is paused; what a run has left behind stays as it is. */
 import { type RawBuilder, sql } from 'kysely'
+import type { Acknowledgements, Pauses } from '../concerns.ts'
 import type { Ledger, RunFilter } from '../ledger.ts'
 import { RANGE_LENGTH } from '../run-writes.ts'
 import type { Exclusive } from './exclusive.ts'
@@ -102,3 +102,63 @@ const NEEDS_SOMEBODY: Condition = sql`(run.state in ('running', 'interrupted')
 const hasReason = (code: string): Condition => sql`(run.reason = ${code}
   or exists (select 1 from export where export.run_id = run.id and export.state = 'failed' and export.reason = ${code})
   or ${left('rejected', sql`exception.code = ${code}`)})`
+
+export const acknowledgementsOf = ({ db, write }: Exclusive): Acknowledgements => ({
+  of: (runId) =>
+    db
+      .selectFrom('resolution')
+      .select(['run_id as run', 'code', 'person as by', 'note', 'at'])
+      .where('run_id', '=', runId)
+      .where('decision', '=', 'acknowledge')
+      .where('undone_at', 'is', null)
+      .orderBy('id')
+      .execute(),
+  add: (runs, { by, ...acknowledgement }) =>
+    write(async (writer) => {
+      for (const run of runs)
+        await writer
+          .insertInto('resolution')
+          .values({ run_id: run, decision: 'acknowledge', person: by, ...acknowledgement })
+          .execute()
+    }),
+  undo: ({ run, code }, { by, note, at }) =>
+    write(async (writer) => {
+      const undone = await writer
+        .updateTable('resolution')
+        .set({ undone_at: at })
+        .where('decision', '=', 'acknowledge')
+        .where('undone_at', 'is', null)
+        .$if(run !== undefined, (query) => query.where('run_id', '=', run ?? ''))
+        .$if(code !== undefined, (query) => query.where('code', '=', code ?? ''))
+        .returning(['run_id', 'code'])
+        .execute()
+      const runs = [...new Set(undone.map(({ run_id }) => run_id))]
+      for (const run_id of runs)
+        await writer
+          .insertInto('resolution')
+          .values({ run_id, decision: 'undo-acknowledge', person: by, note, at, code: code ?? null })
+          .execute()
+      return runs
+    }),
+})
+
+export const pausesOf = ({ db }: Exclusive): Pauses => ({
+  of: (jobId) =>
+    db
+      .selectFrom('pause')
+      .select(['person as by', 'note', 'at'])
+      .where('job_id', '=', jobId)
+      .executeTakeFirst(),
+  async begin(jobId, { by, note, at }) {
+    const begun = await db
+      .insertInto('pause')
+      .values({ job_id: jobId, person: by, note, at })
+      .onConflict((conflict) => conflict.doNothing())
+      .returning('job_id')
+      .execute()
+    return begun.length > 0
+  },
+  async end(jobId) {
+    return (await db.deleteFrom('pause').where('job_id', '=', jobId).returning('job_id').execute()).length > 0
+  },
+})

@@ -1,7 +1,7 @@
-/** Writes what accounts have of care teams, and what is owed of it. */
+/** Writes what accounts have of care teams, what is owed of it, and what is known of requests for medical records. */
 import { sql } from 'kysely'
 import { z } from 'zod'
-import type { KnownCareTeam, OwedDeletion } from '../ledger.ts'
+import type { KnownCareTeam, KnownRequest, OwedDeletion } from '../ledger.ts'
 import type { Writer } from './exclusive.ts'
 
 /** Rows of one multi-row insert: SQLite takes at most 32,766 parameters. */
@@ -73,4 +73,30 @@ export async function saveCareTeams(
       )
       .execute()
   }
+}
+
+/** @param requests as many as one upsert carries at most, or those of a chunk that were said again */
+export async function saveMedicalRequests(
+  writer: Writer,
+  gateway: string,
+  requests: readonly KnownRequest[],
+): Promise<void> {
+  for (let start = 0; start < requests.length; start += ROWS_AT_ONCE)
+    await writer
+      .insertInto('medical_request')
+      .values(
+        requests.slice(start, start + ROWS_AT_ONCE).map(({ reference, content, state, heardAt, run }) => ({
+          ...{ gateway, state, heard_at: heardAt, run_id: run },
+          ...{ reference: Buffer.from(reference, 'hex'), content: Buffer.from(content, 'hex') },
+        })),
+      )
+      .onConflict((conflict) =>
+        conflict.columns(['gateway', 'reference']).doUpdateSet({
+          content: sql`excluded.content`,
+          state: sql`excluded.state`,
+          heard_at: sql`max(medical_request.heard_at, excluded.heard_at)`,
+          run_id: sql`excluded.run_id`,
+        }),
+      )
+      .execute()
 }

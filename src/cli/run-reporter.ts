@@ -13,8 +13,8 @@ import {
   type RangePosition,
   type RunEvents,
   type RunListener,
+  type WaitsForGateway,
 } from '../run/events.ts'
-import type { WaitsForGateway } from '../run/outage-watch.ts'
 import { counted, n, utcTime } from '../shown-text.ts'
 import type { LogFields, Logger } from '../telemetry/logger.ts'
 import { LINE_EVERY_MS, type Progress, type ProgressState } from '../telemetry/progress.ts'

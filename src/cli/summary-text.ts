@@ -6,9 +6,14 @@ import { allRecords, balanceWords, type CodeCount, kindsShown, type PeopleCounts
 import { EXIT } from '../model/errors.ts'
 import { KIND_NAMES, PROFILE_KINDS } from '../model/record.ts'
 import { knownWords, leftBehindWords, owedWords, unjudgedWords } from '../reconcile/new-and-known.ts'
-import { DRIFT_SHOWN, driftCounts, largestFirst } from '../report/findings-section.ts'
 import { codeCountWords, mostLeftFirst, notDelivered, troubleOf } from '../report/kinds-section.ts'
-import { type MergedReason, mergeReasons } from '../report/reasons-section.ts'
+import {
+  DRIFT_SHOWN,
+  driftCounts,
+  largestFirst,
+  type MergedReason,
+  mergeReasons,
+} from '../report/reasons-section.ts'
 import type { ExportDrift } from '../run/drift.ts'
 import { nextSteps, stepLines, toLookAt } from '../run/next-steps.ts'
 import type { ExportSummary, RunSummary } from '../run/summary.ts'

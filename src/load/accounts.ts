@@ -1,9 +1,7 @@
 /**
  * Accounts: who has something to send and is not registered yet is registered first, once, and the id that the gateway gives is
- * kept (interface, "Accounts": user-centric calls need it).
- *
- * Loads a chunk of a roster: its people are registered, and nothing else is sent. The crosswalk alone tells who is known; nothing is
- * remembered by row key.
+ * kept (interface, "Accounts": user-centric calls need it). Of a chunk of a roster the people are registered, and nothing else is sent: the
+ * crosswalk alone tells who is known; nothing is remembered by row key.
  */
 
 import type { Gateway } from '../gateway/gateway.ts'

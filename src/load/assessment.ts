@@ -1,9 +1,8 @@
 /**
  * Loads a chunk of answered tests: each person's pages are fetched and answered one after the other, as the person (interface, "Age assessment").
  * The gateway knows how far a test is, so one that was begun is gone on with, and one that is finished is not taken again. After an answer that
- * was lost the current page tells whether it was taken.
- *
- * What of a person's answers goes onto a page of the paged test (interface, "Assessment page", "Answer submission"). Pure.
+ * was lost the current page tells whether it was taken. What of a person's answers goes onto a page is pure (interface, "Assessment page",
+ * "Answer submission").
  */
 import pLimit from 'p-limit'
 import type { Assessment } from '../gateway/age-assessment.ts'

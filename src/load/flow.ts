@@ -1,6 +1,13 @@
 /**
  * What decides when the next request may leave: ceiling, pace and breaker together, for all that goes to one gateway. Pure: the clock, in
  * milliseconds, is an argument; `src/load/dispatcher.ts` carries it out.
+ *
+ * The breaker stops all sending when nothing gets through, or when the gateway says when to come back, and lets one request try again.
+ * `closed`: all may be sent; `open`: nothing until a moment; `trying`: one request is on its way to see.
+ *
+ * The pace is requests a second, found from what the gateway refuses (429, 503 with Retry-After, 408). There is none until it refuses
+ * some; then what was getting through becomes the pace. It falls with each refusal, and is raised in steps that double after a time
+ * of quiet.
  */
 
 export interface Flow {

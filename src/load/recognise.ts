@@ -1,8 +1,7 @@
 /**
  * Tells, of a chunk's records, which are to be sent: not what stands at the gateway already, not what is in doubt, not the second of two
- * that are the same. What was replaced and comes back is new. Pure.
- *
- * What an earlier process did with the records of a chunk that it has left open, by the ledger: the rest of them is to be sent.
+ * that are the same. What was replaced and comes back is new. Of a chunk that an earlier process has left open, the rest is to be sent, by what
+ * the ledger says of it.
  */
 import type {
   BatchRecord,

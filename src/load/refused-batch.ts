@@ -1,4 +1,13 @@
-/** What becomes of a batch that is refused: whom its answer says something of, which record is at fault, and which one fails alone. */
+/**
+ * What becomes of a batch that is refused. At a gateway that stores a batch whole or not at all, what is said of one record says something of the
+ * others, too.
+ *
+ * The parts in which it goes out again: most gateways say which record is to blame, so that one goes alone, and the others together. What a
+ * refusal says is a hint and no more, as each part is judged by its own answer; where it was wrong once, the rest is halved.
+ *
+ * Whether a request fails by itself, while the gateway takes others of its kind, or the gateway is at fault: what gets through and what fails is
+ * counted here for one run; what follows from it is decided by `src/load/retry-policy.ts`.
+ */
 import type { CreateAnswer } from '../gateway/answer.ts'
 import { placesIn } from '../gateway/contract/shared-objects.ts'
 import { type AnswerClass, GatewayError } from '../gateway/gateway-error.ts'

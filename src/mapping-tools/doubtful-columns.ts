@@ -1,8 +1,8 @@
 /** Rules that read a column whose name says something else: what values alone cannot tell. */
+
 import type { ConditionEntry } from '../transform/catalog.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
-import { type Dictionary, hasWord, nameWords } from './draft/names.ts'
-import type { Vocabulary } from './draft/vocabulary.ts'
+import { type Dictionary, hasWord, nameWords, type Vocabulary } from './draft/names.ts'
 import { isNear, type Suspicion } from './judge-fit.ts'
 
 /** Of wide CSV alone: paths of JSON are named by the form, not by the vendor. */

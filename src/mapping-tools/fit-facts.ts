@@ -2,16 +2,17 @@
  * What the rows of an export come to, as far as it tells whether the mapping is right: values by rule, rows by key, people,
  * dates, sexes. Aggregates alone, in memory that does not grow with the export: quantiles are sketched (DDSketch, within 0.1 %),
  * keys and people are sampled by their hash, so that all rows of one key are seen or none.
+ *
+ * Days and times of day of an export, as far as they tell whether the mapping reads the right date, form and zone.
  */
 import { DDSketch } from '@datadog/sketches-js'
+import { IANAZone } from 'luxon'
 import { OTHER_CODES } from '../model/balance.ts'
 import type { Entry, RowOutcome } from '../model/entry.ts'
 import type { RecordKind } from '../model/record.ts'
 import type { BiometricEntry } from '../transform/catalog.ts'
 import { isRoster, type MappingDefinition } from '../transform/mapping-definition.ts'
-import { createDates, type DateFacts } from './fit-dates.ts'
-import { createPeople, FEWEST_VALUES, increase, type PeopleFacts } from './fit-people.ts'
-import { HashSample, hashOf } from './hash-sample.ts'
+import { createPeople, FEWEST_VALUES, HashSample, hashOf, increase, type PeopleFacts } from './fit-people.ts'
 import { withoutOrdinal } from './record-facts.ts'
 
 /** Quantiles of the values of a rule, in the catalog's unit; `low` and `high` are the 5th and 95th percentile. */
@@ -238,4 +239,95 @@ function spreadOf(sketch: DDSketch): Spread | undefined {
   // A quantile is the middle of a bin, which may lie beyond what was seen.
   const at = (share: number): number => Math.min(max, Math.max(min, sketch.getValueAtQuantile(share)))
   return { count, min, low: at(0.05), q1: at(0.25), median: at(0.5), q3: at(0.75), high: at(0.95), max }
+}
+
+export interface DateFacts {
+  readonly rows: number
+  /** Milliseconds since the epoch; undefined without rows. */
+  readonly first: number | undefined
+  readonly last: number | undefined
+  /** Different days, and different months; days are those of the mapping's zone. */
+  readonly days: number
+  readonly months: number
+  /** Days from the 5th to the 95th percentile. */
+  readonly span: number
+  /** Rows on the first twelve days of months. */
+  readonly firstTwelve: number
+  readonly midnight: number
+  /** From 21:00 to 5:59, midnight left out. */
+  readonly night: number
+  /** Rows of which the person was born within a year before; `aged`: rows whose person's birth is known. */
+  readonly newborn: number
+  readonly aged: number
+}
+
+const DAY = 86_400_000
+const HOUR = 3_600_000
+/** The last hour of the evening and the first of the morning that are no night. */
+const [EVENING, MORNING] = [21, 6]
+const ADULT_DAYS = 366
+
+const zoneOf = ({ row: { observedAt } }: MappingDefinition): IANAZone | undefined => {
+  const zone = typeof observedAt === 'object' && 'zone' in observedAt ? observedAt.zone : undefined
+  return typeof zone === 'string' && IANAZone.isValidZone(zone) ? IANAZone.create(zone) : undefined
+}
+
+/** Days and times of day, in the zone of the mapping; without one, in UTC. */
+function createDates(mapping: MappingDefinition) {
+  const zone = zoneOf(mapping)
+  const offsets = new Map<number, number>()
+  const days = new Map<number, number>()
+  const facts = { rows: 0, firstTwelve: 0, midnight: 0, night: 0, newborn: 0, aged: 0 }
+  let first = Number.POSITIVE_INFINITY
+  let last = Number.NEGATIVE_INFINITY
+  const offsetAt = (at: number): number => {
+    if (zone === undefined) return 0
+    const hour = Math.floor(at / HOUR)
+    const known = offsets.get(hour)
+    if (known !== undefined) return known
+    const offset = zone.offset(at) * 60_000
+    if (offsets.size < KEPT) offsets.set(hour, offset)
+    return offset
+  }
+  return {
+    add([record]: readonly Entry[], born: number | undefined): void {
+      if (record === undefined) return
+      const at = record.observedAt
+      facts.rows++
+      first = Math.min(first, at)
+      last = Math.max(last, at)
+      const local = at + offsetAt(at)
+      const day = Math.floor(local / DAY)
+      const time = local - day * DAY
+      if (days.size < KEPT || days.has(day)) days.set(day, (days.get(day) ?? 0) + 1)
+      if (new Date(local).getUTCDate() <= 12) facts.firstTwelve++
+      if (time === 0) facts.midnight++
+      else if (time >= EVENING * HOUR || time < MORNING * HOUR) facts.night++
+      if (born === undefined) return
+      facts.aged++
+      if (Math.abs(day - Math.floor(born / DAY)) < ADULT_DAYS) facts.newborn++
+    },
+    facts(): DateFacts {
+      const sorted = [...days].sort(([a], [b]) => a - b)
+      const total = sorted.reduce((sum, [, count]) => sum + count, 0)
+      const dayAt = (share: number): number => {
+        let passed = 0
+        const reached = sorted.find(([, count]) => {
+          passed += count
+          return passed >= total * share
+        })
+        return reached?.[0] ?? 0
+      }
+      const months = new Set(sorted.map(([day]) => new Date(day * DAY).toISOString().slice(0, 7)))
+      const known = facts.rows === 0 ? undefined : { first, last }
+      return {
+        ...facts,
+        first: known?.first,
+        last: known?.last,
+        days: days.size,
+        months: months.size,
+        span: dayAt(0.95) - dayAt(0.05),
+      }
+    },
+  }
 }

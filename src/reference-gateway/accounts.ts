@@ -8,8 +8,7 @@ import {
   EntityQuery,
   RegistrationRequest,
 } from '../gateway/contract/account.ts'
-import { checked, type Fault, faultAt, MOST_FAULTS, Refusal } from './refusal.ts'
-import { serveEndpoint, textOf } from './serve-endpoint.ts'
+import { checked, type Fault, faultAt, MOST_FAULTS, Refusal, serveEndpoint, textOf } from './refusal.ts'
 import { buildIndex, inTransaction } from './store.ts'
 
 /** A registered account. */

@@ -10,8 +10,7 @@ import {
   type ScoringRule,
 } from './assessment-definition.ts'
 import { type AssessmentStore, currentPage, type StoredAssessment } from './assessment-pages.ts'
-import { checked, faultAt, Refusal } from './refusal.ts'
-import { serveEndpoint } from './serve-endpoint.ts'
+import { checked, faultAt, Refusal, serveEndpoint } from './refusal.ts'
 
 /** The three ages of section "Age result". */
 export interface Ages {

@@ -5,8 +5,7 @@ import { AnswerId, AnswerSubmission } from '../gateway/contract/age-assessment.t
 import type { Account, AccountStore, Parts } from './accounts.ts'
 import { type Assessment, chosenOf, type Page, type QuestionDefinition } from './assessment-definition.ts'
 import { bearerOf, type TokenBook } from './credentials.ts'
-import { type Fault, faultAt, faultsOf, MOST_FAULTS, Refusal } from './refusal.ts'
-import { serveEndpoint, success } from './serve-endpoint.ts'
+import { type Fault, faultAt, faultsOf, MOST_FAULTS, Refusal, serveEndpoint, success } from './refusal.ts'
 import { inTransaction } from './store.ts'
 
 /** How far a user is in a test, in the form in which it is stored. */
@@ -18,7 +17,7 @@ export const Progress = z.object({
 })
 export type Progress = z.infer<typeof Progress>
 
-export const NOTHING_ANSWERED: Progress = { pages: [], chosen: [] }
+const NOTHING_ANSWERED: Progress = { pages: [], chosen: [] }
 
 /** The first page that was not answered; undefined once the test is complete. */
 export function currentPage({ pages }: Assessment, progress: Progress): Page | undefined {
@@ -37,7 +36,7 @@ export function currentPage({ pages }: Assessment, progress: Progress): Page | u
  * @throws Refusal 400 for a page, question, fact or answer that is not there and for a required answer that is missing,
  * 409 for a page whose turn has not come
  */
-export function answerPage(
+function answerPage(
   assessment: Assessment,
   progress: Progress,
   submission: AnswerSubmission,

@@ -13,8 +13,7 @@ import {
   registered,
   withOwners,
 } from './accounts.ts'
-import { checked, faultAt, Refusal } from './refusal.ts'
-import { profileSuccess, serveEndpoint } from './serve-endpoint.ts'
+import { checked, faultAt, profileSuccess, Refusal, serveEndpoint } from './refusal.ts'
 import { inTransaction, visibleUntilMs } from './store.ts'
 
 /** A care team entry in the store. */
@@ -32,7 +31,7 @@ export interface CareTeamEntry {
 }
 
 /** The table of care team entries. An npi sent twice is there twice; at most one entry of an account is the PCP. */
-export function createCareTeamStore(store: DatabaseSync) {
+function createCareTeamStore(store: DatabaseSync) {
   const insert = store.prepare(
     'INSERT INTO care_teams (id, account, npi, persistent_id, stored_ms, body) VALUES (?, ?, ?, ?, ?, ?)',
   )

@@ -4,8 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { ENDPOINTS } from '../gateway/contract/endpoints.ts'
 import { parseYaml } from '../yaml-file.ts'
-import { checked, faultAt, Refusal } from './refusal.ts'
-import { serveEndpoint, success } from './serve-endpoint.ts'
+import { checked, faultAt, Refusal, serveEndpoint, success } from './refusal.ts'
 
 const FILE = fileURLToPath(new URL('definitions/articles.yaml', import.meta.url))
 

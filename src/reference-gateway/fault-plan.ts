@@ -1,4 +1,5 @@
 /** The fault plan: read and checked, and asked of each request which of its faults strike; it can be replaced while the gateway runs. */
+
 import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
@@ -8,8 +9,7 @@ import { WaybillError } from '../model/errors.ts'
 import { parseYaml } from '../yaml-file.ts'
 import { KINDS, type StrikeKey } from './fault-kinds.ts'
 import { drawnBy, endpointsOf, type Group, isAbout, isGroup } from './fault-targets.ts'
-import { checked } from './refusal.ts'
-import { textOf } from './serve-endpoint.ts'
+import { checked, textOf } from './refusal.ts'
 
 export type FaultKind = keyof typeof KINDS
 type Schema = (typeof KINDS)[FaultKind]['schema']

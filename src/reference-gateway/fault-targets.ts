@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { ENDPOINTS, type Endpoint, type EndpointName } from '../gateway/contract/endpoints.ts'
-import { textOf } from './serve-endpoint.ts'
+import { textOf } from './refusal.ts'
 
 /**
  * A number in [0, 1) that the key alone decides (48 bits of its SHA-256), evenly spread over keys. There is no state, so

@@ -13,8 +13,14 @@ import {
   readSearch,
   readUpsert,
 } from './medical-records-rules.ts'
-import { answerRequesterError, Refusal, RequesterRefusal } from './refusal.ts'
-import { readBody, serveEndpoint, success } from './serve-endpoint.ts'
+import {
+  answerRequesterError,
+  Refusal,
+  RequesterRefusal,
+  readBody,
+  serveEndpoint,
+  success,
+} from './refusal.ts'
 import { inTransaction } from './store.ts'
 
 /** A request in the store. */
@@ -33,7 +39,7 @@ export interface StoredRequest {
  * Requests and the addresses for their documents. An address goes with its request, not with a later address: each is
  * valid for its own lifetime.
  */
-export function createMedicalRecordsStore(store: DatabaseSync) {
+function createMedicalRecordsStore(store: DatabaseSync) {
   const columns = `
     SELECT body, updated_ms, authorization_name,
       (SELECT id FROM authorization_uploads WHERE request = r.seq ORDER BY seq DESC LIMIT 1) AS upload_id
@@ -112,7 +118,7 @@ export type MedicalRecordsStore = ReturnType<typeof createMedicalRecordsStore>
 const dateReturned = (date: string) => z.encode(DateReturned, date)
 
 /** `status.updated`: MM/DD/YYYY HH:mm:ss, here in UTC. @param ms epoch milliseconds */
-export function timeReturned(ms: number): string {
+function timeReturned(ms: number): string {
   const iso = new Date(ms).toISOString()
   return `${dateReturned(iso.slice(0, 10))} ${iso.slice(11, 19)}`
 }
@@ -122,7 +128,7 @@ export function timeReturned(ms: number): string {
  * the only one that is documented, and `processed` null: nothing here processes requests. `authorizationName`, documented
  * as a string, is empty until the document is there.
  */
-export function requestReturned({ fields, updatedMs, authorizationName }: StoredRequest) {
+function requestReturned({ fields, updatedMs, authorizationName }: StoredRequest) {
   const { patient, request } = fields
   const { datesOfService } = request
   return {
@@ -155,7 +161,7 @@ const SIGNATURE = '%PDF-'
 const Parameters = z.object({ id: z.string() })
 
 /** Path of an upload address; the interface leaves it to the gateway. */
-export const uploadPath = (id: string) => `/uploads/${encodeURIComponent(id)}`
+const uploadPath = (id: string) => `/uploads/${encodeURIComponent(id)}`
 
 /**
  * The upload of the authorization PDF: 200 with an envelope without data, since whoever has the address need not be

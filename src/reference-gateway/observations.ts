@@ -9,7 +9,7 @@ import {
   type Parts,
   withOwners,
 } from './accounts.ts'
-import { profileSuccess, serveEndpoint } from './serve-endpoint.ts'
+import { profileSuccess, serveEndpoint } from './refusal.ts'
 import { buildIndex, inTransaction, visibleUntilMs } from './store.ts'
 
 /** A stored record, as reads and answers need it. */

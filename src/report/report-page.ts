@@ -1,16 +1,23 @@
-/** A run as one page that needs nothing else. Pure; it holds names, counts, codes and digests, no health data. */
-
+/**
+ * A run as one page that needs nothing else; at its head which run, how it ended, what is to be known before its numbers are read. Pure; it holds
+ * names, counts, codes and digests, no health data.
+ */
+import { allRecords } from '../model/balance.ts'
 import { nextSteps, type Step } from '../run/next-steps.ts'
 import type { RunSummary } from '../run/summary.ts'
-import { html, htmlPage } from '../shown-text.ts'
+import { counted, html, htmlPage, n } from '../shown-text.ts'
 import { balanceSection } from './balance-section.ts'
-import { PATTERNS, utcText } from './figures.ts'
+import { countOf, durationText, localText, OUTCOMES, PATTERNS, RECORD_OUTCOMES, utcText } from './figures.ts'
 import { filesSection, type OutputFile } from './files-section.ts'
-import { findingsSection, nextSection } from './findings-section.ts'
 import { exportsSection, kindsSection } from './kinds-section.ts'
-import { type Explanations, readExplanations, reasonsSection } from './reasons-section.ts'
+import {
+  type Explanations,
+  findingsSection,
+  nextSection,
+  readExplanations,
+  reasonsSection,
+} from './reasons-section.ts'
 import { type FactSources, gatherFacts, type RunFacts } from './run-facts.ts'
-import { runHeader, runNotes } from './run-header.ts'
 import { STYLE } from './style.ts'
 import { throughputSection } from './throughput-section.ts'
 
@@ -96,4 +103,134 @@ export async function runReport(parts: ReportParts, runId: string): Promise<stri
     explanations: await readExplanations(),
     outputs: await outputsOf?.(summary),
   })
+}
+
+/** How a run stands: `well`, all is accounted for; `left`, something was left behind; `open`, it is not at its end; `bad`, it failed. */
+export interface Verdict {
+  readonly level: 'well' | 'left' | 'open' | 'bad'
+  readonly words: string
+}
+
+export function verdictOf(summary: RunFacts['summary']): Verdict {
+  const { state, reason, activity, balanced, rows, exports, primaryCare, careTeams } = summary
+  const because = reason === undefined ? '' : ` (${reason})`
+  if (!balanced) return { level: 'bad', words: 'Not balanced: a defect' }
+  if (activity?.kind === 'under-way')
+    return {
+      level: 'open',
+      words: `Under way${activity.waits === undefined ? '' : ': waiting for the gateway'}`,
+    }
+  if (state === 'running') return { level: 'open', words: 'Stopped before its end: its job goes on with it' }
+  if (state === 'interrupted')
+    return { level: 'open', words: `Interrupted${because}: its job goes on with it` }
+  if (state === 'failed') return { level: 'bad', words: `Failed${because}` }
+  const { rejected, inDoubt, pending } = allRecords(summary)
+  const unusable = exports.filter(({ error }) => error !== undefined).length
+  const parts = [
+    [unusable, 'export could not be used', 'exports could not be used'],
+    [rows.rejected, 'row rejected', 'rows rejected'],
+    [rejected, 'record rejected', 'records rejected'],
+    [inDoubt, 'record in doubt', 'records in doubt'],
+    [pending, 'record pending', 'records pending'],
+    [primaryCare.owed, 'mark owed', 'marks owed'],
+    [careTeams.owed - primaryCare.owed, 'deletion owed', 'deletions owed'],
+  ] as const
+  const left = parts.flatMap(([count, one, many]) => (count === 0 ? [] : [counted(count, one, many)]))
+  if (left.length === 0) return { level: 'well', words: 'Finished: every row and record is accounted for' }
+  return { level: 'left', words: `Finished: ${left.join(', ')}` }
+}
+
+const MARKS: Readonly<Record<Verdict['level'], string>> = { well: '✓', left: '!', open: '…', bad: '×' }
+
+/** @param writtenAt milliseconds since the epoch */
+function runHeader({ summary, startedAt, endedAt, zone, exports }: RunFacts, writtenAt: number): string {
+  const { level, words } = verdictOf(summary)
+  const time = (at: number): string =>
+    `<time datetime="${new Date(at).toISOString()}">${utcText(at)}</time>${
+      zone === undefined ? '' : `<br><span class="soft">${localText(at, zone)} ${html(zone)}</span>`
+    }`
+  const facts = [
+    ['run', `<code>${html(summary.run)}</code>`],
+    ['gateway', html(summary.gateway)],
+    ['began', time(startedAt)],
+    endedAt === undefined
+      ? ['as of', time(writtenAt)]
+      : [summary.state === 'interrupted' ? 'interrupted' : 'ended', time(endedAt)],
+    ...(summary.exit === undefined ? [] : ([['exit code', String(summary.exit)]] as const)),
+    ...(summary.detail === undefined ? [] : ([['because', html(summary.detail)]] as const)),
+    ['at work', durationText(summary.durationMs)],
+    ...backfillFact(summary, exports.length),
+  ] as const
+  return `<header>
+<p class="what">Waybill run report</p>
+<h1>${html(summary.job)}</h1>
+<p class="verdict ${level}"><span aria-hidden="true">${MARKS[level]}</span> ${html(words)}</p>
+${outcomeLine(summary)}
+<dl>${facts.map(([name, text]) => `<div><dt>${name}</dt><dd>${text}</dd></div>`).join('')}</dl>
+</header>`
+}
+
+/** What is looked for first, before any picture: accepted and rejected always, the rest where there is some; rejected rows made no record. */
+function outcomeLine(summary: RunFacts['summary']): string {
+  const all = allRecords(summary)
+  const shares = RECORD_OUTCOMES.flatMap((outcome) => {
+    const count = countOf(all, outcome)
+    return count === 0 && outcome !== 'accepted' && outcome !== 'rejected' ? [] : [{ outcome, count }]
+  })
+  const items = [
+    ...shares.map(
+      ({ outcome, count }) =>
+        [outcome, `${OUTCOMES[outcome].mark} records ${OUTCOMES[outcome].name}`, count] as const,
+    ),
+    ...(summary.rows.rejected === 0
+      ? []
+      : [['rejected', `${OUTCOMES.rejected.mark} rows rejected`, summary.rows.rejected] as const]),
+  ]
+  return `<ul class="outcomes" aria-label="Outcomes">${items
+    .map(
+      ([outcome, words, count]) =>
+        `<li class="${outcome}"><strong>${n(count)}</strong> <span>${words}</span></li>`,
+    )
+    .join('')}</ul>`
+}
+
+/** Its folder is a matter of the machine that it ran on. */
+const backfillFact = ({ backfill }: RunFacts['summary'], exports: number) =>
+  backfill === undefined
+    ? []
+    : ([
+        ['a backfill of', `${html(`${backfill.from} to ${backfill.to}`)}: ${counted(exports, 'export')}`],
+      ] as const)
+
+/** What bears on the numbers below: other runs, a run that is not at its end, detail that is gone. */
+function runNotes({ summary, rowsInHand }: RunFacts): string {
+  const { origin, settled = [], pruned, soFar } = summary
+  const notes = [
+    ...(pruned === undefined
+      ? []
+      : [
+          `Its detail was pruned on ${pruned.slice(0, 10)}: batches, reasons, receipts and rejects are gone. The balance is what it was.`,
+        ]),
+    ...(soFar
+      ? [
+          `It has not come to the end of its exports: what is shown is what was settled so far.${
+            rowsInHand === 0
+              ? ''
+              : ` Pending: ${counted(rowsInHand, 'row')} in hand, of which no outcome is known yet.`
+          }`,
+        ]
+      : []),
+    ...(origin === undefined
+      ? []
+      : [
+          `It takes up what run <code>${html(origin.run)}</code> has left behind (${html(origin.selection)}).`,
+        ]),
+    ...settled.map(
+      ({ run, count }) =>
+        `Of what was rejected ${counted(count, 'was', 'were')} settled by run <code>${html(run)}</code>.`,
+    ),
+  ]
+  return notes.length === 0
+    ? ''
+    : `<ul class="notes">${notes.map((note) => `<li>${note}</li>`).join('')}</ul>`
 }

@@ -22,9 +22,8 @@ import { createMatchInOrder } from '../reconcile/match-in-order.ts'
 import { judge, judgeAny, readBack, readWholeProfile } from '../reconcile/read-back.ts'
 import { createStopWhen, type RowsBefore, type StopWhen } from './chunks.ts'
 import { type Collecting, createCollecting } from './collecting.ts'
-import type { RunDependencies, RunEvents } from './events.ts'
+import { type RunDependencies, type RunEvents, watchOutages } from './events.ts'
 import { goneArticles } from './known-ids.ts'
-import { watchOutages } from './outage-watch.ts'
 import type { AppendedFile } from './receipts.ts'
 
 /** What the exports of a run go through. */

@@ -1,7 +1,6 @@
 /**
- * Compares what an export looks like with earlier deliveries of the same job and mapping (docs/jobs.md, "Drift"). Pure.
- *
- * What a run tells of an export that differs from earlier deliveries, and when something is far enough from what is usual. Pure.
+ * Compares what an export looks like with earlier deliveries of the same job and mapping (docs/jobs.md, "Drift"): what a run tells of it, and
+ * when something is far enough from what is usual. Pure.
  */
 import { z } from 'zod'
 import type { DriftDefinition } from '../definitions/job-definition.ts'

@@ -1,7 +1,6 @@
 /**
- * The exports of a run: those that the job's patterns find, complete ones only, or the files that were named.
- *
- * Exports that are strangely small against earlier ones of their source: known by their size as they lie there, before they are read.
+ * The exports of a run: those that the job's patterns find, complete ones only, or the files that were named; and which of them are strangely
+ * small against earlier ones of their source, known by their size as they lie there, before they are read.
  */
 import { basename, resolve } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'

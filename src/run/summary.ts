@@ -35,10 +35,10 @@ import { present } from '../shown-text.ts'
 import { rangeOf } from './backfill-range.ts'
 import { Collection } from './collection-files.ts'
 import { type ExportDrift, readDrift } from './drift.ts'
+import { readOutage, type WaitsForGateway } from './events.ts'
 import { ExportProfile } from './export-profile.ts'
 import { readHeldBack } from './held-back.ts'
 import { LEASE_MS } from './lease.ts'
-import { readOutage, type WaitsForGateway } from './outage-watch.ts'
 import { rejectsPath } from './rejects.ts'
 
 export interface ExportSummary {

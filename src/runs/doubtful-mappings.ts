@@ -2,7 +2,7 @@
 import { readSynonyms } from '../definitions/catalog-files.ts'
 import type { DefinitionFolders, LoadedMapping } from '../definitions/definition-files.ts'
 import { doubtfulColumns } from '../mapping-tools/doubtful-columns.ts'
-import { createVocabulary } from '../mapping-tools/draft/vocabulary.ts'
+import { createVocabulary } from '../mapping-tools/draft/names.ts'
 import { createFitWatch, type Suspicion } from '../mapping-tools/judge-fit.ts'
 import { WaybillError } from '../model/errors.ts'
 

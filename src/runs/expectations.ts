@@ -1,7 +1,6 @@
 /**
- * Whether the exports have arrived that jobs expect by now: looked at, remembered, and told.
- *
- * What the schedule knows of jobs: the last fires of each and the next ones, what it expects, and the run that is on.
+ * What the schedule knows of jobs: the last fires of each and the next ones, the run that is on; and whether the exports have arrived that they
+ * expect by now: looked at, remembered, and told.
  */
 import { type Job, readJob } from '../definitions/definition-files.ts'
 import type { Expectation } from '../definitions/export-definition.ts'
@@ -11,8 +10,7 @@ import { type ExpectationParts, judgeJob } from '../expect/expectation-watch.ts'
 import type { DeadlineRecord, ExpectationKey, FireRecord, Ledger, Pause } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { type RunActivity, underWay } from '../run/summary.ts'
-import { firesAfter } from '../schedule/fires.ts'
-import { comeDue, ON_TIME_MS } from '../schedule/missed.ts'
+import { comeDue, firesAfter, ON_TIME_MS } from '../schedule/fires.ts'
 import type { JobSchedule, ListedJob } from '../schedule/schedule-parts.ts'
 import { type Application, withLedgerIfAny } from './application.ts'
 import { sourceSettings } from './connect-gateway.ts'

@@ -1,7 +1,6 @@
 /**
- * What keeps an installation well, as values: old detail goes, the ledger is copied, a run is told of on a page.
- *
- * What a new folder needs for a first run: the sample job with its mappings and exports, and a file of settings to fill in.
+ * What keeps an installation well, as values: a new folder gets what a first run needs, old detail goes, the ledger is copied, a run is told of on
+ * a page.
  */
 import { constants } from 'node:fs'
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'

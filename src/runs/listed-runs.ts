@@ -1,7 +1,6 @@
 /**
- * Runs as people look at them: a page of those that they ask for, one of them, or what the log says of it.
- *
- * A run that is under way, in whatever process: it is watched, or asked to stop. A job that the schedule is to leave alone.
+ * Runs as people look at them: a page of those that they ask for, one of them, or what the log says of it. One that is under way, in whatever
+ * process, is watched, or asked to stop; a job can be left alone by the schedule.
  */
 import { createReadStream, existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'

@@ -1,7 +1,6 @@
 /**
- * Settles by read-back what a run has open or in doubt. Reads profiles; sends nothing.
- *
- * What a run has read, opened once more with the mapping that it had: to read back what became of its records.
+ * Settles by read-back what a run has open or in doubt: what it has read is opened once more, with the mapping that it had. Reads profiles; sends
+ * nothing.
  */
 import { join } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'

@@ -1,8 +1,7 @@
 /**
  * A new run that takes up what another one left behind: its rows are read again at their places, mapped, and what of them is not
- * delivered yet is sent. What it delivers settles what the other one had left.
- *
- * Holds a job while one of its runs is made, and what is fetched for it: what its other unfinished run has under way is settled first.
+ * delivered yet is sent. What it delivers settles what the other one had left. The job is held while a run of it is made, and while something is
+ * fetched for that: what its other unfinished run has under way is settled first.
  */
 import {
   type Job,

@@ -1,7 +1,7 @@
 /** The fires of one job at a wake-up: what has come due is written down, what is open is decided on, one run is begun. */
 import { type FireChange, type FireRecord, processName } from '../ledger/ledger.ts'
 import { EXIT, endingOf } from '../model/errors.ts'
-import { comeDue, decide, type Hindrance } from './missed.ts'
+import { comeDue, decide, type Hindrance } from './fires.ts'
 import type { FireRunEnd, ListedJob, ScheduleParts } from './schedule-parts.ts'
 
 /** A fire that was begun so long ago and whose job nobody holds: the process that began it, on another machine, is gone. */

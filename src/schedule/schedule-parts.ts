@@ -1,8 +1,7 @@
 /** What a schedule is handed: ledger, clock, jobs, and what runs them; and what it tells. */
 import type { FireRecord, Ledger } from '../ledger/ledger.ts'
 import type { WaybillError } from '../model/errors.ts'
-import type { Timetable } from './fires.ts'
-import type { MissedPolicy } from './missed.ts'
+import type { MissedPolicy, Timetable } from './fires.ts'
 
 export interface JobSchedule extends Timetable {
   readonly missed: MissedPolicy

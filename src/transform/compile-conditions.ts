@@ -5,8 +5,7 @@ import { createFrame, type Fault, fault, type RecordFrame } from '../model/recor
 import { type ConditionEntry, snomedCodes } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
 import { compileCoded } from './compile-code.ts'
-import { compileField } from './compile-field.ts'
-import { compileWhen } from './compile-when.ts'
+import { compileField, compileWhen } from './compile-field.ts'
 import {
   type CompiledRule,
   compileApplies,

@@ -10,8 +10,13 @@ import {
 import type { KeyPath } from '../yaml-file.ts'
 import { isExponent } from './codes.ts'
 import { type CompileContext, type CompiledField, issueOf } from './compile-context.ts'
-import { type CompiledDate, compileDate, compileField } from './compile-field.ts'
-import { type CompiledCondition, compileWhen } from './compile-when.ts'
+import {
+  type CompiledCondition,
+  type CompiledDate,
+  compileDate,
+  compileField,
+  compileWhen,
+} from './compile-field.ts'
 import { compileCalendarDate, compileInstant } from './dates.ts'
 import type { FieldDefinition } from './field-definition.ts'
 import type { RegisterDefinition, RowBlock } from './mapping-definition.ts'

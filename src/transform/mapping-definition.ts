@@ -14,12 +14,12 @@ import {
   told,
   WhenDefinition,
 } from './field-definition.ts'
-import { MedicalRecordsDefinition } from './medical-records-definition.ts'
 import {
   CareTeam,
   keysOf,
   LongBiometric,
   LongCondition,
+  MedicalRecordsDefinition,
   valueKeys,
   WideBiometric,
   WideCondition,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { bindingOf } from '../../src/cli/installation-commands.ts'
+import { bindingOf } from '../../src/cli/commands.ts'
 import { ENDPOINTS, type Endpoint } from '../../src/gateway/contract/endpoints.ts'
 import { createTokenBook } from '../../src/reference-gateway/credentials.ts'
 import { biometric, condition, registration, startGateway } from './gateway-under-test.ts'

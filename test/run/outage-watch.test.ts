@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { OutageProgress } from '../../src/run/events.ts'
-import { readOutage, watchOutages } from '../../src/run/outage-watch.ts'
+import { type OutageProgress, readOutage, watchOutages } from '../../src/run/events.ts'
 
 const START = Date.parse('2026-03-02T02:17:05Z')
 const AWAY = {

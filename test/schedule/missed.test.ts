@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { comeDue, decide, type Hindrance, MISSED_AT_MOST } from '../../src/schedule/missed.ts'
+import { comeDue, decide, type Hindrance, MISSED_AT_MOST } from '../../src/schedule/fires.ts'
 
 const HOUR = 3_600_000
 const hourly = { cron: '0 * * * *', zone: 'Etc/UTC' }

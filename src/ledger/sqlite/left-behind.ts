@@ -1,7 +1,6 @@
 /**
- * What runs left behind, and what has become of it since: queries, and the one way to change it.
- *
- * What runs that were given up have sent, or may have sent, without its being known as delivered.
+ * What runs left behind, and what has become of it since: queries, and the one way to change it. And what runs that were given up have sent, or may
+ * have sent, without its being known as delivered.
  */
 import { type Kysely, sql } from 'kysely'
 import type { PerhapsSent } from '../concerns.ts'

@@ -2,6 +2,7 @@
  * Rules for rows, or elements of JSON, that are one finding each, told by a code: measurements and conditions. A code is of a
  * system of the catalog, or a vendor's own, matched by what it is called.
  */
+
 import {
   type CodeSystem,
   icd9WithPoint,
@@ -12,9 +13,8 @@ import {
   isSnomed,
 } from '../../transform/codes.ts'
 import type { Matches } from './match-wide.ts'
-import { isCalled, nameWords } from './names.ts'
+import { isCalled, nameWords, type Vocabulary, type Words } from './names.ts'
 import { type ColumnProfile, MOST } from './profile-columns.ts'
-import type { Vocabulary, Words } from './vocabulary.ts'
 import { type DraftLine, decide, line, list, scalar } from './write-draft.ts'
 
 const FORMS: Readonly<Record<CodeSystem, (code: string) => boolean>> = {

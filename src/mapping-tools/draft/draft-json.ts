@@ -7,8 +7,8 @@ import { areOf, conditionLines, type ReadCode, resultLines, systemCode, tableCod
 import { assembleDraft, lookedAt } from './draft-table.ts'
 import type { JsonShape, ResultPaths } from './json-shapes.ts'
 import { REGISTER } from './match-persons.ts'
+import type { Vocabulary } from './names.ts'
 import { type ColumnProfile, profileColumns } from './profile-columns.ts'
-import type { Vocabulary } from './vocabulary.ts'
 import { type Draft, type DraftLine, line, list, note, scalar } from './write-draft.ts'
 
 /** Rows of a sample, and how a mapping reads them. */

@@ -7,9 +7,9 @@ import { readerOf } from './draft-json.ts'
 import { assembleDraft, lookedAt } from './draft-table.ts'
 import { findObserved, type Observed, observedLines } from './find-observed.ts'
 import { matchCareTeams } from './match-wide.ts'
+import type { Vocabulary } from './names.ts'
 import { type ColumnProfile, MOST, type Profile, profileColumns } from './profile-columns.ts'
 import { cellNames, type Sample } from './read-sample.ts'
-import type { Vocabulary } from './vocabulary.ts'
 import { type Draft, type DraftLine, decide, indent, line, list, note, scalar, step } from './write-draft.ts'
 
 type RecordsSample = Extract<Sample, { kind: 'records' }>

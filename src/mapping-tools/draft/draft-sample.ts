@@ -1,13 +1,25 @@
-/** The draft of a mapping for whatever a sample turned out to be, and the rows of its cases; where in JSON the rows are. */
+/**
+ * The draft of a mapping for whatever a sample turned out to be, and the rows of its cases; where in JSON the rows are.
+ *
+ * A mapping drafted from FHIR Bundles of one patient each: that of the package (`mappings/fhir-bundle.yaml`), whose levels, joins and conditions hold for
+ * all of them, with what the sample makes questions of.
+ */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { parse } from 'yaml'
+import { z } from 'zod'
 import type { JsonValue } from '../../model/row.ts'
-import { draftBundle, isPatientBundle } from './draft-bundle.ts'
+import type { CodeSystem } from '../../transform/codes.ts'
+import { branchOf, type Each, jsonNames, rootScope } from '../../transform/scope.ts'
+import { systemCode } from './coded-rules.ts'
 import { draftShape, type JsonSample } from './draft-json.ts'
 import { draftRecords, recordLines } from './draft-records.ts'
-import { draftTable } from './draft-table.ts'
+import { draftTable, lookedAt, sourceLine } from './draft-table.ts'
 import { type JsonShape, readShapes, shapeByNames } from './json-shapes.ts'
+import { REGISTER } from './match-persons.ts'
+import type { Vocabulary } from './names.ts'
 import type { Column, Sample, SampleTable } from './read-sample.ts'
-import type { Vocabulary } from './vocabulary.ts'
-import { type Draft, step } from './write-draft.ts'
+import { type Draft, type DraftLine, decide, note, step } from './write-draft.ts'
 
 export interface DraftedSample {
   readonly draft: Draft
@@ -158,4 +170,159 @@ function* membersOf(value: JsonValue, path: string, name: string, depth: number)
   else if (isObject(value) && depth < DEEPEST)
     for (const [key, inner] of Object.entries(value))
       yield* membersOf(inner, path + step(key), key, depth + 1)
+}
+
+const FILE = fileURLToPath(new URL('../../../mappings/fhir-bundle.yaml', import.meta.url))
+
+const Path = z.union([z.string(), z.object({ from: z.string() }).transform(({ from }) => from)])
+/** What is read of the mapping besides its text. */
+const Shipped = z.object({
+  read: z.object({ each: z.record(z.string(), z.string()) }),
+  row: z.object({
+    account: z.object({ reference: z.string(), register: z.record(z.enum(REGISTER), Path) }),
+  }),
+})
+
+const resourcesOf = (document: JsonValue): Members[] => {
+  const entries = isObject(document) && document['resourceType'] === 'Bundle' ? document['entry'] : undefined
+  return (Array.isArray(entries) ? (entries as readonly JsonValue[]) : []).flatMap((entry) =>
+    isObject(entry) && isObject(entry['resource']) ? [entry['resource']] : [],
+  )
+}
+
+const patientsOf = (document: JsonValue): Members[] =>
+  resourcesOf(document).filter(({ resourceType }) => resourceType === 'Patient')
+
+const isPatientBundle = (document: JsonValue): boolean => patientsOf(document).length === 1
+
+const IS_DATE = /(?:DateTime|Instant|Date|\.start|\.end|lastUpdated)$/
+
+function draftBundle(name: string, file: string, sample: JsonSample, vocabulary: Vocabulary): Draft {
+  const text = readFileSync(FILE, 'utf8')
+  const { read, row } = Shipped.parse(parse(text))
+  const { reference, register } = row.account
+  const of = sectionsOf(text)
+  const levels = Object.keys(read.each)
+  const paths = [...text.matchAll(/(?<![\w$])(?:\$|[a-z]+)(?:\.\w+|\[[^\]]*\])+/g)]
+    .map(([path]) => path)
+    .filter((path) => ['$', ...levels].some((level) => path.startsWith(`${level}.`)))
+  const texts = readerOf(sample.rows, read.each)
+  const dates = [...new Set([register.dateOfBirth, ...paths])].flatMap((path) => {
+    const cells = IS_DATE.test(path)
+      ? texts([path]).flatMap(([cell = '']) => (cell === '' ? [] : [cell]))
+      : []
+    const forms = vocabulary.findDates(cells, true)
+    return forms === undefined ? [] : [[path, forms] as const]
+  })
+  /** The codes of elements that are filled at a place: of each the first that the catalog has. */
+  const coded = (
+    system: CodeSystem,
+    level: string,
+    uri: string,
+    holds: (value: string) => boolean,
+    at: string,
+  ) => {
+    const codes = [...new Set(paths.filter((path) => path.startsWith(`${level}.`) && path.includes(uri)))]
+    const chosen = texts([at, ...codes]).flatMap(([value = '', ...cells]) => {
+      const filled = holds(value) ? cells.filter((cell) => cell !== '') : []
+      return filled.find((code) => vocabulary.catalog.keyOf(system, code) !== undefined) ?? filled[0] ?? []
+    })
+    return systemCode('', system, chosen, vocabulary)
+  }
+  const isThere = (value: string): boolean => value !== ''
+  const [snomed = ''] = paths.filter((path) => path.startsWith('condition.') && path.includes(SNOMED))
+  const results = [
+    coded('LOINC', 'observation', LOINC, isThere, 'observation.resource.valueQuantity.value'),
+    coded('LOINC', 'component', LOINC, isThere, 'component.valueQuantity.value'),
+  ]
+  const diagnoses = [
+    coded('SNOMED', 'condition', SNOMED, isThere, snomed),
+    coded('ICD-10-CM', 'condition', ICD, (value) => value === '', snomed),
+  ]
+  const zoned = dates.every(([path, { offset }]) => offset || path === register.dateOfBirth)
+  return {
+    ...{ name, sample: file, notes: sample.notes, finding: true, unused: [], yesOrNo: [] },
+    kind: `FHIR Bundles of one patient each, read as mappings/fhir-bundle.yaml does; ${lookedAt(sample.rows.length)}`,
+    // The format is that of the sample.
+    read: [
+      ...sample.read,
+      ...of('read')
+        .flatMap(({ yaml }) => yaml ?? [])
+        .slice(1),
+    ],
+    row: [
+      decide(
+        `the id of the patient names the person.${identifiersIn(sample.rows)} By which of them do you know people?`,
+      ),
+      ...(zoned
+        ? []
+        : [decide('the clock of which place, for days and for times without an offset? Here it is UTC.')]),
+      ...of('row').filter(({ yaml }) => yaml?.startsWith('source:') !== true),
+      sourceLine(name, 'ehr'),
+    ],
+    joins: of('joins'),
+    biometrics: [...of('biometrics'), ...results.flatMap(({ notes }) => notes)],
+    conditions: [...of('conditions'), ...diagnoses.flatMap(({ notes }) => notes)],
+    careTeams: of('careTeams'),
+    found: [...new Set([...results, ...diagnoses].flatMap(({ found }) => found))],
+    coded: new Set(paths.filter((path) => dates.some(([date]) => date === path) || isCoded(path))),
+    persons: new Map([[reference, 'reference'], ...REGISTER.map((part) => [register[part], part] as const)]),
+    genders: ['female', 'male'],
+    dates: new Map(dates),
+  }
+}
+
+const LOINC = 'loinc.org'
+const SNOMED = 'snomed.info/sct'
+const ICD = 'icd-10-cm'
+
+/** Of what is no id and no name: cases keep measurements and codes of it, and nothing else. */
+const isCoded = (path: string): boolean =>
+  !path.startsWith('$.') && /(?:code|value|unit|comparator|status)$/.test(path)
+
+/** The lines of a section of the mapping, with the comments above it. */
+function sectionsOf(text: string): (name: string) => DraftLine[] {
+  const sections = new Map<string, DraftLine[]>()
+  let lines: DraftLine[] = []
+  for (const written of text.split('\n')) {
+    const [, key] = /^(\w+):/.exec(written) ?? []
+    if (key !== undefined) {
+      // What stands above is said of this one.
+      const said = lines.splice(lines.findLastIndex(({ yaml }) => yaml !== undefined) + 1)
+      lines = [...said]
+      sections.set(key, lines)
+    } else if (written.trim() !== '')
+      lines.push(/^ {0,2}#/.test(written) ? note(written.replace(/^ *# ?/, '')) : { yaml: written.slice(2) })
+  }
+  return (name) => sections.get(name) ?? []
+}
+
+/** Texts at paths of one branch of levels, for each element of the deepest. */
+function readerOf(rows: readonly JsonValue[], each: Each): (paths: readonly string[]) => string[][] {
+  const names = jsonNames({ each }, () => {})
+  return (paths) => {
+    const places = paths.map((path) => names.locate(path))
+    return rows
+      .flatMap((value) =>
+        names.scopes(
+          rootScope({ kind: 'json', value, text: '', row: 1, line: 1, byteOffset: 0 }),
+          branchOf(...places),
+        ),
+      )
+      .map((scope) => places.map(({ read }) => read(scope) ?? ''))
+  }
+}
+
+const MOST_SYSTEMS = 5
+
+function identifiersIn(documents: readonly JsonValue[]): string {
+  const systems = documents
+    .flatMap(patientsOf)
+    .flatMap(({ identifier }) =>
+      (Array.isArray(identifier) ? (identifier as readonly JsonValue[]) : []).flatMap((one) =>
+        isObject(one) && typeof one['system'] === 'string' ? [one['system']] : [],
+      ),
+    )
+  const named = [...new Set(systems)].slice(0, MOST_SYSTEMS)
+  return named.length === 0 ? '' : ` Beside it stand identifiers of ${named.join(', ')}.`
 }

@@ -10,10 +10,9 @@ import {
   registerLines,
 } from './match-persons.ts'
 import { matchCareTeams, matchConditions, matchMeasurements } from './match-wide.ts'
-import { isCalled } from './names.ts'
+import { isCalled, type Vocabulary } from './names.ts'
 import { type ColumnProfile, type Profile, profileColumns } from './profile-columns.ts'
 import type { SampleTable } from './read-sample.ts'
-import type { Vocabulary } from './vocabulary.ts'
 import { type Draft, type DraftLine, indent, line, list, note, quoted, scalar } from './write-draft.ts'
 
 /** A draft of which the row block is still to be written, and what is known for that. */

@@ -1,9 +1,9 @@
 /** Which column of dates says when something was observed: by its name, confirmed by its dates, and never guessed. */
+
 import { compileInstant } from '../../transform/dates.ts'
 import { PLACEHOLDER_INSTANT } from '../../transform/mapping-definition.ts'
-import { hasWord } from './names.ts'
+import { hasWord, type Words } from './names.ts'
 import type { ColumnProfile } from './profile-columns.ts'
-import type { Words } from './vocabulary.ts'
 import { type DraftLine, line, list, note, scalar } from './write-draft.ts'
 
 export interface Observed {

@@ -1,8 +1,7 @@
 /** Whose row it is: the column that names the person, registration, the codes for female and male. */
 import { formsText, MONTH_OR_DAY } from './find-observed.ts'
-import { isCalled } from './names.ts'
+import { isCalled, type Words } from './names.ts'
 import type { ColumnProfile, Profile } from './profile-columns.ts'
-import type { Words } from './vocabulary.ts'
 import { type DraftLine, line, note, scalar } from './write-draft.ts'
 
 /** The first column that is called by one of the names, in their order; `Patient ID (MRN)` has two of them. */

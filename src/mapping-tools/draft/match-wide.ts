@@ -1,11 +1,10 @@
 /** Which columns of a wide export, where a row is a visit, are measurements, conditions and physicians. */
+
 import { isLoinc, isNpi } from '../../transform/codes.ts'
 import { columnCalled } from './match-persons.ts'
-import { matchUnit } from './match-units.ts'
-import { isCalled, type NameMatch } from './names.ts'
+import { findUnitColumn, matchUnit, unitColumns, unitsOf } from './match-units.ts'
+import { isCalled, type NameMatch, type Vocabulary, type Words } from './names.ts'
 import { type ColumnProfile, MOST, type Profile } from './profile-columns.ts'
-import { findUnitColumn, unitColumns, unitsOf } from './unit-columns.ts'
-import type { Vocabulary, Words } from './vocabulary.ts'
 import { type DraftLine, decide, line, note, quoted, scalar } from './write-draft.ts'
 
 /** What was made of some columns. */

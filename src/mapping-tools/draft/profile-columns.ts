@@ -1,8 +1,7 @@
 /** What the cells of a column are: how many are filled, which are numbers, dates, or words for yes and no. */
 import type { DateForms } from './find-dates.ts'
-import { hasWord, type NameWords, nameWords } from './names.ts'
+import { hasWord, type NameWords, nameWords, type Vocabulary } from './names.ts'
 import type { Column, SampleTable } from './read-sample.ts'
-import type { Vocabulary } from './vocabulary.ts'
 
 export interface ColumnProfile extends NameWords, Column {
   /** Row by row; empty where a cell means nothing. */

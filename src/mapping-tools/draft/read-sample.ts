@@ -4,9 +4,15 @@ import { openExport } from '../../extract/open-export.ts'
 import { readDefinition } from '../../extract/read-definition.ts'
 import { WaybillError } from '../../model/errors.ts'
 import type { JsonValue, Row, RowFault } from '../../model/row.ts'
-import { type RecordTypes, recordTypesOf } from './record-types.ts'
-import { headerBehindTitles, type Totals, totalsBelow, unitsBelowHeader } from './table-edges.ts'
-import type { Vocabulary } from './vocabulary.ts'
+import type { Vocabulary } from './names.ts'
+import {
+  headerBehindTitles,
+  type RecordTypes,
+  recordTypesOf,
+  type Totals,
+  totalsBelow,
+  unitsBelowHeader,
+} from './sample-layout.ts'
 import { list, scalar } from './write-draft.ts'
 
 /** A column of the table. */

@@ -1,7 +1,7 @@
 /**
  * YAML read with positions: every problem of a job, mapping or catalog file is reported with line, column and key.
  */
-import { type Document, isNode, LineCounter, parseDocument } from 'yaml'
+import { type Document, isNode, LineCounter, parseDocument, visit, type YAMLError } from 'yaml'
 import type { z } from 'zod'
 import { type ErrorCode, type Finding, type Place, WaybillError } from './model/errors.ts'
 import { checkWith } from './schema-problems.ts'
@@ -57,9 +57,20 @@ export function parseYaml<Schema extends z.ZodType>(
     throw refusal(
       file,
       code,
-      document.errors.map((error) => ({ place: at(error.pos[0]), message: error.message })),
+      document.errors
+        .filter(({ pos: [start] }, index, all) => all.findIndex(({ pos }) => pos[0] === start) === index)
+        .map((error) => ({ place: at(error.pos[0]), message: slipOf(error) })),
     )
   }
+  const lost: Finding[] = []
+  visit(document, {
+    Alias(_, alias) {
+      if (alias.resolve(document) !== undefined) return
+      const message = `*${alias.source} names nothing of this file; a text that begins with * must stand in quotes`
+      lost.push({ place: alias.range ? at(alias.range[0]) : { file }, message })
+    },
+  })
+  if (lost.length > 0) throw refusal(file, code, lost)
   const checked = checkWith(schema, toPlain(document, file, code))
   if ('problems' in checked) {
     throw refusal(
@@ -71,15 +82,50 @@ export function parseYaml<Schema extends z.ZodType>(
   return { file, value: checked.data, locate }
 }
 
-/** Aliases are resolved here, and can lead nowhere, into themselves, or expand without end. */
+/** Slips that people make, by what the parser says of them: it speaks of indicators, scalars and flow collections. */
+const SLIPS: readonly [code: YAMLError['code'], said: RegExp, words: string][] = [
+  ['TAB_AS_INDENT', /^/, 'begins with a tab; indent with blanks'],
+  [
+    'BLOCK_AS_IMPLICIT_KEY',
+    /^Nested/,
+    'a key within a value: put a text that holds ": " in quotes, or begin the block of keys on the next line',
+  ],
+  ['MULTILINE_IMPLICIT_KEY', /^/, 'no colon follows on this line'],
+  ['BAD_SCALAR_START', /(.)$/, 'a text that begins with $1 must stand in quotes'],
+  ['BAD_DQ_ESCAPE', /(\\.*)$/, '$1 means nothing in double quotes; put the text in single quotes'],
+  ['DUPLICATE_KEY', /^/, 'the key stands twice in its block'],
+  ['MULTIPLE_DOCS', /^/, 'a second document begins with ---; a file holds one'],
+  ['BAD_INDENT', /with a ([\]}])$/, 'the list or block before it is not closed with $1'],
+  ['BAD_INDENT', /same column$/, 'must begin in the column of what stands above it in its block'],
+  ['MISSING_CHAR', /quote$/, 'the quote before it is not closed'],
+  ['MISSING_CHAR', /^Implicit map keys/, 'no colon and value follow the key'],
+  ['UNEXPECTED_TOKEN', /block-seq-ind on same line/, 'a list begins on a line of its own, or stands in [ ]'],
+  [
+    'UNEXPECTED_TOKEN',
+    /^Unexpected scalar at node end/,
+    'stands behind a value that has ended; a single quote within single quotes is written twice',
+  ],
+]
+
+/** What is wrong in the words of people; where the slip is a rarer one, in those of the parser. */
+function slipOf({ code, message }: YAMLError): string {
+  for (const [slip, said, words] of SLIPS) {
+    const match = code === slip ? said.exec(message) : null
+    if (match !== null) return words.replace('$1', () => match[1] ?? '')
+  }
+  return message
+}
+
+/** Aliases are resolved here, and can lead into themselves, or expand without end. */
 function toPlain(document: Document, file: string, code: ErrorCode): unknown {
   try {
     const value: unknown = document.toJS()
     JSON.stringify(value)
     return value
-  } catch (cause) {
-    const message = cause instanceof ReferenceError ? cause.message : 'an alias leads into itself'
-    throw refusal(file, code, [{ place: { file }, message }])
+  } catch {
+    throw refusal(file, code, [
+      { place: { file }, message: 'an alias leads into itself, or expands without end' },
+    ])
   }
 }
 

@@ -93,7 +93,39 @@ describe('a file that does not fit', () => {
   })
 
   it.each([
-    ['name: *nobody', 'nobody'],
+    ['\tname: a', 'begins with a tab; indent with blanks'],
+    [
+      'name: a: b',
+      'a key within a value: put a text that holds ": " in quotes, or begin the block of keys on the next line',
+    ],
+    ['name: @a', 'a text that begins with @ must stand in quotes'],
+    ['name: *.csv', '*.csv names nothing of this file; a text that begins with * must stand in quotes'],
+    ['name: "\\d+"', '\\d means nothing in double quotes; put the text in single quotes'],
+    ['name: a\nname: b', 'the key stands twice in its block'],
+    ['name: a\n---\nname: b', 'a second document begins with ---; a file holds one'],
+    ['name: [a', 'the list or block before it is not closed with ]'],
+    ['name: { a: b', 'the list or block before it is not closed with }'],
+    ['rules:\n  a: b\n c: d', 'must begin in the column of what stands above it in its block'],
+    ['name: "a', 'the quote before it is not closed'],
+    ['name: a\nrules', 'no colon and value follow the key'],
+    ['name: a\nrules\nx: d', 'no colon follows on this line'],
+    ['name: - a', 'a list begins on a line of its own, or stands in [ ]'],
+    [
+      "name: 'it's'",
+      'stands behind a value that has ended; a single quote within single quotes is written twice',
+    ],
+    ['name: |x\n a', 'Block scalar header includes extra characters: |x'],
+  ])('%j is told in plain words', (text, told) => {
+    const [finding] = refusalOf(text).findings
+    expect(finding?.message).toBe(told)
+    expect(finding?.place.line).toBeGreaterThan(0)
+  })
+
+  it('tells of one slip once', () => {
+    expect(refusalOf('name: a\n rules: d').findings).toHaveLength(1)
+  })
+
+  it.each([
     ['name: &a [*a]', 'itself'],
     [
       `a0: &a0 [x, x]\n${Array.from({ length: 30 }, (_, at) => `a${at + 1}: &a${at + 1} [*a${at}, *a${at}]`).join('\n')}`,

@@ -3,7 +3,17 @@
  * with its own ceiling; the lanes take turns.
  */
 import { GatewayError } from '../gateway/gateway-error.ts'
-import { admit, type Breaker, beginFlow, type Ending, end, hastened, nextStart, start } from './flow.ts'
+import {
+  admit,
+  type Breaker,
+  beginFlow,
+  type Ending,
+  end,
+  type Flow,
+  hastened,
+  nextStart,
+  start,
+} from './flow.ts'
 
 export interface Dispatcher {
   /**
@@ -30,12 +40,14 @@ export interface Traffic {
 /** Before anything was sent. */
 export const NO_TRAFFIC: Traffic = { breaker: 'closed', permitted: 0, underWay: 0 }
 
+export type Turn = 'new' | 'again' | 'now'
+
 export interface Lane {
   /**
-   * Sends a request when its turn has come.
-   * @param again whether it was sent before: then it goes before those that were not
+   * Sends a request when its turn has come: those that were sent before go before new ones. One of `now` goes before all, and is the one that
+   * tries where nothing gets through; it waits for no more than what the gateway has asked for.
    */
-  run<T>(again: boolean, request: () => Promise<T>): Promise<T>
+  run<T>(turn: Turn, request: () => Promise<T>): Promise<T>
 }
 
 export interface DispatcherOptions {
@@ -48,6 +60,7 @@ export interface DispatcherOptions {
 }
 
 interface Waiting {
+  readonly turn: Turn
   readonly begin: () => void
   readonly reject: (reason: unknown) => void
 }
@@ -82,17 +95,19 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
 
   const sendNext = (): void => {
     for (;;) {
-      const turn = lanes.findIndex((lane) => lane.underWay < lane.ceiling)
-      if (turn === -1) break
-      const at = nextStart(flow)
+      const free = lanes.filter((lane) => lane.underWay < lane.ceiling)
+      const hurried = free.find(({ waiting: [first] }) => first?.turn === 'now')
+      const lane = hurried ?? free[0]
+      if (lane === undefined) break
+      const at = nextStart(hurried === undefined ? flow : hastenedBy(flow, clock()))
       if (at > clock()) {
         // Infinity: the end of a request comes back here.
         if (at !== Number.POSITIVE_INFINITY) setAlarm(at)
         return
       }
-      const [lane] = lanes.splice(turn, 1)
-      const next = lane?.waiting.shift()
-      if (lane !== undefined && lane.waiting.length > 0) lanes.push(lane)
+      lanes.splice(lanes.indexOf(lane), 1)
+      const next = lane.waiting.shift()
+      if (lane.waiting.length > 0) lanes.push(lane)
       next?.begin()
     }
     // Nothing waits for a moment any more: no timer may keep the process alive.
@@ -110,7 +125,7 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
         sendNext()
       })
       return {
-        run: (again, request) =>
+        run: (turn, request) =>
           new Promise((resolve, reject) => {
             if (signal.aborted) return reject(signal.reason)
             const begin = (): void => {
@@ -136,8 +151,10 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
                 },
               )
             }
-            if (again) lane.waiting.unshift({ begin, reject })
-            else lane.waiting.push({ begin, reject })
+            const hurried = lane.waiting.findIndex((one) => one.turn !== 'now')
+            const place =
+              turn === 'now' ? 0 : turn === 'again' && hurried !== -1 ? hurried : lane.waiting.length
+            lane.waiting.splice(place, 0, { turn, begin, reject })
             if (!lanes.includes(lane)) lanes.push(lane)
             sendNext()
           }),
@@ -152,11 +169,13 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
       return { breaker: breaker.state, permitted: ceiling, underWay }
     },
     tryWithin(ms) {
-      flow = { ...flow, breaker: hastened(flow.breaker, clock() + ms) }
+      flow = hastenedBy(flow, clock() + ms)
       sendNext()
     },
   }
 }
+
+const hastenedBy = (flow: Flow, at: number): Flow => ({ ...flow, breaker: hastened(flow.breaker, at) })
 
 function endingOf(error: unknown): Ending {
   if (!(error instanceof GatewayError)) return { kind: 'aside' }

@@ -184,9 +184,8 @@ export function createSending(options: SendingOptions): Sending {
     return asking
   }
   const ask = async (tries = QUESTIONS_ABOUT_NOBODY): Promise<boolean> => {
-    dispatcher.tryWithin(0)
     try {
-      await lane.run(true, async () => {
+      await lane.run('now', async () => {
         countRead(1)
         await allDone([options.askAboutNobody(), options.assertHeld()])
       })
@@ -244,7 +243,7 @@ export function createSending(options: SendingOptions): Sending {
       try {
         // What fails again and again no longer goes before all others: what is tried first when sending was held decides for all.
         const goesFirst = attempt > 1 && alone.ambiguous < TRIES_OF_A_BATCH
-        const result = await lane.run(goesFirst, async () => {
+        const result = await lane.run(goesFirst ? 'again' : 'new', async () => {
           // Counted as it leaves, and not over before the count is kept: what a process that is killed has not counted is no more than it had under way.
           count(1, hasLeft)
           const kept = purpose === 'batch' && attempt === 1 ? undefined : options.assertHeld()

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type AnswerClass, GatewayError } from '../../src/gateway/gateway-error.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { createDispatcher } from '../../src/load/dispatcher.ts'
@@ -15,7 +15,14 @@ const answered = (status: number) =>
   new GatewayError(`was answered ${status}`, { class: 'ambiguous', requestId: 'r', status })
 
 function start(
-  options: { patienceMs?: number; concurrency?: number; lookMs?: number; unanswered?: number } = {},
+  options: {
+    patienceMs?: number
+    concurrency?: number
+    lookMs?: number
+    unanswered?: number
+    /** Waits that overlap, by timers that the test moves on. */
+    byTimers?: boolean
+  } = {},
 ) {
   const state = {
     now: 1000,
@@ -29,12 +36,18 @@ function start(
   const stop = new AbortController()
   // A look at the clock takes its time, where a test wants that.
   const now = () => {
+    if (options.byTimers) return Date.now()
     state.now += options.lookMs ?? 0
     return state.now
   }
   const random = () => 0.5
   const sleep = async (ms: number, signal: AbortSignal): Promise<void> => {
     signal.throwIfAborted()
+    if (options.byTimers)
+      return new Promise((resolve, reject) => {
+        setTimeout(resolve, ms)
+        signal.addEventListener('abort', () => reject(signal.reason))
+      })
     state.now += ms
     state.waits.push(ms)
   }
@@ -111,6 +124,27 @@ describe('sending', () => {
       }
       expect(await failureOf(sending.idempotent('mark', fails))).toMatchObject(end)
       if (unanswered < 3) expect(state.asked).toBe(unanswered + 1)
+    },
+  )
+
+  it.each([1, 2, 5])(
+    'is over when the patience is, whatever else waits: %i requests',
+    async (concurrency) => {
+      vi.useFakeTimers({ now: 0 })
+      onTestFinished(() => {
+        vi.useRealTimers()
+      })
+      const { sending } = start({ patienceMs: 60_000, concurrency, unanswered: 100, byTimers: true })
+      const over: number[] = []
+      const fails = async () => {
+        throw failure('ambiguous')
+      }
+      const all = Array.from({ length: concurrency }, async () => {
+        expect(await failureOf(sending.read('read', fails))).toMatchObject({ code: 'gateway-unreachable' })
+        over.push(Date.now())
+      })
+      await Promise.all([...all, vi.runAllTimersAsync()])
+      expect(new Set(over)).toEqual(new Set([60_000]))
     },
   )
 

@@ -60,7 +60,8 @@ export async function createWorkplace(environment: Record<string, string> = {}):
     folder,
     home,
     environment: settings,
-    job: (name, yaml) => writeFile(join(folder, 'jobs', `${name}.yaml`), `job: ${name}\n${withShortLag(yaml)}`),
+    job: (name, yaml) =>
+      writeFile(join(folder, 'jobs', `${name}.yaml`), `job: ${name}\n${withShortLag(yaml)}`),
     start,
     startProgram,
     waybillAt(instant, ...args) {

@@ -23,6 +23,8 @@ export interface Dispatcher {
   lane(ceiling: number, signal: AbortSignal): Lane
   /** Milliseconds for which nothing is sent, as the gateway wants it or nothing gets through; 0: it is not so. */
   heldForMs(): number
+  /** Of them those that the gateway has asked for. */
+  askedForMs(): number
   /** How things stand now. */
   traffic(): Traffic
   /** Lets one request try in so many milliseconds, where it would be later and the gateway has not asked for that. */
@@ -163,6 +165,10 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
     heldForMs() {
       if (flow.breaker.state !== 'open') return 0
       return Math.max(0, flow.breaker.until - clock())
+    },
+    askedForMs() {
+      if (flow.breaker.state !== 'open') return 0
+      return Math.max(0, flow.breaker.notBefore - clock())
     },
     traffic() {
       const { breaker, ceiling, underWay } = flow

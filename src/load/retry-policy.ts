@@ -14,6 +14,8 @@ export const TRIES_OF_A_BATCH = 3
 export const TRIES_OF_ONE = 6
 /** So often the question about nobody is asked before it counts as not answered: a gateway may fail it as it fails others. */
 export const QUESTIONS_ABOUT_NOBODY = 3
+/** A gateway that asks for more before the question is one that answers nobody now. */
+export const QUESTION_WAITS_MS = 2_000
 
 /** What a request is for: that decides whether it may be repeated, and what it costs to give it up. */
 export type Purpose =

@@ -17,6 +17,7 @@ import {
   isNews,
   type Outage,
   type Purpose,
+  QUESTION_WAITS_MS,
   QUESTIONS_ABOUT_NOBODY,
   TRIES_OF_A_BATCH,
 } from './retry-policy.ts'
@@ -184,6 +185,7 @@ export function createSending(options: SendingOptions): Sending {
     return asking
   }
   const ask = async (tries = QUESTIONS_ABOUT_NOBODY): Promise<boolean> => {
+    if (dispatcher.askedForMs() > QUESTION_WAITS_MS) return false
     try {
       await lane.run('now', async () => {
         countRead(1)

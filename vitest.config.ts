@@ -13,6 +13,8 @@ export default defineConfig({
   plugins: [CHECKED_CATALOG],
   test: {
     include: ['test/**/*.test.ts'],
+    // A golden file that is missing fails its test; `vitest run FILE -u` writes it.
+    update: 'none',
     testTimeout: 30_000,
     hookTimeout: 30_000,
     // Three more than the machine has to have: many tests wait, for processes, sockets and time limits.

@@ -1,5 +1,6 @@
-/** Jobs and mappings: that each can be read, and that where exports come from is there. */
-
+/** Jobs and mappings: that each can be read, and that where exports come from, and collections go to, is there. */
+import { dirname } from 'node:path'
+import { targetPlace } from '../definitions/collect-definition.ts'
 import {
   type DefinitionFolders,
   definitionsIn,
@@ -53,10 +54,9 @@ async function checkJob(
     const job = await readJob(folders, name)
     assertTellable(look.settings, job)
     chooseGateway(look.settings, job)
-    const findings = await Promise.all(
-      job.sources.map((source) => tried('job', name, () => checkSource(folders, job, source, arrival, look))),
-    )
-    return findings.flat()
+    const sources = job.sources.map((source) => () => checkSource(folders, job, source, arrival, look))
+    const checks = [...sources, () => checkTarget(job, look)]
+    return (await Promise.all(checks.map((check) => tried('job', name, check)))).flat()
   })
 }
 
@@ -80,6 +80,26 @@ async function checkSource(
       error === undefined ? [] : [{ ...problemOf('job', subject, error), level: 'warning' as const }],
     ),
   ]
+}
+
+/** Where a collection goes, on a server. That it can be written to only a collection shows. */
+async function checkTarget({ definition, file }: Job, look: SourceLook): Promise<CheckFinding[]> {
+  const place = definition.to && targetPlace(definition.to, dirname(file), '').remote
+  if (place === undefined) return []
+  const told = (level: Level, found: string): CheckFinding[] => [
+    finding('job', level, `collects to ${place.shown}: ${found}`, undefined, { subject: definition.job }),
+  ]
+  if (!look.servers) return told('ok', 'not asked (--sources asks it)')
+  const target = await place.open(look.sources)
+  try {
+    await target.list()
+    return told('ok', 'is there')
+  } catch (error) {
+    if (!(error instanceof WaybillError) || error.code !== 'export-unreadable') throw error
+    return told('warning', 'is not there yet, or may not be looked at; a collection makes it where it may')
+  } finally {
+    await target.close()
+  }
 }
 
 /** How many cases of a mapping come out otherwise than expected; undefined where it has none. */

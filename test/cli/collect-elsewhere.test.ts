@@ -1,6 +1,6 @@
 /** Collections that go to an SFTP server or into a bucket. */
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
@@ -107,14 +107,25 @@ it('ends with 6 where nothing is taken, shows where it lies, and delivers it wit
     ...{ people: { collected: 2 }, collection: { isWhole: false } },
   })
   expect(refused.detail).not.toContain('no-longer-that')
+  const looked = async (...options: string[]): Promise<string> => {
+    const { out } = await workplace.waybill('doctor', ...options)
+    return out.split('\n').find((line) => line.includes('collects to sftp://')) ?? out
+  }
+  expect(await looked()).toMatch(/ok .*: not asked \(--sources asks it\)/)
+  expect((await workplace.waybill('doctor', '--sources')).out).toMatch(
+    /problem +job +collecting: source-\w+: .*authentication/,
+  )
   const shown = await workplace.waybill('show', 'latest')
   expect(shown.out).toContain(join('home', 'undelivered'))
-  const before = asked()
   workplace.environment['WAYBILL_SFTP_PASSWORD'] = PASSWORD
+  expect(await looked('--sources')).toMatch(/ok .*: is there/)
+  const before = asked()
   const end = await opened.collect()
   expect([end.code, end.run, asked() - before]).toEqual([0, refused.run, 0])
   expect(readdirSync(at(end.run)).sort()).toEqual(FILES)
   expect(readdirSync(aside(opened))).toEqual([])
+  rmSync(at(), { recursive: true })
+  expect(await looked('--sources')).toMatch(/warning .*: is not there yet/)
 }, 30_000)
 
 it('given up, leaves nothing of it here', async () => {

@@ -16,7 +16,7 @@ import type { AccountsContext } from '../../src/load/accounts.ts'
 import { type BatchLimits, createBodyBuffers, createSizeLimits } from '../../src/load/batches.ts'
 import { createOwedBook } from '../../src/load/care-team-marks.ts'
 import type { Reconciler } from '../../src/load/delivery.ts'
-import { createDispatcher } from '../../src/load/dispatcher.ts'
+import { createDispatcher, type Dispatcher } from '../../src/load/dispatcher.ts'
 import { type LoadContext, type LoadedChunk, loadChunk } from '../../src/load/load-chunk.ts'
 import { createSending, type Sending } from '../../src/load/sending.ts'
 import type { Entry } from '../../src/model/entry.ts'
@@ -29,6 +29,7 @@ import { type ReferenceGatewayOptions, startReferenceGateway } from '../../src/r
 import { heldBy, newlyDelivered } from '../../src/run/settlement.ts'
 import { type Fault, PASS, type Passing, startFaultProxy } from '../faults/fault-proxy.ts'
 import { client } from '../gateway/loopback.ts'
+import { createIdleClock } from './idle-clock.ts'
 import { EXPORT_ID, IDENTITY } from './made-up-entries.ts'
 
 export interface LoadingOptions {
@@ -58,7 +59,7 @@ export interface Stored {
 
 /**
  * A reference gateway, a fault proxy in front of it, a ledger on a file, and all that a chunk is loaded with. Time passes only
- * by what is waited: `clock.now` moves by each wait, and none takes any time.
+ * by what is waited: `clock.now` goes on to the end of a wait when nothing is under way.
  */
 export async function startLoading(options: LoadingOptions = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-loading-'))
@@ -80,20 +81,22 @@ export async function startLoading(options: LoadingOptions = {}) {
     await rm(folder, { recursive: true })
   })
 
-  const clock = {
-    now: 1_700_000_000_000,
-    waits: [] as { operation: string; waitMs: number; class: string }[],
-  }
+  const waits: { operation: string; waitMs: number; class: string }[] = []
+  const dispatchers: Dispatcher[] = []
+  const clock = createIdleClock(1_700_000_000_000, () =>
+    dispatchers.every((one) => one.traffic().underWay === 0),
+  )
   const tallies = noTallies()
   const stop = new AbortController()
   const pass = async (ms: number, signal: AbortSignal): Promise<void> => {
-    signal.throwIfAborted()
-    clock.now += ms
+    await clock.sleep(ms, signal)
     await options.meanwhile?.()
   }
-  const startSending = () =>
-    createSending({
-      dispatcher: createDispatcher({ now: () => clock.now, random: () => 0.5, sleep: pass }),
+  const startSending = () => {
+    const dispatcher = createDispatcher({ now: () => clock.now, random: () => 0.5, sleep: pass })
+    dispatchers.push(dispatcher)
+    return createSending({
+      dispatcher,
       concurrency: options.concurrency ?? 4,
       patienceMs: options.patienceMs ?? 30 * 60_000,
       notFound: options.notFound ?? 'unknown',
@@ -105,10 +108,10 @@ export async function startLoading(options: LoadingOptions = {}) {
       askAboutNobody: () => gateway.biometrics.read({ reference: 'nobody', type: 'partnerAccountId' }),
       assertHeld: () => runLedger.assertHeld(),
       signal: stop.signal,
-      onWait: ({ operation, waitMs, class: reason }) =>
-        clock.waits.push({ operation, waitMs, class: reason }),
+      onWait: ({ operation, waitMs, class: reason }) => waits.push({ operation, waitMs, class: reason }),
       onOutage: () => undefined,
     })
+  }
 
   const jobId = await ledger.jobId('test-job', reference.url)
   const takeOver = async (): Promise<RunLedger> => {
@@ -139,10 +142,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     bytes: 1,
     mapping: { name: 'test', digest: 'digest', content: '{}' },
   })
-  const pause = async (ms: number): Promise<void> => {
-    stop.signal.throwIfAborted()
-    clock.now += ms
-  }
+  const pause = (ms: number): Promise<void> => clock.sleep(ms, stop.signal)
   const reconcilerOf = (sending: Sending): Reconciler => ({
     match: matchAnswer,
     matchInOrder: createMatchInOrder(),
@@ -223,6 +223,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     proxy,
     gateway,
     clock,
+    waits,
     tallies,
     stop,
     exportRow,

@@ -1,0 +1,61 @@
+/** A clock that stands while something is at work, and goes on to the next moment that is waited for when nothing is: waits overlap as they do in life. */
+import { setTimeout as rest, setImmediate as turn } from 'node:timers/promises'
+
+interface Sleeper {
+  readonly at: number
+  readonly wake: () => void
+}
+
+/** So many turns of the event loop in which nothing begins or ends are idle. */
+const IDLE_TURNS = 4
+
+export interface IdleClock {
+  /** Milliseconds since the epoch. */
+  now: number
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+}
+
+/** @param isIdle whether nothing is under way that ends by itself */
+export function createIdleClock(start: number, isIdle: () => boolean): IdleClock {
+  const sleepers = new Set<Sleeper>()
+  let isGoing = false
+  const go = async (): Promise<void> => {
+    while (sleepers.size > 0) {
+      let turns = 0
+      for (let seen = sleepers.size; turns < IDLE_TURNS; seen = sleepers.size) {
+        await (isIdle() ? turn() : rest(1))
+        turns = isIdle() && seen === sleepers.size ? turns + 1 : 0
+      }
+      const next = Math.min(...Array.from(sleepers, ({ at }) => at))
+      clock.now = Math.max(clock.now, next)
+      for (const sleeper of [...sleepers]) if (sleeper.at <= clock.now) sleeper.wake()
+    }
+    isGoing = false
+  }
+  const clock: IdleClock = {
+    now: start,
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(signal.reason)
+        const end = (): void => {
+          sleepers.delete(sleeper)
+          signal.removeEventListener('abort', fail)
+        }
+        const fail = (): void => {
+          end()
+          reject(signal.reason)
+        }
+        const wake = (): void => {
+          end()
+          resolve()
+        }
+        const sleeper = { at: clock.now + ms, wake }
+        sleepers.add(sleeper)
+        signal.addEventListener('abort', fail)
+        if (isGoing) return
+        isGoing = true
+        void go()
+      }),
+  }
+  return clock
+}

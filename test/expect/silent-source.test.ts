@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { readJob } from '../../src/definitions/definition-files.ts'
 import { judgeJob } from '../../src/expect/expectation-watch.ts'
-import { createS3Source } from '../../src/extract/sources/s3.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { serveRaw } from '../gateway/loopback.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
@@ -51,14 +50,4 @@ test('who is interrupted does not wait, and has judged nothing', async () => {
   const interrupt = new AbortController()
   setTimeout(() => interrupt.abort(), 300)
   await expect(ask(interrupt.signal)).rejects.toMatchObject({ code: 'interrupted' })
-})
-
-test('object storage that says nothing is asked again, and is not waited for any longer than that', async () => {
-  const place = { bucket: 'b', prefix: 'in', region: 'us-east-1', endpoint: await silence() }
-  const source = await createS3Source(place, 100)
-  onTestFinished(() => source.close())
-  await expect(source.list()).rejects.toMatchObject({
-    code: 'source-unreachable',
-    message: expect.stringMatching(/^s3:\/\/b\/in\/ does not answer as it should \(listing\): .*100 ms/),
-  })
 })

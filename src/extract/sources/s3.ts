@@ -15,8 +15,6 @@ import {
   type RemoteSource,
 } from './source.ts'
 
-/** Tries of one request, by the SDK. */
-const TRIES = 4
 /** Of one try: storage that has not taken the connection, or has said nothing, for so long is gone. By default the SDK waits for ever. */
 const CONNECT_MS = 20_000
 const SILENT_MS = 60_000
@@ -59,8 +57,8 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     DeleteObjectCommand,
     GetObjectCommand,
     HeadObjectCommand,
+    ListObjectsV2Command,
     PutObjectCommand,
-    paginateListObjectsV2,
     S3Client,
     S3ServiceException,
   } = await import('@aws-sdk/client-s3')
@@ -69,8 +67,8 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
   const address = (name: string): string => `s3://${bucket}/${prefix}${name}`
   const client = new S3Client({
     region,
-    maxAttempts: TRIES,
-    // It would write to the console that it does not send a stream again.
+    // What is tried again is tried again by `ask` alone: the SDK's tries within ours would be sixteen.
+    maxAttempts: 1,
     logger: { debug: silent, info: silent, warn: silent, error: silent },
     requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: silentMs },
     // Other storage has seldom a host name for each bucket, nor checksums beyond its entity tags.
@@ -99,6 +97,21 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
       { cause: error },
     )
   }
+  /** No credentials, no rights, no bucket, another version: another try finds the same. By a wrong clock the SDK goes no second time. */
+  const isRefusal = (error: unknown): boolean =>
+    error instanceof S3ServiceException &&
+    [301, 401, 403, 404, 412].includes(error.$metadata.httpStatusCode ?? 0) &&
+    !('clockSkewCorrected' in error.$metadata)
+  const asRefusal = (what: string, name: string, error: unknown): unknown =>
+    isRefusal(error) ? failed(what, name, error) : error
+  const ask = <Answer>(what: string, name: string, question: () => Promise<Answer>): Promise<Answer> =>
+    withRetries(() =>
+      question().catch((error: unknown) => {
+        throw asRefusal(what, name, error)
+      }),
+    ).catch((error: unknown) => {
+      throw failed(what, name, error)
+    })
   const isTaken = async (key: string): Promise<boolean> => {
     try {
       await client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }))
@@ -108,9 +121,6 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
       throw error
     }
   }
-  /** No credentials, no rights, no bucket: another try finds the same. */
-  const isRefusal = (error: unknown): boolean =>
-    error instanceof S3ServiceException && [401, 403, 404].includes(error.$metadata.httpStatusCode ?? 0)
   /** Of an object that was put there so. Who may not look is told what one who finds nothing is. */
   const sumOf = async (key: string): Promise<string | undefined> => {
     try {
@@ -137,21 +147,15 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     address,
     async list() {
       const found: ListedFile[] = []
-      try {
-        const pages = paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: prefix, Delimiter: '/' })
-        for await (const { Contents = [] } of pages) {
-          for (const { Key = '', Size = 0, LastModified, ETag = '' } of Contents) {
-            found.push({
-              name: Key,
-              bytes: Size,
-              modifiedAt: LastModified?.getTime() ?? 0,
-              version: ETag,
-            })
-          }
-        }
-      } catch (error) {
-        throw failed('listing', '', error)
-      }
+      const all = { Bucket: bucket, Prefix: prefix, Delimiter: '/' }
+      let from: string | undefined
+      do {
+        const page = new ListObjectsV2Command({ ...all, ContinuationToken: from })
+        const { Contents = [], NextContinuationToken } = await ask('listing', '', () => client.send(page))
+        for (const { Key = '', Size = 0, LastModified, ETag = '' } of Contents)
+          found.push({ name: Key, bytes: Size, modifiedAt: LastModified?.getTime() ?? 0, version: ETag })
+        from = NextContinuationToken
+      } while (from !== undefined)
       return listingOf(found, prefix)
     },
     async fetch({ name, bytes, version }, file, signal) {
@@ -159,8 +163,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
         try {
           yield* read(`${prefix}${name}`, version, from)
         } catch (error) {
-          // The answer says what is wrong; a connection that broke is tried again from where it broke.
-          throw error instanceof S3ServiceException ? failed(`reading ${name}`, name, error) : error
+          throw asRefusal(`reading ${name}`, name, error)
         }
       }
       try {
@@ -171,25 +174,22 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     },
     async archive({ name, version }) {
       const from = `${prefix}${name}`
-      try {
-        for (const archived of archiveNames(name)) {
-          const key = `${asFolder(place.archive ?? '')}${archived}`
-          if (await isTaken(key)) continue
-          await client.send(
-            new CopyObjectCommand({
-              Bucket: bucket,
-              Key: key,
-              CopySource: `${bucket}/${from}`.split('/').map(encodeURIComponent).join('/'),
-              CopySourceIfMatch: version,
-            }),
-          )
-          await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: from }))
-          return `s3://${bucket}/${key}`
-        }
-        throw new Error('names never end')
-      } catch (error) {
-        throw failed(`archiving ${name}`, name, error)
+      const what = `archiving ${name}`
+      for (const archived of archiveNames(name)) {
+        const key = `${asFolder(place.archive ?? '')}${archived}`
+        if (await ask(what, name, () => isTaken(key))) continue
+        const copy = new CopyObjectCommand({
+          Bucket: bucket,
+          Key: key,
+          CopySource: `${bucket}/${from}`.split('/').map(encodeURIComponent).join('/'),
+          CopySourceIfMatch: version,
+        })
+        await ask(what, name, () => client.send(copy))
+        const removal = new DeleteObjectCommand({ Bucket: bucket, Key: from })
+        await ask(what, name, () => client.send(removal))
+        return `s3://${bucket}/${key}`
       }
+      throw new Error('names never end')
     },
     async put(name, file) {
       const key = `${prefix}${name}`
@@ -198,18 +198,11 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
         const sum = createHash('sha256')
         await pipeline(createReadStream(file), sum)
         const sha256 = sum.digest('hex')
-        // The SDK does not send a stream again.
-        await withRetries(async () => {
+        await ask(`writing ${name}`, name, async () => {
           if ((await sumOf(key)) === sha256) return
           const Body = createReadStream(file)
           const object = { Bucket: bucket, Key: key, Body, ContentLength: size, Metadata: { sha256 } }
-          try {
-            await client.send(new PutObjectCommand(object))
-          } catch (error) {
-            throw isRefusal(error) ? notDelivered(address(name), error) : error
-          } finally {
-            Body.destroy()
-          }
+          await client.send(new PutObjectCommand(object)).finally(() => Body.destroy())
         })
       } catch (error) {
         throw notDelivered(address(name), error)

@@ -20,6 +20,8 @@ export interface S3Server {
   /** Called with every PUT of an object, when so many bytes of it have come; what is done with it then. */
   onPut: ((key: string, bytes: number) => 'cut' | 'refuse' | undefined) | undefined
   readonly requests: string[]
+  /** Whether a request is never answered (`GET in/a.csv`). */
+  isSilent: ((request: string) => boolean) | undefined
   /** Keys that every listing has besides, wherever they lie. */
   alsoLists: readonly string[]
   stop(): Promise<void>
@@ -47,6 +49,7 @@ export async function startS3Server(): Promise<S3Server> {
     onGet: undefined,
     onPut: undefined,
     requests: [],
+    isSilent: undefined,
     alsoLists: [],
     async stop() {
       server.closeAllConnections()
@@ -61,7 +64,9 @@ async function serve(s3: S3Server, request: IncomingMessage, response: ServerRes
   const url = new URL(request.url ?? '/', s3.endpoint)
   const [bucket, ...rest] = url.pathname.slice(1).split('/').map(decodeURIComponent)
   const key = rest.join('/')
-  s3.requests.push(`${request.method} ${key}`)
+  const asked = `${request.method} ${key}`
+  s3.requests.push(asked)
+  if (s3.isSilent?.(asked)) return
   if (!SIGNED.test(request.headers.authorization ?? '')) return refuse(response, 403, 'AccessDenied')
   if (bucket !== BUCKET) return refuse(response, 404, 'NoSuchBucket')
   if (request.method === 'GET' && key === '') return list(s3, url.searchParams, response)

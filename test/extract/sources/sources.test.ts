@@ -19,6 +19,8 @@ afterEach(() => {
   vi.unstubAllEnvs()
 })
 
+const target = async (): Promise<string> => join(await temporaryFolder(), 'file')
+
 /** A folder with files, and how the archive is read back. */
 async function inFolder(): Promise<Omit<OpenedSource, 'source'> & { folder: string }> {
   const folder = join(await temporaryFolder(), 'inbox')
@@ -150,8 +152,6 @@ exportSourceConformance('S3-compatible storage', s3)
 const CONTENT = Buffer.alloc(900_000, 'a row of an export\n')
 
 describe('an SFTP server', () => {
-  const target = async (): Promise<string> => join(await temporaryFolder(), 'file')
-
   it('is known by the fingerprint of its key, and not talked to under another', async () => {
     const { source, server } = await sftp({ hostKey: `SHA256:${'A'.repeat(43)}` })
     await expect(source.list()).rejects.toMatchObject({ code: 'source-untrusted' })
@@ -374,6 +374,41 @@ describe('S3-compatible storage', () => {
     expect((await readFile(file)).equals(CONTENT)).toBe(true)
     expect(froms).toHaveLength(2)
     expect(froms[1]).toBeGreaterThan(0)
+  })
+
+  it('that says nothing is asked four times in all, whatever it is asked', async () => {
+    const opened = await open()
+    const { server } = opened
+    const { endpoint } = server
+    const source = await createS3Source({ endpoint, region: 'test-1', bucket: BUCKET, prefix: 'in/acme' }, 50)
+    onTestFinished(() => source.close())
+    await opened.put('a.csv', CONTENT)
+    const delivery = await onlyDelivery(opened)
+    const file = await target()
+    await writeFile(file, CONTENT)
+    server.requests.splice(0)
+    server.isSilent = () => true
+    // The waits between two tries pass quickly.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const passing = setInterval(() => void vi.advanceTimersByTimeAsync(100), 5)
+    onTestFinished(() => {
+      clearInterval(passing)
+      vi.useRealTimers()
+    })
+    const ended = await Promise.allSettled([
+      source.list(),
+      source.fetch(delivery, await target()),
+      source.archive(delivery),
+      source.put('b.csv', file),
+    ])
+    expect(ended.map((one) => one.status === 'rejected' && one.reason.message)).toEqual([
+      expect.stringMatching(/does not answer as it should \(listing\): .* 50 ms/),
+      expect.stringMatching(/does not answer as it should \(reading a\.csv\): .* 50 ms/),
+      expect.stringMatching(/does not answer as it should \(archiving a\.csv\): .* 50 ms/),
+      expect.stringMatching(/b\.csv was not taken: .* 50 ms/),
+    ])
+    const times = Object.values(Object.groupBy(server.requests, (one) => one)).map((same) => same?.length)
+    expect(times).toEqual([4, 4, 4, 4])
   })
 
   it('changing an object while it is read gives no file', async () => {

@@ -72,7 +72,10 @@ export function createSftpSource(
   const at = (name: string): string => posix.join(folder, name)
   let connected: Promise<SftpConnection> | undefined
 
-  const connection = (): Promise<SftpConnection> => {
+  let isClosed = false
+  const connection = async (): Promise<SftpConnection> => {
+    // Somebody has given up what is asked here, and closed: the next try would hold a connection that nobody closes.
+    if (isClosed) throw unreachable(base, 'it was closed while it was asked')
     connected ??= connectSftp(place, password, base, answerMs).catch((error) => {
       connected = undefined
       throw error
@@ -203,7 +206,10 @@ export function createSftpSource(
         throw notDelivered(address(name), error)
       }
     },
-    close: () => disconnect((server) => server.end()),
+    close() {
+      isClosed = true
+      return disconnect((server) => server.end())
+    },
   }
 }
 

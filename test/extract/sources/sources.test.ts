@@ -243,12 +243,13 @@ describe('an SFTP server', () => {
   const silentOn = async (...requests: readonly string[]) => {
     const { server, place, put, folder } = await sftp()
     await put('a.csv', CONTENT)
+    const listing = createSftpSource(place, PASSWORD)
+    const [delivery] = (await listing.list()).files
+    if (delivery === undefined) throw new Error('it is listed')
+    // The next question finds a server that has nothing under way.
+    await listing.close()
     const source = createSftpSource(place, PASSWORD, ANSWER_MS)
     onTestFinished(() => source.close())
-    const [delivery] = (await source.list()).files
-    if (delivery === undefined) throw new Error('it is listed')
-    // The next question finds a server that has nothing under way, and for SFTP one that is connected to anew.
-    await source.close()
     const left = [...requests]
     server.isSilent = (request) => {
       const at = left.indexOf(request)
@@ -275,6 +276,18 @@ describe('an SFTP server', () => {
     const { source, delivery, connections } = await silentOn('RENAME')
     expect(await source.archive(delivery)).toMatch(/done\/a\.csv$/)
     expect([...(await Promise.all([...list, ...fetch])), connections()]).toEqual([2, 2, 2, 2, 2, 2, 2])
+  })
+
+  it('that has not answered when it is closed is not connected to again', async () => {
+    const { source, server, connections } = await silentOn()
+    let left: Promise<void> | undefined
+    server.isSilent = (request) => {
+      if (request === 'READDIR') left ??= source.close()
+      return request === 'READDIR'
+    }
+    await expect(source.list()).rejects.toMatchObject({ code: 'source-unreachable' })
+    await left
+    expect(connections()).toBe(1)
   })
 
   it('that never says that a file is closed ends nothing by that', async () => {

@@ -1,13 +1,6 @@
 /** Holding a job: the lease is renewed as long as the process lives, and everything stops when it is lost. */
 
-import {
-  type Lease,
-  type LeaseRecord,
-  type Ledger,
-  processName,
-  type RunLedger,
-  type Waiter,
-} from '../ledger/ledger.ts'
+import { type Lease, type LeaseRecord, processName, type Waiter } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { OtherRun, RunDependencies } from './events.ts'
 
@@ -50,17 +43,26 @@ export interface HeldJob {
 export async function holdJob(deps: WaitingDependencies, turn: Turn): Promise<HeldJob> {
   const { ledger, now } = deps
   const lease = await awaitLease(deps, turn)
+  const runLedger = ledger.amendRun(lease)
   const losing = new AbortController()
-  const kept = keepLease(ledger.amendRun(lease), now, (reason) => losing.abort(reason))
+  const renewing = every(RENEW_EVERY_MS, () =>
+    runLedger.renew(now(), LEASE_MS).catch((reason) => losing.abort(reason)),
+  )
   const stopping = new AbortController()
-  const heard = hearStop(ledger, lease, (reason) => stopping.abort(reason))
+  const hearStop = async (): Promise<void> => {
+    const last = await ledger.lastLease(lease.jobId)
+    if (last?.token === lease.token && last.stop_by !== null)
+      stopping.abort(new WaybillError('asked-to-stop', `${last.stop_by} has stopped it`))
+  }
+  // That the ledger cannot be read is said by the run, which reads it, too.
+  const hearing = every(LOOK_EVERY_MS, () => hearStop().catch(() => {}))
   return {
     lease,
     lost: losing.signal,
     stopped: stopping.signal,
     async release() {
-      kept.stop()
-      await heard.stop()
+      // A renewal that comes after it would hold the job for another minute.
+      await Promise.all([renewing.stop(), hearing.stop()])
       await ledger.releaseLease(lease)
     },
   }
@@ -119,41 +121,17 @@ function refuseBeside(
   if ((holderGivesWay !== 0) === givesWay && (givesWay || !hasAsked)) throw new WaybillError('job-held', held)
 }
 
-/** Renews until stopped; a renewal that fails ends in `onLost`. */
-function keepLease(
-  runLedger: RunLedger,
-  now: () => number,
-  onLost: (error: unknown) => void,
-): { stop(): void } {
+/** Does it again and again, one after the other, until stopped; what is under way then comes to its end. @param act never rejects */
+function every(ms: number, act: () => Promise<void>): { stop(): Promise<void> } {
+  let last = Promise.resolve()
   const timer = setInterval(() => {
-    runLedger.renew(now(), LEASE_MS).catch(onLost)
-  }, RENEW_EVERY_MS)
-  timer.unref()
-  return { stop: () => clearInterval(timer) }
-}
-
-/** @param onStop given who has asked, in the words of an error */
-function hearStop(
-  ledger: Pick<Ledger, 'lastLease'>,
-  { jobId, token }: Lease,
-  onStop: (reason: WaybillError) => void,
-): { stop(): Promise<void> } {
-  let looking: Promise<void> = Promise.resolve()
-  const look = async (): Promise<void> => {
-    const last = await ledger.lastLease(jobId)
-    if (last?.token !== token || last.stop_by === null) return
-    clearInterval(timer)
-    onStop(new WaybillError('asked-to-stop', `${last.stop_by} has stopped it`))
-  }
-  // That the ledger cannot be read is said by the run, which reads it, too.
-  const timer = setInterval(() => {
-    looking = looking.then(look).catch(() => {})
-  }, LOOK_EVERY_MS)
+    last = last.then(act)
+  }, ms)
   timer.unref()
   return {
     stop: () => {
       clearInterval(timer)
-      return looking
+      return last
     },
   }
 }

@@ -157,6 +157,23 @@ describe('who wants a job', () => {
     await next.release()
   })
 
+  it('lets it go for good, though a renewal is under way', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => {
+      vi.useRealTimers()
+    })
+    const { want } = await scene()
+    const first = want('a:1', false)
+    await first.over
+    vi.advanceTimersByTime(LEASE_MS / 4)
+    await first.release()
+    await new Promise((resolve) => setImmediate(resolve))
+    const next = want('b:2', false)
+    expect(await next.over).toBe('held at 0')
+    expect(first.isLost()).toBe(false)
+    await next.release()
+  })
+
   it('takes over from a backfill that was killed', async () => {
     const { want, clock, dead } = await scene()
     await want('a:1', true).over

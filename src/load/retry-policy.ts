@@ -35,6 +35,7 @@ export interface Failure {
   /** Of them those that may have been taken, or were: time-outs, 5xx, answers that cannot be read. */
   readonly ambiguous: number
   readonly purpose: Purpose
+  /** Whether it went out with a token that had been fetched for it just before. */
   readonly tokenRenewed: boolean
   /** Whether others of its kind, writes or reads, got through since it failed first. */
   readonly othersSinceFirst: boolean

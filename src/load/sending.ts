@@ -237,7 +237,7 @@ export function createSending(options: SendingOptions): Sending {
     { again = false, isLate }: { readonly again?: boolean; readonly isLate?: () => void } = {},
   ) => {
     const alone = others.request(purpose, operation)
-    let tokenRenewed = false
+    let renewedAt = Number.NEGATIVE_INFINITY
     let sentWith = token.generation
     let hasLeft = again
     const attemptOnce = async (attempt: number): Promise<T> => {
@@ -276,6 +276,7 @@ export function createSending(options: SendingOptions): Sending {
         }
         const told = isAmbiguous ? alone.failed(now()) : NONE_FAILED
         if (isAmbiguous && alone.ambiguous === TRIES_OF_A_BATCH) isLate?.()
+        const tokenRenewed = begunAt - renewedAt < FRESH_MS
         const decision = decide({ class: kind, attempt, purpose, tokenRenewed, ...told }, random)
         if (decision.kind === 'give-back') throw new AbortError(error)
         if (decision.kind === 'stop') {
@@ -293,7 +294,7 @@ export function createSending(options: SendingOptions): Sending {
           throw giveUp(stop)
         })
         if (!goesOnTrying) throw new AbortError(error)
-        tokenRenewed ||= decision.kind === 'renew-token'
+        if (decision.kind === 'renew-token') renewedAt = now()
         throw error
       }
     }
@@ -345,6 +346,9 @@ export function createSending(options: SendingOptions): Sending {
     settled: end,
   }
 }
+
+/** A token that goes out so soon after it was fetched has not run out: where it is refused, the next one would be, too. */
+const FRESH_MS = 60_000
 
 const NONE_FAILED = { ambiguous: 0, othersSinceFirst: false, othersSinceLast: false }
 

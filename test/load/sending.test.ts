@@ -284,6 +284,17 @@ describe('sending', () => {
     expect([attempts.length, tallies.requests.sent]).toEqual([0, 0])
   })
 
+  it('renews a token again that has run out while the gateway took nothing', async () => {
+    const { sending, failing, state } = start()
+    const { call, attempts } = failing(
+      failure('stale-token'),
+      failure('not-taken', 900_000),
+      failure('stale-token'),
+    )
+    expect(await sending.once('create', fits, call)).toBe('done')
+    expect([attempts.length, state.renewals]).toEqual([4, 2])
+  })
+
   it('renews the token once for all that were refused with it', async () => {
     const { sending, state } = start({ concurrency: 8 })
     let renewed = false

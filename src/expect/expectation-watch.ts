@@ -1,6 +1,8 @@
 /** When a job's sources are to be looked at, and what is told of what was found. What was judged is in the ledger. */
+
 import type { Job } from '../definitions/definition-files.ts'
 import type { DeadlineRecord } from '../ledger/ledger.ts'
+import { allDone } from '../model/errors.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
 import type { LookPlan } from '../schedule/schedule-parts.ts'
 import {
@@ -41,7 +43,7 @@ export async function planLooks(parts: ExpectationParts, job: Job): Promise<Look
       looks.length === 0
         ? undefined
         : async () => {
-            for (const look of looks) await look()
+            await allDone(looks.map((look) => look()))
           },
   }
 }
@@ -69,10 +71,11 @@ function lookAgain(judged: readonly DeadlineRecord[], deadline: Deadline): numbe
 
 /** Judges the latest deadline of each source that has passed, however often it was judged before. */
 export async function judgeJob(parts: ExpectationParts, job: Job): Promise<Assessment[]> {
-  const found: Assessment[] = []
-  for await (const { watched, deadline, judged } of passed(parts, job))
-    found.push(await judgeAndTell(parts, watched, deadline, judged, 'asked'))
-  return found
+  const due = await Array.fromAsync(passed(parts, job))
+  // Beside each other: a server may take its time.
+  return allDone(
+    due.map(({ watched, deadline, judged }) => judgeAndTell(parts, watched, deadline, judged, 'asked')),
+  )
 }
 
 /** Whether a look has found, and told, that exports of the job are missing by now. */

@@ -5,9 +5,11 @@
  * Which entries go once others have taken their place, and what of that is owed. Nothing goes before the list shows what replaces it, and
  * nothing that is newer; of an NPI that nobody says anything new of, nothing. Pure; the rules are in docs/delivery.md.
  */
+
 import { GatewayError } from '../gateway/gateway-error.ts'
 import { type KnownCareTeam, type OwedDeletion, UNDATED } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
+import { allDone } from '../model/errors.ts'
 import { parseTransactionId } from '../model/ids.ts'
 import {
   type CareTeamContext,
@@ -26,7 +28,6 @@ import {
   newestRow,
   type WantedCareTeam,
 } from './care-team-state.ts'
-import { allDone } from './dispatcher.ts'
 import { refusalWords, type Words } from './gateway-words.ts'
 
 export interface ListedAccount extends MarkedAccount {

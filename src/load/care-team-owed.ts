@@ -5,6 +5,7 @@
  * Care teams of exports that list all of a person (`careTeams.missing: delete`): what such an export no longer lists of what the job has brought is
  * owed to be deleted, by the end of that run and by every later one. What is listed again is sent again. The rules are in docs/delivery.md.
  */
+
 import { isDeepStrictEqual } from 'node:util'
 import {
   type CareTeamListing,
@@ -18,6 +19,7 @@ import {
   UNUSABLE,
 } from '../ledger/ledger.ts'
 import type { Entry, RowOutcome } from '../model/entry.ts'
+import { allDone } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import type { AccountKey } from '../model/record.ts'
 import { deleteEntries, dueDeletion } from './care-team-deletions.ts'
@@ -33,7 +35,6 @@ import {
   owesDeletion,
 } from './care-team-marks.ts'
 import { type CareTeamRules, type HadCareTeam, planCareTeam } from './care-team-state.ts'
-import { allDone } from './dispatcher.ts'
 import type { Speaks } from './recognise.ts'
 
 /** Accounts asked about together. */

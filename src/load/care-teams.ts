@@ -3,8 +3,10 @@
  * records; then entries that were replaced are deleted (care-team-deletions.ts), and the mark is set or taken away (care-team-marks.ts). What
  * cannot be done now is owed (care-team-owed.ts).
  */
+
 import type { KnownCareTeam } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
+import { allDone } from '../model/errors.ts'
 import { parseTransactionId } from '../model/ids.ts'
 import type { EntryOutcome, Outcomes } from '../model/outcome.ts'
 import type { AccountKey } from '../model/record.ts'
@@ -33,7 +35,6 @@ import {
   type WantedCareTeam,
   wasHeard,
 } from './care-team-state.ts'
-import { allDone } from './dispatcher.ts'
 
 export interface CareTeamsOfChunk {
   /**

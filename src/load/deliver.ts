@@ -2,12 +2,14 @@
  * Delivers one batch: intent, bytes, answer, settlement. Ends with exactly one outcome for each record, or throws because the
  * run must stop; then the ledger still says that the batch was being sent.
  */
+
 import type { CreateAnswer, Answer as GatewayAnswer } from '../gateway/answer.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { BatchIntent } from '../ledger/ledger.ts'
 import { packEntries } from '../ledger/packed-records.ts'
 import type { Entry } from '../model/entry.ts'
+import { allDone } from '../model/errors.ts'
 import type { AccountIds, EntryOutcome, Verdict } from '../model/outcome.ts'
 import type { RecordKind } from '../model/record.ts'
 import { batchBytes, cutBatches, fits, taken, tooLarge, writeBatch } from './batches.ts'
@@ -22,7 +24,6 @@ import {
   type SentBatch,
   settle,
 } from './delivery.ts'
-import { allDone } from './dispatcher.ts'
 import { inDoubt, refusalWords, rejection, type Words } from './gateway-words.ts'
 import { halve, sendInParts, spokenFor, watchBatch } from './refused-batch.ts'
 import { causeOf, TRIES_OF_A_BATCH, waitBeforeReadBack } from './retry-policy.ts'

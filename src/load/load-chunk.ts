@@ -2,8 +2,10 @@
  * Loads one chunk: recognise, register, cut, deliver, mark. Gives exactly one outcome for each of its records, or throws because
  * the run must stop; the chunk then stays open and is taken up again by the next run.
  */
+
 import type { ChunkKey, KnownCareTeam, Ledger, PerhapsSent } from '../ledger/ledger.ts'
 import { type Entry, rowKeysOf } from '../model/entry.ts'
+import { allDone } from '../model/errors.ts'
 import { type EntryOutcome, Outcomes, type StoredAs, type Verdict } from '../model/outcome.ts'
 import type { AccountKey } from '../model/record.ts'
 import { type AccountsContext, loadRoster, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
@@ -14,7 +16,6 @@ import { listingOf } from './care-team-owed.ts'
 import { careTeamsOf } from './care-teams.ts'
 import { deliver, planned, settleUnanswered } from './deliver.ts'
 import type { Delivery } from './delivery.ts'
-import { allDone } from './dispatcher.ts'
 import { loadMedicalRecords, type MedicalRecordsContext } from './medical-records.ts'
 import {
   disputed,

@@ -14,11 +14,10 @@ import { type AnswerClass, GatewayError } from '../gateway/gateway-error.ts'
 import type { UpsertAnswer } from '../gateway/medical-records.ts'
 import type { KnownRequest, Ledger, RunLedger } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
-import { WaybillError } from '../model/errors.ts'
+import { allDone, WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import { type EntryOutcome, Outcomes } from '../model/outcome.ts'
 import type { BatchLimits } from './batches.ts'
-import { allDone } from './dispatcher.ts'
 import { refusalWords, rejection, type Words } from './gateway-words.ts'
 import {
   bodyOf,

@@ -8,13 +8,14 @@
  * Whether a request fails by itself, while the gateway takes others of its kind, or the gateway is at fault: what gets through and what fails is
  * counted here for one run; what follows from it is decided by `src/load/retry-policy.ts`.
  */
+
 import type { CreateAnswer } from '../gateway/answer.ts'
 import { placesIn } from '../gateway/contract/shared-objects.ts'
 import { type AnswerClass, GatewayError } from '../gateway/gateway-error.ts'
 import type { Entry } from '../model/entry.ts'
+import { allDone } from '../model/errors.ts'
 import type { Verdict } from '../model/outcome.ts'
 import type { RecordKind } from '../model/record.ts'
-import { allDone } from './dispatcher.ts'
 import { type Failure, type Purpose, TRIES_OF_A_BATCH, TRIES_OF_ONE } from './retry-policy.ts'
 
 /** A batch as it was sent. */

@@ -5,8 +5,8 @@
 import pRetry, { AbortError } from 'p-retry'
 import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
 import type { Tallies } from '../ledger/ledger.ts'
-import { WaybillError } from '../model/errors.ts'
-import { allDone, type Dispatcher } from './dispatcher.ts'
+import { allDone, WaybillError } from '../model/errors.ts'
+import type { Dispatcher } from './dispatcher.ts'
 import { type Alone, countOthers } from './refused-batch.ts'
 import {
   batchWaits,

@@ -2,10 +2,12 @@
  * Read-back: what became of records whose answer never came, learned from the profile. The gateway returns only the latest record
  * by observation date for each code and source type, so a newer one hides ours (interface, "the service: biometrics").
  */
+
 import { epochMsOf } from '../gateway/contract/shared-objects.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Entry } from '../model/entry.ts'
+import { allDone } from '../model/errors.ts'
 import type { AccountIds, StoredAs, Verdict } from '../model/outcome.ts'
 import {
   type AccountKey,
@@ -46,14 +48,13 @@ export async function readBack<Judged extends Verdict | StoredAs>(
     entries,
     (entry) => `${entry.kind}\n${entry.account.type}\n${entry.account.reference}`,
   )
-  const reads = await Promise.allSettled(
+  await allDone(
     [...byAccount.values()].map(async (open) => {
       const profile = await readProfile(gateway, read, open, accountIds)
       for (const entry of open)
         verdicts.set(entry, profile === undefined ? 'unreadable' : judged(entry, profile))
     }),
   )
-  for (const one of reads) if (one.status === 'rejected') throw one.reason
   return verdicts
 }
 

@@ -2,6 +2,7 @@
  * A run that collects: the people of each chunk are asked about, what was collected is appended to files that lie aside, and settled with the
  * chunk. A person who stands on two rows is asked about once a run.
  */
+
 import {
   type CollectedPerson,
   type CollectedText,
@@ -16,10 +17,10 @@ import {
 import type { CollectDefinition, TargetDefinition } from '../definitions/collect-definition.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { CollectedOf, Ledger, RunLedger } from '../ledger/ledger.ts'
-import { allDone } from '../load/dispatcher.ts'
 import type { LoadedChunk } from '../load/load-chunk.ts'
 import { type Counts, countChunk, noPeople, type PeopleCounts, readCounts } from '../model/balance.ts'
 import type { MappedRow } from '../model/entry.ts'
+import { allDone } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import type { AccountKey } from '../model/record.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'

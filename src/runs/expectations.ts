@@ -8,7 +8,7 @@ import { gatewayNameOf, readGatewayName, targetsOf } from '../definitions/jobs.t
 import { type Assessment, watchedSources } from '../expect/assess.ts'
 import { type ExpectationParts, judgeJob } from '../expect/expectation-watch.ts'
 import type { DeadlineRecord, ExpectationKey, FireRecord, Ledger, Pause } from '../ledger/ledger.ts'
-import { WaybillError } from '../model/errors.ts'
+import { allDone, WaybillError } from '../model/errors.ts'
 import { type RunActivity, underWay } from '../run/summary.ts'
 import { comeDue, firesAfter, ON_TIME_MS } from '../schedule/fires.ts'
 import type { JobSchedule, ListedJob } from '../schedule/schedule-parts.ts'
@@ -54,14 +54,16 @@ async function expectingJobs(
 
 async function judgeJobs(application: Application, jobs: readonly Job[]): Promise<Assessment[]> {
   const ledger = await application.openLedger()
+  const teller = createTeller(application, ledger)
   try {
-    const teller = createTeller(application, ledger)
-    const parts = expectationParts(application, ledger, (job, notice) => teller.tell(notice, targetsOf(job)))
-    const found: Assessment[] = []
-    for (const job of jobs) found.push(...(await judgeJob(parts, job)))
-    await teller.deliver()
-    return found
+    const parts = expectationParts(application, ledger, async (job, notice) => {
+      await teller.tell(notice, targetsOf(job))
+      // Another source may be silent for minutes.
+      void teller.deliver()
+    })
+    return (await allDone(jobs.map((job) => judgeJob(parts, job)))).flat()
   } finally {
+    await teller.deliver()
     await ledger.close()
   }
 }

@@ -107,6 +107,8 @@ async function keep(
     const words = `${title.replace(/^Waybill: /, '')}${cause === undefined ? '' : `. Because ${cause}`}`
     logger[notice.failure ? 'warn' : 'info'](words, { job: notice.job })
     await telling.teller.tell(notice, targetsOf(job))
+    // Another source of the job may be silent for minutes, in which the schedule sleeps.
+    void telling.teller.deliver()
   })
   served?.ready(async () => {
     try {

@@ -2,8 +2,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { readJob } from '../../src/definitions/definition-files.ts'
-import { judgeJob } from '../../src/expect/expectation-watch.ts'
+import { type Job, readJob } from '../../src/definitions/definition-files.ts'
+import { type ExpectationParts, judgeJob, planLooks } from '../../src/expect/expectation-watch.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { serveRaw } from '../gateway/loopback.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
@@ -15,7 +15,8 @@ async function silence(): Promise<string> {
   return (await serveRaw(() => {})).url
 }
 
-async function ask(patience: AbortSignal) {
+/** @param more of its sources, beside the silent one */
+async function watch(patience: AbortSignal, more = '') {
   const folder = await temporaryFolder()
   await mkdir(join(folder, 'jobs'))
   const source = `{ s3: { bucket: b, prefix: in, region: us-east-1, endpoint: "${await silence()}" } }`
@@ -23,8 +24,9 @@ async function ask(patience: AbortSignal) {
     join(folder, 'jobs/nightly.yaml'),
     `job: nightly
 mapping: m
-exports: { from: ${source}, match: "*.csv", expect: { by: "30 1 * * *", zone: America/New_York } }
-`,
+exports:
+  - { from: ${source}, match: "*.csv", expect: { by: "30 1 * * *", zone: America/New_York } }
+${more}`,
   )
   const ledger = await openLedger(':memory:')
   onTestFinished(() => ledger.close())
@@ -34,12 +36,12 @@ exports: { from: ${source}, match: "*.csv", expect: { by: "30 1 * * *", zone: Am
     tell: async (_: unknown, { title }: { readonly title: string }) => void titles.push(title),
   }
   const jobs = join(folder, 'jobs')
-  const found = await judgeJob(parts, await readJob({ jobs, mappings: jobs }, 'nightly'))
-  return { found, titles }
+  return { parts, titles, job: await readJob({ jobs, mappings: jobs }, 'nightly') }
 }
 
 test('a look is given up after a while, and told as one that nobody could make', async () => {
-  const { found, titles } = await ask(AbortSignal.timeout(300))
+  const { parts, job, titles } = await watch(AbortSignal.timeout(300))
+  const found = await judgeJob(parts, job)
   expect(found.map(({ state }) => state)).toEqual(['unreachable'])
   expect(titles).toEqual([
     'Waybill: nightly: nobody could look whether exports have arrived at s3://b/in/*.csv (source-unreachable)',
@@ -49,5 +51,19 @@ test('a look is given up after a while, and told as one that nobody could make',
 test('who is interrupted does not wait, and has judged nothing', async () => {
   const interrupt = new AbortController()
   setTimeout(() => interrupt.abort(), 300)
-  await expect(ask(interrupt.signal)).rejects.toMatchObject({ code: 'interrupted' })
+  const { parts, job } = await watch(interrupt.signal)
+  await expect(judgeJob(parts, job)).rejects.toMatchObject({ code: 'interrupted' })
+})
+
+test.each([
+  ['the schedule', async (parts: ExpectationParts, job: Job) => (await planLooks(parts, job)).look?.()],
+  ['waybill expect', judgeJob],
+])('a source that says nothing keeps no other one of the job waiting: %s', async (_, look) => {
+  const interrupt = new AbortController()
+  const gone = '  - { from: ../gone, match: "*.csv", expect: { by: "30 1 * * *", zone: America/New_York } }\n'
+  const { parts, job, titles } = await watch(interrupt.signal, gone)
+  const looked = look(parts, job)
+  await vi.waitFor(() => expect(titles).toEqual([expect.stringContaining('gone/*.csv (export-unreadable)')]))
+  interrupt.abort()
+  await expect(looked).rejects.toMatchObject({ code: 'interrupted' })
 })

@@ -330,10 +330,11 @@ export const noDetail = () => ({
   ...{ fires: 0, notifications: 0, deliveries: 0, bytes: 0 },
 })
 
-/** What keeps the detail of a job from being removed: the run that a process holds it for, or one that was left `running`. */
+/** What keeps the detail of a run from being removed. */
 export interface Fence {
-  readonly run: string
-  readonly held: boolean
+  /** The run for which its job is held, that was left `running`, or that has taken it up and keeps its own detail. */
+  readonly by: string
+  readonly because: 'held' | 'referred-to'
 }
 
 /** How many are kept of each job and mapping: as many as are ever asked for. */
@@ -350,8 +351,8 @@ export interface Pruning {
   /** What nothing may be removed under. Looked at again in each transaction that removes. */
   fenceOf(runId: string, now: number): Promise<Fence | undefined>
   detailOf(runId: string): Promise<DetailCounts>
-  /** @param totals export row → JSON of its counts @returns false where the fence is up: nothing was changed */
-  mark(runId: string, totals: ReadonlyMap<number, string>, now: number): Promise<boolean>
+  /** @param totals export row → JSON of its counts @returns what it may not be marked under, also a run that has taken it up since: nothing was changed */
+  mark(runId: string, totals: ReadonlyMap<number, string>, now: number): Promise<Fence | undefined>
   /** Removes some of the detail of a run that is marked, in one short transaction. @returns what went; undefined where the fence is up */
   removeSome(runId: string, now: number): Promise<DetailCounts | undefined>
   /**

@@ -5,7 +5,7 @@
 
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type DetailCounts, noDetail, type PrunableRun } from '../ledger/concerns.ts'
+import { type DetailCounts, type Fence, noDetail, type PrunableRun } from '../ledger/concerns.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { assertWithin, giveUpReserve } from '../own-files.ts'
@@ -60,7 +60,7 @@ export async function prune(deps: PruneDependencies, request: PruneRequest): Pro
     if (deps.interrupt.aborted) break
     const done = request.dryRun ? await measure(deps, run) : await pruneRun(deps, run, request)
     if ('by' in done) {
-      kept.push({ run: run.id, job: run.job, because: 'held', by: done.by })
+      kept.push({ run: run.id, job: run.job, ...done })
       continue
     }
     add(detail, done.detail)
@@ -80,12 +80,9 @@ interface Done {
   readonly files: FileCounts
 }
 
-async function measure(
-  { ledger, home, now }: PruneDependencies,
-  run: PrunableRun,
-): Promise<Done | { readonly by: string }> {
+async function measure({ ledger, home, now }: PruneDependencies, run: PrunableRun): Promise<Done | Fence> {
   const fence = await ledger.pruning.fenceOf(run.id, now())
-  if (fence !== undefined) return { by: fence.run }
+  if (fence !== undefined) return fence
   return { detail: await ledger.pruning.detailOf(run.id), files: await measureOutput(home, run) }
 }
 
@@ -93,20 +90,21 @@ async function pruneRun(
   deps: PruneDependencies,
   run: PrunableRun,
   { onStep = async () => {} }: PruneRequest,
-): Promise<Done | { readonly by: string }> {
+): Promise<Done | Fence> {
   const { ledger, home, now } = deps
   const { pruning } = ledger
   const measured = await measure(deps, run)
   if ('by' in measured) return measured
   if (run.prunedAt === null) {
-    const mark = async (): Promise<boolean> => pruning.mark(run.id, await totalsOf(deps, run.id), now())
-    const marked = await mark().catch(async (error: unknown) => {
+    const mark = async (): Promise<Fence | undefined> =>
+      pruning.mark(run.id, await totalsOf(deps, run.id), now())
+    const fence = await mark().catch(async (error: unknown) => {
       if (!(error instanceof WaybillError) || error.code !== 'disk-full') throw error
       // Nothing can be written before there is room: its files go first, as was asked for.
       await removeOutput(home, run)
       return mark()
     })
-    if (!marked) return heldBy(deps, run)
+    if (fence !== undefined) return fence
     await onStep('marked')
   }
   const files = await removeOutput(home, run)
@@ -121,10 +119,6 @@ async function pruneRun(
     if (deps.interrupt.aborted) break
   }
   return { detail: { ...detail, bytes: measured.detail.bytes }, files }
-}
-
-async function heldBy({ ledger, now }: PruneDependencies, run: PrunableRun): Promise<{ by: string }> {
-  return { by: (await ledger.pruning.fenceOf(run.id, now()))?.run ?? run.id }
 }
 
 /** The balance of each export as the summary tells it, by the row of the export. */

@@ -82,6 +82,29 @@ test('interrupted, it ends what it has begun with, and begins with no other run'
   expect((await summarise(ledger, home, first.run)).pruned).toBeUndefined()
 })
 
+test('what a run takes up while older ones are pruned keeps its detail', async () => {
+  const clinic = await openClinic()
+  await clinic.deliver('day-1.csv', between('cid,2026-03-02,630,,,,\n'))
+  const first = summaryOf(await clinic.run())
+  await clinic.deliver('day-2.csv', `${HEADER}${ANN.replace('ann', 'dan')}`)
+  const second = summaryOf(await clinic.run())
+  const { home, waybill } = clinic.workplace
+  const ledger = await openLedger(join(home, 'ledger.sqlite'))
+  onTestFinished(() => ledger.close())
+  let rerun: string | undefined
+  const deps = { ledger, home, now: Date.now, interrupt: new AbortController().signal }
+  const pruned = await prune(deps, {
+    before: Date.now() + 1,
+    dryRun: false,
+    onStep: async () => {
+      rerun ??= summaryOf(await waybill('rerun', first.run, '--json')).run
+    },
+  })
+  expect(pruned.runs).toEqual([second.run])
+  expect(pruned.kept).toEqual([{ run: first.run, job: first.job, because: 'referred-to', by: rerun }])
+  expect((await summarise(ledger, home, first.run)).pruned).toBeUndefined()
+})
+
 test('what exports looked like is kept of the latest 20, and all are recognised', async () => {
   const clinic = await openClinic()
   const { home } = clinic.workplace

@@ -29,12 +29,13 @@ export function pruning({ db, write }: Exclusive): Pruning {
     detailOf: (runId) => detailOf(db, runId),
     mark: (runId, totals, now) =>
       write(async (writer) => {
-        if ((await fenceOf(writer, runId, now)) !== undefined) return false
+        const fence = (await fenceOf(writer, runId, now)) ?? (await takenUpBy(writer, runId))
+        if (fence !== undefined) return fence
         for (const [id, counts] of totals)
           await writer.updateTable('export').set({ totals: counts }).where('id', '=', id).execute()
         await writer.updateTable('export').set({ held_back: null }).where('run_id', '=', runId).execute()
         await writer.updateTable('run').set({ pruned_at: now }).where('id', '=', runId).execute()
-        return true
+        return undefined
       }),
     removeSome: (runId, now) =>
       write(async (writer) => {
@@ -70,15 +71,26 @@ async function candidates(db: Database): Promise<PrunableRun[]> {
 
 /** A run that is `running` without a lease may belong to a process that was asleep and wakes. */
 async function fenceOf(db: Database, runId: string, now: number): Promise<Fence | undefined> {
-  const { rows } = await sql<{ run: string; held: number }>`
-    select lease.run_id as run, 1 as held from lease join run on run.job_id = lease.job_id
+  const { rows } = await sql<{ by: string }>`
+    select lease.run_id as by from lease join run on run.job_id = lease.job_id
       where run.id = ${runId} and lease.expires_at > ${now}
     union all
-    select other.id as run, 0 as held from run join run as other on other.job_id = run.job_id
+    select other.id as by from run join run as other on other.job_id = run.job_id
       where run.id = ${runId} and other.state = 'running'
     limit 1`.execute(db)
   const [found] = rows
-  return found && { run: found.run, held: found.held === 1 }
+  return found && { by: found.by, because: 'held' }
+}
+
+/** Also one that was begun, and came to its end, since the pruning was planned. */
+async function takenUpBy(db: Database, runId: string): Promise<Fence | undefined> {
+  const takers = db
+    .selectFrom('run')
+    .select('id')
+    .where('origin_run', '=', runId)
+    .where('pruned_at', 'is', null)
+  const found = await takers.executeTakeFirst()
+  return found && { by: found.id, because: 'referred-to' }
 }
 
 const exportsOf = (runId: string): RawBuilder<unknown> => sql`select id from export where run_id = ${runId}`

@@ -237,7 +237,7 @@ export interface Expectations {
   taken(job: string, mapping: string, limit: number): Promise<DeliveryRecord[]>
   /** Newest deadline first. */
   judged(key: ExpectationKey): Promise<DeadlineRecord[]>
-  /** Writes a judgement down, in the place of an earlier one of the same deadline. */
+  /** Writes a judgement down, in the place of an earlier one of the same deadline: of two looks at once that counts which was begun later. */
   judge(record: DeadlineRecord): Promise<void>
 }
 

@@ -114,7 +114,10 @@ export function expectationsOf({ db, write }: Exclusive): Expectations {
           .insertInto('deadline')
           .values(record)
           .onConflict((conflict) =>
-            conflict.columns(['job', 'mapping', 'source', 'timetable', 'due']).doUpdateSet(found),
+            conflict
+              .columns(['job', 'mapping', 'source', 'timetable', 'due'])
+              .doUpdateSet(found)
+              .where('deadline.judged_at', '<=', found.judged_at),
           )
           .execute()
         const kept = writer

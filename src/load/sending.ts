@@ -109,7 +109,7 @@ export interface Sending {
    * Waits with a batch, unless the run is stopped.
    * @returns false where it may fail by itself, and the patience is at its end, or was for the same person since another got through: it has
    * one more chance in halves, and a record alone none
-   * @throws WaybillError `gateway-unreachable` or `gateway-failing` when the patience would end before
+   * @throws WaybillError `gateway-unreachable` or `gateway-failing` when the patience is at its end
    */
   wait(operation: string, waitMs: number, cause: Cause, batch: WaitingBatch): Promise<boolean>
   /** What was waited for needs no other try: reading has told what became of it. */
@@ -333,14 +333,16 @@ export function createSending(options: SendingOptions): Sending {
     async wait(operation, waitMs, cause, { since, tries, people }) {
       const at = now()
       goesOn(batchWaits(outage, cause, { since, now: at, waitMs, takenAt }))
-      const isOver =
-        at + waitMs > since + options.patienceMs || (tries >= TRIES_OF_A_BATCH && others.hasGivenUp(people))
+      const leftMs = since + options.patienceMs - at
+      const isOver = leftMs <= 0 || (tries >= TRIES_OF_A_BATCH && others.hasGivenUp(people))
       if (isOver && cause.status !== undefined && (await answersAtAll()) && others.mayGiveUpBatch(people)) {
         noneTakenSince = undefined
         return false
       }
-      announce(operation, waitMs, cause, since, at)
-      await options.sleep(waitMs, signal)
+      // What is left of the patience is waited out, and it is tried once more at its end.
+      const ms = leftMs > 0 ? Math.min(waitMs, leftMs) : waitMs
+      announce(operation, ms, cause, since, at)
+      await options.sleep(ms, signal)
       return true
     },
     settled: end,

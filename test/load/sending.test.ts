@@ -148,6 +148,17 @@ describe('sending', () => {
     },
   )
 
+  it('waits with a batch for all of the patience, and tries it once more at its end', async () => {
+    const { sending, state } = start({ patienceMs: 60_000 })
+    const since = state.now
+    const cause = { class: 'ambiguous', what: 'create was not answered' } as const
+    const wait = () =>
+      sending.wait('create', 45_000, cause, { since, tries: 1, people: new Set(['person-1']) })
+    expect([await wait(), await wait()]).toEqual([true, true])
+    expect(state.now - since).toBe(60_000)
+    expect(await failureOf(wait())).toMatchObject({ code: 'gateway-unreachable' })
+  })
+
   it.each(['refused', 'too-large'] as const)('gives back at once what is %s', async (kind) => {
     const { sending, failing, state } = start()
     const { call, attempts } = failing(failure(kind))

@@ -214,7 +214,7 @@ const open = ({ openings, epoch }: Breaker, until: number): Breaker => ({
 const backoff = (openings: number, random: () => number): number =>
   Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** openings) * (0.8 + 0.4 * random())
 
-const asTold = (retryAfterMs: number, random: () => number): number =>
+export const asTold = (retryAfterMs: number, random: () => number): number =>
   Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS) + random() * Math.min(LONGEST_JITTER_MS, retryAfterMs / 10)
 
 /**

@@ -7,6 +7,7 @@ import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
 import type { Tallies } from '../ledger/ledger.ts'
 import { allDone, WaybillError } from '../model/errors.ts'
 import type { Dispatcher } from './dispatcher.ts'
+import { asTold } from './flow.ts'
 import { type Alone, countOthers } from './refused-batch.ts'
 import {
   batchWaits,
@@ -288,7 +289,11 @@ export function createSending(options: SendingOptions): Sending {
         const next = async (): Promise<boolean> => {
           if (decision.kind === 'renew-token') return token.renew(sentWith).then(() => true)
           if (decision.kind === 'ask' && (await answersAtAll())) return false
-          return waitForRetry(operation, decision.waitMs, error, isAmbiguous ? alone : undefined)
+          // Of one that was under way when sending was held, and got through for others since, the gateway has asked nobody else.
+          const { retryAfterMs } = error
+          const isAskedAlone = retryAfterMs !== undefined && dispatcher.heldForMs() === 0
+          const waitMs = isAskedAlone ? asTold(retryAfterMs, random) : decision.waitMs
+          return waitForRetry(operation, waitMs, error, isAmbiguous ? alone : undefined)
         }
         const goesOnTrying = await next().catch((stop: unknown) => {
           throw giveUp(stop)

@@ -127,6 +127,24 @@ describe('sending', () => {
     },
   )
 
+  it('keeps to a Retry-After that comes late, when sending is held no more', async () => {
+    vi.useFakeTimers({ now: 0 })
+    onTestFinished(() => {
+      vi.useRealTimers()
+    })
+    const { sending, failing } = start({ byTimers: true })
+    const sentAt: number[] = []
+    const slow = sending.idempotent('slow', async (): Promise<string> => {
+      sentAt.push(Date.now())
+      if (sentAt.length > 1) return 'done'
+      await new Promise((resolve) => setTimeout(resolve, 10_000))
+      throw failure('not-taken', 30_000)
+    })
+    const quick = sending.idempotent('quick', failing(failure('not-taken', 1_000)).call)
+    await Promise.all([slow, quick, vi.runAllTimersAsync()])
+    expect(sentAt[1]).toBeGreaterThanOrEqual(40_000)
+  })
+
   it.each([1, 2, 5])(
     'is over when the patience is, whatever else waits: %i requests',
     async (concurrency) => {

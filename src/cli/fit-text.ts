@@ -25,7 +25,7 @@ export function fitLines({ facts, suspicions }: FitReport): string[] {
 
 /** Where not every row was looked at for its values, dates and person. */
 function sampleLine({ dates, rows }: FitFacts): string[] {
-  if (dates.rows === 0 || dates.rows >= rows.mapped) return []
+  if (dates.rows === 0 || rows.read <= LOOKED_AT_FIRST) return []
   const rest = `the first ${n(LOOKED_AT_FIRST)}, then each ${THEN_EVERY}rd`
   return [
     `Sample   values, registrations, dates and sexes are those of ${n(dates.rows)} of ${n(rows.mapped)} rows: ${rest}`,

@@ -177,7 +177,9 @@ export function unreadUnits(
   )
   return Object.entries(biometrics).flatMap(([rule, written]) => {
     const [from, unit] = typeof written === 'string' ? [written, undefined] : [written.from, written.unit]
-    const column = typeof unit === 'object' ? undefined : units.get(from?.toLowerCase() ?? '')
+    const name = from?.toLowerCase() ?? ''
+    // An s joins German words: `Gewichtseinheit`.
+    const column = typeof unit === 'object' ? undefined : (units.get(name) ?? units.get(`${name}s`))
     return column === undefined ? [] : [{ rule, column }]
   })
 }

@@ -190,21 +190,32 @@ export function holdsStates({ distinct }: ColumnProfile, { cells }: Words): bool
   )
 }
 
-/** The rules for conditions, below the notes on their code. @param ended the day on which one was over */
+interface ConditionParts {
+  readonly status: string | undefined
+  /** The day on which one was over. */
+  readonly ended?: string | undefined
+  /** Rows without it have none; where it is not given, a row without a code is wrong. */
+  readonly present?: string | undefined
+}
+
+/** The rules for conditions, below the notes on their code. */
 export function conditionLines(
   { code, notes }: ReadCode,
-  { status, ended }: { readonly status: string | undefined; readonly ended?: string | undefined },
+  { status, ended, present }: ConditionParts,
 ): DraftLine[] {
   const rule = line(`- code: ${code}`)
+  const there = present === undefined ? [] : [`${scalar(present)}: present`]
+  const when = (...conditions: string[]): DraftLine => line(`  when: { ${conditions.join(', ')} }`)
   if (ended !== undefined)
     return [
       ...notes,
-      ...[rule, line(`  when: { ${scalar(ended)}: absent }`), line('  status: active')],
-      ...[rule, line(`  when: { ${scalar(ended)}: present }`), line('  status: resolved')],
+      ...[rule, when(...there, `${scalar(ended)}: absent`), line('  status: active')],
+      ...[rule, when(...there, `${scalar(ended)}: present`), line('  status: resolved')],
     ]
   return [
     ...notes,
     rule,
+    ...(there.length === 0 ? [] : [when(...there)]),
     status === undefined
       ? line('  status: active', 'DECIDE: nothing says whether it is over')
       : line(`  status: { from: ${scalar(status)} }`),
@@ -218,8 +229,15 @@ export interface LongMatch extends Matches {
   readonly code: ColumnProfile
 }
 
-/** Undefined where no column says what a row is of. */
-export function matchLong(vocabulary: Vocabulary, columns: readonly ColumnProfile[]): LongMatch | undefined {
+/**
+ * Undefined where no column says what a row is of.
+ * @param measured whether other columns are measurements: then a row is a visit, and a code is one more thing of it
+ */
+export function matchLong(
+  vocabulary: Vocabulary,
+  columns: readonly ColumnProfile[],
+  measured: boolean,
+): LongMatch | undefined {
   for (const system of SYSTEMS) {
     const coded = columns
       .filter(({ filled }) => filled.length > 0 && areOf(system, filled))
@@ -230,7 +248,7 @@ export function matchLong(vocabulary: Vocabulary, columns: readonly ColumnProfil
     const match =
       system === 'LOINC'
         ? resultsOf(column, read, columns, vocabulary)
-        : conditionsOf(column, read, columns, vocabulary)
+        : conditionsOf(column, read, columns, vocabulary, measured)
     if (match !== undefined) return match
   }
   return ownCodes(vocabulary, columns)
@@ -322,9 +340,13 @@ function conditionsOf(
   read: ReadCode,
   columns: readonly ColumnProfile[],
   { words: { long } }: Vocabulary,
+  measured: boolean,
 ): LongMatch {
   const ended = columns.find(({ words }) => isCalled(words, long.ended.names))
   const status = called(columns, long.clinicalStatus)
-  const lines = conditionLines(read, { status: status?.path, ended: ended?.path })
+  const lines = conditionLines(read, {
+    ...{ status: status?.path, ended: ended?.path },
+    present: measured ? code.path : undefined,
+  })
   return { section: 'conditions', code, lines, found: read.found, used: paths(code, ended, status) }
 }

@@ -9,7 +9,7 @@ import {
   type Registered,
   registerLines,
 } from './match-persons.ts'
-import { matchCareTeams, matchConditions, matchMeasurements } from './match-wide.ts'
+import { type Matches, matchCareTeams, matchConditions, matchMeasurements } from './match-wide.ts'
 import { isCalled, type Vocabulary } from './names.ts'
 import { type ColumnProfile, type Profile, profileColumns } from './profile-columns.ts'
 import type { SampleTable } from './read-sample.ts'
@@ -96,8 +96,11 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
   const { words } = vocabulary
   const profile = profileColumns(table, vocabulary)
   const { columns } = profile
-  const long = matchLong(vocabulary, columns)
-  const { used, ...rules } = long === undefined ? wideRules(profile, vocabulary) : longRules(long)
+  const measured = matchMeasurements(vocabulary, profile)
+  const coded = matchLong(vocabulary, columns, measured.found.length > 0)
+  // Whoever writes measurements in columns writes a row a visit: a column of diagnoses is one more of these.
+  const long = coded?.section === 'conditions' && measured.found.length > 0 ? undefined : coded
+  const { used, ...rules } = long === undefined ? wideRules(profile, vocabulary, measured, coded) : longRules(long)
   const registered = findRegistration(columns, words)
   // Columns that may say that a row is none.
   const leftOut = columns.filter(
@@ -138,14 +141,23 @@ function longRules({ section, lines, found, used }: LongMatch): Rules {
   }
 }
 
-function wideRules(profile: Profile, vocabulary: Vocabulary): Rules {
-  const measured = matchMeasurements(vocabulary, profile)
-  const conditions = matchConditions(vocabulary, profile.columns)
+/** @param coded a column of diagnoses, which rules of conditions by name leave no place for */
+function wideRules(
+  profile: Profile,
+  vocabulary: Vocabulary,
+  measured: Matches,
+  coded: LongMatch | undefined,
+): Rules {
+  const named = matchConditions(vocabulary, profile.columns)
+  const conditions =
+    coded === undefined || named.found.length > 0
+      ? named
+      : { ...coded, lines: [...named.lines, ...coded.lines], used: new Set([...named.used, ...coded.used]) }
   const { lines, used, providers } = matchCareTeams(vocabulary, profile.columns)
-  const coded = new Set([...measured.used, ...conditions.used])
+  const known = new Set([...measured.used, ...conditions.used])
   return {
-    ...{ biometrics: measured.lines, conditions: conditions.lines, careTeams: lines, providers, coded },
-    ...{ found: [...measured.found, ...conditions.found], used: [...coded, ...used] },
+    ...{ biometrics: measured.lines, conditions: conditions.lines, careTeams: lines, providers, coded: known },
+    ...{ found: [...measured.found, ...conditions.found], used: [...known, ...used] },
   }
 }
 

@@ -1,4 +1,5 @@
 /** Whose row it is: the column that names the person, registration, the codes for female and male. */
+import { counted } from '../../shown-text.ts'
 import { formsText, MONTH_OR_DAY } from './find-observed.ts'
 import { isCalled, type Words } from './names.ts'
 import type { ColumnProfile, Profile } from './profile-columns.ts'
@@ -107,17 +108,22 @@ function birthLine({ path, dates }: ColumnProfile): DraftLine {
   )
 }
 
+const isShort = ({ length }: string): boolean => length <= 3
+
 type Gender = 'FEMALE' | 'MALE'
 type Coded = readonly (readonly [code: string, gender: Gender])[]
 
 function genderLine(column: ColumnProfile, words: Words): DraftLine {
   const { codes, why } = genderCodes(column, words)
   const known = codes.map(([code]) => code)
-  const others = [...column.distinct].filter((text) => !known.includes(text)).length
-  const stand = others === 1 ? 'code stands' : 'codes stand'
-  const left =
-    known.length === 0 ? `which mean what? ${others} ${stand} there` : `${others} other ${stand} there too`
-  const decide = [...(why === undefined ? [] : [why]), ...(others === 0 ? [] : [left])]
+  const others = [...column.distinct].filter((text) => !known.includes(text))
+  // A longer text could be anything, and is counted alone.
+  const [short, long] = [others.filter(isShort).map(scalar), others.filter((text) => !isShort(text))]
+  const asked = [...short, ...(long.length === 0 ? [] : [counted(long.length, 'longer text')])]
+  const decide = [
+    ...(why === undefined ? [] : [why]),
+    ...(asked.length === 0 ? [] : [`which gender is ${asked.join(', ')}?`]),
+  ]
   const table = codes.map(([code, gender]) => `${scalar(code)}: ${gender}`).join(', ')
   return line(
     `  gender: { from: ${scalar(column.path)}, table: { ${table} } }`,

@@ -113,13 +113,22 @@ export function findUnitColumn(
   const { names, ending } = words.long.unit
   const rest = (column: ColumnProfile): readonly string[] =>
     ending.includes(column.words.at(-1) ?? '') ? column.words.slice(0, -1) : column.words.slice(1)
+  /** As it stands, and without the s that joins German words: `Gewichtseinheit`. */
+  const called = (column: ColumnProfile): readonly string[] => {
+    const words = rest(column)
+    return [words.join(' '), words.join(' ').replace(/s$/, '')]
+  }
+  const isOf = (one: ColumnProfile, column: ColumnProfile): boolean =>
+    called(column).some((name) => name.replaceAll(' ', '') === one.words.join(''))
   const named =
-    columns.find((column) => rest(column).join('') === value.words.join('')) ??
+    columns.find((column) => isOf(value, column)) ??
     columns.find((column) => {
       // It may be that of another column of the same measurement.
-      if (all.some((other) => other.words.join('') === rest(column).join(''))) return false
-      const match = measurements.match(nameWords(rest(column).join(' '), naming))
-      return match?.kind === 'is' && match.keys.length === 1 && match.keys[0] === key
+      if (all.some((other) => isOf(other, column))) return false
+      return called(column).some((name) => {
+        const match = measurements.match(nameWords(name, naming))
+        return match?.kind === 'is' && match.keys.length === 1 && match.keys[0] === key
+      })
     })
   if (named !== undefined) return { column: named, byPlace: false }
   const behind = all[all.indexOf(value) + 1]

@@ -63,6 +63,7 @@ const wordsIn = (text: string): string[] =>
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replaceAll(/([A-Z]+)([A-Z][a-z])/g, '$1 $2')
     .toLowerCase()
+    .replaceAll(/(?<=\p{L}{3})einheit(?:en)?\b/gu, ' $&')
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '')
 

@@ -101,6 +101,11 @@ describe('measurements of a wide table', () => {
       'hdl-cholesterol: { from: hdl, unit: { from: uom_2 } }',
     ])
     expect(notes(behind).join('\n')).toContain('DECIDE: uom stands behind it: are these its units?')
+    const joined = draftedMapping('id,Gewicht,Gewichtseinheit,Puls,Pulseinheit\n1,80,kg,70,/min\n2,180,lb,71,/min')
+    expect(rules(joined)).toEqual([
+      'body-weight: { from: Gewicht, unit: { from: Gewichtseinheit } }',
+      'heart-rate: { from: Puls, unit: { from: Pulseinheit } }',
+    ])
     const lost = draftedMapping('id,glu,glu_units\n1,90,mg/dL\n2,91,\n3,92,mg/dL')
     expect(notes(lost).join('\n')).toContain('DECIDE: 1 of 3 values have no unit there')
     const others = draftedMapping('id,Blood Sugar,glu,glu_units\n1,90,91,mg/dL\n2,101,99,mg/dL')
@@ -193,6 +198,22 @@ describe('rows of a wide table', () => {
     expect(drafted.text).toContain('number: { decimal: "," }')
     expect(notes(drafted)).toContain('1 of the cells looked at are no such dates; their rows are rejected.')
     expect(notes(drafted)).toContain('1 of 40 cells are no numbers')
+  })
+
+  test('a column of diagnoses beside measurements is one more thing of a visit', () => {
+    const drafted = draftedMapping(
+      'id,visit date,sbp,weight_kg,ICD\n1,02/14/2026,118,80,I10\n2,02/15/2026,120,81,\n3,02/16/2026,121,82,E11.9',
+    )
+    expect(rules(drafted)).toEqual([
+      ...['systolic-bp: sbp', 'body-weight: weight_kg'],
+      ...['- code: { from: ICD, system: ICD-10-CM, unknown: skip }', '  when: { ICD: present }'],
+      '  status: active',
+    ])
+    expect(drafted.text).toContain('a row is a visit')
+    expect(drafted.text).toContain('key: [id, visit date]')
+    const alone = draftedMapping('id,visit date,ICD\n1,02/14/2026,I10\n2,02/15/2026,E11.9')
+    expect(alone.text).toContain('key: [id, visit date, ICD]')
+    expect(rules(alone)).not.toContain('  when: { ICD: present }')
   })
 
   test('a comment holds no cell, whatever stands in it', () => {

@@ -77,8 +77,9 @@ describe('genders', () => {
       .find((one) => one.includes('gender:'))
       ?.trim() ?? ''
   test.each([
-    [['m', 'w', 'd'], 'table: { w: FEMALE, m: MALE } } # DECIDE: 1 other code stands there too'],
-    [['x', 'y'], 'table: {  } } # DECIDE: which mean what? 2 codes stand there'],
+    [['m', 'w', 'd'], 'table: { w: FEMALE, m: MALE } } # DECIDE: which gender is d?'],
+    [['x', 'y'], 'table: {  } } # DECIDE: which gender is x, y?'],
+    [['w', 'm', 'divers'], 'table: { w: FEMALE, m: MALE } } # DECIDE: which gender is 1 longer text?'],
     [['MALE', 'FEMALE'], 'table: { FEMALE: FEMALE, MALE: MALE } }'],
     [['M'], 'table: { F: FEMALE, M: MALE } }'],
     [

@@ -90,7 +90,7 @@ const SLIPS: readonly [code: YAMLError['code'], said: RegExp, words: string][] =
     /^Nested/,
     'a key within a value: put a text that holds ": " in quotes, or begin the block of keys on the next line',
   ],
-  ['MULTILINE_IMPLICIT_KEY', /^/, 'no colon follows on this line'],
+  ['MULTILINE_IMPLICIT_KEY', /^/, 'no colon with a blank behind it follows on this line'],
   ['BAD_SCALAR_START', /(.)$/, 'a text that begins with $1 must stand in quotes'],
   ['BAD_DQ_ESCAPE', /(\\.*)$/, '$1 means nothing in double quotes; put the text in single quotes'],
   ['DUPLICATE_KEY', /^/, 'the key stands twice in its block'],

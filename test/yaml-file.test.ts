@@ -108,7 +108,7 @@ describe('a file that does not fit', () => {
     ['rules:\n  a: b\n c: d', 'must begin in the column of what stands above it in its block'],
     ['name: "a', 'the quote before it is not closed'],
     ['name: a\nrules', 'no colon and value follow the key'],
-    ['name: a\nrules\nx: d', 'no colon follows on this line'],
+    ['name: a\nrules\nx: d', 'no colon with a blank behind it follows on this line'],
     ['name: - a', 'a list begins on a line of its own, or stands in [ ]'],
     [
       "name: 'it's'",

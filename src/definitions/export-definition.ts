@@ -7,8 +7,9 @@ import { type ContentLimits, DEFAULT_LIMITS } from '../extract/content.ts'
 import { FolderWritten, folderPlace } from '../extract/sources/folder.ts'
 import { S3Written, s3Place } from '../extract/sources/s3.ts'
 import { SftpWritten, sftpPlace } from '../extract/sources/sftp.ts'
-import type { RemotePlace, SourcePlace } from '../extract/sources/source.ts'
+import { compilePattern, type RemotePlace, type SourcePlace } from '../extract/sources/source.ts'
 import type { ExpectationKey } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
 import { readCronLine } from '../schedule/fires.ts'
 import { zoneFault } from '../transform/dates.ts'
 import { BYTE_SIZE, DURATION, type Quantity } from './quantity.ts'
@@ -70,6 +71,17 @@ const fileName = z
 /** A name beside that of the export, which stands at `{name}`. */
 const companion = fileName.regex(/\{name\}/, 'has no {name} in it; write it like "{name}.done"')
 
+/** Refused where it stands, with its line: at a run nobody would know it any more. */
+const asPattern = (text: string, { addIssue }: z.RefinementCtx): void => {
+  if (text === '') return
+  try {
+    compilePattern(text)
+  } catch (error) {
+    if (!(error instanceof WaybillError)) throw error
+    addIssue(`${error.message} ${error.remedy}`)
+  }
+}
+
 export const ExportDefinition = z.strictObject({
   /** Folder, relative to the job file; or a server. */
   from: z
@@ -79,6 +91,7 @@ export const ExportDefinition = z.strictObject({
   match: z
     .string()
     .min(1)
+    .superRefine(asPattern)
     .meta({ description: 'Names to take; * stands for anything, {date:yyyyMMdd} for a date.' }),
   mapping: z.string().min(1).optional(),
   /** What must be so before an export is taken; all of what is given. */
@@ -89,7 +102,7 @@ export const ExportDefinition = z.strictObject({
       /** This file lies beside it. */
       marker: companion.optional().meta({ description: 'This file lies beside it, like {name}.done.' }),
       /** A manifest with such a name, a pattern like `match`, names it. */
-      manifest: fileName.optional().meta({ description: 'A manifest with such a name names it.' }),
+      manifest: fileName.superRefine(asPattern).optional().meta({ description: 'A manifest with such a name names it.' }),
     })
     .refine((rules) => Object.keys(rules).length > 0, 'says nothing; it takes stableFor, marker, manifest')
     .optional(),
@@ -100,6 +113,7 @@ export const ExportDefinition = z.strictObject({
     .meta({ description: 'What is compared before anything is sent.' }),
   /** Which members of an archive are exports, by a pattern like `match`. */
   members: fileName
+    .superRefine(asPattern)
     .optional()
     .meta({ description: 'Which members of an archive are exports, by a pattern.' }),
   /** Nothing is taken that is not encrypted so. */

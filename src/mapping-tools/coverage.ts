@@ -133,9 +133,25 @@ const increase = (counts: Record<string, number>, code: string): void => {
   counts[code] = (counts[code] ?? 0) + 1
 }
 
+const DELIMITERS = [[';', '";"'], ['\t', '"\\t"'], ['|', '"|"'], [',', '","']] as const
+
+/** How a mapping writes what stands between the cells of a header that was read as one column. */
+function otherDelimiter([only = '', another]: readonly string[]): string | undefined {
+  return another === undefined ? DELIMITERS.find(([mark]) => only.includes(mark))?.[1] : undefined
+}
+
 /** A finding for each place in the mapping that reads a column which the export lacks. */
 export function unknownColumns(reads: readonly ReadName[], columns: readonly string[]): Finding[] {
   const there = new Set(columns)
+  const delimiter = otherDelimiter(columns)
+  const [first] = reads
+  if (delimiter !== undefined && first !== undefined && !there.has(first.name))
+    return [
+      {
+        place: first.place,
+        message: `the export has no column "${first.name}": its whole header is one column; write \`delimiter: ${delimiter}\` into \`read\``,
+      },
+    ]
   const alike = new Map(columns.map((column) => [plain(column), column]))
   return reads
     .filter(({ name }) => !there.has(name))

@@ -243,7 +243,7 @@ function spreadOf(sketch: DDSketch): Spread | undefined {
 
 export interface DateFacts {
   readonly rows: number
-  /** Milliseconds since the epoch; undefined without rows. */
+  /** As the clocks of the mapping's zone showed, in milliseconds as if these were UTC; undefined without rows. */
   readonly first: number | undefined
   readonly last: number | undefined
   /** Different days, and different months; days are those of the mapping's zone. */
@@ -293,10 +293,10 @@ function createDates(mapping: MappingDefinition) {
     add([record]: readonly Entry[], born: number | undefined): void {
       if (record === undefined) return
       const at = record.observedAt
-      facts.rows++
-      first = Math.min(first, at)
-      last = Math.max(last, at)
       const local = at + offsetAt(at)
+      facts.rows++
+      first = Math.min(first, local)
+      last = Math.max(last, local)
       const day = Math.floor(local / DAY)
       const time = local - day * DAY
       if (days.size < KEPT || days.has(day)) days.set(day, (days.get(day) ?? 0) + 1)

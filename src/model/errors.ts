@@ -204,7 +204,7 @@ export const ERROR_CODES = {
   'job-held': {
     exit: EXIT.jobHeld,
     remedy:
-      'Wait for the other run to end: `waybill runs` says how far it is, and whether it waits for the gateway. Or end its process, and its lease runs out by itself: but where that is `waybill schedule`, this ends the whole schedule, with the runs of all its jobs.',
+      'Wait for the other run to end: `waybill runs` says how far it is, and whether it waits for the gateway. Or stop it with `waybill stop RUN`: the next run of the job goes on with it.',
   },
   'gateway-unreachable': {
     exit: EXIT.gatewayUnavailable,

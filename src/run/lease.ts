@@ -118,7 +118,10 @@ function refuseBeside(
   const held = `the job ${job} is being run by ${processName(owner)} (run ${heldFor}, since ${new Date(since).toISOString()})`
   const isIt = heldFor === runId || (isBackfill && holderGivesWay !== 0)
   if (notWhileItRuns !== undefined && isIt) throw notWhileItRuns(held)
-  if ((holderGivesWay !== 0) === givesWay && (givesWay || !hasAsked)) throw new WaybillError('job-held', held)
+  if ((holderGivesWay !== 0) === givesWay && (givesWay || !hasAsked))
+    throw new WaybillError('job-held', held, {
+      remedy: `Wait for it: \`waybill watch ${heldFor}\` shows how far it is. Or stop it: \`waybill stop ${heldFor}\`; the next run of the job goes on with it.`,
+    })
 }
 
 /** Does it again and again, one after the other, until stopped; what is under way then comes to its end. @param act never rejects */

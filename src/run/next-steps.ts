@@ -208,6 +208,9 @@ function exportSteps(summary: RunSummary, { again, path }: Typed): Step[] {
   )
   if (failed.length === 0) return []
   const drifted = failed.some(({ error }) => error === 'export-drifted')
+  // The job itself need not find what it was told to take.
+  const named = failed.flatMap((one) => one.named ?? [])
+  const then = named.length === 0 ? again : [again, '--file', ...named.map(path)].join(' ')
   return [
     ...failed.map(({ name, error, mapping, file, counts }) =>
       step(
@@ -218,9 +221,9 @@ function exportSteps(summary: RunSummary, { again, path }: Typed): Step[] {
           : []),
       ),
     ),
-    step('Then', again),
+    step('Then', then),
     ...(drifted && backfill?.acceptDrift !== true
-      ? [step('Or, where what differs is right', `${again} --accept-drift`)]
+      ? [step('Or, where what differs is right', `${then} --accept-drift`)]
       : []),
   ]
 }

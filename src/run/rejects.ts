@@ -166,7 +166,10 @@ export function rejectsPath(
   return join(context.rejectsFolder, ownFileName(`${ordinal}-${own}`, '.rejects.csv'))
 }
 
-const DIALECTS = [',', ';', '\t'].map((delimiter) => csvDefinition.parse({ format: 'csv', delimiter }))
+/** The columns of a rejects file that is not UTF-8 are found as well, so that it goes by for no export of the vendor. */
+const DIALECTS = (['utf-8', 'windows-1252'] as const).flatMap((encoding) =>
+  [',', ';', '\t'].map((delimiter) => csvDefinition.parse({ format: 'csv', encoding, delimiter })),
+)
 
 /**
  * The export that the rows of a rejects file came from; undefined for a file that is none, by its columns. Reads it to its end, so that
@@ -201,6 +204,8 @@ async function openAsRejects(
       throw error
     })
     const columns = opened?.columns ?? []
+    if (endsWithRejectColumns(columns) && dialect.encoding !== 'utf-8')
+      throw unusable(file, { line: 1 }, ...NOT_UTF_8)
     if (endsWithRejectColumns(columns)) return opened
     if (OWN_COLUMNS.every((name) => columns.includes(name))) {
       const message = `the rejects file cannot be read: its last columns are not ${REJECT_COLUMNS.join(', ')}`
@@ -261,6 +266,8 @@ function rejectsOf(file: string, read: ReadDefinition, lines: OpenExport): OpenR
   }
 }
 
+const NOT_UTF_8 = ['the line is not UTF-8', 'Save it as "CSV UTF-8" where it was corrected.'] as const
+
 /** A line of the file, taken apart. */
 interface Note {
   readonly cells: readonly string[]
@@ -274,7 +281,7 @@ interface Note {
 
 function noteOf(file: string, line: Row): Note {
   if (line.kind === 'unreadable' && line.fault === 'row-encoding-invalid')
-    throw unusable(file, line, 'the line is not UTF-8', 'Save it as "CSV UTF-8" where it was corrected.')
+    throw unusable(file, line, ...NOT_UTF_8)
   if (line.kind !== 'cells') throw unusable(file, line, line.kind === 'json' ? 'it is JSON' : line.message)
   const all = line.cells.map(revived)
   const [exportName = '', exportId = '', row = '', at = '', rule = '', , code = '', , raw = ''] = all.slice(
@@ -362,7 +369,7 @@ const FAULTS: readonly RowFault[] = [
 const KEEP_COLUMNS =
   'Correct the line named above; the columns that begin with _ must stay as they were (in a spreadsheet program, text).'
 
-const unusable = (file: string, { line }: Origin, problem: string, remedy = KEEP_COLUMNS): WaybillError =>
+const unusable = (file: string, { line }: Pick<Origin, 'line'>, problem: string, remedy = KEEP_COLUMNS): WaybillError =>
   new WaybillError('export-unreadable', `the rejects file cannot be read: ${problem}`, {
     place: { file, line },
     remedy,

@@ -58,6 +58,8 @@ export interface ExportSummary {
   readonly measured?: ExportProfile['measured']
   /** Code of what was wrong with the export as a whole. */
   readonly error?: string
+  /** Of such an export: where it was looked for, where the run was told to take it. */
+  readonly named?: string
   /** Of such an export: the later run of the job that has read one of that name to its end. */
   readonly readSince?: string
 }
@@ -178,6 +180,7 @@ export async function summarise(
       ...((rejectsLength === 0 && !readHeldBack(record.held_back)?.sample) || run.pruned_at !== null
         ? {}
         : { rejects: rejectsPath({ rejectsFolder: join(home, run.rejects_path) }, record) }),
+      ...(error !== null && run.part === 'files' ? { named: record.path } : {}),
       ...present({ error, readSince: error === null ? undefined : since.get(record.name) }),
     })
   }

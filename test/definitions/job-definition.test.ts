@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, test } from 'vitest'
 import { jobSource } from '../../src/definitions/export-definition.ts'
 import { JobDefinition } from '../../src/definitions/job-definition.ts'
 
@@ -130,4 +130,13 @@ describe('where exports arrive', () => {
       expect(parse({ from: { s3: { ...S3, endpoint } } }).success).toBe(true)
     },
   )
+})
+
+test.each([
+  ['a_{date:YYYYMMDD}.csv', 'years are y'],
+  ['a_{datum:yyyyMMdd}.csv', 'where only {date:FORMAT} is known'],
+  ['inbox/a.csv', 'names a folder'],
+])('a pattern that no name can fit is refused where it stands: %s', (match, said) => {
+  const { error } = JobDefinition.safeParse({ ...JOB, exports: { from: 'inbox', match } })
+  expect(JSON.stringify(error?.issues)).toContain(said)
 })

@@ -88,6 +88,15 @@ describe('columns', () => {
     )
   })
 
+  it.each([
+    ['id;day;pulse', '";"'],
+    ['id\tday\tpulse', '"\\t"'],
+    ['id|day|pulse', '"|"'],
+  ])('a header that was read as one column is told as that, once: %j', (header, delimiter) => {
+    const found = unknownColumns(reads, [header]).map(({ message }) => message)
+    expect(found).toEqual([expect.stringContaining(`write \`delimiter: ${delimiter}\` into \`read\``)])
+  })
+
   it('columns that are read in values, dates, units, conditions or keys are read', () => {
     expect(unknownColumns(reads, ALL)).toEqual([])
     expect(unreadColumns(reads, [...ALL, 'remarks', '', 'Pulse'])).toEqual(['remarks', 'Pulse'])

@@ -13,8 +13,8 @@ biometrics: { body-weight: weight }
 `
 const COLUMNS = ['id', 'person', 'day', 'weight']
 
-function factsOf(rows: Iterable<readonly string[]>) {
-  const { compiled, definition, resources } = load(WEIGHTS)
+function factsOf(rows: Iterable<readonly string[]>, zone = 'UTC') {
+  const { compiled, definition, resources } = load(WEIGHTS.replace('zone: UTC', `zone: ${zone}`))
   const map = compiled.bind(COLUMNS, 'export', NOW)
   const fit = createFit(definition, resources.catalog.biometrics)
   for (const cells of rows) fit.add(map({ row: 1, line: 1, byteOffset: 0, kind: 'cells', cells }))
@@ -99,9 +99,10 @@ describe('rows by key and people', () => {
   })
 })
 
-it('dates are told by day and time of day in the zone of the mapping', () => {
+it.each(['UTC', 'Europe/Berlin'])('dates are told by day and time of day in the zone of the mapping: %s', (zone) => {
   const { dates } = factsOf(
     ['2026-01-05', '2026-01-12', '2026-02-13', '2026-02-28'].map((day, at) => [`${at}`, 'p', day, '80']),
+    zone,
   )
   expect(dates).toMatchObject({
     rows: 4,

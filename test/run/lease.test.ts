@@ -18,6 +18,7 @@ async function scene() {
   const clock = createMovedClock(START)
   const dead = new Set<string>()
   const told: string[] = []
+  const remedies: string[] = []
   const process = (owner: string) => {
     const interrupt = new AbortController()
     const events = createRunEvents({
@@ -41,13 +42,16 @@ async function scene() {
         held = one
         return `held at ${(clock.now() - START) / 1_000}`
       },
-      (error) => String(error.code),
+      (error) => {
+        remedies.push(String(error.remedy))
+        return String(error.code)
+      },
     )
     return { deps, over, release: async () => held?.release(), isLost: () => held?.lost.aborted }
   }
   const look = (givesWay: ReturnType<typeof process>, pausing: Pausing = (wait) => wait(), insists = false) =>
     createGiveWay(givesWay, 'job', jobId)(givesWay.interrupt, pausing, insists)
-  return { ledger, clock, dead, told, want, process, look, jobId }
+  return { ledger, clock, dead, told, remedies, want, process, look, jobId }
 }
 
 const never = (): never => {
@@ -59,10 +63,11 @@ describe('who wants a job', () => {
     ['an ordinary run', false],
     ['a backfill', true],
   ])('is refused at once where it is of the same kind: %s', async (_what, givesWay) => {
-    const { want } = await scene()
+    const { want, remedies } = await scene()
     const first = want('a:1', givesWay)
     expect(await first.over).toBe('held at 0')
     expect(await want('b:2', givesWay).over).toBe('job-held')
+    for (const what of ['watch', 'stop']) expect(remedies.join()).toContain(`waybill ${what} run of a:1\``)
     await first.release()
   })
 

@@ -57,6 +57,18 @@ describe('what to type next', () => {
     expect(commands(nextSteps(summary({ exports: [gone] })))).toEqual(['waybill run clinic'])
   })
 
+  it('of a file that the run was told to take names that file: the job need not find it', () => {
+    const named = { state: 'failed', error: 'export-unreadable', named: '/in/my day.csv' }
+    const one = exported('my day.csv', named)
+    expect(commands(nextSteps(summary({ exports: [one] })))).toEqual([
+      "waybill run clinic --file '/in/my day.csv'",
+    ])
+    const drifted = exported('my day.csv', { ...named, error: 'export-drifted' })
+    expect(commands(nextSteps(summary({ exports: [drifted] })))).toContain(
+      "waybill run clinic --file '/in/my day.csv' --accept-drift",
+    )
+  })
+
   it('names files as they are typed here; for who reads it elsewhere, from the root', () => {
     const file = join(process.cwd(), 'inbox/day.csv')
     const failed = summary({

@@ -145,6 +145,13 @@ test.each([
 test.each<[string, (text: string) => string, BufferEncoding, RegExp, RegExp]>([
   ['another encoding', (text) => text, 'latin1', /line is not UTF-8/, /CSV UTF-8/],
   [
+    'another encoding, in the header as well',
+    (text) => text.replace(/^[^,]+/, 'Größe').replaceAll(',', ';'),
+    'latin1',
+    /line is not UTF-8/,
+    /CSV UTF-8/,
+  ],
+  [
     'columns in another order',
     (text) => text.replaceAll(',_raw', ''),
     'utf8',

@@ -245,7 +245,7 @@ const inAnyCase = (source: string): string =>
   )
 
 function invalidPattern(problem: string): WaybillError {
-  return new WaybillError('job-invalid', `The pattern for exports ${problem}.`, {
+  return new WaybillError('job-invalid', `The pattern ${problem}.`, {
     place: { key: 'exports.match' },
     remedy: 'Write it like acme_screening_{date:yyyyMMdd}.csv*',
   })

@@ -236,7 +236,7 @@ export interface LongMatch extends Matches {
 export function matchLong(
   vocabulary: Vocabulary,
   columns: readonly ColumnProfile[],
-  measured: boolean,
+  measured = false,
 ): LongMatch | undefined {
   for (const system of SYSTEMS) {
     const coded = columns

@@ -58,7 +58,7 @@ export async function main(
     paint: { out: paintOf(process.stdout), err: paintOf(process.stderr) },
     terminal: process.stderr.isTTY === true && (() => process.stderr.columns),
     columns: process.stdout.isTTY === true ? process.stdout.columns : undefined,
-    interrupt: interruptSignal(),
+    interrupt: interruptSignal(argv[0] === 'watch'),
     input: () => process.stdin,
   }
   const exit = await runCommandLine(argv, surroundings, compose)
@@ -157,8 +157,9 @@ function writeError(text: string): void {
 /**
  * Aborted by the first SIGINT, SIGTERM or SIGHUP; a second one ends the process at once, but for SIGHUP: a terminal that goes away may say so
  * twice.
+ * @param onlyWatches whether the command stops nothing when it ends
  */
-function interruptSignal(): AbortSignal {
+function interruptSignal(onlyWatches: boolean): AbortSignal {
   const controller = new AbortController()
   const onSignal = (signal: NodeJS.Signals): void => {
     const { stderr } = process
@@ -169,6 +170,8 @@ function interruptSignal(): AbortSignal {
       process.exit(EXIT.interrupted)
     }
     controller.abort()
+    // What is watched goes on.
+    if (onlyWatches) return
     // In a terminal in the place of the bar, which comes back below.
     writeError(
       `${stderr.isTTY ? '\r\x1b[2K' : ''}Stopping: what is under way is finished, nothing new is begun. Once more to stop at once.\n`,

@@ -26,7 +26,7 @@ import type { Identity } from '../model/ids.ts'
 import { joinBesideFile } from '../run/joined-exports.ts'
 import { knownIdentity } from '../runs/application.ts'
 import { watchFit } from '../runs/doubtful-mappings.ts'
-import { n } from '../shown-text.ts'
+import { n, shellWord } from '../shown-text.ts'
 import type { RowMapper } from '../transform/compile.ts'
 import type { CommandContext } from './command-form.ts'
 import type { Action } from './commands.ts'
@@ -105,7 +105,11 @@ function testedText({ mapping, results, updated }: Tested, update: boolean): str
   )
   const count = results.length === 1 ? '1 case' : `${results.length} cases`
   const came = failed === 0 ? 'all as expected' : `${failed} not as expected`
-  return [`${mapping.name}: ${count}, ${came}`, ...lines]
+  const next = [
+    'Where what came out (+) is right, keep it; else correct the mapping.',
+    `  waybill mapping test ${shellWord(mapping.name)} --update`,
+  ]
+  return [`${mapping.name}: ${count}, ${came}`, ...lines, ...(failed === 0 ? [] : next)]
 }
 
 /** Lines that are shown before and behind one that differs. */

@@ -84,13 +84,19 @@ test('a run of another process is watched to its end, with its exit code', async
   const watched = ended(watching)
   const following = scene.workplace.start('run', 'clinic', '--watch')
   const followed = ended(following)
+  const leaving = scene.workplace.start('watch')
+  const left = ended(leaving)
   const isFollowing = ({ stderr }: ChildProcess) =>
     new Promise<void>((resolve) => {
       stderr?.on('data', (text: Buffer) => {
         if (text.includes('rows settled')) resolve()
       })
     })
-  await Promise.all([watching, following].map(isFollowing))
+  await Promise.all([watching, following, leaving].map(isFollowing))
+  leaving.kill('SIGINT')
+  const given = await left
+  expect([given.code, given.err]).toEqual([130, expect.stringContaining('is watched no longer; it goes on')])
+  expect(given.err).not.toContain('Stopping')
   release()
   const { run } = summaryOf(await over)
   const { code, out, err } = await watched

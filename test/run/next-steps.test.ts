@@ -143,7 +143,7 @@ describe('what to type next', () => {
 
   it('of a run that is under way is to look, not to run the job again', () => {
     const activity = { kind: 'under-way', owner: 'host:1', since: '2026-03-02T07:15:00.000Z' } as const
-    expect(commands(nextSteps(summary({ state: 'running', activity })))).toEqual([`waybill show ${RUN}`])
+    expect(commands(nextSteps(summary({ state: 'running', activity })))).toEqual([`waybill watch ${RUN}`])
   })
 
   it('names the very file that must come back, where the one of a run was replaced', () => {

@@ -5,7 +5,7 @@
  * while room is made.
  */
 import { hash } from 'node:crypto'
-import { chmodSync, constants, lstatSync, mkdirSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { chmodSync, constants, lstatSync, mkdirSync, rmSync, type Stats, statfsSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { WaybillError } from './model/errors.ts'
@@ -57,7 +57,7 @@ export function makeFolder(path: string, mode = 0o700): void {
   }
 }
 
-/** @throws WaybillError `home-unusable` where a path leads out of the folder, by its parts or by a link */
+/** @throws WaybillError `home-unusable` where a path leads out of the folder, by its parts or by a link, or may not be looked at */
 export function assertWithin(folder: string, path: string): void {
   const below = relative(folder, path)
   if (isAbsolute(below) || below.split(sep)[0] === '..')
@@ -67,10 +67,22 @@ export function assertWithin(folder: string, path: string): void {
   let at = folder
   for (const part of below.split(sep)) {
     at = join(at, part)
-    const found = lstatSync(at, { throwIfNoEntry: false })
+    const found = lookAt(at)
     // What lies below a file, the file system refuses.
     if (found === undefined || found.isFile()) return
     if (at !== folder && found.isSymbolicLink()) throw isLink(at)
+  }
+}
+
+function lookAt(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : ''
+    throw new WaybillError('home-unusable', `${path} may not be looked at by this user${code}`, {
+      place: { file: path },
+      cause,
+    })
   }
 }
 

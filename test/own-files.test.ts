@@ -101,6 +101,17 @@ describe('a path within the home', () => {
     expect(statSync(join(home, 'own', 'a')).mode & 0o777).toBe(0o600)
   })
 
+  it('that may not be looked at is said to be so', () => {
+    const loop = join(folder, 'loop')
+    symlinkSync(loop, loop)
+    expect(() => assertWithin(loop, join(loop, 'ledger.sqlite'))).toThrow(
+      expect.objectContaining({
+        code: 'home-unusable',
+        message: expect.stringContaining('may not be looked at by this user (ELOOP)'),
+      }),
+    )
+  })
+
   it('is closed to others where it was open to them', async () => {
     const path = join(folder, 'loose')
     writeFileSync(path, '', { mode: 0o666 })

@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join, parse as parsePath, resolve } from 'node:path'
 import { z } from 'zod'
 import { type ReadDefinition, readDefinition } from '../extract/read-definition.ts'
-import { type Finding, type Place, WaybillError } from '../model/errors.ts'
+import { type Finding, filesExhausted, type Place, WaybillError } from '../model/errors.ts'
 import { checkWith } from '../schema-problems.ts'
 import { shownPath } from '../shown-text.ts'
 import { extendCatalog } from '../transform/catalog.ts'
@@ -217,8 +217,22 @@ async function findDefinition(
     try {
       await readFile(candidate)
       return candidate
-    } catch {
+    } catch (cause) {
+      const reason = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)
       // The next candidate may be there.
+      if (reason === 'ENOENT' || reason === 'ENOTDIR') continue
+      throw (
+        filesExhausted(cause) ??
+        new WaybillError(
+          code === 'job-not-found' ? 'job-invalid' : 'mapping-invalid',
+          `the ${what} "${name}" cannot be read: ${reason}`,
+          {
+            place: { file: shownPath(candidate) },
+            remedy: 'It must be a file that this user may read.',
+            cause,
+          },
+        )
+      )
     }
   }
   // A path does not hang on the folder.

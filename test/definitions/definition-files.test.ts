@@ -1,4 +1,4 @@
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -45,6 +45,15 @@ describe('jobs', () => {
     await expect(readJob(folders, 'weekly')).rejects.toMatchObject({
       code: 'job-not-found',
       message: expect.stringContaining('nightly-screenings'),
+    })
+  })
+
+  it('that cannot be read are told from those that are not there', async () => {
+    await mkdir(join(folders.jobs, 'weekly.yaml'))
+    await expect(readJob(folders, 'weekly')).rejects.toMatchObject({
+      code: 'job-invalid',
+      message: 'the job "weekly" cannot be read: EISDIR',
+      place: { file: expect.stringMatching(/weekly\.yaml$/) },
     })
   })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { filesExhausted, WaybillError } from '../../model/errors.ts'
 import { makeFolder } from '../../own-files.ts'
-import { unreadable, versionOf } from '../content.ts'
+import { versionOf } from '../content.ts'
 import {
   archiveNames,
   type Delivery,
@@ -55,10 +55,14 @@ export function createFolderSource({ folder, archive = folder }: FolderPlace): E
     },
     async archive(delivery) {
       await assertSame(delivery)
-      makeFolder(archive)
-      for (const name of archiveNames(delivery.name)) {
-        const target = join(archive, name)
-        if (await moveWithoutOverwriting(address(delivery.name), target)) return target
+      try {
+        makeFolder(archive)
+        for (const name of archiveNames(delivery.name)) {
+          const target = join(archive, name)
+          if (await moveWithoutOverwriting(address(delivery.name), target)) return target
+        }
+      } catch (cause) {
+        throw notArchived(archive, cause)
       }
       throw new Error('names never end')
     },
@@ -78,7 +82,22 @@ async function look(folder: string, name: string): Promise<ListedFile | undefine
   return { name, bytes: Number(found.size), modifiedAt, version: versionOf(found), isLink }
 }
 
-/** False where the name is taken. */
+/** What was read stays where it lies. */
+function notArchived(archive: string, cause: unknown): WaybillError {
+  const reason = codeOf(cause) || (cause instanceof Error ? cause.message : String(cause))
+  const remedy =
+    'Correct `archive` in the job, or let this user write into both folders: the next run reads the export again, sends only what is new in it, and archives it.'
+  return (
+    filesExhausted(cause) ??
+    new WaybillError('export-unreadable', `The export cannot be moved into the archive: ${reason}`, {
+      place: { file: archive },
+      cause,
+      remedy,
+    })
+  )
+}
+
+/** False where the name is taken. @throws an error of the file system */
 async function moveWithoutOverwriting(from: string, to: string): Promise<boolean> {
   try {
     // A rename would replace what is there; a link does not.
@@ -86,12 +105,12 @@ async function moveWithoutOverwriting(from: string, to: string): Promise<boolean
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return false
     // Another file system, or one without links.
-    if (!['EXDEV', 'EPERM', 'ENOTSUP'].includes(codeOf(error))) throw unreadable(from, error)
+    if (!['EXDEV', 'EPERM', 'ENOTSUP'].includes(codeOf(error))) throw error
     try {
       await copyFile(from, to, constants.COPYFILE_EXCL)
     } catch (cause) {
       if (codeOf(cause) === 'EEXIST') return false
-      throw unreadable(from, cause)
+      throw cause
     }
   }
   await unlink(from)

@@ -59,6 +59,20 @@ exportSourceConformance('a folder', async () => {
   }
 })
 
+it('an export that cannot be moved into the archive stays, and is said to be that: it was read', async () => {
+  const { folder } = await inFolder()
+  for (const name of ['a.csv', 'done']) await writeFile(join(folder, name), 'x')
+  const archive = join(folder, 'done')
+  const source = createFolderSource({ folder, archive })
+  const delivery = (await source.list()).files.find(({ name }) => name === 'a.csv')
+  await expect(source.archive(delivery ?? expect.fail('not listed'))).rejects.toMatchObject({
+    message: 'The export cannot be moved into the archive: EEXIST',
+    place: { file: archive },
+    remedy: expect.stringContaining('`archive`'),
+  })
+  expect(await readFile(join(folder, 'a.csv'), 'utf8')).toBe('x')
+})
+
 it.each([
   ['missing', 'is missing', async () => {}],
   ['a file', 'is a file', (folder: string) => writeFile(folder, '')],

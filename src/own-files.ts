@@ -74,13 +74,18 @@ export function assertWithin(folder: string, path: string): void {
   }
 }
 
-function lookAt(path: string): Stats | undefined {
+/**
+ * What stands at a path of ours, which a link is not followed from; undefined where nothing does.
+ * @throws WaybillError `home-unusable` where this user may not know
+ */
+export function lookAt(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false })
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : ''
     throw new WaybillError('home-unusable', `${path} may not be looked at by this user${code}`, {
       place: { file: path },
+      remedy: 'Run Waybill as the user who owns it, or give that user the folder.',
       cause,
     })
   }

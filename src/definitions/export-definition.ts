@@ -102,7 +102,10 @@ export const ExportDefinition = z.strictObject({
       /** This file lies beside it. */
       marker: companion.optional().meta({ description: 'This file lies beside it, like {name}.done.' }),
       /** A manifest with such a name, a pattern like `match`, names it. */
-      manifest: fileName.superRefine(asPattern).optional().meta({ description: 'A manifest with such a name names it.' }),
+      manifest: fileName
+        .superRefine(asPattern)
+        .optional()
+        .meta({ description: 'A manifest with such a name names it.' }),
     })
     .refine((rules) => Object.keys(rules).length > 0, 'says nothing; it takes stableFor, marker, manifest')
     .optional(),

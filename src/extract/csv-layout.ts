@@ -71,7 +71,8 @@ export async function readHeader(
     const reason = row.kind === 'unreadable' ? row.message : 'it is not CSV'
     throw new WaybillError('export-unreadable', `The header cannot be read: ${reason}.`, {
       place: { file: path, line: row.line },
-      remedy: 'Correct `read` in the mapping where the file is whole; else ask the vendor for the file again.',
+      remedy:
+        'Correct `read` in the mapping where the file is whole; else ask the vendor for the file again.',
     })
   }
   return { columns: columnsOf(path, row, row.cells, duplicates), origin: row }

@@ -133,7 +133,12 @@ const increase = (counts: Record<string, number>, code: string): void => {
   counts[code] = (counts[code] ?? 0) + 1
 }
 
-const DELIMITERS = [[';', '";"'], ['\t', '"\\t"'], ['|', '"|"'], [',', '","']] as const
+const DELIMITERS = [
+  [';', '";"'],
+  ['\t', '"\\t"'],
+  ['|', '"|"'],
+  [',', '","'],
+] as const
 
 /** How a mapping writes what stands between the cells of a header that was read as one column. */
 function otherDelimiter([only = '', another]: readonly string[]): string | undefined {

@@ -68,7 +68,8 @@ export function nextSteps(
 
 function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed): readonly Step[] {
   const { run, state, activity } = summary
-  if (activity?.kind === 'under-way') return [step('It is under way. To follow it to its end', command('watch', run))]
+  if (activity?.kind === 'under-way')
+    return [step('It is under way. To follow it to its end', command('watch', run))]
   if (state === 'running') return [step('To finish it: it goes on where it stopped', typed.again)]
   if (state === 'interrupted') return interruptedSteps(summary, typed)
   // Its rows are read anew, from another file: what was rejected of this one cannot be taken up, but for what its own file has shown

@@ -369,7 +369,12 @@ const FAULTS: readonly RowFault[] = [
 const KEEP_COLUMNS =
   'Correct the line named above; the columns that begin with _ must stay as they were (in a spreadsheet program, text).'
 
-const unusable = (file: string, { line }: Pick<Origin, 'line'>, problem: string, remedy = KEEP_COLUMNS): WaybillError =>
+const unusable = (
+  file: string,
+  { line }: Pick<Origin, 'line'>,
+  problem: string,
+  remedy = KEEP_COLUMNS,
+): WaybillError =>
   new WaybillError('export-unreadable', `the rejects file cannot be read: ${problem}`, {
     place: { file, line },
     remedy,

@@ -3,7 +3,7 @@
  * ledger of those that only look: where there is none they make none.
  */
 
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Job, readJob } from '../definitions/definition-files.ts'
@@ -13,7 +13,7 @@ import type { TransportOptions } from '../gateway/transport.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { reasonOf, WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
-import { modeText, openOwn } from '../own-files.ts'
+import { lookAt, modeText, openOwn } from '../own-files.ts'
 import type { RunDependencies } from '../run/events.ts'
 import type { Settings } from '../settings.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -59,7 +59,7 @@ export async function withLedgerIfAny<Result>(
   { settings, openLedger }: Pick<Application, 'settings' | 'openLedger'>,
   work: (ledger: Ledger | undefined) => Promise<Result>,
 ): Promise<Result> {
-  const ledger = existsSync(ledgerFile({ settings })) ? await openLedger() : undefined
+  const ledger = lookAt(ledgerFile({ settings })) === undefined ? undefined : await openLedger()
   try {
     return await work(ledger)
   } finally {
@@ -104,7 +104,7 @@ export async function findJobOfRun(
  * @throws WaybillError `settings-invalid`, `ledger-unusable`
  */
 export function readOrMakeKey(file: string, fresh: string, needed: boolean): string {
-  if (needed && !existsSync(file)) {
+  if (needed && lookAt(file) === undefined) {
     throw new WaybillError(
       'settings-invalid',
       `the key ${file} is gone, and the ledger beside it was made with it`,
@@ -134,7 +134,7 @@ export function readOrMakeKey(file: string, fresh: string, needed: boolean): str
         remedy: `Find out who has opened it: with the key, ids lead back to people. Then: chmod 600 ${file}`,
       },
     )
-  const key = readFileSync(file, 'utf8').trim()
+  const key = readKey(file).trim()
   if (key.length < 16) {
     throw new WaybillError('settings-invalid', `the key in ${file} is too short to be one`, {
       remedy:
@@ -142,6 +142,18 @@ export function readOrMakeKey(file: string, fresh: string, needed: boolean): str
     })
   }
   return key
+}
+
+function readKey(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw new WaybillError('settings-invalid', `the key ${file} cannot be read: ${reasonOf(cause)}`, {
+      place: { file },
+      remedy: 'Run Waybill as the user who owns it.',
+      cause,
+    })
+  }
 }
 
 /** Holds the instant at which the ledger was last copied: the copy itself lies somewhere else. */

@@ -11,6 +11,7 @@ import { checkGateway, type GatewayLook, LOOK_TIMEOUTS } from '../operate/check-
 import { checkLedger } from '../operate/check-ledger.ts'
 import { checkClock, checkHome, checkLogFile } from '../operate/check-machine.ts'
 import { type CheckFinding, finding } from '../operate/finding.ts'
+import { lookAt } from '../own-files.ts'
 import { gatewaySetting } from '../run/next-steps.ts'
 import { BUILT_IN, type Settings } from '../settings.ts'
 import { type Application, ledgerFile } from './application.ts'
@@ -64,7 +65,7 @@ async function lookAtLedger(
   file: string,
 ): Promise<[CheckFinding[], LedgerFacts | undefined]> {
   try {
-    const facts = inspectLedger(file, now())
+    const facts = lookAt(file) === undefined ? undefined : inspectLedger(file, now())
     const targets = new Map<string, readonly Target[] | undefined>()
     for (const { job } of facts?.undelivered ?? []) targets.set(job, await readTargets(settings, job))
     const isTold = ({ job, key }: UndeliveredNotifications): boolean | undefined =>

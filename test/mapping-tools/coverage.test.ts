@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { createCoverage, unknownColumns, unreadColumns, unreadUnits } from '../../src/mapping-tools/coverage.ts'
+import {
+  createCoverage,
+  unknownColumns,
+  unreadColumns,
+  unreadUnits,
+} from '../../src/mapping-tools/coverage.ts'
 import { csvMapper, load } from '../transform/mapping-under-test.ts'
 import { SMALL } from './cases-under-test.ts'
 

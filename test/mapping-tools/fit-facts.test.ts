@@ -99,22 +99,25 @@ describe('rows by key and people', () => {
   })
 })
 
-it.each(['UTC', 'Europe/Berlin'])('dates are told by day and time of day in the zone of the mapping: %s', (zone) => {
-  const { dates } = factsOf(
-    ['2026-01-05', '2026-01-12', '2026-02-13', '2026-02-28'].map((day, at) => [`${at}`, 'p', day, '80']),
-    zone,
-  )
-  expect(dates).toMatchObject({
-    rows: 4,
-    days: 4,
-    months: 2,
-    firstTwelve: 2,
-    midnight: 4,
-    night: 0,
-    span: 54,
-  })
-  expect([dates.first, dates.last]).toEqual([Date.parse('2026-01-05'), Date.parse('2026-02-28')])
-})
+it.each(['UTC', 'Europe/Berlin'])(
+  'dates are told by day and time of day in the zone of the mapping: %s',
+  (zone) => {
+    const { dates } = factsOf(
+      ['2026-01-05', '2026-01-12', '2026-02-13', '2026-02-28'].map((day, at) => [`${at}`, 'p', day, '80']),
+      zone,
+    )
+    expect(dates).toMatchObject({
+      rows: 4,
+      days: 4,
+      months: 2,
+      firstTwelve: 2,
+      midnight: 4,
+      night: 0,
+      span: 54,
+    })
+    expect([dates.first, dates.last]).toEqual([Date.parse('2026-01-05'), Date.parse('2026-02-28')])
+  },
+)
 
 it('no cell is told, whatever the mapping takes for the gender', () => {
   const { wide } = rowsOf(1)

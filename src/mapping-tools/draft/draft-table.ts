@@ -100,7 +100,8 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
   const coded = matchLong(vocabulary, columns, measured.found.length > 0)
   // Whoever writes measurements in columns writes a row a visit: a column of diagnoses is one more of these.
   const long = coded?.section === 'conditions' && measured.found.length > 0 ? undefined : coded
-  const { used, ...rules } = long === undefined ? wideRules(profile, vocabulary, measured, coded) : longRules(long)
+  const { used, ...rules } =
+    long === undefined ? wideRules(profile, vocabulary, measured, coded) : longRules(long)
   const registered = findRegistration(columns, words)
   // Columns that may say that a row is none.
   const leftOut = columns.filter(
@@ -156,7 +157,13 @@ function wideRules(
   const { lines, used, providers } = matchCareTeams(vocabulary, profile.columns)
   const known = new Set([...measured.used, ...conditions.used])
   return {
-    ...{ biometrics: measured.lines, conditions: conditions.lines, careTeams: lines, providers, coded: known },
+    ...{
+      biometrics: measured.lines,
+      conditions: conditions.lines,
+      careTeams: lines,
+      providers,
+      coded: known,
+    },
     ...{ found: [...measured.found, ...conditions.found], used: [...known, ...used] },
   }
 }

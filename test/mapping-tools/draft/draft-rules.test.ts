@@ -101,7 +101,9 @@ describe('measurements of a wide table', () => {
       'hdl-cholesterol: { from: hdl, unit: { from: uom_2 } }',
     ])
     expect(notes(behind).join('\n')).toContain('DECIDE: uom stands behind it: are these its units?')
-    const joined = draftedMapping('id,Gewicht,Gewichtseinheit,Puls,Pulseinheit\n1,80,kg,70,/min\n2,180,lb,71,/min')
+    const joined = draftedMapping(
+      'id,Gewicht,Gewichtseinheit,Puls,Pulseinheit\n1,80,kg,70,/min\n2,180,lb,71,/min',
+    )
     expect(rules(joined)).toEqual([
       'body-weight: { from: Gewicht, unit: { from: Gewichtseinheit } }',
       'heart-rate: { from: Puls, unit: { from: Pulseinheit } }',

@@ -115,7 +115,9 @@ describe('columns of units that nobody reads', () => {
     ['weight', 'weight_unit'],
     ['weight', 'Unit of weight'],
   ])('%s: %s', (from, column) => {
-    const { definition } = load(SMALL.replace(/^biometrics:[\s\S]*$/m, `biometrics: { body-weight: ${from} }`))
+    const { definition } = load(
+      SMALL.replace(/^biometrics:[\s\S]*$/m, `biometrics: { body-weight: ${from} }`),
+    )
     expect(unreadUnits(definition, [column, 'Bemerkung'])).toEqual([{ rule: 'body-weight', column }])
   })
 })

@@ -140,6 +140,7 @@ module.exports = {
         '^src/ledger/ledger.ts$',
         '^src/run/summary.ts$',
         '^src/definitions/notify-definition.ts$',
+        '^src/shell-command.ts$',
         '^src/run/next-steps.ts$',
         '^src/reconcile/new-and-known.ts$',
       ],

@@ -2,13 +2,12 @@
  * The gateway that was chosen: one with an address, or the built-in reference gateway in a process of its own. Then all that commands
  * which send or read back are handed.
  */
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { z } from 'zod'
 import { type AccessTokenSource, checkCredential } from '../gateway/connection-settings.ts'
 import { createGateway, type UserToken } from '../gateway/gateway.ts'
@@ -17,6 +16,7 @@ import { WaybillError } from '../model/errors.ts'
 import type { SourceSettings } from '../run/arrival.ts'
 import { createRunEvents, type RunDependencies, type RunListener } from '../run/events.ts'
 import { BUILT_IN, type Settings, wholeEnvironment } from '../settings.ts'
+import { runShell } from '../shell-command.ts'
 import type { Application, GatewayConnection } from './application.ts'
 import type { Traces } from './traces.ts'
 
@@ -202,17 +202,12 @@ async function output(
   command: string,
   more: Readonly<Record<string, string>>,
 ): Promise<string> {
-  try {
-    const env = { ...wholeEnvironment(), ...more }
-    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', command], { timeout: TIME_LIMIT_MS, env })
-    return stdout
-  } catch (error) {
-    // What it printed may hold the token.
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-    throw new WaybillError('gateway-refused-credentials', `${name} failed (exit ${code})`, {
-      remedy: 'Run the command by hand: it must print an access token and nothing else.',
-    })
-  }
+  const environment = { ...wholeEnvironment(), ...more }
+  const ended = await runShell({ command, timeoutMs: TIME_LIMIT_MS, environment, isRead: true })
+  if ('out' in ended) return ended.out
+  throw new WaybillError('gateway-refused-credentials', `${name} ${ended.why}`, {
+    remedy: 'Run the command by hand: it must print an access token and nothing else.',
+  })
 }
 
 /** What runs at any gateway are handed. */

@@ -1,0 +1,47 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { runShell } from '../src/shell-command.ts'
+import { temporaryFolder } from './temporary-folder.ts'
+
+const environment = { PATH: process.env['PATH'] }
+const LONG_MS = 20_000
+
+it('gives all that is printed, and nothing where it is not to be read', async () => {
+  const command = 'printf one; sleep 0.1; printf two'
+  expect(await runShell({ command, environment, timeoutMs: LONG_MS, isRead: true })).toEqual({
+    out: 'onetwo',
+  })
+  expect(await runShell({ command, environment, timeoutMs: LONG_MS })).toEqual({ out: '' })
+})
+
+it.each([
+  ['exit 7', 'failed (exit 7)'],
+  ['kill -9 $$', 'failed (SIGKILL)'],
+])('%s: it %s', async (command, why) => {
+  expect(await runShell({ command, environment, timeoutMs: LONG_MS, isRead: true })).toEqual({ why })
+})
+
+it('says that there is no shell for it', async () => {
+  const folder = join(await temporaryFolder(), 'gone')
+  const ended = await runShell({ command: 'true', environment, timeoutMs: LONG_MS, folder })
+  expect(ended).toMatchObject({ why: expect.stringMatching(/^cannot be started \(.*ENOENT/) })
+})
+
+it.each([
+  ['whose output it holds open', 'sleep 300 | cat'],
+  ['that has left it', 'setsid sleep 2 & sleep 300'],
+])('is over in its time, with a process %s', async (_, command) => {
+  const folder = await temporaryFolder()
+  const began = Date.now()
+  const ended = await runShell({
+    ...{ command: `echo $$ > shell; ${command}`, environment, folder, timeoutMs: 300, isRead: true },
+  })
+  expect(ended).toEqual({ why: 'took longer than 0.3 s, and was killed' })
+  // Not the time of what it has started.
+  expect(Date.now() - began).toBeLessThan(1_900)
+  const shell = (await readFile(join(folder, 'shell'), 'utf8')).trim()
+  await expect
+    .poll(async () => (await readFile(`/proc/${shell}/stat`, 'utf8').catch(() => ') Z')).split(') ')[1]?.[0])
+    .toBe('Z')
+})

@@ -7,11 +7,10 @@ import type { RemotePlace } from '../extract/sources/source.ts'
 import { ExportDefinition, remotePlace } from './export-definition.ts'
 
 /** Kinds of what is collected of people. */
-export const COLLECTED_OF_PEOPLE = [
+const COLLECTED_OF_PEOPLE = [
   ...(['biometrics', 'conditions', 'careTeams'] as const),
   ...(['ageResult', 'recommendations', 'completedQuestions', 'requestStatus'] as const),
 ] as const
-export type CollectedOfPeople = (typeof COLLECTED_OF_PEOPLE)[number]
 
 export const CollectDefinition = z.strictObject({
   what: z

@@ -60,7 +60,7 @@ export function decide(failure: Failure, random: () => number): Decision {
     case 'not-sent':
       return { kind: 'retry', waitMs: jittered(failure.attempt, random) }
     case 'not-taken':
-      // Such an answer holds all requests, this one with them.
+      // Such an answer holds all requests, this one with them; one that comes too late for that is waited for where it is sent.
       return { kind: 'retry', waitMs: 0 }
     case 'ambiguous':
       return decideAmbiguous(failure, random)

@@ -289,7 +289,7 @@ export function createSending(options: SendingOptions): Sending {
         const next = async (): Promise<boolean> => {
           if (decision.kind === 'renew-token') return token.renew(sentWith).then(() => true)
           if (decision.kind === 'ask' && (await answersAtAll())) return false
-          // Of one that was under way when sending was held, and got through for others since, the gateway has asked nobody else.
+          // It was under way when sending was held, and others have got through since: nothing but its own answer holds it.
           const { retryAfterMs } = error
           const isAskedAlone = retryAfterMs !== undefined && dispatcher.heldForMs() === 0
           const waitMs = isAskedAlone ? asTold(retryAfterMs, random) : decision.waitMs

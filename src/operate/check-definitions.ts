@@ -96,7 +96,10 @@ async function checkTarget({ definition, file }: Job, look: SourceLook): Promise
     return told('ok', 'is there')
   } catch (error) {
     if (!(error instanceof WaybillError) || error.code !== 'export-unreadable') throw error
-    return told('warning', 'is not there yet, or may not be looked at; a collection makes it where it may')
+    return told(
+      'warning',
+      'is not there yet, or may not be listed; a collection makes the folder if it has the right',
+    )
   } finally {
     await target.close()
   }

@@ -17,6 +17,8 @@ const MODEL = '^src/model/'
 // What is said of what people write, and of a word that is not known.
 const MEANT = '^src/schema-problems\\.ts$'
 const OWN_FILES = '^src/own-files\\.ts$'
+// Whoever opens a file that is obeyed.
+const OBEYED_FILES = '^src/obeyed-files\\.ts$'
 
 module.exports = {
   forbidden: [
@@ -38,7 +40,7 @@ module.exports = {
     only(
       'settings-stand-alone',
       '^src/settings.ts$',
-      [MODEL],
+      [MODEL, OBEYED_FILES],
       'settings.ts reads the environment and no more',
     ),
     only(
@@ -47,7 +49,7 @@ module.exports = {
       [MODEL, MEANT],
       'reading YAML knows of no schema',
     ),
-    only('extract-alone', '^src/extract/', [MODEL, OWN_FILES], 'extract knows no other stage'),
+    only('extract-alone', '^src/extract/', [MODEL, OWN_FILES, OBEYED_FILES], 'extract knows no other stage'),
     only(
       'transform-after-extract',
       '^src/transform/',

@@ -8,6 +8,7 @@ import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { reasonOf, WaybillError } from './model/errors.ts'
+import { assertObeyable, doubtsOf, doubtText } from './obeyed-files.ts'
 import { assertWithin, closeToOthers, makeFolder, modeText } from './own-files.ts'
 import { identify, processTable } from './process-identity.ts'
 import type { Application } from './runs/application.ts'
@@ -42,6 +43,7 @@ export function createApplication(
         cause,
       })
     }
+    assertObeyable(settings.home)
   }
   const closeLedgerToOthers = (ledger: string): void => {
     for (const file of [ledger, `${ledger}-wal`, `${ledger}-shm`]) {
@@ -88,6 +90,8 @@ export function createApplication(
     },
     async connectGateway(name, onRequest) {
       makeHome()
+      for (const path of [settings.home, settings.jobs, settings.mappings])
+        for (const doubt of doubtsOf(path)) logger.warn(doubtText(doubt, path))
       const { connectGateway } = await import('./runs/connect-gateway.ts')
       const parts = { now: Date.now, nextRequestId: randomUUID, randomHex: hexOf }
       return connectGateway(name, settings, onRequest === undefined ? parts : { ...parts, onRequest })

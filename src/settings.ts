@@ -2,10 +2,11 @@
  * The environment, read once into one frozen object (docs/settings.md). The only place that knows the names of variables.
  * Every secret may also be given as a file, by the same name with `_FILE`.
  */
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { type Finding, reasonOf, WaybillError } from './model/errors.ts'
+import { doubtsOf, doubtText } from './obeyed-files.ts'
 
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
 export const LOG_FORMATS = ['text', 'json'] as const
@@ -350,15 +351,20 @@ function checkGatewayUrl(url: string, report: Report): void {
 
 function readDotEnv(file: string, report: Report): Record<string, string | undefined> {
   try {
-    return parseEnv(readGuarded(file, '.env', report))
+    if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return {}
+    const refused = doubtsOf(file).find(({ remedy }) => remedy !== undefined)
+    if (refused !== undefined) {
+      report('.env', `${doubtText(refused, file)}: it is not read. ${refused.remedy}`)
+      return {}
+    }
+    return parseEnv(readFileSync(file, 'utf8'))
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return {}
     report('.env', `cannot be read: ${reasonOf(error)}`)
     return {}
   }
 }
 
-/** What a file says that nobody but its owner and group may write: else any user of the machine decides where records go, and as whom. */
+/** A secret in a file that not everybody may write. It may be another user's: that of a program that renews it. */
 function readGuarded(file: string, key: string, report: (key: string, message: string) => void): string {
   const opened = openSync(file, 'r')
   try {

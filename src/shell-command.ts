@@ -1,6 +1,7 @@
 /** Runs a command of the settings or of a job through `/bin/sh`, and kills it with all that it has started when its time is over. */
 import { spawn } from 'node:child_process'
-import { reasonOf } from './model/errors.ts'
+import { reasonOf, WaybillError } from './model/errors.ts'
+import { assertObeyableCommand } from './obeyed-files.ts'
 
 export interface ShellCommand {
   /** For `/bin/sh -c`. */
@@ -16,8 +17,8 @@ export interface ShellCommand {
   readonly isRead?: boolean
 }
 
-/** What it printed; or what came of it otherwise, behind "it": `failed (exit 7)`. */
-export type ShellEnd = { readonly out: string } | { readonly why: string }
+/** What it printed; or what came of it otherwise, behind "it": `failed (exit 7)`. With the error where another user may write to what it runs. */
+export type ShellEnd = { readonly out: string } | { readonly why: string; readonly error?: WaybillError }
 
 /** Resolves when it has ended, and where its output is read, when that has. Never rejects. */
 export const runShell = ({
@@ -29,6 +30,13 @@ export const runShell = ({
   isRead = false,
 }: ShellCommand): Promise<ShellEnd> =>
   new Promise((resolve) => {
+    try {
+      assertObeyableCommand(command, folder ?? '.', environment)
+    } catch (error) {
+      const refused = error instanceof WaybillError ? { error } : {}
+      resolve({ why: `is not run: ${reasonOf(error)}`, ...refused })
+      return
+    }
     const child = spawn('/bin/sh', ['-c', command], {
       env: environment,
       cwd: folder,

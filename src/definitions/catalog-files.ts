@@ -1,11 +1,12 @@
 /** What mappings refer to: catalog, spellings of units, tables; and the catalog file that a job may add. */
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
 import { type Finding, reasonOf, WaybillError } from '../model/errors.ts'
+import { readObeyed } from '../obeyed-files.ts'
 import { shownPath } from '../shown-text.ts'
 import {
   BiometricCatalog,
@@ -47,7 +48,7 @@ function catalogOf(mappings: string): string {
 /**
  * @param mappings folder of the mappings
  * @param ofJob path of the job's own catalog file
- * @throws WaybillError `catalog-invalid` where one of them is not there
+ * @throws WaybillError `catalog-invalid` where one of them is not there; `file-untrusted`
  */
 export async function readCatalogFiles(mappings: string, ofJob: string | undefined): Promise<CatalogFiles> {
   const catalog = catalogOf(mappings)
@@ -166,15 +167,17 @@ async function readTables(folder: string): Promise<Record<string, string>> {
   const tables = names.filter((name) => name.endsWith('.csv')).sort()
   return Object.fromEntries(
     await Promise.all(
-      tables.map(async (name) => [name.slice(0, -4), await readFile(join(folder, name), 'utf8')] as const),
+      tables.map(async (name) => [name.slice(0, -4), await readObeyed(join(folder, name))] as const),
     ),
   )
 }
 
 async function readCatalogFile(path: string, remedy: string): Promise<string> {
   try {
-    return await readFile(path, 'utf8')
+    // The shipped one is part of the program.
+    return await (dirname(path) === SHIPPED ? readFile(path, 'utf8') : readObeyed(path))
   } catch (cause) {
+    if (cause instanceof WaybillError) throw cause
     const file = shownPath(path)
     throw new WaybillError('catalog-invalid', `${file} is not there`, { place: { file }, remedy, cause })
   }

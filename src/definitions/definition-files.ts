@@ -5,6 +5,7 @@ import { dirname, join, parse as parsePath, resolve } from 'node:path'
 import { z } from 'zod'
 import { type ReadDefinition, readDefinition } from '../extract/read-definition.ts'
 import { type Finding, filesExhausted, type Place, WaybillError } from '../model/errors.ts'
+import { readObeyed } from '../obeyed-files.ts'
 import { checkWith } from '../schema-problems.ts'
 import { shownPath } from '../shown-text.ts'
 import { extendCatalog } from '../transform/catalog.ts'
@@ -33,15 +34,10 @@ export interface Job {
   readonly notifyAt: Place
 }
 
-/** @throws WaybillError `job-not-found`, `job-invalid` */
+/** @throws WaybillError `job-not-found`, `job-invalid`, `file-untrusted` */
 export async function readJob(folders: DefinitionFolders, name: string): Promise<Job> {
   const file = await findDefinition(folders.jobs, name, 'job-not-found', 'job')
-  const { value, locate } = parseYaml(
-    await readFile(file, 'utf8'),
-    shownPath(file),
-    JobDefinition,
-    'job-invalid',
-  )
+  const { value, locate } = parseYaml(await readObeyed(file), shownPath(file), JobDefinition, 'job-invalid')
   const named = parsePath(file).name
   if (value.job !== named) {
     throw refusal(shownPath(file), 'job-invalid', [
@@ -103,7 +99,7 @@ export interface LoadedMapping {
 
 /**
  * @param catalog path of a catalog file that is laid over the shipped one: that of the job
- * @throws WaybillError `mapping-not-found`, `mapping-invalid`, `catalog-invalid`
+ * @throws WaybillError `mapping-not-found`, `mapping-invalid`, `catalog-invalid`, `file-untrusted`
  */
 export async function readMapping(
   folders: DefinitionFolders,
@@ -111,10 +107,7 @@ export async function readMapping(
   catalog?: string,
 ): Promise<LoadedMapping> {
   const file = await findDefinition(folders.mappings, name, 'mapping-not-found', 'mapping')
-  const [mapping, files] = await Promise.all([
-    readFile(file, 'utf8'),
-    readCatalogFiles(folders.mappings, catalog),
-  ])
+  const [mapping, files] = await Promise.all([readObeyed(file), readCatalogFiles(folders.mappings, catalog)])
   return loadMapping(JSON.stringify({ file: shownPath(file), mapping, ...files } satisfies MappingBundle))
 }
 

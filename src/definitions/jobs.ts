@@ -1,8 +1,8 @@
 /** Jobs as their files say: which gateway their records go to, and whom they notify. */
-import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import { WaybillError } from '../model/errors.ts'
+import { readObeyed } from '../obeyed-files.ts'
 import { BUILT_IN, missingCredentials, type Settings } from '../settings.ts'
 import { parseYaml } from '../yaml-file.ts'
 import { type DefinitionFolders, definitionPaths, type Job } from './definition-files.ts'
@@ -66,7 +66,7 @@ export async function readGatewayName(
 ): Promise<string> {
   for (const file of definitionPaths(settings.jobs, job)) {
     try {
-      const { value } = parseYaml(await readFile(file, 'utf8'), file, GatewayAlone, 'job-invalid')
+      const { value } = parseYaml(await readObeyed(file), file, GatewayAlone, 'job-invalid')
       return gatewayNameOf(settings, value)
     } catch {
       // The other spelling may be there.
@@ -83,7 +83,7 @@ const NotifyAlone = z.looseObject({ notify: NotifyDefinition.default([]) })
 /**
  * The targets that a job file names, whatever else is wrong with it: somebody is to be told just then.
  * @param name of the job, or the path of its file
- * @returns undefined where they cannot be read
+ * @returns undefined where they cannot be read, or another user may write to the file: it could name any command
  */
 export async function readTargets(
   { jobs }: Pick<DefinitionFolders, 'jobs'>,
@@ -91,7 +91,7 @@ export async function readTargets(
 ): Promise<Target[] | undefined> {
   for (const file of definitionPaths(jobs, name)) {
     try {
-      const { value } = parseYaml(await readFile(file, 'utf8'), file, NotifyAlone, 'job-invalid')
+      const { value } = parseYaml(await readObeyed(file), file, NotifyAlone, 'job-invalid')
       return value.notify.map((target) => ({ ...target, folder: dirname(file) }))
     } catch {
       // The other spelling may be there.

@@ -34,6 +34,10 @@ export const ERROR_CODES = {
     exit: EXIT.wrongUse,
     remedy: 'Correct the settings named above (environment or .env file).',
   },
+  'file-untrusted': {
+    exit: EXIT.wrongUse,
+    remedy: 'Take the right to write from other users: docs/deploy.md, "Who may write".',
+  },
   'job-not-found': { exit: EXIT.wrongUse, remedy: 'Check the name against the files in the jobs folder.' },
   'job-invalid': { exit: EXIT.wrongUse, remedy: 'Correct the job file at the lines named above.' },
   'mapping-not-found': {

@@ -6,9 +6,10 @@
 import { constants } from 'node:fs'
 import { access, lstat, readdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
+import { doubtsOf, doubtText } from '../obeyed-files.ts'
 import { modeText } from '../own-files.ts'
 import { n, sizeText } from '../shown-text.ts'
-import { type CheckFinding, finding } from './finding.ts'
+import { type Check, type CheckFinding, finding } from './finding.ts'
 
 /** A backfill of some millions of records writes as much: ledger, receipts and rejects. */
 const LITTLE_BYTES = 1024 ** 3
@@ -47,6 +48,15 @@ function modeOf(home: string, mode: number): CheckFinding {
   const found = `${home} may be entered by others (mode ${modeText(mode)})`
   return finding('home', 'warning', found, `Rejects files hold health data: chmod 700 ${home}`)
 }
+
+/** Who else may write to the folders that are obeyed. */
+export const checkTrust = (folders: readonly (readonly [check: Check, folder: string])[]): CheckFinding[] =>
+  folders.flatMap(([check, folder]) =>
+    doubtsOf(folder).map((doubt) => {
+      const level = doubt.remedy === undefined ? 'warning' : 'problem'
+      return finding(check, level, doubtText(doubt, folder), doubt.remedy)
+    }),
+  )
 
 /** Told by name; the others are counted. */
 const MOST_TOLD = 5

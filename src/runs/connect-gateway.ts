@@ -183,7 +183,7 @@ function accessTokenOf({
   return { accessToken: accessToken === undefined ? run : async () => accessToken, renewAccessToken: run }
 }
 
-/** @throws WaybillError `gateway-refused-credentials` where the command fails; `settings-invalid` where it prints no token */
+/** @throws WaybillError `gateway-refused-credentials` where the command fails; `file-untrusted`; `settings-invalid` where it prints no token */
 export async function printedToken(command: string): Promise<string> {
   const printed = await output('WAYBILL_ACCESS_TOKEN_COMMAND', command, {})
   return checkCredential(printed.trim(), 'WAYBILL_ACCESS_TOKEN_COMMAND')
@@ -205,6 +205,7 @@ async function output(
   const environment = { ...wholeEnvironment(), ...more }
   const ended = await runShell({ command, timeoutMs: TIME_LIMIT_MS, environment, isRead: true })
   if ('out' in ended) return ended.out
+  if (ended.error !== undefined) throw ended.error
   throw new WaybillError('gateway-refused-credentials', `${name} ${ended.why}`, {
     remedy: 'Run the command by hand: it must print an access token and nothing else.',
   })

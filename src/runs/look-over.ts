@@ -9,7 +9,7 @@ import { describePlace, type Finding, reasonOf, WaybillError } from '../model/er
 import { checkJobs, checkMappings } from '../operate/check-definitions.ts'
 import { checkGateway, type GatewayLook, LOOK_TIMEOUTS } from '../operate/check-gateway.ts'
 import { checkLedger } from '../operate/check-ledger.ts'
-import { checkClock, checkHome, checkLogFile } from '../operate/check-machine.ts'
+import { checkClock, checkHome, checkLogFile, checkTrust } from '../operate/check-machine.ts'
 import { type CheckFinding, finding } from '../operate/finding.ts'
 import { lookAt } from '../own-files.ts'
 import { gatewaySetting } from '../run/next-steps.ts'
@@ -36,6 +36,11 @@ export async function lookOver(application: Application, looking: Looking): Prom
     ...checkSettings(looking.settingsFindings),
     ...(await checkLogFile(settings.logFile?.path)),
     ...(await checkHome(settings.home)),
+    ...checkTrust([
+      ['home', settings.home],
+      ['job', settings.jobs],
+      ['mapping', settings.mappings],
+    ]),
     ...ledger,
     checkClock(now(), facts?.latestRunAt, gateway.clock),
     ...gateway.findings,

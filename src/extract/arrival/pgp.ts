@@ -14,6 +14,7 @@ import {
   readPrivateKeys,
 } from 'openpgp'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
+import { assertObeyable } from '../../obeyed-files.ts'
 import { type ContentLimits, countAgainst } from '../content.ts'
 import type { PgpKeyFiles } from './unpack-rules.ts'
 
@@ -125,6 +126,7 @@ async function readSecretKeys(
 
 async function readVerificationKeys({ verifyKeyFile }: PgpKeyFiles): Promise<PublicKey[]> {
   if (verifyKeyFile === undefined) return []
+  assertObeyable(verifyKeyFile)
   const bytes = await readSettingFile('WAYBILL_PGP_VERIFY_KEY_FILE', verifyKeyFile)
   const found = await (isArmor(bytes)
     ? readKeys({ armoredKeys: bytes.toString('utf8') })

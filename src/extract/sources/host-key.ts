@@ -1,7 +1,7 @@
 /** Whether a key is that of the SSH host that a job names: by its fingerprint, or by a known_hosts file (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"). */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { WaybillError } from '../../model/errors.ts'
+import { readObeyed } from '../../obeyed-files.ts'
 
 /** @returns `SHA256:…`, as `ssh-keygen -l` prints it */
 export function hostKeyFingerprint(key: Uint8Array): string {
@@ -22,7 +22,8 @@ export async function hostKeyCheck(
     const expected = pinned.replace(/=+$/, '')
     return (key) => equal(Buffer.from(hostKeyFingerprint(key)), Buffer.from(expected))
   }
-  const text = await readFile(pinned, 'utf8').catch((cause) => {
+  const text = await readObeyed(pinned).catch((cause) => {
+    if (cause instanceof WaybillError) throw cause
     throw new WaybillError('source-untrusted', 'The known_hosts file cannot be read.', {
       place: { file: pinned },
       remedy: 'Name a known_hosts file in `hostKey`, or the fingerprint of the server, SHA256:….',

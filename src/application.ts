@@ -3,13 +3,13 @@
  * the command line and for programs.
  */
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { reasonOf, WaybillError } from './model/errors.ts'
 import { assertObeyable, doubtsOf, doubtText } from './obeyed-files.ts'
-import { assertWithin, closeToOthers, makeFolder, modeText } from './own-files.ts'
+import { appendOwn, assertWithin, closeToOthers, makeFolder, modeText } from './own-files.ts'
 import { identify, processTable } from './process-identity.ts'
 import type { Application } from './runs/application.ts'
 import type { Settings } from './settings.ts'
@@ -81,7 +81,7 @@ export function createApplication(
       assertWithin(settings.home, file)
       // SQLite gives what it makes beside a ledger the mode of that, and a new one a mode that others may read.
       try {
-        closeSync(openSync(file, 'a', 0o600))
+        appendOwn(file, '')
       } catch {
         // Opening it says why.
       }

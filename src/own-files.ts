@@ -5,11 +5,29 @@
  * while room is made.
  */
 import { hash } from 'node:crypto'
-import { chmodSync, constants, lstatSync, mkdirSync, rmSync, type Stats, statfsSync, statSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, sep } from 'node:path'
-import { WaybillError } from './model/errors.ts'
+import { reasonOf, WaybillError } from './model/errors.ts'
 import { sizeText } from './shown-text.ts'
+
+const ROOT = 0
 
 /** A name is 255 bytes at most on common file systems; what is written beside it has some more. */
 const MOST_BYTES = 200
@@ -70,7 +88,11 @@ export function assertWithin(folder: string, path: string): void {
     const found = lookAt(at)
     // What lies below a file, the file system refuses.
     if (found === undefined || found.isFile()) return
-    if (at !== folder && found.isSymbolicLink()) throw isLink(at)
+    if (at !== folder && found.isSymbolicLink())
+      throw isLink(
+        at,
+        'Remove the link. To keep these files on another disk, move the whole home there and set WAYBILL_HOME.',
+      )
   }
 }
 
@@ -107,6 +129,77 @@ export async function openOwn(folder: string, path: string, flags = 0): Promise<
   return handle
 }
 
+/** A new file for this user alone. It follows no link: none may stand there (open(2), O_EXCL). @throws an error of the file system */
+export const newOwn = (path: string): Promise<FileHandle> => open(path, 'wx', 0o600)
+
+/** The same, empty. */
+export const makeOwn = (path: string): void => closeSync(openSync(path, 'wx', 0o600))
+
+/**
+ * Writes a file whole or not at all: aside, and renamed. One that was there is replaced, not written into.
+ * @param mode of the file
+ * @param isNew nothing may be there yet
+ * @throws WaybillError `usage-wrong`: a link or no file stands there, something is there where nothing may be, or it cannot be written
+ */
+export function writeOwn(
+  path: string,
+  content: string | Uint8Array,
+  { mode = 0o600, isNew = false }: { readonly mode?: number; readonly isNew?: boolean } = {},
+): void {
+  const aside = `${path}.${process.pid}.part`
+  try {
+    const there = lstatSync(path, { throwIfNoEntry: false })
+    if (there?.isSymbolicLink() === true && !isNew) throw isLink(path)
+    if (there?.isFile() === false && !isNew) throw refused(path, 'is no file')
+    rmSync(aside, { force: true })
+    writeFileSync(aside, content, { flag: 'wx', mode: 0o600, flush: true })
+    try {
+      chmodSync(aside, mode)
+      if (isNew) linkSync(aside, path)
+      else renameSync(aside, path)
+    } finally {
+      rmSync(aside, { force: true })
+    }
+  } catch (cause) {
+    if (cause instanceof WaybillError) throw cause
+    const isTaken = wasTaken(cause)
+    const found = isTaken ? 'is there already; nothing was written' : `cannot be written: ${reasonOf(cause)}`
+    throw new WaybillError('usage-wrong', `${path} ${found}`, {
+      place: { file: path },
+      remedy: isTaken
+        ? 'Name another file, or move that one away.'
+        : 'Name a file in a folder that is there and may be written.',
+      cause,
+    })
+  }
+}
+
+/** Whether a file could not be made because one is there. */
+export const wasTaken = (error: unknown): boolean =>
+  error instanceof Error && (('code' in error && error.code === 'EEXIST') || wasTaken(error.cause))
+
+/**
+ * Appends to a file of this user or root, and makes it where it is not there. Only a link of root's is followed, and only to a pipe or device:
+ * /dev/stderr is one.
+ * @throws WaybillError `home-unusable` for another link, or another user's file; an error of the file system
+ */
+export function appendOwn(path: string, text: string): void {
+  const there = lstatSync(path, { throwIfNoEntry: false })
+  const isLinked = there?.isSymbolicLink() === true
+  if (isLinked && (there.uid !== ROOT || statSync(path).isFile())) throw isLink(path)
+  const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW } = constants
+  const flags = isLinked ? O_WRONLY | O_APPEND : O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW
+  const opened = openSync(path, flags, 0o600)
+  try {
+    const found = fstatSync(opened)
+    if (found.isFile() && ![ROOT, process.geteuid?.()].includes(found.uid))
+      throw refused(path, `belongs to user ${found.uid}: nothing is written into the file of another`)
+    appendFileSync(opened, text)
+  } finally {
+    closeSync(opened)
+  }
+}
+
 /** `0666` */
 export const modeText = (mode: number): string => (mode & 0o777).toString(8).padStart(4, '0')
 
@@ -122,12 +215,11 @@ export function closeToOthers(path: string): number | undefined {
   return found.mode
 }
 
-const isLink = (path: string): WaybillError =>
-  new WaybillError('home-unusable', `${path} is a link: nothing is written through a link`, {
-    place: { file: path },
-    remedy:
-      'Remove the link. To keep these files on another disk, move the whole home there and set WAYBILL_HOME.',
-  })
+const refused = (path: string, why: string, remedy = 'Remove it, or name another file.'): WaybillError =>
+  new WaybillError('home-unusable', `${path} ${why}`, { place: { file: path }, remedy })
+
+const isLink = (path: string, remedy?: string): WaybillError =>
+  refused(path, 'is a link: nothing is written through a link', remedy)
 
 /** More than the ledger needs for the largest step of a pruning. */
 const RESERVE_BYTES = 8 * 1024 * 1024

@@ -2,6 +2,7 @@
 import { AssertionError } from 'node:assert'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { dirname } from 'node:path'
 import type { Account } from '../conformance/case.ts'
 import { type Client, createClient, NoConnection } from '../conformance/client.ts'
 import { type MadeUp, notingClient, queryOf } from '../conformance/made-up.ts'
@@ -10,6 +11,7 @@ import { DURATION } from '../definitions/quantity.ts'
 import { parseBaseUrl } from '../gateway/connection-settings.ts'
 import { createGateway } from '../gateway/gateway.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
+import { assertWithin } from '../own-files.ts'
 import { readFaultPlan } from '../reference-gateway/fault-plan.ts'
 import { startReferenceGateway } from '../reference-gateway/server.ts'
 import { knownAccount } from '../runs/accounts.ts'
@@ -32,6 +34,7 @@ export const gateway: Action<'gateway'> = async (context, options) => {
   const people = options.seed === undefined ? [] : readPeople(options.seed)
   const faults = options.faults === undefined ? undefined : await readFaultPlan(options.faults)
   const tie = options.attached ? await attach(context.input?.()) : undefined
+  if (options.data !== undefined) assertWithin(dirname(options.data), options.data)
   const served = await startReferenceGateway({
     port: options.port,
     version: context.version,

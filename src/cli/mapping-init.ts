@@ -1,5 +1,5 @@
 /** `waybill mapping init`: drafts a mapping and its cases from a sample export. It overwrites nothing and sends nothing. */
-import { rm, writeFile } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { readCatalogFiles, readSynonyms, resourcesOf } from '../definitions/catalog-files.ts'
 import { type LoadedMapping, readMapping } from '../definitions/definition-files.ts'
@@ -11,7 +11,7 @@ import { readSample } from '../mapping-tools/draft/read-sample.ts'
 import { draftText } from '../mapping-tools/draft/write-draft.ts'
 import { runCases, textReader, updateCases } from '../mapping-tools/run-cases.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import { makeFolder } from '../own-files.ts'
+import { makeFolder, writeOwn } from '../own-files.ts'
 import { shellPath, shownPath } from '../shown-text.ts'
 import { undecidedLines } from '../transform/mapping-definition.ts'
 import { type CommandContext, say } from './command-form.ts'
@@ -31,7 +31,7 @@ export const mappingInit: Action<'mapping init'> = async (context, options) => {
   const schemas = relative(dirname(file), join(folder, '../schemas'))
   const text = draftText(drafted.draft, `${schemas}/mapping.schema.json`)
   makeFolder(dirname(file), 0o777)
-  await writeNew(file, text)
+  writeOwn(file, text, { isNew: true })
   const cases = file.replace(/\.ya?ml$/, '.cases.yaml')
   const { biometrics, conditions, careTeams } = drafted.draft
   const usable = [...biometrics, ...conditions, ...careTeams].some(({ yaml }) => yaml !== undefined)
@@ -72,19 +72,6 @@ function nameOf({ name, out, sample }: Options<'mapping init'>): string {
   })
 }
 
-async function writeNew(file: string, text: string): Promise<void> {
-  try {
-    await writeFile(file, text, { flag: 'wx' })
-  } catch (cause) {
-    if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause
-    throw new WaybillError('usage-wrong', `${shownPath(file)} is there already; nothing was written`, {
-      place: { file: shownPath(file) },
-      remedy: 'Give another --name or --out, or move that file away.',
-      cause,
-    })
-  }
-}
-
 /** The rows first; what becomes of them is what the draft makes of them. */
 async function writeCases(
   context: CommandContext,
@@ -97,7 +84,7 @@ async function writeCases(
   const { value } = parseCases(text, casesFile)
   const results = await runCases(mapping.compiled, value, textReader(mapping.read))
   try {
-    await writeNew(casesFile, updateCases(text, results))
+    writeOwn(casesFile, updateCases(text, results), { isNew: true })
   } catch (error) {
     // Neither file without the other.
     await rm(file)

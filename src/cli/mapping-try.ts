@@ -2,7 +2,7 @@
  * What mappings make of rows: `waybill mapping test` runs their cases, `diff` compares two of them, `preview` shows rows as records.
  * `diff` and `preview` print health data, to the terminal or to a page, and nowhere else.
  */
-import { writeFile } from 'node:fs/promises'
+import { statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { diff } from 'node:util'
 import { stringify } from 'yaml'
@@ -23,6 +23,7 @@ import { type CaseResult, keepGiven, runCases, textReader, updateCases } from '.
 import { createEntries, type RowOutcome } from '../model/entry.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
+import { writeOwn } from '../own-files.ts'
 import { joinBesideFile } from '../run/joined-exports.ts'
 import { knownIdentity } from '../runs/application.ts'
 import { watchFit } from '../runs/doubtful-mappings.ts'
@@ -82,7 +83,7 @@ async function testMapping(mapping: LoadedMapping, update: boolean): Promise<Tes
     joins.length === 0 ? mapping : mapping.withJoins({}, keepGiven(joins, value.joins ?? {}, file))
   const results = await runCases(compiled, value, textReader(mapping.read))
   const after = update ? updateCases(text, results) : text
-  if (after !== text) await writeFile(file, after)
+  if (after !== text) writeOwn(file, after, { mode: statSync(file).mode & 0o777 })
   const told = results.map((result, at) => ({ ...result, line: locate(['cases', at]).line }))
   return { mapping, results: told, updated: after !== text }
 }
@@ -234,8 +235,7 @@ export const mappingPreview: Action<'mapping preview'> = async (context, options
     }
   }
   if (html !== undefined) {
-    // For its owner alone, as rejects files are.
-    await writeFile(html, previewPage(mapping.name, basename(options.sample), previewed), { mode: 0o600 })
+    writeOwn(html, previewPage(mapping.name, basename(options.sample), previewed))
     context.out(`${html} was written. It holds health data of persons: keep it where the export may be kept.`)
   }
   if (options.row !== undefined && shown === 0)

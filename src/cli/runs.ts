@@ -1,8 +1,9 @@
 /** `waybill runs`, `show`, `trace`, `logs` and `report`: what runs came to, as words, JSON or a page, and what the log says of one. */
-import { open, rename, rm, writeFile } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { allRecords } from '../model/balance.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
+import { writeOwn } from '../own-files.ts'
 import { isReportOf } from '../report/report-page.ts'
 import { toLookAt } from '../run/next-steps.ts'
 import { traceExportRow, trace as traceRecord } from '../runs/actions.ts'
@@ -268,18 +269,7 @@ async function writeReport(file: string, run: string, page: string): Promise<voi
       place: { file },
       remedy: 'Name another file with --out.',
     })
-  const beside = `${file}.part`
-  try {
-    await writeFile(beside, page)
-    await rename(beside, file)
-  } catch (cause) {
-    await rm(beside, { force: true })
-    throw new WaybillError('usage-wrong', `${file} cannot be written`, {
-      place: { file },
-      remedy: 'Name a file in a folder that is there and may be written, with --out.',
-      cause,
-    })
-  }
+  writeOwn(file, page)
 }
 
 /** Its first bytes; undefined where there is none. What cannot be read is no report. */

@@ -1,5 +1,5 @@
 /** Runs the cases of a mapping: what became of each, beside what is expected; and writes what became of them into their file. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join as joinPath } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -9,6 +9,7 @@ import { openExport } from '../extract/open-export.ts'
 import type { ReadDefinition } from '../extract/read-definition.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { CsvRow, JsonRow, Row } from '../model/row.ts'
+import { writeOwn } from '../own-files.ts'
 import type { CompiledMapping } from '../transform/compile.ts'
 import type { ExportJoin, KeptRows } from '../transform/compile-context.ts'
 import {
@@ -114,7 +115,7 @@ export function textReader(read: ReadDefinition): ReadText {
     const folder = await mkdtemp(joinPath(tmpdir(), 'waybill-case-'))
     try {
       const path = joinPath(folder, 'case')
-      await writeFile(path, text)
+      writeOwn(path, text)
       const opened = await openExport(path, isRow && isAssembled ? { format: 'ndjson' } : definition)
       const rows: Row[] = []
       for await (const block of opened.rows()) rows.push(...block)

@@ -149,6 +149,7 @@ async function hindrance(path: string): Promise<string | undefined> {
   if (typeof there !== 'string') {
     // A device or a pipe takes lines, too.
     if (there.isDirectory()) return 'it is a folder'
+    if (there.isFile() && (await lstat(path)).isSymbolicLink()) return 'it is a link'
     return access(path, constants.W_OK).then(() => undefined, codeOf)
   }
   return there === 'ENOENT' ? folderHindrance(dirname(path)) : there

@@ -4,13 +4,13 @@
  * next one can tell which are gone.
  */
 import { once } from 'node:events'
-import { createWriteStream, existsSync } from 'node:fs'
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { constants, existsSync } from 'node:fs'
+import { readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { z } from 'zod'
 import type { CollectDefinition } from '../definitions/collect-definition.ts'
 import { type LoadedMapping, loadMapping } from '../definitions/definition-files.ts'
-import { makeFolder } from '../own-files.ts'
+import { openOwn } from '../own-files.ts'
 import type { Arrival } from './arrival.ts'
 import type { RunDependencies } from './events.ts'
 import type { FoundExport } from './find-exports.ts'
@@ -45,8 +45,7 @@ export async function knownPeople(
   run: string,
 ): Promise<readonly FoundExport[]> {
   const file = join(home, 'collections', run, `${PEOPLE}.ndjson`)
-  makeFolder(dirname(file))
-  const stream = createWriteStream(file, { mode: 0o600 })
+  const stream = (await openOwn(home, file, constants.O_TRUNC)).createWriteStream()
   let after = ''
   for (;;) {
     const page = await ledger.knownAccounts(gatewayName, after, PAGE)
@@ -93,9 +92,9 @@ export async function knownArticles(
   ))
     found.set(String(id), typeof title === 'string' ? title : undefined)
   const file = listOf(home, run)
-  makeFolder(dirname(file))
   const lines = [...found].map(([contentId, title]) => `${JSON.stringify({ contentId, title })}\n`)
-  await writeFile(file, lines.join(''), { mode: 0o600 })
+  const list = await openOwn(home, file, constants.O_TRUNC)
+  await list.writeFile(lines.join('')).finally(() => list.close())
   return [{ ...arrival.named(file, ANY_RULES), mapping: ARTICLES }]
 }
 

@@ -6,7 +6,7 @@
  * keyed hashes alone; the exports of the job, or files that are named, give the partner ids back.
  */
 
-import { type FileHandle, open, readFile } from 'node:fs/promises'
+import { type FileHandle, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { readJob, readMappings } from '../definitions/definition-files.ts'
@@ -14,7 +14,7 @@ import { chooseGateway, gatewayNameOf } from '../definitions/jobs.ts'
 import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { AccountKey } from '../model/record.ts'
-import { openOwn } from '../own-files.ts'
+import { newOwn, openOwn, wasTaken } from '../own-files.ts'
 import { withPassingArrival } from '../run/arrival.ts'
 import { createRunEvents } from '../run/events.ts'
 import { bringExports } from '../run/exports-of-run.ts'
@@ -275,9 +275,9 @@ const csvLine = (cells: readonly string[]): string =>
 
 async function make(to: string): Promise<FileHandle> {
   try {
-    return await open(to, 'wx', 0o600)
+    return await newOwn(to)
   } catch (cause) {
-    const isThere = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST'
+    const isThere = wasTaken(cause)
     throw new WaybillError('usage-wrong', isThere ? `${to} is there already` : `${to} cannot be written`, {
       place: { file: to },
       remedy: isThere ? 'Name another file, or move that one away.' : 'Check its folder and your rights.',

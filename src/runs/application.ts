@@ -3,7 +3,7 @@
  * ledger of those that only look: where there is none they make none.
  */
 
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Job, readJob } from '../definitions/definition-files.ts'
@@ -13,7 +13,7 @@ import type { TransportOptions } from '../gateway/transport.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { reasonOf, WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
-import { lookAt, modeText, openOwn } from '../own-files.ts'
+import { lookAt, modeText, openOwn, wasTaken, writeOwn } from '../own-files.ts'
 import type { RunDependencies } from '../run/events.ts'
 import type { Settings } from '../settings.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -116,10 +116,10 @@ export function readOrMakeKey(file: string, fresh: string, needed: boolean): str
   }
   try {
     // Exclusive: of two processes that start at once, one makes it and the other reads it.
-    writeFileSync(file, `${fresh}\n`, { mode: 0o600, flag: 'wx' })
+    writeOwn(file, `${fresh}\n`, { isNew: true })
     return fresh
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
+    if (!wasTaken(error)) {
       const reason = reasonOf(error)
       throw new WaybillError('ledger-unusable', `the key ${file} cannot be made: ${reason}`, { cause: error })
     }

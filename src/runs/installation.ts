@@ -2,14 +2,14 @@
  * What keeps an installation well, as values: a new folder gets what a first run needs, old detail goes, the ledger is copied, a run is told of on
  * a page.
  */
-import { constants } from 'node:fs'
-import { copyFile, mkdir, writeFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BackedUp, backUpLedger } from '../ledger/sqlite/backup.ts'
 import { type Compacted, compactLedger } from '../ledger/sqlite/pruning.ts'
 import { WaybillError } from '../model/errors.ts'
 import { type Pruned, prune } from '../operate/prune.ts'
+import { makeFolder, wasTaken, writeOwn } from '../own-files.ts'
 import { measureOutputFiles } from '../report/files-section.ts'
 import { runReport } from '../report/report-page.ts'
 import { nameRun } from './amend-run.ts'
@@ -107,14 +107,14 @@ export async function beginFolder(to: string): Promise<Begun> {
   const folder = resolve(to)
   const written: string[] = []
   const kept: string[] = []
-  const place = async (name: string, write: (path: string) => Promise<void>): Promise<void> => {
+  const place = (name: string, content: string | Uint8Array): void => {
     const path = join(folder, name)
     try {
-      await mkdir(dirname(path), { recursive: true })
-      await write(path)
+      makeFolder(dirname(path), 0o777)
+      writeOwn(path, content, { isNew: true })
       written.push(name)
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST'))
+      if (!wasTaken(error))
         throw new WaybillError('usage-wrong', `${path} cannot be written`, {
           place: { file: path },
           remedy: 'Go to a folder that you may write to, or name one: waybill init FOLDER.',
@@ -123,8 +123,7 @@ export async function beginFolder(to: string): Promise<Begun> {
       kept.push(name)
     }
   }
-  for (const name of SAMPLES)
-    await place(name, (path) => copyFile(join(SHIPPED, name), path, constants.COPYFILE_EXCL))
-  await place('.env.example', (path) => writeFile(path, ENVIRONMENT, { flag: 'wx' }))
+  for (const name of SAMPLES) place(name, readFileSync(join(SHIPPED, name)))
+  place('.env.example', ENVIRONMENT)
   return { folder, written, kept }
 }

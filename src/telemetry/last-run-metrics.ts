@@ -3,10 +3,9 @@
  * leaves for node_exporter's textfile collector.
  */
 
-import { chmod, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Gauge, Registry } from 'prom-client'
-import { makeFolder } from '../own-files.ts'
+import { makeFolder, writeOwn } from '../own-files.ts'
 
 /** Label values are names of jobs, and words and codes of fixed lists. */
 export interface LastRun {
@@ -133,14 +132,7 @@ export async function writeLastRun(path: string, run: LastRun): Promise<void> {
   const registry = new Registry()
   registerLastRun(registry).tell(run)
   const text = await registry.metrics()
-  const making = `${path}.${process.pid}.tmp`
   makeFolder(dirname(path))
-  try {
-    await writeFile(making, text)
-    // The collector is another user, and nothing in it is secret.
-    await chmod(making, 0o644)
-    await rename(making, path)
-  } finally {
-    await rm(making, { force: true })
-  }
+  // The collector is another user, and nothing in it is secret.
+  writeOwn(path, text, { mode: 0o644 })
 }

@@ -4,12 +4,12 @@
  * the next.
  */
 
-import { appendFileSync, closeSync, openSync, renameSync, rmSync, type StatsBase, statSync } from 'node:fs'
+import { renameSync, rmSync, type StatsBase, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import { Writable } from 'node:stream'
 import type * as Winston from 'winston'
-import { makeFolder } from '../own-files.ts'
+import { appendOwn, makeFolder, makeOwn, wasTaken } from '../own-files.ts'
 import { shown } from '../shown-text.ts'
 
 /** docs/logging.md says what each is. */
@@ -200,7 +200,7 @@ export function createLogFile(
       // A folder in which nothing may be renamed keeps no line from the file.
       if (isFull(bytes))
         makeRoom(() => alone(`${path}.rotating`, now(), () => isFull(bytes) && putAside(path, files)))
-      appendFileSync(path, line, { mode: 0o600 })
+      appendOwn(path, line)
     })
   }
 }
@@ -222,9 +222,9 @@ function trial(problem: string, tell: (problem: string) => void): (work: () => v
 /** Of several processes one does it; the others go on with the file as it is. */
 function alone(lock: string, now: number, work: () => void): void {
   try {
-    closeSync(openSync(lock, 'wx', 0o600))
+    makeOwn(lock)
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    if (!wasTaken(error)) throw error
     const held = statOf(lock)
     if (held !== undefined && now - held.mtimeMs > ROTATION_MS) rmSync(lock, { force: true })
     return

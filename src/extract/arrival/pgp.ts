@@ -15,6 +15,7 @@ import {
 } from 'openpgp'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
 import { assertObeyable } from '../../obeyed-files.ts'
+import { newOwn } from '../../own-files.ts'
 import { type ContentLimits, countAgainst } from '../content.ts'
 import type { PgpKeyFiles } from './unpack-rules.ts'
 
@@ -39,7 +40,7 @@ export async function decryptPgp(
   // All are awaited below; one that fails before that is no unhandled rejection.
   for (const { verified } of signatures) verified.catch(() => {})
   const count = countAgainst(address, limits, (await stat(file)).size)
-  const out = await open(target, 'wx', 0o600)
+  const out = await newOwn(target)
   try {
     for await (const chunk of data as unknown as AsyncIterable<Uint8Array>) {
       count(chunk.length)

@@ -1,10 +1,10 @@
 /** Takes members out of zip archives (PKWARE APPNOTE 6.3), by their central directory, each checked by its CRC-32. */
-import { createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { crc32 } from 'node:zlib'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
 import { WaybillError } from '../../model/errors.ts'
+import { newOwn } from '../../own-files.ts'
 import { countAgainst, unreadable } from '../content.ts'
 import { assertMemberName, compilePattern, inOrder } from '../sources/source.ts'
 import type { UnpackedExport, UnpackRules } from './unpack-rules.ts'
@@ -88,7 +88,7 @@ async function extract(
         yield chunk
       }
     },
-    createWriteStream(target, { flags: 'wx', mode: 0o600 }),
+    (await newOwn(target)).createWriteStream(),
   )
   if (crc !== entry.crc32) throw new Error('a member is damaged: its CRC-32 is not the one in the archive')
 }

@@ -5,11 +5,11 @@
 
 import { hash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { access, mkdtemp, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { access, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import pRetry, { AbortError } from 'p-retry'
 import { WaybillError } from '../../model/errors.ts'
-import { assertWithin, makeFolder, openOwn, ownFileName } from '../../own-files.ts'
+import { assertWithin, makeFolder, newOwn, openOwn, ownFileName } from '../../own-files.ts'
 import type { Delivery, ExportSource } from './source.ts'
 
 /** Tries after the first one, with growing waits of half a second to four, doubled at most by chance. */
@@ -45,7 +45,7 @@ export async function receiveFile(
   const part = `${file}.part`
   // What another process left of it may be of another version.
   await rm(part, { force: true })
-  const out = await open(part, 'wx', 0o600)
+  const out = await newOwn(part)
   try {
     let length = 0
     await withRetries(async () => {

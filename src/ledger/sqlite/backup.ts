@@ -8,6 +8,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Kysely, sql } from 'kysely'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
+import { makeOwn, wasTaken } from '../../own-files.ts'
 import type { AboutToSend } from '../run-writes.ts'
 import type { LedgerTables } from '../tables.ts'
 
@@ -29,6 +30,7 @@ export function backUpLedger(file: string, copy: string, now: number): BackedUp 
   if (existsSync(copy)) throw taken(copy)
   // Under another name until it is whole: what a killed process has left is no backup by its name.
   const part = `${copy}.${process.pid}.part`
+  rmSync(part, { force: true })
   claim(part)
   try {
     copyInto(file, part)
@@ -57,9 +59,9 @@ export function backUpLedger(file: string, copy: string, now: number): BackedUp 
 /** Makes the file empty, where nobody else has the name: `VACUUM INTO` takes an empty one. */
 function claim(path: string): void {
   try {
-    closeSync(openSync(path, 'wx', 0o600))
+    makeOwn(path)
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'EEXIST') throw taken(path)
+    if (wasTaken(cause)) throw taken(path)
     throw new WaybillError('usage-wrong', `${path} cannot be made: ${reasonOf(cause)}`, {
       place: { file: path },
       remedy: 'Name a file in a folder that is there and may be written.',

@@ -217,6 +217,10 @@ export function examineSettings(
       'NODE_TLS_REJECT_UNAUTHORIZED',
       'is 0, so that no certificate would be checked: take it out. A private authority is trusted with NODE_EXTRA_CA_CERTS',
     )
+  // The AWS SDK reads these: exports never go there, but the token by which it gets its credentials does.
+  for (const [name, value = ''] of Object.entries(values))
+    if (/^AWS_ENDPOINT_URL(_|$)/.test(name) && value !== '' && !isPrivate(value))
+      report(name, 'must be https; plain http is for loopback addresses only')
   const at = (given: string): string => resolve(folder, given)
   const text = (name: string): string | undefined => values[name]?.trim() || undefined
   const given: Given = {
@@ -253,6 +257,14 @@ export function examineSettings(
   if (settings.key !== undefined && settings.key.length < 16)
     report('WAYBILL_KEY', 'is shorter than 16 characters: too easy to guess')
   checkNotifications(settings, report)
+  // The exporter of traces adds those of OpenTelemetry's own variables.
+  const headers = ['WAYBILL_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS']
+  const sent = headers.filter((name) => text(name) !== undefined || text(`${name}_FILE`) !== undefined)
+  if (settings.otlpEndpoint !== undefined && sent.length > 0 && !isPrivate(settings.otlpEndpoint))
+    report(
+      'WAYBILL_OTLP_ENDPOINT',
+      `must be https with ${sent.join(', ')}; plain http with headers is for loopback addresses only`,
+    )
   return { settings, findings }
 }
 
@@ -320,6 +332,8 @@ function checkNotifications({ webhookSecret, smtpUrl, smtpFrom }: Settings, repo
       'WAYBILL_SMTP_URL',
       'is no such address; write it like smtps://user:password@mail.hospital.example',
     )
+  if (isSmtp && `${smtp.search}${smtp.hash}` !== '')
+    report('WAYBILL_SMTP_URL', 'holds a query or fragment: take it out, no option is set by it')
   if (smtpUrl !== undefined && smtpFrom === undefined)
     report('WAYBILL_SMTP_FROM', 'is needed with WAYBILL_SMTP_URL: whom mails come from')
   if (smtpFrom !== undefined && !/[^\s@<>]+@[^\s@<>]+/.test(smtpFrom))
@@ -343,10 +357,16 @@ function checkGatewayUrl(url: string, report: Report): void {
     report('WAYBILL_GATEWAY_URL', `is no address; write it like https://gateway.example/api, or ${BUILT_IN}`)
     return
   }
-  const loopback = ['127.0.0.1', 'localhost', '[::1]'].includes(parsed.hostname)
-  if (parsed.protocol !== 'https:' && !(parsed.protocol === 'http:' && loopback)) {
+  if (!isPrivate(parsed.href))
     report('WAYBILL_GATEWAY_URL', 'must be https; plain http is for loopback addresses only')
-  }
+}
+
+/** Whether nobody on the way reads what goes to the address. */
+function isPrivate(address: string): boolean {
+  const { protocol = '', hostname = '' } = URL.parse(address) ?? {}
+  return (
+    protocol === 'https:' || (protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(hostname))
+  )
 }
 
 function readDotEnv(file: string, report: Report): Record<string, string | undefined> {

@@ -16,9 +16,12 @@ export interface EmailOptions {
 const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
 
 export function createEmail({ smtpUrl, from, to, timeoutMs, attach }: EmailOptions): Channel {
-  const { hostname, password } = new URL(smtpUrl)
+  const address = new URL(smtpUrl)
+  const { hostname, password } = address
+  // By a query the mail library takes any option, also that no certificate is to be checked.
+  address.search = ''
   const transport = createTransport({
-    url: smtpUrl,
+    url: address.href,
     connectionTimeout: timeoutMs,
     greetingTimeout: timeoutMs,
     socketTimeout: timeoutMs,

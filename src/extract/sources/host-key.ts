@@ -30,11 +30,14 @@ export async function hostKeyCheck(
       cause,
     })
   })
-  const name = port === 22 ? host : `[${host}]:${port}`
+  const bare = host.toLowerCase()
+  const name = port === 22 ? bare : `[${bare}]:${port}`
   const lines = text.split(/\r?\n/).flatMap((line) => readLine(line))
-  const own = lines.filter(({ hosts }) => isFor(hosts, name))
-  const revoked = own.filter(({ mark }) => mark === '@revoked')
-  const known = own.filter(({ mark }) => mark === undefined)
+  // A key that is revoked for the host is so on each of its ports.
+  const revoked = lines.filter(
+    ({ mark, hosts }) => mark === '@revoked' && (isFor(hosts, name) || isFor(hosts, bare)),
+  )
+  const known = lines.filter(({ mark, hosts }) => mark === undefined && isFor(hosts, name))
   if (known.length === 0)
     throw new WaybillError('source-untrusted', `The known_hosts file does not know ${name}.`, {
       place: { file: pinned },
@@ -58,12 +61,29 @@ function readLine(line: string): KnownHost[] {
     : [{ mark, hosts, key: Buffer.from(key, 'base64') }]
 }
 
-/** Names in clear, divided by commas, or one hashed name: `|1|salt|HMAC-SHA1 of the name`. */
+/**
+ * Patterns divided by commas, or one hashed name: `|1|salt|HMAC-SHA1 of the name`. In a pattern `*` is any run of characters and `?` any one; the
+ * line is for no name that a pattern behind `!` matches.
+ */
 function isFor(hosts: string, name: string): boolean {
   const [, version, salt = '', hashed = ''] = hosts.split('|')
-  if (version !== '1') return hosts.split(',').includes(name)
+  if (version !== '1') {
+    const matching = hosts
+      .toLowerCase()
+      .split(',')
+      .filter((one) => matches(one.replace(/^!/, ''), name))
+    return matching.length > 0 && !matching.some((one) => one.startsWith('!'))
+  }
   const mac = createHmac('sha1', Buffer.from(salt, 'base64')).update(name).digest()
   return equal(mac, Buffer.from(hashed, 'base64'))
+}
+
+const matches = (pattern: string, name: string): boolean => {
+  const source = pattern
+    .replace(/[\\^$.+()[\]{}|]/g, '\\$&')
+    .replaceAll('*', '.*')
+    .replaceAll('?', '.')
+  return new RegExp(`^${source}$`).test(name)
 }
 
 const equal = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && timingSafeEqual(a, b)

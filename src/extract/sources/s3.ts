@@ -67,6 +67,8 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
   const address = (name: string): string => `s3://${bucket}/${prefix}${name}`
   const client = new S3Client({
     region,
+    // What is read and written goes where the job says, whatever AWS_ENDPOINT_URL and profiles name.
+    ignoreConfiguredEndpointUrls: true,
     // What is tried again is tried again by `ask` alone: the SDK's tries within ours would be sixteen.
     maxAttempts: 1,
     logger: { debug: silent, info: silent, warn: silent, error: silent },

@@ -1,7 +1,17 @@
 /**
  * YAML read with positions: every problem of a job, mapping or catalog file is reported with line, column and key.
  */
-import { type Document, isNode, LineCounter, parseDocument, visit, type YAMLError } from 'yaml'
+import {
+  type Document,
+  isMap,
+  isNode,
+  isScalar,
+  LineCounter,
+  type Node,
+  parseDocument,
+  visit,
+  type YAMLError,
+} from 'yaml'
 import type { z } from 'zod'
 import { type ErrorCode, type Finding, type Place, WaybillError } from './model/errors.ts'
 import { checkWith } from './schema-problems.ts'
@@ -39,7 +49,8 @@ export function parseYaml<Schema extends z.ZodType>(
   const document = parseDocument(text, {
     lineCounter: lines,
     prettyErrors: false,
-    uniqueKeys: true,
+    // Found below: the parser compares each key with all others.
+    uniqueKeys: false,
     schema: scalars === 'core' ? 'core' : 'failsafe',
   })
   const at = (offset: number): Place => {
@@ -54,32 +65,69 @@ export function parseYaml<Schema extends z.ZodType>(
     return { file, key: describeKey(path) }
   }
   if (document.errors.length > 0) {
-    throw refusal(
-      file,
-      code,
-      document.errors
-        .filter(({ pos: [start] }, index, all) => all.findIndex(({ pos }) => pos[0] === start) === index)
-        .map((error) => ({ place: at(error.pos[0]), message: slipOf(error) })),
-    )
+    const byPlace = new Map(document.errors.toReversed().map((error) => [error.pos[0], error]))
+    const first = [...byPlace.values()].toReversed().slice(0, MOST_TOLD)
+    const slips = first.map((error) => ({ place: at(error.pos[0]), message: slipOf(error) }))
+    throw refusal(file, code, slips)
   }
-  const lost: Finding[] = []
-  visit(document, {
-    Alias(_, alias) {
-      if (alias.resolve(document) !== undefined) return
-      const message = `*${alias.source} names nothing of this file; a text that begins with * must stand in quotes`
-      lost.push({ place: alias.range ? at(alias.range[0]) : { file }, message })
-    },
-  })
-  if (lost.length > 0) throw refusal(file, code, lost)
+  const slips = slipsOf(document)
+  if (slips.length > 0) {
+    const found = slips.map(({ node, message }) => ({
+      place: node.range ? at(node.range[0]) : { file },
+      message,
+    }))
+    throw refusal(file, code, found)
+  }
   const checked = checkWith(schema, toPlain(document, file, code))
   if ('problems' in checked) {
     throw refusal(
       file,
       code,
-      checked.problems.map(({ path, message }) => ({ place: locate(path), message })),
+      checked.problems.slice(0, MOST_TOLD).map(({ path, message }) => ({ place: locate(path), message })),
     )
   }
   return { file, value: checked.data, locate }
+}
+
+/** Problems told of one file. */
+const MOST_TOLD = 100
+
+/** Each is looked for among all anchors before it, and an author needs a few. */
+const MOST_ALIASES = 100
+
+interface NodeSlip {
+  readonly node: Node
+  readonly message: string
+}
+
+/** Aliases of nothing, too many aliases, keys that stand twice. Takes time in proportion to the document. */
+function slipsOf(document: Document): NodeSlip[] {
+  const slips: NodeSlip[] = []
+  const anchors = new Set<string>()
+  let aliases = 0
+  visit(document, {
+    Alias(_, alias) {
+      if (++aliases > MOST_ALIASES)
+        slips.push({ node: alias, message: `is one of more than ${MOST_ALIASES} aliases` })
+      else if (!anchors.has(alias.source))
+        slips.push({
+          node: alias,
+          message: `*${alias.source} names nothing of this file; a text that begins with * must stand in quotes`,
+        })
+      return slips.length < MOST_TOLD && aliases <= MOST_ALIASES ? undefined : visit.BREAK
+    },
+    Value(_, value) {
+      if (value.anchor !== undefined) anchors.add(value.anchor)
+      const keys = new Set<unknown>()
+      for (const { key } of isMap(value) ? value.items : []) {
+        if (!isScalar(key)) continue
+        if (keys.has(key.value)) slips.push({ node: key, message: 'the key stands twice in its block' })
+        keys.add(key.value)
+      }
+      return slips.length < MOST_TOLD ? undefined : visit.BREAK
+    },
+  })
+  return slips.slice(0, MOST_TOLD)
 }
 
 /** Slips that people make, by what the parser says of them: it speaks of indicators, scalars and flow collections. */
@@ -93,7 +141,6 @@ const SLIPS: readonly [code: YAMLError['code'], said: RegExp, words: string][] =
   ['MULTILINE_IMPLICIT_KEY', /^/, 'no colon with a blank behind it follows on this line'],
   ['BAD_SCALAR_START', /(.)$/, 'a text that begins with $1 must stand in quotes'],
   ['BAD_DQ_ESCAPE', /(\\.*)$/, '$1 means nothing in double quotes; put the text in single quotes'],
-  ['DUPLICATE_KEY', /^/, 'the key stands twice in its block'],
   ['MULTIPLE_DOCS', /^/, 'a second document begins with ---; a file holds one'],
   ['BAD_INDENT', /with a ([\]}])$/, 'the list or block before it is not closed with $1'],
   ['BAD_INDENT', /same column$/, 'must begin in the column of what stands above it in its block'],

@@ -1,6 +1,6 @@
 /** Runs a command of the settings or of a job through `/bin/sh`, and kills it with all that it has started when its time is over. */
-import { spawn } from 'node:child_process'
-import { reasonOf, WaybillError } from './model/errors.ts'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { codeOf, reasonOf, WaybillError } from './model/errors.ts'
 import { assertObeyableCommand } from './obeyed-files.ts'
 
 export interface ShellCommand {
@@ -37,12 +37,20 @@ export const runShell = ({
       resolve({ why: `is not run: ${reasonOf(error)}`, ...refused })
       return
     }
-    const child = spawn('/bin/sh', ['-c', command], {
-      env: environment,
-      cwd: folder,
-      detached: true,
-      stdio: ['pipe', isRead ? 'pipe' : 'ignore', 'ignore'],
-    })
+    const notStarted = (error: unknown): ShellEnd => ({ why: `cannot be started (${codeOf(error)})` })
+    let child: ChildProcess
+    try {
+      child = spawn('/bin/sh', ['-c', command], {
+        env: environment,
+        cwd: folder,
+        detached: true,
+        stdio: ['pipe', isRead ? 'pipe' : 'ignore', 'ignore'],
+      })
+    } catch (error) {
+      // A variable holds NUL, or more than a process may be given. The words of such an error hold the variable.
+      resolve(notStarted(error))
+      return
+    }
     const end = (how: ShellEnd): void => {
       clearTimeout(timer)
       resolve(how)
@@ -57,7 +65,7 @@ export const runShell = ({
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       out += text
     })
-    child.on('error', (error) => end({ why: `cannot be started (${reasonOf(error)})` }))
+    child.on('error', (error) => end(notStarted(error)))
     child.on(isRead ? 'close' : 'exit', (code, signal) =>
       end(code === 0 ? { out } : { why: `failed (${code === null ? signal : `exit ${code}`})` }),
     )

@@ -1,6 +1,7 @@
 /** What people read on a terminal: tables without lines, no wider than it is; errors as what was found, where, and what to do next. */
+import { fileURLToPath } from 'node:url'
 import Table from 'cli-table3'
-import { describePlace, WaybillError } from '../model/errors.ts'
+import { codeOf, describePlace, WaybillError } from '../model/errors.ts'
 import { type Line, shown, type Tone, toned } from '../shown-text.ts'
 import type { CommandContext } from './command-form.ts'
 
@@ -153,8 +154,8 @@ export function describeError(error: unknown): string[] {
   if (!(error instanceof WaybillError)) {
     return [
       '',
-      `error unexpected: ${error}`,
-      ...framesOf(error),
+      `error unexpected: ${codeOf(error)}`,
+      ...placesOf(error),
       '  This is a defect of Waybill. The ledger knows how far it came; running the job again goes on from there.',
     ]
   }
@@ -171,17 +172,24 @@ export function describeError(error: unknown): string[] {
 /** The same for a terminal: what it is stands in the first line with words. */
 export const errorLines = (error: unknown): Line[] => toned(describeError(error), 1, 'bad')
 
+/** The folder of the program, from the sources and from the bundle. */
+const PROGRAM = fileURLToPath(new URL('../..', import.meta.url))
+
 /**
- * Where it was thrown: what stands behind its words. None where they are not found, as then nobody can tell which lines of the stack are
- * words.
+ * Places in our own files from which it was thrown: what stands behind its words. None where those are not found, as then nobody can tell
+ * which lines of the stack are words.
  */
-function framesOf(error: unknown): string[] {
+function placesOf(error: unknown): string[] {
   if (!(error instanceof Error) || error.stack === undefined) return []
   const { stack, message } = error
   const at = stack.indexOf(message)
   if (at < 0) return []
   const [, ...frames] = stack.slice(at + message.length).split('\n')
-  return frames
+  return frames.flatMap((frame) => {
+    const [, file = '', position] = /^\s+at (?:.*\()?(?:file:\/\/)?(\/.*?)(:\d+:\d+)\)?$/.exec(frame) ?? []
+    const isOurs = file.startsWith(PROGRAM) && !file.startsWith(`${PROGRAM}node_modules/`)
+    return isOurs ? [`    at ${file.slice(PROGRAM.length)}${position}`] : []
+  })
 }
 
 /** A field `error`, where there is one. */

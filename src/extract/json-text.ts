@@ -6,6 +6,7 @@
  * takes 5 times as long.
  */
 
+import { DEEPEST, membersIn } from '../model/json-depth.ts'
 import type { JsonValue } from '../model/row.ts'
 import { LF } from './framing.ts'
 
@@ -37,7 +38,7 @@ const columnAlone: Spot = (at) => `column ${at + 1}`
 
 /**
  * Reads one document. An object that names a key twice is refused (RFC 7493, 2.3): JSON.parse would keep the last
- * value and drop the others unseen. `__proto__` is a key like any other.
+ * value and drop the others unseen. `__proto__` is a key like any other. Nesting beyond `DEEPEST` is refused.
  */
 export function readJson(text: string, spot: Spot = columnAlone): JsonReading {
   const { quoted, members } = quoteNumbers(text)
@@ -47,7 +48,9 @@ export function readJson(text: string, spot: Spot = columnAlone): JsonReading {
   } catch {
     return { problem: `not JSON: it breaks off at ${spot(jsonFaultAt(text))}` }
   }
-  return countMembers(value) === members ? { value } : { problem: 'an object names a key twice' }
+  const found = membersIn(value)
+  if (Number.isNaN(found)) return { problem: `nested deeper than ${DEEPEST} levels` }
+  return found === members ? { value } : { problem: 'an object names a key twice' }
 }
 
 /**
@@ -84,19 +87,6 @@ function stringEnd(text: string, from: number): number {
     if ((end - before) % 2 === 1) return end
   }
   return -1
-}
-
-/** Without recursion: a document may be nested deeper than the stack is. */
-function countMembers(value: JsonValue): number {
-  let members = 0
-  const open: JsonValue[] = [value]
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (next === null || typeof next !== 'object') continue
-    const parts: readonly JsonValue[] = Array.isArray(next) ? next : Object.values(next)
-    if (parts !== next) members += parts.length
-    for (const part of parts) if (typeof part === 'object' && part !== null) open.push(part)
-  }
-  return members
 }
 
 const SPACE = /[ \t\r\n]*/y

@@ -1,4 +1,4 @@
-import { type Answer, checkSuccess } from './answer.ts'
+import { type Answer, checkAccount, checkSuccess } from './answer.ts'
 import { type Account, accountQuery } from './contract/account.ts'
 import {
   AgeResult,
@@ -51,11 +51,17 @@ export function createAgeAssessment(transport: Transport) {
         readRecommendations,
       )
     },
-    /** The user's completed tests, each with its questions and the answers given. @throws GatewayError */
-    completedQuestions: (account: Account) =>
-      transport.send({ endpoint: 'listCompletedQuestions', query: accountQuery(account) }, (answer) =>
-        answer.read(CompletedAssessments),
-      ),
+    /**
+     * The user's completed tests, each with its questions and the answers given.
+     * @throws GatewayError; `ambiguous` also where the answer has tests of another account
+     */
+    completedQuestions: (asked: Account) =>
+      transport.send({ endpoint: 'listCompletedQuestions', query: accountQuery(asked) }, (answer) => {
+        const completed = answer.read(CompletedAssessments)
+        const named = completed.map(({ account }) => account)
+        checkAccount(asked, named)
+        return completed
+      }),
   }
 }
 

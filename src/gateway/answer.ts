@@ -1,10 +1,19 @@
 import { z } from 'zod'
+import { membersIn } from '../model/json-depth.ts'
 import { type Account, AccountReferenceAsRead, accountIdOfEntity } from './contract/account.ts'
 import { documented, EnvelopeCode, type EnvelopeError, EnvelopeWith } from './contract/shared-objects.ts'
+import { GatewayError } from './gateway-error.ts'
 
 /** The answer does not say what the interface promises. Thrown while reading; the transport gives it its class. */
 export class UnreadableAnswer extends Error {
   override readonly name = 'UnreadableAnswer'
+  /** The class of the call, where the next answer would be no better. */
+  readonly class: 'refused' | undefined
+
+  constructor(message: string, kind?: 'refused') {
+    super(message)
+    this.class = kind
+  }
 }
 
 /** Strips a byte order mark, which JSON.parse refuses and RFC 8259 section 8.1 lets a reader ignore. */
@@ -17,7 +26,7 @@ export interface Answer {
   readonly requestId: string
   /** As it came, decompressed. */
   readonly body: Uint8Array
-  /** The body as JSON; undefined where it is none. */
+  /** The body as JSON; undefined where it is none, or nested too deep. */
   json(): unknown
   /** The body as the schema describes it. @throws UnreadableAnswer */
   read<Schema extends z.ZodType>(schema: Schema): z.output<Schema>
@@ -26,7 +35,8 @@ export interface Answer {
 export function createAnswer(status: number, requestId: string, body: Uint8Array): Answer {
   const json = (): unknown => {
     try {
-      return JSON.parse(UTF8.decode(body))
+      const value: unknown = JSON.parse(UTF8.decode(body))
+      return Number.isNaN(membersIn(value)) ? undefined : value
     } catch {
       // The parser's error quotes the text, which may be health data: it is dropped.
       return undefined
@@ -39,7 +49,7 @@ export function createAnswer(status: number, requestId: string, body: Uint8Array
     json,
     read: (schema) => {
       const value = json()
-      if (value === undefined) throw new UnreadableAnswer('the body is not JSON')
+      if (value === undefined) throw new UnreadableAnswer('the body is not JSON, or nested too deep')
       const parsed = schema.safeParse(value)
       if (parsed.success) return parsed.data
       const issue = parsed.error.issues[0]
@@ -94,10 +104,24 @@ export function readItems<Item>(
   return envelope.data
 }
 
+/** Items that an answer may have for each that was asked about. */
+const MOST_ITEMS = 10
+
+/** @param asked how many records were sent, or asked for. @throws UnreadableAnswer */
+export function checkNumber(asked: number, ...lists: readonly (readonly unknown[])[]): void {
+  if (lists.some(({ length }) => length > MOST_ITEMS * asked))
+    throw new UnreadableAnswer(`it holds more than ${MOST_ITEMS} items for each that was asked about`)
+}
+
+/** Of a list that has an end. */
+const MOST_PAGES = 1_000
+const MOST_LISTED = 100_000
+
 /**
  * The pages of a list, one after the other. Not documented, of articles and of requests for medical records alike: whether the first page is 0
  * or 1, how long a page is, and whether a total is told. So pages are asked for until one is not full, or says nothing new.
  */
+
 interface Paging<Item> {
   /** Number of the first page (default 1). */
   readonly first?: number | undefined
@@ -107,7 +131,7 @@ interface Paging<Item> {
   readonly keyOf: (item: Item) => string
 }
 
-/** Each item once. @param pageOf asks for one page. @throws what it throws */
+/** Each item once. @param pageOf asks for one page. @throws what it throws; GatewayError `refused` for a list without end */
 export async function* pages<Item>(
   pageOf: (page: number) => Promise<readonly Item[]>,
   { first = 1, full = 1, keyOf }: Paging<Item>,
@@ -116,6 +140,7 @@ export async function* pages<Item>(
   for (let page = first; ; page++) {
     const items = await pageOf(page)
     const before = seen.size
+    if (page - first >= MOST_PAGES || before + items.length > MOST_LISTED) throw withoutEnd()
     for (const item of items) {
       const key = keyOf(item)
       if (seen.has(key)) continue
@@ -125,6 +150,12 @@ export async function* pages<Item>(
     if (items.length < full || seen.size === before) return
   }
 }
+
+const withoutEnd = (): GatewayError =>
+  new GatewayError(`the list was given up: it has more than ${MOST_PAGES} pages or ${MOST_LISTED} items`, {
+    class: 'refused',
+    requestId: '',
+  })
 
 /** Makes a call, again where it is to be made again after a failure. */
 export type Asking = <Item>(ask: () => Promise<readonly Item[]>) => Promise<readonly Item[]>
@@ -197,6 +228,7 @@ export function readCreateAnswer(answer: Answer, count: number): CreateAnswer {
   checkCode(envelope, answer)
   const echoes = envelope.data
   const errors = envelope.errors ?? []
+  checkNumber(count, echoes, errors)
   const complete = echoes.length === count && errors.length === 0
   const { status, requestId } = answer
   return { status, requestId, class: complete ? 'accepted' : 'accepted-in-part', echoes, errors }

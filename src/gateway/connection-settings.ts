@@ -29,17 +29,17 @@ export function resolvePath(base: URL, path: string, query?: URLSearchParams): U
 
 /**
  * A path with its parameters filled in, each as one segment (RFC 3986 section 2.1).
- * @throws WaybillError `usage-wrong`: a parameter that is no segment of its own, as it is empty, `.` or `..` (section 5.2.4):
- *   the call would go to another path of the interface
+ * @returns undefined where one is no segment of its own, as it is empty, `.` or `..` (section 5.2.4) or has half a
+ *   character: the call would go to another path of the interface
  */
-export function fillPath(path: string, parameters: Readonly<Record<string, string>> = {}): string {
-  return path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const value = parameters[name] ?? ''
-    if (value !== '' && value !== '.' && value !== '..') return encodeURIComponent(value)
-    throw new WaybillError('usage-wrong', `The parameter ${name} of ${path} cannot stand in a path.`, {
-      remedy: 'Name what the call is about: the parameter may be neither empty nor of dots alone.',
-    })
-  })
+export function fillPath(
+  path: string,
+  parameters: Readonly<Record<string, string>> = {},
+): string | undefined {
+  const isSegment = (value = ''): boolean => value.isWellFormed() && !/^\.{0,2}$/.test(value)
+  const wanted = [...path.matchAll(/\{(\w+)\}/g)]
+  if (!wanted.every(([, name = '']) => isSegment(parameters[name]))) return undefined
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''))
 }
 
 /**

@@ -7,11 +7,12 @@ import {
   type Exchange,
   ExchangeFailure,
   type ExchangeOptions,
+  type Reading,
   timedOut,
   tooLong,
 } from './exchange.ts'
 
-export function exchangeOverGot({ agent, timeouts, maxAnswerBytes }: ExchangeOptions): Exchange {
+export function exchangeOverGot({ agent, timeouts, room }: ExchangeOptions): Exchange {
   const loading = async () => {
     const { default: got, RequestError, TimeoutError } = await import('got')
     const client = got.extend({
@@ -21,18 +22,25 @@ export function exchangeOverGot({ agent, timeouts, maxAnswerBytes }: ExchangeOpt
       followRedirect: false,
       throwHttpErrors: false,
       https: { rejectUnauthorized: true },
-      decompress: true,
+      decompress: false,
       responseType: 'buffer',
       headers: COMMON_HEADERS,
     })
     return { client, RequestError, TimeoutError }
   }
   let loaded: ReturnType<typeof loading> | undefined
-  return async ({ address, method, headers, body, signal }) => {
+  return async ({ address, method, headers, body, signal, maxAnswerBytes }) => {
     loaded ??= loading()
     const { client, RequestError, TimeoutError } = await loaded
     const broken = new AbortController()
-    let isTooLong = false
+    let brokenOff: string | undefined
+    const reading: Reading = {
+      bytes: 0,
+      breakOff(what) {
+        brokenOff ??= what
+        broken.abort()
+      },
+    }
     let switchedBy: number | undefined
     const exchanged: RequestPromise<Response<Uint8Array>> = client(address, {
       method: method as 'GET',
@@ -41,9 +49,9 @@ export function exchangeOverGot({ agent, timeouts, maxAnswerBytes }: ExchangeOpt
       ...(body === undefined ? {} : { body: new WholeBody(body) }),
     })
     exchanged.on('downloadProgress', ({ transferred, total = 0 }) => {
-      if (Math.max(transferred, total) <= maxAnswerBytes) return
-      isTooLong = true
-      broken.abort()
+      if (brokenOff !== undefined) return
+      room.grow(reading, transferred - reading.bytes)
+      if (Math.max(transferred, total) > maxAnswerBytes) reading.breakOff(tooLong(maxAnswerBytes))
     })
     // Of another protocol no call has any use: whoever listens is given the socket (101, RFC 9110 section 15.2.2), and must end it.
     exchanged.on('request', (request) => {
@@ -61,12 +69,14 @@ export function exchangeOverGot({ agent, timeouts, maxAnswerBytes }: ExchangeOpt
       const { response } = error
       const what = error instanceof TimeoutError ? timedOut(error.event) : error.code
       const ended = signal?.aborted === true ? ENDED : what
-      throw new ExchangeFailure(isTooLong ? tooLong(maxAnswerBytes) : ended, {
+      throw new ExchangeFailure(brokenOff ?? ended, {
         connected: switchedBy !== undefined || wasConnected(error, address.protocol === 'https:'),
         status: switchedBy ?? response?.statusCode,
         retryAfter: response?.headers['retry-after'],
         cause: bareCause(error),
       })
+    } finally {
+      room.leave(reading)
     }
   }
 }

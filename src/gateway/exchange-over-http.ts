@@ -6,8 +6,6 @@ import { type ClientRequest, type IncomingMessage, request as requestHttp } from
 import { request as requestHttps } from 'node:https'
 import { isIP, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { promisify } from 'node:util'
-import { brotliDecompress, unzip } from 'node:zlib'
 import {
   bareCause,
   COMMON_HEADERS,
@@ -16,6 +14,7 @@ import {
   ExchangeFailure,
   type ExchangeOptions,
   type OutgoingRequest,
+  type Reading,
   type Timeouts,
   timedOut,
   tooLong,
@@ -30,8 +29,8 @@ export const exchangeOverHttp =
 type Phase = Exclude<keyof Timeouts, 'request'>
 
 function exchange(
-  { agent, timeouts, maxAnswerBytes }: ExchangeOptions,
-  { address, method, headers, body, signal }: OutgoingRequest,
+  { agent, timeouts, room }: ExchangeOptions,
+  { address, method, headers, body, signal, maxAnswerBytes }: OutgoingRequest,
   resolve: (answer: WholeAnswer) => void,
   reject: (failure: unknown) => void,
 ): void {
@@ -52,6 +51,7 @@ function exchange(
     isOver = true
     clearTimeout(wholeTimer)
     clearTimeout(phaseTimer)
+    room.leave(reading)
     signal?.removeEventListener('abort', end)
     return true
   }
@@ -68,6 +68,7 @@ function exchange(
       }),
     )
   }
+  const reading: Reading = { bytes: 0, breakOff: (what) => fail(what) }
   const end = (): void => fail(ENDED)
   const begin = (phase: Phase): void => {
     clearTimeout(phaseTimer)
@@ -104,47 +105,23 @@ function exchange(
     clearTimeout(phaseTimer)
     const { statusCode: status = 0, headers: told } = incoming
     const pieces: Buffer[] = []
-    let length = 0
     if (Number(told['content-length'] ?? 0) > maxAnswerBytes) return fail(tooLong(maxAnswerBytes))
     incoming.on('data', (piece: Buffer) => {
+      if (isOver) return
       pieces.push(piece)
-      length += piece.length
-      if (length > maxAnswerBytes) fail(tooLong(maxAnswerBytes))
+      room.grow(reading, piece.length)
+      if (reading.bytes > maxAnswerBytes) fail(tooLong(maxAnswerBytes))
     })
     incoming.on('error', (error: NodeJS.ErrnoException) => fail(error.code ?? error.name, error))
     incoming.once('end', () => {
-      if (isOver) return
-      const whole = pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces, length)
-      decompress(whole, told['content-encoding'], maxAnswerBytes).then(
-        (content) => {
-          if (!over()) return
-          // An answer that comes before the request has left is all that there will be.
-          if (!outgoing.writableFinished) outgoing.destroy()
-          resolve({ status, headers: told, body: content })
-        },
-        (error: NodeJS.ErrnoException) =>
-          fail(
-            error.code === 'ERR_BUFFER_TOO_LARGE' ? tooLong(maxAnswerBytes) : (error.code ?? error.name),
-            error,
-          ),
-      )
+      if (!over()) return
+      // An answer that comes before the request has left is all that there will be.
+      if (!outgoing.writableFinished) outgoing.destroy()
+      const [first = Buffer.alloc(0)] = pieces
+      const body = pieces.length > 1 ? Buffer.concat(pieces) : first
+      resolve({ status, headers: told, body })
     })
   })
   outgoing.end(body)
   signal?.addEventListener('abort', end)
-}
-
-const unzipped = promisify(unzip)
-const brotli = promisify(brotliDecompress)
-
-/** @throws Error of node:zlib; `ERR_BUFFER_TOO_LARGE` where it becomes longer than that */
-async function decompress(
-  body: Buffer,
-  encoding: string | undefined,
-  maxOutputLength: number,
-): Promise<Uint8Array> {
-  // An answer without content has none that could be compressed, whatever its header says.
-  if (encoding === undefined || body.length === 0) return body
-  if (encoding === 'br') return brotli(body, { maxOutputLength })
-  return ['gzip', 'x-gzip', 'deflate'].includes(encoding) ? unzipped(body, { maxOutputLength }) : body
 }

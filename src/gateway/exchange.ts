@@ -1,6 +1,8 @@
 /** One request and the whole of its answer, over the wire: what the transport needs of an HTTP client, whichever it is. */
 import type { Agent as HttpAgent, IncomingHttpHeaders } from 'node:http'
 import type { Agent as HttpsAgent } from 'node:https'
+import { brotliDecompressSync, unzipSync } from 'node:zlib'
+import { codeOf } from '../model/errors.ts'
 
 /** What goes out. */
 export interface OutgoingRequest {
@@ -12,13 +14,14 @@ export interface OutgoingRequest {
   readonly body: Uint8Array | undefined
   /** Ends the exchange where it stands. */
   readonly signal: AbortSignal | undefined
+  /** Longest answer that is read, in bytes. */
+  readonly maxAnswerBytes: number
 }
 
 /** An answer that came whole. */
 export interface WholeAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** After decompression. */
   readonly body: Uint8Array
 }
 
@@ -37,12 +40,11 @@ export interface ExchangeOptions {
   /** Connections, shared by all clients of a transport. */
   readonly agent: { readonly http: HttpAgent; readonly https: HttpsAgent }
   readonly timeouts: Timeouts
-  /** Longest answer that is read, in bytes after decompression. */
-  readonly maxAnswerBytes: number
+  readonly room: AnswerRoom
 }
 
 /**
- * Sends one request, once; follows no redirect, and takes any status for an answer.
+ * Sends one request, once; follows no redirect, takes any status for an answer, and leaves it compressed.
  * @throws ExchangeFailure where no whole answer came
  */
 export type Exchange = (request: OutgoingRequest) => Promise<WholeAnswer>
@@ -92,7 +94,60 @@ export const ENDED = 'ended by the caller'
 
 export const tooLong = (maxAnswerBytes: number): string => `an answer longer than ${maxAnswerBytes} bytes`
 
-/** Of every request. `accept-encoding`: what both clients can decompress. */
+/** An answer that is being read. */
+export interface Reading {
+  bytes: number
+  readonly breakOff: (what: string) => void
+}
+
+/** Bytes of all answers that are being read, over all connections. */
+export type AnswerRoom = ReturnType<typeof createAnswerRoom>
+
+/** @param limit bytes; where answers grow beyond it together, the longest is broken off */
+export function createAnswerRoom(limit: number) {
+  const open = new Set<Reading>()
+  let total = 0
+  const leave = (reading: Reading): void => {
+    if (open.delete(reading)) total -= reading.bytes
+  }
+  return {
+    grow(reading: Reading, bytes: number): void {
+      open.add(reading)
+      reading.bytes += bytes
+      total += bytes
+      while (total > limit) {
+        const longest = [...open].reduce((one, other) => (other.bytes > one.bytes ? other : one))
+        leave(longest)
+        longest.breakOff(`answers longer than ${limit} bytes together`)
+      }
+    },
+    leave,
+  }
+}
+
+/** JSON that is repetitive shrinks to a 50th; what becomes more than this many times as long is made to do so. */
+const MAX_RATIO = 200
+const ALWAYS_UNPACKED_BYTES = 1024 * 1024
+
+/**
+ * The body as it was before compression. One at a time, in one step: what is unpacked at once is bounded so.
+ * @throws ExchangeFailure where it becomes too long, or is damaged
+ */
+export function unpack({ status, headers, body }: WholeAnswer, maxAnswerBytes: number): Uint8Array {
+  const encoding = headers['content-encoding'] ?? ''
+  // An answer without content has none that could be compressed, whatever its header says.
+  if (body.length === 0 || !['gzip', 'x-gzip', 'deflate', 'br'].includes(encoding)) return body
+  const maxOutputLength = Math.min(maxAnswerBytes, Math.max(ALWAYS_UNPACKED_BYTES, MAX_RATIO * body.length))
+  try {
+    return (encoding === 'br' ? brotliDecompressSync : unzipSync)(body, { maxOutputLength })
+  } catch (error) {
+    const code = codeOf(error)
+    const what = code === 'ERR_BUFFER_TOO_LARGE' ? tooLong(maxOutputLength) : code
+    throw new ExchangeFailure(what, { connected: true, status, retryAfter: headers['retry-after'] })
+  }
+}
+
+/** Of every request. `accept-encoding`: what `unpack` takes. */
 export const COMMON_HEADERS = {
   'user-agent': 'waybill',
   accept: 'application/json',

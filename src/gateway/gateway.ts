@@ -1,6 +1,6 @@
 import { WaybillError } from '../model/errors.ts'
 import { type Assessment, createAgeAssessment, createAssessment } from './age-assessment.ts'
-import { type Asking, pages, readItems, UnreadableAnswer } from './answer.ts'
+import { type Asking, checkNumber, pages, readItems, UnreadableAnswer } from './answer.ts'
 import { checkCredential } from './connection-settings.ts'
 import {
   type Account,
@@ -158,7 +158,14 @@ function createContent(transport: Transport) {
     article: (id: ContentId) =>
       transport.send(
         { endpoint: 'readArticle', parameters: { contentId: String(id) }, alsoAnswers: [404] },
-        (answer) => (answer.status === 404 ? undefined : readItems(answer, DetailEnvelope)[0]),
+        (answer) => {
+          if (answer.status === 404) return undefined
+          const items = readItems(answer, DetailEnvelope)
+          checkNumber(1, items)
+          if (items.some((item) => String(item.id) !== String(id)))
+            throw new UnreadableAnswer('it holds another article', 'refused')
+          return items[0]
+        },
       ),
   }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { WaybillError } from '../model/errors.ts'
-import { type Asking, checkCode, checkSuccess, pages, readItems } from './answer.ts'
+import { type Asking, checkCode, checkNumber, checkOne, checkSuccess, pages, readItems } from './answer.ts'
 import {
   type MedicalRecordsFilter,
   MedicalRecordsFound,
@@ -10,7 +10,13 @@ import {
   MedicalRecordsSearch,
   MedicalRecordsUpsert,
 } from './contract/medical-records.ts'
-import { Envelope, type EnvelopeError, type Lenient, tolerated } from './contract/shared-objects.ts'
+import {
+  documented,
+  Envelope,
+  type EnvelopeError,
+  type Lenient,
+  tolerated,
+} from './contract/shared-objects.ts'
 import type { Transport } from './transport.ts'
 
 /**
@@ -49,6 +55,8 @@ const DeletionEnvelope = Envelope(z.unknown()).extend({
 /** "data = nested array of request type items"; a flat one is borne too. */
 const TypesEnvelope = Envelope(z.union([z.array(MedicalRecordsRequestType), MedicalRecordsRequestType]))
 
+const Named = z.looseObject({ reference: z.string() })
+
 /** Requests on a page, as the sample has it. */
 const PER_PAGE = 100
 
@@ -82,10 +90,14 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
       ...rest,
       filter: filter.map((one) => ({ ...one, request: renamed(one.request, { subType }) })),
     }
-    return transport.send(
-      { endpoint: 'searchMedicalRecords', body: JSON.stringify(body) },
-      (answer) => readItems(answer, SearchEnvelope)[0] ?? { results: [] },
-    )
+    return transport.send({ endpoint: 'searchMedicalRecords', body: JSON.stringify(body) }, (answer) => {
+      const found = readItems(answer, SearchEnvelope)[0] ?? { results: [] }
+      checkNumber(rest.limit, found.results)
+      const sought = filter.map(({ patient }) => patient.reference || undefined)
+      const named = found.results.map(({ patient }) => documented(Named, patient)?.reference || undefined)
+      if (new Set(sought).size === 1) checkOne([...sought, ...(sought[0] === undefined ? [] : named)])
+      return found
+    })
   }
   return {
     /**
@@ -102,6 +114,7 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
         const envelope = answer.read(UpsertEnvelope)
         checkCode(envelope, answer)
         const { data, errors } = envelope
+        checkNumber(body.length, data, errors ?? [])
         const complete = data.length === body.length && (errors ?? []).length === 0
         return {
           status: answer.status,

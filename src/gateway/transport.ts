@@ -11,7 +11,14 @@ import {
   resolvePath,
 } from './connection-settings.ts'
 import { ENDPOINTS, type Endpoint, type EndpointName } from './contract/endpoints.ts'
-import { ENDED, ExchangeFailure, type Timeouts, type WholeAnswer } from './exchange.ts'
+import {
+  createAnswerRoom,
+  ENDED,
+  ExchangeFailure,
+  type Timeouts,
+  unpack,
+  type WholeAnswer,
+} from './exchange.ts'
 import { exchangeOverGot } from './exchange-over-got.ts'
 import { exchangeOverHttp } from './exchange-over-http.ts'
 import {
@@ -50,6 +57,11 @@ const HOT: ReadonlySet<EndpointName> = new Set([
 ])
 
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024
+/** Answers that are being read may be so many times as long together. */
+const LONGEST_AT_ONCE = 2
+/** An answer to something that was sent holds it and little more: so many times its bytes, and never fewer than these. */
+const ECHO_TIMES = 16
+const ECHO_BYTES = 4 * 1024 * 1024
 const MAX_SOCKETS = 16
 
 /**
@@ -88,7 +100,7 @@ export interface TransportOptions extends AccessTokenSource {
   /** Connections at once (default 16). */
   readonly maxSockets?: number
   readonly timeouts?: Partial<Timeouts>
-  /** Longest answer that is read, in bytes after decompression (default 32 MiB). */
+  /** Longest answer that is read, in bytes, packed and unpacked (default 32 MiB). All that are being read have twice as much. */
   readonly maxAnswerBytes?: number
   readonly onRequest?: (event: RequestEvent) => void
 }
@@ -138,7 +150,8 @@ export function createTransport(options: TransportOptions): Transport {
   const pool = { keepAlive: true, maxSockets: options.maxSockets ?? MAX_SOCKETS, timeout: IDLE_SOCKET_MS }
   const agent = { http: new HttpAgent(pool), https: new HttpsAgent(pool) }
 
-  const over = { agent, timeouts: { ...TIMEOUTS, ...options.timeouts }, maxAnswerBytes }
+  const room = createAnswerRoom(LONGEST_AT_ONCE * maxAnswerBytes)
+  const over = { agent, timeouts: { ...TIMEOUTS, ...options.timeouts }, room }
   const hot = exchangeOverHttp(over)
   const others = exchangeOverGot(over)
 
@@ -161,10 +174,12 @@ export function createTransport(options: TransportOptions): Transport {
 
   const pathOf = (call: Call): string => options.paths?.[call.endpoint] ?? ENDPOINTS[call.endpoint].path
 
-  const addressOf = (call: Call): URL =>
-    call.address === undefined
-      ? resolvePath(base, fillPath(pathOf(call), call.parameters), call.query)
-      : parseUploadAddress(call.address)
+  /** Undefined where a parameter cannot stand in the path. */
+  const addressOf = (call: Call): URL | undefined => {
+    if (call.address !== undefined) return parseUploadAddress(call.address)
+    const path = fillPath(pathOf(call), call.parameters)
+    return path === undefined ? undefined : resolvePath(base, path, call.query)
+  }
 
   /** @throws GatewayError where no complete answer came */
   const exchange = async (call: Call, fail: Fail): Promise<WholeAnswer> => {
@@ -172,16 +187,16 @@ export function createTransport(options: TransportOptions): Transport {
     const body = typeof content === 'string' ? Buffer.from(content) : content
     const headers = await headersOf(call, body)
     const address = addressOf(call)
+    if (address === undefined)
+      throw fail('was not sent: a parameter is empty, or leads to another path', { class: 'refused' })
     const { method } = ENDPOINTS[call.endpoint]
+    const echo = body === undefined ? maxAnswerBytes : Math.max(ECHO_BYTES, ECHO_TIMES * body.byteLength)
+    const longest = Math.min(maxAnswerBytes, echo)
     if (call.signal?.aborted === true) throw fail(`failed: ${ENDED}`, { class: 'not-sent' })
     try {
-      return await (HOT.has(call.endpoint) ? hot : others)({
-        address,
-        method,
-        headers,
-        body,
-        signal: call.signal,
-      })
+      const outgoing = { address, method, headers, body, signal: call.signal, maxAnswerBytes: longest }
+      const answer = await (HOT.has(call.endpoint) ? hot : others)(outgoing)
+      return { ...answer, body: unpack(answer, longest) }
     } catch (error) {
       if (!(error instanceof ExchangeFailure)) throw error
       const { connected, status, retryAfter, what, cause } = error
@@ -214,7 +229,7 @@ export function createTransport(options: TransportOptions): Transport {
       if (!(error instanceof UnreadableAnswer)) throw error
       const { status } = answer
       // A read that is answered with no content, and is not to have any, is answered no better the next time.
-      const tells = method === 'GET' && status === 204 ? 'refused' : 'ambiguous'
+      const tells = error.class ?? (method === 'GET' && status === 204 ? 'refused' : 'ambiguous')
       throw fail(`was answered ${status}, but ${error.message}`, { class: tells, status })
     }
   }

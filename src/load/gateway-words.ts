@@ -18,11 +18,12 @@ export interface Words {
 export const refusalWords = ({
   status,
   gatewayMessage,
-}: Pick<GatewayError, 'status' | 'gatewayMessage'>): Words => {
+  message,
+}: Pick<GatewayError, 'status' | 'gatewayMessage'> & { readonly message?: string }): Words => {
   const answered = status === undefined ? '' : `HTTP ${status}: `
-  return gatewayMessage === undefined
-    ? { ours: `${answered}no reason given` }
-    : { ours: answered, theirs: gatewayMessage }
+  if (gatewayMessage !== undefined) return { ours: answered, theirs: gatewayMessage }
+  const isUnanswered = status === undefined && message !== undefined
+  return { ours: isUnanswered ? message : `${answered}no reason given` }
 }
 
 /** Characters of the gateway's words that are looked at, and of what is told of them. */

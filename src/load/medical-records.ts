@@ -305,7 +305,7 @@ const addressOf = (returned: MedicalRecordsRequestReturned | undefined): string 
   return typeof address === 'string' && address !== '' ? address : undefined
 }
 
-/** Deletes a request. A refusal does not tell whether it is gone or processed: a search does. */
+/** Deletes a request. A refusal does not tell whether it is gone or processed: a search does, and one that fails counts as there. */
 async function withdraw(
   context: MedicalRecordsContext,
   wanted: WantedRequest,
@@ -322,7 +322,10 @@ async function withdraw(
     return await gone({ entry, outcome: 'accepted', batchId: null, status: null })
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
-    const isThere = await search(context, wanted)
+    const isThere = await search(context, wanted).catch((unread: unknown) => {
+      if (unread instanceof GatewayError) return true
+      throw unread
+    })
     if (isThere) return rejection(entry, null, 'withdrawal-refused', refusalWords(error))
     return gone(
       isKnown

@@ -261,13 +261,16 @@ export function createSending(options: SendingOptions): Sending {
         gotThrough(purpose, operation)
         return result
       } catch (error) {
+        const isAnswered = error instanceof GatewayError && error.status !== undefined
         const isUnsent =
-          error instanceof GatewayError ? error.class === 'not-sent' : error instanceof Outgrown
+          error instanceof GatewayError
+            ? error.class === 'not-sent' || (error.class === 'refused' && !isAnswered)
+            : error instanceof Outgrown
         if (isUnsent) count(-1, hasLeft)
         if (!(error instanceof GatewayError)) throw asFinal(error)
         hasLeft ||= !isUnsent
-        if (error.class === 'refused' || error.class === 'too-large') gotThrough(purpose, operation)
-        else didNot(error, begunAt)
+        if (error.class !== 'refused' && error.class !== 'too-large') didNot(error, begunAt)
+        else if (isAnswered) gotThrough(purpose, operation)
         const { class: kind, status } = error
         const isAmbiguous = kind === 'ambiguous'
         if (isAmbiguous && purpose === 'batch') {

@@ -367,6 +367,13 @@ export function filesExhausted(error: unknown): WaybillError | undefined {
 /** What whatever was thrown says of itself. */
 export const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
+/** An error that is not ours by its code, or its name: its words may hold what it was made of. */
+export function codeOf(error: unknown): string {
+  const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : { name: typeof error }
+  const known = [code, name].find((text) => typeof text === 'string' && /^[A-Za-z][\w.-]{0,60}$/.test(text))
+  return known ?? 'Error'
+}
+
 const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT'])
 /** sqlite.org/rescode.html#full */
 const SQLITE_FULL = 13

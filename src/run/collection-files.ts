@@ -7,7 +7,6 @@ import { createHash } from 'node:crypto'
 import { createReadStream, existsSync, lstatSync, rmSync } from 'node:fs'
 import { open, readdir, rename } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
-import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
 import pLimit from 'p-limit'
 import { z } from 'zod'
@@ -15,6 +14,7 @@ import { ARTICLES } from '../collect/kinds.ts'
 import type { RemotePlace } from '../extract/sources/source.ts'
 import { allDone, reasonOf, WaybillError } from '../model/errors.ts'
 import { makeFolder, openOwn, ownFileName } from '../own-files.ts'
+import { textLines } from '../text-lines.ts'
 import type { SourceSettings } from './arrival.ts'
 import { type AppendedFile, openAppended } from './receipts.ts'
 
@@ -47,7 +47,15 @@ export interface CollectionFiles {
 
 export interface Derivation {
   readonly texts: CollectedTexts
-  readonly files: (folder: string) => Promise<void>
+  /** @returns them, as the manifest lists them */
+  readonly files: (folder: string) => Promise<readonly DerivedFile[]>
+}
+
+/** @property name within the collection, with slashes */
+interface DerivedFile {
+  readonly name: string
+  readonly bytes: number
+  readonly sha256: string
 }
 
 type CollectedTexts = ReadonlyMap<string, { readonly text: string; readonly lines: number }>
@@ -120,8 +128,8 @@ export function openCollection(
       const { lines = 0, bytes = 0 } = written.get(name) ?? {}
       written.set(name, { lines, bytes, sha256: await sha256Of(path) })
     }
-    await derive?.files(aside)
-    const listed = [...written].map(([name, one]) => ({ name, ...one }))
+    const derived = (await derive?.files(aside)) ?? []
+    const listed = [...[...written].map(([name, one]) => ({ name, ...one })), ...derived]
     const manifest = await openOwn(folder, join(aside, MANIFEST))
     try {
       await manifest.truncate(0)
@@ -171,21 +179,27 @@ async function sha256Of(path: string): Promise<string> {
 const Article = z.looseObject({ id: z.union([z.string(), z.number()]), body: z.string() })
 
 /** Writes the bodies of articles, a file each: `bodies/ID.html`, as the service holds it. It is to be cleaned before it is shown. What has no body has no file. */
-export async function writeBodies(folder: string): Promise<void> {
+export async function writeBodies(folder: string): Promise<readonly DerivedFile[]> {
   const file = join(folder, ARTICLES)
   // As CSV a body stands in its cell.
-  if (!existsSync(file)) return
-  for await (const line of createInterface({ input: createReadStream(file) })) {
+  if (!existsSync(file)) return []
+  const written: DerivedFile[] = []
+  for await (const line of textLines(createReadStream(file))) {
     const { data } = Article.safeParse(JSON.parse(line))
     if (data === undefined) continue
-    const body = await openOwn(folder, join(folder, 'bodies', ownFileName(String(data.id), '.html')))
+    const name = ownFileName(String(data.id), '.html')
+    const content = Buffer.from(data.body)
+    const body = await openOwn(folder, join(folder, 'bodies', name))
     try {
       await body.truncate(0)
-      await body.write(data.body, 0)
+      await body.write(content)
     } finally {
       await body.close()
     }
+    const sha256 = createHash('sha256').update(content).digest('hex')
+    written.push({ name: `bodies/${name}`, bytes: content.length, sha256 })
   }
+  return written
 }
 
 /** Says that all is there. */

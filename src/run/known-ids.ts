@@ -10,6 +10,8 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import type { CollectDefinition } from '../definitions/collect-definition.ts'
 import { type LoadedMapping, loadMapping } from '../definitions/definition-files.ts'
+import { GatewayError } from '../gateway/gateway-error.ts'
+import { WaybillError } from '../model/errors.ts'
 import { openOwn } from '../own-files.ts'
 import type { Arrival } from './arrival.ts'
 import type { RunDependencies } from './events.ts'
@@ -87,10 +89,14 @@ export async function knownArticles(
   const { gateway, home } = deps
   const { read } = plainSending(deps, gateway, 1)
   const found = new Map<string, string | undefined>()
-  for await (const { id, title } of gateway.content.articles(filter, page, (ask) =>
-    read('list articles', ask),
-  ))
-    found.set(String(id), typeof title === 'string' ? title : undefined)
+  const listed = gateway.content.articles(filter, page, (ask) => read('list articles', ask))
+  try {
+    for await (const { id, title } of listed)
+      found.set(String(id), typeof title === 'string' ? title : undefined)
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    throw new WaybillError('gateway-failing', error.message, { cause: error })
+  }
   const file = listOf(home, run)
   const lines = [...found].map(([contentId, title]) => `${JSON.stringify({ contentId, title })}\n`)
   const list = await openOwn(home, file, constants.O_TRUNC)

@@ -3,7 +3,6 @@
  * process, is watched, or asked to stop; a job can be left alone by the schedule.
  */
 import { createReadStream, existsSync } from 'node:fs'
-import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { readJob } from '../definitions/definition-files.ts'
 import { gatewayNameOf, readGatewayName } from '../definitions/jobs.ts'
@@ -16,6 +15,7 @@ import { LOOK_EVERY_MS } from '../run/lease.ts'
 import { activityOf, cameAnew, type RunActivity, type RunSummary, summarise } from '../run/summary.ts'
 import { present } from '../shown-text.ts'
 import type { LogFile } from '../telemetry/logger.ts'
+import { textLines } from '../text-lines.ts'
 import { nameRun } from './amend-run.ts'
 import { type Application, withKnownLedger } from './application.ts'
 import type { Person } from './resolve.ts'
@@ -162,8 +162,7 @@ export type LogLine = z.infer<typeof Line>
 export async function* logOfRun(application: Application, name = 'latest'): AsyncGenerator<LogLine> {
   const { id } = await withKnownLedger(application, (ledger) => nameRun(ledger, name))
   for (const file of filesOf(application.settings.logFile)) {
-    const lines = createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY })
-    for await (const text of lines) {
+    for await (const text of textLines(createReadStream(file))) {
       // Most lines are of other runs: they need not be parsed.
       if (!text.includes(id)) continue
       const line = parsed(text)

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { describeError } from '../../src/cli/terminal-text.ts'
 import { EXIT, endingOf, exitOfCode, WaybillError } from '../../src/model/errors.ts'
 import { ANN, HEADER, openClinic } from './clinic.ts'
-import { ended } from './command-line.ts'
+import { ended, PROJECT } from './command-line.ts'
 
 test('counts that do not add up and illegal moves are defects, as is an error that nobody foresaw', () => {
   const ends = [
@@ -39,7 +39,7 @@ test('a run that breaks off for one ends with 70, in its metrics too', async () 
   )
   expect(broken).toMatchObject({
     code: 70,
-    err: expect.stringContaining('error unexpected: TypeError: a defect'),
+    err: expect.stringContaining('error unexpected: TypeError\n    at test/cli/defects.test.ts:'),
   })
   expect(await readFile(join(workplace.folder, 'last.prom'), 'utf8')).toMatch(
     /^waybill_last_run_exit_code\{.*\} 70$/m,
@@ -53,20 +53,22 @@ test('an error that no command can catch ends the process with 70', async () => 
   const { code, err } = await ended(workplace.start('gateway', '--port', '0'))
   expect({ code, err }).toMatchObject({
     code: 70,
-    err: expect.stringContaining('error unexpected: TypeError: a_defect'),
+    err: expect.stringContaining('error unexpected: TypeError\n'),
   })
 })
 
-test('of one, what stands behind its words is told as where it was thrown, however it is indented', () => {
-  const error = new TypeError('two\n    at words (evil.ts:1:1)')
-  error.stack = `TypeError: ${error.message}\n  at here (a.ts:1:2)\n\tat there (b.ts:3:4)`
-  expect(describeError(error).slice(2, -1)).toEqual(['  at here (a.ts:1:2)', '\tat there (b.ts:3:4)'])
-  const wordless = new Error()
-  expect(describeError(wordless).slice(2, -1)).toEqual(wordless.stack?.split('\n').slice(1))
+test('of one, what stands behind its words is told as where it was thrown, as far as it is ours', () => {
+  const error = new TypeError(`two\n    at words (${PROJECT}/src/evil.ts:1:1)`)
+  error.stack = `TypeError: ${error.message}\n  at new Here (${PROJECT}/src/a.ts:1:2)\n\tat file://${PROJECT}/dist/bundle/b.mjs:3:4\n    at there (${PROJECT}/node_modules/c.js:1:1)\n    at node:internal/d:1:1`
+  expect(describeError(error).slice(1, -1)).toEqual([
+    'error unexpected: TypeError',
+    '    at src/a.ts:1:2',
+    '    at dist/bundle/b.mjs:3:4',
+  ])
 })
 
 test('where its words were changed since, nothing of the stack is taken for a place', () => {
   const error = new Error('another')
-  error.stack = 'Error: one\n    at words (evil.ts:1:1)\n    at here (a.ts:1:2)'
-  expect(describeError(error).slice(1, -1)).toEqual(['error unexpected: Error: another'])
+  error.stack = `Error: one\n    at words (${PROJECT}/src/evil.ts:1:1)\n    at here (${PROJECT}/src/a.ts:1:2)`
+  expect(describeError(error).slice(1, -1)).toEqual(['error unexpected: Error'])
 })

@@ -169,7 +169,10 @@ describe('what never leaves', () => {
       ageAssessment.recommendationsByAccountId('as-1', parameter),
     ])
     expect(outcomes).toMatchObject(
-      Array(5).fill({ status: 'rejected', reason: { name: 'WaybillError', code: 'usage-wrong' } }),
+      Array(5).fill({
+        status: 'rejected',
+        reason: { name: 'GatewayError', class: 'refused', status: undefined },
+      }),
     )
     nothingAt(server)
   })

@@ -183,6 +183,12 @@ export const JobDefinition = z
           .string()
           .min(1)
           .meta({ description: 'The folder in which authorizations lie, relative to the job file.' }),
+        uploadHosts: z
+          .array(z.string().regex(/^[a-z\d-]+(\.[a-z\d-]+)+$/, 'Expected a host name in lower case'))
+          .default([])
+          .meta({
+            description: 'Hosts to which authorizations may be uploaded, beside those of the gateway.',
+          }),
       })
       .optional(),
     submit: z

@@ -1,5 +1,5 @@
 import { validateHeaderValue } from 'node:http'
-import { isIPv4 } from 'node:net'
+import { BlockList, isIP, isIPv4 } from 'node:net'
 import { WaybillError } from '../model/errors.ts'
 
 /**
@@ -42,18 +42,48 @@ export function fillPath(
   return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''))
 }
 
+/** Loopback, link-local, and the addresses that stand for this machine (RFC 6890); mapped into IPv6, too. */
+const LOCAL = new BlockList()
+for (const [net, prefix] of [
+  ['0.0.0.0', 8],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+] as const)
+  LOCAL.addSubnet(net, prefix)
+for (const [net, prefix] of [
+  ['::', 127],
+  ['fe80::', 10],
+] as const)
+  LOCAL.addSubnet(net, prefix, 'ipv6')
+
+/** Without the dot of the root. */
+const hostOf = ({ hostname }: URL): string => hostname.replace(/\.$/, '')
+
 /**
- * The address that the gateway gave for the upload of an authorization: of any host, as what follows it is a document
- * and no credential of ours, but not in the clear beyond this machine.
- * @throws WaybillError `usage-wrong`: no URL, or neither https nor plain http on this machine
+ * The address that the gateway gave for the upload of an authorization: https of the gateway's host, of a host below it, or of one that
+ * the job allows; of a gateway on this machine any address of this machine.
+ * @param base of the gateway
+ * @throws WaybillError `usage-wrong`: another address, or one with a user name or a password. It is as good as a credential, and not named.
  */
-export function parseUploadAddress(text: string): URL {
+export function parseUploadAddress(text: string, base: URL, hosts: readonly string[]): URL {
   const url = URL.parse(text)
-  const safe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
-  if (url !== null && safe) return url
-  throw new WaybillError('usage-wrong', 'The upload address is no https address.', {
-    remedy: 'Send the request for medical records again: its answer holds a new address.',
-  })
+  if (url !== null && url.username === '' && url.password === '' && mayUpload(url, hostOf(base), hosts))
+    return url
+  throw new WaybillError(
+    'usage-wrong',
+    'The upload address is not https of the gateway, nor of a host that the job allows (medicalRecords.uploadHosts).',
+    { remedy: 'Ask the gateway where authorizations are uploaded to, and allow that host in the job.' },
+  )
+}
+
+function mayUpload(url: URL, own: string, hosts: readonly string[]): boolean {
+  const host = hostOf(url)
+  const address = host.replace(/^\[|\]$/g, '')
+  const family = isIP(address)
+  const isLocal =
+    family === 0 ? /(^|\.)localhost$/.test(host) : LOCAL.check(address, family === 6 ? 'ipv6' : 'ipv4')
+  if (isLocal) return isLoopback(own) && isLoopback(host) && /^https?:$/.test(url.protocol)
+  return url.protocol === 'https:' && (host === own || host.endsWith(`.${own}`) || hosts.includes(host))
 }
 
 /** `hostname` as the URL parser writes it: IPv4 in four decimal parts, IPv6 shortened and in brackets. */

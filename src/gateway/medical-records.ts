@@ -153,9 +153,14 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
     /**
      * Sends the authorization, a PDF, to the `authorizationUploadUrl` of an upsert, within 30 minutes of it, with neither key
      * nor token. Status and body of the answer are not documented: any 2xx counts.
-     * @throws GatewayError; WaybillError `usage-wrong`: the address is not https, nor http on this machine; what is no whole PDF
+     * @param hosts to which the address may lead, beside the gateway's own and those below it
+     * @throws GatewayError; WaybillError `usage-wrong`: another host, or no https; what is no whole PDF
      */
-    async uploadAuthorization(authorizationUploadUrl: string, pdf: Uint8Array): Promise<void> {
+    async uploadAuthorization(
+      authorizationUploadUrl: string,
+      pdf: Uint8Array,
+      hosts?: readonly string[],
+    ): Promise<void> {
       // A request is processed by it, and cannot be withdrawn afterwards.
       const fault = authorizationFault(pdf)
       if (fault !== undefined)
@@ -163,7 +168,7 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
           remedy: 'Send the whole PDF, of 32 MiB at most.',
         })
       const address = authorizationUploadUrl
-      return transport.send({ endpoint: 'uploadAuthorization', address, body: pdf }, () => undefined)
+      return transport.send({ endpoint: 'uploadAuthorization', address, hosts, body: pdf }, () => undefined)
     },
   }
 }

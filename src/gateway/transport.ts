@@ -124,6 +124,8 @@ export interface Call {
   readonly signal?: AbortSignal | undefined
   /** Where the call goes in place of the path: the address that the gateway gave for an upload. */
   readonly address?: string
+  /** Hosts to which `address` may lead, beside the gateway's own. */
+  readonly hosts?: readonly string[] | undefined
   /** Statuses outside 2xx that answer the call rather than fail it. */
   readonly alsoAnswers?: readonly number[]
 }
@@ -176,7 +178,7 @@ export function createTransport(options: TransportOptions): Transport {
 
   /** Undefined where a parameter cannot stand in the path. */
   const addressOf = (call: Call): URL | undefined => {
-    if (call.address !== undefined) return parseUploadAddress(call.address)
+    if (call.address !== undefined) return parseUploadAddress(call.address, base, call.hosts ?? [])
     const path = fillPath(pathOf(call), call.parameters)
     return path === undefined ? undefined : resolvePath(base, path, call.query)
   }

@@ -47,6 +47,8 @@ export interface MedicalRecordsContext {
   readonly sending: Pick<Sending, 'idempotent' | 'read'>
   readonly identity: Pick<Identity, 'request' | 'requestBody'>
   readonly authorizations: Authorizations
+  /** Where authorizations may go, beside the gateway's own hosts. */
+  readonly uploadHosts: readonly string[]
   readonly limits: BatchLimits
   /** What can be asked for: read before the first request of a run is sent. */
   readonly types: { read?: Promise<readonly MedicalRecordsRequestType[]> | undefined }
@@ -256,9 +258,11 @@ async function upload(
       // Held while it is under way, and no longer: many of them are large.
       const pdf = await authorizations.read(request.authorization ?? '')
       if (pdf === undefined) return false
-      await gateway.medicalRecords.uploadAuthorization(address, pdf).catch((error: unknown) => {
-        throw error instanceof GatewayError ? ofTheStore(error) : error
-      })
+      await gateway.medicalRecords
+        .uploadAuthorization(address, pdf, context.uploadHosts)
+        .catch((error: unknown) => {
+          throw error instanceof GatewayError ? ofTheStore(error) : error
+        })
       return true
     })
   let words: Words = { ours: 'the gateway gave no address to upload the authorization to' }

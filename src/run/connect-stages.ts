@@ -190,6 +190,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
       medicalRecords: {
         ...{ gateway, gatewayName, ledger, runLedger, sending, identity },
         authorizations: createAuthorizations(authorizationsFolder(job)),
+        uploadHosts: job.definition.medicalRecords?.uploadHosts ?? [],
         limits: submit.batch,
         types: {},
       },

@@ -183,7 +183,7 @@ describe('an upload on another connection than the gateway', () => {
     const store = await serveRaw((request) => {
       request.resume().on('end', () => request.socket.resetAndDestroy())
     })
-    const { medicalRecords } = client('https://gateway.invalid')
+    const { medicalRecords } = client('https://127.0.0.1')
     const failure = await failureOf(
       medicalRecords.uploadAuthorization(store.url, Buffer.from('%PDF-1.7\n%%EOF\n')),
     )

@@ -182,6 +182,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     medicalRecords: {
       ...{ gateway, gatewayName: reference.url, ledger, runLedger, sending, identity: IDENTITY },
       authorizations: { look: async () => 'absent', read: async () => undefined },
+      uploadHosts: [],
       limits: { records: 500, bytes: 1024 ** 2 },
       types: {},
     },

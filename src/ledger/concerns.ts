@@ -32,6 +32,20 @@ export type LeaseAnswer =
   | { readonly ok: true; readonly lease: Lease }
   | { readonly ok: false; readonly holder: LeaseRecord }
 
+/** Accounts of a gateway, by their hashes, that a job is about to read and write. */
+export interface ClaimRequest {
+  readonly gateway: string
+  readonly accounts: readonly string[]
+  readonly now: number
+}
+
+export interface Claimed {
+  /** Those that were free, or claimed by this lease before. */
+  readonly accounts: ReadonlySet<string>
+  /** Whether another job had one of them, and its process is gone, or its lease over, without having let go. */
+  readonly isTakenOver: boolean
+}
+
 export interface Waiter {
   /** Of that process alone; `processName` of it is `host:pid`. */
   readonly owner: string

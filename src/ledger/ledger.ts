@@ -5,6 +5,8 @@
  */
 import type {
   Acknowledgements,
+  Claimed,
+  ClaimRequest,
   Expectations,
   Fires,
   KnownCount,
@@ -114,7 +116,14 @@ export interface RunLedger {
   rule(ruling: Ruling & Receipted, at: number): Promise<void>
   /** Does not wait for the disk: a person who is registered twice is told as known. */
   saveAccounts(gateway: string, accounts: readonly KnownAccount[], at: number): Promise<void>
-  saveCareTeams(gateway: string, entries: readonly KnownCareTeam[]): Promise<void>
+  /**
+   * Claims accounts, over all jobs, for as long as the lease lasts: each is claimed, or is not. It does not wait for the disk: no process survives
+   * what the claim does not. Who takes over a claim ends the lease that it hung on: its owner can write nothing more.
+   * @param isDead tells of an owner on this machine whether its process is gone
+   */
+  claimAccounts(request: ClaimRequest, isDead: (owner: string) => boolean): Promise<Claimed>
+  /** @param letGo accounts whose claims end with it; where there are these alone, it does not wait for the disk */
+  saveCareTeams(gateway: string, entries: readonly KnownCareTeam[], letGo?: readonly string[]): Promise<void>
   /** Writes down what is owed of providers who are listed no more, and forgets that they were. */
   noteMissing(
     gateway: string,

@@ -120,7 +120,6 @@ export interface ChunkSettlement extends ChunkKey {
   readonly exceptions: readonly Exception[]
   /** What of earlier runs the chunk has settled. */
   readonly ruling?: Ruling | undefined
-  readonly careTeams?: { readonly gateway: string; readonly entries: readonly KnownCareTeam[] } | undefined
   /** Where the job's exports list all care teams of a person. */
   readonly listed?: readonly ListedCareTeam[] | undefined
   readonly tallies: ChunkTallies

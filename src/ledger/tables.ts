@@ -182,6 +182,15 @@ interface AccountTable {
   sent_before: number | null
 }
 
+/** Accounts that a job reads and is about to write; good for as long as the lease with that token. */
+interface ClaimTable {
+  gateway: string
+  /** Hashed reference of the person. */
+  account: Uint8Array
+  job_id: number
+  token: number
+}
+
 /** Care-team entries that accounts are known to have: when they were observed last, and whether they bear the mark. */
 interface CareTeamTable {
   gateway: string
@@ -271,6 +280,7 @@ export interface LedgerTables {
   resolution: ResolutionTable
   held: HeldTable
   account: AccountTable
+  claim: ClaimTable
   care_team: CareTeamTable
   care_team_listed: CareTeamListedTable
   timetable: TimetableTable

@@ -11,6 +11,8 @@ import type { Entry } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
 import { type Identity, parseTransactionId } from '../model/ids.ts'
 import type { AccountIds, EntryOutcome, Reason, ShownRecord } from '../model/outcome.ts'
+import type { AccountKey } from '../model/record.ts'
+import type { Claims } from './claims.ts'
 import type { Reconciler } from './delivery.ts'
 import { refusalWords, told } from './gateway-words.ts'
 import type { Sending } from './sending.ts'
@@ -27,6 +29,7 @@ export interface AccountsContext {
   readonly register: 'missing' | 'never'
   readonly tallies: Tallies
   readonly now: () => number
+  readonly claims: Claims
   /** Registrations of the run that fail again and again, by hashed reference: what became of them holds for all of its chunks. */
   readonly late: Map<string, Promise<KnownAccount | Reason>>
 }
@@ -37,8 +40,16 @@ export interface ResolvedAccounts {
   readonly counts: { readonly known: number; readonly refused: number }
   /** Whether there is nobody who is late, whom the gateway does not take, or of whom something may have been sent before. */
   readonly areUsual: boolean
-  /** Whether the entry's person is still being registered, as that fails again and again. The others need not wait for it. */
-  isLate(entry: Entry): boolean
+  /** Whether the person is still being registered, as that fails again and again, or is another job's by now. The others need not wait for them. */
+  isLate(account: AccountKey): boolean
+  /** Hashes of those. */
+  readonly late: ReadonlySet<string>
+  /** Whether any of them is another job's. */
+  readonly isBusy: boolean
+  /** Hashes of those whose claims the caller is to let go. */
+  readonly claimed: ReadonlySet<string>
+  /** Hashes of those registered under these claims: the gateway has nothing of them. */
+  readonly registered: ReadonlySet<string>
   /** Whether the gateway did not know them before this run, which has registered them. */
   isNew(entry: Entry): boolean
   /** Why nothing can be sent for this entry's person; undefined where all is well. */
@@ -51,9 +62,10 @@ export interface ResolvedAccounts {
 }
 
 /**
- * @param late what is done about registrations that fail again and again: they are left under way, or waited for
+ * @param late what is done about registrations that fail again and again, and about people who are another job's: they are left, or waited for
  * @param settled of a chunk that was begun before: what an earlier process of the run has learned. Its people count, too; whom it has registered
  *   was not known
+ * @param toClaim hashes of the accounts of which more is to be read, and then written, than the registration
  * @throws WaybillError where the run must stop
  */
 export async function resolveAccounts(
@@ -61,8 +73,9 @@ export async function resolveAccounts(
   entries: readonly Entry[],
   late: 'leave' | 'await' = 'await',
   settled?: readonly EntryOutcome[],
+  toClaim: ReadonlySet<string> = NOBODY,
 ): Promise<ResolvedAccounts> {
-  const { identity } = context
+  const { identity, claims } = context
   const hashes = new Map<string, string>()
   const firstEntry = new Map<string, Entry>()
   let last: Entry['row'] | undefined
@@ -83,28 +96,55 @@ export async function resolveAccounts(
     settled === undefined
       ? NOBODY
       : await context.ledger.registeredBy(context.gatewayName, [...known.keys()], runId)
-  const counts = { known: known.size - own.size, refused: before.refused.size }
   const refusals = new Map<string, Reason>()
   const left = new Set<string>()
-  const registeredNow = new Set(own)
-  if (context.register === 'missing') {
-    const missing = [...firstEntry].filter(([hashed]) => !known.has(hashed))
-    const registered = await registerAll(context, missing, late, (hashed, result) => {
+  const registered = new Set<string>()
+  const isMissing = (hashed: string): boolean =>
+    context.register === 'missing' && firstEntry.has(hashed) && !known.has(hashed)
+  const register = async (claimed: ReadonlySet<string>): Promise<void> => {
+    const missing = [...claimed].filter(isMissing)
+    if (missing.length === 0) return
+    // Another job may have registered them before they were claimed.
+    for (const account of (await context.ledger.accounts(context.gatewayName, missing)).values())
+      known.set(account.reference, account)
+    const open = missing.filter(isMissing).flatMap((hashed) => {
+      const entry = firstEntry.get(hashed)
+      return entry === undefined ? [] : [[hashed, entry] as const]
+    })
+    const accounts = await registerAll(context, open, late, (hashed, result) => {
       if (result === LATE) left.add(hashed)
       else refusals.set(hashed, result)
     })
-    for (const account of registered) {
+    for (const account of accounts) {
       known.set(account.reference, account)
-      if (account.isNew) registeredNow.add(account.reference)
+      if (account.isNew) registered.add(account.reference)
     }
-    counts.known += registered.filter(({ isNew }) => !isNew).length
-    counts.refused = new Set([...refusals.keys(), ...before.refused]).size
+    await claims.letGo(missing.filter((hashed) => !left.has(hashed) && !toClaim.has(hashed)))
   }
+  let open: ReadonlySet<string> = new Set([...toClaim, ...[...firstEntry.keys()].filter(isMissing)])
+  for (;;) {
+    const claimed = await claims.take([...open])
+    await register(claimed)
+    open = open.difference(claimed)
+    if (open.size === 0 || late === 'leave') break
+    await claims.pause()
+  }
+  for (const hashed of open) left.add(hashed)
+  const registeredNow = own.union(registered)
+  const counted = new Set(known.keys()).difference(left)
   return {
-    counts,
+    counts: {
+      known: counted.difference(registeredNow).size,
+      refused: new Set([...refusals.keys(), ...before.refused]).size,
+    },
     areUsual:
       left.size === 0 && refusals.size === 0 && known.values().every(({ sentBefore }) => sentBefore === null),
-    isLate: (entry) => left.has(hashes.get(entry.account.reference) ?? ''),
+    late: left,
+    isBusy: open.size > 0,
+    claimed: toClaim.difference(left),
+    registered,
+    isLate: (account) =>
+      left.size > 0 && left.has(hashes.get(account.reference) ?? identity.account(account)),
     accountIds: ({ reference, type }) =>
       type === 'accountId' ? reference : (known.get(hashes.get(reference) ?? '')?.accountId ?? undefined),
     isNew: (entry) => registeredNow.has(hashes.get(entry.account.reference) ?? ''),

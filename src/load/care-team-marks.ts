@@ -26,17 +26,15 @@ import {
   type MarkStep,
   oursOf,
 } from './care-team-state.ts'
+import type { Claims } from './claims.ts'
 import { refusalWords, told, type Words } from './gateway-words.ts'
 import type { Sending } from './sending.ts'
 
 export interface CareTeamContext extends CareTeamRules {
   readonly gateway: Gateway
   readonly gatewayName: string
-  readonly ledger: Pick<
-    Ledger,
-    'careTeams' | 'registeredBy' | 'owedCareTeams' | 'heldContents' | 'missingCareTeams'
-  >
-  readonly runId: string
+  readonly ledger: Pick<Ledger, 'careTeams' | 'owedCareTeams' | 'heldContents' | 'missingCareTeams'>
+  readonly claims: Claims
   readonly sending: Sending
   readonly identity: Identity
   readonly tallies: Tallies

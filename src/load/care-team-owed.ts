@@ -40,14 +40,8 @@ import type { Speaks } from './recognise.ts'
 /** Accounts asked about together. */
 const ACCOUNTS_AT_ONCE = 100
 
-/**
- * @param save writes down what the accounts have now
- * @throws WaybillError where the run must stop
- */
-export async function settleOwed(
-  context: CareTeamContext,
-  save: (known: readonly KnownCareTeam[]) => Promise<void>,
-): Promise<void> {
+/** @throws WaybillError where the run must stop */
+export async function settleOwed(context: CareTeamContext): Promise<void> {
   const { gatewayName, ledger } = context
   let after = ''
   for (;;) {
@@ -55,22 +49,38 @@ export async function settleOwed(
     const last = hashes.at(-1)
     if (last === undefined) return
     after = last
-    const known = await ledger.careTeams(gatewayName, hashes)
-    const inDoubt = await ledger.heldContents(waitedFor([...known.values()].flat()))
-    const saved: KnownCareTeam[] = []
-    await allDone(
-      [...known].map(async ([hash, ofOne]) => {
-        if (!ofOne.some((one) => isMarkOwed(one) || owesDeletion(one, context))) return
-        noteOwed(context.owed, ofOne, context)
-        const accountId = ofOne.find((one) => one.accountId !== null)?.accountId ?? null
-        if (accountId === null) return
-        const owner = { reference: accountId, type: 'accountId' as const }
-        const person = { hash, owner, accountId, known: ofOne }
-        const listed = await listCareTeams(context, person)
-        if (listed !== null) saved.push(...(await settleAccount(context, person, listed, inDoubt)))
-      }),
-    )
-    if (saved.length > 0) await save(saved)
+    await claimEach(context, hashes, async (claimed) => {
+      const known = await ledger.careTeams(gatewayName, claimed)
+      const inDoubt = await ledger.heldContents(waitedFor([...known.values()].flat()))
+      const saved: KnownCareTeam[] = []
+      await allDone(
+        [...known].map(async ([hash, ofOne]) => {
+          if (!ofOne.some((one) => isMarkOwed(one) || owesDeletion(one, context))) return
+          noteOwed(context.owed, ofOne, context)
+          const accountId = ofOne.find((one) => one.accountId !== null)?.accountId ?? null
+          if (accountId === null) return
+          const owner = { reference: accountId, type: 'accountId' as const }
+          const person = { hash, owner, accountId, known: ofOne }
+          const listed = await listCareTeams(context, person)
+          if (listed !== null) saved.push(...(await settleAccount(context, person, listed, inDoubt)))
+        }),
+      )
+      return saved
+    })
+  }
+}
+
+/** @param work done with those that are claimed; gives what they have now */
+async function claimEach(
+  { claims }: Pick<CareTeamContext, 'claims'>,
+  accounts: readonly string[],
+  work: (claimed: readonly string[]) => Promise<readonly KnownCareTeam[]>,
+): Promise<void> {
+  for (let open = new Set(accounts); ; await claims.pause()) {
+    const claimed = await claims.take([...open])
+    if (claimed.size > 0) await claims.letGo(claimed, await work([...claimed]))
+    open = open.difference(claimed)
+    if (open.size === 0) return
   }
 }
 
@@ -287,13 +297,20 @@ export async function noteMissing(
       return
     }
     if (missing.length === 0) return
-    const accounts = [...new Set(missing.map(({ account }) => account))]
-    const known = await ledger.careTeams(gatewayName, accounts)
-    const owing = missing.flatMap((one) => {
-      const had = known.get(one.account)?.find(({ npi }) => npi === one.npi)
-      return had === undefined ? [] : [owedOfMissing(had, one)]
-    })
-    await runLedger.noteMissing(gatewayName, missing, owing)
-    noteOwed(owed, owing, context)
+    await claimEach(
+      context,
+      missing.map(({ account }) => account),
+      async (claimed) => {
+        const known = await ledger.careTeams(gatewayName, claimed)
+        const own = missing.filter(({ account }) => claimed.includes(account))
+        const owing = own.flatMap((one) => {
+          const had = known.get(one.account)?.find(({ npi }) => npi === one.npi)
+          return had === undefined ? [] : [owedOfMissing(had, one)]
+        })
+        await runLedger.noteMissing(gatewayName, own, owing)
+        noteOwed(owed, owing, context)
+        return []
+      },
+    )
   }
 }

@@ -67,9 +67,54 @@ interface Person extends ListedAccount {
   readonly listedAgain: readonly KnownCareTeam[]
 }
 
+/** A chunk's accounts that have care teams. */
+export interface TeamAccounts {
+  /** Hashes of those of which something is perhaps to be written. */
+  readonly toClaim: ReadonlySet<string>
+  /** Of all others, what the ledger has. */
+  readonly known: ReadonlyMap<string, readonly KnownCareTeam[]>
+}
+
+/**
+ * @param entries care-team entries of the chunk
+ * @param listed whose whole care teams it lists, also where it lists nobody
+ * @param arrival of their export
+ * @param isUnchanged whether nothing of the entry is to be sent
+ * @param isReplaced as in `careTeamsOf`
+ */
+export async function teamAccountsOf(
+  { gatewayName, identity, ledger }: CareTeamContext,
+  entries: readonly Entry[],
+  listed: readonly AccountKey[],
+  arrival: number,
+  isUnchanged: (entry: Entry) => boolean,
+  isReplaced: (entry: Entry) => boolean,
+): Promise<TeamAccounts> {
+  const accounts = accountsOf(identity, entries, listed)
+  const open = accounts.filter(({ entries: own }) => !own.every(isUnchanged))
+  const toClaim = new Set(open.map(({ hash }) => hash))
+  const known = await ledger.careTeams(
+    gatewayName,
+    accounts.flatMap(({ hash }) => (toClaim.has(hash) ? [] : [hash])),
+  )
+  for (const { hash, entries: own } of accounts) {
+    const ofOne = known.get(hash) ?? []
+    const isNews = (entry: Entry): boolean => {
+      const npi = identity.npi(entry.evidence.npi ?? '')
+      const place = placeOfWord(arrival, entry.row.row)
+      const isHeard = wasHeard(ofOne, { npi, at: entry.observedAt, place })
+      return !isReplaced(entry) && isNewWord(ofOne, { npi, entry, isHeard })
+    }
+    if (ofOne.some((one) => isMarkOwed(one) || one.deletions.length > 0) || own.some(isNews))
+      toClaim.add(hash)
+  }
+  return { toClaim, known }
+}
+
 /**
  * @param entries care-team entries of the chunk
  * @param listed whose whole care teams it lists, also where it lists nobody: what is owed of them is done
+ * @param accounts those to claim are claimed
  * @param arrival of their export: a later one has a higher number
  * @param isUncertain whether an entry may have been sent of which the ledger does not know
  * @param isReplaced whether something else stands by now in the place of a record that was delivered
@@ -78,13 +123,14 @@ export async function careTeamsOf(
   context: CareTeamContext,
   entries: readonly Entry[],
   listed: readonly AccountKey[],
-  accounts: Pick<ResolvedAccounts, 'accountIds'>,
+  teams: TeamAccounts,
+  accounts: Pick<ResolvedAccounts, 'accountIds' | 'registered'>,
   arrival: number,
   isUncertain: (entry: Entry) => boolean,
   isReplaced: (entry: Entry) => boolean,
 ): Promise<CareTeamsOfChunk> {
   const { identity } = context
-  const people = await peopleOf(context, entries, listed, accounts)
+  const people = await peopleOf(context, accountsOf(identity, entries, listed), teams, accounts)
   const npis = new Map(entries.map((entry) => [entry, identity.npi(entry.evidence.npi ?? '')]))
   const fields = new Map(entries.map((entry) => [entry, fieldsSent(entry)]))
 
@@ -169,7 +215,7 @@ export async function careTeamsOf(
         (person) =>
           person.known.some(isMarkOwed) ||
           wantedOf(person, outcomes).some(
-            (one) => one.status === 'stored' || one.status === 'doubtful' || isNewWord(person, one),
+            (one) => one.status === 'stored' || one.status === 'doubtful' || isNewWord(person.known, one),
           ),
       )
       await allDone(
@@ -209,7 +255,10 @@ export async function careTeamsOf(
 }
 
 /** Whether a record that was delivered before says something else of the mark than was heard since. */
-function isNewWord({ known }: Person, { npi, entry, isHeard }: WantedCareTeam): boolean {
+function isNewWord(
+  known: readonly KnownCareTeam[],
+  { npi, entry, isHeard }: Pick<WantedCareTeam, 'npi' | 'entry' | 'isHeard'>,
+): boolean {
   const { primary } = entry
   const { mark } = known.find((one) => one.npi === npi) ?? {}
   return !isHeard && primary !== undefined && primary !== (mark === 'set' || mark === 'to-set')
@@ -228,29 +277,36 @@ function whoseEntry(entry: Entry, has: readonly HadCareTeam[]): { readBack?: tru
   return ids.some(isThisRecord) ? {} : { isOthers: true }
 }
 
-async function peopleOf(
-  { gatewayName, identity, ledger, runId }: CareTeamContext,
+interface TeamAccount {
+  readonly hash: string
+  readonly account: AccountKey
+  readonly entries: readonly Entry[]
+}
+
+function accountsOf(
+  identity: CareTeamContext['identity'],
   entries: readonly Entry[],
   listed: readonly AccountKey[],
-  { accountIds }: Pick<ResolvedAccounts, 'accountIds'>,
-): Promise<Person[]> {
+): TeamAccount[] {
   const byReference = Map.groupBy(entries, (entry) => entry.account.reference)
   const accounts = [...listed, ...entries.map((entry) => entry.account)]
-  const own = [...new Map(accounts.map((account) => [account.reference, account])).values()].map(
-    (account) => ({
-      ...{ hash: identity.account(account), account, entries: byReference.get(account.reference) ?? [] },
-    }),
-  )
-  const known = await ledger.careTeams(
-    gatewayName,
-    own.map(({ hash }) => hash),
-  )
-  const withNone = own.flatMap(({ hash }) => (known.has(hash) ? [] : [hash]))
-  const empty = await ledger.registeredBy(gatewayName, withNone, runId)
-  return own.map(({ hash, account, entries: ofOne }) => {
+  return [...new Map(accounts.map((account) => [account.reference, account])).values()].map((account) => ({
+    ...{ hash: identity.account(account), account, entries: byReference.get(account.reference) ?? [] },
+  }))
+}
+
+async function peopleOf(
+  { gatewayName, identity, ledger }: CareTeamContext,
+  accounts: readonly TeamAccount[],
+  teams: TeamAccounts,
+  { accountIds, registered }: Pick<ResolvedAccounts, 'accountIds' | 'registered'>,
+): Promise<Person[]> {
+  const claimed = accounts.flatMap(({ hash }) => (teams.toClaim.has(hash) ? [hash] : []))
+  const known = await ledger.careTeams(gatewayName, claimed)
+  return accounts.map(({ hash, account, entries: ofOne }) => {
     const id = accountIds(account)
     const npis = new Set(ofOne.map((entry) => identity.npi(entry.evidence.npi ?? '')))
-    const before = known.get(hash) ?? []
+    const before = (teams.toClaim.has(hash) ? known : teams.known).get(hash) ?? []
     const listedAgain = before
       .filter(({ npi, deletions }) => npis.has(npi) && deletions.some(isMissing))
       .map((one) => ({ ...one, deletions: [] }))
@@ -261,7 +317,7 @@ async function peopleOf(
       entries: ofOne,
       known: before.map((one) => listedAgain.find(({ npi }) => npi === one.npi) ?? one),
       listedAgain,
-      isEmpty: empty.has(hash),
+      isEmpty: registered.has(hash) && before.length === 0,
       listed: undefined,
     }
   })

@@ -3,7 +3,7 @@
  * the run must stop; the chunk then stays open and is taken up again by the next run.
  */
 
-import type { ChunkKey, KnownCareTeam, Ledger, PerhapsSent } from '../ledger/ledger.ts'
+import type { ChunkKey, Ledger, PerhapsSent } from '../ledger/ledger.ts'
 import { type Entry, rowKeysOf } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
 import { type EntryOutcome, Outcomes, type StoredAs, type Verdict } from '../model/outcome.ts'
@@ -13,7 +13,8 @@ import { type AssessmentContext, loadAssessments } from './assessment.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
 import type { CareTeamContext, FollowUpFailure } from './care-team-marks.ts'
 import { listingOf } from './care-team-owed.ts'
-import { careTeamsOf } from './care-teams.ts'
+import { careTeamsOf, type TeamAccounts, teamAccountsOf } from './care-teams.ts'
+import type { Claims } from './claims.ts'
 import { deliver, planned, settleUnanswered } from './deliver.ts'
 import type { Delivery } from './delivery.ts'
 import { loadMedicalRecords, type MedicalRecordsContext } from './medical-records.ts'
@@ -37,6 +38,7 @@ export interface LoadContext extends Delivery {
   >
   readonly accounts: AccountsContext
   readonly careTeams: CareTeamContext
+  readonly claims: Claims
   readonly medicalRecords: MedicalRecordsContext
   readonly assessment: AssessmentContext
   readonly jobId: number
@@ -72,8 +74,6 @@ export interface LoadedChunk {
   /** One for each entry, in the order of the entries. */
   readonly outcomes: readonly EntryOutcome[]
   readonly followUpFailures: readonly FollowUpFailure[]
-  /** What accounts have of care teams now, as far as the chunk was about it. */
-  readonly careTeams: readonly KnownCareTeam[]
   /** Rows whose key was delivered, or stood before in the chunk, with other content. */
   readonly rowsCorrected: number
   readonly accounts: ResolvedAccounts['counts']
@@ -95,51 +95,63 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
     }
   if (kind === 'assessment')
     return { ...NOTHING_OF_PROFILES, ...(await loadAssessments(context.assessment, entries, resumed)) }
-  return load(context, chunk, (of, settled) => resolveAccounts(context.accounts, of, 'leave', settled))
+  return load(context, chunk)
 }
 
 const NOTHING_OF_PROFILES = {
-  ...{ followUpFailures: [], careTeams: [], rowsCorrected: 0 },
+  ...{ followUpFailures: [], rowsCorrected: 0 },
   accounts: { known: 0, refused: 0 },
   memory: { delivered: new Map(), held: new Map() },
 } as const
 
-/** First the others, then those whose registration fails again and again: it keeps nobody else waiting. */
-async function loadApart(
-  context: LoadContext,
-  chunk: ChunkToLoad,
-  accounts: ResolvedAccounts,
-): Promise<LoadedChunk> {
-  const { late = [], others = [] } = Object.groupBy(chunk.entries, (entry) =>
-    accounts.isLate(entry) ? 'late' : 'others',
-  )
-  const first = await load(context, { ...chunk, entries: others }, async () => accounts)
-  const then = await load(context, { ...chunk, entries: late }, (entries) =>
-    resolveAccounts(context.accounts, entries, 'await', []),
-  )
+interface Resolved {
+  readonly accounts: ResolvedAccounts
+  readonly teams: TeamAccounts
+}
+
+/** First the others, then those whose registration fails again and again, or who were another job's: they keep nobody else waiting. */
+async function loadApart(context: LoadContext, chunk: ChunkToLoad, first: Resolved): Promise<LoadedChunk> {
+  const parts: LoadedChunk[] = []
+  const { teams } = first
+  for (let { accounts } = first, open: Pick<ChunkToLoad, 'entries' | 'listed'> = chunk; ; ) {
+    const isLate = ({ account }: Entry): boolean => accounts.isLate(account)
+    const late = { entries: open.entries.filter(isLate), listed: open.listed.filter(accounts.isLate) }
+    const others = {
+      entries: open.entries.filter((entry) => !isLate(entry)),
+      listed: open.listed.filter((account) => !accounts.isLate(account)),
+    }
+    if (others.entries.length + others.listed.length > 0)
+      parts.push(await load(context, { ...chunk, ...others }, { accounts, teams }))
+    if (late.entries.length + late.listed.length === 0) return joinedParts(parts)
+    const { isBusy } = accounts
+    if (isBusy) await context.claims.pause()
+    const how = isBusy ? 'leave' : 'await'
+    accounts = await resolveAccounts(context.accounts, late.entries, how, [], accounts.late)
+    open = late
+  }
+}
+
+function joinedParts(parts: readonly LoadedChunk[]): LoadedChunk {
   const outcomes = new Outcomes()
-  for (const one of [first, then]) outcomes.note(one.outcomes)
+  for (const one of parts) outcomes.note(one.outcomes)
+  const sum = (of: (part: LoadedChunk) => number): number => parts.reduce((all, part) => all + of(part), 0)
   return {
     outcomes: outcomes.all(),
-    followUpFailures: [...first.followUpFailures, ...then.followUpFailures],
-    careTeams: [...first.careTeams, ...then.careTeams],
-    rowsCorrected: first.rowsCorrected + then.rowsCorrected,
+    followUpFailures: parts.flatMap(({ followUpFailures }) => followUpFailures),
+    rowsCorrected: sum(({ rowsCorrected }) => rowsCorrected),
     accounts: {
-      known: first.accounts.known + then.accounts.known,
-      refused: first.accounts.refused + then.accounts.refused,
+      known: sum(({ accounts }) => accounts.known),
+      refused: sum(({ accounts }) => accounts.refused),
     },
     memory: {
-      delivered: new Map([...first.memory.delivered, ...then.memory.delivered]),
-      held: new Map([...first.memory.held, ...then.memory.held]),
+      delivered: new Map(parts.flatMap(({ memory }) => [...memory.delivered])),
+      held: new Map(parts.flatMap(({ memory }) => [...memory.held])),
     },
   }
 }
 
-async function load(
-  context: LoadContext,
-  chunk: ChunkToLoad,
-  accountsOf: (entries: readonly Entry[], settled?: readonly EntryOutcome[]) => Promise<ResolvedAccounts>,
-): Promise<LoadedChunk> {
+/** @param given what is known already of its people */
+async function load(context: LoadContext, chunk: ChunkToLoad, given?: Resolved): Promise<LoadedChunk> {
   const { memory, jobId, perhapsSent } = context
   const { entries, exportRow, exportId } = chunk
   const outcomes = new Outcomes()
@@ -190,8 +202,33 @@ async function load(
     earlier.unanswered.flatMap((batch) => batch.entries),
     earlier.unsent,
   )
-  const accounts = await accountsOf(toResolve, chunk.resumed ? earlier.outcomes : undefined)
-  if (!accounts.areUsual && entries.some(accounts.isLate)) return loadApart(context, chunk, accounts)
+  const listedTeams = teams.filter((entry) => !listing.isUnlisted(entry))
+  const isUnchanged = (entry: Entry): boolean => {
+    const outcome = outcomes.of(entry)
+    return outcome?.outcome === 'unchanged' && outcome.found !== true
+  }
+  const hasTakenPlace = (entry: Entry): boolean => isReplaced(entry, delivered)
+  const teamAccounts =
+    given?.teams ??
+    (await teamAccountsOf(
+      context.careTeams,
+      listedTeams,
+      chunk.listed,
+      chunk.arrival,
+      isUnchanged,
+      hasTakenPlace,
+    ))
+  const accounts =
+    given?.accounts ??
+    (await resolveAccounts(
+      context.accounts,
+      toResolve,
+      'leave',
+      chunk.resumed ? earlier.outcomes : undefined,
+      teamAccounts.toClaim,
+    ))
+  if (given === undefined && accounts.late.size > 0)
+    return loadApart(context, chunk, { accounts, teams: teamAccounts })
 
   const isDoubtful = (entry: Entry): boolean =>
     context.behindSince !== undefined ||
@@ -251,12 +288,13 @@ async function load(
 
   const careTeams = await careTeamsOf(
     context.careTeams,
-    teams.filter((entry) => !listing.isUnlisted(entry)),
+    listedTeams,
     chunk.listed,
+    teamAccounts,
     accounts,
     chunk.arrival,
     (entry) => chunk.resumed || isDoubtful(entry),
-    (entry) => isReplaced(entry, delivered),
+    hasTakenPlace,
   )
   const selected = await careTeams.select(
     inRowOrder.filter((entry) => entry.kind === 'careTeam'),
@@ -309,10 +347,10 @@ async function load(
   }
 
   const { failures, known } = await careTeams.finish(outcomes)
+  await context.claims.letGo(accounts.claimed, known)
   return {
     outcomes: outcomes.all(),
     followUpFailures: failures,
-    careTeams: known,
     rowsCorrected: recognised.rowsCorrected,
     accounts: accounts.counts,
     memory: { delivered, held },

@@ -250,8 +250,8 @@ export function createSending(options: SendingOptions): Sending {
           // Counted as it leaves, and not over before the count is kept: what a process that is killed has not counted is no more than it had under way.
           count(1, hasLeft)
           const kept = purpose === 'batch' && attempt === 1 ? undefined : options.assertHeld()
-          // A process that slept while it waited may have been taken for dead: whoever has its run settles what it had under way, and sends it.
-          if (attempt > 1) await kept
+          // A process that slept may have been taken for dead: whoever has its run, or its claims, settles what it had under way, and sends it.
+          if (attempt > 1 || purpose !== 'read') await kept
           sentWith = token.generation
           begunAt = now()
           const answer = call(attempt)

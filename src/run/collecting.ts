@@ -166,7 +166,7 @@ export function createCollecting(parts: CollectingParts): Collecting {
           : row,
       )
       return {
-        ...{ outcomes: [], followUpFailures: [], careTeams: [], rowsCorrected: 0 },
+        ...{ outcomes: [], followUpFailures: [], rowsCorrected: 0 },
         accounts: { known: 0, refused: 0 },
         memory: { delivered: new Map(), held: new Map() },
         collected: { rows, counts: countPeople(rows, counts), texts, people: noted },

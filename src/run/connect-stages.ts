@@ -10,6 +10,7 @@ import { authorizationFault, LONGEST_PDF } from '../gateway/medical-records.ts'
 import type { Ledger, PerhapsSent, RunLedger, RunOrigin, Selection } from '../ledger/ledger.ts'
 import { createBodyBuffers, createSizeLimits } from '../load/batches.ts'
 import { createOwedBook } from '../load/care-team-marks.ts'
+import { createClaims } from '../load/claims.ts'
 import type { Reconciler } from '../load/delivery.ts'
 import { createDispatcher, NO_TRAFFIC, type Traffic } from '../load/dispatcher.ts'
 import type { LoadContext } from '../load/load-chunk.ts'
@@ -125,6 +126,8 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
     random,
     reconciler,
   }
+  const { readLagMs, pause } = delivery
+  const claims = createClaims({ runLedger, gatewayName, isDead: deps.isDead, now, pause, readLagMs })
   const people = {
     gateway,
     gatewayName,
@@ -136,6 +139,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
     reconciler,
     tallies,
     now,
+    claims,
     late: new Map(),
   }
   const { collect, to } = job.definition
@@ -182,6 +186,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
       limits: submit.batch,
       careTeamsAcrossAccounts: careTeams.acrossAccounts,
       held: parts.origin === undefined ? 'hold' : HELD[parts.origin.selection],
+      claims,
       accounts: people,
       assessment: {
         ...{ gateway, sending, accounts: people, memory: ledger, jobId, now, random },
@@ -203,9 +208,9 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
         tallies,
         changed: careTeams.changed,
         missing: careTeams.missing,
-        runId: runLedger.lease.runId,
-        readLagMs: delivery.readLagMs,
-        pause: delivery.pause,
+        claims,
+        readLagMs,
+        pause,
         now,
         owed: createOwedBook(tallies),
       },

@@ -57,7 +57,8 @@ async function send(plan: RunPlan, world: World): Promise<JobEnd> {
       error = end.error
       if (error !== undefined) break
     }
-    if (error === undefined && run.stages.collecting === undefined) await settleOwedOf(run)
+    if (error === undefined && run.stages.collecting === undefined)
+      await settleOwed(run.stages.load.careTeams)
     if (error === undefined) await run.stages.collecting?.publish(worked.length > 0)
   } catch (stopped) {
     error = stopped
@@ -227,12 +228,6 @@ async function carryOut(
   } finally {
     await rejects.close()
   }
-}
-
-/** Marks and deletions that this run or an earlier one could not carry out. */
-function settleOwedOf({ stages: { load }, runLedger }: OpenRun): Promise<void> {
-  const { careTeams } = load
-  return settleOwed(careTeams, (known) => runLedger.saveCareTeams(careTeams.gatewayName, known))
 }
 
 /** Whether it lists all care teams of a person, and is read as a whole: then what it lists no more is missing. */

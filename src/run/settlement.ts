@@ -81,7 +81,6 @@ export async function settleChunk(
     exceptions: exceptionsOf(chunk.rows, loaded, (outcome) =>
       outcome.batchId === null ? toException(outcome) : undefined,
     ),
-    careTeams: { gateway: context.load.accounts.gatewayName, entries: loaded.careTeams },
     listed: listsTeams
       ? listedBy(
           context.identity,

@@ -19,12 +19,8 @@ const made = (fields: Made & { day?: number } = {}): Entry =>
 const isList = ({ method, path }: Passing): boolean => method === 'GET' && path === CARE_TEAMS
 
 /** As at the end of a run. */
-function settle({
-  context: { careTeams },
-  runLedger,
-}: Awaited<ReturnType<typeof startLoading>>): Promise<void> {
-  return settleOwed(careTeams, (known) => runLedger.saveCareTeams(careTeams.gatewayName, known))
-}
+const settle = ({ context }: Awaited<ReturnType<typeof startLoading>>): Promise<void> =>
+  settleOwed(context.careTeams)
 
 async function listOf(
   { reference }: { readonly reference: { readonly url: string } },

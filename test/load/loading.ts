@@ -15,6 +15,7 @@ import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import type { AccountsContext } from '../../src/load/accounts.ts'
 import { type BatchLimits, createBodyBuffers, createSizeLimits } from '../../src/load/batches.ts'
 import { createOwedBook } from '../../src/load/care-team-marks.ts'
+import { createClaims } from '../../src/load/claims.ts'
 import type { Reconciler } from '../../src/load/delivery.ts'
 import { createDispatcher, type Dispatcher } from '../../src/load/dispatcher.ts'
 import { type LoadContext, type LoadedChunk, loadChunk } from '../../src/load/load-chunk.ts'
@@ -150,6 +151,10 @@ export async function startLoading(options: LoadingOptions = {}) {
     readBackAny: (entries, accountIds) => readBack(gateway, sending.read, entries, accountIds, judgeAny),
     profile: (account) => readWholeProfile(gateway, sending.read, account),
   })
+  const claims = createClaims({
+    ...{ runLedger, gatewayName: reference.url, isDead: () => false, now: () => clock.now, pause },
+    readLagMs: 5_000,
+  })
   const accountsOf = (sending: Sending): AccountsContext => ({
     gateway,
     gatewayName: reference.url,
@@ -161,6 +166,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     reconciler: reconcilerOf(sending),
     tallies,
     now: () => clock.now,
+    claims,
     late: new Map(),
   })
   const connect = (sending: Sending): LoadContext => ({
@@ -193,6 +199,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     held: options.held ?? 'hold',
     behindSince: undefined,
     perhapsSent: NOTHING_PERHAPS_SENT,
+    claims,
     accounts: accountsOf(sending),
     assessment: {
       ...{ gateway, sending, accounts: accountsOf(sending), memory: ledger, jobId, concurrency: 8 },
@@ -207,7 +214,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       tallies,
       changed: options.changed ?? 'add',
       missing: 'keep',
-      runId: 'run-1',
+      claims,
       readLagMs: 5_000,
       pause,
       now: () => clock.now,
@@ -249,7 +256,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       return loaded
     },
     /** Ends the chunk in the ledger, as a run does before it begins another of the same people. */
-    async settle({ outcomes, careTeams, memory }: LoadedChunk, chunk = 1): Promise<void> {
+    async settle({ outcomes, memory }: LoadedChunk, chunk = 1): Promise<void> {
       const place = { firstRow: chunk, firstLine: chunk + 1, byteOffset: chunk, rows: 1 }
       await runLedger.openChunk(exportRow, { number: chunk, ...place })
       await runLedger.settleChunk({
@@ -262,7 +269,6 @@ export async function startLoading(options: LoadingOptions = {}) {
         held: heldBy(IDENTITY, outcomes),
         said: { arrival: 1, byBackfill: false },
         exceptions: [],
-        careTeams: { gateway: reference.url, entries: careTeams },
         tallies: {},
         at: clock.now,
       })

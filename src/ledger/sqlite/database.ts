@@ -221,6 +221,8 @@ const SHAPE = [
     primary key (job_id, row_key, content)) without rowid`,
   `create table account (gateway text not null, reference blob not null, account_id text, registered_at integer not null,
     registered_by text, sent_before integer, primary key (gateway, reference)) without rowid`,
+  `create table claim (gateway text not null, account blob not null, job_id integer not null, token integer not null,
+    primary key (gateway, account)) without rowid`,
   `create table care_team (gateway text not null, account blob not null, npi blob not null, observed_at integer not null,
     stored_at integer not null, mark text not null, account_id text, heard_at integer not null, content blob, deletions text,
     primary key (gateway, account, npi)) without rowid`,

@@ -4,8 +4,9 @@
  */
 
 import { type Kysely, sql } from 'kysely'
+import { z } from 'zod'
 import { WaybillError } from '../../model/errors.ts'
-import type { Lease, Ledger, RightOfWay } from '../ledger.ts'
+import type { Claimed, ClaimRequest, Lease, Ledger, RightOfWay } from '../ledger.ts'
 import { type LeaseRecord, type LedgerTables, processName } from '../tables.ts'
 import type { Statements } from './database.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
@@ -82,6 +83,66 @@ export function assertHeld(statements: Statements, { jobId, token, runId }: Leas
   if (holder?.['token'] === token) return
   const by = holder === undefined ? 'another process' : processName(String(holder['owner']))
   throw new WaybillError('lease-lost', `run ${runId} was taken over by ${by}`)
+}
+
+const CLAIMED = 'account in (select unhex(value) from json_each(?))'
+
+/** Which of these accounts are claimed by another lease, and by which. */
+const OTHERS = `select distinct claim.job_id, claim.token, lease.owner, lease.expires_at
+  from claim left join lease on lease.job_id = claim.job_id and lease.token = claim.token
+  where gateway = ? and ${CLAIMED} and (claim.job_id, claim.token) != (?, ?)`
+
+const OtherLease = z.object({
+  job_id: z.number(),
+  token: z.number(),
+  owner: z.string().nullable(),
+  expires_at: z.number().nullable(),
+})
+
+/** A claim hangs on the lease of its job: it needs no heartbeat, no fence and no end of its own. */
+export function claimAccounts(
+  statements: Statements,
+  { jobId, token }: Lease,
+  { gateway, accounts, now }: ClaimRequest,
+  isDead: (owner: string) => boolean,
+): Claimed {
+  const asked = JSON.stringify(accounts)
+  const own = statements.all('select owner from lease where job_id = ?', jobId)[0]?.['owner']
+  let isTakenOver = false
+  for (const found of statements.all(OTHERS, gateway, asked, jobId, token)) {
+    const { job_id, token: other, owner, expires_at } = OtherLease.parse(found)
+    // This process is at work on its other jobs, whatever `isDead` says of itself.
+    const isHolding = owner !== null && (expires_at ?? 0) > now && (owner === own || !isDead(owner))
+    if (isHolding) continue
+    isTakenOver ||= job_id !== jobId
+    statements.run('delete from claim where job_id = ? and token = ?', job_id, other)
+    statements.run(
+      'update lease set token = token + 1, owner = ?, expires_at = 0 where job_id = ? and token = ?',
+      ...[String(own), job_id, other],
+    )
+  }
+  statements.run(
+    `insert into claim (gateway, account, job_id, token) select ?, unhex(value), ?, ? from json_each(?)
+      where true on conflict do nothing`,
+    ...[gateway, jobId, token, asked],
+  )
+  const claimed = statements.all(
+    `select lower(hex(account)) as account from claim where gateway = ? and ${CLAIMED} and job_id = ? and token = ?`,
+    ...[gateway, asked, jobId, token],
+  )
+  return { accounts: new Set(claimed.map(({ account }) => String(account))), isTakenOver }
+}
+
+export function letGo(
+  statements: Statements,
+  { jobId, token }: Lease,
+  gateway: string,
+  accounts: readonly string[],
+): void {
+  statements.run(
+    `delete from claim where gateway = ? and ${CLAIMED} and job_id = ? and token = ?`,
+    ...[gateway, JSON.stringify(accounts), jobId, token],
+  )
 }
 
 /** The run that the lease serves by now is at work so far. */

@@ -21,7 +21,7 @@ import { forgetListed, saveListed } from './care-team-listing.ts'
 import type { LedgerDatabase, Statements } from './database.ts'
 import type { Delivered, Upkeep } from './delivered.ts'
 import { createExclusive, type Writer } from './exclusive.ts'
-import { assertHeld, beginWork, countWork, renewLease } from './leases.ts'
+import { assertHeld, beginWork, claimAccounts, countWork, letGo, renewLease } from './leases.ts'
 import { isPerhapsSent, noteResolution, rule } from './left-behind.ts'
 import { noteKnown } from './reasons.ts'
 import { noteTaken } from './timetable.ts'
@@ -188,7 +188,16 @@ export function createRunLedger(
           .execute()
       }, 'for-nothing')
     },
-    saveCareTeams: (gateway, entries) => writeShared((writer) => saveCareTeams(writer, gateway, entries)),
+    claimAccounts: (request, isDead) =>
+      writeHot((statements) => claimAccounts(statements, lease, request, isDead), 'for-nothing'),
+    saveCareTeams: (gateway, entries, accounts = []) =>
+      writeShared(
+        async (writer, statements) => {
+          await saveCareTeams(writer, gateway, entries)
+          if (accounts.length > 0) letGo(statements, lease, gateway, accounts)
+        },
+        entries.length > 0 ? 'for-disk' : 'for-nothing',
+      ),
     noteMissing: (gateway, missing, owing) =>
       writeShared(async (writer) => {
         await saveCareTeams(writer, gateway, owing)
@@ -210,6 +219,8 @@ export function createRunLedger(
           .where('id', '=', lease.runId)
           .execute()
         await noteResolution(writer, end.resolution)
+        // Left by an earlier process of it that was killed: nothing of that is open any more.
+        if (end.state === 'finished') statements.run('delete from claim where job_id = ?', lease.jobId)
         noteReceipts(statements, lease, end)
       }),
   }
@@ -346,8 +357,6 @@ async function settleChunk(
   insertExceptions(statements, exportRow, chunk, settlement.exceptions)
   await noteKnown(writer, lease.jobId, exportRow, chunk)
   forgetPlanned(statements, settlement)
-  if (settlement.careTeams !== undefined)
-    await saveCareTeams(writer, settlement.careTeams.gateway, settlement.careTeams.entries)
   if (settlement.listed !== undefined)
     saveListed(statements, lease.jobId, settlement.said.arrival, settlement.listed)
   if (settlement.ruling !== undefined) await rule(writer, lease, settlement.ruling, settlement.at)

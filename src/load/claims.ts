@@ -1,0 +1,48 @@
+/**
+ * Claims of accounts: what is read of an account, and then written, is serialised over all jobs of a home. A claim hangs on the lease of its job.
+ *
+ * Nobody waits for a claim while it holds another one: what is free is claimed, worked on and let go, and then the rest is asked for again. So two
+ * jobs never wait for each other. Two chunks of a run never meet at an account (run/chunks.ts).
+ */
+
+import type { KnownCareTeam, RunLedger } from '../ledger/ledger.ts'
+
+export interface Claims {
+  /** Claims those of the accounts, by their hashes, that are free. The others go on being another job's. */
+  take(accounts: readonly string[]): Promise<ReadonlySet<string>>
+  /** @param known what the accounts have now: the next one to claim them reads it */
+  letGo(accounts: Iterable<string>, known?: readonly KnownCareTeam[]): Promise<void>
+  /** Until it is worth asking again. @throws the reason of a stop */
+  pause(): Promise<void>
+}
+
+export interface ClaimsContext {
+  readonly runLedger: Pick<RunLedger, 'claimAccounts' | 'saveCareTeams'>
+  readonly gatewayName: string
+  readonly isDead: (owner: string) => boolean
+  readonly now: () => number
+  readonly pause: (ms: number) => Promise<void>
+  /** Milliseconds for which a list may be late. */
+  readonly readLagMs: number
+}
+
+/** A claim lasts for some requests. */
+const ASK_EVERY_MS = 100
+
+export function createClaims(context: ClaimsContext): Claims {
+  const { runLedger, gatewayName: gateway, isDead, now, pause, readLagMs } = context
+  return {
+    async take(accounts) {
+      if (accounts.length === 0) return new Set()
+      const claimed = await runLedger.claimAccounts({ gateway, accounts, now: now() }, isDead)
+      // What a process that is gone has sent at its end, a list may not show yet, and the ledger does not know.
+      if (claimed.isTakenOver) await pause(readLagMs)
+      return claimed.accounts
+    },
+    async letGo(accounts, known = []) {
+      const hashes = [...accounts]
+      if (hashes.length + known.length > 0) await runLedger.saveCareTeams(gateway, known, hashes)
+    },
+    pause: () => pause(ASK_EVERY_MS),
+  }
+}

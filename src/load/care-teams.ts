@@ -67,37 +67,33 @@ interface Person extends ListedAccount {
   readonly listedAgain: readonly KnownCareTeam[]
 }
 
-/** A chunk's accounts that have care teams. */
-export interface TeamAccounts {
-  /** Hashes of those of which something is perhaps to be written. */
-  readonly toClaim: ReadonlySet<string>
-  /** Of all others, what the ledger has. */
-  readonly known: ReadonlyMap<string, readonly KnownCareTeam[]>
+/** What a chunk says of care teams. */
+export interface SaidOfCareTeams {
+  readonly entries: readonly Entry[]
+  /** Whose whole care teams it lists, also where it lists nobody: what is owed of them is done. */
+  readonly listed: readonly AccountKey[]
+  /** Of their export: a later one has a higher number. */
+  readonly arrival: number
+  /** Whether something else stands by now in the place of a record that was delivered. */
+  readonly isReplaced: (entry: Entry) => boolean
 }
 
 /**
- * @param entries care-team entries of the chunk
- * @param listed whose whole care teams it lists, also where it lists nobody
- * @param arrival of their export
+ * Hashes of the accounts of whose care teams something is perhaps to be written.
  * @param isUnchanged whether nothing of the entry is to be sent
- * @param isReplaced as in `careTeamsOf`
  */
-export async function teamAccountsOf(
+export async function careTeamsToClaim(
   { gatewayName, identity, ledger }: CareTeamContext,
-  entries: readonly Entry[],
-  listed: readonly AccountKey[],
-  arrival: number,
+  { entries, listed, arrival, isReplaced }: SaidOfCareTeams,
   isUnchanged: (entry: Entry) => boolean,
-  isReplaced: (entry: Entry) => boolean,
-): Promise<TeamAccounts> {
+): Promise<ReadonlySet<string>> {
   const accounts = accountsOf(identity, entries, listed)
-  const open = accounts.filter(({ entries: own }) => !own.every(isUnchanged))
-  const toClaim = new Set(open.map(({ hash }) => hash))
+  const still = accounts.filter((one) => one.entries.every(isUnchanged))
   const known = await ledger.careTeams(
     gatewayName,
-    accounts.flatMap(({ hash }) => (toClaim.has(hash) ? [] : [hash])),
+    still.map(({ hash }) => hash),
   )
-  for (const { hash, entries: own } of accounts) {
+  const isAtRest = ({ hash, entries: own }: TeamAccount): boolean => {
     const ofOne = known.get(hash) ?? []
     const isNews = (entry: Entry): boolean => {
       const npi = identity.npi(entry.evidence.npi ?? '')
@@ -105,32 +101,23 @@ export async function teamAccountsOf(
       const isHeard = wasHeard(ofOne, { npi, at: entry.observedAt, place })
       return !isReplaced(entry) && isNewWord(ofOne, { npi, entry, isHeard })
     }
-    if (ofOne.some((one) => isMarkOwed(one) || one.deletions.length > 0) || own.some(isNews))
-      toClaim.add(hash)
+    return !ofOne.some((one) => isMarkOwed(one) || one.deletions.length > 0) && !own.some(isNews)
   }
-  return { toClaim, known }
+  const atRest = new Set(still.filter(isAtRest))
+  return new Set(accounts.flatMap((one) => (atRest.has(one) ? [] : [one.hash])))
 }
 
-/**
- * @param entries care-team entries of the chunk
- * @param listed whose whole care teams it lists, also where it lists nobody: what is owed of them is done
- * @param accounts those to claim are claimed
- * @param arrival of their export: a later one has a higher number
- * @param isUncertain whether an entry may have been sent of which the ledger does not know
- * @param isReplaced whether something else stands by now in the place of a record that was delivered
- */
+/** @param isUncertain whether an entry may have been sent of which the ledger does not know */
 export async function careTeamsOf(
   context: CareTeamContext,
-  entries: readonly Entry[],
-  listed: readonly AccountKey[],
-  teams: TeamAccounts,
-  accounts: Pick<ResolvedAccounts, 'accountIds' | 'registered'>,
-  arrival: number,
+  { entries: all, listed, arrival, isReplaced }: SaidOfCareTeams,
+  accounts: Pick<ResolvedAccounts, 'accountIds' | 'registered' | 'claimed'>,
   isUncertain: (entry: Entry) => boolean,
-  isReplaced: (entry: Entry) => boolean,
 ): Promise<CareTeamsOfChunk> {
   const { identity } = context
-  const people = await peopleOf(context, accountsOf(identity, entries, listed), teams, accounts)
+  const own = accountsOf(identity, all, listed).filter(({ hash }) => accounts.claimed.has(hash))
+  const people = await peopleOf(context, own, accounts)
+  const entries = people.flatMap((person) => person.entries)
   const npis = new Map(entries.map((entry) => [entry, identity.npi(entry.evidence.npi ?? '')]))
   const fields = new Map(entries.map((entry) => [entry, fieldsSent(entry)]))
 
@@ -298,15 +285,16 @@ function accountsOf(
 async function peopleOf(
   { gatewayName, identity, ledger }: CareTeamContext,
   accounts: readonly TeamAccount[],
-  teams: TeamAccounts,
   { accountIds, registered }: Pick<ResolvedAccounts, 'accountIds' | 'registered'>,
 ): Promise<Person[]> {
-  const claimed = accounts.flatMap(({ hash }) => (teams.toClaim.has(hash) ? [hash] : []))
-  const known = await ledger.careTeams(gatewayName, claimed)
+  const known = await ledger.careTeams(
+    gatewayName,
+    accounts.map(({ hash }) => hash),
+  )
   return accounts.map(({ hash, account, entries: ofOne }) => {
     const id = accountIds(account)
     const npis = new Set(ofOne.map((entry) => identity.npi(entry.evidence.npi ?? '')))
-    const before = (teams.toClaim.has(hash) ? known : teams.known).get(hash) ?? []
+    const before = known.get(hash) ?? []
     const listedAgain = before
       .filter(({ npi, deletions }) => npis.has(npi) && deletions.some(isMissing))
       .map((one) => ({ ...one, deletions: [] }))

@@ -1,11 +1,12 @@
 /**
  * Claims of accounts: what is read of an account, and then written, is serialised over all jobs of a home. A claim hangs on the lease of its job.
  *
- * Nobody waits for a claim while it holds another one: what is free is claimed, worked on and let go, and then the rest is asked for again. So two
- * jobs never wait for each other. Two chunks of a run never meet at an account (run/chunks.ts).
+ * Nobody waits while it holds a claim: what is free is claimed, worked on and let go, then the rest is asked for again. So two jobs never wait for
+ * each other. Two chunks of a run never meet at an account (run/chunks.ts).
  */
 
 import type { KnownCareTeam, RunLedger } from '../ledger/ledger.ts'
+import type { Delivery } from './delivery.ts'
 
 export interface Claims {
   /** Claims those of the accounts, by their hashes, that are free. The others go on being another job's. */
@@ -16,21 +17,16 @@ export interface Claims {
   pause(): Promise<void>
 }
 
-export interface ClaimsContext {
-  readonly runLedger: Pick<RunLedger, 'claimAccounts' | 'saveCareTeams'>
-  readonly gatewayName: string
-  readonly isDead: (owner: string) => boolean
-  readonly now: () => number
-  readonly pause: (ms: number) => Promise<void>
-  /** Milliseconds for which a list may be late. */
-  readonly readLagMs: number
-}
-
 /** A claim lasts for some requests. */
 const ASK_EVERY_MS = 100
 
-export function createClaims(context: ClaimsContext): Claims {
-  const { runLedger, gatewayName: gateway, isDead, now, pause, readLagMs } = context
+/** @param isDead tells of an owner on this machine whether its process is gone */
+export function createClaims(
+  runLedger: Pick<RunLedger, 'claimAccounts' | 'saveCareTeams'>,
+  gateway: string,
+  isDead: (owner: string) => boolean,
+  { now, pause, readLagMs }: Pick<Delivery, 'now' | 'pause' | 'readLagMs'>,
+): Claims {
   return {
     async take(accounts) {
       if (accounts.length === 0) return new Set()

@@ -13,7 +13,7 @@ import { type AssessmentContext, loadAssessments } from './assessment.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
 import type { CareTeamContext, FollowUpFailure } from './care-team-marks.ts'
 import { listingOf } from './care-team-owed.ts'
-import { careTeamsOf, type TeamAccounts, teamAccountsOf } from './care-teams.ts'
+import { careTeamsOf, careTeamsToClaim } from './care-teams.ts'
 import type { Claims } from './claims.ts'
 import { deliver, planned, settleUnanswered } from './deliver.ts'
 import type { Delivery } from './delivery.ts'
@@ -104,30 +104,26 @@ const NOTHING_OF_PROFILES = {
   memory: { delivered: new Map(), held: new Map() },
 } as const
 
-interface Resolved {
-  readonly accounts: ResolvedAccounts
-  readonly teams: TeamAccounts
-}
-
 /** First the others, then those whose registration fails again and again, or who were another job's: they keep nobody else waiting. */
-async function loadApart(context: LoadContext, chunk: ChunkToLoad, first: Resolved): Promise<LoadedChunk> {
+async function loadApart(
+  context: LoadContext,
+  chunk: ChunkToLoad,
+  first: ResolvedAccounts,
+): Promise<LoadedChunk> {
   const parts: LoadedChunk[] = []
-  const { teams } = first
-  for (let { accounts } = first, open: Pick<ChunkToLoad, 'entries' | 'listed'> = chunk; ; ) {
-    const isLate = ({ account }: Entry): boolean => accounts.isLate(account)
-    const late = { entries: open.entries.filter(isLate), listed: open.listed.filter(accounts.isLate) }
-    const others = {
-      entries: open.entries.filter((entry) => !isLate(entry)),
-      listed: open.listed.filter((account) => !accounts.isLate(account)),
-    }
+  for (let accounts = first, open: Pick<ChunkToLoad, 'entries' | 'listed'> = chunk; ; ) {
+    const { isLate, isBusy, late } = accounts
+    const part = (is: boolean): typeof open => ({
+      entries: open.entries.filter(({ account }) => isLate(account) === is),
+      listed: open.listed.filter((account) => isLate(account) === is),
+    })
+    const others = part(false)
     if (others.entries.length + others.listed.length > 0)
-      parts.push(await load(context, { ...chunk, ...others }, { accounts, teams }))
-    if (late.entries.length + late.listed.length === 0) return joinedParts(parts)
-    const { isBusy } = accounts
+      parts.push(await load(context, { ...chunk, ...others }, accounts))
+    if (late.size === 0) return joinedParts(parts)
+    open = part(true)
     if (isBusy) await context.claims.pause()
-    const how = isBusy ? 'leave' : 'await'
-    accounts = await resolveAccounts(context.accounts, late.entries, how, [], accounts.late)
-    open = late
+    accounts = await resolveAccounts(context.accounts, open.entries, isBusy ? 'leave' : 'await', [], late)
   }
 }
 
@@ -150,8 +146,12 @@ function joinedParts(parts: readonly LoadedChunk[]): LoadedChunk {
   }
 }
 
-/** @param given what is known already of its people */
-async function load(context: LoadContext, chunk: ChunkToLoad, given?: Resolved): Promise<LoadedChunk> {
+/** @param given of people who are resolved already */
+async function load(
+  context: LoadContext,
+  chunk: ChunkToLoad,
+  given?: ResolvedAccounts,
+): Promise<LoadedChunk> {
   const { memory, jobId, perhapsSent } = context
   const { entries, exportRow, exportId } = chunk
   const outcomes = new Outcomes()
@@ -202,33 +202,26 @@ async function load(context: LoadContext, chunk: ChunkToLoad, given?: Resolved):
     earlier.unanswered.flatMap((batch) => batch.entries),
     earlier.unsent,
   )
-  const listedTeams = teams.filter((entry) => !listing.isUnlisted(entry))
+  const saidOfTeams = {
+    entries: teams.filter((entry) => !listing.isUnlisted(entry)),
+    listed: chunk.listed,
+    arrival: chunk.arrival,
+    isReplaced: (entry: Entry) => isReplaced(entry, delivered),
+  }
   const isUnchanged = (entry: Entry): boolean => {
     const outcome = outcomes.of(entry)
     return outcome?.outcome === 'unchanged' && outcome.found !== true
   }
-  const hasTakenPlace = (entry: Entry): boolean => isReplaced(entry, delivered)
-  const teamAccounts =
-    given?.teams ??
-    (await teamAccountsOf(
-      context.careTeams,
-      listedTeams,
-      chunk.listed,
-      chunk.arrival,
-      isUnchanged,
-      hasTakenPlace,
-    ))
   const accounts =
-    given?.accounts ??
+    given ??
     (await resolveAccounts(
       context.accounts,
       toResolve,
       'leave',
       chunk.resumed ? earlier.outcomes : undefined,
-      teamAccounts.toClaim,
+      await careTeamsToClaim(context.careTeams, saidOfTeams, isUnchanged),
     ))
-  if (given === undefined && accounts.late.size > 0)
-    return loadApart(context, chunk, { accounts, teams: teamAccounts })
+  if (given === undefined && accounts.late.size > 0) return loadApart(context, chunk, accounts)
 
   const isDoubtful = (entry: Entry): boolean =>
     context.behindSince !== undefined ||
@@ -288,13 +281,9 @@ async function load(context: LoadContext, chunk: ChunkToLoad, given?: Resolved):
 
   const careTeams = await careTeamsOf(
     context.careTeams,
-    listedTeams,
-    chunk.listed,
-    teamAccounts,
+    saidOfTeams,
     accounts,
-    chunk.arrival,
     (entry) => chunk.resumed || isDoubtful(entry),
-    hasTakenPlace,
   )
   const selected = await careTeams.select(
     inRowOrder.filter((entry) => entry.kind === 'careTeam'),

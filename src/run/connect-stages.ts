@@ -126,8 +126,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
     random,
     reconciler,
   }
-  const { readLagMs, pause } = delivery
-  const claims = createClaims({ runLedger, gatewayName, isDead: deps.isDead, now, pause, readLagMs })
+  const claims = createClaims(runLedger, gatewayName, deps.isDead, delivery)
   const people = {
     gateway,
     gatewayName,
@@ -209,8 +208,8 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
         changed: careTeams.changed,
         missing: careTeams.missing,
         claims,
-        readLagMs,
-        pause,
+        readLagMs: delivery.readLagMs,
+        pause: delivery.pause,
         now,
         owed: createOwedBook(tallies),
       },

@@ -151,9 +151,8 @@ export async function startLoading(options: LoadingOptions = {}) {
     readBackAny: (entries, accountIds) => readBack(gateway, sending.read, entries, accountIds, judgeAny),
     profile: (account) => readWholeProfile(gateway, sending.read, account),
   })
-  const claims = createClaims({
-    ...{ runLedger, gatewayName: reference.url, isDead: () => false, now: () => clock.now, pause },
-    readLagMs: 5_000,
+  const claims = createClaims(runLedger, reference.url, () => false, {
+    ...{ now: () => clock.now, pause, readLagMs: 5_000 },
   })
   const accountsOf = (sending: Sending): AccountsContext => ({
     gateway,

@@ -4,7 +4,6 @@
  */
 
 import { type Kysely, sql } from 'kysely'
-import { z } from 'zod'
 import { WaybillError } from '../../model/errors.ts'
 import type { Claimed, ClaimRequest, Lease, Ledger, RightOfWay } from '../ledger.ts'
 import { type LeaseRecord, type LedgerTables, processName } from '../tables.ts'
@@ -85,52 +84,58 @@ export function assertHeld(statements: Statements, { jobId, token, runId }: Leas
   throw new WaybillError('lease-lost', `run ${runId} was taken over by ${by}`)
 }
 
-const CLAIMED = 'account in (select unhex(value) from json_each(?))'
-
-/** Which of these accounts are claimed by another lease, and by which. */
-const OTHERS = `select distinct claim.job_id, claim.token, lease.owner, lease.expires_at
-  from claim left join lease on lease.job_id = claim.job_id and lease.token = claim.token
-  where gateway = ? and ${CLAIMED} and (claim.job_id, claim.token) != (?, ?)`
-
-const OtherLease = z.object({
-  job_id: z.number(),
-  token: z.number(),
-  owner: z.string().nullable(),
-  expires_at: z.number().nullable(),
-})
+const ASKED = 'account in (select unhex(value) from json_each(?))'
 
 /** A claim hangs on the lease of its job: it needs no heartbeat, no fence and no end of its own. */
 export function claimAccounts(
   statements: Statements,
+  lease: Lease,
+  request: ClaimRequest,
+  isDead: (owner: string) => boolean,
+): Claimed {
+  const { gateway, accounts } = request
+  const claim = (): Set<string> => {
+    const claimed = statements.all(
+      `insert into claim (gateway, account, job_id, token) select ?, unhex(value), ?, ? from json_each(?) where true
+        on conflict do update set token = excluded.token where job_id = excluded.job_id and token = excluded.token
+        returning lower(hex(account)) as account`,
+      ...[gateway, lease.jobId, lease.token, JSON.stringify(accounts)],
+    )
+    return new Set(claimed.map(({ account }) => String(account)))
+  }
+  const free = claim()
+  if (free.size === accounts.length) return { accounts: free, isTakenOver: false }
+  const isTakenOver = endClaims(statements, lease, request, isDead)
+  return { accounts: claim(), isTakenOver }
+}
+
+/** Ends what is claimed of these accounts by leases that are over. @returns whether another job had any */
+function endClaims(
+  statements: Statements,
   { jobId, token }: Lease,
   { gateway, accounts, now }: ClaimRequest,
   isDead: (owner: string) => boolean,
-): Claimed {
-  const asked = JSON.stringify(accounts)
-  const own = statements.all('select owner from lease where job_id = ?', jobId)[0]?.['owner']
+): boolean {
+  const others = statements.all(
+    `select distinct claim.job_id, claim.token, lease.owner, lease.expires_at, own.owner as own
+      from claim join lease own on own.job_id = ?
+      left join lease on lease.job_id = claim.job_id and lease.token = claim.token
+      where gateway = ? and ${ASKED} and (claim.job_id, claim.token) != (own.job_id, ?)`,
+    ...[jobId, gateway, JSON.stringify(accounts), token],
+  )
   let isTakenOver = false
-  for (const found of statements.all(OTHERS, gateway, asked, jobId, token)) {
-    const { job_id, token: other, owner, expires_at } = OtherLease.parse(found)
+  for (const { job_id, token: other, owner, expires_at, own } of others) {
     // This process is at work on its other jobs, whatever `isDead` says of itself.
-    const isHolding = owner !== null && (expires_at ?? 0) > now && (owner === own || !isDead(owner))
-    if (isHolding) continue
+    if (Number(expires_at) > now && (owner === own || !isDead(String(owner)))) continue
     isTakenOver ||= job_id !== jobId
-    statements.run('delete from claim where job_id = ? and token = ?', job_id, other)
+    const ended = [Number(job_id), Number(other)]
+    statements.run('delete from claim where job_id = ? and token = ?', ...ended)
     statements.run(
       'update lease set token = token + 1, owner = ?, expires_at = 0 where job_id = ? and token = ?',
-      ...[String(own), job_id, other],
+      ...[String(own), ...ended],
     )
   }
-  statements.run(
-    `insert into claim (gateway, account, job_id, token) select ?, unhex(value), ?, ? from json_each(?)
-      where true on conflict do nothing`,
-    ...[gateway, jobId, token, asked],
-  )
-  const claimed = statements.all(
-    `select lower(hex(account)) as account from claim where gateway = ? and ${CLAIMED} and job_id = ? and token = ?`,
-    ...[gateway, asked, jobId, token],
-  )
-  return { accounts: new Set(claimed.map(({ account }) => String(account))), isTakenOver }
+  return isTakenOver
 }
 
 export function letGo(
@@ -140,7 +145,7 @@ export function letGo(
   accounts: readonly string[],
 ): void {
   statements.run(
-    `delete from claim where gateway = ? and ${CLAIMED} and job_id = ? and token = ?`,
+    `delete from claim where gateway = ? and ${ASKED} and job_id = ? and token = ?`,
     ...[gateway, JSON.stringify(accounts), jobId, token],
   )
 }

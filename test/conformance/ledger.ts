@@ -1057,6 +1057,87 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await ledger.registeredBy('another', keys, run.lease.runId)).toEqual(new Set())
     })
 
+    describe('claims of accounts', () => {
+      const [ann, ben, cleo] = [rowKey(1), rowKey(2), rowKey(3)]
+      let runs = 0
+      /** A run of a job of its own, whose lease lasts until `NOW + TTL`. */
+      const jobOf = async (name: string, owner: string): Promise<RunLedger> => {
+        const id = await ledger.jobId(name, 'gateway')
+        const request = { jobId: id, runId: `run ${++runs}`, owner, now: NOW, ttlMs: TTL }
+        const answer = await ledger.acquireLease(request, alive)
+        if (!answer.ok) throw new Error('the lease is held')
+        return ledger.startRun(answer.lease, { ...begun(request.runId), jobId: id })
+      }
+      const claim = async (
+        run: RunLedger,
+        accounts: readonly string[],
+        { gateway = 'gateway', now = NOW, isDead = alive } = {},
+      ) => {
+        const claimed = await run.claimAccounts({ gateway, accounts, now }, isDead)
+        return { accounts: accounts.filter((one) => claimed.accounts.has(one)), taken: claimed.isTakenOver }
+      }
+      let one: RunLedger
+      let other: RunLedger
+      beforeEach(async () => {
+        one = await jobOf('one', 'here:1')
+        other = await jobOf('other', 'here:2')
+        expect(await claim(one, [ann, ben])).toEqual({ accounts: [ann, ben], taken: false })
+      })
+
+      it('are of one job at a time, by gateway, until it lets go', async () => {
+        expect(await claim(other, [ben, cleo])).toEqual({ accounts: [cleo], taken: false })
+        expect(await claim(other, [ben], { gateway: 'another' })).toEqual({ accounts: [ben], taken: false })
+        expect(await claim(one, [ann, ben, cleo])).toEqual({ accounts: [ann, ben], taken: false })
+        // Nobody lets go what another has.
+        await other.saveCareTeams('gateway', [], [ann, cleo])
+        expect(await claim(other, [ann, cleo])).toEqual({ accounts: [cleo], taken: false })
+        await one.saveCareTeams('gateway', [], [ann])
+        expect(await claim(other, [ann, ben])).toEqual({ accounts: [ann], taken: false })
+        await one.endRun({ state: 'finished', endedAt: NOW, reason: null })
+        expect(await claim(other, [ann, ben])).toEqual({ accounts: [ann, ben], taken: false })
+      })
+
+      it('are given to one alone of many that ask at once', async () => {
+        const many = Array.from({ length: 5_000 }, (_, at) => rowKey(at + 10))
+        const given = await Promise.all([claim(one, many), claim(other, many)])
+        expect(given.flatMap(({ accounts }) => accounts).toSorted()).toEqual(many.toSorted())
+      })
+
+      it.each([
+        ['process is gone', { isDead: (owner: string) => owner === 'here:1' }],
+        ['lease has run out', { now: NOW + TTL }],
+      ])('of one whose %s are taken over, and it writes nothing more', async (_, how) => {
+        expect(await claim(other, [ben, cleo], how)).toEqual({ accounts: [ben, cleo], taken: true })
+        expect(await claim(other, [ann], how)).toEqual({ accounts: [ann], taken: false })
+        await expect(one.assertHeld()).rejects.toMatchObject(lost)
+        await expect(one.renew(NOW, TTL)).rejects.toMatchObject(lost)
+        await expect(claim(one, [cleo])).rejects.toMatchObject(lost)
+        await expect(one.saveCareTeams('gateway', [], [ben])).rejects.toMatchObject(lost)
+        expect(await claim(await jobOf('one', 'here:3'), [ben])).toEqual({ accounts: [], taken: false })
+        await other.assertHeld()
+      })
+
+      it('nobody is disturbed whose people are not asked for', async () => {
+        expect(await claim(other, [cleo], { now: NOW + TTL })).toEqual({ accounts: [cleo], taken: false })
+        await one.assertHeld()
+      })
+
+      it('end with the lease; those of an earlier lease of the job are its own', async () => {
+        await ledger.releaseLease(one.lease)
+        const again = await jobOf('one', 'here:1')
+        expect(await claim(again, [ann])).toEqual({ accounts: [ann], taken: false })
+        await ledger.releaseLease(again.lease)
+        expect(await claim(other, [ann])).toEqual({ accounts: [ann], taken: true })
+      })
+
+      it('of another job of the same process are not taken over, whatever it knows of itself', async () => {
+        const same = await jobOf('same', 'here:1')
+        const isDead = (owner: string) => owner === 'here:1'
+        expect(await claim(same, [ann], { isDead })).toEqual({ accounts: [], taken: false })
+        expect(await claim(same, [ann], { isDead, now: NOW + TTL })).toEqual({ accounts: [ann], taken: true })
+      })
+    })
+
     it('knows whom exports list, and whom the newest one that has a person lists no more', async () => {
       const { run, exportRow, chunkSettled } = await openChunk()
       const [ann, bob] = [rowKey(1), rowKey(2)]

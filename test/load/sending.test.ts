@@ -200,6 +200,18 @@ describe('sending', () => {
     },
   )
 
+  it.each(['idempotent', 'register'] as const)(
+    'sends nothing at all where the lease was lost before: %s',
+    async (how) => {
+      const { sending, state, failing } = start()
+      state.isLost = true
+      const { call, attempts } = failing()
+      const asked = how === 'register' ? sending.register('r', call, () => {}) : sending.idempotent('m', call)
+      expect(await failureOf(asked)).toMatchObject({ code: 'lease-lost' })
+      expect(attempts).toEqual([])
+    },
+  )
+
   it('fetches the token anew once, then stops', async () => {
     const once = start()
     expect(await once.sending.once('create', fits, once.failing(failure('stale-token')).call)).toBe('done')

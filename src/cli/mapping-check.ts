@@ -22,6 +22,7 @@ import { EXIT, WaybillError } from '../model/errors.ts'
 import { joinBesideFile } from '../run/joined-exports.ts'
 import { watchFit } from '../runs/doubtful-mappings.ts'
 import { n } from '../shown-text.ts'
+import { besidePrimary } from '../transform/compile-care-teams.ts'
 import type { CommandContext } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { byCount, fitLines, isSuspicious } from './fit-text.ts'
@@ -34,6 +35,7 @@ interface Checked {
   readonly fit?: Fit
   /** Lines on which a draft asks for a decision that nobody has made yet. */
   readonly undecided?: readonly number[]
+  readonly warnings?: readonly string[]
 }
 
 export const mappingCheck: Action<'mapping check'> = async (context, options) => {
@@ -45,9 +47,9 @@ export const mappingCheck: Action<'mapping check'> = async (context, options) =>
       const mapping = await readMapping(context.settings, name)
       const cases = await readCasesText(mapping)
       if (cases !== undefined) parseCases(cases, casesFile(mapping))
-      const { undecided } = mapping
-      if (options.export === undefined) return { undecided }
-      return { undecided, fit: await fitOf(context, mapping, options.export, options.rows) }
+      const found = { undecided: mapping.undecided, warnings: warningsOf(mapping) }
+      if (options.export === undefined) return found
+      return { ...found, fit: await fitOf(context, mapping, options.export, options.rows) }
     })
     checked.push(one)
     if (options.json) continue
@@ -63,7 +65,7 @@ export const mappingCheck: Action<'mapping check'> = async (context, options) =>
 /** What stops one mapping does not keep the others from being looked at. */
 async function checkOne(
   mapping: string,
-  check: () => Promise<Pick<Checked, 'fit' | 'undecided'>>,
+  check: () => Promise<Omit<Checked, 'mapping' | 'error'>>,
 ): Promise<Checked> {
   try {
     return { mapping, ...(await check()) }
@@ -115,9 +117,16 @@ async function fitOf(
   }
 }
 
+/** What is well-formed, and may not be what is meant. */
+const warningsOf = ({ definition: { careTeams } }: LoadedMapping): string[] =>
+  [...besidePrimary(careTeams)].map(
+    ([rule, other]) =>
+      `careTeams.${rule} reads its NPI as careTeams.${other} does, which has primary: a provider whom a later row names by ${rule} alone loses the mark.`,
+  )
+
 const isUndecided = ({ undecided = [] }: Checked): boolean => undecided.length > 0
 
-function checkedText({ mapping, fit, undecided = [] }: Checked): string[] {
+function checkedText({ mapping, fit, undecided = [], warnings = [] }: Checked): string[] {
   const fits = fit === undefined || !isSuspicious(fit)
   const against =
     fit === undefined ? '' : fits ? ` and fits ${fit.export}` : `; how it fits ${fit.export} is suspicious`
@@ -127,13 +136,20 @@ function checkedText({ mapping, fit, undecided = [] }: Checked): string[] {
       : [
           `It is not ready, and no job runs with it: a decision is asked for on line ${undecided.join(', ')} (DECIDE, or a placeholder date). Decide, and take the comment out.`,
         ]
-  return [`${mapping} is well-formed${against}.`, ...left, ...(fit === undefined ? [] : coverageText(fit))]
+  const warned = warnings.map((warning) => `Warning: ${warning}`)
+  return [
+    `${mapping} is well-formed${against}.`,
+    ...left,
+    ...warned,
+    ...(fit === undefined ? [] : coverageText(fit)),
+  ]
 }
 
-const checkedJson = ({ mapping, error, fit, undecided = [] }: Checked): object => ({
+const checkedJson = ({ mapping, error, fit, undecided = [], warnings = [] }: Checked): object => ({
   mapping,
   ok: error === undefined && undecided.length === 0 && !(fit !== undefined && isSuspicious(fit)),
   ...(undecided.length === 0 ? {} : { undecided }),
+  ...(warnings.length === 0 ? {} : { warnings }),
   ...errorAsJson(error),
   ...(fit === undefined ? {} : { fit }),
 })

@@ -11,14 +11,34 @@ import { type CompiledRule, compileApplies, type RuleSite, recordRule, rejected 
 import type { CareTeamDefinition } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 
+/**
+ * Rules without `primary` that read their NPI as a rule with it does, by their keys: as with a condition of one rule, their entries are those of
+ * whom it is not said. Each with the key of that rule.
+ */
+export function besidePrimary(
+  rules: Readonly<Record<string, CareTeamDefinition>> | readonly CareTeamDefinition[] = [],
+): ReadonlyMap<string, string> {
+  const all = Object.entries<CareTeamDefinition>(rules).map(([key, { npi, primary }]) => {
+    return { key, npi: JSON.stringify(npi), saysPrimary: primary !== false }
+  })
+  const saying = new Map(all.filter(({ saysPrimary }) => saysPrimary).map(({ npi, key }) => [npi, key]))
+  return new Map(
+    all.flatMap(({ key, npi, saysPrimary }) => {
+      const beside = saysPrimary ? undefined : saying.get(npi)
+      return beside === undefined ? [] : [[key, beside] as const]
+    }),
+  )
+}
+
 /** Said of every entry, of none, or by a condition: then also that it is not, or no longer, the primary care physician. */
 function compilePrimary(
   context: CompileContext,
   definition: CareTeamDefinition['primary'],
   path: KeyPath,
+  isBeside: boolean,
 ): { readonly branch: number; readonly of: (scope: Scope) => Pick<NamedProvider, 'primary'> } {
   if (typeof definition === 'boolean') {
-    const said = definition ? { primary: true } : {}
+    const said = definition || isBeside ? { primary: definition } : {}
     return { branch: 0, of: () => said }
   }
   const { branch, holds } = compileWhen(context, definition, path)
@@ -49,11 +69,15 @@ const DETAILS = ['profile', 'phoneNumber', 'location', 'address', 'city', 'zip']
 /** What the entries of rules that stand in a list are called, with their ordinal in the row. */
 const LISTED = 'care-team'
 
-/** Compiles a rule of one kind of entries, named or of a list. */
-export function compileCareTeam(site: RuleSite, definition: CareTeamDefinition): CompiledRule {
+/** Compiles a rule of one kind of entries, named or of a list. @param isBeside whether it is one of `besidePrimary` */
+export function compileCareTeam(
+  site: RuleSite,
+  definition: CareTeamDefinition,
+  isBeside: boolean,
+): CompiledRule {
   const { context, name: named, path, row, source } = site
   const { condition, date, otherwise } = compileApplies(site, definition)
-  const primary = compilePrimary(context, definition.primary, [...path, 'primary'])
+  const primary = compilePrimary(context, definition.primary, [...path, 'primary'], isBeside)
   const fieldOf = (key: string, field: FieldDefinition) => compileField(context, field, [...path, key])
   const npi = fieldOf('npi', definition.npi)
   const name = fieldOf('name', definition.name)

@@ -10,7 +10,7 @@ import { refusal, type YamlFile } from '../yaml-file.ts'
 import { type Checker, checkBloodPressure, compileDateCheck } from './checks.ts'
 import { compileAssessment } from './compile-assessment.ts'
 import { compileBiometric } from './compile-biometrics.ts'
-import { compileCareTeam } from './compile-care-teams.ts'
+import { besidePrimary, compileCareTeam } from './compile-care-teams.ts'
 import { compileCondition } from './compile-conditions.ts'
 import { CompileContext, type ExportJoin, type MappingResources, type ReadName } from './compile-context.ts'
 import type { ObservedAt } from './compile-field.ts'
@@ -153,7 +153,8 @@ function compileRules(
   }
   add('biometrics', biometrics, compileBiometric)
   add('conditions', conditions, compileCondition)
-  add('careTeams', careTeams, compileCareTeam)
+  const beside = besidePrimary(careTeams)
+  add('careTeams', careTeams, (site, one) => compileCareTeam(site, one, beside.has(String(site.path[1]))))
   add('medicalRecords', medicalRecords, compileMedicalRequest)
   if (assessment !== undefined)
     rules.push(compileAssessment({ context, name: undefined, path: ['assessment'], row, source }, assessment))

@@ -13,7 +13,7 @@ ${REGISTERED_ROW}careTeams:
 `
 const job = (
   changed: string,
-): string => `exports: { from: ../inbox, match: "day_{date:yyyyMMdd}.csv", mapping: clinic }
+): string => `exports: { from: ../inbox, match: "day_{date:yyyyMMdd}*.csv", mapping: clinic }
 careTeams: { changed: ${changed} }
 `
 const HEADER = 'id,day,first,last,born,gender,zip,npi,practice,phone\n'
@@ -105,6 +105,32 @@ test('a mark that is refused is left behind: the run says so by its exit code, u
   }
   expect(await careTeamsOf(clinic.store, 'ann')).toEqual([`${FIRST_NPI} North Practice *`])
 })
+
+test('the mark goes with the last word of the export, whichever of two rules has it', async () => {
+  const rules = ['PCP', 'SEEN'].map(
+    (role) =>
+      `  ${role.toLowerCase()}: { when: { phone: ${role} }, npi: npi, name: practice, type: PCP${role === 'PCP' ? ', primary: true' : ''} }\n`,
+  )
+  const clinic = await openClinic({
+    mapping: `mapping: clinic\n${REGISTERED_ROW}careTeams:\n${rules.join('')}`,
+    job: job('add'),
+    store: await startReferenceStore(),
+  })
+  const night = (day: string, role: string): string =>
+    HEADER + row('ann', `2026-${day}`, FIRST_NPI, 'North Practice').replace('555-0100', role)
+  for (const [day, role, star] of [
+    ['03-02', 'PCP', ' *'],
+    ['04-01', 'SEEN', ''],
+    ['05-01', 'PCP', ' *'],
+    ['05-01', 'SEEN', ''],
+  ] as const) {
+    await clinic.deliver(`day_2026${day.replace('-', '')}_${role}.csv`, night(day, role))
+    expect((await clinic.run()).code).toBe(0)
+    expect([day, role, await careTeamsOf(clinic.store, 'ann')]).toEqual([
+      ...[day, role, [`${FIRST_NPI} North Practice${star}`]],
+    ])
+  }
+}, 60_000)
 
 const isDeletion = ({ method, path }: Passing): boolean => method === 'DELETE' && path.endsWith('/care-teams')
 const of = (day: string, practice: string): string => `${HEADER}${row('ann', day, FIRST_NPI, practice)}`

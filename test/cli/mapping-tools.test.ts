@@ -103,6 +103,21 @@ test('mapping check looks at all mappings and their cases, whatever is wrong wit
   })
 })
 
+test('mapping check warns of a rule that says nothing of the mark beside one that does', async () => {
+  const { mappings, waybill } = await withMappings()
+  await change(
+    join(mappings, `${ACME}.yaml`),
+    'careTeams:',
+    'careTeams:\n  seen: { when: { site: SEEN }, npi: pcp_npi, name: pcp_name }',
+  )
+  const { code, out } = await waybill('mapping', 'check', ACME)
+  expect(code).toBe(0)
+  expect(out).toContain('Warning: careTeams.seen reads its NPI as careTeams.pcp does')
+  expect(JSON.parse((await waybill('mapping', 'check', ACME, '--json')).out)).toMatchObject({
+    mappings: [{ ok: true, warnings: [expect.stringContaining('careTeams.seen')] }],
+  })
+})
+
 test('mapping check tells what is wrong under read beside what is wrong elsewhere', async () => {
   const { mappings, waybill } = await withMappings()
   const file = join(mappings, `${ACME}.yaml`)

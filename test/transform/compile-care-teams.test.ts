@@ -95,6 +95,20 @@ describe('care-team entries', () => {
     expect(records.map((one) => one.primary)).toEqual([primary])
   })
 
+  it.each([
+    ['npi: npi', false],
+    ['npi: { constant: "1003000126" }', undefined],
+  ])('that say nothing of the mark beside a rule that does, and have %s: %s', (npi, primary) => {
+    const mapper = csvRules(
+      COLUMNS,
+      `careTeams:
+  pcp: { when: { site: pcp }, npi: npi, name: doctor, primary: true }
+  seen: { when: { site: seen }, ${npi}, name: doctor }`,
+    )
+    const saidAt = (site: string) => mapped(mapper({ ...BASE, site })).records.map((one) => one.primary)
+    expect([saidAt('pcp'), saidAt('seen')]).toEqual([[true], [primary]])
+  })
+
   it('without a name are refused', () => {
     const nameless = csvRules(COLUMNS, 'careTeams: { pcp: { npi: npi, name: doctor } }')
     expect(faults(nameless({ ...BASE, doctor: '' }))).toEqual(['pcp: name-missing doctor'])

@@ -116,7 +116,7 @@ export function createPipeline<Loaded>(
   }
   return {
     async add(chunk) {
-      const claims = claimsOf(chunk.entries)
+      const claims = claimsOf(chunk)
       while (underWay.size >= CHUNKS_AT_ONCE) await Promise.race([...underWay].map((one) => one.settled))
       for (const one of underWay) if (!one.claims.isDisjointFrom(claims)) await one.settled
       throwFailure()
@@ -145,8 +145,10 @@ export function createPipeline<Loaded>(
   }
 }
 
-function claimsOf(entries: readonly Entry[]): Set<string> {
+function claimsOf({ rows, entries }: Chunk): Set<string> {
   const claims = new Set<string>(rowKeysOf(entries))
+  // Of a person of whom it lists nobody, care teams may be taken away.
+  for (const { outcome } of rows) if (outcome.account !== undefined) claims.add(outcome.account.reference)
   let last: string | undefined
   for (const entry of entries) {
     const { reference } = entry.account

@@ -105,6 +105,17 @@ const asking = (number: number, reference: string): Chunk => {
   }
 }
 
+/** A chunk with a row of which nothing is sent. */
+function listing(number: number, person: string): Chunk {
+  const [source] = rowsOf(1)
+  if (source === undefined) throw new Error('a row was made up')
+  const outcome = {
+    ...mappedRow([], { person }),
+    account: { reference: person, type: 'partnerAccountId' as const },
+  }
+  return { ...chunk(number), rows: [{ source, outcome }] }
+}
+
 function start() {
   const begun: number[] = []
   const settled: number[] = []
@@ -157,6 +168,7 @@ it('holds back what there is no room for', async () => {
 it.each([
   ['row key', chunk(1), chunk(2, 'key-1')],
   ['person', chunk(1), chunk(2, 'key-2', 'person-1')],
+  ['person of whom a row sends nothing', chunk(1), listing(2, 'person-1')],
   ['medical-records request', asking(1, 'r'), asking(2, 'r')],
 ])('lets a chunk with a common %s wait until the other is settled', async (_name, first, second) => {
   const { begun, settled, gate, pipeline } = start()

@@ -62,6 +62,7 @@ module.exports = {
       [
         MODEL,
         MEANT,
+        OWN_FILES,
         '^src/yaml-file.ts$',
         '^src/extract/',
         '^src/transform/',
@@ -81,7 +82,7 @@ module.exports = {
       [MODEL, '^src/gateway/'],
       'reconcile matches answers with what was sent; it calls no stage',
     ),
-    only('ledger-alone', '^src/ledger/', [MODEL], 'the ledger knows tables and states, no stage'),
+    only('ledger-alone', '^src/ledger/', [MODEL, OWN_FILES], 'the ledger knows tables and states, no stage'),
     only(
       'contract-alone',
       '^src/gateway/contract/',

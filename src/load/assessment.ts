@@ -1,8 +1,9 @@
 /**
  * Loads a chunk of answered tests: each person's pages are fetched and answered one after the other, as the person (interface, "Age assessment").
  * The gateway knows how far a test is, so one that was begun is gone on with, and one that is finished is not taken again. After an answer that
- * was lost the current page tells whether it was taken. What of a person's answers goes onto a page is pure (interface, "Assessment page",
- * "Answer submission").
+ * was lost the current page tells whether it was taken. An intent is on the disk before the first answer of a test leaves: a test that is found
+ * complete counts as accepted only where it was sent. What of a person's answers goes onto a page is pure (interface, "Assessment page", "Answer
+ * submission").
  */
 import pLimit from 'p-limit'
 import type { Assessment } from '../gateway/age-assessment.ts'
@@ -11,30 +12,47 @@ import type {
   AnswerOption,
   AnswerSubmission,
   AssessmentPage,
+  CompletedAssessments,
+  CompletedQuestion,
 } from '../gateway/contract/age-assessment.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import type { ChunkKey, Ledger } from '../ledger/ledger.ts'
 import { AnswersEntry, type Entry, rowKeysOf } from '../model/entry.ts'
 import { allDone, WaybillError } from '../model/errors.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import { type Fault, fault, type TestAnswer } from '../model/record.ts'
 import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
+import { planned } from './deliver.ts'
+import { type Delivery, settle } from './delivery.ts'
 import { refusalWords, rejection, type Words } from './gateway-words.ts'
-import { isKnown, type Memory } from './recognise.ts'
+import { isKnown, type Memory, nothingEarlier, recallChunk } from './recognise.ts'
 import { causeOf, TRIES_OF_A_BATCH, waitBeforeReadBack } from './retry-policy.ts'
 import type { Sending } from './sending.ts'
 
-export interface AssessmentContext {
+export interface AssessmentContext extends Pick<Delivery, 'ledger' | 'identity' | 'now' | 'random'> {
   readonly gateway: Gateway
   readonly sending: Sending
   readonly accounts: AccountsContext
-  readonly memory: Pick<Ledger, 'delivered'>
+  readonly memory: Pick<Ledger, 'delivered' | 'batchesOf' | 'exceptionsOf'>
   readonly jobId: number
   /** People whose tests are under way at once: each may run a command for its token. */
   readonly concurrency: number
-  readonly now: () => number
-  readonly random: () => number
+}
+
+export interface ChunkOfTests extends ChunkKey {
+  readonly exportId: string
+  readonly entries: readonly Entry[]
+  /** Whether an earlier process may have answered some of it. */
+  readonly resumed: boolean
+}
+
+/** The batch of one test in the ledger. */
+interface Intent extends ChunkKey {
+  readonly row: number
+  readonly batchId: string
+  /** Whether an earlier process may have sent an answer of it. */
+  readonly wasSent: boolean
 }
 
 export interface AnsweredTests {
@@ -43,35 +61,52 @@ export interface AnsweredTests {
   readonly memory: Memory
 }
 
-/** @param resumed whether an earlier process may have answered some of it. @throws WaybillError where the run must stop */
+/** @throws WaybillError where the run must stop */
 export async function loadAssessments(
   context: AssessmentContext,
-  entries: readonly Entry[],
-  resumed: boolean,
+  { exportRow, chunk, exportId, entries, resumed }: ChunkOfTests,
 ): Promise<AnsweredTests> {
+  const key = { exportRow, chunk }
   const rowKeys = rowKeysOf(entries)
   const delivered = await context.memory.delivered(context.jobId, rowKeys)
   const wasTaken = (entry: Entry): boolean => isKnown(delivered.get(entry.rowKey) ?? [], entry)
-  const open = entries.filter((entry) => !wasTaken(entry))
-  const accounts = await resolveAccounts(context.accounts, open, 'await', resumed ? [] : undefined)
+  const fresh = entries.filter((entry) => !wasTaken(entry))
+  const earlier = resumed ? await recallChunk(context.memory, key, fresh) : nothingEarlier(fresh)
+  const recalled = new Set(earlier.outcomes.map(({ entry }) => entry))
+  const open = fresh.filter((entry) => !recalled.has(entry))
+  const settled = resumed ? earlier.outcomes : undefined
+  const accounts = await resolveAccounts(context.accounts, open, 'await', settled)
+  const { accountIds } = accounts
+  const tests = earlier.unsent.map((entry) => ({
+    ...{ ...key, exportId, kind: 'assessment' as const, entries: [entry], accountIds },
+    ...{ bytes: 0, hidesOlder: false },
+  }))
+  const rows = await planned(context, tests)
+  const intents = new Map<Entry, Intent>()
+  for (const [at, { row, batchId }] of rows.entries())
+    for (const entry of tests[at]?.entries ?? []) intents.set(entry, { ...key, row, batchId, wasSent: false })
+  for (const { batch, entries: sent } of earlier.unanswered)
+    for (const entry of sent)
+      intents.set(entry, { ...key, row: batch.id, batchId: batch.batch_id, wasSent: true })
   const limit = pLimit(context.concurrency)
   const byPerson = Map.groupBy(open, (entry) => entry.account.reference)
-  const answered = await allDone(
-    [...byPerson.values()].map((own) =>
+  const answered = await allDone([
+    ...[...byPerson.values()].map((own) =>
       limit(async () => {
         const outcomes: EntryOutcome[] = []
         for (const entry of own) {
           const reason = accounts.refusalOf(entry)
           outcomes.push(
             reason === undefined
-              ? await takeTest(context, entry, resumed)
+              ? await takeTest(context, entry, intents.get(entry))
               : { entry, outcome: 'rejected', batchId: null, reason },
           )
         }
         return outcomes
       }),
     ),
-  )
+    ...earlier.outcomes.map((one) => limit(async () => [await withResult(context, one)])),
+  ])
   const known = entries.filter(wasTaken).map((entry): EntryOutcome => ({ entry, outcome: 'unchanged' }))
   const outcomes = [...known, ...answered.flat()].sort((a, b) => a.entry.place - b.entry.place)
   return { outcomes, accounts: accounts.counts, memory: { delivered, held: new Map() } }
@@ -88,26 +123,81 @@ class PersonRefused extends Error {
   }
 }
 
-async function takeTest(context: AssessmentContext, entry: Entry, resumed: boolean): Promise<EntryOutcome> {
-  if (!(entry instanceof AnswersEntry)) throw new TypeError('the entry answers no test')
+async function takeTest(
+  context: AssessmentContext,
+  entry: Entry,
+  intent: Intent | undefined,
+): Promise<EntryOutcome> {
+  if (!(entry instanceof AnswersEntry) || intent === undefined)
+    throw new TypeError('the entry answers no test')
+  const { ledger, now } = context
+  const { row, batchId, wasSent } = intent
+  let sent: Promise<void> | undefined
+  const begin = (): Promise<void> => {
+    sent ??= ledger.sendBatch(row, now(), false)
+    return sent
+  }
+  const outcome = await outcomeOf(context, entry, wasSent, begin)
+  if (!wasSent && sent === undefined) return outcome
+  const own = 'batchId' in outcome ? { ...outcome, batchId } : outcome
+  const answer = outcome.outcome === 'rejected' ? 'refused' : sent === undefined ? 'ambiguous' : 'accepted'
+  await settle(context, { batch: { ...intent, entries: [entry] }, row, attempts: 1 }, answer, null, [own])
+  return own
+}
+
+/** @param begin to be called before an answer leaves */
+async function outcomeOf(
+  context: AssessmentContext,
+  entry: AnswersEntry,
+  wasSent: boolean,
+  begin: () => Promise<void>,
+): Promise<EntryOutcome> {
   const refuse = (code: string, words: Words): EntryOutcome => rejection(entry, null, code, words)
   try {
     const asPerson = await personOf(context, entry)
-    const done = await answerPages(context, entry, asPerson)
+    const done = await answerPages(context, entry, asPerson, begin)
     if ('fault' in done) return refuse(done.fault, done.words)
-    if (done.submitted === 0 && !resumed) return { entry, outcome: 'unchanged', found: true }
-    const result = await resultOf(context, entry)
-    return {
+    const isFound = done.submitted === 0
+    if (isFound && !(wasSent && (await mayBeOurs(context, entry))))
+      return { entry, outcome: 'unchanged', found: true }
+    return await withResult(context, {
       ...{ entry, outcome: 'accepted', batchId: null, status: null },
-      // Of a chunk that was begun before, an earlier process may have answered the last page.
-      ...(done.submitted === 0 ? { readBack: true } : {}),
-      ...(result === undefined ? {} : { ageResult: result }),
-    }
+      ...(isFound ? { readBack: true } : {}),
+    })
   } catch (error) {
     if (error instanceof PersonRefused) return refuse('user-token-refused', error.words)
     if (error instanceof GatewayError) return refuse('refused', refusalWords(error))
     throw error
   }
+}
+
+/**
+ * Whether a test that was sent and is complete has the answers of the row: the person may have gone on in the app (interface, "Completed
+ * questions record"). Where it does not show them, what was sent counts.
+ */
+async function mayBeOurs(
+  { gateway, sending }: AssessmentContext,
+  { account, answers }: AnswersEntry,
+): Promise<boolean> {
+  let completed: CompletedAssessments
+  try {
+    completed = [
+      ...(await sending.read('list completed questions', () =>
+        gateway.ageAssessment.completedQuestions(account),
+      )),
+    ]
+  } catch (error) {
+    if (error instanceof GatewayError) return true
+    throw error
+  }
+  const isOther = ({ id, answers: shown }: CompletedQuestion): boolean => {
+    const own = answers.filter(({ question }) => question === id)
+    if (own.length === 0 || !Array.isArray(shown)) return false
+    const isShown = ({ option }: TestAnswer): boolean =>
+      shown.some(({ id: chosen, value, description }) => [chosen, value, description].includes(option))
+    return shown.length !== own.length || !own.every(isShown)
+  }
+  return completed.length === 0 || completed.some(({ questions }) => !questions.some(isOther))
 }
 
 type AsPerson = <T>(act: (test: Assessment) => Promise<T>) => Promise<T>
@@ -144,6 +234,7 @@ async function answerPages(
   { sending, now, random }: AssessmentContext,
   record: AnswersEntry,
   asPerson: AsPerson,
+  begin: () => Promise<void>,
 ): Promise<Done> {
   const current = (): Promise<AssessmentPage | undefined> =>
     sending.idempotent('read a page of the test', () => asPerson((test) => test.currentPage()))
@@ -161,7 +252,10 @@ async function answerPages(
       page = await sending.once(
         'answer a page of the test',
         () => true,
-        () => asPerson((test) => test.submit(submission)),
+        async () => {
+          await begin()
+          return asPerson((test) => test.submit(submission))
+        },
         lost > 0,
       )
       taken.add(key)
@@ -184,19 +278,17 @@ async function answerPages(
 
 const PAGE_REPEATED: Words = { ours: 'the gateway gives a page again that it has taken the answers of' }
 
-/** What the interface shows of it; a test whose result cannot be read was answered all the same. */
-async function resultOf(
-  { gateway, sending }: AssessmentContext,
-  { account }: AnswersEntry,
-): Promise<object | undefined> {
+/** With what the interface shows of it; a test whose result cannot be read was answered all the same. */
+async function withResult({ gateway, sending }: AssessmentContext, one: EntryOutcome): Promise<EntryOutcome> {
+  if (one.outcome !== 'accepted') return one
   try {
     const [result] = await sending.read('read the age result', async () => {
-      const found = await gateway.ageAssessment.result(account)
+      const found = await gateway.ageAssessment.result(one.entry.account)
       return found === undefined ? [] : [found]
     })
-    return result && shownOf(result)
+    return result === undefined ? one : { ...one, ageResult: shownOf(result) }
   } catch (error) {
-    if (error instanceof GatewayError) return undefined
+    if (error instanceof GatewayError) return one
     throw error
   }
 }

@@ -50,7 +50,7 @@ export interface PlannedRow {
 
 /** Writes down which batches a chunk is about to send, before the first byte of them leaves. */
 export async function planned(
-  delivery: Delivery,
+  delivery: Planning,
   batches: readonly (BatchToDeliver & Pick<PlannedRow, 'bytes' | 'hidesOlder'>)[],
 ): Promise<PlannedRow[]> {
   const intents = batches.map((batch) => intentOf(delivery, batch))
@@ -63,8 +63,10 @@ export async function planned(
   })
 }
 
+type Planning = Pick<Delivery, 'ledger' | 'identity' | 'now'>
+
 const intentOf = (
-  { identity, now }: Delivery,
+  { identity, now }: Planning,
   { exportRow, exportId, chunk, kind, entries }: BatchToDeliver,
 ): BatchIntent => {
   const holds = packEntries(entries)

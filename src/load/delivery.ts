@@ -77,12 +77,14 @@ export interface PartlyKnown {
   readonly cause?: Cause
 }
 
+type SettledBatch = Pick<BatchToDeliver, 'exportRow' | 'chunk' | 'entries'>
+
 const isAccepted = ({ outcome }: EntryOutcome): boolean => outcome === 'accepted'
 const isLeft = ({ outcome }: EntryOutcome): boolean => outcome === 'rejected' || outcome === 'in-doubt'
 
 export async function settle(
-  delivery: Delivery,
-  sent: SentBatch,
+  delivery: Pick<Delivery, 'ledger' | 'now'>,
+  sent: Pick<SentBatch, 'row' | 'attempts'> & { readonly batch: SettledBatch },
   answer: string,
   status: number | null,
   outcomes: readonly EntryOutcome[],

@@ -94,7 +94,7 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
       outcomes: await loadMedicalRecords(context.medicalRecords, entries, chunk.arrival),
     }
   if (kind === 'assessment')
-    return { ...NOTHING_OF_PROFILES, ...(await loadAssessments(context.assessment, entries, resumed)) }
+    return { ...NOTHING_OF_PROFILES, ...(await loadAssessments(context.assessment, chunk)) }
   return load(context, chunk)
 }
 

@@ -188,7 +188,8 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
       claims,
       accounts: people,
       assessment: {
-        ...{ gateway, sending, accounts: people, memory: ledger, jobId, now, random },
+        ...{ gateway, sending, accounts: people, memory: ledger, ledger: runLedger, identity },
+        ...{ jobId, now, random },
         concurrency: submit.concurrency,
       },
       medicalRecords: {

@@ -21,7 +21,7 @@ export async function openChunksOf(
 
 type Reading = Pick<Ledger, 'chunksOf' | 'batchesOf' | 'exceptionsOf' | 'exportsOf'>
 
-/** By chunk; those without such a batch are left out. */
+/** By chunk; those without such a batch are left out. Of a test no profile tells: the gateway knows how far it is. */
 export async function* unansweredOf(
   ledger: Pick<Reading, 'chunksOf' | 'batchesOf'>,
   exportRow: number,
@@ -29,7 +29,7 @@ export async function* unansweredOf(
   for (const chunk of await ledger.chunksOf(exportRow)) {
     if (chunk.state !== 'open') continue
     const batches = await ledger.batchesOf({ exportRow, chunk: chunk.number })
-    const sending = batches.filter(({ state }) => state === 'sending')
+    const sending = batches.filter(({ state, kind }) => state === 'sending' && kind !== 'assessment')
     if (sending.length > 0) yield { chunk, batches: sending }
   }
 }

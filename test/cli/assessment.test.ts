@@ -5,9 +5,10 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
+import { z } from 'zod'
 import { answer, PASS, type Passing, startFaultProxy } from '../faults/fault-proxy.ts'
 import { type Clinic, openClinic, rejectsOf } from './clinic.ts'
-import { gatewaySettings, startReferenceStore } from './reference-store.ts'
+import { gatewaySettings, type ReferenceStore, startReferenceStore } from './reference-store.ts'
 
 const MAPPING = `mapping: clinic
 read: { format: csv }
@@ -37,11 +38,14 @@ interface Papers extends Clinic {
   readonly through: (faultOf: Parameters<typeof startFaultProxy>[1]) => ReturnType<typeof startFaultProxy>
 }
 
-async function openPapers(command = 'echo "token-$WAYBILL_ACCOUNT_REFERENCE"'): Promise<Papers> {
-  const store = await startReferenceStore()
+async function openPapers(
+  command = 'echo "token-$WAYBILL_ACCOUNT_REFERENCE"',
+  { job = '', ...given }: { readonly store?: ReferenceStore; readonly job?: string } = {},
+): Promise<Papers> {
+  const store = given.store ?? (await startReferenceStore())
   const clinic = await openClinic({
     mapping: MAPPING,
-    job: 'exports: { from: ../inbox, match: "*.csv" }\nmapping: clinic\n',
+    job: `exports: { from: ../inbox, match: "*.csv" }\nmapping: clinic\n${job}`,
     store,
     environment: { WAYBILL_USER_TOKEN_COMMAND: command },
   })
@@ -218,6 +222,90 @@ it('goes on after SIGKILL: every test is finished, each page is answered with wh
     { balanced: true, records: { assessment: { made: 30, accepted: 30 } } },
   ])
   expect(receiptsOf(summary).map(({ ageResult }) => ageResult.status)).toEqual(people.map(() => 'COMPLETE'))
+}, 60_000)
+
+/** The person answers what is left of the test in the app: by the fields of the row, `short` sleep unlike the paper. */
+async function finishInApp(url: string, reference: string): Promise<void> {
+  const headers = {
+    ...{ 'x-api-key': 'test-key', 'x-api-version': '1.0', 'content-type': 'application/json' },
+    authorization: `Bearer token-${reference}`,
+  }
+  const answers: Record<string, object> = {
+    size: { height: [{ 'height-feet': 'feet-6' }, { 'height-inches': 'inches-1' }] },
+    sitting: { 'sitting-hours': [{ sitting: 'sits-much' }] },
+    'tobacco-use': { tobacco: [{ 'tobacco-use': 'tobacco-never' }] },
+    activity: { 'activity-kinds': [{ walked: 'did-walk' }] },
+    sleep: { 'sleep-hours': [{ sleep: 'sleep-short' }] },
+  }
+  const call = async (method: string, body?: unknown) => {
+    const init = body === undefined ? {} : { body: JSON.stringify(body) }
+    const answered = await fetch(`${url}/assessments/bioage`, { method, headers, ...init })
+    expect(answered.status).toBeLessThan(300)
+    return z
+      .object({ data: z.array(z.looseObject({ questionGroupId: z.string() })) })
+      .parse(await answered.json()).data[0]
+  }
+  for (let page = await call('GET'); page !== undefined; ) {
+    const { moduleId, questionGroupId } = page
+    page = await call('POST', { moduleId, questionGroupId, answers: answers[questionGroupId] })
+  }
+}
+
+it('counts as accepted, after kills, the tests alone that were answered from the paper', async () => {
+  const store = await startReferenceStore()
+  const clinic = await openPapers(undefined, { store, job: 'submit: { concurrency: 1 }\n' })
+  const people = ['ann', 'ben', 'cat', 'dan', 'eve', 'fay']
+  await clinic.bind(...people)
+  await fetch(`${store.url}/account/register`, {
+    method: 'POST',
+    headers: { 'x-api-key': 'test-key', 'content-type': 'application/json' },
+    body: JSON.stringify({
+      ...{ partnerAccountId: 'ann', firstName: 'A', lastName: 'B', gender: 'FEMALE' },
+      ...{ dateOfBirth: '1980-02-03', postalCode: '04884' },
+    }),
+  })
+  await finishInApp(store.url, 'ann')
+  let answers = 0
+  let held = (): void => {}
+  const proxy = await clinic.through((request) => {
+    if (!isAnswer(request)) return PASS
+    answers++
+    if (answers !== 10 && answers !== 13) return PASS
+    setTimeout(held, 200)
+    // The last answer of cat is taken and never confirmed; the third of eve never comes through.
+    return { do: answers === 10 ? 'pass-then-hang' : 'hang' }
+  })
+  await clinic.deliver('a.csv', HEAD + people.map((id) => row(id)).join(''))
+  for (const inApp of ['dan', 'eve']) {
+    const isHeld = new Promise<void>((resolve) => {
+      held = resolve
+    })
+    const child = clinic.workplace.start('run', 'clinic', '--json')
+    await isHeld
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    await finishInApp(store.url, inApp)
+  }
+  const end = await clinic.run()
+  const summary = summaryOf(end)
+  expect([end.code, summary]).toMatchObject([
+    0,
+    { balanced: true, records: { assessment: { made: 6, accepted: 3, unchanged: 3 } } },
+  ])
+  expect(receiptsOf(summary)).toMatchObject([
+    { transactionId: expect.stringContaining('-000002-'), ageResult: { status: 'COMPLETE' } },
+    {
+      transactionId: expect.stringContaining('-000003-'),
+      learnedFrom: 'read-back',
+      ageResult: { status: 'COMPLETE' },
+    },
+    { transactionId: expect.stringContaining('-000006-'), ageResult: { status: 'COMPLETE' } },
+  ])
+  expect(proxy.seen.filter(isAnswer)).toHaveLength(18)
+  // A test that is known is not asked about again, whoever has answered it.
+  const before = proxy.seen.filter(({ path }) => path === '/assessments/bioage').length
+  expect(summaryOf(await clinic.run()).records.assessment).toMatchObject({ made: 6, unchanged: 6 })
+  expect(proxy.seen.filter(({ path }) => path === '/assessments/bioage')).toHaveLength(before)
 }, 60_000)
 
 it('runs a program of the folder for tokens', async () => {

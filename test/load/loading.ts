@@ -202,7 +202,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     accounts: accountsOf(sending),
     assessment: {
       ...{ gateway, sending, accounts: accountsOf(sending), memory: ledger, jobId, concurrency: 8 },
-      ...{ now: () => clock.now, random: () => 0.5 },
+      ...{ ledger: runLedger, identity: IDENTITY, now: () => clock.now, random: () => 0.5 },
     },
     careTeams: {
       gateway,

@@ -123,6 +123,7 @@ const contentsOf = (rows: <Row>(sql: string, ...parameters: number[]) => readonl
     from run join job on job.id = run.job_id join export on export.run_id = run.id
     join chunk on chunk.export_row = export.id and chunk.state = 'open'
     join batch on batch.export_row = chunk.export_row and batch.chunk = chunk.number and batch.state = 'sending'
+      and batch.kind != 'assessment'
     where run.state = 'failed' and run.reason = 'given-up'
     group by run.id order by run.started_at`,
   ),

@@ -301,6 +301,7 @@ export async function readPerhapsSent(
     )
     .innerJoin('batch_holds', 'batch_holds.batch', 'batch.id')
     .where('batch.state', '!=', 'split')
+    .where('batch.kind', '!=', 'assessment')
     .select(['batch.state', 'batch.place', 'holds', 'run.ended_at as endedAt'])
     .select(['batch.batch_id as batchId', 'export.export_id as exportId'])
     .execute()

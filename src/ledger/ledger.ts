@@ -185,10 +185,10 @@ export interface Ledger {
   /** Latest first. */
   exportsNamed(name: string): Promise<ExportRecord[]>
   /**
-   * A number that is higher for an export that the job has first read to its end later than another one. The same content under another
-   * name came anew.
+   * The place of an export among all that the job has read: higher for a later one. A name that shows other bytes than when it was read last has a
+   * new one; the same file read again keeps its own, and so does what takes up rows of it. What was not read to its end counts as new.
    */
-  arrivalOf(jobId: number, record: Pick<ExportRecord, 'id' | 'name' | 'sha256'>): Promise<number>
+  arrivalOf(jobId: number, record: Pick<ExportRecord, 'id' | 'name' | 'sha256' | 'reading'>): Promise<number>
   mapping(digest: string): Promise<string | undefined>
   /** Profiles of finished exports, latest first. */
   profiles(key: ProfileKey, limit: number): Promise<Pick<ProfileStart, 'accepted' | 'content'>[]>

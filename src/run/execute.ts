@@ -134,9 +134,9 @@ async function carryOut(
   { record, mapping, limits, watch, isSmall = false, position }: ExportStep,
 ): Promise<ExportEnd> {
   const { opened, mapper, all } = await openRows(stages, record, mapping, limits)
-  const lastWords = lastWordsOf(stages, record, all)
-  const inFront = columnsInFront(opened.columns, mapping.read)
   const arrival = await stages.ledger.arrivalOf(stages.load.jobId, record)
+  const lastWords = lastWordsOf(stages, record, arrival, all)
+  const inFront = columnsInFront(opened.columns, mapping.read)
   const listsTeams = listsCareTeams(stages, record, mapping)
   const resumption = resumptionOf(await stages.ledger.chunksOf(record.id))
   const { counts } = resumption

@@ -30,6 +30,7 @@ export type LastWords = (entries: readonly Entry[]) => Promise<ReadonlySet<Entry
 export function lastWordsOf(
   context: LastWordsContext,
   record: ExportRecord,
+  arrival: number,
   { opened, mapper }: OpenRows,
 ): LastWords {
   const { ledger, identity, load } = context
@@ -64,13 +65,13 @@ export function lastWordsOf(
 
   /**
    * That of which rows were selected, unless the whole file was read since; otherwise the last one of the file. Undefined where that was not
-   * read before.
+   * read before, or its name has shown other bytes since.
    */
   const lastReading = async (): Promise<ExportRecord | undefined> => {
     const { origin_export: origin } = record
     const last = await ledger.lastReading(load.jobId, record, origin === null ? undefined : 'whole')
     const id = Math.max(origin ?? 0, last ?? 0)
-    return id === 0 ? undefined : ledger.exportRecord(id)
+    return id < arrival ? undefined : ledger.exportRecord(id)
   }
 
   /** Which of them its last reading did not get through. */

@@ -1,5 +1,5 @@
 /** What stands at the gateway is what the newest export says: by the command line, against a gateway that shows the latest alone. */
-import { rm } from 'node:fs/promises'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -48,6 +48,134 @@ describe('a correction that is taken back', () => {
     await clinic.deliver('day_20260309.csv', both)
     expect(summaryOf(await clinic.run()).requests.sent).toBe(0)
     expect(await store.records('biometric')).toHaveLength(3)
+  })
+})
+
+describe('a correction that is taken back under the name that it had', () => {
+  const NAME = 'day_20260303.csv'
+  const shownOf = async (store: ReferenceStore) =>
+    (await profile(store, 'biometrics')).map(({ value }) => value)
+
+  test('is sent, night after night, in the same batches; the same file read again is not', async () => {
+    const store = await startReferenceStore()
+    const clinic = await newHome(store)
+    const inbox = join(clinic.workplace.folder, 'inbox')
+    for (const [at, value] of [70, 75, 70, 75, 70].entries()) {
+      await clinic.deliver(NAME, pulse(value))
+      expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 1, unchanged: 0 })
+      expect(await shownOf(store)).toEqual([value])
+      expect(summaryOf(await clinic.run()).requests.sent).toBe(0)
+      expect(await store.records('biometric')).toHaveLength(at + 1)
+    }
+    const ids = (await store.records('biometric')).map(({ source: { meta } }) => [
+      meta.persistentRecordId,
+      meta.batchId,
+    ])
+    expect([ids[2], ids[4], ids[3]]).toEqual([ids[0], ids[0], ids[1]])
+    // Beside it the correction lies under another name, and is read again with it.
+    await clinic.deliver('day_20260304.csv', pulse(75))
+    expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 1, unchanged: 1 })
+    expect(summaryOf(await clinic.run()).requests.sent).toBe(0)
+    await rm(join(inbox, 'day_20260304.csv'))
+    expect(summaryOf(await clinic.run()).requests.sent).toBe(0)
+    expect(await shownOf(store)).toEqual([75])
+  })
+
+  test('takes the mark of a doctor along', async () => {
+    const store = await startReferenceStore()
+    const clinic = await newHome(store)
+    for (const marked of ['Y', 'N', 'Y']) {
+      await clinic.deliver(NAME, `${HEADER}${row('ann', '2026-03-02', `,${NPI},Elm,${marked}`)}`)
+      await clinic.run()
+      expect((await profile(store, 'care-teams')).map(({ pcp }) => pcp)).toEqual([marked === 'Y'])
+    }
+  })
+
+  test('is not said by a run that takes up what an earlier reading of the name left behind', async () => {
+    const store = await startReferenceStore()
+    let refused: string | undefined = '"value":70'
+    const faultOf = ({ body }: Passing) =>
+      refused !== undefined && body.includes(refused) ? answer(400) : PASS
+    const clinic = await openClinic({ store, mapping: MAPPING, job: JOB, faultOf })
+    const runs: string[] = []
+    for (const value of [70, 75]) {
+      await clinic.deliver(NAME, pulse(value))
+      runs.push(summaryOf(await clinic.run()).run)
+    }
+    refused = undefined
+    const first = await clinic.deliver('kept.csv', pulse(70))
+    await rename(first, join(clinic.workplace.folder, 'inbox', NAME))
+    const again = await clinic.workplace.waybill('rerun', runs[0] ?? '', '--json')
+    expect(JSON.parse(again.out)).toMatchObject({ warnings: [{ code: 'outdated', count: 1 }] })
+    expect(await shownOf(store)).toEqual([75])
+    // The name itself shows the first value again: that is a new word.
+    expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 1 })
+    expect(await shownOf(store)).toEqual([70])
+  })
+
+  test('is not said by a backfill, nor by what lies in the inbox after one', async () => {
+    const store = await startReferenceStore()
+    const clinic = await newHome(store)
+    for (const value of [70, 75]) {
+      await clinic.deliver(NAME, pulse(value))
+      await clinic.run()
+    }
+    await clinic.deliver('day_20260304.csv', pulse(80))
+    await clinic.run()
+    const kept = join(clinic.workplace.folder, 'kept')
+    await mkdir(kept)
+    await writeFile(join(kept, NAME), pulse(70))
+    const range = ['--from', '2026-03-01', '--to', '2026-03-31', '--in', kept]
+    const backfilled = await clinic.workplace.waybill('backfill', 'clinic', ...range, '--json')
+    expect([backfilled.code, JSON.parse(backfilled.out).records.biometric.unchanged]).toEqual([0, 1])
+    expect(summaryOf(await clinic.run()).requests.sent).toBe(0)
+    expect(await shownOf(store)).toEqual([80])
+    await clinic.deliver(NAME, pulse(70))
+    expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 1 })
+    expect(await shownOf(store)).toEqual([70])
+  })
+
+  test('is not said by files of one name in two folders, each read again', async () => {
+    const store = await startReferenceStore()
+    const job = ['one', 'two']
+      .map((folder) => `  - { from: ../${folder}, match: "day_{date:yyyyMMdd}.csv", mapping: clinic }\n`)
+      .join('')
+    const clinic = await openClinic({ store, mapping: MAPPING, job: `exports:\n${job}` })
+    for (const [folder, value] of [
+      ['one', 70],
+      ['two', 75],
+    ] as const) {
+      await mkdir(join(clinic.workplace.folder, folder), { recursive: true })
+      await writeFile(join(clinic.workplace.folder, folder, NAME), pulse(value))
+    }
+    expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 2 })
+    expect(summaryOf(await clinic.run()).requests.sent).toBe(0)
+    expect(summaryOf(await clinic.run()).requests.sent).toBe(0)
+    await writeFile(join(clinic.workplace.folder, 'one', NAME), pulse(72))
+    expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 1, unchanged: 1 })
+    await writeFile(join(clinic.workplace.folder, 'one', NAME), pulse(70))
+    expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 1, unchanged: 1 })
+    expect(await shownOf(store)).toEqual([70])
+  })
+
+  test('is said by a file from elsewhere, and stays said when the inbox is read again', async () => {
+    const store = await startReferenceStore()
+    const clinic = await newHome(store)
+    const archived = join(clinic.workplace.folder, 'fixed')
+    await mkdir(archived)
+    for (const value of [70, 75]) {
+      await clinic.deliver(NAME, pulse(value))
+      await clinic.run()
+    }
+    // By hand, from elsewhere: the name shows other bytes; what lies in the inbox is read again, and is no news.
+    await writeFile(join(archived, NAME), pulse(70))
+    for (const accepted of [1, 0])
+      expect(summaryOf(await clinic.run('--file', join(archived, NAME))).records.biometric).toMatchObject({
+        accepted,
+        unchanged: 1 - accepted,
+      })
+    expect(summaryOf(await clinic.run()).requests.sent).toBe(0)
+    expect(await shownOf(store)).toEqual([70])
   })
 })
 

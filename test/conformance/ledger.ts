@@ -1286,6 +1286,69 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await ledger.lastReading(await ledger.jobId('another', 'gateway'), again)).toBeUndefined()
     })
 
+    it('gives an export the place of its word: another one where its name has shown other bytes since', async () => {
+      type Read = {
+        readonly sha: string
+        readonly path?: string
+        readonly end?: 'finished' | 'failed' | 'open'
+        readonly chunk?: true
+        readonly more?: Parameters<typeof begun>[1]
+        readonly reading?: 'whole' | 'selected'
+        /** The reading, by its number, of which it keeps the place; none: its own. */
+        readonly as?: number
+      }
+      const backfill = { backfill: { from: '2026-01-01', to: '2026-01-31' } }
+      const history: readonly Read[] = [
+        { sha: 'a' },
+        { sha: 'a', as: 1 },
+        { sha: 'b' },
+        { sha: 'a' },
+        { sha: 'a', as: 4 },
+        // What was not read, or nothing of which can have been sent, stands between none.
+        { sha: 'b', end: 'failed' },
+        { sha: 'a', as: 4 },
+        { sha: 'c', end: 'open', chunk: true },
+        { sha: 'a' },
+        // Not read to its end.
+        { sha: 'd', end: 'failed' },
+        { sha: 'd' },
+        { sha: 'a' },
+        // A backfill is neither earlier nor later, and comes between none.
+        { sha: 'b', more: backfill, as: 3 },
+        { sha: 'a', as: 12 },
+        // Rows that are taken up speak as the last reading of the whole did.
+        { sha: 'b', reading: 'selected', as: 3 },
+        { sha: 'd', reading: 'selected', as: 11 },
+        { sha: 'a', as: 12 },
+        // Two files of one name, each read again.
+        { sha: 'b', path: '/other/a.csv' },
+        { sha: 'a', as: 12 },
+        { sha: 'b', path: '/other/a.csv', as: 18 },
+        { sha: 'a', path: '/other/a.csv' },
+      ]
+      const ids: number[] = []
+      for (const [
+        at,
+        { sha, path = '/in/a.csv', end = 'finished', chunk: sent, ...one },
+      ] of history.entries()) {
+        const id = `run-${at}`
+        const run = await ledger.startRun(await lease({ runId: id }), begun(id, one.more ?? {}))
+        const mapping = { name: 'm', digest: 'd', content: '{}' }
+        const record = await run.addExport({
+          ...{ ordinal: 1, exportId: sha, name: 'a.csv', path, sha256: sha, bytes: 1, mapping },
+          ...(one.reading === undefined ? {} : { reading: one.reading }),
+        })
+        ids.push(record.id)
+        const wanted = ids[(one.as ?? at + 1) - 1]
+        expect([at + 1, await ledger.arrivalOf(jobId, record)]).toEqual([at + 1, wanted])
+        if (sent === true) await run.openChunk(record.id, chunk(1))
+        if (end !== 'open') await run.endExport(record.id, end, null)
+        await run.endRun({ state: 'finished', endedAt: NOW, reason: null })
+        await ledger.releaseLease(run.lease)
+        expect([at + 1, await ledger.arrivalOf(jobId, record)]).toEqual([at + 1, wanted])
+      }
+    })
+
     it('replaces what was delivered under a key, and keeps the first account id', async () => {
       const { run, exportRow, chunkSettled } = await openChunk()
       await run.settleChunk(chunkSettled())

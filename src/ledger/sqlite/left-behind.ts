@@ -4,13 +4,14 @@
  */
 import { type Kysely, sql } from 'kysely'
 import type { PerhapsSent } from '../concerns.ts'
-import type { DoubtRecord, Lease, LeftBehind, LeftRecord, Resolution, Ruling, Selection } from '../ledger.ts'
+import type { Lease, LeftBehind, LeftRecord, Resolution, Ruling, Selection } from '../ledger.ts'
 import type { PlacedRecord } from '../left-records.ts'
 import { unpackHolds } from '../packed-records.ts'
 import { advanceLeft } from '../states.ts'
 import type { BatchRecord, LedgerTables } from '../tables.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 import { hex } from './lookups.ts'
+import { arrivalOf } from './readings.ts'
 
 /** Values in one query; SQLite takes at most 32,766 parameters. */
 const VALUES_AT_ONCE = 500
@@ -26,29 +27,22 @@ export function leftBehind({ db }: Exclusive): LeftBehind {
         .orderBy('exception.id')
         .limit(limit)
         .execute(),
-    inDoubtWith: (jobId, contents) =>
-      inSlices(contents, (slice) =>
+    async inDoubtWith(jobId, contents) {
+      const left = await inSlices(contents, (slice) =>
         doubts(db)
-          .select((eb) =>
-            eb.fn
-              .coalesce(
-                eb
-                  .selectFrom('export as first')
-                  .innerJoin('run as reader', 'reader.id', 'first.run_id')
-                  .whereRef('reader.job_id', '=', 'run.job_id')
-                  .whereRef('first.sha256', '=', 'export.sha256')
-                  .whereRef('first.name', '=', 'export.name')
-                  .where('first.state', '=', 'finished')
-                  .select((first) => first.fn.min<number>('first.id').as('id')),
-                'export.id',
-              )
-              .as('arrival'),
-          )
+          .select(['export.name', 'export.sha256', 'export.reading'])
           .where('run.job_id', '=', jobId)
           .where('exception.content', 'in', slice)
-          .$castTo<DoubtRecord>()
           .execute(),
-      ),
+      )
+      const arrivals = new Map<number, number>()
+      for (const { exportRow: id, ...record } of left)
+        if (!arrivals.has(id)) arrivals.set(id, await arrivalOf(db, jobId, { ...record, id }))
+      return left.map(({ name, sha256, reading, ...one }) => ({
+        ...one,
+        arrival: arrivals.get(one.exportRow) ?? one.exportRow,
+      }))
+    },
     heldWith: (jobId, contents) =>
       inSlices(contents, async (slice) => {
         const rows = await db

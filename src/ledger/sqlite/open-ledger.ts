@@ -5,7 +5,7 @@ import { isDiskFull, reasonOf, WaybillError } from '../../model/errors.ts'
 import { type Lease, type Ledger, noTallies, type ProfileKey, readTallies, type Tallies } from '../ledger.ts'
 import { backfillText } from '../run-writes.ts'
 import { advanceRun } from '../states.ts'
-import type { ExportRecord, LedgerTables } from '../tables.ts'
+import type { LedgerTables } from '../tables.ts'
 import { readBehind } from './backup.ts'
 import { listingsOf } from './care-team-listing.ts'
 import { type LedgerDatabase, MIGRATIONS, openLedgerDatabase } from './database.ts'
@@ -17,6 +17,7 @@ import { isPerhapsSent, leftBehind, readPerhapsSent } from './left-behind.ts'
 import { lookupsOf } from './lookups.ts'
 import { notificationsOf } from './notifications.ts'
 import { forgetPerson, pruning } from './pruning.ts'
+import { readingsOf } from './readings.ts'
 import { reasonsOf } from './reasons.ts'
 import { createRunLedger } from './run-ledger.ts'
 import { acknowledgementsOf, listedRunsOf, pausesOf } from './runs.ts'
@@ -137,10 +138,6 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
       db.selectFrom('export').selectAll().where('export_id', '=', exportId).orderBy('id', 'desc').execute(),
     exportsNamed: (name) =>
       db.selectFrom('export').selectAll().where('name', '=', name).orderBy('id', 'desc').execute(),
-    async arrivalOf(jobId, record) {
-      const first = readings(db, jobId, record).select((eb) => eb.fn.min('export.id').as('id'))
-      return Number((await first.executeTakeFirstOrThrow()).id ?? record.id)
-    },
     async mapping(digest) {
       const kept = db.selectFrom('mapping').select('content').where('digest', '=', digest)
       return (await kept.executeTakeFirst())?.content
@@ -202,15 +199,7 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
         .orderBy('id')
         .execute(),
     delivered: (jobId, rowKeys) => turns.readHot(() => delivered.read(jobId, rowKeys)),
-    async lastReading(jobId, record, reading) {
-      const found = await readings(db, jobId, record)
-        .select('export.id')
-        .where('export.id', '!=', record.id)
-        .$if(reading !== undefined, (query) => query.where('export.reading', '=', reading ?? 'whole'))
-        .orderBy('export.id', 'desc')
-        .executeTakeFirst()
-      return found?.id
-    },
+    ...readingsOf(db),
     ...leasesOf(turns),
     ...listedRunsOf(turns),
     ...reasonsOf(turns),
@@ -235,20 +224,6 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
     close: () => opened.kysely.destroy(),
   }
 }
-
-/** Those of that name and content that the job has read to their end. */
-const readings = (
-  database: Kysely<LedgerTables>,
-  jobId: number,
-  { name, sha256 }: Pick<ExportRecord, 'name' | 'sha256'>,
-) =>
-  database
-    .selectFrom('export')
-    .innerJoin('run', 'run.id', 'export.run_id')
-    .where('run.job_id', '=', jobId)
-    .where('export.sha256', '=', sha256)
-    .where('export.name', '=', name)
-    .where('export.state', '=', 'finished')
 
 const finishedProfiles = (database: Kysely<LedgerTables>, { job, mapping }: ProfileKey) =>
   database

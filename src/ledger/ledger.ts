@@ -270,8 +270,8 @@ export interface Ledger {
   ): Promise<readonly MissingCareTeam[] | 'unreadable'>
   /** Requests for medical records that the gateway was sent, by hashed reference number. */
   medicalRequests(gateway: string, references: readonly string[]): Promise<Map<string, KnownRequest>>
-  /** Accounts of which a mark or a deletion is owed, by their hashes, those behind `after`. */
-  owedCareTeams(gateway: string, after: string, limit: number): Promise<string[]>
+  /** Accounts of which the job owes a mark or a deletion, by their hashes, those behind `after`. */
+  owedCareTeams(gateway: string, jobId: number, after: string, limit: number): Promise<string[]>
   /** Which of the contents are in doubt, in whatever job. */
   heldContents(contents: readonly string[]): Promise<Set<string>>
   close(): Promise<void>

@@ -174,6 +174,9 @@ export interface KnownCareTeam {
   readonly content: string | null
   /** The newest last. */
   readonly deletions: readonly OwedDeletion[]
+  /** The jobs that owe the mark, and the deletions; null where nothing is owed. */
+  readonly markBy: number | null
+  readonly deletionsBy: number | null
   /** The account has none of the provider any more: the ledger forgets that it had. */
   readonly isGone?: true
 }

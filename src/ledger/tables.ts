@@ -60,8 +60,8 @@ export type Selection = 'rejected' | 'in-doubt' | 'left-behind' | 'decided'
 /** `selected`: rows that another run left behind. `rejects`: a rejects file, whose rows keep their place in the export they came from. */
 export type Reading = 'whole' | 'selected' | 'rejects'
 
-/** `limit`: so many rows of each export at most. `files`: the exports that were named. */
-export type RunPart = 'limit' | 'files'
+/** `limit`: so many rows of each export at most. `files`: the exports that were named. `owed`: no export, but what the job owed. */
+export type RunPart = 'limit' | 'files' | 'owed'
 
 /** What a run maps with: mapping, catalog and tables as they were, so that a resumption maps the same way. */
 interface MappingTable {
@@ -210,6 +210,9 @@ interface CareTeamTable {
   content: Uint8Array | null
   /** `OwedDeletion[]` as JSON, the newest last; null where nothing is to be deleted. */
   deletions: string | null
+  /** The jobs that owe the mark, and the deletions. */
+  mark_by: number | null
+  deletions_by: number | null
 }
 
 /**

@@ -35,6 +35,7 @@ export interface CareTeamContext extends CareTeamRules {
   readonly gatewayName: string
   readonly ledger: Pick<Ledger, 'careTeams' | 'owedCareTeams' | 'heldContents' | 'missingCareTeams'>
   readonly claims: Claims
+  readonly jobId: number
   readonly sending: Sending
   readonly identity: Identity
   readonly tallies: Tallies
@@ -101,8 +102,12 @@ export async function carryOutMark(
   { has, known }: Pick<CareTeamAccount, 'has' | 'known'>,
   step: MarkStep,
 ): Promise<{ readonly marks: Marks; readonly failure?: FollowUpFailure }> {
-  const { tallies, owed } = context
-  const owe = (isNow: boolean): void => owed.mark(person.hash, isNow)
+  const { tallies, owed, jobId } = context
+  // What another job has said, that one owes.
+  const isOthers =
+    !('entry' in step) &&
+    known.some(({ npi, markBy }) => 'npi' in step && npi === step.npi && (markBy ?? jobId) !== jobId)
+  const owe = (isNow: boolean): void => owed.mark(person.hash, isNow && !isOthers)
   const bearing = (npi: string): Marks =>
     new Map([
       ...known.flatMap((one) => (one.mark === 'withdrawn' ? [] : [[one.npi, 'none'] as const])),
@@ -122,7 +127,7 @@ export async function carryOutMark(
     case 'wait': {
       owe(true)
       const { entry } = step
-      const marks = new Map([[step.npi, 'to-set' as const]])
+      const marks = new Map(isOthers ? [] : [[step.npi, 'to-set' as const]])
       if (entry === undefined) return { marks }
       return { marks, failure: { entry, reason: reasonOf('primary-care', 'mark-waits', WAITS, entry) } }
     }
@@ -137,7 +142,9 @@ export async function carryOutMark(
         else tallies.primaryCare.unmarked++
         return { marks: isMark ? bearing(step.npi) : new Map([[step.npi, 'withdrawn']]) }
       }
-      const marks = new Map([[step.npi, isMark ? ('to-set' as const) : ('to-unset' as const)]])
+      const marks = new Map(
+        isOthers ? [] : [[step.npi, isMark ? ('to-set' as const) : ('to-unset' as const)]],
+      )
       const { entry } = step
       if (entry === undefined) return { marks }
       const reason = reasonOf('primary-care', 'mark-refused', refusalWords(error), entry)
@@ -181,19 +188,19 @@ export type Deletions = ReadonlyMap<string, readonly OwedDeletion[]>
 
 /** What the ledger is to know of the account: its entries with the newest word on each, and the marks and deletions that are others now. */
 export function knownNow(
+  { jobId, now: clock }: Pick<CareTeamContext, 'jobId' | 'now'>,
   { hash, accountId }: Pick<MarkedAccount, 'hash' | 'accountId'>,
   { wanted, known, has }: CareTeamAccount,
   marks: Marks,
   deletions: Deletions,
-  now: number,
 ): KnownCareTeam[] {
+  const now = clock()
   const rows = new Map(known.map((one) => [one.npi, one]))
   const note = (npi: string, observedAt: number, content: string | null, place = 0): void => {
     const before = rows.get(npi)
     const at = Math.max(before?.observedAt ?? observedAt, observedAt)
-    const { mark, deletions: owed, heardAt } = before ?? { mark: 'none', deletions: [], heardAt: 0 }
-    const row = { account: hash, npi, mark, observedAt: at, storedAt: now, accountId, content }
-    rows.set(npi, { ...row, heardAt: Math.max(heardAt, place), deletions: owed })
+    const row = { account: hash, npi, observedAt: at, storedAt: now, accountId, content }
+    rows.set(npi, { ...NOTHING_SAID, ...before, ...row, heardAt: Math.max(before?.heardAt ?? 0, place) })
   }
   for (const [npi, owed] of deletions) {
     if (owed.length === 0 || rows.has(npi)) continue
@@ -212,10 +219,15 @@ export function knownNow(
     const isNew = known.find(({ npi }) => npi === row.npi) !== row
     const content = mark === 'to-set' ? row.content : null
     const owed = deletions.get(row.npi) ?? row.deletions
-    const isAnother = isNew || mark !== row.mark || owed !== row.deletions
-    return isAnother ? [{ ...row, mark, content, deletions: owed }] : []
+    const by = (isOwed: boolean): number | null => (isOwed ? jobId : null)
+    const markBy = marks.has(row.npi) ? by(isMarkOwed({ mark })) : row.markBy
+    const deletionsBy = owed === row.deletions ? row.deletionsBy : by(owed.length > 0)
+    const isAnother = isNew || mark !== row.mark || owed !== row.deletions || markBy !== row.markBy
+    return isAnother ? [{ ...row, mark, content, deletions: owed, markBy, deletionsBy }] : []
   })
 }
+
+const NOTHING_SAID = { mark: 'none', deletions: [], heardAt: 0, markBy: null, deletionsBy: null } as const
 
 export const reasonOf = (
   stage: 'replace' | 'primary-care',
@@ -241,11 +253,19 @@ export const isMarkOwed = ({ mark }: { readonly mark: CareTeamMark }): boolean =
 /** Nothing takes its place: an export lists it no more. */
 export const isMissing = ({ by }: OwedDeletion): boolean => by.length === 0
 
-/** Deletions are the affair of jobs that replace, or delete what is missing: no other deletes anything. */
+/** What a job goes by, and which it is. */
+export type CareTeamJob = Pick<CareTeamContext, keyof CareTeamRules | 'jobId'>
+
+/** Deletions are the affair of the job that owes them, while it replaces, or deletes what is missing. */
 export const owesDeletion = (
-  { deletions }: Pick<KnownCareTeam, 'deletions'>,
-  { changed, missing }: CareTeamRules,
-): boolean => deletions.some((one) => (isMissing(one) ? missing === 'delete' : changed === 'replace'))
+  { deletions, deletionsBy }: Pick<KnownCareTeam, 'deletions' | 'deletionsBy'>,
+  { changed, missing, jobId }: CareTeamJob,
+): boolean =>
+  deletionsBy === jobId &&
+  deletions.some((one) => (isMissing(one) ? missing === 'delete' : changed === 'replace'))
+
+export const owesMark = (known: Pick<KnownCareTeam, 'mark' | 'markBy'>, { jobId }: CareTeamJob): boolean =>
+  isMarkOwed(known) && known.markBy === jobId
 
 export function createOwedBook(tallies: Pick<Tallies, 'primaryCare' | 'careTeams'>): OwedBook {
   const owed = new Set<string>()
@@ -268,9 +288,9 @@ export function createOwedBook(tallies: Pick<Tallies, 'primaryCare' | 'careTeams
 }
 
 /** Takes up what an earlier process has written down. */
-export function noteOwed(book: OwedBook, known: readonly KnownCareTeam[], rules: CareTeamRules): void {
+export function noteOwed(book: OwedBook, known: readonly KnownCareTeam[], job: CareTeamJob): void {
   for (const one of known) {
-    if (isMarkOwed(one)) book.mark(one.account, true)
-    if (owesDeletion(one, rules)) book.deletion(one.account, one.npi, true)
+    if (owesMark(one, job)) book.mark(one.account, true)
+    if (owesDeletion(one, job)) book.deletion(one.account, one.npi, true)
   }
 }

@@ -25,14 +25,17 @@ import type { AccountKey } from '../model/record.ts'
 import { deleteEntries, dueDeletion } from './care-team-deletions.ts'
 import {
   type CareTeamContext,
+  type CareTeamJob,
   carryOutMark,
   isMarkOwed,
   isMissing,
   knownNow,
   listCareTeams,
   type MarkedAccount,
+  type Marks,
   noteOwed,
   owesDeletion,
+  owesMark,
 } from './care-team-marks.ts'
 import { type CareTeamRules, type HadCareTeam, planCareTeam } from './care-team-state.ts'
 import type { Speaks } from './recognise.ts'
@@ -45,7 +48,7 @@ export async function settleOwed(context: CareTeamContext): Promise<void> {
   const { gatewayName, ledger } = context
   let after = ''
   for (;;) {
-    const hashes = await ledger.owedCareTeams(gatewayName, after, ACCOUNTS_AT_ONCE)
+    const hashes = await ledger.owedCareTeams(gatewayName, context.jobId, after, ACCOUNTS_AT_ONCE)
     const last = hashes.at(-1)
     if (last === undefined) return
     after = last
@@ -55,7 +58,7 @@ export async function settleOwed(context: CareTeamContext): Promise<void> {
       const saved: KnownCareTeam[] = []
       await allDone(
         [...known].map(async ([hash, ofOne]) => {
-          if (!ofOne.some((one) => isMarkOwed(one) || owesDeletion(one, context))) return
+          if (!ofOne.some((one) => owes(one, context))) return
           noteOwed(context.owed, ofOne, context)
           const accountId = ofOne.find((one) => one.accountId !== null)?.accountId ?? null
           if (accountId === null) return
@@ -84,6 +87,21 @@ async function claimEach(
   }
 }
 
+const owes = (one: KnownCareTeam, job: CareTeamJob): boolean => owesMark(one, job) || owesDeletion(one, job)
+
+/** What a job owes. */
+export async function owedBy(
+  job: CareTeamJob & {
+    readonly gatewayName: string
+    readonly ledger: Pick<Ledger, 'careTeams' | 'owedCareTeams'>
+  },
+): Promise<KnownCareTeam[]> {
+  const { gatewayName, ledger, jobId } = job
+  const accounts = await ledger.owedCareTeams(gatewayName, jobId, '', Number.MAX_SAFE_INTEGER)
+  const known = await ledger.careTeams(gatewayName, accounts)
+  return [...known.values()].flat().filter((one) => owes(one, job))
+}
+
 /** The same for one whose account id nobody knows, when one of their rows comes by. */
 export async function settleOwedOf(
   context: CareTeamContext,
@@ -108,7 +126,7 @@ async function settleAccount(
   listed: readonly HadCareTeam[],
   inDoubt: ReadonlySet<string>,
 ): Promise<KnownCareTeam[]> {
-  const { changed, now } = context
+  const { changed } = context
   const isInDoubt = (content: string): boolean => inDoubt.has(content)
   const { has, known, without } = await settleDeletions(context, person, listed, isInDoubt)
   const before = new Map(person.known.map((one) => [one.npi, one.deletions]))
@@ -116,8 +134,8 @@ async function settleAccount(
     known.flatMap(({ npi, deletions: left }) => (left === before.get(npi) ? [] : [[npi, left] as const])),
   )
   const account = { wanted: [], has, known }
-  const written = (marks: Parameters<typeof knownNow>[2]): KnownCareTeam[] =>
-    knownNow(person, { ...account, known: person.known }, marks, deletions, now()).map((one) =>
+  const written = (marks: Marks): KnownCareTeam[] =>
+    knownNow(context, person, { ...account, known: person.known }, marks, deletions).map((one) =>
       without.has(one.npi) ? { ...one, isGone: true } : one,
     )
   if (!known.some(isMarkOwed)) return written(new Map())
@@ -268,9 +286,15 @@ export async function listingOf(
 }
 
 /** What is owed of a provider who is missing: all that the job has brought of them. A record in doubt may still turn out to be there. */
-const owedOfMissing = (known: KnownCareTeam, { at }: Pick<MissingCareTeam, 'at'>): KnownCareTeam => ({
+const owedOfMissing = (
+  known: KnownCareTeam,
+  { at }: Pick<MissingCareTeam, 'at'>,
+  jobId: number,
+): KnownCareTeam => ({
   ...known,
-  mark: known.mark === 'to-set' || known.mark === 'to-unset' ? 'none' : known.mark,
+  mark: isMarkOwed(known) ? 'none' : known.mark,
+  markBy: null,
+  deletionsBy: jobId,
   content: null,
   deletions: [
     { by: [], until: at, isSeen: true, inDoubt: known.deletions.flatMap(({ inDoubt }) => inDoubt) },
@@ -305,7 +329,7 @@ export async function noteMissing(
         const own = missing.filter(({ account }) => claimed.includes(account))
         const owing = own.flatMap((one) => {
           const had = known.get(one.account)?.find(({ npi }) => npi === one.npi)
-          return had === undefined ? [] : [owedOfMissing(had, one)]
+          return had === undefined ? [] : [owedOfMissing(had, one, jobId)]
         })
         await runLedger.noteMissing(gatewayName, own, owing)
         noteOwed(owed, owing, context)

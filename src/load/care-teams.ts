@@ -223,7 +223,7 @@ export async function careTeamsOf(
           // That somebody else bears the mark does not unsay it.
           const others = [...marks].filter(([npi, now]) => now !== 'none' || !withdrawn.has(npi))
           const deletions = replaced?.get(person)?.deletions ?? takenBack(account)
-          known.push(...knownNow(person, account, new Map([...said, ...others]), deletions, context.now()))
+          known.push(...knownNow(context, person, account, new Map([...said, ...others]), deletions))
         }),
       )
       const owing = people.filter(

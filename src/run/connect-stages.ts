@@ -209,6 +209,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
         changed: careTeams.changed,
         missing: careTeams.missing,
         claims,
+        jobId,
         readLagMs: delivery.readLagMs,
         pause: delivery.pause,
         now,

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { originOf, type RunLedger } from '../ledger/ledger.ts'
 import { noteOwed } from '../load/care-team-marks.ts'
+import { owedBy } from '../load/care-team-owed.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
 import { assertRoom } from '../own-files.ts'
 import { rangeOf } from './backfill-range.ts'
@@ -109,7 +110,7 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
     collection: resumed?.collection ?? null,
   }
   const stages = connectStages(world, job, jobId, parts)
-  if (resumed !== undefined) await countOwed(world, stages.load.careTeams)
+  if (resumed !== undefined) await countOwed(stages.load.careTeams)
 
   return {
     id,
@@ -137,15 +138,11 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
 }
 
 /** What is owed by now, an earlier process has written down: what that one has counted since may be done by this one. */
-async function countOwed(
-  { ledger, gatewayName }: Pick<World, 'ledger' | 'gatewayName'>,
-  { owed, tallies, changed, missing }: RunStages['load']['careTeams'],
-): Promise<void> {
+async function countOwed(careTeams: RunStages['load']['careTeams']): Promise<void> {
+  const { owed, tallies } = careTeams
   tallies.primaryCare.owed = 0
   tallies.careTeams.owed = 0
-  const accounts = await ledger.owedCareTeams(gatewayName, '', Number.MAX_SAFE_INTEGER)
-  const known = await ledger.careTeams(gatewayName, accounts)
-  noteOwed(owed, [...known.values()].flat(), { changed, missing })
+  noteOwed(owed, await owedBy(careTeams), careTeams)
 }
 
 /**

@@ -8,6 +8,7 @@
 import { type Job, type LoadedMapping, readMappings } from '../definitions/definition-files.ts'
 import { targetsOf } from '../definitions/jobs.ts'
 import type { BackfillRange, Reason, RunRecord } from '../ledger/ledger.ts'
+import { owedBy } from '../load/care-team-owed.ts'
 import { EXIT, typedAgain, WaybillError, withRemedy } from '../model/errors.ts'
 import { archiveResumed, archiveRun } from '../run/archive-exports.ts'
 import { backfillCommand, rangeOf, sameRange, sourcesIn } from '../run/backfill-range.ts'
@@ -55,6 +56,9 @@ export async function runJob(deps: RunDependencies, job: Job, options: RunOption
   const mappings = await readMappings(deps.folders, job)
   return whileHeld(deps, job, false, (holding) => runWith(deps, holding, mappings, job, options))
 }
+
+const FILES = { part: 'files' } as const
+const OWED = { part: 'owed' } as const
 
 /** Of a roster the newest delivery alone says who there is. */
 const newestOf = (
@@ -111,7 +115,9 @@ async function runWith(
   if (resumed !== undefined && whole) resumed = await archiveResumed(archiving, resumed, done)
   if (others.length === 0) {
     if (resumed !== undefined) return { summary: resumed, exit: exitOf(resumed) }
-    throw noneFound(job)
+    const { jobId } = held.lease
+    const owed = await owedBy({ ...job.definition.careTeams, ledger, gatewayName: deps.gatewayName, jobId })
+    if (owed.length === 0) throw noneFound(job)
   }
   const plan = {
     records: 'send',
@@ -122,7 +128,7 @@ async function runWith(
       mappings: isOfArticles ? knownArticlesMapping() : isOfKnown ? knownPeopleMapping() : mappings,
       acceptDrift: options.acceptDrift,
     },
-    ...(options.files.length > 0 ? { part: 'files' as const } : {}),
+    ...(others.length === 0 ? OWED : options.files.length > 0 ? FILES : {}),
   } as const
   const end = await execute(plan, world)
   const { summary } = end

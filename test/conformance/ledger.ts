@@ -1199,11 +1199,12 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
           heardAt: 7,
           content,
         }
-        return { ...row, deletions: [] }
+        const isOwed = mark === 'to-set' || mark === 'to-unset'
+        return { ...row, deletions: [], markBy: isOwed ? jobId : null, deletionsBy: null }
       }
       await run.saveCareTeams('gateway', [known(first, 5, 'set'), known(first, 5, 'set', rowKey(2))])
       await run.saveCareTeams('gateway', [known(second, 7, 'set')])
-      expect(await ledger.owedCareTeams('gateway', '', 9)).toEqual([])
+      expect(await ledger.owedCareTeams('gateway', jobId, '', 9)).toEqual([])
       // An id that is not known this time is the one that was known before.
       await run.saveCareTeams('gateway', [{ ...known(first, 3, 'to-set'), accountId: null }])
       expect(await ledger.careTeams('gateway', [account, rowKey(2), rowKey(3)])).toEqual(
@@ -1213,16 +1214,17 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         ]),
       )
       await run.saveCareTeams('gateway', [known(second, 5, 'to-unset', rowKey(3))])
-      expect(await ledger.owedCareTeams('gateway', '', 9)).toEqual([account, rowKey(3)])
-      expect(await ledger.owedCareTeams('gateway', account, 9)).toEqual([rowKey(3)])
-      expect(await ledger.owedCareTeams('another', '', 9)).toEqual([])
+      expect(await ledger.owedCareTeams('gateway', jobId, '', 9)).toEqual([account, rowKey(3)])
+      expect(await ledger.owedCareTeams('gateway', jobId, account, 9)).toEqual([rowKey(3)])
+      expect(await ledger.owedCareTeams('another', jobId, '', 9)).toEqual([])
+      expect(await ledger.owedCareTeams('gateway', jobId + 1, '', 9)).toEqual([])
       const owed = { by: [['id-2', 'ours']], until: 7, isSeen: true, inDoubt: ['c0ffee00c0ffee00'] }
-      const replaced = { ...known(first, 5, 'set', rowKey(2)), deletions: [owed] }
+      const replaced = { ...known(first, 5, 'set', rowKey(2)), deletions: [owed], deletionsBy: jobId }
       await run.saveCareTeams('gateway', [replaced])
       expect((await ledger.careTeams('gateway', [rowKey(2)])).get(rowKey(2))).toEqual([replaced])
-      expect(await ledger.owedCareTeams('gateway', account, 9)).toEqual([rowKey(2), rowKey(3)])
+      expect(await ledger.owedCareTeams('gateway', jobId, account, 9)).toEqual([rowKey(2), rowKey(3)])
       await run.saveCareTeams('gateway', [{ ...replaced, deletions: [] }])
-      expect(await ledger.owedCareTeams('gateway', account, 9)).toEqual([rowKey(3)])
+      expect(await ledger.owedCareTeams('gateway', jobId, account, 9)).toEqual([rowKey(3)])
       expect(await ledger.careTeams('another', [account])).toEqual(new Map())
     })
 
@@ -1250,7 +1252,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       const { run } = await openChunk()
       const entry = (account: string): KnownCareTeam => ({
         ...{ account, npi: rowKey(9), observedAt: 5, storedAt: NOW, mark: 'set', accountId: null },
-        ...{ heardAt: 7, content: null, deletions: [] },
+        ...{ heardAt: 7, content: null, deletions: [], markBy: null, deletionsBy: null },
       })
       const people = [rowKey(1), rowKey(2), rowKey(3)]
       for (const gateway of ['gateway', 'another']) {

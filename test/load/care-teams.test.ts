@@ -22,6 +22,9 @@ const isList = ({ method, path }: Passing): boolean => method === 'GET' && path 
 const settle = ({ context }: Awaited<ReturnType<typeof startLoading>>): Promise<void> =>
   settleOwed(context.careTeams)
 
+const owedOf = ({ context: { careTeams }, ledger }: Awaited<ReturnType<typeof startLoading>>) =>
+  ledger.owedCareTeams(careTeams.gatewayName, careTeams.jobId, '', 9)
+
 async function listOf(
   { reference }: { readonly reference: { readonly url: string } },
   person: string,
@@ -228,7 +231,7 @@ describe('a changed entry', () => {
       expect(loading.tallies.careTeams).toMatchObject({ replaced: 1, owed: 0 })
       expect(await loading.names()).toEqual(['New Practice'])
       expect(await loading.marked()).toEqual(['New Practice'])
-      expect(await loading.ledger.owedCareTeams(loading.context.careTeams.gatewayName, '', 9)).toEqual([])
+      expect(await owedOf(loading)).toEqual([])
     },
   )
 
@@ -372,7 +375,7 @@ describe('the mark', () => {
     await settle(loading)
     expect(marks(loading)).toBe(1)
     expect(loading.tallies.primaryCare).toEqual({ marked: 1, unmarked: 0, owed: 0 })
-    expect(await loading.ledger.owedCareTeams(loading.context.careTeams.gatewayName, '', 9)).toEqual([])
+    expect(await owedOf(loading)).toEqual([])
   })
 
   it('is not set by an older word that comes again, where a newer one in doubt has taken it away', async () => {

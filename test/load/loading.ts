@@ -210,6 +210,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       ledger,
       sending,
       identity: IDENTITY,
+      jobId,
       tallies,
       changed: options.changed ?? 'add',
       missing: 'keep',

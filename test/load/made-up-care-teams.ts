@@ -47,4 +47,5 @@ export const knows = (npi: string, mark: KnownCareTeam['mark'], observedAt = OBS
   accountId: null,
   content: null,
   deletions: [],
+  ...{ markBy: null, deletionsBy: null },
 })

@@ -48,6 +48,8 @@ export async function saveCareTeams(
       heard_at: entry.heardAt,
       content: entry.content === null ? null : Buffer.from(entry.content, 'hex'),
       deletions: entry.deletions.length === 0 ? null : JSON.stringify(entry.deletions),
+      mark_by: entry.markBy,
+      deletions_by: entry.deletionsBy,
     }))
     const marked = values.filter(({ mark }) => mark === 'set').map(({ account }) => account)
     await writer
@@ -69,6 +71,8 @@ export async function saveCareTeams(
           heard_at: sql`max(care_team.heard_at, excluded.heard_at)`,
           content: sql`excluded.content`,
           deletions: sql`excluded.deletions`,
+          mark_by: sql`excluded.mark_by`,
+          deletions_by: sql`excluded.deletions_by`,
         }),
       )
       .execute()

@@ -225,7 +225,7 @@ const SHAPE = [
     primary key (gateway, account)) without rowid`,
   `create table care_team (gateway text not null, account blob not null, npi blob not null, observed_at integer not null,
     stored_at integer not null, mark text not null, account_id text, heard_at integer not null, content blob, deletions text,
-    primary key (gateway, account, npi)) without rowid`,
+    mark_by integer, deletions_by integer, primary key (gateway, account, npi)) without rowid`,
   `create index care_team_owed on care_team (gateway, account)
     where (mark in ('to-set', 'to-unset') or deletions is not null)`,
   `create table care_team_listed (job_id integer not null, account blob not null, npi blob not null, arrival integer not null,

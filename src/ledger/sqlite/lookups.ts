@@ -105,6 +105,7 @@ export const lookupsOf = ({ db }: Exclusive): Pick<Ledger, HeldOf | People | 'me
         .selectFrom('care_team')
         .select(['account', 'npi', 'mark', 'content', 'deletions', 'observed_at as observedAt'])
         .select(['stored_at as storedAt', 'account_id as accountId', 'heard_at as heardAt'])
+        .select(['mark_by as markBy', 'deletions_by as deletionsBy'])
         .where('gateway', '=', gateway)
         .where('account', 'in', keys)
         .execute(),
@@ -115,13 +116,14 @@ export const lookupsOf = ({ db }: Exclusive): Pick<Ledger, HeldOf | People | 'me
     }))
     return Map.groupBy(known, ({ account }) => account)
   },
-  async owedCareTeams(gateway, after, limit) {
+  async owedCareTeams(gateway, jobId, after, limit) {
     const rows = await db
       .selectFrom('care_team')
       .select('account')
       .distinct()
       .where('gateway', '=', gateway)
       .where(sql<boolean>`(mark in ('to-set', 'to-unset') or deletions is not null)`)
+      .where((eb) => eb.or([eb('mark_by', '=', jobId), eb('deletions_by', '=', jobId)]))
       .where('account', '>', Buffer.from(after, 'hex'))
       .orderBy('account')
       .limit(limit)

@@ -8,11 +8,9 @@
 import pLimit from 'p-limit'
 import type { Assessment } from '../gateway/age-assessment.ts'
 import type {
-  AgeResult,
   AnswerOption,
   AnswerSubmission,
   AssessmentPage,
-  CompletedAssessments,
   CompletedQuestion,
 } from '../gateway/contract/age-assessment.ts'
 import type { Gateway } from '../gateway/gateway.ts'
@@ -20,7 +18,7 @@ import { GatewayError } from '../gateway/gateway-error.ts'
 import type { ChunkKey, Ledger } from '../ledger/ledger.ts'
 import { AnswersEntry, type Entry, rowKeysOf } from '../model/entry.ts'
 import { allDone, WaybillError } from '../model/errors.ts'
-import type { EntryOutcome } from '../model/outcome.ts'
+import { type EntryOutcome, Outcomes } from '../model/outcome.ts'
 import { type Fault, fault, type TestAnswer } from '../model/record.ts'
 import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
 import { planned } from './deliver.ts'
@@ -40,19 +38,11 @@ export interface AssessmentContext extends Pick<Delivery, 'ledger' | 'identity' 
   readonly concurrency: number
 }
 
-export interface ChunkOfTests extends ChunkKey {
-  readonly exportId: string
-  readonly entries: readonly Entry[]
-  /** Whether an earlier process may have answered some of it. */
-  readonly resumed: boolean
-}
-
-/** The batch of one test in the ledger. */
-interface Intent extends ChunkKey {
+/** A test in the ledger; `wasSent`: an earlier process may have sent an answer of it. */
+interface Intent {
   readonly row: number
   readonly batchId: string
-  /** Whether an earlier process may have sent an answer of it. */
-  readonly wasSent: boolean
+  readonly wasSent?: true
 }
 
 export interface AnsweredTests {
@@ -64,52 +54,58 @@ export interface AnsweredTests {
 /** @throws WaybillError where the run must stop */
 export async function loadAssessments(
   context: AssessmentContext,
-  { exportRow, chunk, exportId, entries, resumed }: ChunkOfTests,
+  {
+    exportRow,
+    chunk,
+    exportId,
+    entries,
+    resumed,
+  }: ChunkKey & {
+    readonly exportId: string
+    readonly entries: readonly Entry[]
+    /** Whether an earlier process may have answered some of it. */
+    readonly resumed: boolean
+  },
 ): Promise<AnsweredTests> {
+  const { memory, jobId } = context
   const key = { exportRow, chunk }
-  const rowKeys = rowKeysOf(entries)
-  const delivered = await context.memory.delivered(context.jobId, rowKeys)
+  const delivered = await memory.delivered(jobId, rowKeysOf(entries))
   const wasTaken = (entry: Entry): boolean => isKnown(delivered.get(entry.rowKey) ?? [], entry)
-  const fresh = entries.filter((entry) => !wasTaken(entry))
-  const earlier = resumed ? await recallChunk(context.memory, key, fresh) : nothingEarlier(fresh)
-  const recalled = new Set(earlier.outcomes.map(({ entry }) => entry))
-  const open = fresh.filter((entry) => !recalled.has(entry))
+  const outcomes = new Outcomes()
+  outcomes.note(entries.filter(wasTaken).map((entry) => ({ entry, outcome: 'unchanged' })))
+  const fresh = outcomes.without(entries)
+  const earlier = resumed ? await recallChunk(memory, key, fresh) : nothingEarlier(fresh)
+  outcomes.note(earlier.outcomes)
+  const open = outcomes.without(fresh)
   const settled = resumed ? earlier.outcomes : undefined
   const accounts = await resolveAccounts(context.accounts, open, 'await', settled)
-  const { accountIds } = accounts
   const tests = earlier.unsent.map((entry) => ({
-    ...{ ...key, exportId, kind: 'assessment' as const, entries: [entry], accountIds },
+    ...{ ...key, exportId, kind: 'assessment' as const, entries: [entry], accountIds: accounts.accountIds },
     ...{ bytes: 0, hidesOlder: false },
   }))
   const rows = await planned(context, tests)
-  const intents = new Map<Entry, Intent>()
-  for (const [at, { row, batchId }] of rows.entries())
-    for (const entry of tests[at]?.entries ?? []) intents.set(entry, { ...key, row, batchId, wasSent: false })
+  const intents = new Map<Entry, Intent | undefined>(earlier.unsent.map((entry, at) => [entry, rows[at]]))
   for (const { batch, entries: sent } of earlier.unanswered)
-    for (const entry of sent)
-      intents.set(entry, { ...key, row: batch.id, batchId: batch.batch_id, wasSent: true })
+    for (const entry of sent) intents.set(entry, { row: batch.id, batchId: batch.batch_id, wasSent: true })
   const limit = pLimit(context.concurrency)
+  const take = async (entry: Entry): Promise<void> => {
+    const reason = accounts.refusalOf(entry)
+    const outcome: EntryOutcome =
+      reason === undefined
+        ? await takeTest(context, entry, key, intents.get(entry))
+        : { entry, outcome: 'rejected', batchId: null, reason }
+    outcomes.note([outcome])
+  }
   const byPerson = Map.groupBy(open, (entry) => entry.account.reference)
-  const answered = await allDone([
+  await allDone([
     ...[...byPerson.values()].map((own) =>
       limit(async () => {
-        const outcomes: EntryOutcome[] = []
-        for (const entry of own) {
-          const reason = accounts.refusalOf(entry)
-          outcomes.push(
-            reason === undefined
-              ? await takeTest(context, entry, intents.get(entry))
-              : { entry, outcome: 'rejected', batchId: null, reason },
-          )
-        }
-        return outcomes
+        for (const entry of own) await take(entry)
       }),
     ),
-    ...earlier.outcomes.map((one) => limit(async () => [await withResult(context, one)])),
+    ...earlier.outcomes.map((one) => limit(async () => outcomes.note([await withResult(context, one)]))),
   ])
-  const known = entries.filter(wasTaken).map((entry): EntryOutcome => ({ entry, outcome: 'unchanged' }))
-  const outcomes = [...known, ...answered.flat()].sort((a, b) => a.entry.place - b.entry.place)
-  return { outcomes, accounts: accounts.counts, memory: { delivered, held: new Map() } }
+  return { outcomes: outcomes.all(), accounts: accounts.counts, memory: { delivered, held: new Map() } }
 }
 
 /** The person's own token is not good, or does not stand for anybody. */
@@ -126,22 +122,22 @@ class PersonRefused extends Error {
 async function takeTest(
   context: AssessmentContext,
   entry: Entry,
+  key: ChunkKey,
   intent: Intent | undefined,
 ): Promise<EntryOutcome> {
   if (!(entry instanceof AnswersEntry) || intent === undefined)
     throw new TypeError('the entry answers no test')
-  const { ledger, now } = context
-  const { row, batchId, wasSent } = intent
+  const { row, batchId, wasSent = false } = intent
   let sent: Promise<void> | undefined
   const begin = (): Promise<void> => {
-    sent ??= ledger.sendBatch(row, now(), false)
+    sent ??= context.ledger.sendBatch(row, context.now(), false)
     return sent
   }
   const outcome = await outcomeOf(context, entry, wasSent, begin)
   if (!wasSent && sent === undefined) return outcome
   const own = 'batchId' in outcome ? { ...outcome, batchId } : outcome
   const answer = outcome.outcome === 'rejected' ? 'refused' : sent === undefined ? 'ambiguous' : 'accepted'
-  await settle(context, { batch: { ...intent, entries: [entry] }, row, attempts: 1 }, answer, null, [own])
+  await settle(context, { batch: { ...key, entries: [entry] }, row, attempts: 1 }, answer, null, [own])
   return own
 }
 
@@ -175,21 +171,10 @@ async function outcomeOf(
  * Whether a test that was sent and is complete has the answers of the row: the person may have gone on in the app (interface, "Completed
  * questions record"). Where it does not show them, what was sent counts.
  */
-async function mayBeOurs(
-  { gateway, sending }: AssessmentContext,
-  { account, answers }: AnswersEntry,
-): Promise<boolean> {
-  let completed: CompletedAssessments
-  try {
-    completed = [
-      ...(await sending.read('list completed questions', () =>
-        gateway.ageAssessment.completedQuestions(account),
-      )),
-    ]
-  } catch (error) {
-    if (error instanceof GatewayError) return true
-    throw error
-  }
+async function mayBeOurs(context: AssessmentContext, { account, answers }: AnswersEntry): Promise<boolean> {
+  const completed = await shownOf(context, 'list completed questions', () =>
+    context.gateway.ageAssessment.completedQuestions(account),
+  )
   const isOther = ({ id, answers: shown }: CompletedQuestion): boolean => {
     const own = answers.filter(({ question }) => question === id)
     if (own.length === 0 || !Array.isArray(shown)) return false
@@ -278,24 +263,31 @@ async function answerPages(
 
 const PAGE_REPEATED: Words = { ours: 'the gateway gives a page again that it has taken the answers of' }
 
-/** With what the interface shows of it; a test whose result cannot be read was answered all the same. */
-async function withResult({ gateway, sending }: AssessmentContext, one: EntryOutcome): Promise<EntryOutcome> {
+/** With the age result; a test whose result cannot be read was answered all the same. */
+async function withResult(context: AssessmentContext, one: EntryOutcome): Promise<EntryOutcome> {
   if (one.outcome !== 'accepted') return one
+  const [result] = await shownOf(context, 'read the age result', async () => {
+    const found = await context.gateway.ageAssessment.result(one.entry.account)
+    return found === undefined ? [] : [found]
+  })
+  if (result === undefined) return one
+  const { status, bioAge, calendarAge, bioAgeDelta, completed } = result
+  return { ...one, ageResult: { status, bioAge, calendarAge, bioAgeDelta, completed } }
+}
+
+/** Nothing where it cannot be read. */
+async function shownOf<Item>(
+  { sending }: AssessmentContext,
+  what: string,
+  read: () => Promise<readonly Item[]>,
+): Promise<readonly Item[]> {
   try {
-    const [result] = await sending.read('read the age result', async () => {
-      const found = await gateway.ageAssessment.result(one.entry.account)
-      return found === undefined ? [] : [found]
-    })
-    return result === undefined ? one : { ...one, ageResult: shownOf(result) }
+    return await sending.read(what, read)
   } catch (error) {
-    if (error instanceof GatewayError) return one
+    if (error instanceof GatewayError) return []
     throw error
   }
 }
-
-const shownOf = ({ status, bioAge, calendarAge, bioAgeDelta, completed }: AgeResult): object => ({
-  ...{ status, bioAge, calendarAge, bioAgeDelta, completed },
-})
 
 /** How an option can be named: one that is named by its id is not looked for by its text. */
 const NAMES: readonly ((option: AnswerOption) => unknown)[] = [

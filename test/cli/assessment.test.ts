@@ -308,6 +308,42 @@ it('counts as accepted, after kills, the tests alone that were answered from the
   expect(proxy.seen.filter(({ path }) => path === '/assessments/bioage')).toHaveLength(before)
 }, 60_000)
 
+it('leaves no doubt of tests behind when a killed run is given up, and verifies none in profiles', async () => {
+  const clinic = await openPapers(undefined, { job: 'submit: { concurrency: 1 }\n' })
+  await clinic.bind('ben', 'cat', 'fay')
+  let answers = 0
+  let held = (): void => {}
+  const isHeld = new Promise<void>((resolve) => {
+    held = resolve
+  })
+  await clinic.through((request) => {
+    if (!isAnswer(request) || ++answers !== 10) return PASS
+    setTimeout(held, 200)
+    return { do: 'pass-then-hang' }
+  })
+  await clinic.deliver('a.csv', HEAD + row('ben') + row('cat') + row('fay'))
+  const child = clinic.workplace.start('run', 'clinic', '--json')
+  await isHeld
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  const { out } = await clinic.workplace.waybill('runs', '--json')
+  const { run } = JSON.parse(out).runs[0]
+  expect((await clinic.workplace.waybill('resolve', run, '--give-up')).code).toBe(0)
+  expect((await clinic.workplace.waybill('doctor')).out).not.toContain(run)
+  const end = await clinic.run()
+  expect([end.code, summaryOf(end)]).toMatchObject([
+    0,
+    { records: { assessment: { made: 3, accepted: 1, unchanged: 2 } } },
+  ])
+  const verified = await clinic.workplace.waybill('reconcile', summaryOf(end).run, '--verify', '--json')
+  expect(verified.code).toBe(0)
+  const { transactionId } = receiptsOf(summaryOf(end))[0]
+  const traced = await clinic.workplace.waybill('trace', transactionId, '--json')
+  expect(JSON.parse(traced.out).runs.slice(0, 1)).toMatchObject([
+    { outcome: 'accepted', batches: [{ kind: 'assessment' }] },
+  ])
+}, 60_000)
+
 it('runs a program of the folder for tokens', async () => {
   const clinic = await openPapers('./tokens')
   const program = join(clinic.workplace.folder, 'tokens')

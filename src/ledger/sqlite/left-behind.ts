@@ -9,9 +9,9 @@ import type { PlacedRecord } from '../left-records.ts'
 import { unpackHolds } from '../packed-records.ts'
 import { advanceLeft } from '../states.ts'
 import type { BatchRecord, LedgerTables } from '../tables.ts'
+import { arrivalOf } from './arrival.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 import { hex } from './lookups.ts'
-import { arrivalOf } from './readings.ts'
 
 /** Values in one query; SQLite takes at most 32,766 parameters. */
 const VALUES_AT_ONCE = 500

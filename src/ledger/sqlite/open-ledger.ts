@@ -5,7 +5,8 @@ import { isDiskFull, reasonOf, WaybillError } from '../../model/errors.ts'
 import { type Lease, type Ledger, noTallies, type ProfileKey, readTallies, type Tallies } from '../ledger.ts'
 import { backfillText } from '../run-writes.ts'
 import { advanceRun } from '../states.ts'
-import type { LedgerTables } from '../tables.ts'
+import type { ExportRecord, LedgerTables } from '../tables.ts'
+import { arrivalOf } from './arrival.ts'
 import { readBehind } from './backup.ts'
 import { listingsOf } from './care-team-listing.ts'
 import { type LedgerDatabase, MIGRATIONS, openLedgerDatabase } from './database.ts'
@@ -17,7 +18,6 @@ import { isPerhapsSent, leftBehind, readPerhapsSent } from './left-behind.ts'
 import { lookupsOf } from './lookups.ts'
 import { notificationsOf } from './notifications.ts'
 import { forgetPerson, pruning } from './pruning.ts'
-import { readingsOf } from './readings.ts'
 import { reasonsOf } from './reasons.ts'
 import { createRunLedger } from './run-ledger.ts'
 import { acknowledgementsOf, listedRunsOf, pausesOf } from './runs.ts'
@@ -138,6 +138,7 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
       db.selectFrom('export').selectAll().where('export_id', '=', exportId).orderBy('id', 'desc').execute(),
     exportsNamed: (name) =>
       db.selectFrom('export').selectAll().where('name', '=', name).orderBy('id', 'desc').execute(),
+    arrivalOf: (jobId, record) => arrivalOf(db, jobId, record),
     async mapping(digest) {
       const kept = db.selectFrom('mapping').select('content').where('digest', '=', digest)
       return (await kept.executeTakeFirst())?.content
@@ -199,7 +200,15 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
         .orderBy('id')
         .execute(),
     delivered: (jobId, rowKeys) => turns.readHot(() => delivered.read(jobId, rowKeys)),
-    ...readingsOf(db),
+    async lastReading(jobId, record, reading) {
+      const found = await readings(db, jobId, record)
+        .select('export.id')
+        .where('export.id', '!=', record.id)
+        .$if(reading !== undefined, (query) => query.where('export.reading', '=', reading ?? 'whole'))
+        .orderBy('export.id', 'desc')
+        .executeTakeFirst()
+      return found?.id
+    },
     ...leasesOf(turns),
     ...listedRunsOf(turns),
     ...reasonsOf(turns),
@@ -224,6 +233,20 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
     close: () => opened.kysely.destroy(),
   }
 }
+
+/** Those of that name and content that the job has read to their end. */
+const readings = (
+  database: Kysely<LedgerTables>,
+  jobId: number,
+  { name, sha256 }: Pick<ExportRecord, 'name' | 'sha256'>,
+) =>
+  database
+    .selectFrom('export')
+    .innerJoin('run', 'run.id', 'export.run_id')
+    .where('run.job_id', '=', jobId)
+    .where('export.sha256', '=', sha256)
+    .where('export.name', '=', name)
+    .where('export.state', '=', 'finished')
 
 const finishedProfiles = (database: Kysely<LedgerTables>, { job, mapping }: ProfileKey) =>
   database

@@ -1,0 +1,49 @@
+/** The place of an export among all that its job has read. */
+import type { Kysely } from 'kysely'
+import { sql } from 'kysely'
+import type { ExportRecord, LedgerTables } from '../tables.ts'
+
+type Read = Pick<ExportRecord, 'id' | 'name' | 'sha256' | 'reading'>
+
+/** `Ledger.arrivalOf`. */
+export async function arrivalOf(
+  database: Kysely<LedgerTables>,
+  jobId: number,
+  { id, name, sha256, reading }: Read,
+): Promise<number> {
+  // What was not read to its end may have been sent in part.
+  const named = await database
+    .selectFrom('export')
+    .innerJoin('run', 'run.id', 'export.run_id')
+    .where('run.job_id', '=', jobId)
+    .where('export.name', '=', name)
+    .where(
+      sql<boolean>`(export.state = 'finished' or export.id = ${id}
+        or exists (select 1 from chunk where chunk.export_row = export.id))`,
+    )
+    .select(['export.id', 'path', 'sha256', 'reading', 'export.state', 'run.backfill'])
+    .orderBy('export.id')
+    .execute()
+  type Named = (typeof named)[number]
+  const isSame = (one: Named): boolean => one.sha256 === sha256
+  const isRead = (one: Named): boolean => isSame(one) && one.state === 'finished'
+  // Rows that are taken up speak as the last reading of the whole file did.
+  const own = named.findLast((one) =>
+    reading === 'selected' ? isSame(one) && one.reading !== 'selected' && one.id < id : one.id === id,
+  )
+  /** From which reading on these have shown the same bytes up to one of them. */
+  const shown = (among: readonly Named[], upTo: number): { since: number; other: Named | undefined } => {
+    const before = among.filter((one) => one.id <= upTo)
+    const other = before.findLast((one) => !isSame(one))
+    const first = before.find((one) => isRead(one) && one.id > (other?.id ?? 0))
+    return { since: first?.id ?? upTo, other }
+  }
+  if ((own?.backfill ?? null) === null) {
+    const words = named.filter((one) => one.reading === 'whole' && one.backfill === null)
+    // A file that lies where it lay is read again, whatever bears its name elsewhere.
+    const inPlace = words.filter(({ path }) => path === own?.path)
+    const { since, other } = shown(words, shown(inPlace, own?.id ?? id).since)
+    if (other !== undefined) return since
+  }
+  return named.find(isRead)?.id ?? id
+}

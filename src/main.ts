@@ -9,8 +9,8 @@ import type { CommandContext, Perform, SettingsWanted } from './cli/command-form
 import { createProgram } from './cli/program.ts'
 import { errorAsJson, errorLines, logFailure } from './cli/terminal-text.ts'
 import { EXIT, endingOf, filesExhausted, WaybillError } from './model/errors.ts'
-import { examineSettings, readSettings } from './settings.ts'
-import { linePrinter, type Paint, shownLines } from './shown-text.ts'
+import { examineSettings, readSettings, typedName } from './settings.ts'
+import { linePrinter, type Paint, shown, shownLines } from './shown-text.ts'
 
 /** What a program finds around it: of a process its variables, working folder, streams and signals. */
 export interface Surroundings extends Pick<CommandContext, 'terminal' | 'columns' | 'interrupt' | 'input'> {
@@ -93,8 +93,9 @@ export async function runCommandLine(
 ): Promise<number> {
   const version = programVersion()
   let exit: number = EXIT.ok
+  const render = renderer(argv, surroundings.environment)
   const perform: Perform = async (action, settings) => {
-    const context = compose(await buildContext(version, surroundings, settings))
+    const context = compose(await buildContext(version, surroundings, settings, render))
     exit = await action(context).catch((error: unknown) => {
       logFailure(context, error)
       throw error
@@ -102,11 +103,11 @@ export async function runCommandLine(
   }
   const [out, err] = [
     linePrinter(surroundings.out, surroundings.paint?.out),
-    linePrinter(surroundings.err, surroundings.paint?.err),
+    linePrinter(surroundings.err, surroundings.paint?.err, render.err),
   ]
   const program = createProgram(version, perform, {
-    writeOut: (text) => surroundings.out(shownLines(text)),
-    writeErr: (text) => surroundings.err(shownLines(text)),
+    writeOut: (text) => surroundings.out(shownLines(text, render.err)),
+    writeErr: (text) => surroundings.err(shownLines(text, render.err)),
   })
   try {
     await program.parseAsync(argv, { from: 'user' })
@@ -126,10 +127,26 @@ export async function runCommandLine(
   }
 }
 
+interface Renderer {
+  readonly out: (text: string) => string
+  readonly err: (text: string) => string
+}
+
+/** Makes lines of what is said, with commands as they are to be typed. JSON is for programs, and stays as it is. */
+function renderer(argv: readonly string[], environment: Surroundings['environment']): Renderer {
+  const name = typedName(environment)
+  const err =
+    name === 'waybill'
+      ? shown
+      : (text: string) => shown(text).replace(/(?<![\w./-]|npx )waybill (?=[a-z<[])/g, `${name} `)
+  return { out: argv.includes('--json') ? shown : err, err }
+}
+
 async function buildContext(
   version: string,
   { environment, folder, out, err, paint, ...surroundings }: Surroundings,
   wanted: SettingsWanted,
+  render: Renderer,
 ): Promise<CommandContext> {
   const { settings, findings: settingsFindings } =
     wanted === 'in-order'
@@ -139,8 +156,8 @@ async function buildContext(
     ...createApplication(version, settings, err, surroundings.interrupt),
     ...surroundings,
     settingsFindings,
-    out: linePrinter(out, paint?.out),
-    err: linePrinter(err, paint?.err),
+    out: linePrinter(out, paint?.out, render.out),
+    err: linePrinter(err, paint?.err, render.err),
     writeError: err,
   }
 }

@@ -27,6 +27,12 @@ export const handedOn = (): Readonly<Record<string, string | undefined>> =>
 /** All of the environment, for commands that get tokens: they may need secrets of their own. */
 export const wholeEnvironment = (): Readonly<Record<string, string | undefined>> => process.env
 
+/** How this program was started: `npx` names itself so to what it starts. */
+export const typedName = (environment: Readonly<Record<string, string | undefined>>): string =>
+  environment['npm_command'] === 'exec' && environment['npm_lifecycle_event'] === 'npx'
+    ? 'npx waybill'
+    : 'waybill'
+
 const LOG_FILE_BYTES = 10 * 1024 ** 2
 /** A night of 100,000 rows takes some 60 MB of ledger and receipts. */
 const MIN_FREE_BYTES = 64 * 1024 * 1024

@@ -152,7 +152,7 @@ async function gatewayCheck(
         : options.knownAccount
           ? await knownAccount(context, baseUrl)
           : undefined
-    await greet(client, baseUrl, account)
+    await greet(client, baseUrl, account, context.settings.requesterApiKey !== undefined)
     const results = await checkSafely(SUITE, client, account, stores)
     const madeUp = stores ? await client.takeAway() : undefined
     context.out(
@@ -204,10 +204,15 @@ function accountOf(text: string): Account {
  * mean the account and not the token.
  * @throws WaybillError `gateway-unreachable`, `gateway-refused-credentials`, `usage-wrong` for an account that is unknown
  */
-async function greet(client: Client, baseUrl: string, account: Account | undefined): Promise<void> {
+async function greet(
+  client: Client,
+  baseUrl: string,
+  account: Account | undefined,
+  hasRequesterKey: boolean,
+): Promise<void> {
   const refused = (what: string) =>
     new WaybillError('gateway-refused-credentials', `the gateway refused the ${what}`, {
-      remedy: 'Check WAYBILL_API_KEY and WAYBILL_ACCESS_TOKEN.',
+      remedy: 'Check WAYBILL_API_KEY, WAYBILL_REQUESTER_API_KEY and WAYBILL_ACCESS_TOKEN.',
     })
   const nobody = queryOf({ reference: client.unique('nobody'), type: 'partnerAccountId' })
   try {
@@ -215,6 +220,10 @@ async function greet(client: Client, baseUrl: string, account: Account | undefin
     if (keyed.status === 401 || keyed.status === 403) throw refused('API key')
     const bearing = await client.send('GET', '/health-profile/biometrics', { query: nobody })
     if (bearing.status === 401) throw refused('access token')
+    if (hasRequesterKey) {
+      const asked = await client.send('GET', '/medical-records/requester/requestTypes')
+      if (asked.status === 401 || asked.status === 403) throw refused('key of the requester')
+    }
     if (account === undefined) return
     const { status } = await client.send('GET', '/health-profile/biometrics', { query: queryOf(account) })
     if (status !== 404) return

@@ -98,6 +98,9 @@ function parseHttpDate(text: string, nowMs: number): number {
 /** Length, in characters, at which the gateway's words are cut. */
 const MESSAGE_LIMIT = 500
 
+/** What a call carried to be let in: a key alone, or `token`, which comes with the key. */
+export type Credential = 'key' | 'requester-key' | 'token'
+
 export interface GatewayErrorDetails {
   readonly class: AnswerClass
   /** Names this one request in logs; it is not sent. */
@@ -111,6 +114,7 @@ export interface GatewayErrorDetails {
   readonly envelopeCode?: number | undefined
   /** The body in which the gateway refused, as JSON gives it. */
   readonly refusal?: unknown
+  readonly carried?: Credential | undefined
   readonly cause?: unknown
 }
 
@@ -124,6 +128,8 @@ export class GatewayError extends Error {
   readonly requestId: string
   readonly status: number | undefined
   readonly retryAfterMs: number | undefined
+  /** Of a call that was refused. */
+  readonly carried: Credential | undefined
   /** The code of the envelope in which the gateway refused; undefined where the body is none, as a proxy's page is. */
   readonly envelopeCode: number | undefined
   /** The gateway's own words, cut at 500 characters. They may repeat health data: for the rejects file, never for a log. */
@@ -138,6 +144,7 @@ export class GatewayError extends Error {
     this.status = details.status
     this.retryAfterMs = details.retryAfterMs
     this.envelopeCode = details.envelopeCode
+    this.carried = details.carried
     // Not enumerable, so that a logger that prints an error's fields does not print these.
     const { gatewayMessage, refusal } = details
     Object.defineProperties(this, { gatewayMessage: { value: gatewayMessage }, refusal: { value: refusal } })

@@ -23,6 +23,7 @@ import { exchangeOverGot } from './exchange-over-got.ts'
 import { exchangeOverHttp } from './exchange-over-http.ts'
 import {
   type AnswerClass,
+  type Credential,
   classifyStatus,
   classifyTransportFailure,
   codeOfErrorBody,
@@ -157,16 +158,24 @@ export function createTransport(options: TransportOptions): Transport {
   const hot = exchangeOverHttp(over)
   const others = exchangeOverGot(over)
 
+  /** Section "Authentication". */
+  const carriedBy = (call: Call): Credential | undefined => {
+    const endpoint: Endpoint = ENDPOINTS[call.endpoint]
+    const { bearer, path } = endpoint
+    if (bearer === 'required' || (bearer === 'not-shown' && bearerOnConditionsBulk)) return 'token'
+    if (!endpoint.apiKey) return undefined
+    return path.startsWith('/medical-records/') ? 'requester-key' : 'key'
+  }
+
   /** Sections "Authentication" and "Versioning": which call carries which header. */
   const headersOf = async (call: Call, body: Uint8Array | undefined): Promise<Record<string, string>> => {
-    const endpoint: Endpoint = ENDPOINTS[call.endpoint]
-    const { bearer, contentType, path, version, localised } = endpoint
-    const withBearer = bearer === 'required' || (bearer === 'not-shown' && bearerOnConditionsBulk)
+    const { contentType, version, localised }: Endpoint = ENDPOINTS[call.endpoint]
+    const carried = carriedBy(call)
     return {
-      ...(endpoint.apiKey
-        ? { 'x-api-key': path.startsWith('/medical-records/') ? requesterApiKey : apiKey }
-        : {}),
-      ...(withBearer ? { authorization: `Bearer ${call.token ?? (await token.current())}` } : {}),
+      ...(carried === undefined
+        ? {}
+        : { 'x-api-key': carried === 'requester-key' ? requesterApiKey : apiKey }),
+      ...(carried === 'token' ? { authorization: `Bearer ${call.token ?? (await token.current())}` } : {}),
       ...(version === undefined ? {} : { 'x-api-version': version }),
       ...(localised === true && call.language !== undefined ? { 'accept-language': call.language } : {}),
       ...(body === undefined || contentType === undefined ? {} : { 'content-type': contentType }),
@@ -266,6 +275,7 @@ export function createTransport(options: TransportOptions): Transport {
             gatewayMessage: wordsOfErrorBody(body),
             envelopeCode: codeOfErrorBody(body),
             refusal: body,
+            carried: carriedBy(call),
           })
         }
         const result = read(answer, reader, method, fail)

@@ -221,7 +221,7 @@ export const ERROR_CODES = {
   },
   'gateway-refused-credentials': {
     exit: EXIT.gatewayUnavailable,
-    remedy: 'Check WAYBILL_API_KEY and the access token, then {again}: it goes on where it stopped.',
+    remedy: 'Replace the key or token that is refused, then {again}: it goes on where it stopped.',
   },
   'gateway-redirects': {
     exit: EXIT.gatewayUnavailable,

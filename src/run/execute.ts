@@ -23,6 +23,7 @@ import { toLookAt } from './next-steps.ts'
 import { type OpenRun, openRun } from './open-run.ts'
 import type { CountPlan, CountWorld, RunPlan, World } from './plan.ts'
 import { openAppended } from './receipts.ts'
+import { namingCredential } from './refused-credential.ts'
 import { columnsInFront, rejectsPath } from './rejects.ts'
 import { resumptionOf, rowsOf } from './resume.ts'
 import { assertReadWhole, openRows } from './rows.ts'
@@ -63,7 +64,7 @@ async function send(plan: RunPlan, world: World): Promise<JobEnd> {
   } catch (stopped) {
     error = stopped
   }
-  error = filesExhausted(error) ?? error
+  error = await namingCredential(filesExhausted(error) ?? error, world.gateway)
   await run.end(error)
   if (error !== undefined && !(error instanceof WaybillError)) throw error
   const summary = await summarise(world.ledger, world.home, run.id, worked)

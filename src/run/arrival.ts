@@ -20,7 +20,14 @@ import { assertVersion, type ContentLimits, fingerprint } from '../extract/conte
 import { lookAt } from '../extract/open-export.ts'
 import { createFolderSource } from '../extract/sources/folder.ts'
 import { createSpool } from '../extract/sources/receive-file.ts'
-import { type Delivery, type ExportSource, meantBy, type RefusedFile } from '../extract/sources/source.ts'
+import {
+  asideName,
+  type Delivery,
+  type ExportSource,
+  meantBy,
+  nameThere,
+  type RefusedFile,
+} from '../extract/sources/source.ts'
 import type { RunKind } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { assertWithin } from '../own-files.ts'
@@ -160,7 +167,8 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     const address = source.address(delivery.name)
     const { version } = await lookAt(file)
     // What was listed, and no other file that was put in its place since: that of a folder is read where it lies.
-    if (file === address && delivery.version !== '') assertVersion(address, version, delivery.version)
+    const isWhereItLies = file === join(dirname(address), nameThere(delivery))
+    if (isWhereItLies && delivery.version !== '') assertVersion(address, version, delivery.version)
     await verify(found, file)
     const exports = await unpack(address, file, { ...rules, pgp: settings }, spool.unpack)
     const received: ReceivedExport[] = []
@@ -236,7 +244,8 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     if (isAbsolute(base)) {
       const rules = rulesOf(sources, dirname(base), name)
       const source = createFolderSource({ folder: dirname(base) })
-      if (await isFile(base)) yield { found: unlisted(source, name, rules), file: base }
+      for (const file of [base, join(dirname(base), asideName(name))])
+        if (await isFile(file)) yield { found: unlisted(source, name, rules), file }
       return
     }
     for (const rules of sources) {
@@ -244,8 +253,8 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
       if (source.address(name) !== base) continue
       const found = unlisted(source, name, rules)
       for (const file of await spool.fetched(base, name)) yield { found, file }
-      const delivery = (await source.list()).files.find((one) => one.name === name)
-      if (delivery !== undefined)
+      const listed = (await source.list()).files.filter((one) => one.name === name)
+      for (const delivery of listed)
         yield {
           found: { ...found, delivery },
           file: await spool.fetch(source, delivery, rules.limits.signal),

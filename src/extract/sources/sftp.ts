@@ -5,6 +5,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { createConnection } from 'node:net'
 import { posix, resolve } from 'node:path'
+import pLimit from 'p-limit'
 import type Client from 'ssh2-sftp-client'
 import { z } from 'zod'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
@@ -12,9 +13,12 @@ import { hostKeyCheck } from './host-key.ts'
 import { advancing, answered, eachAnswered, receiveFile, withRetries } from './receive-file.ts'
 import {
   archiveNames,
+  asideName,
+  asidesFirst,
   type Delivery,
   folderRefused,
   listingOf,
+  nameThere,
   notDelivered,
   type RemotePlace,
   type RemoteSource,
@@ -121,16 +125,17 @@ export function createSftpSource(
     made.set(path, making)
     return making
   }
-  const look = (name: string): Promise<Delivery> =>
-    ask(name, async (server) => {
-      const { size, modifyTime } = await server.stat(at(name))
-      return delivery(name, size, modifyTime)
-    })
-  const assertSame = async ({ name, version }: Delivery): Promise<void> => {
-    if ((await look(name)).version === version) return
-    throw new WaybillError('export-changed', 'The export on the server is not the one that was listed.', {
+  const lookAt = async (server: SftpConnection, path: string): Promise<Delivery> => {
+    const { size, modifyTime } = await server.stat(path)
+    return delivery(path, size, modifyTime)
+  }
+  const changed = ({ name }: Delivery): WaybillError =>
+    new WaybillError('export-changed', 'The export on the server is not the one that was listed.', {
       place: { file: address(name) },
     })
+  const assertSame = async (wanted: Delivery): Promise<void> => {
+    const { version } = await ask(wanted.name, (server) => lookAt(server, at(nameThere(wanted))))
+    if (version !== wanted.version) throw changed(wanted)
   }
 
   return {
@@ -138,12 +143,12 @@ export function createSftpSource(
     async list() {
       const found = await ask('', (server) => server.list(folder))
       return listingOf(
-        found
-          .filter(({ type }) => type === '-' || type === 'l')
-          .map(({ name, size, modifyTime, type }) => ({
+        asidesFirst(
+          found.map(({ name, size, modifyTime, type }) => ({
             ...delivery(name, size, modifyTime),
             isLink: type === 'l',
           })),
+        ),
       )
     },
     async fetch(wanted, file, signal) {
@@ -153,7 +158,7 @@ export function createSftpSource(
         const server = await connection()
         try {
           // An empty range is an end before it is a start.
-          yield* server.read(at(name), from, bytes - 1)
+          yield* server.read(at(nameThere(wanted)), from, bytes - 1)
         } catch (error) {
           throw await afterFailure(error, name)
         }
@@ -171,22 +176,42 @@ export function createSftpSource(
       await assertSame(wanted)
       const target = posix.resolve('/', folder, place.archive ?? '.')
       const to = folder.startsWith('/') ? target : target.slice(1)
+      const own = at(wanted.name)
+      const aside = at(asideName(wanted.name))
+      let isTried = wanted.isAside === true
       let moving: string | undefined
-      return ask(wanted.name, async (server) => {
+      const move = async (server: SftpConnection): Promise<string> => {
         if (!(await server.exists(to))) await server.makeFolder(to)
+        // A try that was not answered may have moved it.
+        const isAside = await server.exists(aside)
+        const isArchived = moving !== undefined && !isAside
+        if (isAside && !isTried) throw toArchiveFirst(address(asideName(wanted.name)))
+        isTried = true
+        if (!isAside && !isArchived) await server.rename(own, aside)
+        if (!isArchived && (await lookAt(server, aside)).version !== wanted.version) throw changed(wanted)
         for (const name of archiveNames(wanted.name)) {
           const path = posix.join(to, name)
           // SSH_FXP_RENAME fails where the name is taken (draft-ietf-secsh-filexfer-02, 6.5); some servers replace.
           const isTaken = await server.exists(path)
-          // A try that was not answered may have moved it.
-          const isMoved = isTaken && path === moving && !(await server.exists(at(wanted.name)))
+          const isMoved = isTaken && path === moving && isArchived
           if (isTaken && !isMoved) continue
           moving = path
-          if (!isMoved) await server.rename(at(wanted.name), path)
+          if (!isMoved) await server.rename(aside, path)
           return `sftp://${user}@${host}:${port}/${path.replace(/^\//, '')}`
         }
         throw new Error('names never end')
-      })
+      }
+      /** Where a newer one has its name, it stays aside: the next listing has it from there. */
+      const putBack = async (server: SftpConnection): Promise<void> => {
+        if ((await server.exists(aside)) && !(await server.exists(own))) await server.rename(aside, own)
+      }
+      try {
+        return await ask(wanted.name, move)
+      } catch (error) {
+        const isAway = error instanceof WaybillError && error.code === 'source-unreachable'
+        if (isTried && !isAway) await ask(wanted.name, putBack).catch(() => undefined)
+        throw error
+      }
     },
     async put(name, file) {
       const path = at(name)
@@ -220,6 +245,13 @@ const delivery = (name: string, bytes: number, modifiedAt: number): Delivery => 
   version: `${bytes} ${modifiedAt}`,
 })
 
+/** @param address of what an earlier process has left aside */
+const toArchiveFirst = (address: string): WaybillError =>
+  new WaybillError('export-unreadable', `The export cannot be archived before ${address} is.`, {
+    place: { file: address },
+    remedy: 'The next run reads that one first, and archives both.',
+  })
+
 /** What another try would find as well. @param file undefined: it was said of the folder */
 function refusal(error: unknown, file: string | undefined, folder: string): WaybillError | undefined {
   if (error instanceof WaybillError) return error
@@ -247,6 +279,7 @@ const GOOD_BYE_MS = 2_000
 
 /** All reject with `NotAnswered`, or what ssh2-sftp-client makes of the server's answer. */
 export interface SftpConnection {
+  /** Files and links. */
   list(folder: string): Promise<Client.FileInfo[]>
   stat(path: string): Promise<Client.FileStats>
   exists(path: string): Promise<boolean>
@@ -309,13 +342,32 @@ export async function connectSftp(
   }
   const timely = <Answer>(what: string, answer: Promise<Answer>): Promise<Answer> =>
     answered(what, answerMs, answer)
+  /** False where nothing is there, or the server does not say what it is. */
+  const kindOf = (path: string): Promise<Client.FileInfo['type'] | false> =>
+    timely(`looking at ${path}`, client.exists(path))
+  const exists = async (path: string): Promise<boolean> => (await kindOf(path)) !== false
+  /** With those above it, of which each may be a link: the client's own way of doing so takes links for files. */
+  const makeFolder = async (path: string): Promise<void> => {
+    const above = posix.dirname(path)
+    if (above !== path && !(await exists(above))) await makeFolder(above)
+    await timely(`making the folder ${path}`, client.mkdir(path)).catch(async (error: unknown) => {
+      // Another file has had it made meanwhile.
+      if (!(await exists(path))) throw error
+    })
+  }
   return {
-    list: (folder) => answered(`listing ${folder}`, LISTING * answerMs, client.list(folder)),
-    stat: (path) => timely(`looking at ${path}`, client.stat(path)),
-    exists: async (path) => (await timely(`looking at ${path}`, client.exists(path))) !== false,
-    async makeFolder(path) {
-      await timely(`making the folder ${path}`, client.mkdir(path, true))
+    async list(folder) {
+      const found = await answered(`listing ${folder}`, LISTING * answerMs, client.list(folder))
+      const limit = pLimit(LOOKS_AT_ONCE)
+      const kinds = await Promise.all(
+        found.map((one) => (isAsLs(one) ? one.type : limit(() => kindOf(posix.join(folder, one.name))))),
+      )
+      const all = found.map((one, at) => ({ ...one, type: kinds[at] || '-' }))
+      return all.filter(({ type }) => type === '-' || type === 'l')
     },
+    stat: (path) => timely(`looking at ${path}`, client.stat(path)),
+    exists,
+    makeFolder,
     async rename(from, to) {
       await timely(`moving ${from}`, client.rename(from, to))
     },
@@ -338,6 +390,12 @@ export async function connectSftp(
     cut: () => sock.destroy(),
   }
 }
+
+/** Whether it was listed as `ls -l` shows it, with kind and rights first. In version 3 of the protocol that line may have any form. */
+const isAsLs = ({ type, rights: { user, group, other } }: Client.FileInfo): boolean =>
+  /^[-bcdlps][rwxsStT]*$/.test(`${type}${user}${group}${other}`)
+
+const LOOKS_AT_ONCE = 8
 
 const readKey = (file: string): Promise<Buffer> =>
   readFile(file).catch((cause) => {

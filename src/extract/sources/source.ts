@@ -16,6 +16,8 @@ export interface Delivery {
   readonly modifiedAt: number
   /** Differs whenever the content does: an entity tag, or size and time. */
   readonly version: string
+  /** An earlier process has renamed it aside and was killed, or found that it had not read it. */
+  readonly isAside?: boolean
 }
 
 /** What lies at a source. */
@@ -49,9 +51,11 @@ export interface ExportSource {
    */
   fetch(delivery: Delivery, file: string, signal?: AbortSignal): Promise<string>
   /**
-   * Moves a file to the archive of the source. A name that is taken there gets a number behind it; nothing is overwritten.
+   * Moves a file to the archive of the source. A name that is taken there gets a number behind it; nothing is overwritten, and what comes
+   * under its name meanwhile stays.
    * @returns its address in the archive
-   * @throws WaybillError `export-changed` where the file is not the listed version: it stays where it is
+   * @throws WaybillError `export-changed` where the file is not the listed version: it stays, for the next listing; `export-unreadable` where
+   *   it cannot be moved, `source-unreachable`
    */
   archive(delivery: Delivery): Promise<string>
   close(): Promise<void>
@@ -112,6 +116,25 @@ const LONGEST_NUMBERED = 240
 export function* archiveNames(name: string): Generator<string> {
   yield name
   for (let at = 1; ; at += 1) yield `${cutToBytes(name, LONGEST_NUMBERED)}.${at}`
+}
+
+const ASIDE = '.wb-'
+
+/**
+ * The name of a file in its folder while it is moved to the archive: a vendor who delivers under its own name replaces it no more. Short, since
+ * a name has 255 bytes at most.
+ */
+export const asideName = (name: string): string => `${ASIDE}${name}`
+
+/** Where a delivery lies in its folder. */
+export const nameThere = ({ name, isAside }: Delivery): string => (isAside ? asideName(name) : name)
+
+/** Files that were left aside have their own names again, and go first: a file of the same name has come since. */
+export function asidesFirst(listed: readonly ListedFile[]): ListedFile[] {
+  const { aside = [], others = [] } = Object.groupBy(listed, ({ name, isLink }) =>
+    name.startsWith(ASIDE) && !isLink ? 'aside' : 'others',
+  )
+  return [...aside.map((one) => ({ ...one, name: one.name.slice(ASIDE.length), isAside: true })), ...others]
 }
 
 /** A file as its source names it, before anybody has looked at the name. */

@@ -1,6 +1,6 @@
 /** What is put on an SFTP server, and into a bucket: whole or not there, once, whatever breaks meanwhile. */
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { hostKeyFingerprint } from '../../../src/extract/sources/host-key.ts'
@@ -165,6 +165,26 @@ it('on an SFTP server a file is for its owner alone', async () => {
   await writeFile(own, 'of this run')
   await source.put('run/people.ndjson', own)
   expect((await stat(join(root, 'in/run/people.ndjson'))).mode & 0o777).toBe(0o600)
+})
+
+it('an SFTP server whose folder is a link takes files into it, and makes folders below', async () => {
+  const { server, root } = await sftp()
+  await mkdir(join(root, 'disk'))
+  await symlink(join(root, 'disk'), join(root, 'link'))
+  const own = join(await temporaryFolder(), 'own')
+  await writeFile(own, 'of this run')
+  for (const folder of ['link', 'link/new/below']) {
+    const source = createSftpSource(
+      {
+        ...{ host: '127.0.0.1', port: server.port, user: USER, folder },
+        hostKey: hostKeyFingerprint(server.hostKey),
+      },
+      PASSWORD,
+    )
+    onTestFinished(() => source.close())
+    await source.put('run/people.ndjson', own)
+    expect(await readFile(join(root, folder, 'run/people.ndjson'), 'utf8')).toBe('of this run')
+  }
 })
 
 it.each(['WRITE', 'RENAME'])(

@@ -19,6 +19,10 @@ export interface SftpServer {
   onRead: ((path: string, offset: number, cut: () => void) => Promise<void>) | undefined
   /** Called after so many bytes of a file were written; may cut the connection. */
   onWrite: ((path: string, offset: number, cut: () => void) => void) | undefined
+  /** Called before a file is renamed; may change files. Paths as the client names them. */
+  onRename: ((from: string, to: string) => void) | undefined
+  /** How a listing shows a file to people, where not as `ls -l` does. */
+  longname: ((filename: string) => string) | undefined
   /** Whether a request is never answered (`STAT`, `READ`; `SFTP`: that for the subsystem); the connection stays. */
   isSilent: ((request: string) => boolean) | undefined
   /** Names that every listing has besides, as those of plain files. */
@@ -59,6 +63,8 @@ export async function startSftpServer(root: string): Promise<SftpServer> {
     userKey: user.private,
     onRead: undefined,
     onWrite: undefined,
+    onRename: undefined,
+    longname: undefined,
     isSilent: undefined,
     alsoLists: [],
     connections: 0,
@@ -122,15 +128,17 @@ function serve(sftp: SFTPWrapper, root: string, server: SftpServer, cut: () => v
     files.set(id, entry)
     return Buffer.from(id)
   }
-  const attributes = async (path: string) => {
-    const { mode, uid, gid, size, atimeMs, mtimeMs } = await stat(at(path))
+  const attributes = async (path: string, look = stat) => {
+    const { mode, uid, gid, size, atimeMs, mtimeMs } = await look(at(path))
     return { mode, uid, gid, size, atime: Math.floor(atimeMs / 1000), mtime: Math.floor(mtimeMs / 1000) }
   }
   const look = (id: number, path: string): void =>
     answer('STAT', id, async () => sftp.attrs(id, await attributes(path)))
 
   sftp.on('STAT', look)
-  sftp.on('LSTAT', look)
+  sftp.on('LSTAT', (id, path) =>
+    answer('STAT', id, async () => sftp.attrs(id, await attributes(path, lstat))),
+  )
   sftp.on('FSTAT', (id, handle) => look(id, files.get(handle.toString())?.path ?? ''))
   sftp.on('REALPATH', (id, path) => {
     const filename = join('/', path)
@@ -192,7 +200,9 @@ function serve(sftp: SFTPWrapper, root: string, server: SftpServer, cut: () => v
         const kind = isLink ? 'l' : !isListed && (attrs.mode & 0o170000) === 0o040000 ? 'd' : '-'
         entries.push({
           filename,
-          longname: `${kind}rw------- 1 0 0 ${attrs.size} Jan 1 00:00 ${filename}`,
+          longname:
+            server.longname?.(filename) ??
+            `${kind}rw------- 1 0 0 ${attrs.size} Jan 1 00:00 ${filename}`,
           attrs,
         })
       }
@@ -201,6 +211,7 @@ function serve(sftp: SFTPWrapper, root: string, server: SftpServer, cut: () => v
   )
   sftp.on('RENAME', (id, from, to) =>
     answer('RENAME', id, async () => {
+      server.onRename?.(from, to)
       // As OpenSSH does: the new name must not be taken.
       if (await stat(at(to)).catch(() => undefined)) return void sftp.status(id, STATUS_CODE.FAILURE)
       await rename(at(from), at(to))

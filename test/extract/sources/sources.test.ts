@@ -292,6 +292,22 @@ describe('an SFTP server', () => {
     expect([...(await Promise.all([...list, ...fetch])), connections()]).toEqual([2, 2, 2, 2, 2, 2, 2])
   })
 
+  it('that shows files to people in a form of its own is asked what they are', async () => {
+    const { source, server, folder } = await sftp()
+    for (const name of ['a.csv', 'b.csv']) await writeFile(join(folder, name), CONTENT)
+    await mkdir(join(folder, 'c.csv'))
+    await symlink(join(folder, 'a.csv'), join(folder, 'd.csv'))
+    for (const longname of [(name: string) => `${name};900000;2026-03-02`, () => '', () => '10-03-26 01:00AM']) {
+      server.longname = longname
+      const { files, refused } = await source.list()
+      expect(files.map(({ name, bytes }) => [name, bytes]).sort()).toEqual([
+        ['a.csv', CONTENT.length],
+        ['b.csv', CONTENT.length],
+      ])
+      expect(refused.map(({ shown }) => shown)).toEqual(['d.csv'])
+    }
+  })
+
   it('that has not answered when it is closed is not connected to again', async () => {
     const { server, place } = await sftp()
     const source = createSftpSource(place, PASSWORD, ANSWER_MS)
@@ -316,15 +332,20 @@ describe('an SFTP server', () => {
 
   it('that moves a file to the archive and does not say so is asked where it is', async () => {
     const { source, delivery, server, folder } = await silentOn()
-    let isMoved = false
+    const moves = [
+      ['a.csv', '.wb-a.csv'],
+      ['.wb-a.csv', 'done/a.csv'],
+    ] as const
+    let moved = 0
     server.isSilent = (request) => {
-      if (request !== 'RENAME' || isMoved) return false
-      renameSync(join(folder, 'a.csv'), join(folder, 'done', 'a.csv'))
-      isMoved = true
+      const move = request === 'RENAME' ? moves[moved] : undefined
+      if (move === undefined) return false
+      renameSync(join(folder, move[0]), join(folder, move[1]))
+      moved += 1
       return true
     }
     expect(await source.archive(delivery)).toMatch(/done\/a\.csv$/)
-    expect([isMoved, await readdir(join(folder, 'done'))]).toEqual([true, ['a.csv']])
+    expect([moved, await readdir(join(folder, 'done'))]).toEqual([2, ['a.csv']])
   })
 
   it('that is not there, or answers nothing that it is asked, is unreachable; the error says what was asked', async () => {

@@ -129,7 +129,9 @@ describe.runIf(MOUNTS)('a folder whose archive lies on another file system', () 
     expect(readdirSync(archive)).toEqual([])
     // Both are there for the next run, the older one first.
     const next = (await source.list()).files
-    const texts = await Promise.all(next.map(async (one) => readFileSync(await source.fetch(one, ''), 'utf8')))
+    const texts = await Promise.all(
+      next.map(async (one) => readFileSync(await source.fetch(one, ''), 'utf8')),
+    )
     expect(next.map(({ name }) => name)).toEqual(['a.csv', 'a.csv'])
     expect(texts[0]?.endsWith(UNREAD)).toBe(true)
     expect(texts[1]).toBe(READ)

@@ -2,12 +2,16 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import type { HeadObjectCommandOutput } from '@aws-sdk/client-s3'
 import { z } from 'zod'
 import { WaybillError } from '../../model/errors.ts'
 import { receiveFile, withRetries } from './receive-file.ts'
+import type { RunningSum } from './s3-answer.ts'
 import {
   archiveNames,
+  type Delivery,
   type ListedFile,
   listingOf,
   notDelivered,
@@ -58,10 +62,12 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     GetObjectCommand,
     HeadObjectCommand,
     ListObjectsV2Command,
+    ListObjectVersionsCommand,
     PutObjectCommand,
     S3Client,
     S3ServiceException,
   } = await import('@aws-sdk/client-s3')
+  const { mismatchOf, runningSum } = await import('./s3-answer.ts')
   const { bucket, region, endpoint } = place
   const prefix = asFolder(place.prefix)
   const address = (name: string): string => `s3://${bucket}/${prefix}${name}`
@@ -81,9 +87,11 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
       responseChecksumValidation: 'WHEN_REQUIRED' as const,
     }),
   })
+  const statusOf = (error: unknown): number =>
+    (error instanceof S3ServiceException && error.$metadata.httpStatusCode) || 0
   const failed = (what: string, name: string, error: unknown): WaybillError => {
     if (error instanceof WaybillError) return error
-    const status = error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
+    const status = statusOf(error)
     const place = { file: address(name) }
     if (status === 412)
       return new WaybillError('export-changed', 'The object is not the version that was listed.', {
@@ -99,10 +107,10 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
       { cause: error },
     )
   }
-  /** No credentials, no rights, no bucket, another version: another try finds the same. By a wrong clock the SDK goes no second time. */
+  /** No credentials, no rights, no bucket, another version, not implemented: another try finds the same. By a wrong clock the SDK goes no second time. */
   const isRefusal = (error: unknown): boolean =>
     error instanceof S3ServiceException &&
-    [301, 401, 403, 404, 412].includes(error.$metadata.httpStatusCode ?? 0) &&
+    [301, 401, 403, 404, 412, 501].includes(statusOf(error)) &&
     !('clockSkewCorrected' in error.$metadata)
   const asRefusal = (what: string, name: string, error: unknown): unknown =>
     isRefusal(error) ? failed(what, name, error) : error
@@ -114,35 +122,97 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     ).catch((error: unknown) => {
       throw failed(what, name, error)
     })
-  const isTaken = async (key: string): Promise<boolean> => {
+  /** Undefined where there is none. */
+  const look = async (key: string): Promise<HeadObjectCommandOutput | undefined> => {
     try {
-      await client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }))
-      return true
+      return await client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }))
     } catch (error) {
-      if (error instanceof S3ServiceException && error.$metadata.httpStatusCode === 404) return false
+      if (statusOf(error) === 404) return undefined
       throw error
     }
+  }
+  const remove = (key: string, only?: { IfMatch: string } | { VersionId: string }) =>
+    client.send(new DeleteObjectCommand({ Bucket: bucket, Key: key, ...only }))
+  /** Amazon's does (since 2025); other storage, which may do as if it had not been asked, is tried with an object of our own. */
+  const comparesBeforeDeleting = async (name: string): Promise<boolean> => {
+    if (endpoint === undefined) return true
+    const what = `archiving ${name}`
+    const key = `${asFolder(place.archive ?? '')}.wb-probe`
+    await ask(what, name, () => client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: '' })))
+    const status = await ask(what, name, () => remove(key, { IfMatch: '"of-no-object"' })).then(
+      () => 204,
+      (error: Error) => statusOf(error.cause) || Promise.reject(error),
+    )
+    if (status !== 204) await ask(what, name, () => remove(key))
+    return status === 412
+  }
+  let compares: Promise<boolean> | undefined
+  /** By which the storage deletes the version that was read, and no other. */
+  const onlyIt = async ({
+    name,
+    version,
+  }: Delivery): Promise<{ IfMatch: string } | { VersionId: string }> => {
+    compares ??= comparesBeforeDeleting(name).catch((error) => {
+      compares = undefined
+      throw error
+    })
+    if (await compares) return { IfMatch: version }
+    const Key = `${prefix}${name}`
+    const what = `archiving ${name}`
+    const read = new HeadObjectCommand({ Bucket: bucket, Key, IfMatch: version })
+    const { VersionId = 'null' } = await ask(what, name, () => client.send(read))
+    const versions = new ListObjectVersionsCommand({ Bucket: bucket, Prefix: Key })
+    const { Versions = [] } = VersionId === 'null' ? {} : await ask(what, name, () => client.send(versions))
+    const own = Versions.filter((one) => one.Key === Key).map((one) => one.VersionId)
+    // Of older versions the latest would come forth, and be read as the newest.
+    if (own.at(-1) === VersionId) return { VersionId }
+    throw new WaybillError(
+      'export-unreadable',
+      'The export stays: by deleting it, one that came since would be deleted, or an older one come forth.',
+      {
+        place: { file: address(name) },
+        remedy:
+          'The storage knows no conditional deletion (If-Match). Have the bucket keep versions, and remove older versions of this object; or take `archive` out of the job.',
+      },
+    )
   }
   /** Of an object that was put there so. Who may not look is told what one who finds nothing is. */
   const sumOf = async (key: string): Promise<string | undefined> => {
     try {
       return (await client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }))).Metadata?.['sha256']
     } catch (error) {
-      const status = error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
-      if (status === 404 || status === 403) return undefined
+      if ([403, 404].includes(statusOf(error))) return undefined
       throw error
     }
   }
-  async function* read(key: string, version: string, from: number): AsyncGenerator<Uint8Array> {
-    const { Body } = await client.send(
-      new GetObjectCommand({
-        Bucket: bucket,
-        Key: key,
-        IfMatch: version,
-        ...(from === 0 ? {} : { Range: `bytes=${from}-` }),
-      }),
-    )
-    if (Body !== undefined) yield* Body as AsyncIterable<Uint8Array>
+  const changed = (name: string, why: string): WaybillError =>
+    new WaybillError('export-changed', `The object is not the version that was listed: ${why}.`, {
+      place: { file: address(name) },
+    })
+  /** @returns reads from a byte on; a reading goes on where the one before broke off, with the checksum of what has come */
+  const reader = (wanted: Delivery): ((from: number) => AsyncGenerator<Uint8Array>) => {
+    const { name, bytes, version } = wanted
+    let sum: RunningSum | undefined
+    return async function* (from) {
+      const object = { Bucket: bucket, Key: `${prefix}${name}`, IfMatch: version }
+      const part = from === 0 ? { ChecksumMode: 'ENABLED' as const } : { Range: `bytes=${from}-` }
+      const answer = await client.send(new GetObjectCommand({ ...object, ...part }))
+      const mismatch = mismatchOf(answer, wanted, from)
+      if (mismatch !== undefined) {
+        if (answer.Body instanceof Readable) answer.Body.destroy()
+        throw changed(name, mismatch)
+      }
+      if (from === 0) sum = runningSum(answer)
+      let length = from
+      for await (const chunk of (answer.Body ?? []) as AsyncIterable<Uint8Array>) {
+        // Who reads ends when all has come, also where the answer breaks behind it.
+        sum?.update(chunk)
+        length += chunk.length
+        if (length === bytes && (await sum?.isRight()) === false)
+          throw changed(name, 'its content has another checksum')
+        yield chunk
+      }
+    }
   }
 
   return {
@@ -160,10 +230,12 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
       } while (from !== undefined)
       return listingOf(found, prefix)
     },
-    async fetch({ name, bytes, version }, file, signal) {
+    async fetch(wanted, file, signal) {
+      const { name, bytes } = wanted
+      const read = reader(wanted)
       const readFrom = async function* (from: number) {
         try {
-          yield* read(`${prefix}${name}`, version, from)
+          yield* read(from)
         } catch (error) {
           throw asRefusal(`reading ${name}`, name, error)
         }
@@ -174,21 +246,25 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
         throw failed(`reading ${name}`, name, error)
       }
     },
-    async archive({ name, version }) {
+    async archive(wanted) {
+      const { name, bytes, version } = wanted
       const from = `${prefix}${name}`
       const what = `archiving ${name}`
+      const only = await onlyIt(wanted)
       for (const archived of archiveNames(name)) {
         const key = `${asFolder(place.archive ?? '')}${archived}`
-        if (await ask(what, name, () => isTaken(key))) continue
+        const there = await ask(what, name, () => look(key))
+        // A process that was killed may have copied it.
+        const isCopied = there?.ETag === version && there.ContentLength === bytes
+        if (there !== undefined && !isCopied) continue
         const copy = new CopyObjectCommand({
           Bucket: bucket,
           Key: key,
           CopySource: `${bucket}/${from}`.split('/').map(encodeURIComponent).join('/'),
           CopySourceIfMatch: version,
         })
-        await ask(what, name, () => client.send(copy))
-        const removal = new DeleteObjectCommand({ Bucket: bucket, Key: from })
-        await ask(what, name, () => client.send(removal))
+        if (!isCopied) await ask(what, name, () => client.send(copy))
+        await ask(what, name, () => remove(from, only))
         return `s3://${bucket}/${key}`
       }
       throw new Error('names never end')

@@ -9,6 +9,15 @@ interface StoredObject {
   readonly at: Date
   /** SHA-256 that whoever put it there has written beside it. */
   readonly sha256?: string | undefined
+  /** Where the bucket keeps versions. */
+  readonly versionId: string
+}
+
+/** What an answer to a GET of an object says in place of the truth. */
+interface Lie {
+  readonly status?: number
+  readonly body?: Uint8Array
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 export interface S3Server {
@@ -16,7 +25,17 @@ export interface S3Server {
   readonly objects: Map<string, StoredObject>
   put(key: string, body: Uint8Array, sha256?: string): void
   /** Called with every GET of an object: it may change objects, or say after how many bytes the answer breaks off, or nothing more comes. */
-  onGet: ((key: string, from: number) => { breakAfter?: number; goesSilent?: true } | undefined) | undefined
+  onGet:
+    | ((key: string, from: number) => { breakAfter?: number; goesSilent?: true; lie?: Lie } | undefined)
+    | undefined
+  /** Called before an object is deleted; may change objects. */
+  onDelete: ((key: string) => void) | undefined
+  /** Headers of a checksum that the storage has of the content, where it is asked for one. */
+  checksum: ((body: Uint8Array) => Readonly<Record<string, string>>) | undefined
+  /** Whether a deletion that names an entity tag, and an answer to a request for another version, is refused. */
+  compares: boolean
+  /** Whether an object that is replaced or deleted is kept: by key, the newest last; null where it was deleted. */
+  versions: Map<string, (StoredObject | null)[]> | undefined
   /** Called with every PUT of an object, when so many bytes of it have come; what is done with it then. */
   onPut: ((key: string, bytes: number) => 'cut' | 'refuse' | undefined) | undefined
   readonly requests: string[]
@@ -31,7 +50,12 @@ export const BUCKET = 'deliveries'
 const KEYS_A_PAGE = 2
 const SIGNED = /^AWS4-HMAC-SHA256 Credential=[^,]+, ?SignedHeaders=[^,]+, ?Signature=[0-9a-f]{64}$/
 
+function keepVersion({ versions }: S3Server, key: string, object: StoredObject | null): void {
+  versions?.set(key, [...(versions.get(key) ?? []), object])
+}
+
 export async function startS3Server(): Promise<S3Server> {
+  let versions = 0
   const server = createServer((request, response) => {
     serve(started, request, response).catch((error: Error) => refuse(response, 500, error.message))
   })
@@ -44,9 +68,16 @@ export async function startS3Server(): Promise<S3Server> {
     objects: new Map(),
     put(key, body, sha256) {
       const etag = `"${createHash('md5').update(body).digest('hex')}"`
-      started.objects.set(key, { body: Buffer.from(body), etag, at: new Date(), sha256 })
+      const versionId = `version-${++versions}`
+      const object = { body: Buffer.from(body), etag, at: new Date(), sha256, versionId }
+      started.objects.set(key, object)
+      keepVersion(started, key, object)
     },
     onGet: undefined,
+    onDelete: undefined,
+    checksum: undefined,
+    compares: true,
+    versions: undefined,
     onPut: undefined,
     requests: [],
     isSilent: undefined,
@@ -69,12 +100,10 @@ async function serve(s3: S3Server, request: IncomingMessage, response: ServerRes
   if (s3.isSilent?.(asked)) return
   if (!SIGNED.test(request.headers.authorization ?? '')) return refuse(response, 403, 'AccessDenied')
   if (bucket !== BUCKET) return refuse(response, 404, 'NoSuchBucket')
-  if (request.method === 'GET' && key === '') return list(s3, url.searchParams, response)
-  if (request.method === 'DELETE') {
-    s3.objects.delete(key)
-    response.writeHead(204).end()
-    return
-  }
+  if (request.method === 'GET' && key === '')
+    return (url.searchParams.has('versions') ? listVersions : list)(s3, url.searchParams, response)
+  if (request.method === 'DELETE')
+    return remove(s3, key, url.searchParams.get('versionId'), request, response)
   const source = request.headers['x-amz-copy-source']
   if (request.method === 'PUT' && typeof source === 'string') return copy(s3, key, source, request, response)
   if (request.method === 'PUT') return receive(s3, key, request, response)
@@ -83,10 +112,52 @@ async function serve(s3: S3Server, request: IncomingMessage, response: ServerRes
   const headers = {
     ...{ etag: object.etag, 'last-modified': object.at.toUTCString() },
     ...(object.sha256 === undefined ? {} : { 'x-amz-meta-sha256': object.sha256 }),
+    ...(s3.versions === undefined ? {} : { 'x-amz-version-id': object.versionId }),
   }
   if (request.method === 'HEAD')
     response.writeHead(200, { ...headers, 'content-length': object.body.length }).end()
   else get(s3, key, request, response)
+}
+
+function remove(
+  s3: S3Server,
+  key: string,
+  versionId: string | null,
+  { headers }: IncomingMessage,
+  response: ServerResponse,
+): void {
+  s3.onDelete?.(key)
+  const wanted = headers['if-match']
+  if (s3.compares && wanted !== undefined && s3.objects.get(key)?.etag !== wanted) {
+    refuse(response, 412, 'PreconditionFailed')
+    return
+  }
+  if (versionId === null) {
+    s3.objects.delete(key)
+    keepVersion(s3, key, null)
+  } else {
+    const left = (s3.versions?.get(key) ?? []).filter((one) => one?.versionId !== versionId)
+    s3.versions?.set(key, left)
+    const newest = left.at(-1)
+    if (newest) s3.objects.set(key, newest)
+    else s3.objects.delete(key)
+  }
+  response.writeHead(204).end()
+}
+
+function listVersions(s3: S3Server, query: URLSearchParams, response: ServerResponse): void {
+  const prefix = query.get('prefix') ?? ''
+  const found = [...(s3.versions ?? [])].filter(([key]) => key.startsWith(prefix))
+  const versions = found.flatMap(([key, all]) =>
+    all
+      .toReversed()
+      .flatMap((one) =>
+        one === null
+          ? `<DeleteMarker><Key>${xml(key)}</Key></DeleteMarker>`
+          : `<Version><Key>${xml(key)}</Key><VersionId>${one.versionId}</VersionId></Version>`,
+      ),
+  )
+  answerXml(response, 200, `<ListVersionsResult>${versions.join('')}</ListVersionsResult>`)
 }
 
 function list(s3: S3Server, query: URLSearchParams, response: ServerResponse): void {
@@ -114,19 +185,25 @@ function list(s3: S3Server, query: URLSearchParams, response: ServerResponse): v
 
 function get(s3: S3Server, key: string, request: IncomingMessage, response: ServerResponse): void {
   const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0)
-  const { breakAfter, goesSilent } = s3.onGet?.(key, from) ?? {}
+  const { breakAfter, goesSilent, lie } = s3.onGet?.(key, from) ?? {}
   const object = s3.objects.get(key)
   if (object === undefined) {
     refuse(response, 404, 'NoSuchKey')
     return
   }
   const wanted = request.headers['if-match']
-  if (wanted !== undefined && wanted !== object.etag) {
+  if (lie === undefined && wanted !== undefined && wanted !== object.etag) {
     refuse(response, 412, 'PreconditionFailed')
     return
   }
-  const body = object.body.subarray(from)
-  response.writeHead(from === 0 ? 200 : 206, { 'content-length': body.length, etag: object.etag })
+  const body = lie?.body ?? object.body.subarray(from)
+  const range = `bytes ${from}-${object.body.length - 1}/${object.body.length}`
+  response.writeHead(lie?.status ?? (from === 0 ? 200 : 206), {
+    ...{ 'content-length': body.length, etag: object.etag },
+    ...(from === 0 ? {} : { 'content-range': range }),
+    ...(request.headers['x-amz-checksum-mode'] === 'ENABLED' ? s3.checksum?.(object.body) : {}),
+    ...lie?.headers,
+  })
   if (breakAfter === undefined) response.end(body)
   else if (goesSilent) response.write(body.subarray(0, breakAfter))
   else response.write(body.subarray(0, breakAfter), () => setImmediate(() => response.destroy()))

@@ -201,8 +201,7 @@ function serve(sftp: SFTPWrapper, root: string, server: SftpServer, cut: () => v
         entries.push({
           filename,
           longname:
-            server.longname?.(filename) ??
-            `${kind}rw------- 1 0 0 ${attrs.size} Jan 1 00:00 ${filename}`,
+            server.longname?.(filename) ?? `${kind}rw------- 1 0 0 ${attrs.size} Jan 1 00:00 ${filename}`,
           attrs,
         })
       }

@@ -297,7 +297,11 @@ describe('an SFTP server', () => {
     for (const name of ['a.csv', 'b.csv']) await writeFile(join(folder, name), CONTENT)
     await mkdir(join(folder, 'c.csv'))
     await symlink(join(folder, 'a.csv'), join(folder, 'd.csv'))
-    for (const longname of [(name: string) => `${name};900000;2026-03-02`, () => '', () => '10-03-26 01:00AM']) {
+    for (const longname of [
+      (name: string) => `${name};900000;2026-03-02`,
+      () => '',
+      () => '10-03-26 01:00AM',
+    ]) {
       server.longname = longname
       const { files, refused } = await source.list()
       expect(files.map(({ name, bytes }) => [name, bytes]).sort()).toEqual([

@@ -61,12 +61,18 @@ export function createApplication(
     }
   }
   const processes = processTable(process.pid)
+  // Whatever a program aborts with: whoever ends by it throws this.
+  const interrupting = new AbortController()
+  const onInterrupt = (): void =>
+    interrupting.abort(new WaybillError('interrupted', 'the command was interrupted'))
+  interrupt.addEventListener('abort', onInterrupt, { once: true })
+  if (interrupt.aborted) onInterrupt()
   return {
     version,
     settings,
     user: userName(),
     logger,
-    interrupt,
+    interrupt: interrupting.signal,
     now: Date.now,
     random: () => randomInt(2 ** 32) / 2 ** 32,
     randomHex: hexOf,

@@ -144,7 +144,7 @@ function renderer(argv: readonly string[], environment: Surroundings['environmen
 
 async function buildContext(
   version: string,
-  { environment, folder, out, err, paint, ...surroundings }: Surroundings,
+  { environment, folder, out, err, paint, interrupt, ...surroundings }: Surroundings,
   wanted: SettingsWanted,
   render: Renderer,
 ): Promise<CommandContext> {
@@ -153,7 +153,7 @@ async function buildContext(
       ? { settings: readSettings(environment, folder), findings: [] }
       : examineSettings(environment, folder)
   return {
-    ...createApplication(version, settings, err, surroundings.interrupt),
+    ...createApplication(version, settings, err, interrupt),
     ...surroundings,
     settingsFindings,
     out: linePrinter(out, paint?.out, render.out),

@@ -256,6 +256,30 @@ export async function assertRoom(home: string, least: number): Promise<void> {
   }
 }
 
+/** Bytes that are written between two looks at the disk. */
+const LOOK_EVERY = 1024 * 1024
+
+/**
+ * Keeps what is written from the room that must stay.
+ * @param least bytes that must stay free
+ * @returns to be told how many bytes are about to be written. @throws WaybillError `disk-full`
+ */
+export function createRoom(folder: string, least: number): (bytes: number) => void {
+  let unseen = LOOK_EVERY
+  return (bytes) => {
+    unseen += bytes
+    if (unseen < LOOK_EVERY) return
+    unseen = 0
+    const free = freeBytes(folder)
+    if (free - bytes < least)
+      throw new WaybillError(
+        'disk-full',
+        `the disk of ${folder} has ${sizeText(free)} left: ${sizeText(bytes)} more of an export, and ${sizeText(least)} must stay free (WAYBILL_MIN_FREE)`,
+        { place: { file: folder } },
+      )
+  }
+}
+
 /** Gives the reserve up where the disk has less left than it takes. */
 export function giveUpReserve(home: string): void {
   if (freeBytes(home) < RESERVE_BYTES) rmSync(reserveOf(home), { force: true })

@@ -10,6 +10,7 @@ import {
   sourceName,
 } from '../definitions/export-definition.ts'
 import type { WaitingExport } from '../extract/arrival/verify-delivery.ts'
+import { whileWanted } from '../extract/sources/receive-file.ts'
 import { compilePattern, matchExportName } from '../extract/sources/source.ts'
 import type { DeadlineRecord, DeadlineState, ExpectationKey, Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
@@ -126,28 +127,26 @@ async function lookAt(
   patience: AbortSignal,
 ): Promise<SourceLook> {
   const spool = await mkdtemp(join(tmpdir(), 'waybill-expect-'))
-  const arrival = createArrival(spool, settings)
+  const ended = new AbortController()
+  const end = (): void =>
+    ended.abort(
+      patience.reason instanceof DOMException && patience.reason.name === 'TimeoutError'
+        ? new WaybillError('source-unreachable', `${sourceName(source)} was looked at, and no answer came`)
+        : new WaybillError('interrupted', 'interrupted while it was looked whether exports have arrived'),
+    )
+  patience.addEventListener('abort', end, { once: true })
+  if (patience.aborted) end()
+  const arrival = createArrival(spool, { ...settings, signal: ended.signal })
   try {
-    return await Promise.race([arrival.look(source, now), impatience(source, patience)])
+    return await whileWanted(arrival.look(source, now), ended.signal)
   } finally {
+    patience.removeEventListener('abort', end)
     const closed = arrival.close(false)
     // A server that says nothing does not say good-bye either.
     if (patience.aborted) closed.catch(() => {})
     else await closed
     await rm(spool, { recursive: true, force: true })
   }
-}
-
-/** Rejects once nobody waits any longer. */
-function impatience(source: JobSource, patience: AbortSignal): Promise<never> {
-  const reason = (): WaybillError =>
-    patience.reason instanceof DOMException && patience.reason.name === 'TimeoutError'
-      ? new WaybillError('source-unreachable', `${sourceName(source)} was looked at, and no answer came`)
-      : new WaybillError('interrupted', 'interrupted while it was looked whether exports have arrived')
-  return new Promise((_, reject) => {
-    if (patience.aborted) reject(reason())
-    patience.addEventListener('abort', () => reject(reason()), { once: true })
-  })
 }
 
 function datesOf(match: string, files: readonly ArrivedFile[]): string[] {

@@ -4,7 +4,7 @@
  */
 
 import { createHash } from 'node:crypto'
-import type { BigIntStats } from 'node:fs'
+import { type BigIntStats, constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
@@ -212,18 +212,26 @@ function tooShort(path: string, from: number): WaybillError {
 export const versionOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
   `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`
 
+/** A pipe gives its bytes once, and an export is read several times; a device may never end. @throws WaybillError `export-unreadable` */
+export function assertFile(path: string, found: Pick<BigIntStats, 'isFile' | 'isDirectory'>): void {
+  if (!found.isFile() && !found.isDirectory())
+    throw unreadable(path, new Error('it is a pipe or a device, not a file'))
+}
+
 /**
  * Opens a file to read.
  * @param version which it must be; undefined: whichever it is
- * @throws WaybillError `export-changed`; an error of the file system
+ * @throws WaybillError `export-changed`, `export-unreadable` (a pipe); an error of the file system
  */
 export async function openVersion(
   path: string,
   version?: string,
 ): Promise<{ readonly handle: FileHandle; readonly version: string; readonly bytes: number }> {
-  const handle = await open(path)
+  // Without O_NONBLOCK, opening a pipe waits for its writer, in a thread that not even the end of the process can stop.
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     const found = await handle.stat({ bigint: true })
+    assertFile(path, found)
     if (version !== undefined) assertVersion(path, versionOf(found), version)
     return { handle, version: versionOf(found), bytes: Number(found.size) }
   } catch (error) {
@@ -244,42 +252,62 @@ export function assertVersion(path: string, found: string, version: string): voi
 const HARMLESS_BYTES = 64 * 1024 ** 2
 
 export interface ContentLimits {
-  /** Bytes that may come out of one file. */
+  /** Bytes that may come out of one delivery. */
   readonly bytes: number
-  /** How many times its own size may come out of a file. */
+  /** How many times its own size may come out of a delivery. */
   readonly ratio: number
   /** Aborted, with a `WaybillError`, when what is being read is not wanted any more: reading ends with that between one piece and the next. */
   readonly signal?: AbortSignal | undefined
+  /** Counts for the delivery that the file is a part of. */
+  readonly whole?: CountPart | undefined
 }
+
+/** Begins to count what comes out of a packed file. @returns to be told the length of every chunk before it is used */
+type CountPart = (file: string) => (length: number) => void
 
 /** DEFLATE reaches 1,032 on zeros; exports of repeated codes stay below 100. */
 export const DEFAULT_LIMITS: ContentLimits = { bytes: 10 * 1024 ** 3, ratio: 200 }
 
 /**
- * Counts what comes out of a file.
- * @param packedBytes size of the file that it comes out of
- * @returns to be told the length of every chunk before it is used
+ * Counts what comes out of a delivery: out of all its layers and members together, or they would multiply. Of a file that is read several
+ * times the longest reading counts.
+ * @param address of the delivery
+ * @param packedBytes its size
  * @throws WaybillError `export-too-large`; what the limits are aborted with
  */
-export function countAgainst(
-  path: string,
+export function countWhole(
+  address: string,
   { bytes, ratio, signal }: ContentLimits,
   packedBytes: number,
-): (length: number) => void {
+): CountPart {
   const byRatio = Math.max(HARMLESS_BYTES, ratio * packedBytes)
   const most = Math.min(bytes, byRatio)
+  const longest = new Map<string, number>()
   let total = 0
-  return (length) => {
-    signal?.throwIfAborted()
-    total += length
-    if (total <= most) return
-    const limit =
-      most === bytes ? `more than ${n(bytes)} bytes` : `more than ${ratio} times its ${n(packedBytes)} bytes`
-    throw new WaybillError('export-too-large', `The export was refused: ${limit} come out of it.`, {
-      place: { file: path },
-    })
+  return (file) => {
+    let read = 0
+    return (length) => {
+      signal?.throwIfAborted()
+      read += length
+      const before = longest.get(file) ?? 0
+      if (read <= before) return
+      longest.set(file, read)
+      total += read - before
+      if (total <= most) return
+      const limit =
+        most === bytes
+          ? `more than ${n(bytes)} bytes`
+          : `more than ${ratio} times its ${n(packedBytes)} bytes`
+      throw new WaybillError('export-too-large', `The export was refused: ${limit} come out of it.`, {
+        place: { file: address },
+      })
+    }
   }
 }
+
+/** Counts what comes out of a file, for its delivery where it is a part of one. */
+export const countAgainst = (file: string, limits: ContentLimits, packedBytes: number) =>
+  (limits.whole ?? countWhole(file, limits, packedBytes))(file)
 
 /** The content as it is, as long as it is within the limits. @throws WaybillError `export-too-large` */
 export async function* bounded(

@@ -8,6 +8,7 @@ import { stat } from 'node:fs/promises'
 import { WaybillError } from '../model/errors.ts'
 import type { JsonValue, Origin, Row } from '../model/row.ts'
 import {
+  assertFile,
   assertVersion,
   type Compression,
   type ContentLimits,
@@ -96,6 +97,7 @@ export async function lookAt(path: string): Promise<{ readonly version: string; 
   const found = await stat(path, { bigint: true }).catch((cause) => {
     throw unreadable(path, cause)
   })
+  assertFile(path, found)
   return { version: versionOf(found), bytes: Number(found.size) }
 }
 

@@ -92,7 +92,7 @@ async function checkTarget({ definition, file }: Job, look: SourceLook): Promise
   if (!look.servers) return told('ok', 'not asked (--sources asks it)')
   const target = await place.open(look.sources)
   try {
-    await target.list()
+    await target.list(look.sources.signal)
     return told('ok', 'is there')
   } catch (error) {
     if (!(error instanceof WaybillError) || error.code !== 'export-unreadable') throw error
@@ -159,7 +159,7 @@ async function tried(
   try {
     return await look()
   } catch (error) {
-    if (!(error instanceof WaybillError)) throw error
+    if (!(error instanceof WaybillError) || error.code === 'interrupted') throw error
     return [problemOf(check, subject, error)]
   }
 }

@@ -18,6 +18,8 @@ export interface Archiving {
   /** Of who holds the job. */
   readonly runLedger: RunLedger
   readonly home: string
+  /** Aborted when no other export is to be begun with. */
+  readonly interrupt: AbortSignal
 }
 
 /**
@@ -59,11 +61,13 @@ async function archiveAll<Found extends FoundExport>(
   records: readonly ExportRecord[],
   isDone: (own: readonly ExportRecord[], found: Found) => boolean,
 ): Promise<RunSummary> {
-  const { ledger, home, gatewayName } = archiving
+  const { ledger, home, gatewayName, interrupt } = archiving
   const leaving = gatewayName === BUILT_IN ? [] : deliveries.filter(({ archived }) => archived)
   if (!summary.balanced || leaving.length === 0) return summary
   const open = await ledger.openExports(summary.job)
   for (const found of leaving) {
+    // The next run finds them unchanged, and archives them.
+    if (interrupt.aborted) break
     const address = found.source.address(found.delivery.name)
     const own = records.filter(({ path }) => isOf(path, address))
     if (isDone(own, found)) await archive(archiving, found, address, own, open)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import type { JobSource } from '../definitions/export-definition.ts'
 import { unpack } from '../extract/arrival/unpack.ts'
-import type { PgpKeyFiles } from '../extract/arrival/unpack-rules.ts'
+import type { PgpKeyFiles, UnpackedExport } from '../extract/arrival/unpack-rules.ts'
 import {
   type Announced,
   type ArrivalRules,
@@ -16,29 +16,34 @@ import {
   verifySize,
   type WaitingExport,
 } from '../extract/arrival/verify-delivery.ts'
-import { assertVersion, type ContentLimits, fingerprint } from '../extract/content.ts'
+import { assertVersion, type ContentLimits, countWhole, fingerprint } from '../extract/content.ts'
 import { lookAt } from '../extract/open-export.ts'
 import { createFolderSource } from '../extract/sources/folder.ts'
-import { createSpool } from '../extract/sources/receive-file.ts'
+import { createSpool, whileWanted } from '../extract/sources/receive-file.ts'
 import {
   asideName,
   type Delivery,
   type ExportSource,
+  type Listing,
   meantBy,
   nameThere,
   type RefusedFile,
 } from '../extract/sources/source.ts'
 import type { RunKind } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import { assertWithin } from '../own-files.ts'
+import { assertWithin, createRoom } from '../own-files.ts'
 import { chooseBeside, completeBeside, type FoundDelivery, rulesOf, unlisted } from './found-delivery.ts'
 
 /** Manifests and checksum files are held in memory. */
 const MOST_COMPANION_BYTES = 16 * 1024 ** 2
 
-/** What the settings say of sources. */
+/** What settings and process say of sources. */
 export interface SourceSettings extends PgpKeyFiles {
   readonly sftpPassword?: string | undefined
+  /** Bytes that must stay free on the disk that exports are fetched to. */
+  readonly minFree?: number
+  /** Aborted, with a `WaybillError`, when nothing more is wanted: what is found, fetched, unpacked or read then ends with that. */
+  readonly signal?: AbortSignal
 }
 
 /** An export as a file that can be read. */
@@ -114,6 +119,12 @@ export interface Arrival {
 }
 
 export function createArrival(spoolFolder: string, settings: SourceSettings): Arrival {
+  const { signal = new AbortController().signal } = settings
+  const wanted = ({ limits }: FoundDelivery['rules']): ContentLimits => ({
+    ...limits,
+    signal: limits.signal === undefined ? signal : AbortSignal.any([signal, limits.signal]),
+  })
+  const room = createRoom(spoolFolder, settings.minFree ?? 0)
   const spool = createSpool(spoolFolder)
   const opened = new Map<JobSource, Promise<ExportSource>>()
   const open = (source: JobSource): Promise<ExportSource> => {
@@ -122,13 +133,16 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     return known
   }
 
+  // A file system may say nothing, too.
+  const list = (source: ExportSource): Promise<Listing> => whileWanted(source.list(signal), signal)
+
   const readCompanion = async (source: ExportSource, delivery: Delivery): Promise<string> => {
     const address = source.address(delivery.name)
     if (delivery.bytes > MOST_COMPANION_BYTES)
       throw new WaybillError('export-too-large', `${delivery.name} has ${delivery.bytes} bytes.`, {
         place: { file: address },
       })
-    return readFile(await spool.fetch(source, delivery), 'utf8').catch((cause) => {
+    return readFile(await spool.fetch(source, delivery, { signal, room }), 'utf8').catch((cause) => {
       throw new WaybillError('export-unreadable', 'A file beside the export cannot be read.', {
         place: { file: address },
         cause,
@@ -147,9 +161,12 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     }
     return all
   }
-  const verify = async (found: FoundDelivery, file: string): Promise<void> => {
-    const { source, delivery, rules, checksum, announced } = found
-    const { signal } = rules.limits
+  const verify = async (
+    found: FoundDelivery,
+    file: string,
+    { signal }: Pick<ContentLimits, 'signal'>,
+  ): Promise<void> => {
+    const { source, delivery, checksum, announced } = found
     const address = source.address(delivery.name)
     if (announced?.bytes !== undefined) await verifySize(address, file, announced.bytes)
     if (announced?.sha256 !== undefined)
@@ -165,12 +182,27 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
   const unpacked = async (found: FoundDelivery, file: string): Promise<ReceivedExport[]> => {
     const { source, delivery, rules, announced = {} } = found
     const address = source.address(delivery.name)
-    const { version } = await lookAt(file)
+    const { version, bytes } = await lookAt(file)
+    const own = wanted(rules)
+    const limits = { ...own, whole: countWhole(address, own, bytes) }
+    const packed = { ...rules, limits, pgp: settings, room }
     // What was listed, and no other file that was put in its place since: that of a folder is read where it lies.
     const isWhereItLies = file === join(dirname(address), nameThere(delivery))
     if (isWhereItLies && delivery.version !== '') assertVersion(address, version, delivery.version)
-    await verify(found, file)
-    const exports = await unpack(address, file, { ...rules, pgp: settings }, spool.unpack)
+    await verify(found, file, limits)
+    const exports = await unpack(address, file, packed, spool.unpack)
+    const besides = new Map<string, Promise<UnpackedExport[]>>()
+    /** Once for all members. The export itself came out of it: what cannot be read has no such member. */
+    const members = (pattern: string): Promise<UnpackedExport[]> => {
+      const known =
+        besides.get(pattern) ??
+        unpack(address, file, { ...packed, members: pattern }, spool.unpack).catch((error) => {
+          if (error instanceof WaybillError && error.code === 'export-unreadable') return []
+          throw error
+        })
+      besides.set(pattern, known)
+      return known
+    }
     const received: ReceivedExport[] = []
     for (const { member, ...one } of exports)
       received.push({
@@ -179,9 +211,11 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
         file: one.file,
         version: one.file === file ? version : (await lookAt(one.file)).version,
         announced: exports.length === 1 ? announced : {},
-        limits: rules.limits,
+        limits,
         beside: async (pattern) =>
-          (member === undefined ? undefined : await besideMember(found, file, member, pattern)) ??
+          (member === undefined
+            ? undefined
+            : await besideMember({ address, rules, limits }, await members(pattern), member, pattern)) ??
           (await besideDelivery(found, pattern)),
       })
     // What was unpacked is what was verified.
@@ -189,28 +223,17 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     return received
   }
   const besideMember = async (
-    { source, delivery, rules }: FoundDelivery,
-    file: string,
+    { address, rules, limits }: Pick<FoundDelivery, 'rules'> & Pick<ReceivedExport, 'address' | 'limits'>,
+    members: readonly UnpackedExport[],
     member: string,
     pattern: string,
   ): Promise<BesideExport | undefined> => {
-    const address = source.address(delivery.name)
-    const members = await unpack(
-      address,
-      file,
-      { ...rules, members: pattern, pgp: settings },
-      spool.unpack,
-    ).catch((error) => {
-      // The export itself came out of it: it has no such member.
-      if (error instanceof WaybillError && error.code === 'export-unreadable') return []
-      throw error
-    })
     const named = members.map((one) => ({ ...one, name: basename(one.member ?? '') }))
     const one = chooseBeside(named, pattern, basename(member), rules.members ?? '*')
     if (one === undefined) return undefined
     const { version } = await lookAt(one.file)
     const where = { address: `${address}!${one.member}`, file: one.file, version }
-    return { name: one.name, ...where, limits: rules.limits }
+    return { name: one.name, ...where, limits }
   }
   const besideDelivery = async (found: FoundDelivery, pattern: string): Promise<BesideExport | undefined> => {
     const listed = (await found.neighbours(pattern)).map((one) => ({ ...one, name: one.delivery.name }))
@@ -225,14 +248,14 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     return receive(one.delivery).catch(async (error: unknown) => {
       // What is joined may be replaced while a long run is on: then it is taken as it is now.
       const isOther = error instanceof WaybillError && error.code === 'export-changed'
-      const now = isOther ? (await found.source.list()).files : []
+      const now = isOther ? (await list(found.source)).files : []
       const anew = now.find(({ name }) => name === one.name)
       if (anew === undefined) throw error
       return receive(anew)
     })
   }
   const fetched = ({ source, delivery, rules }: FoundDelivery): Promise<string> =>
-    spool.fetch(source, delivery, rules.limits.signal)
+    spool.fetch(source, delivery, { ...wanted(rules), room })
   /** An archive is unpacked once, however many of its members a run goes on with. */
   const again = new Map<string, Promise<ReceivedExport[]>>()
   /** Where a delivery with that address may be found, the nearest first. */
@@ -253,18 +276,17 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
       if (source.address(name) !== base) continue
       const found = unlisted(source, name, rules)
       for (const file of await spool.fetched(base, name)) yield { found, file }
-      const listed = (await source.list()).files.filter((one) => one.name === name)
-      for (const delivery of listed)
-        yield {
-          found: { ...found, delivery },
-          file: await spool.fetch(source, delivery, rules.limits.signal),
-        }
+      const listed = (await list(source)).files.filter((one) => one.name === name)
+      for (const delivery of listed) {
+        const candidate = { ...found, delivery }
+        yield { found: candidate, file: await fetched(candidate) }
+      }
     }
   }
 
   const look = async (jobSource: JobSource, now: number): Promise<SourceLook> => {
     const source = await open(jobSource)
-    const { files: listing, refused } = await source.list()
+    const { files: listing, refused } = await list(source)
     const announced = await announcedBy(source, jobSource, listing)
     const { archived } = jobSource
     const { complete, waiting } = sortExports(jobSource, listing, announced, now)
@@ -292,6 +314,7 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
       return unlisted(source, basename(file), rules)
     },
     async receive(found) {
+      signal.throwIfAborted()
       if (found.refused !== undefined) throw found.refused
       return unpacked(found, await fetched(found))
     },

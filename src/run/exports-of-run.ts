@@ -6,7 +6,7 @@ import { notAsAnnounced } from '../extract/arrival/verify-delivery.ts'
 import { type ContentLimits, fingerprint } from '../extract/content.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
 import type { ExportRecord, ExportStart, Ledger, RunLedger, RunRecord } from '../ledger/ledger.ts'
-import { isExportProblem, WaybillError } from '../model/errors.ts'
+import { EXIT, endingOf, isExportProblem, WaybillError } from '../model/errors.ts'
 import type { Arrival, ReceivedExport } from './arrival.ts'
 import { readDrift } from './drift.ts'
 import { type DriftMemory, type DriftWatch, watchDrift } from './drift-watch.ts'
@@ -57,6 +57,7 @@ export async function* bringExports(
 ): AsyncGenerator<BroughtExport> {
   await arrival.clearUnpacked()
   let ordinal = begun.at(-1)?.ordinal ?? 0
+  const addresses = new Set(begun.map(({ mapping, path }) => `${mapping} ${path}`))
   const failed = (start: ExportStart, error: unknown, watch?: DriftWatch): BroughtExport => {
     if (!isExportProblem(error)) throw error
     return { start, watch, here: { error } }
@@ -68,7 +69,6 @@ export async function* bringExports(
     const sized = memory && (await smallOfRun(memory.ledger, found, memory.now))
     if (sized?.isTold === false) events.emit({ type: 'exportSmall', ...sized.small })
     const isSmall = sized !== undefined
-    const addresses = new Set(begun.flatMap((one) => (one.mapping === mapping.name ? one.path : [])))
     const { name } = found.delivery
     const path = found.source.address(name)
     const delivered = found.isListed ? { ...found.delivery, address: path } : undefined
@@ -82,7 +82,7 @@ export async function* bringExports(
     }
     for (const one of received) {
       const { name, address, file, version, limits } = one
-      if (addresses.has(address)) continue
+      if (addresses.has(`${mapping.name} ${address}`)) continue
       ordinal += 1
       let start: ExportStart = { ...unread, ordinal, name, path: address }
       let watch: DriftWatch | undefined
@@ -269,10 +269,11 @@ export async function divideByContents(
 ): Promise<{ readonly others: readonly FoundExport[]; readonly done: readonly DoneDelivery[] }> {
   const others: FoundExport[] = []
   const done: DoneDelivery[] = []
+  const had = new Set(taken.map(({ path, sha256 }) => `${sha256} ${path}`))
   for (const one of found) {
     const exports = await contentsOf(arrival, one)
     const isTaken = ({ path, sha256 }: Pick<ExportRecord, 'path' | 'sha256'>): boolean =>
-      taken.some((had) => had.sha256 === sha256 && had.path === path)
+      had.has(`${sha256} ${path}`)
     if (exports?.every(isTaken)) done.push({ ...one, hashes: exports.map(({ sha256 }) => sha256) })
     else others.push(one)
   }
@@ -292,10 +293,11 @@ async function contentsOf(
     const received = await arrival.receive(one)
     const exports: Pick<ExportRecord, 'path' | 'sha256'>[] = []
     // One after the other: an archive may have more members than files may be open.
-    for (const { file, version, address: path } of received)
-      exports.push({ path, sha256: (await fingerprint(file, undefined, version)).sha256 })
+    for (const { file, version, address: path, limits } of received)
+      exports.push({ path, sha256: (await fingerprint(file, limits.signal, version)).sha256 })
     return exports
-  } catch {
+  } catch (error) {
+    if (endingOf(error).exit === EXIT.interrupted) throw error
     return undefined
   }
 }

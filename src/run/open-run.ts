@@ -69,16 +69,7 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
   )
   const stopping = new AbortController()
   const stop = (reason: unknown): void => stopping.abort(reason)
-  const onInterrupt = (): void => stop(new WaybillError('interrupted', 'the run was interrupted'))
-  world.interrupt.addEventListener('abort', onInterrupt, { once: true })
-  if (world.interrupt.aborted) onInterrupt()
-  const onLost = (): void => stop(held.lost.reason)
-  held.lost.addEventListener('abort', onLost, { once: true })
-  if (held.lost.aborted) onLost()
-  const onStop = (): void => stop(held.stopped.reason)
-  held.stopped.addEventListener('abort', onStop, { once: true })
-  if (held.stopped.aborted) onStop()
-  const { signal } = stopping
+  const signal = AbortSignal.any([stopping.signal, world.interrupt, held.lost, held.stopped])
   const began = resumed?.started_at ?? startedAt
   const origin = plan.origin ?? (resumed && originOf(resumed))
   const backfill = plan.backfill ?? (resumed && rangeOf(resumed))
@@ -118,9 +109,6 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
     events,
     stages,
     async end(error) {
-      held.lost.removeEventListener('abort', onLost)
-      held.stopped.removeEventListener('abort', onStop)
-      world.interrupt.removeEventListener('abort', onInterrupt)
       const endedAt = now()
       // A clock may be set back while a run is on.
       const workedMs = Math.max(0, endedAt - startedAt - pausedMs)

@@ -213,7 +213,7 @@ export async function exportCrosswalk(
   const gateway = gatewayNameOf(settings, job.definition)
   const identity = await application.identity(true)
   return withKnownLedger(application, (ledger) =>
-    withPassingArrival(sourceSettings(settings), async (arrival) => {
+    withPassingArrival(sourceSettings(application), async (arrival) => {
       const found = await findExports(arrival, job, files, now())
       if (found.length === 0) throw noneFound(job)
       const file = await make(to)

@@ -76,7 +76,7 @@ export async function tryRun(
   const job = await readJob(settings, name)
   assertTellable(settings, job)
   const tried = (ledger?: Ledger) =>
-    withPassingArrival(sourceSettings(settings), async (arrival) => {
+    withPassingArrival(sourceSettings(application), async (arrival) => {
       const gateway = gatewayNameOf(settings, job.definition)
       const jobId = await ledger?.knownJobId(job.definition.job, gateway)
       // Where nothing was delivered, no key is needed, and none is made.
@@ -109,7 +109,7 @@ export async function tryBackfill(
   const gateway = gatewayNameOf(settings, job.definition)
   const parts = { folders: settings, home: settings.home, gateway, now, onExport }
   return withLedgerIfAny(application, (ledger) =>
-    withPassingArrival(sourceSettings(settings), (arrival) =>
+    withPassingArrival(sourceSettings(application), (arrival) =>
       planBackfill({ ...parts, ledger, arrival }, job, range),
     ),
   )
@@ -153,7 +153,7 @@ async function lookBefore(application: Application, job: Job, range: BackfillRan
   const { definition } = job
   const mappings = await readMappings(settings, job)
   const sources = backfillSources(job, range)
-  const look = await withPassingArrival(sourceSettings(settings), (arrival) =>
+  const look = await withPassingArrival(sourceSettings(application), (arrival) =>
     lookInRange({ range, sources, arrival, now }),
   )
   const { found } = look

@@ -107,10 +107,7 @@ export async function amendRun<Result>(
   const held = await holdJob(deps, { jobId, job, runId: id, givesWay: false, notWhileItRuns, isBackfill })
   const stopping = new AbortController()
   const stop = (reason: unknown): void => stopping.abort(reason)
-  const onInterrupt = (): void => stop(new WaybillError('interrupted', 'the command was interrupted'))
-  deps.interrupt.addEventListener('abort', onInterrupt, { once: true })
-  if (deps.interrupt.aborted) onInterrupt()
-  const signal = AbortSignal.any([stopping.signal, held.lost])
+  const signal = AbortSignal.any([stopping.signal, deps.interrupt, held.lost])
   const runLedger = deps.ledger.amendRun(held.lease)
   let file: AppendedFile | undefined
   try {
@@ -124,7 +121,6 @@ export async function amendRun<Result>(
     return await work({ run, runLedger, receipt, signal, stop })
   } finally {
     await file?.close()
-    deps.interrupt.removeEventListener('abort', onInterrupt)
     await held.release()
   }
 }

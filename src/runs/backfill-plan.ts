@@ -165,7 +165,7 @@ async function planOne(
   date: string,
   { read }: LoadedMapping,
 ): Promise<PlannedExport> {
-  const { sha256, exportId, bytes } = await fingerprint(file, undefined, version)
+  const { sha256, exportId, bytes } = await fingerprint(file, limits.signal, version)
   try {
     const rows = await countRows(await openExport(file, read, limits, version))
     const records = (await ledger?.exportsWithContent(exportId)) ?? []

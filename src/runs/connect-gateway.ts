@@ -260,7 +260,7 @@ export async function withGateways<Result>(
       identity: await application.identity((await ledger.runs(1)).length > 0),
       folders: settings,
       home: settings.home,
-      sources: sourceSettings(settings),
+      sources: sourceSettings(application),
       events: createRunEvents(...(traces === undefined ? [] : [traces.listener]), listener),
       ...{ now, random, sleep, owner, isDead, interrupt },
       minFree: settings.minFree,
@@ -296,7 +296,12 @@ async function tracesOf({ settings, version, now }: Application): Promise<Traces
   return openTraces({ endpoint, headers, version, now })
 }
 
-export const sourceSettings = (settings: Settings): SourceSettings => ({
+export const sourceSettings = ({
+  settings,
+  interrupt,
+}: Pick<Application, 'settings' | 'interrupt'>): SourceSettings => ({
+  signal: interrupt,
+  minFree: settings.minFree,
   sftpPassword: settings.sftpPassword,
   keyFile: settings.pgpKeyFile,
   passphraseFile: settings.pgpPassphraseFile,

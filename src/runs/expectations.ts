@@ -72,15 +72,15 @@ async function judgeJobs(application: Application, jobs: readonly Job[]): Promis
 const PATIENCE_MS = 5 * 60_000
 
 export const expectationParts = (
-  { settings, now, interrupt }: Application,
+  application: Pick<Application, 'settings' | 'now' | 'interrupt'>,
   ledger: Ledger,
   tell: ExpectationParts['tell'],
 ): ExpectationParts => ({
   ledger,
-  gatewayOf: (job) => gatewayNameOf(settings, job.definition),
-  sources: sourceSettings(settings),
-  now,
-  patience: () => AbortSignal.any([AbortSignal.timeout(PATIENCE_MS), interrupt]),
+  gatewayOf: (job) => gatewayNameOf(application.settings, job.definition),
+  sources: sourceSettings(application),
+  now: application.now,
+  patience: () => AbortSignal.any([AbortSignal.timeout(PATIENCE_MS), application.interrupt]),
   tell,
 })
 

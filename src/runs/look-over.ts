@@ -31,7 +31,7 @@ export async function lookOver(application: Application, looking: Looking): Prom
   const gatewayOf = await readGatewayNames(settings)
   const [ledger, facts] = await lookAtLedger(application, gatewayOf, ledgerFile(application))
   const gateway = await lookAtGateways(application, looking, gatewayOf)
-  const asked = { sources: sourceSettings(settings), servers: looking.servers, settings }
+  const asked = { sources: sourceSettings(application), servers: looking.servers, settings }
   return [
     ...checkSettings(looking.settingsFindings),
     ...(await checkLogFile(settings.logFile?.path)),

@@ -149,7 +149,8 @@ export async function withRunAgain<Result>(
   amending: Amending,
   work: (again: RunAgain) => Promise<Result>,
 ): Promise<Result> {
-  const arrival = createArrival(spoolFolder(deps.home, run.job_id, kindOf(run)), deps.sources)
+  const sources = { ...deps.sources, signal: amending.signal }
+  const arrival = createArrival(spoolFolder(deps.home, run.job_id, kindOf(run)), sources)
   try {
     return await work(connectAgain(deps, job, run, amending, arrival))
   } finally {

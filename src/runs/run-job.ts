@@ -110,8 +110,16 @@ async function runWith(
     resumed === undefined || resumed.origin !== undefined ? [] : await ledger.exportsOf(resumed.run)
   const { others, done } =
     resumed === undefined ? { others: found, done: [] } : await divideByContents(arrival, found, taken)
-  const { gatewayName, home } = deps
-  const archiving = { gatewayName, arrival, events, ledger, runLedger: ledger.amendRun(held.lease), home }
+  const { gatewayName, home, interrupt } = deps
+  const archiving = {
+    interrupt,
+    gatewayName,
+    arrival,
+    events,
+    ledger,
+    runLedger: ledger.amendRun(held.lease),
+    home,
+  }
   if (resumed !== undefined && whole) resumed = await archiveResumed(archiving, resumed, done)
   if (others.length === 0) {
     if (resumed !== undefined) return { summary: resumed, exit: exitOf(resumed) }
@@ -229,9 +237,9 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
         } as const
         const end = await execute(plan, { ...deps, held, arrival, turn, onDelivery })
         if (end.error !== undefined) return end
-        const { gatewayName, home } = deps
+        const { gatewayName, home, interrupt } = deps
         const archiving = {
-          ...{ gatewayName, arrival, events, ledger, home },
+          ...{ interrupt, gatewayName, arrival, events, ledger, home },
           runLedger: ledger.amendRun(held.lease),
         }
         return { ...end, summary: await archiveRun(archiving, end.summary, found) }

@@ -10,7 +10,7 @@ import {
   readDecidedMapping,
 } from '../definitions/definition-files.ts'
 import type { ExportRecord, RunKind, Selection } from '../ledger/ledger.ts'
-import { WaybillError } from '../model/errors.ts'
+import { WaybillError, withRemedy } from '../model/errors.ts'
 import { type Arrival, createArrival, type ReceivedExport, spoolFolder } from '../run/arrival.ts'
 import type { RunDependencies } from '../run/events.ts'
 import { execute, type JobEnd } from '../run/execute.ts'
@@ -42,7 +42,7 @@ export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp):
   assertSameGateway(run, deps.gatewayName)
   return whileHeld(deps, job, false, async ({ held, runId, arrival }) => {
     await assertNoneUnfinished(deps.ledger, run)
-    const chosen = await findToTakeUp(deps, arrival, job, taking)
+    const chosen = await findToTakeUp(deps, arrival, job, taking).catch(nothingDone)
     const origin = { run: run.id, selection: taking.selection }
     const exports = { from: 'run', chosen, ...taking.decided?.() } as const
     const plan = {
@@ -52,6 +52,11 @@ export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp):
     } as const
     return execute(plan, { ...deps, held, arrival })
   })
+}
+
+function nothingDone(error: unknown): never {
+  if (!(error instanceof WaybillError) || error.code !== 'interrupted') throw error
+  throw withRemedy(error, 'Nothing was done. Type the same command again.')
 }
 
 async function findToTakeUp(
@@ -70,10 +75,7 @@ async function findToTakeUp(
     const received = await receiveOriginal(arrival, job, record)
     found.push({ record, received, mapping: await mappingOf(record, received) })
     // Begun, it would be gone on with by the next run, and sent.
-    if (deps.interrupt.aborted)
-      throw new WaybillError('interrupted', `interrupted while it looked for the exports of run ${run.id}`, {
-        remedy: 'Nothing was done. Type the same command again.',
-      })
+    deps.interrupt.throwIfAborted()
   }
   if (found.length > 0) return found
   throw new WaybillError('nothing-left', `run ${run.id} has left nothing behind that could be taken up`)
@@ -208,7 +210,8 @@ export async function whileHeld(
     const [own, other] = givesWay ? (['backfill', 'ordinary'] as const) : (['ordinary', 'backfill'] as const)
     const stopped = await settleOpenChunks(deps, job, held, other)
     if (stopped !== undefined) return stopped
-    const arrival = createArrival(spoolFolder(deps.home, jobId, own), deps.sources)
+    const sources = { ...deps.sources, signal: AbortSignal.any([deps.interrupt, held.lost, held.stopped]) }
+    const arrival = createArrival(spoolFolder(deps.home, jobId, own), sources)
     let ended = false
     try {
       const end = await work({ held, runId, arrival })

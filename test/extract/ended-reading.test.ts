@@ -57,7 +57,7 @@ test('so does what is fetched: nothing of it is taken for the file', async () =>
       isClosed = true
     }
   }
-  await expect(receiveFile(file, 6, file, read, stopping.signal)).rejects.toBe(END)
+  await expect(receiveFile(file, 6, file, read, stopping)).rejects.toBe(END)
   expect(isClosed).toBe(true)
   expect(await readdir(dirname(file))).not.toContain('fetched.csv')
 })

@@ -1,6 +1,6 @@
 /** Decrypts OpenPGP messages and verifies who signed them, before anything of them is read. */
 import { createReadStream } from 'node:fs'
-import { open, readFile, stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import {
   config,
@@ -16,8 +16,8 @@ import {
 import { reasonOf, WaybillError } from '../../model/errors.ts'
 import { assertObeyable } from '../../obeyed-files.ts'
 import { newOwn } from '../../own-files.ts'
-import { type ContentLimits, countAgainst } from '../content.ts'
-import type { PgpKeyFiles } from './unpack-rules.ts'
+import { countAgainst, openVersion } from '../content.ts'
+import type { PgpKeyFiles, UnpackRules } from './unpack-rules.ts'
 
 const ARMOR = '-----BEGIN'
 
@@ -32,18 +32,19 @@ export async function decryptPgp(
   file: string,
   target: string,
   keys: PgpKeyFiles,
-  limits: ContentLimits,
+  { limits, room }: Pick<UnpackRules, 'limits' | 'room'>,
 ): Promise<void> {
   const decryptionKeys = await readSecretKeys(address, keys)
   const verificationKeys = await readVerificationKeys(keys)
   const { data, signatures } = await openMessage(address, file, decryptionKeys, verificationKeys)
   // All are awaited below; one that fails before that is no unhandled rejection.
   for (const { verified } of signatures) verified.catch(() => {})
-  const count = countAgainst(address, limits, (await stat(file)).size)
+  const count = countAgainst(file, limits, (await stat(file)).size)
   const out = await newOwn(target)
   try {
     for await (const chunk of data as unknown as AsyncIterable<Uint8Array>) {
       count(chunk.length)
+      room?.(chunk.length)
       for (let written = 0; written < chunk.length; )
         written += (await out.write(chunk, written, chunk.length - written)).bytesWritten
     }
@@ -142,7 +143,7 @@ async function readVerificationKeys({ verifyKeyFile }: PgpKeyFiles): Promise<Pub
 const isArmor = (bytes: Buffer): boolean => bytes.toString('latin1', 0, 64).trimStart().startsWith(ARMOR)
 
 async function isArmored(file: string): Promise<boolean> {
-  const handle = await open(file)
+  const { handle } = await openVersion(file)
   try {
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(64), 0, 64, 0)
     return isArmor(buffer.subarray(0, bytesRead))

@@ -2,9 +2,8 @@
  * Takes exports out of what they were delivered in: PGP messages and zip archives, one in the other, known by their first bytes.
  * gzip and Zstandard stay as they are: those are read as a stream (content.ts).
  */
-import { open } from 'node:fs/promises'
 import { WaybillError } from '../../model/errors.ts'
-import { unreadable } from '../content.ts'
+import { openVersion, unreadable } from '../content.ts'
 import { isPgpMessage, type UnpackedExport, type UnpackRules } from './unpack-rules.ts'
 
 /** Archives in archives, messages in messages: nobody delivers more layers in good faith. */
@@ -16,6 +15,7 @@ const ZIP = ['PK\x03\x04', 'PK\x05\x06']
 /**
  * @param address of the delivered file, for errors
  * @param file where it is
+ * @param rules with limits that count for the delivery as a whole (`countWhole`), where it is more than one layer
  * @param newFile gives a path for a new file of that name
  * @throws WaybillError `export-unreadable` (damaged, no key), `export-untrusted`, `export-too-large`
  */
@@ -37,7 +37,7 @@ export async function unpack(
     if (packing === 'pgp') {
       const target = await newFile(one.member ?? nameOf(address))
       const { decryptPgp } = await import('./pgp.ts')
-      await decryptPgp(address, one.file, target, rules.pgp, rules.limits)
+      await decryptPgp(address, one.file, target, rules.pgp, rules)
       return layer({ ...one, file: target }, depth + 1, true)
     }
     if (rules.encrypted && !decrypted && packing === undefined)
@@ -64,7 +64,7 @@ const nameOf = (address: string): string => address.split('/').at(-1) ?? address
 
 async function headOf(address: string, file: string): Promise<Buffer> {
   try {
-    const handle = await open(file)
+    const { handle } = await openVersion(file)
     try {
       const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
       return buffer.subarray(0, bytesRead)

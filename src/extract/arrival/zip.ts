@@ -20,18 +20,21 @@ const MOST_MEMBERS = 10_000
 export async function unpackZip(
   address: string,
   file: string,
-  { limits, members }: Pick<UnpackRules, 'limits' | 'members'>,
+  { limits, members, room }: Pick<UnpackRules, 'limits' | 'members' | 'room'>,
   newFile: (name: string) => Promise<string>,
 ): Promise<UnpackedExport[]> {
   let zip: ZipFile | undefined
   try {
-    const count = countAgainst(address, limits, (await stat(file)).size)
+    const count = countAgainst(`${file} ${members}`, limits, (await stat(file)).size)
     zip = await openPromise(file, { autoClose: false, strictFileNames: true })
     const unpacked: UnpackedExport[] = []
     for (const entry of choose(address, await entriesOf(zip), members)) {
       assertMemberName(address, entry.fileName)
       const target = await newFile(entry.fileName)
-      await extract(zip, entry, target, count)
+      await extract(zip, entry, target, (length) => {
+        count(length)
+        room?.(length)
+      })
       unpacked.push({ file: target, member: entry.fileName })
     }
     return unpacked

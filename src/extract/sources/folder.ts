@@ -1,7 +1,7 @@
 /** Exports in a folder of this machine. They are read where they lie. */
 import { hash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { copyFile, link, lstat, open, readdir, rename, rm, unlink } from 'node:fs/promises'
+import { copyFile, link, lstat, open, opendir, rename, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { filesExhausted, WaybillError } from '../../model/errors.ts'
@@ -11,6 +11,7 @@ import {
   archiveNames,
   asideName,
   asidesFirst,
+  collectListed,
   type Delivery,
   type ExportSource,
   folderRefused,
@@ -57,13 +58,28 @@ export function createFolderSource({ folder, archive = folder }: FolderPlace): E
   }
   return {
     address,
-    async list() {
-      const names = await readdir(folder).catch((cause) => {
+    async list(signal) {
+      const listed = collectListed(folder)
+      const add = async (names: readonly string[]): Promise<void> => {
+        signal?.throwIfAborted()
+        const found = await Promise.all(names.map((name) => look(folder, name)))
+        listed.add(found.filter((one) => one !== undefined))
+      }
+      let names: string[] = []
+      try {
+        for await (const { name } of await opendir(folder, { bufferSize: LOOKED_AT_ONCE })) {
+          names.push(name)
+          if (names.length < LOOKED_AT_ONCE) continue
+          await add(names)
+          names = []
+        }
+      } catch (cause) {
+        if (cause instanceof WaybillError) throw cause
         const why = REFUSALS[codeOf(cause)] ?? `cannot be read (${codeOf(cause)})`
         throw filesExhausted(cause) ?? folderRefused(folder, why, cause)
-      })
-      const found = await Promise.all(names.map((name) => look(folder, name)))
-      return listingOf(asidesFirst(found.filter((one) => one !== undefined)))
+      }
+      await add(names)
+      return listingOf(asidesFirst(listed.files))
     },
     async fetch(delivery) {
       // One that was named and not listed is what it is: it may be a link, too.
@@ -87,6 +103,9 @@ export function createFolderSource({ folder, archive = folder }: FolderPlace): E
     close: async () => {},
   }
 }
+
+/** Files of a folder. */
+const LOOKED_AT_ONCE = 1_000
 
 /** Undefined for a folder, and for what is gone by now. */
 async function look(folder: string, name: string): Promise<ListedFile | undefined> {

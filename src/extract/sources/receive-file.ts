@@ -10,41 +10,62 @@ import { dirname, join } from 'node:path'
 import pRetry, { AbortError } from 'p-retry'
 import { WaybillError } from '../../model/errors.ts'
 import { assertWithin, makeFolder, newOwn, openOwn, ownFileName } from '../../own-files.ts'
-import type { Delivery, ExportSource } from './source.ts'
+import type { Delivery, ExportSource, Fetching } from './source.ts'
 
 /** Tries after the first one, with growing waits of half a second to four, doubled at most by chance. */
 const WAITS = { retries: 3, minTimeout: 500, randomize: true } as const
 
-/** @throws WaybillError at once; anything else when the tries are used up */
-export function withRetries<Result>(attempt: () => Promise<Result>): Promise<Result> {
-  return pRetry(async () => {
-    try {
-      return await attempt()
-    } catch (error) {
-      // It is known what is wrong: another try finds the same.
-      if (error instanceof WaybillError) throw new AbortError(error)
-      throw error
-    }
-  }, WAITS)
+/**
+ * @param signal aborted, with a `WaybillError`, when the answer is not wanted any more; thrown at once
+ * @throws WaybillError at once; anything else when the tries are used up
+ */
+export function withRetries<Result>(attempt: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+  return pRetry(
+    async () => {
+      try {
+        return await whileWanted(attempt(), signal)
+      } catch (error) {
+        // It is known what is wrong: another try finds the same.
+        if (error instanceof WaybillError) throw new AbortError(error)
+        throw error
+      }
+    },
+    signal === undefined ? WAITS : { ...WAITS, signal },
+  )
+}
+
+/** Rejects as soon as the signal is aborted, with its reason; the answer is then ignored. */
+export async function whileWanted<Answer>(answer: Promise<Answer>, signal?: AbortSignal): Promise<Answer> {
+  if (signal === undefined) return answer
+  const { promise: ended, reject } = Promise.withResolvers<never>()
+  const end = (): void => reject(signal.reason)
+  signal.addEventListener('abort', end, { once: true })
+  if (signal.aborted) end()
+  try {
+    return await Promise.race([ended, answer])
+  } finally {
+    signal.removeEventListener('abort', end)
+  }
 }
 
 /**
  * @param file is there, of mode 0600, when this resolves
  * @param read the content from an offset on; fails where it is not the version that was asked for
- * @param signal aborted, with a `WaybillError`, when it is not wanted any more; thrown as it is
- * @throws WaybillError as `read` does; `export-changed` where more or less came than there should be
+ * @throws WaybillError as `read` and `fetching` do; `export-changed` where more or less came than there should be
  */
 export async function receiveFile(
   file: string,
   bytes: number,
   address: string,
   read: (from: number) => AsyncIterable<Uint8Array>,
-  signal?: AbortSignal,
+  { signal, room }: Fetching = {},
 ): Promise<string> {
   makeFolder(dirname(file))
   const part = `${file}.part`
   // What another process left of it may be of another version.
   await rm(part, { force: true })
+  // The whole of it must fit; what others write meanwhile is seen as it comes.
+  room?.(bytes)
   const out = await newOwn(part)
   try {
     let length = 0
@@ -53,6 +74,7 @@ export async function receiveFile(
       for await (const chunk of read(length)) {
         signal?.throwIfAborted()
         if (length + chunk.length > bytes) break
+        room?.(chunk.length)
         await out.writev([chunk], length)
         length += chunk.length
       }
@@ -60,13 +82,14 @@ export async function receiveFile(
         throw new WaybillError('export-changed', `${length} bytes came where ${bytes} were listed.`, {
           place: { file: address },
         })
-    })
+    }, signal)
     await out.sync()
+    await rename(part, file)
+    return file
   } finally {
     await out.close()
+    await rm(part, { force: true })
   }
-  await rename(part, file)
-  return file
 }
 
 /** What was asked was not answered in time. Another try, over another connection, may be. */
@@ -126,7 +149,7 @@ export async function* eachAnswered<Chunk>(
 
 export interface Spool {
   /** The delivery as a file here: fetched, unless this version of it already lies here whole. */
-  fetch(source: ExportSource, delivery: Delivery, signal?: AbortSignal): Promise<string>
+  fetch(source: ExportSource, delivery: Delivery, fetching?: Fetching): Promise<string>
   /** Files fetched from an address and still here, whichever version they are. */
   fetched(address: string, name: string): Promise<readonly string[]>
   /** Removes what was fetched from an address. */
@@ -152,13 +175,13 @@ export function createSpool(folder: string): Spool {
   const unpackedFolder = join(folder, 'unpacked')
   const keptFolder = join(folder, 'kept')
   return {
-    async fetch(source, delivery, signal) {
+    async fetch(source, delivery, fetching) {
       const address = digest(source.address(delivery.name))
       const own = join(fetchedFolder, `${address}-${digest(delivery.version)}`)
       const file = join(own, ownFileName(delivery.name))
       assertWithin(folder, file)
       if (await isThere(file)) return file
-      return source.fetch(delivery, file, signal)
+      return source.fetch(delivery, file, fetching)
     },
     async fetched(address, name) {
       const folders = await readdir(fetchedFolder).catch(() => [])

@@ -11,8 +11,8 @@ import { receiveFile, withRetries } from './receive-file.ts'
 import type { RunningSum } from './s3-answer.ts'
 import {
   archiveNames,
+  collectListed,
   type Delivery,
-  type ListedFile,
   listingOf,
   notDelivered,
   type RemotePlace,
@@ -114,11 +114,18 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     !('clockSkewCorrected' in error.$metadata)
   const asRefusal = (what: string, name: string, error: unknown): unknown =>
     isRefusal(error) ? failed(what, name, error) : error
-  const ask = <Answer>(what: string, name: string, question: () => Promise<Answer>): Promise<Answer> =>
-    withRetries(() =>
-      question().catch((error: unknown) => {
-        throw asRefusal(what, name, error)
-      }),
+  const ask = <Answer>(
+    what: string,
+    name: string,
+    question: () => Promise<Answer>,
+    signal?: AbortSignal,
+  ): Promise<Answer> =>
+    withRetries(
+      () =>
+        question().catch((error: unknown) => {
+          throw asRefusal(what, name, error)
+        }),
+      signal,
     ).catch((error: unknown) => {
       throw failed(what, name, error)
     })
@@ -217,20 +224,32 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
 
   return {
     address,
-    async list() {
-      const found: ListedFile[] = []
+    async list(signal) {
+      const listed = collectListed(address(''))
+      const tokens = new Set<string>()
       const all = { Bucket: bucket, Prefix: prefix, Delimiter: '/' }
       let from: string | undefined
       do {
         const page = new ListObjectsV2Command({ ...all, ContinuationToken: from })
-        const { Contents = [], NextContinuationToken } = await ask('listing', '', () => client.send(page))
-        for (const { Key = '', Size = 0, LastModified, ETag = '' } of Contents)
-          found.push({ name: Key, bytes: Size, modifiedAt: LastModified?.getTime() ?? 0, version: ETag })
+        const { Contents = [], NextContinuationToken } = await ask(
+          'listing',
+          '',
+          () => client.send(page),
+          signal,
+        )
+        listed.add(
+          Contents.map(({ Key = '', Size = 0, LastModified, ETag = '' }) => ({
+            ...{ name: Key, bytes: Size, modifiedAt: LastModified?.getTime() ?? 0, version: ETag },
+          })),
+        )
         from = NextContinuationToken
+        if (from !== undefined && tokens.has(from))
+          throw failed('listing', '', new Error('it gives a continuation token for the second time'))
+        if (from !== undefined) tokens.add(from)
       } while (from !== undefined)
-      return listingOf(found, prefix)
+      return listingOf(listed.files, prefix)
     },
-    async fetch(wanted, file, signal) {
+    async fetch(wanted, file, fetching) {
       const { name, bytes } = wanted
       const read = reader(wanted)
       const readFrom = async function* (from: number) {
@@ -241,7 +260,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
         }
       }
       try {
-        return await receiveFile(file, bytes, address(name), readFrom, signal)
+        return await receiveFile(file, bytes, address(name), readFrom, fetching)
       } catch (error) {
         throw failed(`reading ${name}`, name, error)
       }

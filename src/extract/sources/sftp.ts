@@ -2,10 +2,12 @@
  * Exports on an SFTP server. One connection, opened with the first question and again when it broke. Every question has a limit to how
  * long its answer is waited for, and the key of the server is checked.
  */
+import { constants } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { createConnection } from 'node:net'
 import { posix, resolve } from 'node:path'
 import pLimit from 'p-limit'
+import type { FileEntryWithStats, SFTPWrapper } from 'ssh2'
 import type Client from 'ssh2-sftp-client'
 import { z } from 'zod'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
@@ -15,8 +17,10 @@ import {
   archiveNames,
   asideName,
   asidesFirst,
+  collectListed,
   type Delivery,
   folderRefused,
+  type ListedFile,
   listingOf,
   nameThere,
   notDelivered,
@@ -75,20 +79,29 @@ export function createSftpSource(
   const address = (name: string): string => `${base}/${name}`
   const at = (name: string): string => posix.join(folder, name)
   let connected: Promise<SftpConnection> | undefined
+  /** Whether `connected` is resolved. */
+  let isOpen = false
 
   let isClosed = false
   const connection = async (): Promise<SftpConnection> => {
     // Somebody has given up what is asked here, and closed: the next try would hold a connection that nobody closes.
     if (isClosed) throw unreachable(base, 'it was closed while it was asked')
-    connected ??= connectSftp(place, password, base, answerMs).catch((error) => {
-      connected = undefined
-      throw error
-    })
+    connected ??= connectSftp(place, password, base, answerMs).then(
+      (server) => {
+        isOpen = true
+        return server
+      },
+      (error) => {
+        connected = undefined
+        throw error
+      },
+    )
     return connected
   }
   const disconnect = async (leave: (connection: SftpConnection) => Promise<void> | void): Promise<void> => {
     const last = await connected?.catch(() => undefined)
     connected = undefined
+    isOpen = false
     if (last !== undefined) await leave(last)
   }
   /** Whatever breaks, the next try has a new connection; what the server refuses stays refused. */
@@ -100,6 +113,7 @@ export function createSftpSource(
   const ask = <Result>(
     name: string,
     question: (server: SftpConnection) => Promise<Result>,
+    signal?: AbortSignal,
   ): Promise<Result> =>
     withRetries(async () => {
       try {
@@ -107,7 +121,7 @@ export function createSftpSource(
       } catch (error) {
         throw await afterFailure(error, name)
       }
-    }).catch((error: unknown) => {
+    }, signal).catch((error: unknown) => {
       throw error instanceof WaybillError ? error : unreachable(base, error)
     })
   /** Of several files at once, one makes their folder. */
@@ -133,27 +147,29 @@ export function createSftpSource(
     new WaybillError('export-changed', 'The export on the server is not the one that was listed.', {
       place: { file: address(name) },
     })
-  const assertSame = async (wanted: Delivery): Promise<void> => {
-    const { version } = await ask(wanted.name, (server) => lookAt(server, at(nameThere(wanted))))
+  const assertSame = async (wanted: Delivery, signal?: AbortSignal): Promise<void> => {
+    const look = (server: SftpConnection): Promise<Delivery> => lookAt(server, at(nameThere(wanted)))
+    const { version } = await ask(wanted.name, look, signal)
     if (version !== wanted.version) throw changed(wanted)
   }
 
   return {
     address,
-    async list() {
-      const found = await ask('', (server) => server.list(folder))
-      return listingOf(
-        asidesFirst(
-          found.map(({ name, size, modifyTime, type }) => ({
-            ...delivery(name, size, modifyTime),
-            isLink: type === 'l',
-          })),
-        ),
+    async list(signal) {
+      const found = await ask(
+        '',
+        async (server) => {
+          const { files, add } = collectListed(base)
+          for await (const page of server.list(folder, signal)) add(page)
+          return asidesFirst(files)
+        },
+        signal,
       )
+      return listingOf(found)
     },
-    async fetch(wanted, file, signal) {
+    async fetch(wanted, file, fetching) {
       const { name, bytes } = wanted
-      await assertSame(wanted)
+      await assertSame(wanted, fetching?.signal)
       const readFrom = async function* (from: number) {
         const server = await connection()
         try {
@@ -164,12 +180,12 @@ export function createSftpSource(
         }
       }
       try {
-        await receiveFile(file, bytes, address(name), readFrom, signal)
+        await receiveFile(file, bytes, address(name), readFrom, fetching)
       } catch (error) {
         throw error instanceof WaybillError ? error : unreachable(base, error)
       }
       // A server keeps no versions: only the time tells that nobody wrote meanwhile.
-      await assertSame(wanted)
+      await assertSame(wanted, fetching?.signal)
       return file
     },
     async archive(wanted) {
@@ -231,9 +247,11 @@ export function createSftpSource(
         throw notDelivered(address(name), error)
       }
     },
-    close() {
+    async close() {
       isClosed = true
-      return disconnect((server) => server.end())
+      // A server that has not answered yet need not be waited for.
+      if (isOpen) await disconnect((server) => server.end())
+      else void disconnect((server) => server.cut())
     },
   }
 }
@@ -273,14 +291,12 @@ const LOGIN_MS = 20_000
 const KEEP_ALIVE_MS = 15_000
 /** A server that keeps the connection alive, and does not answer what it is asked for so long, is as good as gone. */
 export const ANSWER_MS = 60_000
-/** A listing is many answers. */
-const LISTING = 5
 const GOOD_BYE_MS = 2_000
 
 /** All reject with `NotAnswered`, or what ssh2-sftp-client makes of the server's answer. */
 export interface SftpConnection {
-  /** Files and links. */
-  list(folder: string): Promise<Client.FileInfo[]>
+  /** Files and links, a page for each answer. */
+  list(folder: string, signal?: AbortSignal): AsyncIterable<readonly ListedFile[]>
   stat(path: string): Promise<Client.FileStats>
   exists(path: string): Promise<boolean>
   makeFolder(path: string): Promise<void>
@@ -329,8 +345,9 @@ export async function connectSftp(
       return trusted
     },
   })
+  let channel: SFTPWrapper
   try {
-    await answered('connecting', answerMs, connecting)
+    channel = await answered('connecting', answerMs, connecting)
   } catch (error) {
     sock.destroy()
     if (!trusted)
@@ -356,14 +373,14 @@ export async function connectSftp(
     })
   }
   return {
-    async list(folder) {
-      const found = await answered(`listing ${folder}`, LISTING * answerMs, client.list(folder))
+    async *list(folder, signal) {
       const limit = pLimit(LOOKS_AT_ONCE)
-      const kinds = await Promise.all(
-        found.map((one) => (isAsLs(one) ? one.type : limit(() => kindOf(posix.join(folder, one.name))))),
-      )
-      const all = found.map((one, at) => ({ ...one, type: kinds[at] || '-' }))
-      return all.filter(({ type }) => type === '-' || type === 'l')
+      for await (const page of listPages(channel, folder, answerMs, signal)) {
+        const kinds = page.map((one) =>
+          limit(async () => kindShown(one) ?? (await kindOf(posix.join(folder, one.filename)))),
+        )
+        yield (await Promise.all(kinds)).flatMap((kind, at) => listedFile(page[at], kind))
+      }
     },
     stat: (path) => timely(`looking at ${path}`, client.stat(path)),
     exists,
@@ -391,11 +408,53 @@ export async function connectSftp(
   }
 }
 
-/** Whether it was listed as `ls -l` shows it, with kind and rights first. In version 3 of the protocol that line may have any form. */
-const isAsLs = ({ type, rights: { user, group, other } }: Client.FileInfo): boolean =>
-  /^[-bcdlps][rwxsStT]*$/.test(`${type}${user}${group}${other}`)
+/** By the attributes, else by the line of `ls -l`: in version 3 of the protocol that line may have any form. */
+function kindShown({ longname, attrs: { mode = 0 } }: FileEntryWithStats): string | undefined {
+  const known = { [constants.S_IFREG]: '-', [constants.S_IFLNK]: 'l' }[mode & constants.S_IFMT]
+  if (known !== undefined) return known
+  if ((mode & constants.S_IFMT) !== 0) return 'other'
+  return /^[-bcdlps][-rwxsStT]{9}/.test(longname) ? longname.slice(0, 1) : undefined
+}
+
+/** None for what is neither a file nor a link. */
+function listedFile(entry: FileEntryWithStats | undefined, kind: string | false): ListedFile[] {
+  if (entry === undefined || (kind !== '-' && kind !== 'l' && kind !== false)) return []
+  const { size, mtime } = entry.attrs
+  return [{ ...delivery(entry.filename, size, mtime * 1000), isLink: kind === 'l' }]
+}
 
 const LOOKS_AT_ONCE = 8
+
+/** What ssh2 lists at once it lists to the end, however far that is. */
+async function* listPages(
+  channel: SFTPWrapper,
+  folder: string,
+  answerMs: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<readonly FileEntryWithStats[]> {
+  const asked = <Answer>(
+    ask: (told: (error: Error | null | undefined, answer: Answer) => void) => void,
+  ): Promise<Answer> => {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    ask((error, answer) => (error ? reject(error) : resolve(answer)))
+    return answered(`listing ${folder}`, answerMs, promise)
+  }
+  const handle = await asked<Buffer>((told) => channel.opendir(folder, told))
+  for (;;) {
+    signal?.throwIfAborted()
+    const page = await asked<FileEntryWithStats[]>((told) => channel.readdir(handle, told)).catch(
+      (error: unknown) => {
+        // SSH_FX_EOF
+        if (error instanceof Error && 'code' in error && error.code === 1) return undefined
+        throw error
+      },
+    )
+    if (page === undefined) break
+    yield page
+  }
+  // That it was not closed is of no matter: the connection ends with the run.
+  channel.close(handle, () => {})
+}
 
 const readKey = (file: string): Promise<Buffer> =>
   readFile(file).catch((cause) => {

@@ -6,7 +6,7 @@
 import { DateTime } from 'luxon'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
 import { cutToBytes } from '../../own-files.ts'
-import { shown } from '../../shown-text.ts'
+import { n, shown } from '../../shown-text.ts'
 
 /** A file as its source lists it. */
 export interface Delivery {
@@ -18,6 +18,14 @@ export interface Delivery {
   readonly version: string
   /** An earlier process has renamed it aside and was killed, or found that it had not read it. */
   readonly isAside?: boolean
+}
+
+/** Limits of fetching. */
+export interface Fetching {
+  /** Aborted, with a `WaybillError`, when the file is not wanted any more; thrown as it is. */
+  readonly signal?: AbortSignal | undefined
+  /** Told how many bytes are about to be written. @throws WaybillError `disk-full` */
+  readonly room?: ((bytes: number) => void) | undefined
 }
 
 /** What lies at a source. */
@@ -39,17 +47,21 @@ export interface RefusedFile {
 export interface ExportSource {
   /** Names a file for people and the ledger: a path, `sftp://…`, `s3://…`. Never a credential. */
   address(name: string): string
-  /** The files that lie there, in no order; not what lies in folders below. Built by `listingOf` alone. @throws WaybillError `export-unreadable`, `source-unreachable`, `source-untrusted` */
-  list(): Promise<Listing>
+  /**
+   * The files that lie there, in no order; not what lies in folders below. Built by `listingOf` alone.
+   * @param signal aborted, with a `WaybillError`, when the listing is not wanted any more
+   * @throws WaybillError `export-unreadable` (also where there is no end of them), `source-unreachable`, `source-untrusted`; what the signal
+   *   is aborted with
+   */
+  list(signal?: AbortSignal): Promise<Listing>
   /**
    * Brings a file here. What was brought is whole and is the listed version; a half one is never left at `file`.
    * @param file where to put it, with mode 0600; its folder is made
-   * @param signal aborted, with a `WaybillError`, when it is not wanted any more
    * @returns where it is: `file`, or its own path where the source is local and nothing need be copied
    * @throws WaybillError `export-changed` where the file is another by now, `export-unreadable` where it is gone or may not be
-   *   read, `source-unreachable`; what the signal is aborted with
+   *   read, `source-unreachable`; as `fetching` does
    */
-  fetch(delivery: Delivery, file: string, signal?: AbortSignal): Promise<string>
+  fetch(delivery: Delivery, file: string, fetching?: Fetching): Promise<string>
   /**
    * Moves a file to the archive of the source. A name that is taken there gets a number behind it; nothing is overwritten, and what comes
    * under its name meanwhile stays.
@@ -141,6 +153,38 @@ export function asidesFirst(listed: readonly ListedFile[]): ListedFile[] {
 export interface ListedFile extends Delivery {
   /** A link to a file elsewhere. */
   readonly isLink?: boolean
+}
+
+/** A place of exports that has more files, or more pages of them, is none: nobody could say what came when. */
+const MOST_FILES = 2_000_000
+const MOST_PAGES = 50_000
+
+/**
+ * Collects what a source lists, page by page.
+ * @param address of the place
+ * @param most files; lower in tests
+ * @throws WaybillError `export-unreadable` where files or pages do not end
+ */
+export function collectListed(
+  address: string,
+  most = MOST_FILES,
+): { readonly files: readonly ListedFile[]; add(page: readonly ListedFile[]): void } {
+  const files: ListedFile[] = []
+  let pages = 0
+  return {
+    files,
+    add(page) {
+      pages += 1
+      for (const file of page) files.push(file)
+      if (files.length <= most && pages <= MOST_PAGES) return
+      const found = files.length > most ? `more than ${n(most)} files` : `${n(pages)} pages, and no end`
+      throw new WaybillError('export-unreadable', `The listing of ${address} has ${found}.`, {
+        place: { file: address },
+        remedy:
+          'Move what was read elsewhere (`archive` in the job does that), or correct the folder or prefix in `from`.',
+      })
+    },
+  }
 }
 
 /** @param prefix what the source was asked for, and every name must begin with: that of keys of S3 */

@@ -43,6 +43,10 @@ export interface S3Server {
   isSilent: ((request: string) => boolean) | undefined
   /** Keys that every listing has besides, wherever they lie. */
   alsoLists: readonly string[]
+  /** The continuation token that a page is given, whatever else there is. @param page from 1 */
+  nextToken: ((page: number) => string) | undefined
+  /** Size that an object is listed with, and that its body then never ends before: it comes a little at a time. */
+  trickles: ReadonlyMap<string, number>
   stop(): Promise<void>
 }
 
@@ -82,6 +86,8 @@ export async function startS3Server(): Promise<S3Server> {
     requests: [],
     isSilent: undefined,
     alsoLists: [],
+    nextToken: undefined,
+    trickles: new Map(),
     async stop() {
       server.closeAllConnections()
       server.close()
@@ -173,9 +179,11 @@ function list(s3: S3Server, query: URLSearchParams, response: ServerResponse): v
   const more = keys.length > page.length
   const contents = page.map((key) => {
     const { body, etag, at } = s3.objects.get(key) ?? { body: '', etag: '', at: new Date(0) }
-    return `<Contents><Key>${xml(key)}</Key><Size>${body.length}</Size><ETag>${xml(etag)}</ETag><LastModified>${at.toISOString()}</LastModified></Contents>`
+    return `<Contents><Key>${xml(key)}</Key><Size>${s3.trickles.get(key) ?? body.length}</Size><ETag>${xml(etag)}</ETag><LastModified>${at.toISOString()}</LastModified></Contents>`
   })
-  const next = more ? `<NextContinuationToken>${xml(page.at(-1) ?? '')}</NextContinuationToken>` : ''
+  const pages = s3.requests.filter((one) => one === 'GET ').length
+  const token = s3.nextToken?.(pages) ?? (more ? page.at(-1) : undefined)
+  const next = token === undefined ? '' : `<NextContinuationToken>${xml(token)}</NextContinuationToken>`
   answerXml(
     response,
     200,
@@ -194,6 +202,13 @@ function get(s3: S3Server, key: string, request: IncomingMessage, response: Serv
   const wanted = request.headers['if-match']
   if (lie === undefined && wanted !== undefined && wanted !== object.etag) {
     refuse(response, 412, 'PreconditionFailed')
+    return
+  }
+  const endless = s3.trickles.get(key)
+  if (endless !== undefined) {
+    response.writeHead(200, { 'content-length': endless, etag: object.etag })
+    const timer = setInterval(() => response.write(Buffer.alloc(1024)), 10)
+    response.on('close', () => clearInterval(timer))
     return
   }
   const body = lie?.body ?? object.body.subarray(from)

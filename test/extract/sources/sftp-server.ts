@@ -27,6 +27,8 @@ export interface SftpServer {
   isSilent: ((request: string) => boolean) | undefined
   /** Names that every listing has besides, as those of plain files. */
   alsoLists: readonly string[]
+  /** Whether the listing of a folder begins again where it ends. */
+  listsForEver: boolean
   connections: number
   stop(): Promise<void>
 }
@@ -67,6 +69,7 @@ export async function startSftpServer(root: string): Promise<SftpServer> {
     longname: undefined,
     isSilent: undefined,
     alsoLists: [],
+    listsForEver: false,
     connections: 0,
     async stop() {
       for (const client of open) client.end()
@@ -187,6 +190,7 @@ function serve(sftp: SFTPWrapper, root: string, server: SftpServer, cut: () => v
     answer('READDIR', id, async () => {
       const folder = files.get(handle.toString())
       const names = folder?.names?.splice(0, 2) ?? []
+      if (server.listsForEver) folder?.names?.push(...names)
       if (names.length === 0) return sftp.status(id, STATUS_CODE.EOF) as unknown as undefined
       const entries: FileEntry[] = []
       for (const filename of names) {

@@ -6,6 +6,7 @@ import { createFolderSource } from '../../../src/extract/sources/folder.ts'
 import { hostKeyFingerprint } from '../../../src/extract/sources/host-key.ts'
 import { createS3Source } from '../../../src/extract/sources/s3.ts'
 import { createSftpSource, type SftpPlace } from '../../../src/extract/sources/sftp.ts'
+import { collectListed } from '../../../src/extract/sources/source.ts'
 import { exportSourceConformance, type OpenedSource } from '../../conformance/export-source.ts'
 import { temporaryFolder } from '../../temporary-folder.ts'
 import { BUCKET, type S3Server, startS3Server } from './s3-server.ts'
@@ -493,4 +494,34 @@ describe('S3-compatible storage', () => {
     expect(String(failure)).not.toContain('secret-of-the-tests')
     expect(opened.server.requests).toHaveLength(1)
   })
+})
+
+it('a listing of S3 whose continuation token comes again ends with that', async () => {
+  const { server, source } = await s3()
+  onTestFinished(() => source.close())
+  server.put('in/acme/a.csv', Buffer.from('x'))
+  server.nextToken = (page) => `page ${page % 3}`
+  await expect(source.list()).rejects.toMatchObject({
+    code: 'source-unreachable',
+    message: expect.stringContaining('gives a continuation token for the second time'),
+  })
+  expect(server.requests.filter((one) => one === 'GET ')).toHaveLength(4)
+})
+
+it('a listing has so many files and pages, and no more', () => {
+  const page = [{ name: 'a.csv', bytes: 1, modifiedAt: 0, version: '1' }]
+  const files = collectListed('in/acme', 3)
+  for (let at = 0; at < 3; at++) files.add(page)
+  expect(files.files).toHaveLength(3)
+  expect(() => files.add(page)).toThrow(
+    expect.objectContaining({
+      code: 'export-unreadable',
+      message: 'The listing of in/acme has more than 3 files.',
+      remedy: expect.stringContaining('archive'),
+    }),
+  )
+  const pages = collectListed('in/acme')
+  expect(() => {
+    for (;;) pages.add([])
+  }).toThrow(expect.objectContaining({ message: 'The listing of in/acme has 50,001 pages, and no end.' }))
 })

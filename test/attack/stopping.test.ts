@@ -1,0 +1,167 @@
+/** Whatever a command is at, it ends when it is asked to: a source, a file or a listing that goes on for ever cannot keep it. */
+import type { ChildProcess } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { hostKeyFingerprint } from '../../src/extract/sources/host-key.ts'
+import { createWorkplace, ended, type Workplace } from '../cli/command-line.ts'
+import { gatewaySettings, startReferenceStore } from '../cli/reference-store.ts'
+import { BUCKET, type S3Server, startS3Server } from '../extract/sources/s3-server.ts'
+import { PASSWORD, type SftpServer, startSftpServer, USER } from '../extract/sources/sftp-server.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
+
+/** A command that is asked to stop has ended by then, however slow the machine. */
+const SOON_MS = 10_000
+
+async function workplace(environment: Record<string, string> = {}): Promise<Workplace> {
+  const store = await startReferenceStore()
+  return createWorkplace({ ...gatewaySettings(store.url), ...environment })
+}
+
+/** Stops the command once `begun` says that it is at it; killed where it does not end. */
+async function stopped(child: ChildProcess, begun: () => boolean | Promise<boolean>) {
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const end = ended(child)
+  let isOver = false
+  void end.then(() => {
+    isOver = true
+  })
+  while (!isOver && !(await begun())) await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(isOver).toBe(false)
+  const at = Date.now()
+  child.kill('SIGTERM')
+  const late = setTimeout(() => child.kill('SIGKILL'), SOON_MS)
+  const { code, err } = await end
+  clearTimeout(late)
+  return { code, err, took: Date.now() - at }
+}
+
+const job = (from: string) => `exports: { from: ${from}, match: "*.csv" }\nmapping: acme-onsite\n`
+
+async function atS3(): Promise<{ readonly s3: S3Server; readonly place: Workplace }> {
+  const s3 = await startS3Server()
+  onTestFinished(() => s3.stop())
+  s3.put('in/a.csv', Buffer.from('id\n1\n'))
+  const place = await workplace({
+    AWS_ACCESS_KEY_ID: 'of-the-tests',
+    AWS_SECRET_ACCESS_KEY: 'secret-of-the-tests',
+  })
+  const from = `{ s3: { endpoint: "${s3.endpoint}", region: test-1, bucket: ${BUCKET}, prefix: in } }`
+  await place.job('clinic', job(from))
+  return { s3, place }
+}
+
+async function atSftp(): Promise<{ readonly sftp: SftpServer; readonly place: Workplace }> {
+  const remote = await temporaryFolder()
+  await mkdir(join(remote, 'out'))
+  await writeFile(join(remote, 'out', 'a.csv'), 'id\n1\n')
+  const sftp = await startSftpServer(remote)
+  onTestFinished(() => sftp.stop())
+  const place = await workplace({ WAYBILL_SFTP_PASSWORD: PASSWORD })
+  const address = `host: 127.0.0.1, port: ${sftp.port}, user: ${USER}, folder: out`
+  await place.job('clinic', job(`{ sftp: { ${address}, hostKey: "${hostKeyFingerprint(sftp.hostKey)}" } }`))
+  return { sftp, place }
+}
+
+const INTERRUPTED = { code: 130, took: expect.toSatisfy((ms: number) => ms < SOON_MS) }
+
+test.each(['run', 'run --dry-run', 'doctor --sources'])(
+  'a listing of S3 that never ends: waybill %s',
+  async (typed) => {
+    const { s3, place } = await atS3()
+    s3.nextToken = (page) => `page ${page}`
+    const [command = '', ...options] = typed.split(' ')
+    const child = place.start(command, ...(command === 'run' ? ['clinic'] : []), ...options)
+    expect(await stopped(child, () => s3.requests.length > 10)).toMatchObject(INTERRUPTED)
+  },
+  60_000,
+)
+
+test('a listing of SFTP that never ends', async () => {
+  const { sftp, place } = await atSftp()
+  let pages = 0
+  sftp.listsForEver = true
+  sftp.isSilent = (request) => {
+    if (request === 'READDIR') pages++
+    return false
+  }
+  expect(await stopped(place.start('run', 'clinic'), () => pages > 10)).toMatchObject(INTERRUPTED)
+}, 60_000)
+
+test.each(['SFTP', 'OPENDIR', 'READDIR', 'STAT', 'READ'])(
+  'an SFTP server that does not answer %s',
+  async (silent) => {
+    const { sftp, place } = await atSftp()
+    let isAsked = false
+    sftp.isSilent = (request) => {
+      isAsked ||= request === silent
+      return request === silent
+    }
+    expect(await stopped(place.start('run', 'clinic'), () => isAsked)).toMatchObject(INTERRUPTED)
+  },
+  60_000,
+)
+
+test.each(['GET ', 'GET in/a.csv'])(
+  'storage that does not answer %s',
+  async (silent) => {
+    const { s3, place } = await atS3()
+    s3.isSilent = (request) => request === silent
+    const asked = (): boolean => s3.requests.includes(silent)
+    expect(await stopped(place.start('run', 'clinic'), asked)).toMatchObject(INTERRUPTED)
+  },
+  60_000,
+)
+
+test('an object that comes a little at a time', async () => {
+  const { s3, place } = await atS3()
+  s3.trickles = new Map([['in/a.csv', 20_000_000]])
+  const asked = (): boolean => s3.requests.includes('GET in/a.csv')
+  expect(await stopped(place.start('run', 'clinic'), asked)).toMatchObject(INTERRUPTED)
+}, 60_000)
+
+test('of an object that does not fit beside what must stay free, nothing is fetched', async () => {
+  const { s3, place } = await atS3()
+  s3.trickles = new Map([['in/a.csv', 1_000_000_000_000_000]])
+  const { code, err } = await ended(place.start('run', 'clinic'))
+  expect([code, err]).toEqual([2, expect.stringContaining('(WAYBILL_MIN_FREE)')])
+  expect(err).toContain('disk-full')
+  expect(s3.requests).not.toContain('GET in/a.csv')
+}, 60_000)
+
+test('exports that fail one after the other', async () => {
+  const place = await workplace()
+  const inbox = join(place.folder, 'inbox')
+  await mkdir(inbox)
+  const names = Array.from({ length: 20_000 }, (_, at) => join(inbox, `${at}.csv`))
+  for (const name of names) await writeFile(name, '')
+  await place.job('clinic', job('../inbox'))
+  const child = place.start('run', 'clinic')
+  let said = ''
+  child.stderr.on('data', (text: Buffer) => {
+    said += text.toString()
+  })
+  const failed = (): number => said.split('export-empty').length - 1
+  expect(await stopped(child, () => failed() > 20)).toMatchObject(INTERRUPTED)
+  expect(failed()).toBeLessThan(names.length)
+}, 120_000)
+
+test.each([
+  ['a pipe that nobody writes into', (file: string) => void execFileSync('mkfifo', [file])],
+  ['a device that never ends', undefined],
+])(
+  '--file of %s is refused at once',
+  async (_, make) => {
+    const place = await workplace()
+    await place.job('clinic', job('..'))
+    const file = make === undefined ? '/dev/zero' : join(place.folder, 'a.csv')
+    make?.(file)
+    const child = place.start('run', 'clinic', '--file', file)
+    const late = setTimeout(() => child.kill('SIGKILL'), SOON_MS)
+    const { code, err } = await ended(child)
+    clearTimeout(late)
+    expect([code, err]).toEqual([2, expect.stringContaining('it is a pipe or a device, not a file')])
+  },
+  60_000,
+)

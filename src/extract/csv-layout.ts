@@ -78,6 +78,9 @@ export async function readHeader(
   return { columns: columnsOf(path, row, row.cells, duplicates), origin: row }
 }
 
+/** Columns that are named as another. */
+const MOST_TOLD = 20
+
 function columnsOf(
   path: string,
   origin: Origin,
@@ -86,11 +89,15 @@ function columnsOf(
 ): readonly string[] {
   const columns = cells.map((cell) => cell.trim())
   if (duplicates === 'number') return numbered(columns)
-  const first = (name: string): number => columns.indexOf(name)
-  const again = columns.flatMap((name, at) => (name !== '' && first(name) !== at ? [{ name, at }] : []))
-  if (again.length === 0) return columns
+  const first = new Map<string, number>()
+  for (const [at, name] of columns.entries()) if (!first.has(name)) first.set(name, at)
   // By their numbers: a file that has lost its header has a person's data in its place.
-  const numbers = again.map(({ name, at }) => `column ${at + 1} is named as column ${first(name) + 1}`)
+  const numbers = columns.flatMap((name, at) => {
+    const before = first.get(name) ?? at
+    return name === '' || before === at ? [] : [`column ${at + 1} is named as column ${before + 1}`]
+  })
+  if (numbers.length === 0) return columns
+  if (numbers.length > MOST_TOLD) numbers.splice(MOST_TOLD, numbers.length, `and ${numbers.length - MOST_TOLD} more`)
   throw new WaybillError('export-unreadable', `Names in the header are not unique: ${numbers.join(', ')}.`, {
     place: { file: path, line: origin.line },
     remedy:

@@ -1,7 +1,7 @@
 /** Whose row it is: the column that names the person, registration, the codes for female and male. */
 import { counted } from '../../shown-text.ts'
 import { formsText, MONTH_OR_DAY } from './find-observed.ts'
-import { isCalled, type Words } from './names.ts'
+import type { Words } from './names.ts'
 import type { ColumnProfile, Profile } from './profile-columns.ts'
 import { type DraftLine, line, note, scalar } from './write-draft.ts'
 
@@ -10,14 +10,22 @@ export const columnCalled = (
   columns: readonly ColumnProfile[],
   names: readonly string[],
 ): ColumnProfile | undefined => {
+  const ranks = new Map<string, number>()
   for (const name of names) {
-    const found = columns.find(
-      ({ words, outside, within }) =>
-        isCalled(words, [name]) || (isCalled(outside, [name]) && isCalled(within, names)),
-    )
-    if (found !== undefined) return found
+    const called = name.replaceAll(' ', '')
+    if (!ranks.has(called)) ranks.set(called, ranks.size)
   }
-  return undefined
+  const rankOf = (words: readonly string[]): number => ranks.get(words.join('')) ?? ranks.size
+  let found: ColumnProfile | undefined
+  let best = ranks.size
+  for (const column of columns) {
+    const { words, outside, within } = column
+    const rank = Math.min(rankOf(words), rankOf(within) < ranks.size ? rankOf(outside) : ranks.size)
+    if (rank >= best) continue
+    found = column
+    best = rank
+  }
+  return found
 }
 
 /**

@@ -185,6 +185,9 @@ export interface CareTeams {
   readonly providers: ReadonlyMap<string, 'npi' | 'providerName' | 'providerPhone'>
 }
 
+/** Lines about providers: each is looked for among all columns. */
+const MOST_PROVIDERS = 40
+
 /** Columns of National Provider Identifiers, whose check digit holds, with what stands beside them under the same name. */
 export function matchCareTeams(
   { words: { wide, reference } }: Vocabulary,
@@ -196,6 +199,7 @@ export function matchCareTeams(
     const invalid = filled.filter((cell) => !isNpi(cell)).length
     const most = words.includes('npi') ? 0.5 : MOST
     if (invalid === filled.length || filled.length - invalid < filled.length * most) continue
+    if (lines.length === MOST_PROVIDERS) break
     const prefix = words
       .map((word) => word.replace(/npi$/, ''))
       .filter((word) => word !== '' && !reference.after.includes(word))

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import { eraseAccounts, exportCrosswalk } from '../runs/accounts.ts'
+import { eraseAccounts, exportCrosswalk, forgetAccounts } from '../runs/accounts.ts'
 import { counted, n, shownPath } from '../shown-text.ts'
 import { type CommandContext, say } from './command-form.ts'
 import type { Action } from './commands.ts'
@@ -32,18 +32,32 @@ export const accountsErase: Action<'accounts erase'> = async (context, options) 
     context.out('Nothing was erased.')
     return EXIT.ok
   }
-  const { people, known, erased, notThere, refused, gateway, receipts } = erasure
+  const { people, known, erased, notThere, refused, gateway, receipts, scrubbed } = erasure
   say(context, options.json, erasure, () =>
     receipts === undefined
       ? `Would erase ${counted(people, 'account')} at ${gateway}; of ${n(known)} of these people the ledger knows`
       : [
           `${counted(people, 'account')} at ${gateway}: erased ${n(erased)}, not there ${n(notThere)}, refused ${n(refused)}`,
           `Receipts: ${shownPath(receipts)}`,
+          ...(scrubbed === false
+            ? [
+                'Another process is reading the ledger, so its log may still hold account ids: run the same command again later.',
+              ]
+            : []),
           'A row of theirs in an export registers them again: take them out of what the vendor sends, or add them to skipWhen.',
           'Files may still hold them: exports and their archive, collections, and rejects files, which `waybill prune` removes.',
         ],
   )
   return refused === 0 ? EXIT.ok : EXIT.recordsLeftBehind
+}
+
+export const accountsForget: Action<'accounts forget'> = async (context, { file, job, json }) => {
+  const done = await forgetAccounts(context, { file: resolve(file), job })
+  say(context, json, done, ({ people, forgotten, gateway }) => [
+    `${n(forgotten)} of ${counted(people, 'account')} at ${gateway} forgotten; the ledger did not have the others`,
+    'The people are registered anew when an export brings them, and what was delivered before is looked for, and sent where it is not there.',
+  ])
+  return EXIT.ok
 }
 
 async function ask({ terminal, input, writeError }: CommandContext, question: string): Promise<boolean> {

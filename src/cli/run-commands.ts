@@ -196,6 +196,15 @@ export const RUN_COMMANDS = {
     },
     examples: ['waybill accounts export roster --out crosswalk.csv'],
   },
+  'accounts forget': {
+    says: 'register these people anew when they come again; what was delivered to them counts as not delivered',
+    options: {
+      '--file <ids.csv>': { says: 'CSV with a column partnerAccountId, or accountId', mandatory: true },
+      '--job <job>': 'at the gateway of this job; without it, that of WAYBILL_GATEWAY_URL',
+    },
+    note: 'For accounts that the gateway has lost or given to others. Sends nothing.',
+    examples: ['waybill accounts forget --file stale.csv'],
+  },
   'accounts erase': {
     says: 'delete accounts at the gateway, for good, and what the ledger knows of these people',
     options: {

@@ -114,6 +114,11 @@ export interface RunLedger {
   settleChunk(settlement: ChunkSettlement): Promise<void>
   /** @throws WaybillError `state-illegal` where an exception cannot make that move */
   rule(ruling: Ruling & Receipted, at: number): Promise<void>
+  /**
+   * As `Ledger.forgetPerson`, unless somebody else has done it meanwhile.
+   * @param accountId that the ledger had
+   */
+  forgetAccount(gateway: string, reference: string, accountId: string | null): Promise<void>
   /** Does not wait for the disk: a person who is registered twice is told as known. */
   saveAccounts(gateway: string, accounts: readonly KnownAccount[], at: number): Promise<void>
   /**
@@ -248,11 +253,21 @@ export interface Ledger {
     limit: number,
   ): Promise<readonly { readonly reference: string; readonly accountId: string }[]>
   /**
-   * Forgets a person at a gateway: crosswalk, care teams, what jobs have collected of them.
+   * How often people were forgotten, for those who were.
+   * @param references asked for only where anybody was
+   */
+  forgotten(gateway: string, references: () => readonly string[]): Promise<ReadonlyMap<string, number>>
+  /**
+   * Forgets a person at a gateway: crosswalk, care teams, what jobs have collected of them. What was delivered to them counts as not delivered.
    * @param references hashes by which the person is known
    * @param accountId by which the crosswalk has the person, too
    */
   forgetPerson(gateway: string, references: readonly string[], accountId: string | null): Promise<void>
+  /**
+   * Takes the account ids of those who were forgotten out of the bytes of the ledger's files.
+   * @returns false where another process was reading, so that its log may hold some until that has ended
+   */
+  scrubAccounts(): Promise<boolean>
   /** Of whom the job has collected, by hashed reference: which run did so last, and what. */
   collected(jobId: number, people: readonly string[]): Promise<ReadonlyMap<string, CollectedBefore>>
   /** Care-team entries by account, for those that are known to have any. */

@@ -191,6 +191,15 @@ interface ClaimTable {
   token: number
 }
 
+/** People whose account was erased, or holds no longer: what was delivered to it counts as not delivered. */
+interface ForgottenTable {
+  gateway: string
+  /** Hashed reference. */
+  reference: Uint8Array
+  /** How often: part of the hashes of their row keys from then on. */
+  times: number
+}
+
 /** Care-team entries that accounts are known to have: when they were observed last, and whether they bear the mark. */
 interface CareTeamTable {
   gateway: string
@@ -284,6 +293,7 @@ export interface LedgerTables {
   held: HeldTable
   account: AccountTable
   claim: ClaimTable
+  forgotten: ForgottenTable
   care_team: CareTeamTable
   care_team_listed: CareTeamListedTable
   timetable: TimetableTable

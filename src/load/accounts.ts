@@ -11,10 +11,10 @@ import type { Entry } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
 import { type Identity, parseTransactionId } from '../model/ids.ts'
 import type { AccountIds, EntryOutcome, Reason, ShownRecord } from '../model/outcome.ts'
-import type { AccountKey } from '../model/record.ts'
+import type { AccountKey, Registration } from '../model/record.ts'
 import type { Claims } from './claims.ts'
-import type { Reconciler } from './delivery.ts'
-import { refusalWords, told } from './gateway-words.ts'
+import type { Reconciler, StaleAccounts } from './delivery.ts'
+import { ACCOUNT_STALE, refusalWords, told } from './gateway-words.ts'
 import type { Sending } from './sending.ts'
 
 export interface AccountsContext {
@@ -22,7 +22,7 @@ export interface AccountsContext {
   readonly gateway: Gateway
   /** Names the gateway in the ledger: its address. */
   readonly gatewayName: string
-  readonly ledger: Pick<Ledger, 'accounts' | 'registeredBy'>
+  readonly ledger: Pick<Ledger, 'accounts' | 'registeredBy' | 'forgotten'>
   readonly runLedger: RunLedger
   readonly sending: Sending
   readonly identity: Identity
@@ -32,6 +32,7 @@ export interface AccountsContext {
   readonly claims: Claims
   /** Registrations of the run that fail again and again, by hashed reference: what became of them holds for all of its chunks. */
   readonly late: Map<string, Promise<KnownAccount | Reason>>
+  readonly stale: StaleAccounts
 }
 
 export interface ResolvedAccounts {
@@ -107,9 +108,10 @@ export async function resolveAccounts(
     // Another job may have registered them before they were claimed.
     for (const account of (await context.ledger.accounts(context.gatewayName, missing)).values())
       known.set(account.reference, account)
+    const forgotten = await context.ledger.forgotten(context.gatewayName, () => missing)
     const open = missing.filter(isMissing).flatMap((hashed) => {
       const entry = firstEntry.get(hashed)
-      return entry === undefined ? [] : [[hashed, entry] as const]
+      return entry === undefined ? [] : [[hashed, { entry, wasForgotten: forgotten.has(hashed) }] as const]
     })
     const accounts = await registerAll(context, open, late, (hashed, result) => {
       if (result === LATE) left.add(hashed)
@@ -138,7 +140,10 @@ export async function resolveAccounts(
       refused: new Set([...refusals.keys(), ...before.refused]).size,
     },
     areUsual:
-      left.size === 0 && refusals.size === 0 && known.values().every(({ sentBefore }) => sentBefore === null),
+      left.size === 0 &&
+      refusals.size === 0 &&
+      !entries.some(context.stale.has) &&
+      known.values().every(({ sentBefore }) => sentBefore === null),
     late: left,
     isBusy: open.size > 0,
     claimed: toClaim.difference(left),
@@ -148,7 +153,8 @@ export async function resolveAccounts(
     accountIds: ({ reference, type }) =>
       type === 'accountId' ? reference : (known.get(hashes.get(reference) ?? '')?.accountId ?? undefined),
     isNew: (entry) => registeredNow.has(hashes.get(entry.account.reference) ?? ''),
-    refusalOf: (entry) => refusals.get(hashes.get(entry.account.reference) ?? ''),
+    refusalOf: (entry) =>
+      context.stale.has(entry) ? ACCOUNT_STALE : refusals.get(hashes.get(entry.account.reference) ?? ''),
     isPerhapsSent(entry) {
       const until = known.get(hashes.get(entry.account.reference) ?? '')?.sentBefore ?? null
       return until !== null && entry.observedAt <= until + DATE_ONLY_MS
@@ -177,20 +183,26 @@ function peopleOf(
   return people
 }
 
+/** A person whom the ledger does not know. */
+interface Missing {
+  readonly entry: Entry
+  readonly wasForgotten: boolean
+}
+
 /**
  * Each is kept as soon as the gateway knows them, and counted with that.
  * @param otherwise told of who is not registered now
  */
 async function registerAll(
   context: AccountsContext,
-  missing: readonly (readonly [string, Entry])[],
+  missing: readonly (readonly [string, Missing])[],
   late: 'leave' | 'await',
   otherwise: (hashed: string, result: Reason | typeof LATE) => void,
 ): Promise<KnownAccount[]> {
   const registered: KnownAccount[] = []
   await allDone(
-    missing.map(async ([hashed, entry]) => {
-      const result = await startRegistering(context, hashed, entry, late)
+    missing.map(async ([hashed, person]) => {
+      const result = await startRegistering(context, hashed, person, late)
       if (result !== LATE && 'accountId' in result) registered.push(result)
       else otherwise(hashed, result)
     }),
@@ -202,7 +214,7 @@ async function registerAll(
 async function startRegistering(
   context: AccountsContext,
   hashed: string,
-  entry: Entry,
+  person: Missing,
   late: 'leave' | 'await',
 ): Promise<KnownAccount | Reason | typeof LATE> {
   const begun = context.late.get(hashed)
@@ -210,7 +222,7 @@ async function startRegistering(
   const nextTurn = new Promise<typeof LATE>((resolve) => setImmediate(resolve, LATE))
   if (begun !== undefined) return Promise.race([begun, nextTurn])
   return new Promise((resolve, reject) => {
-    const registering = registerOne(context, hashed, entry, () => {
+    const registering = registerOne(context, hashed, person, () => {
       context.late.set(hashed, registering)
       if (late === 'leave') resolve(LATE)
     })
@@ -222,40 +234,43 @@ async function startRegistering(
 const DATE_ONLY_MS = 86_400_000
 
 /**
- * Of a person whom the gateway knows and the ledger does not, as after a ledger was lost: now, where the profile shows something of ours, or
- * something without an id that may be, or cannot be read; else null.
+ * Looks at the profile of a person whom the gateway knows and the ledger does not, as after a ledger was lost. `until` is now where it shows
+ * something of ours, or something without an id that may be, or cannot be read; else null.
  */
-async function perhapsSentUntil(
-  { reconciler, now }: AccountsContext,
-  { account: named, sourceType: ours }: Entry,
-  accountId: string | null,
-): Promise<number | null> {
-  const account = accountId === null ? named : { reference: accountId, type: 'accountId' as const }
+export async function perhapsSent(
+  { reconciler, now }: Pick<AccountsContext, 'reconciler' | 'now'>,
+  { account, sourceType: ours }: Entry,
+): Promise<{ readonly until: number | null; readonly shown: readonly ShownRecord[] | undefined }> {
   const shown = await reconciler.profile(account)
   const isOurs = ({ persistentId, sourceType }: ShownRecord): boolean =>
     persistentId === undefined
       ? (sourceType ?? ours) === ours
       : parseTransactionId(persistentId) !== undefined
-  return shown === undefined || shown.some(isOurs) ? now() : null
+  return { until: shown === undefined || shown.some(isOurs) ? now() : null, shown }
 }
 
-async function registerOne(
-  context: AccountsContext,
-  reference: string,
-  entry: Entry,
-  isLate: () => void,
-): Promise<KnownAccount | Reason> {
+/** The data to register the person with, or why there is none. */
+export function registrationOf(entry: Entry): Registration | Reason {
   const draft = entry.row.register()
   if (draft === undefined) {
     const message =
       'the person is not known to be registered, and the mapping has no account.register to do it with'
     return { stage: 'register', code: 'account-unknown', message, scrubbed: message }
   }
-  if (!draft.ok) {
-    const { code, message, field } = draft.issue
-    return { stage: 'register', code, message, scrubbed: message, ...(field === undefined ? {} : { field }) }
-  }
-  const { registration } = draft
+  if (draft.ok) return draft.registration
+  const { code, message, field } = draft.issue
+  return { stage: 'register', code, message, scrubbed: message, ...(field === undefined ? {} : { field }) }
+}
+
+/** @param wasForgotten whether the gateway may have records of theirs all the same */
+async function registerOne(
+  context: AccountsContext,
+  reference: string,
+  { entry, wasForgotten }: Missing,
+  isLate: () => void,
+): Promise<KnownAccount | Reason> {
+  const registration = registrationOf(entry)
+  if ('stage' in registration) return registration
   const save = (account: KnownAccount): Promise<void> =>
     context.runLedger.saveAccounts(context.gatewayName, [account], context.now())
   let account: KnownAccount
@@ -268,7 +283,7 @@ async function registerOne(
         if (known) return answered
         context.tallies.accounts.registered++
         // Before its request is over: of those under way alone a process that is killed leaves none behind in the ledger.
-        await save(answered)
+        if (!wasForgotten) await save(answered)
         return answered
       },
       isLate,
@@ -282,8 +297,9 @@ async function registerOne(
     }
     return { stage: 'register', code: 'registration-refused', ...told(refusalWords(error), entry) }
   }
-  if (account.isNew) return account
-  const known = { ...account, sentBefore: await perhapsSentUntil(context, entry, account.accountId) }
+  if (account.isNew && !wasForgotten) return account
+  const { until } = await perhapsSent(context, entry)
+  const known = { ...account, isNew: account.isNew === true && until === null, sentBefore: until }
   await save(known)
   return known
 }

@@ -5,7 +5,7 @@
 import type { CareTeamReturned } from '../gateway/contract/health-profile.ts'
 import { epochMsOf } from '../gateway/contract/shared-objects.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { GatewayError } from '../gateway/gateway-error.ts'
+import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
 import {
   type CareTeamMark,
   type KnownCareTeam,
@@ -16,7 +16,7 @@ import {
 } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
 import type { Identity } from '../model/ids.ts'
-import type { Reason } from '../model/outcome.ts'
+import type { AccountSign, Reason } from '../model/outcome.ts'
 import type { AccountKey } from '../model/record.ts'
 import {
   type CareTeamAccount,
@@ -27,6 +27,7 @@ import {
   oursOf,
 } from './care-team-state.ts'
 import type { Claims } from './claims.ts'
+import type { StaleAccounts } from './delivery.ts'
 import { refusalWords, told, type Words } from './gateway-words.ts'
 import type { Sending } from './sending.ts'
 
@@ -44,6 +45,7 @@ export interface CareTeamContext extends CareTeamRules {
   readonly pause: (ms: number) => Promise<void>
   readonly now: () => number
   readonly owed: OwedBook
+  readonly stale: StaleAccounts
 }
 
 /** The entry is stored; what was to follow could not be done. */
@@ -55,16 +57,21 @@ export interface FollowUpFailure {
 /** Whose care team it is, as gateway and ledger know it. */
 export interface MarkedAccount {
   readonly hash: string
-  /** By the gateway's id where that is known. */
+  /** As the export names it; without an export, by the gateway's id. */
   readonly owner: AccountKey
   readonly accountId: string | null
   readonly known: readonly KnownCareTeam[]
+  /** What the chunk says of it. */
+  readonly entries?: readonly Entry[]
 }
 
-/** Null where it cannot be read. @throws WaybillError where the run must stop */
+/**
+ * Null where it cannot be read, or shows the care team of another account: one that is not stale is asked for once more.
+ * @throws WaybillError where the run must stop
+ */
 export async function listCareTeams(
-  { gateway, identity, sending }: CareTeamContext,
-  { owner, known }: Pick<MarkedAccount, 'owner' | 'known'>,
+  { gateway, identity, sending, stale }: CareTeamContext,
+  { owner, accountId, known, entries: [entry] = [] }: Omit<MarkedAccount, 'hash'>,
 ): Promise<readonly HadCareTeam[] | null> {
   const newest = new Map(
     known.flatMap(({ npi, observedAt }) => (observedAt === UNDATED ? [] : [[npi, observedAt] as const])),
@@ -85,11 +92,19 @@ export async function listCareTeams(
       ours: oursOf(one),
     }
   }
+  const isOther = ({ userId = accountId }: CareTeamReturned): boolean =>
+    accountId !== null && userId !== accountId
+  const judge = async (sign: AccountSign): Promise<boolean> => entry === undefined || stale.judge(entry, sign)
   try {
-    return (await sending.read('list care teams', () => gateway.careTeams.list(owner))).map(toHad)
+    for (let isAgain = false; ; isAgain = true) {
+      const listed = await sending.read('list care teams', () => gateway.careTeams.list(owner))
+      if (!listed.some(isOther)) return listed.map(toHad)
+      if (isAgain || (await judge('other-id'))) return null
+    }
   } catch (error) {
-    if (error instanceof GatewayError) return null
-    throw error
+    if (!(error instanceof GatewayError)) throw error
+    if (saysNotFound(error)) await judge('not-found')
+    return null
   }
 }
 

@@ -35,6 +35,7 @@ import {
   type WantedCareTeam,
   wasHeard,
 } from './care-team-state.ts'
+import { leftByStale } from './gateway-words.ts'
 
 export interface CareTeamsOfChunk {
   /**
@@ -114,7 +115,8 @@ export async function careTeamsOf(
   accounts: Pick<ResolvedAccounts, 'accountIds' | 'registered' | 'claimed'>,
   isUncertain: (entry: Entry) => boolean,
 ): Promise<CareTeamsOfChunk> {
-  const { identity } = context
+  const { identity, stale } = context
+  const isStale = (person: Person): boolean => person.entries.some(stale.has)
   const own = accountsOf(identity, all, listed).filter(({ hash }) => accounts.claimed.has(hash))
   const people = await peopleOf(context, own, accounts)
   const entries = people.flatMap((person) => person.entries)
@@ -152,6 +154,10 @@ export async function careTeamsOf(
         const own = person.entries.filter((entry) => toJudge.has(entry))
         if (own.length === 0) return
         person.listed = person.isEmpty && !own.some(isUncertain) ? [] : await listCareTeams(context, person)
+        if (isStale(person)) {
+          selected.outcomes.push(...own.map((entry) => leftByStale(entry, isUncertain(entry))))
+          return
+        }
         // Without a list nobody can tell whether an entry that may have been sent before is there.
         const doubtful =
           person.listed !== null
@@ -198,7 +204,8 @@ export async function careTeamsOf(
         const wanted = wantedOf(person, outcomes)
         return { wanted, has: withStored(person.listed ?? [], wanted, outcomes), known: person.known }
       }
-      const active = people.filter(
+      const sound = people.filter((person) => !isStale(person))
+      const asked = sound.filter(
         (person) =>
           person.known.some(isMarkOwed) ||
           wantedOf(person, outcomes).some(
@@ -206,10 +213,11 @@ export async function careTeamsOf(
           ),
       )
       await allDone(
-        active.map(async (person) => {
+        asked.map(async (person) => {
           if (person.listed === undefined) person.listed = await listCareTeams(context, person)
         }),
       )
+      const active = asked.filter((person) => !isStale(person))
       const replaced =
         context.changed === 'replace' ? await replaceAll(context, active, accountOf) : undefined
       for (const one of replaced?.values() ?? []) failures.push(...one.failures)
@@ -226,13 +234,14 @@ export async function careTeamsOf(
           known.push(...knownNow(context, person, account, new Map([...said, ...others]), deletions))
         }),
       )
-      const owing = people.filter(
+      const owing = sound.filter(
         (person) =>
-          !active.includes(person) &&
+          !asked.includes(person) &&
           person.known.some((one) => one.accountId === null && owesDeletion(one, context)),
       )
       await allDone(owing.map(async (person) => known.push(...(await settleOwedOf(context, person)))))
-      for (const one of people.flatMap(({ listedAgain }) => listedAgain)) {
+      const stillSound = sound.filter((person) => !isStale(person))
+      for (const one of stillSound.flatMap(({ listedAgain }) => listedAgain)) {
         context.owed.deletion(one.account, one.npi, false)
         if (!known.some(({ account, npi }) => account === one.account && npi === one.npi)) known.push(one)
       }
@@ -300,7 +309,7 @@ async function peopleOf(
       .map((one) => ({ ...one, deletions: [] }))
     return {
       hash,
-      owner: id === undefined ? account : { reference: id, type: 'accountId' as const },
+      owner: account,
       accountId: id ?? null,
       entries: ofOne,
       known: before.map((one) => listedAgain.find(({ npi }) => npi === one.npi) ?? one),

@@ -5,7 +5,7 @@
 
 import type { CreateAnswer, Answer as GatewayAnswer } from '../gateway/answer.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { GatewayError } from '../gateway/gateway-error.ts'
+import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
 import type { BatchIntent } from '../ledger/ledger.ts'
 import { packEntries } from '../ledger/packed-records.ts'
 import type { Entry } from '../model/entry.ts'
@@ -24,10 +24,19 @@ import {
   type SentBatch,
   settle,
 } from './delivery.ts'
-import { inDoubt, refusalWords, rejection, type Words } from './gateway-words.ts'
+import {
+  inDoubt,
+  leftByStale,
+  listedWords,
+  refusalWords,
+  rejection,
+  unclearByStale,
+  type Words,
+} from './gateway-words.ts'
 import { halve, sendInParts, spokenFor, watchBatch } from './refused-batch.ts'
 import { causeOf, TRIES_OF_A_BATCH, waitBeforeReadBack } from './retry-policy.ts'
 import { Outgrown } from './sending.ts'
+import { judgeAccounts, signIn } from './stale-accounts.ts'
 
 const NOT_ECHOED: Words = { ours: 'the gateway answered with success, twice, but did not store the record' }
 
@@ -93,8 +102,14 @@ async function send(
   earlier?: SentBatch,
   plannedAs?: PlannedRow,
 ): Promise<EntryOutcome[]> {
-  const { ledger, sending, sizes } = delivery
+  const { ledger, sending, sizes, stale } = delivery
   const { kind, entries } = batch
+  const left = entries.filter(stale.has)
+  if (left.length > 0) {
+    const others = entries.filter((entry) => !stale.has(entry))
+    const sent = others.length === 0 ? [] : await send(delivery, { ...batch, entries: others }, earlier)
+    return [...left.map((entry) => leftByStale(entry, earlier !== undefined)), ...sent]
+  }
   const intent = plannedAs ?? intentOf(delivery, batch)
   const { batchId } = intent
   const begin = async (): Promise<number> => {
@@ -114,7 +129,7 @@ async function send(
   const answer: Answer = await sending
     .once(
       operation,
-      () => fits(sizes.of(kind), size),
+      () => fits(sizes.of(kind), size) && !entries.some(stale.has),
       async () => {
         firstSentAt ??= delivery.now()
         row ??= await begin()
@@ -186,6 +201,7 @@ async function settleAnswer(
     return settleOpen(delivery, sent, { answer: 'accepted', status, outcomes, open: [] })
   }
   const matched = delivery.reconciler.match(batch.entries, answer, comparedBy(delivery, batch))
+  await judgeAccounts(delivery, matched)
   const belied = await beliedBy(delivery, batch, matched)
   const isTaken = (entry: Entry): boolean => matched.accepted.has(entry) && !belied.has(entry)
   const taken = batch.entries.filter(isTaken)
@@ -197,6 +213,7 @@ async function settleAnswer(
     outcomes: taken.map((entry) => accepted(entry, matched.accepted.get(entry))),
     open,
     words: matched.doubted,
+    named: matched.named,
   })
 }
 
@@ -219,7 +236,8 @@ async function settleOpen(delivery: Delivery, sent: SentBatch, known: PartlyKnow
     }))
   }
   if (known.open.length === 0) return settleJudged(delivery, sent, known, new Map())
-  const verdicts = await lookUp(delivery, known.open, batch.accountIds, overAt)
+  const toAsk = known.open.filter((entry) => !delivery.stale.has(entry))
+  const verdicts = await lookUp(delivery, toAsk, batch.accountIds, overAt)
   const isWhole = known.answer === 'ambiguous'
   return settleJudged(
     delivery,
@@ -246,10 +264,20 @@ async function settleJudged(
   const again: Entry[] = []
   for (const entry of known.open) {
     const words = known.words?.get(entry) ?? ''
-    const learned = learnedOf(delivery, entry, batchId, known.status, verdicts.get(entry))
+    const verdict = verdicts.get(entry)
+    // What names the record is its answer, though the profile cannot tell.
+    const isAnswered = known.named?.has(entry) === true && verdict !== 'stored'
+    const learned = isAnswered ? undefined : learnedOf(delivery, entry, batchId, known.status, verdict)
     if (learned !== undefined) outcomes.push(learned)
-    else if (words !== '')
-      outcomes.push(rejection(entry, batchId, 'listed-as-error', { ours: '', theirs: words }))
+    else if (isAnswered || words !== '')
+      outcomes.push(
+        rejection(
+          entry,
+          batchId,
+          delivery.stale.has(entry) ? 'account-stale' : 'listed-as-error',
+          listedWords(words, known.named?.get(entry)),
+        ),
+      )
     else if (known.answer === 'accepted-in-part' && resends > 0) {
       outcomes.push(rejection(entry, batchId, 'not-echoed', NOT_ECHOED))
     } else again.push(entry)
@@ -287,7 +315,9 @@ async function refuse(delivery: Delivery, sent: SentBatch, error: GatewayError):
   const status = error.status ?? null
   const [only] = batch.entries
   if (batch.entries.length === 1 && only !== undefined) {
-    const code = error.class === 'too-large' ? 'too-large' : 'refused'
+    const sign = signIn(error.gatewayMessage, saysNotFound(error))
+    const isStale = sign !== undefined && (await delivery.stale.judge(only, sign))
+    const code = isStale ? 'account-stale' : error.class === 'too-large' ? 'too-large' : 'refused'
     const outcome = rejection(only, batchId, code, refusalWords(error))
     await settle(delivery, sent, error.class, status, [outcome])
     return [outcome]
@@ -313,13 +343,14 @@ export interface UnansweredBatch {
 
 /** What has become of a record by the verdict of its profile; undefined where it may be sent again. */
 function learnedOf(
-  { inDoubt: doubts }: Delivery,
+  { inDoubt: doubts, stale }: Delivery,
   entry: Entry,
   batchId: string,
   status: number | null,
   verdict: Verdict = 'hidden',
 ): EntryOutcome | undefined {
   if (verdict === 'stored') return { entry, outcome: 'accepted', batchId, status, readBack: true }
+  if (stale.has(entry)) return unclearByStale(entry, batchId)
   return verdict !== 'absent' && doubts === 'hold' ? inDoubt(entry, batchId, verdict) : undefined
 }
 

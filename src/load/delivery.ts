@@ -9,7 +9,16 @@ import type { ChunkKey, RunLedger } from '../ledger/ledger.ts'
 import { packEntries } from '../ledger/packed-records.ts'
 import type { Entry } from '../model/entry.ts'
 import type { Identity } from '../model/ids.ts'
-import type { AccountIds, EntryOutcome, Matched, ShownRecord, StoredAs, Verdict } from '../model/outcome.ts'
+import type {
+  AccountIds,
+  AccountSign,
+  EntryOutcome,
+  Matched,
+  OnAccountSign,
+  ShownRecord,
+  StoredAs,
+  Verdict,
+} from '../model/outcome.ts'
 import type { AccountKey, RecordKind } from '../model/record.ts'
 import type { BodyBuffers, SizeLimits } from './batches.ts'
 import { toException } from './gateway-words.ts'
@@ -38,6 +47,14 @@ export interface Delivery extends BatchWatch {
   /** When the gateway last took a batch: what still fails after that fails by itself. */
   readonly progress: { takenAt: number }
   readonly random: () => number
+  readonly stale: StaleAccounts
+}
+
+export interface StaleAccounts {
+  /** Whether the account of the entry's person was found to be stale in this run. */
+  readonly has: (entry: Entry) => boolean
+  /** Says of a person whom the ledger knew before the run whether the account is stale. @throws WaybillError where the run must stop */
+  readonly judge: (entry: Entry, sign: AccountSign) => Promise<boolean>
 }
 
 /** One batch and where it belongs. */
@@ -73,6 +90,8 @@ export interface PartlyKnown {
   readonly open: readonly Entry[]
   /** The words of errors that the gateway listed in an answer of success, for each record that they may be about. */
   readonly words?: ReadonlyMap<Entry, string>
+  /** Records that such an error names, and no echo. */
+  readonly named?: ReadonlyMap<Entry, string>
   /** Where nobody knows whether the batch was taken: why. */
   readonly cause?: Cause
 }
@@ -108,6 +127,8 @@ export async function settle(
 
 export interface LookUp {
   readonly reconciler: Pick<Reconciler, 'readBack'>
+  /** Left out where nothing may be sent. */
+  readonly stale?: Pick<StaleAccounts, 'judge'> | undefined
   /**
    * Milliseconds for which a gateway may be late: still storing what it has not answered, or not showing yet what it has stored.
    * A profile that was read earlier cannot prove that something is not there.
@@ -124,18 +145,18 @@ export interface LookUp {
  * @param overAt when their batch had its answer, or was given up; milliseconds since the epoch
  */
 export async function lookUp(
-  { reconciler, readLagMs, pause, now }: LookUp,
+  { reconciler, stale, readLagMs, pause, now }: LookUp,
   entries: readonly Entry[],
   accountIds: AccountIds,
   overAt: number,
 ): Promise<Map<Entry, Verdict>> {
   const inTimeAt = overAt + readLagMs
   const lookedAt = now()
-  const verdicts = await reconciler.readBack(entries, accountIds)
+  const verdicts = await reconciler.readBack(entries, accountIds, stale?.judge)
   const absent = entries.filter((entry) => verdicts.get(entry) === 'absent')
   if (absent.length === 0 || lookedAt >= inTimeAt) return verdicts
   await pause(Math.max(0, inTimeAt - now()))
-  return new Map([...verdicts, ...(await reconciler.readBack(absent, accountIds))])
+  return new Map([...verdicts, ...(await reconciler.readBack(absent, accountIds, stale?.judge))])
 }
 
 /** Ids that are known, or told by other answers: these are compared with, and nothing is read by them. */
@@ -190,9 +211,17 @@ export interface Reconciler {
     accountIds: AccountIds,
   ): Matched
   /** One read an account, however many of its records are open. */
-  readBack(entries: readonly Entry[], accountIds: AccountIds): Promise<Map<Entry, Verdict>>
+  readBack(
+    entries: readonly Entry[],
+    accountIds: AccountIds,
+    onSign?: OnAccountSign,
+  ): Promise<Map<Entry, Verdict>>
   /** The same of records that may have been sent before under the ids that they had in another export. */
-  readBackAny(entries: readonly Entry[], accountIds: AccountIds): Promise<Map<Entry, Verdict | StoredAs>>
+  readBackAny(
+    entries: readonly Entry[],
+    accountIds: AccountIds,
+    onSign?: OnAccountSign,
+  ): Promise<Map<Entry, Verdict | StoredAs>>
   /** All that the profile shows, of every kind; undefined where it cannot be read. */
   profile(account: AccountKey): Promise<readonly ShownRecord[] | undefined>
 }

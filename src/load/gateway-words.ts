@@ -26,6 +26,12 @@ export const refusalWords = ({
   return { ours: isUnanswered ? message : `${answered}no reason given` }
 }
 
+/** Of an error that an answer of success lists. @param code that it gives the record */
+export const listedWords = (words: string, code = ''): Words => ({
+  ours: `${code}${code === '' || words === '' ? '' : ': '}`,
+  theirs: words === '' && code === '' ? 'no reason given' : words,
+})
+
 /** Characters of the gateway's words that are looked at, and of what is told of them. */
 const READ_LIMIT = 2_000
 const TOLD_LIMIT = 300
@@ -193,4 +199,23 @@ export const inDoubt = (entry: Entry, batchId: string, verdict: 'hidden' | 'unre
   batchId,
   ...(verdict === 'unreadable' ? { isAsked: true } : {}),
   reason: { stage: 'read-back', code: 'in-doubt', message: IN_DOUBT, scrubbed: IN_DOUBT },
+})
+
+const OF_STALE = 'the gateway has another account of the person than before, or none'
+const NOT_SENT = `not sent: ${OF_STALE}`
+const UNCLEAR = `nobody knows whether it is stored: ${OF_STALE}`
+
+/** Of all records that are not sent any more, as the person's account is stale (`stale-accounts.ts`). */
+export const ACCOUNT_STALE: Reason = {
+  ...{ stage: 'submit', code: 'account-stale', message: NOT_SENT, scrubbed: NOT_SENT },
+}
+
+/** @param wasSent whether it was in a batch before that is settled without it */
+export const leftByStale = (entry: Entry, wasSent: boolean): EntryOutcome =>
+  wasSent ? unclearByStale(entry, null) : { entry, outcome: 'rejected', batchId: null, reason: ACCOUNT_STALE }
+
+/** Of one that may be stored. @param batchId null where it is in no batch that is open */
+export const unclearByStale = (entry: Entry, batchId: string | null): EntryOutcome => ({
+  ...{ entry, outcome: 'in-doubt', batchId, isAsked: true },
+  reason: { ...ACCOUNT_STALE, stage: 'read-back', message: UNCLEAR, scrubbed: UNCLEAR },
 })

@@ -17,6 +17,7 @@ import { careTeamsOf, careTeamsToClaim } from './care-teams.ts'
 import type { Claims } from './claims.ts'
 import { deliver, planned, settleUnanswered } from './deliver.ts'
 import type { Delivery } from './delivery.ts'
+import { leftByStale, unclearByStale } from './gateway-words.ts'
 import { loadMedicalRecords, type MedicalRecordsContext } from './medical-records.ts'
 import {
   disputed,
@@ -30,6 +31,7 @@ import {
   type Speaks,
   shareFate,
 } from './recognise.ts'
+import { renewRowKeys } from './stale-accounts.ts'
 
 export interface LoadContext extends Delivery {
   readonly memory: Pick<
@@ -85,6 +87,8 @@ export interface LoadedChunk {
 export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> {
   const { entries, resumed } = chunk
   const kind = entries[0]?.kind
+  const { ledger, gatewayName } = context.accounts
+  await renewRowKeys(ledger, gatewayName, context.identity, entries)
   // A mapping makes no record of a profile beside these.
   if (kind === 'account')
     return { ...NOTHING_OF_PROFILES, ...(await loadRoster(context.accounts, entries, resumed)) }
@@ -239,7 +243,7 @@ async function load(
   const verdicts =
     doubtful.length === 0
       ? new Map<Entry, Verdict | StoredAs>()
-      : await context.reconciler.readBackAny(doubtful, accounts.accountIds)
+      : await context.reconciler.readBackAny(doubtful, accounts.accountIds, context.stale.judge)
   const inDoubtStill = (entry: Entry, isAsked: boolean): EntryOutcome => ({
     ...(isHeld(entry) ? stillInDoubt(entry) : notSent(entry, 'perhaps-sent', PERHAPS_SENT)),
     ...(isAsked ? { isAsked } : {}),
@@ -247,6 +251,7 @@ async function load(
   /** Of one that is not to be sent; undefined for all others. */
   const withheld = (entry: Entry): EntryOutcome | undefined => {
     const verdict = verdicts.get(entry)
+    if (verdict === 'unreadable' && context.stale.has(entry)) return unclearByStale(entry, null)
     if (verdict === 'stored') return { entry, outcome: 'unchanged', found: true, readBack: true }
     if (typeof verdict === 'object')
       return { entry, outcome: 'unchanged', found: true, readBack: true, ...verdict }
@@ -335,8 +340,10 @@ async function load(
     if (fate !== undefined) note([shareFate(entry, fate)])
   }
 
+  leaveStale(context, entries, outcomes)
   const { failures, known } = await careTeams.finish(outcomes)
   await context.claims.letGo(accounts.claimed, known)
+  await renewRowKeys(context.accounts.ledger, context.accounts.gatewayName, context.identity, entries)
   return {
     outcomes: outcomes.all(),
     followUpFailures: failures,
@@ -344,6 +351,15 @@ async function load(
     accounts: accounts.counts,
     memory: { delivered, held },
   }
+}
+
+/** What was delivered to an account that was found to be stale is left behind, so that a rerun sends it. */
+function leaveStale({ stale }: LoadContext, entries: readonly Entry[], outcomes: Outcomes): void {
+  const delivered = entries.filter((entry) => {
+    const outcome = outcomes.of(entry)
+    return stale.has(entry) && outcome?.outcome === 'unchanged' && !outcome.found && !outcome.passedOver
+  })
+  outcomes.note(delivered.map((entry) => leftByStale(entry, false)))
 }
 
 /** One after the other; as it is where the other holds nothing. */

@@ -23,7 +23,7 @@ import { pieceOf, type TextWriter } from './text-writer.ts'
 export interface TakenRow {
   readonly row: MappedRow
   /** Hashed row key. */
-  readonly rowKey: string
+  rowKey: string
   /** What the transaction ids of its entries begin with. */
   readonly idStart: string
 }
@@ -107,6 +107,11 @@ export class Entry {
   /** Hashed row key. */
   get rowKey(): string {
     return this.taken.rowKey
+  }
+
+  /** Of all records of the row. */
+  set rowKey(rowKey: string) {
+    this.taken.rowKey = rowKey
   }
 
   /** Content hash, 16 hex digits. */

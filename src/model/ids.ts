@@ -117,8 +117,11 @@ export interface Identity {
   contentWords(record: HashedRecord): Int32Array
   /** The same as 16 hex digits. */
   content(record: HashedRecord): string
-  /** Hash of a row's key: 32 hex digits. */
-  rowKey(key: string): string
+  /**
+   * Hash of a row's key: 32 hex digits.
+   * @param forgotten how often its person was forgotten: what was known under the key before is not found any more
+   */
+  rowKey(key: string, forgotten?: number): string
   /** Hash of a rule's name: 8 hex digits. */
   rule(rule: string): string
   /** Hash of a place among records of which a row has any number, that of a list: 8 hex digits. */
@@ -170,7 +173,8 @@ export function createIdentity(key: string): Identity {
       const [first = 0, last = 0] = contentWords(record)
       return contentDigits({ first, last })
     },
-    rowKey: (rowKey) => keyed('row-key', rowKey).slice(0, 32),
+    rowKey: (rowKey, forgotten = 0) =>
+      keyed(forgotten === 0 ? 'row-key' : `row-key ${forgotten}`, rowKey).slice(0, 32),
     rule(rule) {
       const known = rules.get(rule)
       if (known !== undefined) return known

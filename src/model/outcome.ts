@@ -79,6 +79,8 @@ export interface ShownRecord {
   /** `source.meta.persistentRecordId`, where the gateway keeps it. */
   readonly persistentId: string | undefined
   readonly sourceType: string | undefined
+  /** Of the account, where the record names it so. */
+  readonly accountId?: string | undefined
 }
 
 /** The profile shows the record under the transaction id that it had in another export. */
@@ -87,11 +89,24 @@ export interface StoredAs {
 }
 
 /** What an answer of success says; of all other records it says nothing. */
+/**
+ * What an answer says against the account id that the ledger has of a person: it names another one, it says that there is no such account, or it is
+ * a 404 that may mean anything.
+ */
+export type AccountSign = 'other-id' | 'no-account' | 'not-found'
+
+/** Told of a sign; resolves to whether the account is stale. */
+export type OnAccountSign = (entry: Entry, sign: AccountSign) => Promise<boolean>
+
 export interface Matched {
   /** Taken, each with the gateway's id where it gives one. */
   readonly accepted: ReadonlyMap<Entry, string | undefined>
   /** Perhaps not taken: an error that the answer lists is about the record, or may be. With its words, which may be none. */
   readonly doubted: ReadonlyMap<Entry, string>
+  /** Not accepted only as their echo names the account by another id than the known one. */
+  readonly elsewhere: readonly Entry[]
+  /** Of what is doubted and not echoed: an error is about this record and no other. With the code that the error gives it. */
+  readonly named: ReadonlyMap<Entry, string>
   /** By reference, ids of accounts that nobody knew, on which several echoes agree. */
   readonly learned: ReadonlyMap<string, string>
   /** Of what is accepted: the echo alone names its account, by an id that nobody can compare. */

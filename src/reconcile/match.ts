@@ -18,16 +18,22 @@ export function matchAnswer(
   { echoes, errors }: Pick<CreateAnswer, 'echoes' | 'errors'>,
   accountIds: AccountIds,
 ): Matched {
-  const doubted = doubtedBy(errors, entries)
+  const { doubted, named } = doubtedBy(errors, entries)
   const accepted = new Map<Entry, string | undefined>()
+  const elsewhere: Entry[] = []
   const found = echoesByEntry(entries, echoes, accountIds)
   const isDisputed = disputesOf(found, accountIds)
   for (const [entry, echo] of found) {
     if (echo === SEVERAL || doubted.has(entry) || isDisputed(entry, echo)) continue
     if (saysWhatWasSent(entry, echo, accountIds)) accepted.set(entry, textOf(echo.id))
+    else if (saysWhatWasSent(entry, echo, NOBODY_KNOWS)) elsewhere.push(entry)
   }
-  return { accepted, doubted, ...learnedFrom([...accepted.keys()], found, accountIds) }
+  for (const entry of found.keys()) named.delete(entry)
+  return { accepted, doubted, elsewhere, named, ...learnedFrom([...accepted.keys()], found, accountIds) }
 }
+
+/** With it an echo may name the account by any id. */
+const NOBODY_KNOWS: AccountIds = () => undefined
 
 /** What the echoes that count say of accounts whose id nobody knows. */
 function learnedFrom(
@@ -176,8 +182,11 @@ function disputesOf(
   }
 }
 
-/** The id of the account, where the echo names it so. */
-function idNamed(kind: RecordKind, { account, userId }: Echo): string | undefined {
+/** The id of the account, where the echo, or the record of a profile, names it so. */
+export function idNamed(
+  kind: RecordKind,
+  { accountReference, account = accountReference, userId }: { readonly [key: string]: unknown },
+): string | undefined {
   if (kind === 'careTeam') return textOf(userId)
   if (!isObject(account) || (account['type'] !== 'accountId' && account['type'] !== 'entity'))
     return undefined
@@ -202,13 +211,19 @@ function isAccount(given: unknown, account: AccountKey, accountIds: AccountIds):
  * or by its place in the request. An error that names none may be about any of them. Which place is the first is not documented:
  * where no error tells, it may be either.
  */
-function doubtedBy(errors: readonly EnvelopeError[], entries: readonly Entry[]): Map<Entry, string> {
+function doubtedBy(
+  errors: readonly EnvelopeError[],
+  entries: readonly Entry[],
+): { readonly doubted: Map<Entry, string>; readonly named: Map<Entry, string> } {
   const doubted = new Map<Entry, Set<string>>()
+  const surely = new Map<Entry, string>()
   const places = errors.map(placesIn)
   const fromZero = places.some((of) => of.includes(0))
   for (const [at, error] of errors.entries()) {
     const text = JSON.stringify(error)
     const named = new Set(entries.filter(({ transactionId }) => text.includes(transactionId)))
+    const code = typeof error === 'string' ? undefined : error.code
+    for (const entry of named) surely.set(entry, code === undefined ? '' : String(code))
     for (const place of places[at] ?? []) {
       for (const entry of [entries[place], fromZero ? undefined : entries[place - 1]])
         if (entry !== undefined) named.add(entry)
@@ -220,7 +235,10 @@ function doubtedBy(errors: readonly EnvelopeError[], entries: readonly Entry[]):
       if (words !== '') about.add(words)
     }
   }
-  return new Map([...doubted].map(([entry, about]) => [entry, [...about].join('; ')]))
+  return {
+    doubted: new Map([...doubted].map(([entry, about]) => [entry, [...about].join('; ')])),
+    named: surely,
+  }
 }
 
 /** `source.meta.persistentRecordId`: the transaction id, where the gateway keeps it. */

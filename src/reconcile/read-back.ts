@@ -5,10 +5,10 @@
 
 import { epochMsOf } from '../gateway/contract/shared-objects.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { GatewayError } from '../gateway/gateway-error.ts'
+import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
 import type { Entry } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
-import type { AccountIds, StoredAs, Verdict } from '../model/outcome.ts'
+import type { AccountIds, OnAccountSign, StoredAs, Verdict } from '../model/outcome.ts'
 import {
   type AccountKey,
   type Evidence,
@@ -16,7 +16,7 @@ import {
   PROFILE_KINDS,
   type ProfileKind,
 } from '../model/record.ts'
-import { codesOf, isObject, persistentId, textOf } from './match.ts'
+import { codesOf, idNamed, isObject, persistentId, textOf } from './match.ts'
 
 /** A record of a profile in the form in which it is compared. */
 export interface ProfileRecord {
@@ -30,18 +30,24 @@ export interface ProfileRecord {
   readonly unit: string | undefined
   /** Of a care-team entry: whether it bears the mark of the primary care physician. */
   readonly isMarked?: boolean
+  /** Of the account, where the record names it so. */
+  readonly accountId?: string | undefined
 }
 
 /** A read that may be repeated, under the run's concurrency and patience. */
 export type Read = <Item>(operation: string, call: () => Promise<readonly Item[]>) => Promise<readonly Item[]>
 
-/** @param judged `judge`, or `judgeAny` where they may have been sent before under the ids that they had in another export */
+/**
+ * @param judged `judge`, or `judgeAny` where they may have been sent before under the ids that they had in another export
+ * @param onSign told where the profile says something against the id that is known of the account
+ */
 export async function readBack<Judged extends Verdict | StoredAs>(
   gateway: Gateway,
   read: Read,
   entries: readonly Entry[],
   accountIds: AccountIds,
   judged: (entry: Entry, profile: readonly ProfileRecord[]) => Judged,
+  onSign?: OnAccountSign,
 ): Promise<Map<Entry, Judged | 'unreadable'>> {
   const verdicts = new Map<Entry, Judged | 'unreadable'>()
   const byAccount = Map.groupBy(
@@ -50,7 +56,7 @@ export async function readBack<Judged extends Verdict | StoredAs>(
   )
   await allDone(
     [...byAccount.values()].map(async (open) => {
-      const profile = await readProfile(gateway, read, open, accountIds)
+      const profile = await readProfile(gateway, read, open, accountIds, onSign)
       for (const entry of open)
         verdicts.set(entry, profile === undefined ? 'unreadable' : judged(entry, profile))
     }),
@@ -64,47 +70,65 @@ export async function readWholeProfile(
   read: Read,
   account: AccountKey,
 ): Promise<ProfileRecord[] | undefined> {
-  const parts = await Promise.all(PROFILE_KINDS.map((kind) => readKind(gateway, read, kind, account)))
-  return parts.includes(undefined) ? undefined : parts.flatMap((part) => part ?? [])
-}
-
-/** The profile of the account that all of these entries belong to; undefined where it cannot be read. */
-export async function readProfile(
-  gateway: Gateway,
-  read: Read,
-  [first]: readonly Entry[],
-  accountIds: AccountIds,
-): Promise<ProfileRecord[] | undefined> {
-  if (first === undefined) return []
-  const { account: key, kind } = first
-  if (!isOfProfile(kind)) return []
-  const id = accountIds(key)
-  return readKind(gateway, read, kind, id === undefined ? key : { reference: id, type: 'accountId' as const })
-}
-
-async function readKind(
-  gateway: Gateway,
-  read: Read,
-  kind: ProfileKind,
-  account: AccountKey,
-): Promise<ProfileRecord[] | undefined> {
   try {
-    switch (kind) {
-      case 'biometric':
-        return (await read('read biometrics', () => gateway.biometrics.read(account))).map(toProfileRecord)
-      case 'condition':
-        return (await read('read conditions', () => gateway.conditions.read(account))).map(toProfileRecord)
-      case 'careTeam':
-        return (await read('list care teams', () => gateway.careTeams.list(account))).map(toProfileRecord)
-    }
+    return (await allDone(PROFILE_KINDS.map((kind) => readKind(gateway, read, kind, account)))).flat()
   } catch (error) {
     if (error instanceof GatewayError) return undefined
     throw error
   }
 }
 
+/**
+ * The profile of the account that all of these entries belong to, undefined where it cannot be read. It is asked for as the export names the
+ * person: an id may be somebody else's by now. Where it then names another id than the known one, and that is not stale, it is read once more.
+ */
+export async function readProfile(
+  gateway: Gateway,
+  read: Read,
+  [first]: readonly Entry[],
+  accountIds: AccountIds,
+  onSign?: OnAccountSign,
+): Promise<ProfileRecord[] | undefined> {
+  if (first === undefined) return []
+  const { account, kind } = first
+  if (!isOfProfile(kind)) return []
+  const known = accountIds(account)
+  try {
+    for (let isAgain = false; ; isAgain = true) {
+      const profile = await readKind(gateway, read, kind, account)
+      const isOther = ({ accountId = known }: ProfileRecord): boolean => accountId !== known
+      if (onSign === undefined || known === undefined || !profile.some(isOther)) return profile
+      if (isAgain || (await onSign(first, 'other-id'))) return undefined
+    }
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    if (saysNotFound(error)) await onSign?.(first, 'not-found')
+    return undefined
+  }
+}
+
+/** @throws GatewayError */
+async function readKind(
+  gateway: Gateway,
+  read: Read,
+  kind: ProfileKind,
+  account: AccountKey,
+): Promise<ProfileRecord[]> {
+  const records = async (): Promise<readonly { readonly [key: string]: unknown }[]> => {
+    switch (kind) {
+      case 'biometric':
+        return read('read biometrics', () => gateway.biometrics.read(account))
+      case 'condition':
+        return read('read conditions', () => gateway.conditions.read(account))
+      case 'careTeam':
+        return read('list care teams', () => gateway.careTeams.list(account))
+    }
+  }
+  return (await records()).map((record) => toProfileRecord(kind, record))
+}
+
 /** A field of another type than documented tells nothing: it counts as not there. */
-function toProfileRecord(record: { readonly [key: string]: unknown }): ProfileRecord {
+function toProfileRecord(kind: ProfileKind, record: { readonly [key: string]: unknown }): ProfileRecord {
   const { codes, npi, name, source, observationDate, value, unit } = record
   return {
     persistentId: persistentId(record),
@@ -116,6 +140,7 @@ function toProfileRecord(record: { readonly [key: string]: unknown }): ProfileRe
     value: typeof value === 'number' ? value : undefined,
     unit: textOf(unit),
     ...(record['pcp'] === true ? { isMarked: true } : {}),
+    accountId: idNamed(kind, record),
   }
 }
 

@@ -17,6 +17,7 @@ import type { LoadContext } from '../load/load-chunk.ts'
 import type { Authorizations } from '../load/medical-records.ts'
 import type { BatchAnswer } from '../load/refused-batch.ts'
 import { createSending } from '../load/sending.ts'
+import { createStaleAccounts } from '../load/stale-accounts.ts'
 import type { Identity } from '../model/ids.ts'
 import { matchAnswer } from '../reconcile/match.ts'
 import { createMatchInOrder } from '../reconcile/match-in-order.ts'
@@ -102,32 +103,13 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
   const reconciler: Reconciler = {
     match: matchAnswer,
     matchInOrder: createMatchInOrder(),
-    readBack: (...asked) => readBack(gateway, sending.read, ...asked, judge),
-    readBackAny: (...asked) => readBack(gateway, sending.read, ...asked, judgeAny),
+    readBack: (entries, ids, onSign) => readBack(gateway, sending.read, entries, ids, judge, onSign),
+    readBackAny: (entries, ids, onSign) => readBack(gateway, sending.read, entries, ids, judgeAny, onSign),
     profile: (account) => readWholeProfile(gateway, sending.read, account),
   }
-  const delivery = {
-    gateway,
-    ledger: runLedger,
-    sending,
-    identity,
-    buffers: createBodyBuffers(),
-    toldIds: new Map<string, string>(),
-    sizes,
-    inDoubt: submit.inDoubt,
-    batchesAreAtomic: submit.batchesAreAtomic,
-    now,
-    onBatch: events.has('batchAnswered')
-      ? (batch: BatchAnswer) => events.emit({ type: 'batchAnswered', ...batch })
-      : undefined,
-    readLagMs: submit.readLag,
-    pause: (ms: number) => deps.sleep(ms, parts.signal),
-    progress: { takenAt: 0 },
-    random,
-    reconciler,
-  }
-  const claims = createClaims(runLedger, gatewayName, deps.isDead, delivery)
-  const people = {
+  const waiting = { readLagMs: submit.readLag, pause: (ms: number) => deps.sleep(ms, parts.signal), now }
+  const claims = createClaims(runLedger, gatewayName, deps.isDead, waiting)
+  const registering = {
     gateway,
     gatewayName,
     ledger,
@@ -140,6 +122,27 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
     now,
     claims,
     late: new Map(),
+  }
+  const stale = createStaleAccounts({ ...registering, ...waiting })
+  const people = { ...registering, stale }
+  const delivery = {
+    gateway,
+    ledger: runLedger,
+    sending,
+    identity,
+    buffers: createBodyBuffers(),
+    toldIds: new Map<string, string>(),
+    sizes,
+    inDoubt: submit.inDoubt,
+    batchesAreAtomic: submit.batchesAreAtomic,
+    onBatch: events.has('batchAnswered')
+      ? (batch: BatchAnswer) => events.emit({ type: 'batchAnswered', ...batch })
+      : undefined,
+    ...waiting,
+    stale,
+    progress: { takenAt: 0 },
+    random,
+    reconciler,
   }
   const { collect, to } = job.definition
   const target = to && targetPlace(to, dirname(job.file), join(home, 'undelivered'))
@@ -210,9 +213,8 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
         missing: careTeams.missing,
         claims,
         jobId,
-        readLagMs: delivery.readLagMs,
-        pause: delivery.pause,
-        now,
+        ...waiting,
+        stale,
         owed: createOwedBook(tallies),
       },
     },

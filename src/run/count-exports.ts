@@ -2,6 +2,7 @@
 
 import type { Ledger } from '../ledger/ledger.ts'
 import { isKnown } from '../load/recognise.ts'
+import { renewRowKeys } from '../load/stale-accounts.ts'
 import { withoutFew } from '../mapping-tools/fit-facts.ts'
 import { createFitWatch, type FitReport } from '../mapping-tools/judge-fit.ts'
 import {
@@ -122,7 +123,7 @@ function noteReasons(reasons: Map<string, MappingReason>, { outcome }: ChunkRow)
  */
 export const countDelivered =
   (
-    ledger: Pick<Ledger, 'delivered' | 'accounts' | 'medicalRequests'>,
+    ledger: Pick<Ledger, 'delivered' | 'forgotten' | 'accounts' | 'medicalRequests'>,
     identity: Identity,
     { jobId, gateway }: { readonly jobId: number; readonly gateway: string },
   ) =>
@@ -144,6 +145,7 @@ export const countDelivered =
           : state === 'complete' && content === identity.requestBody(body)
       }).length
     }
+    await renewRowKeys(ledger, gateway, identity, entries)
     const known = await ledger.delivered(jobId, rowKeysOf(entries))
     return entries.filter((entry) => isKnown(known.get(entry.rowKey) ?? [], entry)).length
   }

@@ -4,16 +4,17 @@
  */
 import type { ExportRecord, Ledger } from '../ledger/ledger.ts'
 import { isKnown } from '../load/recognise.ts'
+import { renewRowKeys } from '../load/stale-accounts.ts'
 import { createEntries, type Entry, rowKeysOf } from '../model/entry.ts'
 import { contentDigits, type Identity } from '../model/ids.ts'
 import type { OpenRows } from './rows.ts'
 
 interface LastWordsContext {
-  readonly ledger: Pick<Ledger, 'delivered' | 'lastReading' | 'exportRecord'> & {
+  readonly ledger: Pick<Ledger, 'delivered' | 'forgotten' | 'lastReading' | 'exportRecord'> & {
     readonly left: Pick<Ledger['left'], 'ofEarlierReadings'>
   }
   readonly identity: Identity
-  readonly load: { readonly jobId: number }
+  readonly load: { readonly jobId: number; readonly accounts: { readonly gatewayName: string } }
   readonly isBackfill: boolean
 }
 
@@ -41,6 +42,7 @@ export function lastWordsOf(
     let entries: Entry[] = []
     let rows = 0
     const note = async (): Promise<void> => {
+      await renewRowKeys(ledger, load.accounts.gatewayName, identity, entries)
       const delivered = await ledger.delivered(load.jobId, rowKeysOf(entries))
       for (const entry of entries) {
         const stands = delivered.get(entry.rowKey)?.findLast(({ rule }) => rule === entry.ruleHash)

@@ -1,6 +1,6 @@
 /**
  * Erases accounts at the gateway (interface, "Accounts": DELETE /account), and what the ledger knows of these people: crosswalk, care teams, what was
- * collected. An erasure may be repeated: who is gone is told as not there.
+ * collected. An erasure may be repeated: who is gone is told as not there. Forgetting does the same in the ledger alone.
  *
  * The crosswalk of a job's people: partner id to account id, which the interface says must be stored (section "Accounts"). The ledger knows people by
  * keyed hashes alone; the exports of the job, or files that are named, give the partner ids back.
@@ -12,7 +12,9 @@ import { parse } from 'csv-parse/sync'
 import { readJob, readMappings } from '../definitions/definition-files.ts'
 import { chooseGateway, gatewayNameOf } from '../definitions/jobs.ts'
 import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
+import type { Identity } from '../model/ids.ts'
 import type { AccountKey } from '../model/record.ts'
 import { newOwn, openOwn, wasTaken } from '../own-files.ts'
 import { withPassingArrival } from '../run/arrival.ts'
@@ -37,6 +39,8 @@ export interface Erasure {
   readonly refused: number
   /** NDJSON: what became of each; undefined where nothing was sent. */
   readonly receipts: string | undefined
+  /** Whether the account ids are gone from the bytes of the ledger's files; undefined where nothing was sent, or there is no ledger. */
+  readonly scrubbed?: boolean | undefined
 }
 
 export interface ErasureRequest {
@@ -91,12 +95,7 @@ export async function eraseAccounts(
       )
       counts[outcome === 'not-there' ? 'notThere' : outcome]++
       if (outcome === 'refused') return
-      const account = people[at]?.account
-      const hashed = hashes[at]
-      if (account === undefined || hashed === undefined) return
-      const id = account.type === 'accountId' ? account.reference : crosswalk?.get(hashed)?.accountId
-      const byId = id ? [identity.account({ reference: id, type: 'accountId' })] : []
-      await ledger?.forgetPerson(gateway, [hashed, ...byId], id ?? null)
+      if (ledger !== undefined) await forget(ledger, identity, gateway, people[at]?.account)
     }
     try {
       const sending = plainSending(application, connection.gateway, AT_ONCE, ({ waitMs, what }) =>
@@ -129,7 +128,50 @@ export async function eraseAccounts(
       await kept.close()
       await connection.close()
     }
-    return { ...told, ...counts, receipts }
+    return { ...told, ...counts, receipts, scrubbed: await ledger?.scrubAccounts() }
+  })
+}
+
+/** By the id that the person is known by, too. */
+async function forget(
+  ledger: Ledger,
+  identity: Identity,
+  gateway: string,
+  account: AccountKey | undefined,
+): Promise<boolean> {
+  if (account === undefined) return false
+  const hashed = identity.account(account)
+  const known = (await ledger.accounts(gateway, [hashed])).get(hashed)
+  const id = account.type === 'accountId' ? account.reference : (known?.accountId ?? null)
+  const byId = id === null ? [] : [identity.account({ reference: id, type: 'accountId' })]
+  await ledger.forgetPerson(gateway, [hashed, ...byId], id)
+  return known !== undefined
+}
+
+export interface Forgotten {
+  readonly gateway: string
+  /** People in the file, each once. */
+  readonly people: number
+  /** Of them, those whose account the ledger had. */
+  readonly forgotten: number
+}
+
+/**
+ * For accounts that are stale: the people are registered anew when they come again, and what was delivered to them counts as not delivered. Nothing
+ * is sent.
+ * @throws WaybillError as `eraseAccounts`, and `ledger-not-found`
+ */
+export async function forgetAccounts(
+  application: Application,
+  { file, job }: Pick<ErasureRequest, 'file' | 'job'>,
+): Promise<Forgotten> {
+  const gateway = await gatewayOf(application, job)
+  const people = peopleOf(file, await textOf(file))
+  const identity = await knownIdentity(application)
+  return withKnownLedger(application, async (ledger) => {
+    let forgotten = 0
+    for (const { account } of people) if (await forget(ledger, identity, gateway, account)) forgotten++
+    return { gateway, people: people.length, forgotten }
   })
 }
 

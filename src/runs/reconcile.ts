@@ -238,7 +238,7 @@ function connectAgain(
       }
     },
     readBack: async (entries: readonly Entry[]): Promise<Map<Entry, Verdict>> =>
-      lookUp(load, entries, await accountIds(entries), overAt),
+      lookUp({ ...load, stale: undefined }, entries, await accountIds(entries), overAt),
     /** The profile of the account that all of these belong to; undefined where it cannot be read. */
     readProfile: (entries: readonly Entry[], ids: AccountIds): Promise<ProfileRecord[] | undefined> =>
       readProfile(gateway, load.sending.read, entries, ids),

@@ -28,7 +28,7 @@ type RecordKind = 'biometric' | 'condition' | 'careTeam'
 /** What of the reference gateway's options a test may want otherwise. */
 export type ReferenceStoreOptions = Pick<
   Partial<ReferenceGatewayOptions>,
-  'open' | 'port' | 'apiKeys' | 'registeredAgain' | 'dataFile' | 'uploadLifetimeMs'
+  'open' | 'makeId' | 'port' | 'apiKeys' | 'registeredAgain' | 'dataFile' | 'uploadLifetimeMs'
 >
 
 export async function startReferenceStore(options: ReferenceStoreOptions = {}): Promise<ReferenceStore> {

@@ -20,6 +20,7 @@ import type { Reconciler } from '../../src/load/delivery.ts'
 import { createDispatcher, type Dispatcher } from '../../src/load/dispatcher.ts'
 import { type LoadContext, type LoadedChunk, loadChunk } from '../../src/load/load-chunk.ts'
 import { createSending, type Sending } from '../../src/load/sending.ts'
+import { createStaleAccounts } from '../../src/load/stale-accounts.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import type { EntryOutcome } from '../../src/model/outcome.ts'
 import type { RecordKind } from '../../src/model/record.ts'
@@ -147,14 +148,14 @@ export async function startLoading(options: LoadingOptions = {}) {
   const reconcilerOf = (sending: Sending): Reconciler => ({
     match: matchAnswer,
     matchInOrder: createMatchInOrder(),
-    readBack: (entries, accountIds) => readBack(gateway, sending.read, entries, accountIds, judge),
-    readBackAny: (entries, accountIds) => readBack(gateway, sending.read, entries, accountIds, judgeAny),
+    readBack: (entries, ids, onSign) => readBack(gateway, sending.read, entries, ids, judge, onSign),
+    readBackAny: (entries, ids, onSign) => readBack(gateway, sending.read, entries, ids, judgeAny, onSign),
     profile: (account) => readWholeProfile(gateway, sending.read, account),
   })
   const claims = createClaims(runLedger, reference.url, () => false, {
     ...{ now: () => clock.now, pause, readLagMs: 5_000 },
   })
-  const accountsOf = (sending: Sending): AccountsContext => ({
+  const registeringWith = (sending: Sending): Omit<AccountsContext, 'stale'> => ({
     gateway,
     gatewayName: reference.url,
     ledger,
@@ -168,8 +169,14 @@ export async function startLoading(options: LoadingOptions = {}) {
     claims,
     late: new Map(),
   })
-  const connect = (sending: Sending): LoadContext => ({
+  const connect = (sending: Sending): LoadContext => {
+    const registering = registeringWith(sending)
+    const stale = createStaleAccounts({ ...registering, readLagMs: 5_000, pause })
+    return connectWith(sending, { ...registering, stale })
+  }
+  const connectWith = (sending: Sending, accounts: AccountsContext): LoadContext => ({
     gateway,
+    stale: accounts.stale,
     ledger: runLedger,
     sending,
     identity: IDENTITY,
@@ -199,9 +206,9 @@ export async function startLoading(options: LoadingOptions = {}) {
     behindSince: undefined,
     perhapsSent: NOTHING_PERHAPS_SENT,
     claims,
-    accounts: accountsOf(sending),
+    accounts,
     assessment: {
-      ...{ gateway, sending, accounts: accountsOf(sending), memory: ledger, jobId, concurrency: 8 },
+      ...{ gateway, sending, accounts, memory: ledger, jobId, concurrency: 8 },
       ...{ ledger: runLedger, identity: IDENTITY, now: () => clock.now, random: () => 0.5 },
     },
     careTeams: {
@@ -217,6 +224,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       claims,
       readLagMs: 5_000,
       pause,
+      stale: accounts.stale,
       now: () => clock.now,
       owed: createOwedBook(tallies),
     },

@@ -42,7 +42,7 @@ export function openSqlite(file: string, busyTimeoutMs: number): SqliteDatabase 
       const known = statements.get(sql)
       if (known !== undefined) return known
       // It takes effect as it is compiled (sqlite.org/pragma.html): kept, it would do so once.
-      if (sql.startsWith('pragma synchronous')) return executed(() => database.exec(sql))
+      if (/^pragma (synchronous|secure_delete)/.test(sql)) return executed(() => database.exec(sql))
       // After a full disk SQLite has rolled back already; complaining of that would hide what went wrong.
       if (sql === 'rollback')
         return executed(() => {
@@ -223,6 +223,8 @@ const SHAPE = [
     registered_by text, sent_before integer, primary key (gateway, reference)) without rowid`,
   `create table claim (gateway text not null, account blob not null, job_id integer not null, token integer not null,
     primary key (gateway, account)) without rowid`,
+  `create table forgotten (gateway text not null, reference blob not null, times integer not null,
+    primary key (gateway, reference)) without rowid`,
   `create table care_team (gateway text not null, account blob not null, npi blob not null, observed_at integer not null,
     stored_at integer not null, mark text not null, account_id text, heard_at integer not null, content blob, deletions text,
     mark_by integer, deletions_by integer, primary key (gateway, account, npi)) without rowid`,

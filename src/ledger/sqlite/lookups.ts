@@ -8,7 +8,14 @@ import type { Exclusive } from './exclusive.ts'
 const KEYS_AT_ONCE = 1000
 
 type HeldOf = 'held' | 'heldSeries' | 'heldContents'
-type People = 'accounts' | 'registeredBy' | 'knownAccounts' | 'collected' | 'careTeams' | 'owedCareTeams'
+type People =
+  | 'forgotten'
+  | 'accounts'
+  | 'registeredBy'
+  | 'knownAccounts'
+  | 'collected'
+  | 'careTeams'
+  | 'owedCareTeams'
 
 export const lookupsOf = ({ db }: Exclusive): Pick<Ledger, HeldOf | People | 'medicalRequests'> => ({
   async held(jobId, rowKeys) {
@@ -58,6 +65,17 @@ export const lookupsOf = ({ db }: Exclusive): Pick<Ledger, HeldOf | People | 'me
     )
     const known = rows.map((row) => ({ ...row, reference: hex(row.reference) }))
     return new Map(known.map((one) => [one.reference, one]))
+  },
+  async forgotten(gateway, references) {
+    const ofGateway = db.selectFrom('forgotten').where('gateway', '=', gateway)
+    const found = new Map<string, number>()
+    // Mostly nobody was: one look saves the hashes of all people.
+    if ((await ofGateway.select('times').limit(1).executeTakeFirst()) === undefined) return found
+    const rows = await rowsOf(references(), (keys) =>
+      ofGateway.select(['reference', 'times']).where('reference', 'in', keys).execute(),
+    )
+    for (const { reference, times } of rows) found.set(hex(reference), times)
+    return found
   },
   async registeredBy(gateway, references, runId) {
     const rows = await rowsOf(references, (keys) =>

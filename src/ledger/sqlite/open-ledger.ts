@@ -17,7 +17,7 @@ import { assertHeld, leasesOf, nameRun, rightOfWay } from './leases.ts'
 import { isPerhapsSent, leftBehind, readPerhapsSent } from './left-behind.ts'
 import { lookupsOf } from './lookups.ts'
 import { notificationsOf } from './notifications.ts'
-import { forgetPerson, pruning } from './pruning.ts'
+import { forgetPerson, pruning, scrubAccounts } from './pruning.ts'
 import { reasonsOf } from './reasons.ts'
 import { createRunLedger } from './run-ledger.ts'
 import { acknowledgementsOf, listedRunsOf, pausesOf } from './runs.ts'
@@ -225,6 +225,7 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
     pruning: pruning(turns),
     forgetPerson: (gateway, references, accountId) =>
       write((writer) => forgetPerson(writer, gateway, references, accountId)),
+    scrubAccounts: () => scrubAccounts(opened.statements, turns),
     async noteBehind(at) {
       await db.insertInto('copy').values({ taken_at: at }).execute()
     },

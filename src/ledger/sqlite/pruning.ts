@@ -15,7 +15,9 @@ import {
   type Pruning,
 } from '../concerns.ts'
 import type { LedgerTables } from '../tables.ts'
+import type { Statements } from './database.ts'
 import { asLedgerError, type Exclusive, type Writer } from './exclusive.ts'
+import { hex } from './lookups.ts'
 
 /** Rows of a table in one transaction: some milliseconds of work. */
 const ROWS_AT_ONCE = 500
@@ -264,7 +266,10 @@ function isFree(database: DatabaseSync, now: number): boolean {
   return database.prepare('select 1 from lease where expires_at > ? limit 1').get(now) === undefined
 }
 
-/** Takes a person out of the ledger. What was delivered is known by hashes of row keys, which lead to nobody: that stays. */
+/**
+ * Takes a person out of the ledger. What was delivered is known by hashes of row keys, which lead to nobody: that stays, and is not found any more,
+ * as row keys are hashed otherwise from then on.
+ */
 export async function forgetPerson(
   writer: Writer,
   gateway: string,
@@ -291,4 +296,32 @@ export async function forgetPerson(
     .where('job_id', 'in', jobs)
     .execute()
   await writer.deleteFrom('collected').where('person', 'in', people).where('job_id', 'in', jobs).execute()
+  for (const reference of new Map(people.map((one) => [hex(one), one])).values())
+    await writer
+      .insertInto('forgotten')
+      .values({ gateway, reference, times: 1 })
+      .onConflict((conflict) => conflict.doUpdateSet({ times: sql`forgotten.times + 1` }))
+      .execute()
+}
+
+/** Tables that hold account ids. */
+const WITH_ACCOUNT_IDS = ['account', 'care_team'] as const
+
+/**
+ * Deleting a row leaves its bytes in its page, and rows that were moved have left theirs in others: the tables are written anew, and their former
+ * pages overwritten (sqlite.org/pragma.html#pragma_secure_delete). The log holds what was written until it is emptied.
+ */
+export async function scrubAccounts(statements: Statements, { write, readHot }: Exclusive): Promise<boolean> {
+  await write(async () => {
+    statements.run('pragma secure_delete = on')
+    for (const table of WITH_ACCOUNT_IDS) {
+      statements.run(`create temp table kept as select * from main.${table}`)
+      statements.run(`delete from main.${table}`)
+      statements.run(`insert into main.${table} select * from temp.kept`)
+      statements.run('drop table temp.kept')
+    }
+    statements.run('pragma secure_delete = off')
+  })
+  const [emptied] = await readHot(() => statements.all('pragma wal_checkpoint(truncate)'))
+  return emptied?.['busy'] === 0
 }

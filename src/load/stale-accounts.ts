@@ -1,0 +1,171 @@
+/**
+ * Account ids that hold no longer: the gateway was wiped, or the person was deleted and registered again. Here alone is decided whether one is stale.
+ * An answer that names another id, or says that there is no such account, makes it so; a 404 that may mean anything does where a registration then
+ * gives another id, or creates the account anew.
+ *
+ * The person is registered anew at once, and nothing more of theirs is sent in the run. What was delivered to the former account counts as not
+ * delivered: from then on the row keys of the person are hashed otherwise.
+ */
+import { GatewayError } from '../gateway/gateway-error.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Entry } from '../model/entry.ts'
+import { allDone } from '../model/errors.ts'
+import type { Identity } from '../model/ids.ts'
+import type { AccountSign, Matched } from '../model/outcome.ts'
+import type { AccountKey } from '../model/record.ts'
+import { type AccountsContext, perhapsSent, registrationOf } from './accounts.ts'
+import type { StaleAccounts } from './delivery.ts'
+
+/** The account as the registration leaves it. */
+export interface Renewed {
+  /** Null where neither the answer nor the profile names it. */
+  readonly accountId: string | null
+  /** The gateway says that it knew the person (409). */
+  readonly isKnown: boolean
+  /** The profile can be read, and has nothing. */
+  readonly isEmpty: boolean
+}
+
+/**
+ * @param before the account id that the ledger has
+ * @param renewed undefined where the person could not be registered
+ */
+export function isStale(sign: AccountSign, before: string | null, renewed: Renewed | undefined): boolean {
+  if (renewed === undefined) return sign !== 'not-found'
+  const { accountId, isKnown, isEmpty } = renewed
+  if (before !== null && accountId !== null && accountId !== before) return true
+  switch (sign) {
+    case 'no-account':
+      return true
+    case 'other-id':
+      // The registration gives the id that is known: the answer was wrong.
+      return accountId === null
+    case 'not-found':
+      return !isKnown && isEmpty
+  }
+}
+
+/** In the words of a gateway: which they are is not documented. */
+const NO_ACCOUNT =
+  /\b(account|person|patient|user|member)\w*\b[^.;]{0,60}\b(not (found|registered|known)|unknown|unregistered|(does not|doesn't) exist)\b|\b(unknown|unregistered|no such) (account|person|patient|user|member)/i
+
+/**
+ * @param words of an error about one record
+ * @param isNotFound whether its code is 404
+ */
+export function signIn(words: string | undefined, isNotFound: boolean): AccountSign | undefined {
+  if (words !== undefined && NO_ACCOUNT.test(words)) return 'no-account'
+  return isNotFound ? 'not-found' : undefined
+}
+
+interface StaleContext extends Omit<AccountsContext, 'stale'> {
+  /** Milliseconds for which a profile may be late. */
+  readonly readLagMs: number
+  readonly pause: (ms: number) => Promise<void>
+}
+
+export function createStaleAccounts(context: StaleContext): StaleAccounts {
+  const { ledger, runLedger, gatewayName, identity, now } = context
+  const stale = new Set<string>()
+  /** By reference: one question after the other, each asked once. */
+  const judged = new Map<string, { readonly signs: Set<AccountSign>; last: Promise<boolean> }>()
+
+  const registerAnew = async (
+    entry: Entry,
+    sign: AccountSign,
+  ): Promise<(Renewed & { readonly sentBefore: number | null }) | undefined> => {
+    const draft = context.register === 'missing' ? registrationOf(entry) : undefined
+    if (draft === undefined || 'stage' in draft) return undefined
+    try {
+      const { accountId, known } = await context.sending.register(
+        'register account',
+        () => context.gateway.accounts.register({ ...draft }),
+        () => undefined,
+      )
+      if (!known) context.tallies.accounts.registered++
+      // The run may just have written to it.
+      if (sign === 'other-id') await context.pause(context.readLagMs)
+      const { until, shown } = await perhapsSent(context, entry)
+      const named = shown?.find((one) => one.accountId !== undefined)?.accountId
+      const isEmpty = shown?.length === 0
+      return { accountId: accountId ?? named ?? null, isKnown: known, isEmpty, sentBefore: until }
+    } catch (error) {
+      if (error instanceof GatewayError) return undefined
+      throw error
+    }
+  }
+
+  const judge = async (entry: Entry, sign: AccountSign): Promise<boolean> => {
+    const { reference } = entry.account
+    if (stale.has(reference)) return true
+    const hashed = identity.account(entry.account)
+    const known = (await ledger.accounts(gatewayName, [hashed])).get(hashed)
+    const isOfRun = (await ledger.registeredBy(gatewayName, [hashed], runLedger.lease.runId)).has(hashed)
+    if (known === undefined || isOfRun) return false
+    const forget = (): Promise<void> => runLedger.forgetAccount(gatewayName, hashed, known.accountId)
+    // Before the account is there again: a process that ends in between leaves no trace of its having been gone.
+    if (sign === 'no-account') {
+      stale.add(reference)
+      await forget()
+    }
+    const renewed = await registerAnew(entry, sign)
+    if (!isStale(sign, known.accountId, renewed)) return false
+    stale.add(reference)
+    if (sign !== 'no-account') await forget()
+    if (renewed !== undefined) {
+      const { accountId, sentBefore } = renewed
+      const account = { reference: hashed, accountId, isNew: false, sentBefore }
+      await runLedger.saveAccounts(gatewayName, [account], now())
+    }
+    return true
+  }
+
+  return {
+    has: ({ account }) => stale.size > 0 && stale.has(account.reference),
+    judge(entry, sign) {
+      const { reference, type } = entry.account
+      if (type !== 'partnerAccountId') return Promise.resolve(false)
+      const asked = judged.get(reference) ?? { signs: new Set(), last: Promise.resolve(false) }
+      judged.set(reference, asked)
+      if (!asked.signs.has(sign)) {
+        asked.signs.add(sign)
+        asked.last = asked.last.then(() => judge(entry, sign))
+      }
+      return asked.last.then(() => stale.has(reference))
+    },
+  }
+}
+
+/** Hashes the row keys of those who were forgotten otherwise, so that nothing is known under them of before. */
+export async function renewRowKeys(
+  ledger: Pick<Ledger, 'forgotten'>,
+  gatewayName: string,
+  identity: Pick<Identity, 'account' | 'rowKey'>,
+  entries: readonly Entry[],
+): Promise<void> {
+  const hashes = new Map<AccountKey, string>()
+  const hashOf = ({ account }: Entry): string => {
+    const hashed = hashes.get(account) ?? identity.account(account)
+    hashes.set(account, hashed)
+    return hashed
+  }
+  const forgotten = await ledger.forgotten(gatewayName, () => [...new Set(entries.map(hashOf))])
+  if (forgotten.size === 0) return
+  for (const entry of entries) {
+    const times = forgotten.get(hashOf(entry))
+    if (times !== undefined) entry.rowKey = identity.rowKey(entry.row.key, times)
+  }
+}
+
+/** Judges what an answer of success says of accounts. @throws WaybillError where the run must stop */
+export async function judgeAccounts(
+  { stale }: { readonly stale: StaleAccounts },
+  { elsewhere, named, doubted }: Pick<Matched, 'elsewhere' | 'named' | 'doubted'>,
+): Promise<void> {
+  const signs = elsewhere.map((entry): [Entry, AccountSign] => [entry, 'other-id'])
+  for (const [entry, code] of named) {
+    const sign = signIn(doubted.get(entry), Number(code) === 404)
+    if (sign !== undefined) signs.push([entry, sign])
+  }
+  await allDone(signs.map(([entry, sign]) => stale.judge(entry, sign)))
+}

@@ -110,6 +110,7 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'not-echoed': 'gateway',
   'in-doubt': 'doubt',
   held: 'doubt',
+  'account-stale': 'doubt',
   'perhaps-sent': 'doubt',
   'waits-for-older': 'doubt',
   'mark-refused': 'next-run',

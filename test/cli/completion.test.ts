@@ -23,7 +23,7 @@ describe('what is offered', () => {
     ],
     [
       ['accounts', ''],
-      ['erase', 'export', 'help'],
+      ['erase', 'export', 'forget', 'help'],
     ],
     [
       ['accounts', 'erase', '--job', ''],

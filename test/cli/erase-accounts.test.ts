@@ -77,11 +77,15 @@ it('erases at the gateway and in the ledger, with receipts, and may be repeated'
   expect(again.out).toContain('erased 0, not there 3, refused 0')
   expect(again.out).toContain('Files may still hold them: exports')
   expect(readdirSync(join(clinic.workplace.home, 'erasures'))).toHaveLength(2)
-  // What was delivered is not sent again; what is new registers the person anew.
+  // Who comes again is new.
   const same = JSON.parse((await clinic.run()).out)
-  expect(same.records.biometric).toMatchObject({ made: 3, unchanged: 3 })
+  expect(same).toMatchObject({
+    accounts: { registered: 2 },
+    records: { biometric: { made: 3, accepted: 2, unchanged: 1 } },
+  })
+  expect(peopleOf(clinic)).toEqual({ account: 3, care_team: 3 })
   await clinic.deliver('b.csv', HEAD + row('ann', '03'))
-  expect(JSON.parse((await clinic.run()).out)).toMatchObject({ accounts: { registered: 1 } })
+  expect(JSON.parse((await clinic.run()).out)).toMatchObject({ accounts: { registered: 0 } })
 })
 
 it('tells a refusal, and keeps such a person; a 404 that is not the word of the gateway is one', async () => {

@@ -28,6 +28,7 @@ const NOT_REASONS = new Set<string>([
   ...['accepted-in-part', 'not-sent', 'not-taken', 'stale-token', 'not-allowed'],
   ...['renew-token', 'give-back', 'give-up', 'follow-up'],
   ...['to-set', 'to-unset'],
+  ...['other-id', 'no-account', 'not-found'],
   ...['left-out', 'nothing-kept', 'row-key', 'care-team', 'feet-and-inches'],
   ...['value-or-end', 'key-or-end'],
 ])

@@ -304,6 +304,21 @@ export async function forgetPerson(
       .execute()
 }
 
+/** Unless the ledger has another account by now. The id may be somebody else's: nobody is forgotten by it. */
+export async function forgetAccount(
+  writer: Writer,
+  gateway: string,
+  reference: string,
+  accountId: string | null,
+): Promise<void> {
+  const ofPerson = writer
+    .selectFrom('account')
+    .select('account_id')
+    .where('reference', '=', Buffer.from(reference, 'hex'))
+  const known = await ofPerson.where('gateway', '=', gateway).executeTakeFirst()
+  if (known?.account_id === accountId) await forgetPerson(writer, gateway, [reference], null)
+}
+
 /** Tables that hold account ids. */
 const WITH_ACCOUNT_IDS = ['account', 'care_team'] as const
 

@@ -23,7 +23,7 @@ import type { Delivered, Upkeep } from './delivered.ts'
 import { createExclusive, type Writer } from './exclusive.ts'
 import { assertHeld, beginWork, claimAccounts, countWork, letGo, renewLease } from './leases.ts'
 import { isPerhapsSent, noteResolution, rule } from './left-behind.ts'
-import { forgetPerson } from './pruning.ts'
+import { forgetAccount } from './pruning.ts'
 import { noteKnown } from './reasons.ts'
 import { noteTaken } from './timetable.ts'
 
@@ -167,17 +167,7 @@ export function createRunLedger(
       })
       await keepUp(pieces, settlement.delivered.length)
     },
-    forgetAccount: (gateway, reference, accountId) =>
-      writeShared(async (writer) => {
-        const known = await writer
-          .selectFrom('account')
-          .select('account_id')
-          .where('gateway', '=', gateway)
-          .where('reference', '=', Buffer.from(reference, 'hex'))
-          .executeTakeFirst()
-        // The id may be another person's by now: nothing is forgotten by it.
-        if (known?.account_id === accountId) await forgetPerson(writer, gateway, [reference], null)
-      }),
+    forgetAccount: (...account) => writeShared((writer) => forgetAccount(writer, ...account)),
     saveAccounts(gateway, accounts, at) {
       registered.push(...accounts)
       // Those that came in together are one insertion.

@@ -97,7 +97,8 @@ function columnsOf(
     return name === '' || before === at ? [] : [`column ${at + 1} is named as column ${before + 1}`]
   })
   if (numbers.length === 0) return columns
-  if (numbers.length > MOST_TOLD) numbers.splice(MOST_TOLD, numbers.length, `and ${numbers.length - MOST_TOLD} more`)
+  if (numbers.length > MOST_TOLD)
+    numbers.splice(MOST_TOLD, numbers.length, `and ${numbers.length - MOST_TOLD} more`)
   throw new WaybillError('export-unreadable', `Names in the header are not unique: ${numbers.join(', ')}.`, {
     place: { file: path, line: origin.line },
     remedy:

@@ -2,7 +2,6 @@
  * Exports on an SFTP server. One connection, opened with the first question and again when it broke. Every question has a limit to how
  * long its answer is waited for, and the key of the server is checked.
  */
-import { constants } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { createConnection } from 'node:net'
 import { posix, resolve } from 'node:path'
@@ -408,13 +407,9 @@ export async function connectSftp(
   }
 }
 
-/** By the attributes, else by the line of `ls -l`: in version 3 of the protocol that line may have any form. */
-function kindShown({ longname, attrs: { mode = 0 } }: FileEntryWithStats): string | undefined {
-  const known = { [constants.S_IFREG]: '-', [constants.S_IFLNK]: 'l' }[mode & constants.S_IFMT]
-  if (known !== undefined) return known
-  if ((mode & constants.S_IFMT) !== 0) return 'other'
-  return /^[-bcdlps][-rwxsStT]{9}/.test(longname) ? longname.slice(0, 1) : undefined
-}
+/** By the line of `ls -l`, kind and rights first; undefined where it has another form, as it may in version 3 of the protocol. */
+const kindShown = ({ longname }: FileEntryWithStats): string | undefined =>
+  /^[-bcdlps][-rwxsStT]{9}/.test(longname) ? longname.slice(0, 1) : undefined
 
 /** None for what is neither a file nor a link. */
 function listedFile(entry: FileEntryWithStats | undefined, kind: string | false): ListedFile[] {

@@ -3,6 +3,7 @@
  * A kind gives items, also where the interface gives one thing. Who has nothing is told apart from an account that is not there, and from one
  * of whom the gateway says nothing. As text it is a line of NDJSON, or rows of CSV in a file for each kind.
  */
+import { csvCells } from '../csv-text.ts'
 import type { Account } from '../gateway/contract/account.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
@@ -221,15 +222,7 @@ function cellOf(item: object, path: string): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** What a spreadsheet program would take for a formula has an apostrophe before it; a number has none. */
-const LIKE_FORMULA = /^(?!-?\d+(?:\.\d+)?$)[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/
-
-const csvCell = (text: string): string => {
-  const cell = LIKE_FORMULA.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
-}
-
-const csvLine = (cells: readonly string[]): string => `${cells.map(csvCell).join(',')}\n`
+const csvLine = (cells: readonly string[]): string => `${csvCells(cells, true)}\n`
 
 /** What was collected of a person, by kind, each with its items. */
 export type Parts = Readonly<Partial<Record<CollectedKind, readonly object[]>>>

@@ -7,6 +7,7 @@
  * was corrected in may have put its own delimiter and a byte order mark.
  */
 import { join } from 'node:path'
+import { csvCells, revived } from '../csv-text.ts'
 import type { ContentLimits } from '../extract/content.ts'
 import { readMessage } from '../extract/hl7v2-message.ts'
 import { memberAt } from '../extract/json-path.ts'
@@ -65,7 +66,7 @@ export interface ChunkTrouble {
 }
 
 export function rejectsHeader(inFront: readonly string[]): string {
-  return `${cellsOf([...inFront, ...REJECT_COLUMNS])}\n`
+  return `${csvCells([...inFront, ...REJECT_COLUMNS])}\n`
 }
 
 /** @param inFront see `columnsInFront` */
@@ -103,17 +104,12 @@ export function rejectsText(
     if (rejects === undefined) continue
     const { cells, raw } = asItCame(source, inFront, context)
     const place = [origin.exportId, String(source.row), String(source.line)]
-    const row = cellsOf([...cells, exportNameOf(source) ?? origin.name, ...place])
+    const row = csvCells([...cells, exportNameOf(source) ?? origin.name, ...place])
     for (const [rule, { stage, code, field, message }] of rejects)
-      text += `${row},${cellsOf([rule, stage, code, field === undefined ? message : `${field}: ${message}`, raw])}\n`
+      text += `${row},${csvCells([rule, stage, code, field === undefined ? message : `${field}: ${message}`, raw])}\n`
   }
   return text
 }
-
-/** RFC 4180: what holds a comma, a quote or an end of line stands in quotes. */
-const quoted = (cell: string): string => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)
-
-const cellsOf = (cells: readonly string[]): string => cells.map((cell) => quoted(inert(cell))).join(',')
 
 /**
  * The row's cells under the export's columns; a row that does not fit them goes into `_raw` as a whole.
@@ -143,15 +139,6 @@ export const ruleOf = (row: Row): string | undefined => (isRejectedLine(row) ? r
 const exportNameOf = (row: Row): string | undefined => (isRejectedLine(row) ? row.exportName : undefined)
 
 const isRejectedLine = (row: Row): row is RejectedLine => 'exportName' in row
-
-const LIKE_FORMULA = /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/
-
-/** As it is written. */
-export const inert = (cell: string): string => (LIKE_FORMULA.test(cell) ? `'${cell}` : cell)
-
-/** As it came. */
-export const revived = (cell: string): string =>
-  cell.startsWith("'") && LIKE_FORMULA.test(cell) ? cell.slice(1) : cell
 
 /**
  * `<ordinal>-<export>.rejects.csv`, in the run's folder, as far as the name of the export may stand in that of a file; that of a rejects file

@@ -9,6 +9,7 @@
 import { type FileHandle, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
+import { csvCells, revived } from '../csv-text.ts'
 import { readJob, readMappings } from '../definitions/definition-files.ts'
 import { chooseGateway, gatewayNameOf } from '../definitions/jobs.ts'
 import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
@@ -217,7 +218,7 @@ function peopleOf(file: string, text: string): Person[] {
   for (const { record, info } of rows) {
     const type = COLUMNS.find((name) => (record[name] ?? '') !== '')
     if (type === undefined) throw wrong(`names nobody on line ${info.lines}`)
-    const account = { reference: record[type] ?? '', type }
+    const account = { reference: revived(record[type] ?? ''), type }
     const key = `${type} ${account.reference}`
     if (!people.has(key)) people.set(key, { account, line: info.lines })
   }
@@ -311,9 +312,7 @@ export async function exportCrosswalk(
   )
 }
 
-/** Ids as they are: they are compared by programs. */
-const csvLine = (cells: readonly string[]): string =>
-  `${cells.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(',')}\n`
+const csvLine = (cells: readonly string[]): string => `${csvCells(cells, true)}\n`
 
 async function make(to: string): Promise<FileHandle> {
   try {

@@ -1,9 +1,10 @@
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { inert, revived } from '../../src/csv-text.ts'
 import type { Row } from '../../src/model/row.ts'
 import type { ChunkRow } from '../../src/run/chunks.ts'
-import { inert, REJECT_COLUMNS, rejectsHeader, rejectsText, revived } from '../../src/run/rejects.ts'
+import { REJECT_COLUMNS, rejectsHeader, rejectsText } from '../../src/run/rejects.ts'
 import { biometric, careTeam, entryOf } from '../load/made-up-entries.ts'
 
 const COLUMNS = ['one', 'two, quoted "so"', 'three']
@@ -137,14 +138,17 @@ describe('rejects', () => {
 
 /** Beginnings that matter, in every order. */
 const cell = fc
-  .tuple(fc.array(fc.constantFrom("'", '=', '+', '-', '@', '\t', '\r', '\n', '＝', ' ', '5')), fc.string())
+  .tuple(
+    fc.array(fc.constantFrom("'", '=', '+', '-', '@', '\t', '\r', '\n', ';', '＝', ' ', '5')),
+    fc.string(),
+  )
   .map(([start, rest]) => start.join('') + rest)
 
-it('a cell comes back as it was, and begins like no formula meanwhile', () => {
+it('a cell comes back as it was, and begins like no formula meanwhile, wherever a program ends the cell before it', () => {
   fc.assert(
     fc.property(cell, (one) => {
       expect(revived(inert(one))).toBe(one)
-      expect(inert(one)).not.toMatch(/^[=+\-@\t\r\n＝＋－＠]/)
+      expect(inert(one)).not.toMatch(/^[=+\-@\t\r\n＝＋－＠]|[;\t\r\n][=+\-@＝＋－＠]/)
     }),
   )
 })
@@ -154,6 +158,11 @@ it.each([
   ["'-5", "''-5"],
   ["O'Neill", "O'Neill"],
   ["'tis", "'tis"],
+  ['a;=1', "a;'=1"],
+  ["a;'=1", "a;''=1"],
+  ['a\t@b\n+c', "a\t'@b\n'+c"],
+  ['a; b', 'a; b'],
+  ['a,=1', 'a,=1'],
   ['5.1', '5.1'],
   ['', ''],
 ])('%j is written as %j', (came, written) => {

@@ -23,11 +23,12 @@ import {
   type PartlyKnown,
   type SentBatch,
   settle,
+  type UnansweredBatch,
 } from './delivery.ts'
 import {
   inDoubt,
   leftByStale,
-  listedWords,
+  listedAsError,
   refusalWords,
   rejection,
   unclearByStale,
@@ -260,6 +261,7 @@ async function settleJudged(
   isOver = false,
 ): Promise<EntryOutcome[]> {
   const { batchId, batch, resends, firstSentAt } = sent
+  const { stale } = delivery
   const outcomes = [...known.outcomes]
   const again: Entry[] = []
   for (const entry of known.open) {
@@ -270,14 +272,7 @@ async function settleJudged(
     const learned = isAnswered ? undefined : learnedOf(delivery, entry, batchId, known.status, verdict)
     if (learned !== undefined) outcomes.push(learned)
     else if (isAnswered || words !== '')
-      outcomes.push(
-        rejection(
-          entry,
-          batchId,
-          delivery.stale.has(entry) ? 'account-stale' : 'listed-as-error',
-          listedWords(words, known.named?.get(entry)),
-        ),
-      )
+      outcomes.push(listedAsError(entry, batchId, { words, code: known.named?.get(entry) }, stale.has(entry)))
     else if (known.answer === 'accepted-in-part' && resends > 0) {
       outcomes.push(rejection(entry, batchId, 'not-echoed', NOT_ECHOED))
     } else again.push(entry)
@@ -330,15 +325,6 @@ async function refuse(delivery: Delivery, sent: SentBatch, error: GatewayError):
     send: (entries, namesHold) => send(delivery, { ...batch, entries, namesHold }),
     isRefused: ({ outcome }) => outcome === 'rejected',
   })
-}
-
-export interface UnansweredBatch {
-  readonly batch: BatchToDeliver
-  /** Its row in the ledger. */
-  readonly row: number
-  readonly batchId: string
-  /** How many it held when it was sent. */
-  readonly records: number
 }
 
 /** What has become of a record by the verdict of its profile; undefined where it may be sent again. */

@@ -81,6 +81,15 @@ export interface SentBatch {
   readonly resends: number
 }
 
+export interface UnansweredBatch {
+  readonly batch: BatchToDeliver
+  /** Its row in the ledger. */
+  readonly row: number
+  readonly batchId: string
+  /** How many it held when it was sent. */
+  readonly records: number
+}
+
 /** What an answer says of a batch. */
 export interface PartlyKnown {
   readonly answer: string

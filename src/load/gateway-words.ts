@@ -26,12 +26,6 @@ export const refusalWords = ({
   return { ours: isUnanswered ? message : `${answered}no reason given` }
 }
 
-/** Of an error that an answer of success lists. @param code that it gives the record */
-export const listedWords = (words: string, code = ''): Words => ({
-  ours: `${code}${code === '' || words === '' ? '' : ': '}`,
-  theirs: words === '' && code === '' ? 'no reason given' : words,
-})
-
 /** Characters of the gateway's words that are looked at, and of what is told of them. */
 const READ_LIMIT = 2_000
 const TOLD_LIMIT = 300
@@ -200,6 +194,18 @@ export const inDoubt = (entry: Entry, batchId: string, verdict: 'hidden' | 'unre
   ...(verdict === 'unreadable' ? { isAsked: true } : {}),
   reason: { stage: 'read-back', code: 'in-doubt', message: IN_DOUBT, scrubbed: IN_DOUBT },
 })
+
+/** @param error the words that an answer of success lists about the record, and the code that it gives it */
+export function listedAsError(
+  entry: Entry,
+  batchId: string,
+  { words, code = '' }: { readonly words: string; readonly code?: string | undefined },
+  isStale: boolean,
+): EntryOutcome {
+  const ours = words === '' ? code || 'no reason given' : code && `${code}: `
+  const reason = { ours, ...(words === '' ? {} : { theirs: words }) }
+  return rejection(entry, batchId, isStale ? 'account-stale' : 'listed-as-error', reason)
+}
 
 const OF_STALE = 'the gateway has another account of the person than before, or none'
 const NOT_SENT = `not sent: ${OF_STALE}`

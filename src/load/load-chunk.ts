@@ -17,7 +17,7 @@ import { careTeamsOf, careTeamsToClaim } from './care-teams.ts'
 import type { Claims } from './claims.ts'
 import { deliver, planned, settleUnanswered } from './deliver.ts'
 import type { Delivery } from './delivery.ts'
-import { leftByStale, unclearByStale } from './gateway-words.ts'
+import { unclearByStale } from './gateway-words.ts'
 import { loadMedicalRecords, type MedicalRecordsContext } from './medical-records.ts'
 import {
   disputed,
@@ -31,7 +31,7 @@ import {
   type Speaks,
   shareFate,
 } from './recognise.ts'
-import { renewRowKeys } from './stale-accounts.ts'
+import { leaveStale, renewRowKeys } from './stale-accounts.ts'
 
 export interface LoadContext extends Delivery {
   readonly memory: Pick<
@@ -340,7 +340,7 @@ async function load(
     if (fate !== undefined) note([shareFate(entry, fate)])
   }
 
-  leaveStale(context, entries, outcomes)
+  leaveStale(context.stale, entries, outcomes)
   const { failures, known } = await careTeams.finish(outcomes)
   await context.claims.letGo(accounts.claimed, known)
   await renewRowKeys(context.accounts.ledger, context.accounts.gatewayName, context.identity, entries)
@@ -351,15 +351,6 @@ async function load(
     accounts: accounts.counts,
     memory: { delivered, held },
   }
-}
-
-/** What was delivered to an account that was found to be stale is left behind, so that a rerun sends it. */
-function leaveStale({ stale }: LoadContext, entries: readonly Entry[], outcomes: Outcomes): void {
-  const delivered = entries.filter((entry) => {
-    const outcome = outcomes.of(entry)
-    return stale.has(entry) && outcome?.outcome === 'unchanged' && !outcome.found && !outcome.passedOver
-  })
-  outcomes.note(delivered.map((entry) => leftByStale(entry, false)))
 }
 
 /** One after the other; as it is where the other holds nothing. */

@@ -11,10 +11,11 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
-import type { AccountSign, Matched } from '../model/outcome.ts'
+import type { AccountSign, Matched, Outcomes } from '../model/outcome.ts'
 import type { AccountKey } from '../model/record.ts'
 import { type AccountsContext, perhapsSent, registrationOf } from './accounts.ts'
 import type { StaleAccounts } from './delivery.ts'
+import { leftByStale } from './gateway-words.ts'
 
 /** The account as the registration leaves it. */
 export interface Renewed {
@@ -45,16 +46,17 @@ export function isStale(sign: AccountSign, before: string | null, renewed: Renew
   }
 }
 
-/** In the words of a gateway: which they are is not documented. */
+/** In the words of a gateway: which they are is not documented. What says so of a field of the account says nothing of that. */
 const NO_ACCOUNT =
-  /\b(account|person|patient|user|member)\w*\b[^.;]{0,60}\b(not (found|registered|known)|unknown|unregistered|(does not|doesn't) exist)\b|\b(unknown|unregistered|no such) (account|person|patient|user|member)/i
+  /\b(account|person|patient|user|member)( ?id)?( with \S+ \S+| \S*\d\S*)?( is| was)? (not (found|registered|known)|unknown|unregistered|does not exist)\b|\b(unknown|unregistered|no such) (account|person|patient|user|member)\b(?! \w)/i
+const WORDS_READ = 500
 
 /**
  * @param words of an error about one record
  * @param isNotFound whether its code is 404
  */
 export function signIn(words: string | undefined, isNotFound: boolean): AccountSign | undefined {
-  if (words !== undefined && NO_ACCOUNT.test(words)) return 'no-account'
+  if (words !== undefined && NO_ACCOUNT.test(words.slice(0, WORDS_READ))) return 'no-account'
   return isNotFound ? 'not-found' : undefined
 }
 
@@ -168,4 +170,14 @@ export async function judgeAccounts(
     if (sign !== undefined) signs.push([entry, sign])
   }
   await allDone(signs.map(([entry, sign]) => stale.judge(entry, sign)))
+}
+
+/** What was delivered to an account that was found to be stale is left behind, so that a rerun sends it. */
+export function leaveStale(stale: StaleAccounts, entries: readonly Entry[], outcomes: Outcomes): void {
+  const isDelivered = (entry: Entry): boolean => {
+    const outcome = outcomes.of(entry)
+    return outcome?.outcome === 'unchanged' && !outcome.found && !outcome.passedOver
+  }
+  const delivered = entries.filter((entry) => stale.has(entry) && isDelivered(entry))
+  outcomes.note(delivered.map((entry) => leftByStale(entry, false)))
 }

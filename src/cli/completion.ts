@@ -4,11 +4,14 @@ import { definitionsIn } from '../definitions/definition-files.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import type { Action } from './commands.ts'
 
-/** For each shell what asks `waybill complete` with the words so far. Where nothing is known, files are completed. */
+/** For each shell what asks `waybill complete` with the words so far. Where nothing is known, files are completed. zsh and fish quote what they complete, bash does not. */
 const SCRIPTS = {
   bash: `_waybill() {
-  local IFS=$'\\n'
-  COMPREPLY=($(waybill complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+  local one
+  COMPREPLY=()
+  while IFS= read -r one; do COMPREPLY+=("$(printf %q "$one")"); done < <(
+    waybill complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null
+  )
   if [ \${#COMPREPLY[@]} -eq 0 ]; then compopt -o default 2>/dev/null; fi
 }
 complete -F _waybill waybill

@@ -5,7 +5,7 @@
  */
 import type { ContentWords } from '../model/ids.ts'
 import type { DeliveredRecord, DeliveredRow } from './left-records.ts'
-import { readVarint, writeVarint } from './packed-records.ts'
+import { readVarint, unpacking, writeVarint } from './packed-records.ts'
 
 const KEY_BYTES = 16
 /** Of the pack 4 bytes, of the row in it 2. */
@@ -125,7 +125,10 @@ export interface PackReader {
   rows(): { readonly row: DeliveredRow; readonly offset: number }[]
 }
 
-export function readPack(packed: Uint8Array): PackReader {
+/** It and its reader throw WaybillError `ledger-unusable`. */
+export const readPack = (packed: Uint8Array): PackReader => unpacking(() => openPack(packed))
+
+function openPack(packed: Uint8Array): PackReader {
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength)
   const cursor = { at: 0 }
   const words: Word[] = []
@@ -157,18 +160,20 @@ export function readPack(packed: Uint8Array): PackReader {
     return { rowKey, records }
   }
   return {
-    rowAt(offset) {
-      cursor.at = start + offset
-      return readRow()
-    },
-    rows() {
-      const rows: { row: DeliveredRow; offset: number }[] = []
-      for (cursor.at = start; cursor.at < bytes.length; ) {
-        const offset = cursor.at - start
-        rows.push({ row: readRow(), offset })
-      }
-      return rows
-    },
+    rowAt: (offset) =>
+      unpacking(() => {
+        cursor.at = start + offset
+        return readRow()
+      }),
+    rows: () =>
+      unpacking(() => {
+        const rows: { row: DeliveredRow; offset: number }[] = []
+        for (cursor.at = start; cursor.at < bytes.length; ) {
+          const offset = cursor.at - start
+          rows.push({ row: readRow(), offset })
+        }
+        return rows
+      }),
   }
 }
 

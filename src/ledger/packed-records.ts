@@ -4,6 +4,7 @@
  * one before, in the next one, or elsewhere (varint; elsewhere: then the difference of the row numbers, zigzag varint), and the 8 bytes of its
  * content hash. Pure.
  */
+import { WaybillError } from '../model/errors.ts'
 import { type ContentWords, wordsOf } from '../model/ids.ts'
 
 /** One record of a batch, by position and hash. */
@@ -52,7 +53,26 @@ export function packEntries(records: readonly Packable[]): Uint8Array {
   return bytes.subarray(0, at)
 }
 
-export function unpackHolds(packed: Uint8Array): Held[] {
+export const damagedLedger = (cause: unknown): WaybillError =>
+  new WaybillError('ledger-unusable', 'the ledger is damaged: packed records cannot be read', {
+    remedy:
+      'Run nothing. See what else is damaged with `waybill doctor`, and restore the latest backup: docs/runbook.md.',
+    cause,
+  })
+
+/** @throws WaybillError `ledger-unusable` where the bytes are not what was packed */
+export function unpacking<Unpacked>(unpack: () => Unpacked): Unpacked {
+  try {
+    return unpack()
+  } catch (cause) {
+    throw damagedLedger(cause)
+  }
+}
+
+/** @throws WaybillError `ledger-unusable` */
+export const unpackHolds = (packed: Uint8Array): Held[] => unpacking(() => readHolds(packed))
+
+function readHolds(packed: Uint8Array): Held[] {
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength)
   const cursor = { at: 0 }
   const length = readVarint(bytes, cursor)
@@ -87,7 +107,8 @@ export function readVarint(bytes: Buffer, cursor: { at: number }): number {
   let value = 0
   let scale = 1
   for (;;) {
-    const byte = bytes[cursor.at++] ?? 0
+    const byte = bytes[cursor.at++]
+    if (byte === undefined) throw new RangeError('a number is cut off')
     value += (byte % 128) * scale
     if (byte < 128) return value
     scale *= 128

@@ -15,6 +15,7 @@ import type { NotifySettings } from '../definitions/notify-definition.ts'
 import { describePlace, WaybillError } from '../model/errors.ts'
 import { type Arrival, type SourceSettings, withPassingArrival } from '../run/arrival.ts'
 import { counted } from '../shown-text.ts'
+import { folderHindrance } from './check-machine.ts'
 import { type Check, type CheckFinding, finding, type Level } from './finding.ts'
 
 export interface SourceLook {
@@ -74,8 +75,21 @@ async function checkSource(
   ]
   if (source.place.local === undefined && !look.servers) return told('not asked (--sources asks it)')
   const { complete, refused } = await arrival.look(source, look.now)
+  const { archive } = source.place.local ?? {}
+  const hindrance = archive === undefined ? undefined : await folderHindrance(archive)
   return [
     ...told(`${counted(complete.length, 'export')} there`),
+    ...(hindrance === undefined
+      ? []
+      : [
+          finding(
+            'job',
+            'warning',
+            `exports cannot be moved into the archive ${archive}: ${hindrance}`,
+            'Correct `archive` in the job, or give this user the right to write there.',
+            { subject },
+          ),
+        ]),
     ...refused.flatMap(({ refused: error }) =>
       error === undefined ? [] : [{ ...problemOf('job', subject, error), level: 'warning' as const }],
     ),

@@ -155,8 +155,8 @@ async function hindrance(path: string): Promise<string | undefined> {
   return there === 'ENOENT' ? folderHindrance(dirname(path)) : there
 }
 
-/** Folders that are not there are made. */
-async function folderHindrance(folder: string): Promise<string | undefined> {
+/** Why no file can be made in the folder; undefined where one can. Folders that are not there are made. */
+export async function folderHindrance(folder: string): Promise<string | undefined> {
   const there = await stat(folder).catch(codeOf)
   if (there === 'ENOENT') return folderHindrance(dirname(folder))
   if (typeof there === 'string') return `${folder}: ${there}`

@@ -4,7 +4,7 @@ import { constants } from 'node:fs'
 import { copyFile, link, lstat, open, opendir, rename, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { filesExhausted, WaybillError } from '../../model/errors.ts'
+import { filesExhausted, reasonOf, WaybillError } from '../../model/errors.ts'
 import { makeFolder } from '../../own-files.ts'
 import { fingerprint, versionOf } from '../content.ts'
 import {
@@ -17,7 +17,9 @@ import {
   folderRefused,
   type ListedFile,
   listingOf,
+  MAY_NOT_WRITE,
   nameThere,
+  notArchived,
   type SourcePlace,
 } from './source.ts'
 
@@ -97,7 +99,7 @@ export function createFolderSource({ folder, archive = folder }: FolderPlace): E
           throw error
         }
       } catch (cause) {
-        throw cause instanceof WaybillError ? cause : notArchived(archive, cause)
+        throw cause instanceof WaybillError ? cause : refusedBy(archive, cause)
       }
     },
     close: async () => {},
@@ -119,19 +121,12 @@ async function look(folder: string, name: string): Promise<ListedFile | undefine
   return { name, bytes: Number(found.size), modifiedAt, version: versionOf(found), isLink }
 }
 
-/** What was read stays where it lies. */
-function notArchived(archive: string, cause: unknown): WaybillError {
-  const reason = codeOf(cause) || (cause instanceof Error ? cause.message : String(cause))
-  const remedy =
-    'Correct `archive` in the job, or let this user write into both folders: the next run reads the export again, sends only what is new in it, and archives it.'
-  return (
-    filesExhausted(cause) ??
-    new WaybillError('export-unreadable', `The export cannot be moved into the archive: ${reason}`, {
-      place: { file: archive },
-      cause,
-      remedy,
-    })
-  )
+const UNWRITABLE = ['EACCES', 'EPERM', 'EROFS']
+
+function refusedBy(archive: string, cause: unknown): WaybillError {
+  const code = codeOf(cause)
+  const why = UNWRITABLE.includes(code) ? `${MAY_NOT_WRITE} (${code})` : code || reasonOf(cause)
+  return filesExhausted(cause) ?? notArchived(archive, why, cause)
 }
 
 /** A rename changes the last part, the time of the inode's change. */

@@ -14,6 +14,8 @@ import {
   collectListed,
   type Delivery,
   listingOf,
+  MAY_NOT_WRITE,
+  notArchived,
   notDelivered,
   type RemotePlace,
   type RemoteSource,
@@ -92,14 +94,16 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
   const failed = (what: string, name: string, error: unknown): WaybillError => {
     if (error instanceof WaybillError) return error
     const status = statusOf(error)
-    const place = { file: address(name) }
+    const at = { file: address(name) }
     if (status === 412)
       return new WaybillError('export-changed', 'The object is not the version that was listed.', {
-        place,
+        place: at,
         cause: error,
       })
     if (status === 404 && name !== '')
-      return new WaybillError('export-unreadable', 'The object is not there.', { place, cause: error })
+      return new WaybillError('export-unreadable', 'The object is not there.', { place: at, cause: error })
+    if (status === 403 && what.startsWith(ARCHIVING))
+      return notArchived(`s3://${bucket}/${asFolder(place.archive ?? '')}`, MAY_NOT_WRITE, error)
     const why = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
     return new WaybillError(
       'source-unreachable',
@@ -268,7 +272,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     async archive(wanted) {
       const { name, bytes, version } = wanted
       const from = `${prefix}${name}`
-      const what = `archiving ${name}`
+      const what = `${ARCHIVING} ${name}`
       const only = await onlyIt(wanted)
       for (const archived of archiveNames(name)) {
         const key = `${asFolder(place.archive ?? '')}${archived}`
@@ -308,6 +312,8 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     close: async () => client.destroy(),
   }
 }
+
+const ARCHIVING = 'archiving'
 
 const silent = (): void => {}
 

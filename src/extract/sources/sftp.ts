@@ -21,7 +21,9 @@ import {
   folderRefused,
   type ListedFile,
   listingOf,
+  MAY_NOT_WRITE,
   nameThere,
+  notArchived,
   notDelivered,
   type RemotePlace,
   type RemoteSource,
@@ -196,13 +198,13 @@ export function createSftpSource(
       let isTried = wanted.isAside === true
       let moving: string | undefined
       const move = async (server: SftpConnection): Promise<string> => {
-        if (!(await server.exists(to))) await server.makeFolder(to)
+        if (!(await server.exists(to))) await server.makeFolder(to).catch(refuseArchive(to))
         // A try that was not answered may have moved it.
         const isAside = await server.exists(aside)
         const isArchived = moving !== undefined && !isAside
         if (isAside && !isTried) throw toArchiveFirst(address(asideName(wanted.name)))
         isTried = true
-        if (!isAside && !isArchived) await server.rename(own, aside)
+        if (!isAside && !isArchived) await server.rename(own, aside).catch(refuseArchive(folder))
         if (!isArchived && (await lookAt(server, aside)).version !== wanted.version) throw changed(wanted)
         for (const name of archiveNames(wanted.name)) {
           const path = posix.join(to, name)
@@ -211,7 +213,7 @@ export function createSftpSource(
           const isMoved = isTaken && path === moving && isArchived
           if (isTaken && !isMoved) continue
           moving = path
-          if (!isMoved) await server.rename(aside, path)
+          if (!isMoved) await server.rename(aside, path).catch(refuseArchive(to))
           return `sftp://${user}@${host}:${port}/${path.replace(/^\//, '')}`
         }
         throw new Error('names never end')
@@ -268,6 +270,11 @@ const toArchiveFirst = (address: string): WaybillError =>
     place: { file: address },
     remedy: 'The next run reads that one first, and archives both.',
   })
+
+const refuseArchive = (archive: string) => (error: unknown) => {
+  const isDenied = error instanceof Error && 'code' in error && /^(EACCES|3)$/.test(String(error.code))
+  throw isDenied ? notArchived(archive, MAY_NOT_WRITE, error) : error
+}
 
 /** What another try would find as well. @param file undefined: it was said of the folder */
 function refusal(error: unknown, file: string | undefined, folder: string): WaybillError | undefined {

@@ -115,6 +115,17 @@ export const folderRefused = (folder: string, what: string, cause: unknown): Way
     cause,
   })
 
+/** What was read stays where it lies. @param archive as people are told of it */
+export const notArchived = (archive: string, why: string, cause: unknown): WaybillError =>
+  new WaybillError('export-unreadable', `The export cannot be moved into the archive: ${why}`, {
+    place: { file: archive },
+    remedy:
+      'Correct `archive` in the job, or let this user write into both folders: the next run reads the export again, sends only what is new in it, and archives it.',
+    cause,
+  })
+
+export const MAY_NOT_WRITE = 'this user may not write there'
+
 /** What no job file holds. */
 export interface SourceSecrets {
   /** For an SFTP server where the job names no key. */

@@ -157,7 +157,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   },
 }
 
-const SHAPE = [
+export const SHAPE = [
   `create table job (id integer primary key, name text not null, gateway text not null, unique (name, gateway))`,
   `create table lease (job_id integer primary key, run_id text not null, owner text not null, token integer not null,
     acquired_at integer not null, expires_at integer not null, gives_way integer not null default 0, outage text,

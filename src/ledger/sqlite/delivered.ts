@@ -28,6 +28,7 @@ import {
   viewOf,
 } from '../delivered-rows.ts'
 import type { DeliveredRecord, DeliveredRow } from '../left-records.ts'
+import { damagedLedger } from '../packed-records.ts'
 import type { Statements } from './database.ts'
 
 /** How much a piece of upkeep does. */
@@ -161,7 +162,7 @@ export function deliveredOf(statements: Statements, pace = PACE): Delivered {
 
   function packWith(id: number): Uint8Array {
     const [packed] = bytes('select rows as b from delivered where id = ?', id)
-    if (packed === undefined) throw new Error(`the ledger has lost the delivered rows of pack ${id}`)
+    if (packed === undefined) throw damagedLedger(new Error(`pack ${id} is missing`))
     return packed
   }
 
@@ -338,5 +339,5 @@ export function deliveredOf(statements: Statements, pace = PACE): Delivered {
 
 function asBytes(value: unknown): Uint8Array {
   if (value instanceof Uint8Array) return value
-  throw new Error('a blob of the ledger is none')
+  throw damagedLedger(new Error('a blob is none'))
 }

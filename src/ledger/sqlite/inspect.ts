@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { sql } from 'kysely'
 import type { Standing } from '../concerns.ts'
+import { disagreements } from './coherence.ts'
 import { MIGRATIONS, openWithRoom } from './database.ts'
 import type { Exclusive } from './exclusive.ts'
 
@@ -56,7 +57,7 @@ export interface GivenUpRun {
 
 export interface LedgerFacts {
   readonly bytes: number
-  /** What SQLite finds wrong with the file; empty: nothing. */
+  /** What SQLite finds wrong with the file, and what in it does not hang together; empty: nothing. */
   readonly damage: readonly string[]
   /** Steps of the shape that this program does not know: a newer one wrote them. */
   readonly newer: readonly string[]
@@ -96,6 +97,7 @@ export function inspectLedger(file: string, now: number): LedgerFacts | undefine
       : []
     const newer = steps.filter((name) => MIGRATIONS[name] === undefined)
     const older = steps.length - newer.length < Object.keys(MIGRATIONS).length
+    if (damage.length === 0 && newer.length === 0 && !older) damage.push(...disagreements(database))
     const facts = { bytes: statSync(file).size, damage, newer, older, shape: steps.at(-1) ?? 'none' }
     return { ...facts, ...(tables.has('run') ? contentsOf(rows, now) : NOTHING_KNOWN) }
   } finally {

@@ -30,6 +30,8 @@ export interface SftpServer {
   /** Whether the listing of a folder begins again where it ends. */
   listsForEver: boolean
   connections: number
+  /** Whether the user may not do it (`RENAME`, `MKDIR`). */
+  denies?: (request: string) => boolean
   stop(): Promise<void>
 }
 
@@ -122,6 +124,7 @@ function serve(sftp: SFTPWrapper, root: string, server: SftpServer, cut: () => v
   const at = (path: string): string => join(root, join('/', path))
   const answer = (request: string, id: number, work: () => Promise<void>): void => {
     if (server.isSilent?.(request)) return
+    if (server.denies?.(request)) return void sftp.status(id, STATUS_CODE.PERMISSION_DENIED)
     work().catch((error: NodeJS.ErrnoException) => {
       sftp.status(id, error.code === 'ENOENT' ? STATUS_CODE.NO_SUCH_FILE : STATUS_CODE.FAILURE)
     })

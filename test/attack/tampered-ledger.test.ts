@@ -1,0 +1,94 @@
+/** A ledger in which somebody has emptied tables, added triggers, or damaged what is packed: the doctor says so, and no command ends as a defect. */
+
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, test } from 'vitest'
+import { ANN, BEN, type Clinic, HEADER, openClinic } from '../cli/clinic.ts'
+
+/** A run that has delivered six records and rejected some, in two chunks, and one that knew them again. */
+async function delivered(): Promise<Clinic & { change(sql: string): void }> {
+  const clinic = await openClinic({
+    job: 'exports: { from: ../inbox, match: "*.csv", mapping: clinic }\naccounts: { register: never }\n',
+  })
+  await clinic.deliver(
+    'a.csv',
+    `${HEADER}${ANN}${BEN}eve,2026-03-02,400,99,73.5,kg,fine\nzoe,never,61,5,70,kg,fine\n`,
+  )
+  for (let night = 0; night < 2; night += 1) expect((await clinic.run()).code).toBe(1)
+  expect((await clinic.workplace.waybill('doctor')).out).toMatch(/^ok +ledger +whole/m)
+  return {
+    ...clinic,
+    change(sql) {
+      const ledger = new DatabaseSync(join(clinic.workplace.home, 'ledger.sqlite'))
+      ledger.exec(sql)
+      ledger.close()
+    },
+  }
+}
+
+const ALL_DELIVERED = ['', '_segment', '_block', '_filter', '_replaced']
+  .map((table) => `delete from delivered${table};`)
+  .join(' ')
+
+test.each([
+  ['delete from delivered', 'delivered rows that are not found|nothing is known as delivered'],
+  ['delete from delivered_block', 'segments of delivered rows without their parts: 1'],
+  ['delete from delivered_filter', 'segments of delivered rows without their parts: 1'],
+  ['delete from delivered_segment', 'parts of delivered rows without their segment: 2'],
+  [ALL_DELIVERED, 'jobs that have delivered, and of which nothing is known as delivered: 1'],
+  ['delete from job', 'runs without their job: 2'],
+  ['delete from run', 'exports without their run: 2'],
+  [
+    'delete from run; delete from export; delete from chunk; delete from batch',
+    'delivered rows are known, and no run: 1',
+  ],
+  ['delete from export', 'chunks without their export: 2'],
+  ['delete from chunk', 'finished exports whose rows are counted nowhere: 2'],
+  ['delete from exception', 'chunks whose reasons are not all there: 2'],
+  ["update delivered set rows = x'05'", 'packs of delivered rows that cannot be read: 1'],
+  [
+    'update delivered set rows = substr(rows, 1, length(rows) - 3)',
+    'packs of delivered rows that cannot be read: 1',
+  ],
+  ['update delivered set rows = zeroblob(0)', 'packs of delivered rows that cannot be read: 1'],
+  ['update delivered set count = count + 1', 'packs of delivered rows that cannot be read: 1'],
+  ["update batch_holds set holds = x'ffffffff'", 'batches whose records cannot be read: \\d'],
+  [
+    'create trigger forget after insert on delivered begin delete from delivered; end',
+    "trigger forget is none of Waybill's",
+  ],
+  [
+    'create trigger kysely_migration after insert on run begin select 1; end',
+    'trigger kysely_migration is none of',
+  ],
+  ['create view seen as select * from run', "view seen is none of Waybill's"],
+  ['drop index exception_in_doubt', 'index exception_in_doubt is missing'],
+  ['alter table run add column more text', 'table run has another form'],
+  ['drop table held', 'table held is missing'],
+])('%s: the doctor finds it', async (sql, found) => {
+  const clinic = await delivered()
+  clinic.change(sql)
+  const doctor = await clinic.workplace.waybill('doctor')
+  expect(doctor.out).toMatch(new RegExp(`^problem +ledger +it is damaged: .*(${found})`, 'm'))
+  expect(doctor.out).toContain('restore the latest backup')
+  expect(doctor.code).toBe(2)
+})
+
+test.each(["x'05'", "x'ffffffffffff'", 'substr(rows, 1, 20)', "x'00' || zeroblob(16) || x'ffffffffff'"])(
+  'packs that are %s now: the next run says so, sends nothing, and is no defect of Waybill',
+  async (rows) => {
+    const clinic = await delivered()
+    const before = await clinic.stored()
+    clinic.change(`update delivered set rows = ${rows}`)
+    const run = await clinic.run()
+    expect(run).toMatchObject({ code: 2, out: expect.stringContaining('"ledger-unusable"') })
+    expect(run.out).toContain('waybill doctor')
+    expect(await clinic.stored()).toEqual(before)
+  },
+)
+
+test('packs that are gone: the next run says so', async () => {
+  const clinic = await delivered()
+  clinic.change('delete from delivered')
+  expect(await clinic.run()).toMatchObject({ code: 2, out: expect.stringContaining('"ledger-unusable"') })
+})

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { reasonOf, WaybillError } from './model/errors.ts'
 import { assertObeyable, doubtsOf, doubtText } from './obeyed-files.ts'
-import { appendOwn, assertWithin, closeToOthers, makeFolder, modeText } from './own-files.ts'
+import { appendOwn, assertWithin, closeToOthers, lookAt, makeFolder, modeText } from './own-files.ts'
 import { identify, processTable } from './process-identity.ts'
 import type { Application } from './runs/application.ts'
 import type { Settings } from './settings.ts'
@@ -80,11 +80,21 @@ export function createApplication(
       await delay(ms, undefined, { signal }).catch(() => signal.throwIfAborted())
     },
     ...identify(hostname(), process.pid, randomBytes(8).toString('hex'), processes),
-    async openLedger() {
+    async openLedger({ lookFirst, newLedger, newKey } = {}, at = Date.now()) {
       makeHome()
-      const { openLedger } = await import('./ledger/sqlite/open-ledger.ts')
+      const [{ openLedger }, { assertNothingLost }] = await Promise.all([
+        import('./ledger/sqlite/open-ledger.ts'),
+        import('./runs/which-installation.ts'),
+      ])
       const file = join(settings.home, 'ledger.sqlite')
       assertWithin(settings.home, file)
+      const onNew = (): number | undefined => {
+        if (lookFirst === true || newKey === true) return at - 1
+        if (newLedger !== true) assertNothingLost(settings.home)
+        return undefined
+      }
+      // What is refused leaves no file behind.
+      if ((lookAt(file)?.size ?? 0) === 0) onNew()
       // SQLite gives what it makes beside a ledger the mode of that, and a new one a mode that others may read.
       try {
         appendOwn(file, '')
@@ -92,7 +102,7 @@ export function createApplication(
         // Opening it says why.
       }
       closeLedgerToOthers(file)
-      return openLedger(file, processes.place)
+      return openLedger(file, processes.place, onNew)
     },
     async connectGateway(name, onRequest) {
       makeHome()
@@ -101,16 +111,6 @@ export function createApplication(
       const { connectGateway } = await import('./runs/connect-gateway.ts')
       const parts = { now: Date.now, nextRequestId: randomUUID, randomHex: hexOf }
       return connectGateway(name, settings, onRequest === undefined ? parts : { ...parts, onRequest })
-    },
-    async identity(hadRuns = false) {
-      makeHome()
-      const [{ createIdentity }, { readOrMakeKey }] = await Promise.all([
-        import('./model/ids.ts'),
-        import('./runs/application.ts'),
-      ])
-      const file = join(settings.home, 'key')
-      assertWithin(settings.home, file)
-      return createIdentity(settings.key ?? readOrMakeKey(file, randomBytes(32).toString('hex'), hadRuns))
     },
   }
 }

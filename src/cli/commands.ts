@@ -147,6 +147,12 @@ const INSTALLATION_COMMANDS = {
     note: 'The key of the installation is not in it: keep that, too.',
     examples: ['waybill backup /backups/ledger-2026-03-02.sqlite'],
   },
+  restore: {
+    says: 'put a backup of the ledger back where the ledger is lost or damaged',
+    arguments: { file: ['<file>', 'a file that `waybill backup` has made'] },
+    note: 'A ledger that knows of deliveries is never replaced. Runs read profiles before they send what the backup does not know.',
+    examples: ['waybill restore /backups/ledger-2026-03-02.sqlite'],
+  },
   prune: {
     says: 'remove receipts, rejects and ledger detail of old runs; what was delivered stays known',
     options: {

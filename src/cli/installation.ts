@@ -6,7 +6,8 @@ import { type CheckFinding, exitOf } from '../operate/finding.ts'
 import type { KeptBecause, KeptRun } from '../operate/prune.ts'
 import { backUp, beginFolder, type PrunedInstallation, pruneRuns } from '../runs/installation.ts'
 import { lookOver } from '../runs/look-over.ts'
-import { type Line, n, shellPath, shownPath, sizeText, type Tone } from '../shown-text.ts'
+import { restoreBackup } from '../runs/restore.ts'
+import { counted, type Line, n, shellPath, shownPath, sizeText, type Tone } from '../shown-text.ts'
 import { say } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { countCases } from './mapping-try.ts'
@@ -118,7 +119,22 @@ export const backup: Action<'backup'> = async (context, options) => {
     `Ledger ${relative('.', ledger)} copied to ${relative('.', copy)}: ${sizeText(bytes)}, checked, readable by its owner alone.`,
     `Not in it: the key (${key === undefined ? relative('.', keptIn) : 'WAYBILL_KEY, or the file of WAYBILL_KEY_FILE'}), receipts and rejects. ` +
       'Keep the key elsewhere too: without it nothing that was delivered is recognised.',
-    'How to restore it: docs/runbook.md.',
+    'To put it back where the ledger is lost: waybill restore FILE',
+  ])
+  return EXIT.ok
+}
+
+export const restore: Action<'restore'> = async (context, { file, json }) => {
+  const restored = await restoreBackup(context, file)
+  const { ledger, backup, takenAt, gateways, unfinished, unknownRuns, aside } = restored
+  const receipts =
+    unknownRuns.length === 0 ? '' : `, as by ${counted(unknownRuns.length, 'run')} with receipts in this home`
+  say(context, json, restored, () => [
+    `Ledger ${relative('.', ledger)} restored from ${relative('.', backup)}, made ${takenAt ?? 'at an unknown time'} with the key of this home, for ${gateways.join(', ') || 'no gateway'}.`,
+    `Not in it: what was delivered since${receipts}. Jobs read profiles before they send what it does not know.`,
+    ...unfinished.map((run) => `Unfinished in it: run ${run}. The next run of its job goes on with it.`),
+    ...(aside === undefined ? [] : [`The ledger that was there: ${relative('.', aside)}.`]),
+    'Next: put exports that were archived since back, and run each job.',
   ])
   return EXIT.ok
 }

@@ -36,6 +36,7 @@ const actionsOf = (program: Command): { readonly [Name in CommandName]: () => Pr
   expect: async () => (await import('./schedule.ts')).expect,
   notify: async () => (await import('./schedule.ts')).notify,
   backup: async () => (await import('./installation.ts')).backup,
+  restore: async () => (await import('./installation.ts')).restore,
   prune: async () => (await import('./installation.ts')).prune,
   gateway: async () => (await import('./gateway.ts')).gateway,
 })

@@ -22,6 +22,11 @@ export const RUN_COMMANDS = {
       '--limit <rows>': { says: 'take so many rows of each export at most', read: wholeNumber },
       '--accept-drift': ACCEPT_DRIFT,
       '--look-first': 'read profiles before sending: the ledger has lost what was delivered',
+      '--new-ledger': {
+        says: 'begin a new ledger: nothing was ever delivered from this home',
+        not: ['lookFirst', 'newKey'],
+      },
+      '--new-key': 'go on with another key: read profiles before sending, and keep this key from then on',
       '--dry-run': 'map and count; send nothing, write nothing',
       '--watch': 'where another process runs the job, follow that run to its end',
       '--quiet': QUIET,

@@ -141,6 +141,12 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
       }
       outage = isOver ? undefined : told
     },
+    othersFound({ people, of }) {
+      logger.warn(
+        `the profiles of ${n(people)} of ${counted(of, 'person', 'people')} show records that a Waybill sent with another key or from other exports; if that was this installation, stop this run, and restore its ledger and key, or run with --look-first (--new-key where its key is lost)`,
+        about,
+      )
+    },
     waitingForRun(other) {
       logger.warn(waitingText(other), about)
     },
@@ -157,7 +163,7 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
 }
 
 const NEW_LEDGER =
-  'the ledger is new: it does not know what was delivered before; if this installation has delivered to this gateway, stop this run, and restore a backup or run with --look-first'
+  'the ledger is new: it does not know what was delivered before; if this installation has delivered to this gateway, stop this run, and restore a backup (waybill restore FILE) or run with --look-first'
 
 /** Of an export that an earlier process has begun. */
 const resumedAt = ({ rows }: Counts): LogFields => (rows.read === 0 ? {} : { resumed: true, rows: rows.read })

@@ -40,7 +40,9 @@ export const run: Action<'run'> = async (context, options) => {
     files: options.file ?? [],
     limit: options.limit ?? Number.POSITIVE_INFINITY,
     acceptDrift: options.acceptDrift === true,
-    lookFirst: options.lookFirst === true,
+    lookFirst: options.lookFirst,
+    newLedger: options.newLedger,
+    newKey: options.newKey,
   }
   if (options.dryRun !== true)
     try {

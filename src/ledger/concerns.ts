@@ -70,6 +70,26 @@ export interface RightOfWay {
   ): Promise<(LeaseRecord & { readonly job: string }) | undefined>
 }
 
+/** Which installation the ledger is that of: the key behind its hashes, and the gateways that it has sent to. */
+export interface Installation {
+  /** Undefined: no key was used yet. */
+  key(): Promise<InstallationKey | undefined>
+  /**
+   * Makes it the key of a ledger that has none. From then on, runs that this process begins are refused if another process changes the key.
+   * @param changedAt a person says that records were sent under another key: then the ledger counts as a copy of this instant
+   * @throws WaybillError `key-differs`; `run-unfinished` where the key is changed while a run is unfinished
+   */
+  useKey(fingerprint: string, changedAt: number | undefined): Promise<void>
+  hasMet(gateway: string): Promise<boolean>
+  meet(gateway: string, at: number): Promise<void>
+}
+
+export interface InstallationKey {
+  readonly fingerprint: string
+  /** Whether records were sent under another key before. */
+  readonly hadOther: boolean
+}
+
 /** An export that an unfinished run goes on with. */
 export interface OpenExport {
   readonly run: string

@@ -9,6 +9,7 @@ import type {
   ClaimRequest,
   Expectations,
   Fires,
+  Installation,
   KnownCount,
   Lease,
   LeaseAnswer,
@@ -234,6 +235,7 @@ export interface Ledger {
   standing(): Promise<Standing>
   way: RightOfWay
   pruning: Pruning
+  installation: Installation
   /**
    * Whether such a run may be about to send what was delivered without the ledger's knowing of it, as it is a copy (backup.ts) on which
    * nobody has looked for that yet. Undefined: it may not; else until when that may have been sent.

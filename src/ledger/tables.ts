@@ -276,6 +276,20 @@ interface CopyTable {
   taken_at: number
 }
 
+/** One row, once a key was used. */
+interface InstallationTable {
+  /** Keyed hash of a constant: with another key nothing that the ledger holds is recognised. */
+  fingerprint: string
+  /** 1: what stands at gateways was sent under another key, too. */
+  had_other_key: number
+}
+
+/** Gateways that this ledger may send to: a few profiles showed nothing that it has lost, or a person said so. */
+interface GatewayMetTable {
+  gateway: string
+  at: number
+}
+
 export interface LedgerTables {
   job: JobTable
   lease: LeaseTable
@@ -303,6 +317,8 @@ export interface LedgerTables {
   collected: CollectedTable
   medical_request: MedicalRequestTable
   copy: CopyTable
+  installation: InstallationTable
+  gateway_met: GatewayMetTable
   delivery: DeliveryTable
   deadline: DeadlineTable
 }

@@ -17,6 +17,7 @@ import { careTeamsOf, careTeamsToClaim } from './care-teams.ts'
 import type { Claims } from './claims.ts'
 import { deliver, planned, settleUnanswered } from './deliver.ts'
 import type { Delivery } from './delivery.ts'
+import type { FirstContact } from './first-contact.ts'
 import { unclearByStale } from './gateway-words.ts'
 import { loadMedicalRecords, type MedicalRecordsContext } from './medical-records.ts'
 import {
@@ -34,6 +35,7 @@ import {
 import { leaveStale, renewRowKeys } from './stale-accounts.ts'
 
 export interface LoadContext extends Delivery {
+  readonly firstContact: FirstContact
   readonly memory: Pick<
     Ledger,
     'delivered' | 'held' | 'heldSeries' | 'batchesOf' | 'exceptionsOf' | 'listedCareTeams'
@@ -99,6 +101,7 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
     }
   if (kind === 'assessment')
     return { ...NOTHING_OF_PROFILES, ...(await loadAssessments(context.assessment, chunk)) }
+  await context.firstContact(entries)
   return load(context, chunk)
 }
 

@@ -166,6 +166,20 @@ export const ERROR_CODES = {
     remedy:
       'Go to the folder where jobs are run, or set WAYBILL_HOME to its home. Where nothing was run yet: `waybill run JOB`.',
   },
+  'ledger-missing': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'To put a backup of the ledger back: `waybill restore FILE`. Without a backup: `waybill run JOB --look-first` begins a new ledger and reads profiles before it sends. Where nothing was ever delivered from here: `waybill run JOB --new-ledger`.',
+  },
+  'key-differs': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'Put the old key back: the file `key` in the home, or WAYBILL_KEY. To go on with this key: `waybill run JOB --new-key` reads profiles before it sends.',
+  },
+  'backup-unusable': {
+    exit: EXIT.wrongUse,
+    remedy: 'The home is as it was. Restore another backup, an older one if need be.',
+  },
   'ledger-newer': {
     exit: EXIT.wrongUse,
     remedy: 'Install the version of Waybill that wrote this ledger, or a newer one.',

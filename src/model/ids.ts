@@ -110,6 +110,8 @@ export interface HashedRecord {
 }
 
 export interface Identity {
+  /** Tells this key from others, and nothing else of it: 32 hex digits. */
+  readonly fingerprint: string
   /**
    * Hash of a record as sent, without its ids, and of its mark: two words, which are used again with the next call. Same content, same record.
    * Quickest where records of one row and instant follow each other.
@@ -168,6 +170,7 @@ export function createIdentity(key: string): Identity {
     return contentHash(secret, record)
   }
   return {
+    fingerprint: keyed('fingerprint', 'waybill').slice(0, 32),
     contentWords,
     content(record) {
       const [first = 0, last = 0] = contentWords(record)
@@ -253,6 +256,12 @@ function createContentHash(): (secret: SipKey, record: HashedRecord) => Int32Arr
 /** `<export id>-<row>-<rule>-<content>`: leads back to file, row and rule without an index of records. */
 export const transactionId = (exportId: string, row: number, rule: string, content: string): string =>
   `${idStart(exportId, row)}${rule}-${content.slice(0, 8)}`
+
+/** Rule and content of a transaction id: the same record, with the same key, has them in every export. Undefined where it is none of ours. */
+export function recordOfId(id: string): string | undefined {
+  const parsed = parseTransactionId(id)
+  return parsed && `${parsed.rule}-${parsed.content}`
+}
 
 /** What the transaction ids of a row begin with. */
 export const idStart = (exportId: string, row: number): string =>

@@ -3,7 +3,17 @@ import { EXIT, type ExitCode } from '../model/errors.ts'
 
 export type Level = 'ok' | 'warning' | 'problem'
 
-export const CHECKS = ['settings', 'home', 'ledger', 'clock', 'gateway', 'token', 'job', 'mapping'] as const
+export const CHECKS = [
+  'settings',
+  'home',
+  'ledger',
+  'key',
+  'clock',
+  'gateway',
+  'token',
+  'job',
+  'mapping',
+] as const
 export type Check = (typeof CHECKS)[number]
 
 export interface CheckFinding {

@@ -8,6 +8,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
 import type { Entry } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
+import { parseTransactionId, recordOfId } from '../model/ids.ts'
 import type { AccountIds, OnAccountSign, StoredAs, Verdict } from '../model/outcome.ts'
 import {
   type AccountKey,
@@ -159,12 +160,23 @@ export function judge(entry: Entry, profile: readonly ProfileRecord[]): Verdict 
 }
 
 /** The same of one that may have been sent before under the id that it had in another export. */
-export function judgeAny(entry: Entry, profile: readonly ProfileRecord[]): Verdict | StoredAs {
+export const judgeAny = (entry: Entry, profile: readonly ProfileRecord[]): Verdict | StoredAs =>
+  judgeById(entry, profile, isOfOtherExport)
+
+/** The same where it may have been sent with another key. */
+export const judgeOfAnyKey = (entry: Entry, profile: readonly ProfileRecord[]): Verdict | StoredAs =>
+  judgeById(entry, profile, isOfOtherKey)
+
+function judgeById(
+  entry: Entry,
+  profile: readonly ProfileRecord[],
+  isId: (id: string, transactionId: string) => boolean,
+): Verdict | StoredAs {
   const verdict = judge(entry, profile)
   if (verdict === 'stored') return verdict
   const other = profile
     .filter(isOfSeries(entry))
-    .find((found) => isSameRecord(entry, found) && isOfOtherExport(found.persistentId, entry.transactionId))
+    .find((found) => isSameRecord(entry, found) && isId(found.persistentId ?? '', entry.transactionId))
   return other?.persistentId === undefined ? verdict : { storedAs: other.persistentId }
 }
 
@@ -180,13 +192,16 @@ const isSameRecord = ({ observedAt, evidence }: Entry, found: ProfileRecord): bo
   found.observedAt === observedAt && sameContent(found, evidence)
 
 /** Whether it is the id that the same record, by rule and keyed hash of its content, had in another export. */
-function isOfOtherExport(id: string | undefined, transactionId: string): boolean {
-  const [[, there, found], [, here, record]] = [partsOf(id ?? ''), partsOf(transactionId)]
-  return found !== undefined && found === record && there !== here
+function isOfOtherExport(id: string, transactionId: string): boolean {
+  const [there, here] = [parseTransactionId(id), parseTransactionId(transactionId)]
+  return there?.exportId !== here?.exportId && recordOfId(id) === recordOfId(transactionId)
 }
 
-const partsOf = (transactionId: string): readonly string[] =>
-  /^([0-9a-f]{16})-\d{6,}-(.+)$/.exec(transactionId) ?? []
+/** Whether it may be the id that the same record had with another key: of the same rule, and of no other row of the export. */
+function isOfOtherKey(id: string, transactionId: string): boolean {
+  const [there, here] = [parseTransactionId(id), parseTransactionId(transactionId)]
+  return there?.rule === here?.rule && (there?.exportId !== here?.exportId || there?.row === here?.row)
+}
 
 function sameContent(found: ProfileRecord, evidence: Evidence): boolean {
   if (evidence.value !== undefined && found.value !== Number(evidence.value)) return false

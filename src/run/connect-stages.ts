@@ -13,6 +13,7 @@ import { createOwedBook } from '../load/care-team-marks.ts'
 import { createClaims } from '../load/claims.ts'
 import type { Reconciler } from '../load/delivery.ts'
 import { createDispatcher, NO_TRAFFIC, type Traffic } from '../load/dispatcher.ts'
+import { createFirstContact } from '../load/first-contact.ts'
 import type { LoadContext } from '../load/load-chunk.ts'
 import type { Authorizations } from '../load/medical-records.ts'
 import type { BatchAnswer } from '../load/refused-batch.ts'
@@ -21,7 +22,14 @@ import { createStaleAccounts } from '../load/stale-accounts.ts'
 import type { Identity } from '../model/ids.ts'
 import { matchAnswer } from '../reconcile/match.ts'
 import { createMatchInOrder } from '../reconcile/match-in-order.ts'
-import { judge, judgeAny, readBack, readWholeProfile } from '../reconcile/read-back.ts'
+import {
+  judge,
+  judgeAny,
+  judgeOfAnyKey,
+  readBack,
+  readProfile,
+  readWholeProfile,
+} from '../reconcile/read-back.ts'
 import { createStopWhen, type RowsBefore, type StopWhen } from './chunks.ts'
 import { type Collecting, createCollecting } from './collecting.ts'
 import { type RunDependencies, type RunEvents, watchOutages } from './events.ts'
@@ -72,6 +80,8 @@ export interface RunParts {
   /** See `LoadContext.behindSince`. */
   readonly behindSince: number | undefined
   readonly perhapsSent: PerhapsSent
+  /** Whether profiles may show records of ours under ids of another key. */
+  readonly hadOtherKey?: boolean | undefined
   readonly turn: RunStages['turn']
   /** What a run that is resumed has read and settled. */
   readonly before?: RowsBefore
@@ -104,7 +114,15 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
     match: matchAnswer,
     matchInOrder: createMatchInOrder(),
     readBack: (entries, ids, onSign) => readBack(gateway, sending.read, entries, ids, judge, onSign),
-    readBackAny: (entries, ids, onSign) => readBack(gateway, sending.read, entries, ids, judgeAny, onSign),
+    readBackAny: (entries, ids, onSign) =>
+      readBack(
+        gateway,
+        sending.read,
+        entries,
+        ids,
+        parts.hadOtherKey === true ? judgeOfAnyKey : judgeAny,
+        onSign,
+      ),
     profile: (account) => readWholeProfile(gateway, sending.read, account),
   }
   const waiting = { readLagMs: submit.readLag, pause: (ms: number) => deps.sleep(ms, parts.signal), now }
@@ -183,6 +201,13 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
       ...delivery,
       memory: ledger,
       jobId,
+      firstContact: createFirstContact({
+        ...{ installation: ledger.installation, gatewayName, now },
+        shown: (own) => readProfile(gateway, sending.read, own, () => undefined),
+        onOthers(people, of) {
+          if (parts.hadOtherKey !== true) events.emit({ type: 'othersFound', people, of })
+        },
+      }),
       behindSince: parts.behindSince,
       perhapsSent: parts.perhapsSent,
       limits: submit.batch,

@@ -117,6 +117,8 @@ export type RunEvent =
    * where the run ends first.
    */
   | ({ readonly type: 'outage' } & OutageProgress)
+  /** Before the first records go to a gateway: so many of the people whose profiles were read have records of another Waybill. */
+  | { readonly type: 'othersFound'; readonly people: number; readonly of: number }
   /** This run waits for another one. Told once for each that is waited for. */
   | ({ readonly type: 'waitingForRun' } & OtherRun)
   /** `workedMs`: at work since it was begun or resumed. */

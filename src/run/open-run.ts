@@ -75,6 +75,7 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
   const backfill = plan.backfill ?? (resumed && rangeOf(resumed))
   const behindSince = await ledger.behindSince(jobId, { backfill, takesUp: origin !== undefined })
   const perhapsSent = await ledger.perhapsSent(jobId)
+  const hadOtherKey = (await ledger.installation.key())?.hadOther
   const writing = { runLedger, receipts, rejectsPath }
   let pausedMs = 0
   const pausing: Pausing = async (wait) => {
@@ -92,6 +93,7 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
     isBackfill: backfill !== undefined,
     behindSince,
     perhapsSent,
+    hadOtherKey,
     stop,
     signal,
     limit,

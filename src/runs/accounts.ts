@@ -24,8 +24,9 @@ import { bringExports } from '../run/exports-of-run.ts'
 import { findExports, noneFound } from '../run/find-exports.ts'
 import { plainSending } from '../run/plain-sending.ts'
 import { openReading } from '../run/rows.ts'
-import { type Application, knownIdentity, withKnownLedger, withLedgerIfAny } from './application.ts'
+import { type Application, withKnownLedger, withLedgerIfAny } from './application.ts'
 import { sourceSettings } from './connect-gateway.ts'
+import { identityToLook } from './which-installation.ts'
 
 export interface Erasure {
   readonly gateway: string
@@ -76,8 +77,8 @@ export async function eraseAccounts(
   const { settings, now, randomHex } = application
   const gateway = await gatewayOf(application, job)
   const people = peopleOf(file, await textOf(file))
-  const identity = await knownIdentity(application)
   return withLedgerIfAny(application, async (ledger) => {
+    const identity = await identityToLook(application, ledger)
     const hashes = people.map(({ account }) => identity.account(account))
     const crosswalk = await ledger?.accounts(gateway, hashes)
     const known = crosswalk?.size ?? 0
@@ -168,8 +169,8 @@ export async function forgetAccounts(
 ): Promise<Forgotten> {
   const gateway = await gatewayOf(application, job)
   const people = peopleOf(file, await textOf(file))
-  const identity = await knownIdentity(application)
   return withKnownLedger(application, async (ledger) => {
+    const identity = await identityToLook(application, ledger)
     let forgotten = 0
     for (const { account } of people) if (await forget(ledger, identity, gateway, account)) forgotten++
     return { gateway, people: people.length, forgotten }
@@ -254,9 +255,9 @@ export async function exportCrosswalk(
   const job = await readJob(settings, name)
   const mappings = await readMappings(settings, job)
   const gateway = gatewayNameOf(settings, job.definition)
-  const identity = await application.identity(true)
   return withKnownLedger(application, (ledger) =>
     withPassingArrival(sourceSettings(application), async (arrival) => {
+      const identity = await identityToLook(application, ledger)
       const found = await findExports(arrival, job, files, now())
       if (found.length === 0) throw noneFound(job)
       const file = await make(to)

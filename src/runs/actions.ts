@@ -6,7 +6,6 @@ import { type Job, readJob, readMappings } from '../definitions/definition-files
 import { assertTellable, chooseGateway, gatewayNameOf } from '../definitions/jobs.ts'
 import type { BackfillRange, Ledger, RunRecord, Selection } from '../ledger/ledger.ts'
 import { allRecords } from '../model/balance.ts'
-import { createIdentity } from '../model/ids.ts'
 import { withPassingArrival } from '../run/arrival.ts'
 import { assertDated } from '../run/backfill-range.ts'
 import { type Counted, countDelivered } from '../run/count-exports.ts'
@@ -43,6 +42,7 @@ import {
 import { rerunJob } from './take-up.ts'
 import { type Trace, type TracedRow, traceRecord, traceRow } from './trace.ts'
 import { type SampleSize, type Verified, verifyRun } from './verify.ts'
+import { identityToLook } from './which-installation.ts'
 
 /** Goes on with what the job has left unfinished, then takes what has arrived since. @param name of the job, or its file */
 export const beginRun = (
@@ -57,6 +57,7 @@ export const beginRun = (
       job,
       gateway,
       refusals: true,
+      without: options,
       work: (deps) => runJob(deps, job, options),
     })
   })
@@ -70,7 +71,7 @@ export interface DryRunResult extends Counted {
 export async function tryRun(
   application: Application,
   name: string,
-  { files, limit, acceptDrift }: Omit<RunOptions, 'lookFirst'>,
+  { files, limit, acceptDrift, ...without }: RunOptions,
 ): Promise<DryRunResult> {
   const { settings, now } = application
   const job = await readJob(settings, name)
@@ -79,9 +80,7 @@ export async function tryRun(
     withPassingArrival(sourceSettings(application), async (arrival) => {
       const gateway = gatewayNameOf(settings, job.definition)
       const jobId = await ledger?.knownJobId(job.definition.job, gateway)
-      // Where nothing was delivered, no key is needed, and none is made.
-      const identity =
-        jobId === undefined ? createIdentity(application.randomHex(32)) : await application.identity(true)
+      const identity = await identityToLook(application, ledger)
       const known = jobId === undefined || ledger === undefined ? undefined : { jobId, gateway }
       const countBefore = known && ledger && countDelivered(ledger, identity, known)
       const mappings = await readMappings(settings, job)
@@ -94,7 +93,9 @@ export async function tryRun(
       const counted = await execute({ records: 'count', job, limit, exports }, world)
       return { job: job.definition.job, dryRun: true as const, ...counted }
     })
-  return withLedgerIfAny(application, tried)
+  if (without.newKey === true) return tried()
+  const mayBegin = without.lookFirst === true || without.newLedger === true
+  return withLedgerIfAny(application, tried, mayBegin ? 'work' : 'refuse')
 }
 
 /** What a backfill would do; nothing is sent or written. @param onExport told before each export is counted */

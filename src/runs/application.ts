@@ -3,7 +3,6 @@
  * ledger of those that only look: where there is none they make none.
  */
 
-import { readFileSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Job, readJob } from '../definitions/definition-files.ts'
@@ -11,13 +10,14 @@ import { chooseGateway } from '../definitions/jobs.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { TransportOptions } from '../gateway/transport.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { reasonOf, WaybillError } from '../model/errors.ts'
+import { WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
-import { lookAt, modeText, openOwn, wasTaken, writeOwn } from '../own-files.ts'
+import { lookAt, openOwn } from '../own-files.ts'
 import type { RunDependencies } from '../run/events.ts'
 import type { Settings } from '../settings.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { findRun } from './amend-run.ts'
+import { assertNothingLost, identityToLook, type WithoutOld } from './which-installation.ts'
 
 export interface GatewayConnection {
   readonly gateway: Gateway
@@ -38,7 +38,11 @@ export interface Application
   readonly user: string
   readonly logger: Logger
   readonly randomHex: (bytes: number) => string
-  readonly openLedger: () => Promise<Ledger>
+  /**
+   * @param at now
+   * @throws WaybillError `ledger-missing` where there is none in a home with history, and nobody said to go on without it
+   */
+  readonly openLedger: (without?: WithoutOld, at?: number) => Promise<Ledger>
   /**
    * @param name of the gateway, as `chooseGateway` gives it
    * @param onRequest told of every request
@@ -47,19 +51,24 @@ export interface Application
     name: string,
     onRequest?: TransportOptions['onRequest'],
   ) => Promise<GatewayConnection>
-  /** @param hadRuns whether the ledger already holds what was hashed with its key, which must then be there */
-  readonly identity: (hadRuns?: boolean) => Promise<Identity>
 }
 
 export const ledgerFile = ({ settings }: Pick<Application, 'settings'>): string =>
   join(settings.home, 'ledger.sqlite')
 
-/** Where there is no ledger yet, nothing was delivered: the work is done without one, and none is made. */
+/**
+ * Where there is no ledger yet, nothing was delivered: the work is done without one, and none is made.
+ * @param ifLost what is done where there was one
+ * @throws WaybillError `ledger-missing`, and what opening it throws
+ */
 export async function withLedgerIfAny<Result>(
   { settings, openLedger }: Pick<Application, 'settings' | 'openLedger'>,
   work: (ledger: Ledger | undefined) => Promise<Result>,
+  ifLost: 'refuse' | 'work' = 'refuse',
 ): Promise<Result> {
-  const ledger = lookAt(ledgerFile({ settings })) === undefined ? undefined : await openLedger()
+  const isThere = (lookAt(ledgerFile({ settings }))?.size ?? 0) > 0
+  if (!isThere && ifLost === 'refuse') assertNothingLost(settings.home)
+  const ledger = isThere ? await openLedger() : undefined
   try {
     return await work(ledger)
   } finally {
@@ -79,9 +88,7 @@ export const withKnownLedger = <Result>(
 
 /** For who looks at records and sends none. */
 export const knownIdentity = (application: Application): Promise<Identity> =>
-  withLedgerIfAny(application, async (ledger) =>
-    application.identity(ledger !== undefined && (await ledger.runs(1)).length > 0),
-  )
+  withLedgerIfAny(application, (ledger) => identityToLook(application, ledger), 'work')
 
 /**
  * Before anything else is begun, and told of, that would come to nothing without the run.
@@ -96,64 +103,6 @@ export async function findJobOfRun(
     const job = await readJob(context.settings, (await findRun(ledger, id)).job)
     return { job, gateway: chooseGateway(context.settings, job) }
   })
-}
-
-/**
- * @param fresh a new key, taken if there is none yet
- * @param needed whether the ledger already holds what was hashed with it
- * @throws WaybillError `settings-invalid`, `ledger-unusable`
- */
-export function readOrMakeKey(file: string, fresh: string, needed: boolean): string {
-  if (needed && lookAt(file) === undefined) {
-    throw new WaybillError(
-      'settings-invalid',
-      `the key ${file} is gone, and the ledger beside it was made with it`,
-      {
-        remedy:
-          'Put the key back that this home was made with, or set WAYBILL_KEY: with another one everything would be sent again. To begin anew, move the whole home away.',
-      },
-    )
-  }
-  try {
-    // Exclusive: of two processes that start at once, one makes it and the other reads it.
-    writeOwn(file, `${fresh}\n`, { isNew: true })
-    return fresh
-  } catch (error) {
-    if (!wasTaken(error)) {
-      const reason = reasonOf(error)
-      throw new WaybillError('ledger-unusable', `the key ${file} cannot be made: ${reason}`, { cause: error })
-    }
-  }
-  const { mode } = statSync(file)
-  if ((mode & 0o007) !== 0)
-    throw new WaybillError(
-      'settings-invalid',
-      `the key ${file} may be read or written by others (mode ${modeText(mode)})`,
-      {
-        place: { file },
-        remedy: `Find out who has opened it: with the key, ids lead back to people. Then: chmod 600 ${file}`,
-      },
-    )
-  const key = readKey(file).trim()
-  if (key.length < 16) {
-    throw new WaybillError('settings-invalid', `the key in ${file} is too short to be one`, {
-      remedy:
-        'Put the key back that this home was made with; with another one everything would be sent again.',
-    })
-  }
-  return key
-}
-
-function readKey(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (cause) {
-    throw new WaybillError('settings-invalid', `the key ${file} cannot be read: ${reasonOf(cause)}`, {
-      place: { file },
-      remedy: 'Run Waybill as the user who owns it.',
-      cause,
-    })
-  }
 }
 
 /** Holds the instant at which the ledger was last copied: the copy itself lies somewhere else. */

@@ -19,6 +19,7 @@ import { BUILT_IN, type Settings, wholeEnvironment } from '../settings.ts'
 import { runShell } from '../shell-command.ts'
 import type { Application, GatewayConnection } from './application.ts'
 import type { Traces } from './traces.ts'
+import { identityToSend, type WithoutOld } from './which-installation.ts'
 
 /** As many as a job may send at once; the job's own ceiling is what holds. */
 const MOST_CONNECTIONS = 64
@@ -217,14 +218,16 @@ export type Surroundings = Omit<RunDependencies, 'gateway' | 'gatewayName'>
 /**
  * Opens ledger and gateway, and closes them when the work is done, however it ends.
  * @param gateway as `chooseGateway` gives it
+ * @throws WaybillError `ledger-missing`, `key-differs`
  */
 export function withRunDependencies<Result>(
   application: Application,
   watch: RunWatch,
   gateway: string,
   work: (deps: RunDependencies) => Promise<Result>,
+  without: WithoutOld = {},
 ): Promise<Result> {
-  return withGateways(application, watch, async (_, at) => work(await at(gateway)))
+  return withGateways(application, watch, async (_, at) => work(await at(gateway)), without)
 }
 
 export interface RunWatch {
@@ -244,9 +247,10 @@ export async function withGateways<Result>(
   application: Application,
   { listener, onConnected, onRequest }: RunWatch,
   work: (common: Surroundings, at: (gateway: string) => Promise<RunDependencies>) => Promise<Result>,
+  without: WithoutOld = {},
 ): Promise<Result> {
   const { settings, now, random, sleep, owner, isDead, interrupt } = application
-  const ledger = await application.openLedger()
+  const ledger = await application.openLedger(without, now())
   const traces = await tracesOf(application)
   const connections = new Map<string, Promise<GatewayConnection>>()
   try {
@@ -257,7 +261,7 @@ export async function withGateways<Result>(
     }
     const common: Surroundings = {
       ledger,
-      identity: await application.identity((await ledger.runs(1)).length > 0),
+      identity: await identityToSend(application, ledger, without),
       folders: settings,
       home: settings.home,
       sources: sourceSettings(application),

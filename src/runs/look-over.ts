@@ -5,7 +5,9 @@ import { gatewayNameOf, NO_GATEWAY, readGatewayName, readTargets } from '../defi
 import { keyOf, type Target } from '../definitions/notify-definition.ts'
 import { createGateway } from '../gateway/gateway.ts'
 import { inspectLedger, type LedgerFacts, type UndeliveredNotifications } from '../ledger/sqlite/inspect.ts'
+import { keyDiffers } from '../ledger/sqlite/installation.ts'
 import { describePlace, type Finding, reasonOf, WaybillError } from '../model/errors.ts'
+import { createIdentity } from '../model/ids.ts'
 import { checkJobs, checkMappings } from '../operate/check-definitions.ts'
 import { checkGateway, type GatewayLook, LOOK_TIMEOUTS } from '../operate/check-gateway.ts'
 import { checkLedger } from '../operate/check-ledger.ts'
@@ -16,6 +18,7 @@ import { gatewaySetting } from '../run/next-steps.ts'
 import { BUILT_IN, type Settings } from '../settings.ts'
 import { type Application, ledgerFile } from './application.ts'
 import { printedToken, sourceSettings } from './connect-gateway.ts'
+import { assertNothingLost, ownKey } from './which-installation.ts'
 
 export interface Looking {
   /** What is wrong with the settings: it is looked at what can be had all the same. */
@@ -42,6 +45,7 @@ export async function lookOver(application: Application, looking: Looking): Prom
       ['mapping', settings.mappings],
     ]),
     ...ledger,
+    ...checkKey(settings, facts?.fingerprint),
     checkClock(now(), facts?.latestRunAt, gateway.clock),
     ...gateway.findings,
     ...(await checkJobs(settings, { ...asked, now: now() })),
@@ -57,8 +61,24 @@ function checkSettings(findings: readonly Finding[]): CheckFinding[] {
   )
 }
 
+/** @param fingerprint of the key that the ledger was made with */
+function checkKey(settings: Settings, fingerprint: string | undefined): CheckFinding[] {
+  const told = (error: WaybillError): CheckFinding[] => [
+    finding('key', 'problem', error.message, error.remedy),
+  ]
+  try {
+    const key = ownKey(settings, fingerprint !== undefined)
+    if (key === undefined) return [finding('key', 'ok', 'there is none yet; the first run makes it')]
+    const isOther = fingerprint !== undefined && createIdentity(key).fingerprint !== fingerprint
+    return isOther ? told(keyDiffers()) : [finding('key', 'ok', 'it is there, and that of the ledger')]
+  } catch (error) {
+    if (error instanceof WaybillError) return told(error)
+    throw error
+  }
+}
+
 /** By job. */
-async function readGatewayNames(settings: Settings): Promise<ReadonlyMap<string, string>> {
+export async function readGatewayNames(settings: Settings): Promise<ReadonlyMap<string, string>> {
   const names = new Map<string, string>()
   for (const job of await definitionsIn(settings.jobs)) names.set(job, await readGatewayName(settings, job))
   return names
@@ -71,6 +91,8 @@ async function lookAtLedger(
 ): Promise<[CheckFinding[], LedgerFacts | undefined]> {
   try {
     const facts = lookAt(file) === undefined ? undefined : inspectLedger(file, now())
+    if (facts === undefined || (facts.shape === 'none' && facts.damage.length === 0))
+      assertNothingLost(settings.home)
     const targets = new Map<string, readonly Target[] | undefined>()
     for (const { job } of facts?.undelivered ?? []) targets.set(job, await readTargets(settings, job))
     const isTold = ({ job, key }: UndeliveredNotifications): boolean | undefined =>
@@ -78,6 +100,8 @@ async function lookAtLedger(
     const gatewayOf = (job: string): string => gateways.get(job) ?? gatewayNameOf(settings)
     return [checkLedger(facts, { isDead, gatewayOf, settingOf: gatewaySetting, isTold }), facts]
   } catch (error) {
+    if (error instanceof WaybillError && error.code === 'ledger-missing')
+      return [[finding('ledger', 'problem', error.message, error.remedy)], undefined]
     const found = `${file} cannot be opened: ${reasonOf(error)}`
     const remedy =
       'Check who owns it. Where it is damaged, keep it and restore the latest backup: docs/runbook.md.'

@@ -35,14 +35,13 @@ import { lastRunFile, tellingLastRun } from './last-run.ts'
 import { runAndTell } from './run-and-tell.ts'
 import { type Holding, whileHeld } from './take-up.ts'
 import { createTeller } from './teller.ts'
+import type { WithoutOld } from './which-installation.ts'
 
-export interface RunOptions {
+export interface RunOptions extends WithoutOld {
   /** Files to take instead of those that the job finds. */
   readonly files: readonly string[]
   /** Rows to take of each export at most. */
   readonly limit: number
-  /** The ledger does not know all that was delivered: profiles are read before anything is sent. */
-  readonly lookFirst?: boolean
   /** Take exports as they are, however they differ from earlier deliveries. */
   readonly acceptDrift: boolean
 }
@@ -83,6 +82,8 @@ async function runWith(
   const whole = limit === Number.POSITIVE_INFINITY
   let resumed: RunSummary | undefined
   if (options.lookFirst === true) await ledger.noteBehind(deps.now() - 1)
+  if (options.lookFirst === true || options.newLedger === true)
+    await ledger.installation.meet(deps.gatewayName, deps.now())
 
   const unfinished = await ledger.unfinishedRun(held.lease.jobId, 'ordinary')
   if (unfinished !== undefined) {
@@ -154,6 +155,7 @@ export interface Beginning {
   readonly refusals: boolean
   /** Requests a second at most. */
   readonly requestsPerSecond?: number | undefined
+  readonly without?: WithoutOld
   readonly work: (deps: RunDependencies) => Promise<JobEnd>
 }
 
@@ -166,24 +168,25 @@ export interface BeginWatch extends RunWatch {
 export function begin(
   application: Application,
   watch: BeginWatch,
-  { job, gateway, refusals, requestsPerSecond, work }: Beginning,
+  { job, gateway, refusals, requestsPerSecond, without, work }: Beginning,
 ): Promise<JobEnd> {
-  return withRunDependencies(application, watch, gateway, async (opened) => {
+  const told = async (opened: RunDependencies): Promise<JobEnd> => {
     const { ledger } = opened
     const deps = { ...opened, requestsPerSecond }
     const name = job.definition.job
     const teller = createTeller(application, ledger, new Map([[name, targetsOf(job)]]))
     const tell = lastRunFile(application)
-    const told = (given: RunDependencies): Promise<JobEnd> =>
+    const working = (given: RunDependencies): Promise<JobEnd> =>
       tellingLastRun(application, given, { job: name, tell, refusals }, () => work(given))
     try {
-      const end = await runAndTell(application, { teller, deps, job, refusals, work: told })
+      const end = await runAndTell(application, { teller, deps, job, refusals, work: working })
       await watch.onEnd?.(end, (run) => reasonsOfRun(ledger, run))
       return end
     } finally {
       await teller.deliver()
     }
-  })
+  }
+  return withRunDependencies(application, watch, gateway, told, without)
 }
 
 /** The job, with its exports where the range says that they lie. */

@@ -22,6 +22,7 @@ import { type Backup, backUp, type PrunedInstallation, pruneRuns, reportOf } fro
 import { type ListedRun, listRuns, type ShownRun, showRun } from './listed-runs.ts'
 import { lookOver } from './look-over.ts'
 import { type Acknowledged, type Acknowledging, acknowledge, type Person } from './resolve.ts'
+import { type Restored, restoreBackup } from './restore.ts'
 import type { BeginWatch, RunOptions } from './run-job.ts'
 import type { Trace } from './trace.ts'
 import type { SampleSize } from './verify.ts'
@@ -61,6 +62,8 @@ export interface Waybill {
   prune(before: number, options?: { readonly dryRun: boolean }): Promise<PrunedInstallation>
   /** Copies the ledger, also while a run is on; the key is not in it. @param file is never overwritten */
   backUp(file: string): Promise<Backup>
+  /** Puts a backup in the place of a ledger that is lost or damaged. @throws WaybillError as `restoreBackup` */
+  restore(file: string): Promise<Restored>
   /** Looks over home, ledger, clock, gateways, jobs and mappings; changes nothing. @param servers whether those are asked from which exports come */
   lookOver(options?: { readonly servers: boolean }): Promise<readonly CheckFinding[]>
 }
@@ -99,6 +102,7 @@ export function createWaybill(application: Application): Waybill {
     report: (run) => reportOf(application, run),
     prune: (before, { dryRun } = { dryRun: false }) => pruneRuns(application, { before, dryRun }),
     backUp: (file) => backUp(application, file),
+    restore: (file) => restoreBackup(application, file),
     lookOver: ({ servers } = { servers: false }) =>
       lookOver(application, { settingsFindings: [], servers, countCases: async () => undefined }),
   }

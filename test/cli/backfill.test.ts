@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, test, vi } from 'vitest'
 import { z } from 'zod'
 import { type Fault, type FaultProxy, PASS, type Passing, startFaultProxy } from '../faults/fault-proxy.ts'
-import { type Clinic, HEADER, openClinic } from './clinic.ts'
+import { type Clinic, HEADER, meetGateway, openClinic } from './clinic.ts'
 import { type Ended, ended, summaryOf } from './command-line.ts'
 import { gatewaySettings, type ReferenceStore, startReferenceStore } from './reference-store.ts'
 
@@ -261,6 +261,7 @@ describe('in the middle of a large export', () => {
 
   test('a backfill lets a run go first, and goes on behind what it has settled', async () => {
     const scene = await openLarge({ 1: nightlyComes })
+    await meetGateway(scene.clinic.workplace)
     const filled = summaryOf(await ended(scene.start(...HISTORY, '--json')))
     const own = summaryOf((await scene.nightly) ?? expect.fail('no run came'))
     await expectEachOnce(scene)
@@ -397,6 +398,7 @@ test('--rate keeps requests apart', async () => {
     return PASS
   }
   const scene = await openScene(WEEK, { faultOf })
+  await meetGateway(scene.clinic.workplace)
   expect((await scene.backfill('--rate', '20')).code).toBe(0)
   const [first = 0] = times
   expect(times).toHaveLength(WEEK.length)
@@ -434,6 +436,7 @@ describe('--dry-run', () => {
     expect(scene.proxy.seen).toEqual([])
 
     // A first look at one of them leaves it undelivered.
+    await meetGateway(scene.clinic.workplace)
     const [first = ''] = WEEK
     const path = join(scene.clinic.workplace.folder, 'history', nameOf(first))
     expect((await scene.clinic.run('--file', path, '--limit', '1')).code).toBe(0)

@@ -110,7 +110,7 @@ describe('what is wrong with a row costs that row, or that value, alone', () => 
     const clinic = await openClinic({ store, environment: gatewaySettings(proxy.url) })
     await clinic.deliver(file, content)
     expect((await clinic.run()).code).toBe(0)
-    const [body = ''] = proxy.seen.map((request) => request.body)
+    const [body = ''] = proxy.seen.flatMap((request) => (request.method === 'POST' ? [request.body] : []))
     expect(body).toContain('"account":{"reference":"12345678901234567890","type":"partnerAccountId"}')
     expect(body).toContain('"value":5.10,')
     expect((await store.records('biometric')).map(({ _account }) => _account)).toEqual(

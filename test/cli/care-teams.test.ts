@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { answer, PASS, type Passing } from '../faults/fault-proxy.ts'
-import { type Clinic, openClinic, REGISTERED_ROW } from './clinic.ts'
+import { type Clinic, meetGateway, openClinic, REGISTERED_ROW } from './clinic.ts'
 import { ended, summaryOf } from './command-line.ts'
 import { openFaultyClinic } from './left-behind.ts'
 import { type ReferenceStore, startReferenceStore } from './reference-store.ts'
@@ -40,6 +40,7 @@ test('delivered again with the ledger lost, nothing is added again; what changed
   const march = `${HEADER}${row('ann', '2026-03-02', FIRST_NPI, 'North Practice')}${row('ben', '2026-03-02', FIRST_NPI, 'North Practice')}`
   const first = await newHome(store)
   await first.deliver('day_20260302.csv', march)
+  await meetGateway(first.workplace)
   const before = summaryOf(await first.run())
   expect(before.records.careTeam).toMatchObject({ made: 2, accepted: 2 })
   expect(before.requests.readBack).toBe(0)
@@ -47,7 +48,7 @@ test('delivered again with the ledger lost, nothing is added again; what changed
 
   const clinic = await newHome(store)
   await clinic.deliver('day_20260302.csv', march)
-  const again = summaryOf(await clinic.run())
+  const again = summaryOf(await clinic.run('--new-ledger'))
   expect(again.records.careTeam).toMatchObject({ made: 2, accepted: 0, unchanged: 2 })
   // Of each of the two the profile, kind by kind, when they are met; then the list.
   expect(again.requests.readBack).toBe(8)

@@ -6,7 +6,7 @@ import { createWorkplace, PROJECT } from './command-line.ts'
 
 describe('what is offered', () => {
   it.each<[readonly string[], readonly string[]]>([
-    [['r'], ['reconcile', 'report', 'rerun', 'resolve', 'resume', 'run', 'runs']],
+    [['r'], ['reconcile', 'report', 'rerun', 'resolve', 'restore', 'resume', 'run', 'runs']],
     [
       ['run', ''],
       ['morning', 'nightly'],

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { generateSamples } from '../../samples/generate.ts'
 import { CHUNK_SIZE } from '../../src/run/chunks.ts'
 import { type Fault, type FaultProxy, PASS, type Passing, startFaultProxy } from '../faults/fault-proxy.ts'
+import { meetGateway } from './clinic.ts'
 import { createWorkplace, ended, type Summary, summaryOf, type Workplace } from './command-line.ts'
 import { gatewaySettings, type ReferenceStore, startReferenceStore } from './reference-store.ts'
 import { readReceipts } from './run-outputs.ts'
@@ -51,6 +52,7 @@ async function setScene(): Promise<Scene> {
   const workplace = await createWorkplace({ ...gatewaySettings(proxy.url), WAYBILL_KEY: KEY })
   await generateSamples({ out: workplace.folder, participants: 50, messages: 0 })
   await putNoShowsFirst(workplace.folder)
+  await meetGateway(workplace)
   await workplace.job('screening', JOB)
   return {
     store,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { type Fault, type FaultProxy, PASS, type Passing, startFaultProxy } from '../faults/fault-proxy.ts'
-import { type Clinic, JOB, openClinic } from './clinic.ts'
+import { type Clinic, JOB, meetGateway, openClinic } from './clinic.ts'
 import { Summary, summaryOf } from './command-line.ts'
 import { gatewaySettings, startReferenceStore } from './reference-store.ts'
 import { readReceipts } from './run-outputs.ts'
@@ -28,6 +28,7 @@ export async function openFaultyClinic(
     job: `${options.job ?? JOB}submit: { readLag: 100ms, patience: ${options.patience ?? '30m'}, ${options.submit ?? ''} }\n`,
     environment: { ...gatewaySettings(proxy.url), ...options.environment },
   })
+  await meetGateway(clinic.workplace)
   return {
     ...clinic,
     proxy,

@@ -274,7 +274,7 @@ describe('a value in doubt that a later export says again', () => {
 
 describe('a ledger that is lost', () => {
   test.each([
-    ['conflict', []],
+    ['conflict', ['--new-ledger']],
     ['same', ['--look-first']],
   ] as const)('doubles nothing (registered again: %s, %j)', async (registeredAgain, options) => {
     const store = await startReferenceStore({ registeredAgain })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { generateSamples } from '../../samples/generate.ts'
 import { PASS, startFaultProxy } from '../faults/fault-proxy.ts'
+import { meetGateway } from './clinic.ts'
 import { createWorkplace, summaryOf } from './command-line.ts'
 import { gatewaySettings, startReferenceStore } from './reference-store.ts'
 
@@ -10,13 +11,14 @@ const JOB = `exports:
 submit: { batch: { records: 200 } }
 `
 
-/** Every request, as its bytes went over the wire, of the job in an empty home against an empty gateway; sorted. */
+/** Every request, as its bytes went over the wire, of the job in a home that has delivered nothing, against an empty gateway; sorted. */
 async function requestsUnder(key: string): Promise<string[]> {
   const store = await startReferenceStore()
   const proxy = await startFaultProxy(store.url, () => PASS)
   const workplace = await createWorkplace({ ...gatewaySettings(proxy.url), WAYBILL_KEY: key })
   await generateSamples({ out: workplace.folder, participants: 60, messages: 20 })
   await workplace.job('both', JOB)
+  await meetGateway(workplace)
   const summary = summaryOf(await workplace.waybill('run', 'both', '--json'))
   expect(summary).toMatchObject({ state: 'finished', balanced: true, requests: { retried: 0, readBack: 0 } })
   return proxy.seen.map(({ method, path, body }) => `${method} ${path} ${body}`).sort()

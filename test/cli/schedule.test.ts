@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { PASS } from '../faults/fault-proxy.ts'
-import { ANN, BEN, type Clinic, GOOD, HEADER, openClinic } from './clinic.ts'
+import { ANN, BEN, type Clinic, GOOD, HEADER, meetGateway, openClinic } from './clinic.ts'
 import { type Ended, ended } from './command-line.ts'
 
 const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
@@ -114,6 +114,7 @@ test('SIGTERM while a run is on: what is in flight is finished, and the next sta
   })
   const people = Array.from({ length: 30 }, (_, n) => `p${n},2026-03-02,61,5.1,70.5,kg,\n`)
   await clinic.deliver('a.csv', HEADER + people.join(''))
+  await meetGateway(clinic.workplace)
   running = start(clinic, FIRST - 50_000)
   expect(await running.ended).toMatchObject({ code: 0 })
   const [interrupted] = (await explain(clinic)).last

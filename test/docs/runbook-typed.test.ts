@@ -125,15 +125,18 @@ test('rows and records were rejected', async () => {
 
   // The ledger is damaged, and a backup is at hand; then there is none.
   for (const end of ['', '-wal', '-shm']) await rm(join(home, `ledger.sqlite${end}`), { force: true })
-  await copyFile(FILE, join(home, 'ledger.sqlite'))
   const restoring = chapter('Restoring a backup')
+  await restoring('waybill restore FILE', 0, { FILE })
   expect(await restoring('waybill doctor', 0)).toMatch(/whole[\s\S]*copy/)
   await restoring('waybill run JOB', 1)
   await restoring('waybill show', 0)
   for (const end of ['', '-wal', '-shm']) await rm(join(home, `ledger.sqlite${end}`), { force: true })
-  const looked = await chapter('A ledger that is new')('waybill run JOB --look-first', 1)
+  const looked = await chapter('A ledger that is lost')('waybill run JOB --look-first', 1)
   expect(looked).toContain('the ledger is new')
   expect(looked).toMatch(/[1-9]\d* reads of profiles/)
+  environment['WAYBILL_KEY'] = 'the key that came after it'
+  expect(await chapter('Another key')('waybill run JOB --new-key', 1)).toMatch(/[1-9]\d* reads of profiles/)
+  await chapter('A ledger that is lost')('waybill run JOB --new-ledger', 1)
   expect(new Set(await clinic.stored()).size).toBe((await clinic.stored()).length)
 }, 120_000)
 

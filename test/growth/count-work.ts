@@ -3,8 +3,8 @@
  * go through. Seconds say little on a busy machine; a block that is executed four times as often for twice the input says all.
  */
 import { Session } from 'node:inspector'
-import { fileURLToPath } from 'node:url'
 import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 const PROJECT = resolve(import.meta.dirname, '../..')
 
@@ -33,7 +33,10 @@ export function grownBeyond(once: Work, twice: Work, most: number, least: number
     for (const [from, to, count] of blocks) {
       // V8 leaves out a block that is executed as often as the one around it.
       const around = (once.blocks.get(place) ?? []).filter(([start, end]) => start <= from && to <= end)
-      const before = around.reduce((best, one) => (one[1] - one[0] < best[1] - best[0] ? one : best), around[0] ?? [0, 0, 0])
+      const before = around.reduce(
+        (best, one) => (one[1] - one[0] < best[1] - best[0] ? one : best),
+        around[0] ?? [0, 0, 0],
+      )
       compare(`${place}, characters ${from} to ${to}`, before[2], count)
     }
   for (const [place, count] of twice.elements) compare(place, once.elements.get(place) ?? 0, count)
@@ -158,6 +161,7 @@ function countGoneThrough(): Map<string, number> {
 }
 
 const sliced = (length: number, from: unknown = 0, to: unknown = length): number => {
-  const at = (one: unknown): number => (Number(one) < 0 ? Math.max(0, length + Number(one)) : Math.min(length, Number(one)))
+  const at = (one: unknown): number =>
+    Number(one) < 0 ? Math.max(0, length + Number(one)) : Math.min(length, Number(one))
   return Math.max(0, at(to) - at(from))
 }

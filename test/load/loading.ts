@@ -198,6 +198,7 @@ export async function startLoading(options: LoadingOptions = {}) {
       limits: { records: 500, bytes: 1024 ** 2 },
       types: {},
     },
+    firstContact: async () => {},
     memory: ledger,
     jobId,
     limits: { records: 500, bytes: 1024 ** 2, ...options.limits },

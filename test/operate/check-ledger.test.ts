@@ -9,6 +9,7 @@ import { temporaryFolder } from '../temporary-folder.ts'
 const FACTS: LedgerFacts = {
   ...{ bytes: 1, damage: [], newer: [], shape: 'LATEST', older: false, leases: [], unfinished: [] },
   ...{ givenUp: [], inDoubt: [], undelivered: [], latestRunAt: undefined, copiedAt: undefined },
+  ...{ fingerprint: undefined, gateways: [], isOfUse: false },
 }
 
 const AROUND: LedgerSurroundings = {

@@ -2,7 +2,8 @@
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readOrMakeKey, withKnownLedger } from '../../src/runs/application.ts'
+import { withKnownLedger } from '../../src/runs/application.ts'
+import { readOrMakeKey } from '../../src/runs/which-installation.ts'
 import { readSettings } from '../../src/settings.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 

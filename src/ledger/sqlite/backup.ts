@@ -56,6 +56,35 @@ export function backUpLedger(file: string, copy: string, now: number): BackedUp 
   }
 }
 
+/**
+ * Puts a backup in the place of the ledger, checked and marked as a copy of now: until now more may have been delivered.
+ * @returns where the ledger is kept that was there before; undefined where there was none
+ * @throws WaybillError `backup-unusable`: then all is as it was
+ */
+export function restoreLedger(backup: string, ledger: string, now: number): string | undefined {
+  const copy = `${ledger}.restored`
+  rmSync(copy, { force: true })
+  try {
+    backUpLedger(backup, copy, now)
+  } catch (cause) {
+    throw backupUnusable(backup, reasonOf(cause), cause)
+  }
+  const aside = `${ledger}.before-${new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '')}`
+  // With the files beside it, which SQLite would take for those of the restored one.
+  const moved = ['', '-wal', '-shm'].filter((ending) => existsSync(ledger + ending))
+  for (const ending of moved) renameSync(ledger + ending, aside + ending)
+  claim(ledger)
+  renameSync(copy, ledger)
+  sync(dirname(ledger))
+  return moved.includes('') ? aside : undefined
+}
+
+export const backupUnusable = (backup: string, why: string, cause?: unknown): WaybillError =>
+  new WaybillError('backup-unusable', `${backup} cannot be restored: ${why}`, {
+    place: { file: backup },
+    cause,
+  })
+
 /** Makes the file empty, where nobody else has the name: `VACUUM INTO` takes an empty one. */
 function claim(path: string): void {
   try {

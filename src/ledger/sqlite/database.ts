@@ -237,6 +237,8 @@ export const SHAPE = [
   `create table medical_request (gateway text not null, reference blob not null, content blob not null, state text not null,
     heard_at integer not null, run_id text, primary key (gateway, reference)) without rowid`,
   `create table copy (taken_at integer not null)`,
+  `create table installation (fingerprint text not null, had_other_key integer not null)`,
+  `create table gateway_met (gateway text primary key, at integer not null) without rowid`,
 
   `create table timetable (job_id integer primary key, cron text not null, zone text not null,
     seen_until integer not null)`,

@@ -74,6 +74,12 @@ export interface LedgerFacts {
   readonly latestRunAt: number | undefined
   /** When this file was copied from another ledger; undefined where it was not. */
   readonly copiedAt: number | undefined
+  /** Of its key; undefined where none was used yet. */
+  readonly fingerprint: string | undefined
+  /** Gateways of its jobs. */
+  readonly gateways: readonly string[]
+  /** Whether it knows people, gateways that it has sent to, or runs that are over. */
+  readonly isOfUse: boolean
 }
 
 /** Undefined where there is no such file. @throws Error of SQLite where it is none of its files, or cannot be read */
@@ -107,7 +113,7 @@ export function inspectLedger(file: string, now: number): LedgerFacts | undefine
 
 const NOTHING_KNOWN = {
   ...{ leases: [], unfinished: [], givenUp: [], inDoubt: [], undelivered: [] },
-  ...{ latestRunAt: undefined, copiedAt: undefined },
+  ...{ latestRunAt: undefined, copiedAt: undefined, fingerprint: undefined, gateways: [], isOfUse: false },
 }
 
 const contentsOf = (rows: <Row>(sql: string, ...parameters: number[]) => readonly Row[], now: number) => ({
@@ -146,7 +152,12 @@ const contentsOf = (rows: <Row>(sql: string, ...parameters: number[]) => readonl
     now - GIVEN_UP_TOLD_MS,
   ),
   latestRunAt: rows<{ at: number | null }>('select max(started_at) as at from run')[0]?.at ?? undefined,
-  copiedAt: rows<{ at: number }>('select taken_at as at from copy')[0]?.at,
+  copiedAt: rows<{ at: number | null }>('select max(taken_at) as at from copy')[0]?.at ?? undefined,
+  fingerprint: rows<{ fingerprint: string }>('select fingerprint from installation')[0]?.fingerprint,
+  gateways: rows<{ gateway: string }>('select distinct gateway from job').map(({ gateway }) => gateway),
+  isOfUse:
+    rows(`select 1 from gateway_met union all select 1 from account
+      union all select 1 from run where state not in ('running', 'interrupted') limit 1`).length > 0,
 })
 
 /** What stands open in the ledger, counted by job: for who watches an installation, each minute. */

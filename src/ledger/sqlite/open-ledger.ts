@@ -13,6 +13,7 @@ import { type LedgerDatabase, MIGRATIONS, openLedgerDatabase } from './database.
 import { deliveredOf } from './delivered.ts'
 import { createExclusive } from './exclusive.ts'
 import { readStanding } from './inspect.ts'
+import { installationOf } from './installation.ts'
 import { assertHeld, leasesOf, nameRun, rightOfWay } from './leases.ts'
 import { isPerhapsSent, leftBehind, readPerhapsSent } from './left-behind.ts'
 import { lookupsOf } from './lookups.ts'
@@ -23,17 +24,22 @@ import { createRunLedger } from './run-ledger.ts'
 import { acknowledgementsOf, listedRunsOf, pausesOf } from './runs.ts'
 import { expectationsOf, firesOf } from './timetable.ts'
 
+/** @returns until when more was sent than a new ledger knows; undefined: nothing was. Milliseconds since the epoch */
+export type OnNewLedger = () => number | undefined
+
 /** How long a write waits for another process's transaction. */
 const BUSY_TIMEOUT_MS = 10_000
 
 /**
  * @param file path of the SQLite file; made if it is not there
  * @param place where this process runs: another one after each start of the machine; undefined where that cannot be told
- * @throws WaybillError `ledger-unusable` (cannot be opened or written), `ledger-newer` (written by a newer program)
+ * @param onNew called where the file holds no ledger yet, before one is made: throws where none may be
+ * @throws WaybillError `ledger-unusable` (cannot be opened or written), `ledger-newer` (written by a newer program); what `onNew` throws
  */
-export async function openLedger(file: string, place?: string): Promise<Ledger> {
-  const opened = await openDatabase(file)
+export async function openLedger(file: string, place?: string, onNew?: OnNewLedger): Promise<Ledger> {
+  const opened = await openDatabase(file, onNew)
   const turns = createExclusive(opened)
+  const { installation, assertKey } = installationOf(turns)
   const { db, write } = turns
   const delivered = deliveredOf(opened.statements)
   const runLedger = (lease: Lease, tallies?: Tallies) =>
@@ -62,6 +68,7 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
     async startRun(lease, start) {
       await write(async (writer, statements) => {
         assertHeld(statements, lease)
+        await assertKey(writer)
         await nameRun(writer, lease)
         await writer
           .insertInto('run')
@@ -87,6 +94,7 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
     async resumeRun(lease, run, at, part) {
       await write(async (writer, statements) => {
         assertHeld(statements, lease)
+        await assertKey(writer)
         const state = advanceRun(run.state, 'resume')
         await nameRun(writer, lease)
         await writer
@@ -223,6 +231,7 @@ export async function openLedger(file: string, place?: string): Promise<Ledger> 
     standing: () => readStanding(turns),
     way: rightOfWay(turns),
     pruning: pruning(turns),
+    installation,
     forgetPerson: (gateway, references, accountId) =>
       write((writer) => forgetPerson(writer, gateway, references, accountId)),
     scrubAccounts: () => scrubAccounts(opened.statements, turns),
@@ -257,7 +266,7 @@ const finishedProfiles = (database: Kysely<LedgerTables>, { job, mapping }: Prof
     .where('profile.mapping', '=', mapping)
     .where('export.state', '=', 'finished')
 
-async function openDatabase(file: string): Promise<LedgerDatabase> {
+async function openDatabase(file: string, onNew?: OnNewLedger): Promise<LedgerDatabase> {
   let opened: LedgerDatabase
   try {
     opened = openLedgerDatabase(file, BUSY_TIMEOUT_MS)
@@ -267,7 +276,7 @@ async function openDatabase(file: string): Promise<LedgerDatabase> {
   try {
     // In one transaction that writes: a process killed in the middle leaves the file as it was, two that open it at once take
     // turns, and a file that may only be read is found out here, not at the first intent.
-    await opened.kysely.transaction().execute((writer) => migrate(writer, file))
+    await opened.kysely.transaction().execute((writer) => migrate(writer, file, onNew))
     return opened
   } catch (cause) {
     await opened.kysely.destroy()
@@ -277,7 +286,11 @@ async function openDatabase(file: string): Promise<LedgerDatabase> {
 }
 
 /** @throws WaybillError `ledger-newer` */
-async function migrate(writer: Transaction<LedgerTables>, file: string): Promise<void> {
+async function migrate(
+  writer: Transaction<LedgerTables>,
+  file: string,
+  onNew: OnNewLedger | undefined,
+): Promise<void> {
   const applied = await appliedMigrations(writer)
   const unknown = applied.filter((name) => MIGRATIONS[name] === undefined)
   if (unknown.length > 0) {
@@ -290,9 +303,11 @@ async function migrate(writer: Transaction<LedgerTables>, file: string): Promise
     )
   }
   if (applied.length === Object.keys(MIGRATIONS).length) return
+  const behindSince = applied.length === 0 ? onNew?.() : undefined
   const migrator = new Migrator({ db: writer, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } })
   const { error } = await migrator.migrateToLatest()
   if (error !== undefined) throw error
+  if (behindSince !== undefined) await writer.insertInto('copy').values({ taken_at: behindSince }).execute()
 }
 
 async function appliedMigrations(database: Kysely<LedgerTables>): Promise<string[]> {

@@ -1,0 +1,78 @@
+/** Which installation the ledger is that of: the fingerprint of its key, and the gateways that it has sent to. */
+import { WaybillError } from '../../model/errors.ts'
+import type { Installation, InstallationKey } from '../ledger.ts'
+import type { Exclusive, Writer } from './exclusive.ts'
+
+export function installationOf({ db, write }: Pick<Exclusive, 'db' | 'write'>) {
+  /** Of the key that this process uses. */
+  let used: string | undefined
+  const installation: Installation = {
+    key: () => keyOf(db),
+    async useKey(fingerprint, changedAt) {
+      const known = await keyOf(db)
+      if (known?.fingerprint !== fingerprint || changedAt !== undefined)
+        await write((writer) => takeKey(writer, fingerprint, changedAt))
+      used = fingerprint
+    },
+    async hasMet(gateway) {
+      const met = db.selectFrom('gateway_met').select('at').where('gateway', '=', gateway)
+      return (await met.executeTakeFirst()) !== undefined
+    },
+    async meet(gateway, at) {
+      const met = db.insertInto('gateway_met').values({ gateway, at })
+      await met.onConflict((conflict) => conflict.doNothing()).execute()
+    },
+  }
+  return {
+    installation,
+    /** Within the transaction that begins a run. @throws WaybillError `key-differs` where the key was changed since this process used it */
+    async assertKey(writer: Writer): Promise<void> {
+      const known = await keyOf(writer)
+      if (used !== undefined && known !== undefined && known.fingerprint !== used) throw keyDiffers()
+    },
+  }
+}
+
+async function keyOf(database: Writer): Promise<InstallationKey | undefined> {
+  const row = await database.selectFrom('installation').selectAll().executeTakeFirst()
+  return row && { fingerprint: row.fingerprint, hadOther: row.had_other_key !== 0 }
+}
+
+async function takeKey(writer: Writer, fingerprint: string, changedAt: number | undefined): Promise<void> {
+  const known = await keyOf(writer)
+  const isSame = known?.fingerprint === fingerprint
+  if (isSame && (changedAt === undefined || known.hadOther)) return
+  if (known !== undefined && !isSame) {
+    if (changedAt === undefined) throw keyDiffers()
+    await assertAllFinished(writer)
+  }
+  const had_other_key = Number(changedAt !== undefined)
+  if (changedAt !== undefined)
+    await writer
+      .insertInto('copy')
+      .values({ taken_at: changedAt - 1 })
+      .execute()
+  await writer.deleteFrom('installation').execute()
+  await writer.insertInto('installation').values({ fingerprint, had_other_key }).execute()
+}
+
+/** Batches of an open chunk are known by hashes of the old key alone. */
+async function assertAllFinished(writer: Writer): Promise<void> {
+  const unfinished = await writer
+    .selectFrom('run')
+    .innerJoin('job', 'job.id', 'run.job_id')
+    .select(['run.id', 'job.name'])
+    .where('run.state', 'in', ['running', 'interrupted'])
+    .executeTakeFirst()
+  if (unfinished === undefined) return
+  throw new WaybillError(
+    'run-unfinished',
+    `run ${unfinished.id} of ${unfinished.name} is unfinished, and another key does not recognise what it sent`,
+    {
+      remedy: `Put the old key back and finish it: waybill run ${unfinished.name}. Where the old key is lost, give it up: waybill resolve ${unfinished.id} --give-up`,
+    },
+  )
+}
+
+export const keyDiffers = (): WaybillError =>
+  new WaybillError('key-differs', 'this is another key than the one that the ledger was made with')

@@ -1,0 +1,103 @@
+/** A backup in the place of a ledger that is lost: whether it is of this installation, and what it cannot know. */
+import { readdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { NO_GATEWAY } from '../definitions/jobs.ts'
+import { backupUnusable, restoreLedger } from '../ledger/sqlite/backup.ts'
+import { inspectLedger, type LedgerFacts } from '../ledger/sqlite/inspect.ts'
+import { reasonOf, WaybillError } from '../model/errors.ts'
+import { createIdentity } from '../model/ids.ts'
+import { assertWithin, lookAt, makeFolder } from '../own-files.ts'
+import { type Application, ledgerFile, withKnownLedger } from './application.ts'
+import { readGatewayNames } from './look-over.ts'
+import { ownKey } from './which-installation.ts'
+
+export interface Restored {
+  readonly ledger: string
+  readonly backup: string
+  /** When it was made; of a file that does not say so, when its latest run began. ISO 8601, UTC. */
+  readonly takenAt: string | undefined
+  readonly gateways: readonly string[]
+  readonly unfinished: readonly string[]
+  /** Runs that have left receipts in the home and that it does not know. */
+  readonly unknownRuns: readonly string[]
+  /** The ledger that was there before. */
+  readonly aside: string | undefined
+}
+
+/** @throws WaybillError `usage-wrong` where a ledger of use is there, `backup-unusable`, `key-differs`, `gateway-differs`; the home is as it was */
+export async function restoreBackup(application: Application, file: string): Promise<Restored> {
+  const { settings, now } = application
+  const [ledger, backup] = [ledgerFile(application), resolve(file)]
+  assertReplaceable(ledger, application)
+  const facts = inspectBackup(backup, now())
+  assertKey(settings, facts)
+  const named = new Set((await readGatewayNames(settings)).values())
+  if (settings.gatewayUrl !== undefined) named.add(settings.gatewayUrl)
+  named.delete(NO_GATEWAY)
+  assertGateway(facts, named)
+  makeFolder(settings.home)
+  assertWithin(settings.home, ledger)
+  const aside = restoreLedger(backup, ledger, now())
+  const receipts = join(settings.home, 'receipts')
+  const told = lookAt(receipts) === undefined ? [] : readdirSync(receipts)
+  const unknownRuns = await withKnownLedger(application, async (restored) => {
+    const runs = told.map((name) => name.replace('.ndjson.gz', '')).toSorted()
+    const known = await Promise.all(runs.map((run) => restored.run(run)))
+    return runs.filter((_, at) => known[at] === undefined)
+  })
+  const at = facts.copiedAt ?? facts.latestRunAt
+  return {
+    ...{ ledger, backup, takenAt: at === undefined ? undefined : new Date(at).toISOString() },
+    ...{ gateways: facts.gateways, unfinished: facts.unfinished.map(({ run }) => run), unknownRuns, aside },
+  }
+}
+
+/** One that is damaged, or that nobody has sent by, may go. */
+function assertReplaceable(ledger: string, { now, isDead }: Application): void {
+  let facts: LedgerFacts | undefined
+  try {
+    facts = inspectLedger(ledger, now())
+  } catch {
+    return
+  }
+  if (facts === undefined || facts.damage.length > 0) return
+  const isHeld = facts.leases.some(({ owner }) => !isDead(owner))
+  if (!facts.isOfUse && facts.newer.length === 0 && !isHeld) return
+  throw new WaybillError('usage-wrong', `the ledger ${ledger} is there and whole, and is not replaced`, {
+    place: { file: ledger },
+    remedy:
+      'To restore the backup all the same, end all that uses the home, and move ledger.sqlite, ledger.sqlite-wal and ledger.sqlite-shm away.',
+  })
+}
+
+function inspectBackup(backup: string, now: number): LedgerFacts {
+  let facts: LedgerFacts | undefined
+  try {
+    facts = inspectLedger(backup, now)
+  } catch (cause) {
+    throw backupUnusable(backup, reasonOf(cause), cause)
+  }
+  if (facts === undefined) throw new WaybillError('usage-wrong', `there is no file ${backup}`)
+  if (facts.newer.length > 0) throw new WaybillError('ledger-newer', `a newer Waybill has written ${backup}`)
+  const why = facts.shape === 'none' ? 'it is no ledger of Waybill' : facts.damage[0]
+  if (why !== undefined) throw backupUnusable(backup, why)
+  return facts
+}
+
+function assertKey(settings: Application['settings'], { fingerprint }: LedgerFacts): void {
+  const key = ownKey(settings, false)
+  if (fingerprint === undefined || (key !== undefined && createIdentity(key).fingerprint === fingerprint))
+    return
+  throw new WaybillError('key-differs', 'the key that the backup was made with is not here', {
+    remedy:
+      'Put that key back (`key` in the home, or WAYBILL_KEY), then restore the backup. Where the key is lost, so is what was delivered: `waybill run JOB --new-key` reads profiles before it sends.',
+  })
+}
+
+function assertGateway({ gateways }: LedgerFacts, named: ReadonlySet<string>): void {
+  if (gateways.length === 0 || named.size === 0 || gateways.some((one) => named.has(one))) return
+  throw new WaybillError(
+    'gateway-differs',
+    `the backup is of runs at ${gateways.join(', ')}, and settings and jobs name ${[...named].join(', ')}`,
+  )
+}

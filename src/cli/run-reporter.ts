@@ -63,6 +63,12 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
       lookingSaidAt = now()
       progress.note(`Looking for what run ${run} has read: ${number} of ${of} exports.`)
     },
+    exportsWaiting({ job, waiting, againInMs }) {
+      if (againInMs !== undefined)
+        progress.note(`Looking again in ${againInMs / 1000} s for exports that change.`)
+      const level = againInMs === undefined ? 'warn' : 'debug'
+      for (const one of waiting) logger[level](`not taken: ${one}`, { job })
+    },
     exportSmall(small) {
       logger.warn(`strangely small: ${smallWords(small)}`, {
         ...about,

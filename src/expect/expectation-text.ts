@@ -3,8 +3,7 @@
  * subject, so that it is told once: for its deadline, or of a version of a file. Pure.
  */
 
-import type { JobSource } from '../definitions/export-definition.ts'
-import type { WaitingExport } from '../extract/arrival/verify-delivery.ts'
+import { waitingWords } from '../extract/arrival/verify-delivery.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
 import type { SmallDelivery, SmallExport } from '../run/find-exports.ts'
 import { localTime } from '../schedule/fires.ts'
@@ -50,20 +49,6 @@ export const smallWords = ({ name, bytes, usual }: Omit<SmallExport, 'modifiedAt
   `${name} has ${bytesWords(bytes)}, usual are ${bytesWords(usual)}`
 
 const bytesWords = (bytes: number): string => counted(Math.round(bytes), 'byte')
-
-function waitingWords(
-  { delivery, lacks }: WaitingExport,
-  { marker, checksum, stableForMs }: JobSource,
-): string {
-  const companion = (pattern = ''): string => pattern.replaceAll('{name}', delivery.name)
-  const words = {
-    rest: `it has changed in the last ${stableForMs / 1000} s`,
-    marker: `its marker ${companion(marker)} is missing`,
-    checksum: `its checksum file ${companion(checksum)} is missing`,
-    manifest: 'no manifest names it',
-  }
-  return lacks.map((lack) => words[lack]).join(', ')
-}
 
 const smallJson = ({ name, bytes, usual }: SmallExport) => ({ name, bytes, usual })
 

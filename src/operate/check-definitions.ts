@@ -12,6 +12,7 @@ import {
 import type { JobSource } from '../definitions/export-definition.ts'
 import { assertTellable, chooseGateway, type GatewaySettings } from '../definitions/jobs.ts'
 import type { NotifySettings } from '../definitions/notify-definition.ts'
+import { waitingWords } from '../extract/arrival/verify-delivery.ts'
 import { describePlace, WaybillError } from '../model/errors.ts'
 import { type Arrival, type SourceSettings, withPassingArrival } from '../run/arrival.ts'
 import { counted } from '../shown-text.ts'
@@ -70,15 +71,22 @@ async function checkSource(
 ): Promise<CheckFinding[]> {
   await readDecidedMapping(folders, source.mapping, job.catalog)
   const subject = job.definition.job
-  const told = (found: string): CheckFinding[] => [
-    finding('job', 'ok', `${source.from}/${source.match}: ${found}`, undefined, { subject }),
+  const told = (found: string, details: readonly string[] = []): CheckFinding[] => [
+    finding('job', 'ok', `${source.from}/${source.match}: ${found}`, undefined, {
+      subject,
+      ...(details.length === 0 ? {} : { details }),
+    }),
   ]
   if (source.place.local === undefined && !look.servers) return told('not asked (--sources asks it)')
-  const { complete, refused } = await arrival.look(source, look.now)
+  const { complete, waiting, refused } = await arrival.look(source, look.now)
   const { archive } = source.place.local ?? {}
   const hindrance = archive === undefined ? undefined : await folderHindrance(archive)
+  const left = waiting.map((one) => `${one.delivery.name} is there, but ${waitingWords(one, source)}`)
   return [
-    ...told(`${counted(complete.length, 'export')} there`),
+    ...told(
+      `${counted(complete.length, 'export')} there${left.length === 0 ? '' : `, ${left.length} waiting`}`,
+      left,
+    ),
     ...(hindrance === undefined
       ? []
       : [

@@ -82,9 +82,14 @@ export interface SourceLook {
   address(name: string): string
 }
 
+export type SeenSince = (address: string, delivery: Delivery) => number
+
 export interface Arrival {
-  /** The exports of a source of the job, in their order. */
-  look(source: JobSource, now: number): Promise<SourceLook>
+  /**
+   * The exports of a source of the job, in their order.
+   * @param since when a file, named as the ledger does, was first seen as it is; undefined: its own time says how long it has been so
+   */
+  look(source: JobSource, now: number, since?: SeenSince): Promise<SourceLook>
   /** The complete exports of a source of the job, in their order; behind them those that are not taken. */
   find(source: JobSource, now: number): Promise<readonly FoundDelivery[]>
   /** A file that the operator named, read by the rules of a source of the job, or by none. */
@@ -284,17 +289,21 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     }
   }
 
-  const look = async (jobSource: JobSource, now: number): Promise<SourceLook> => {
+  const look = async (jobSource: JobSource, now: number, since?: SeenSince): Promise<SourceLook> => {
     const source = await open(jobSource)
     const { files: listing, refused } = await list(source)
     const announced = await announcedBy(source, jobSource, listing)
     const { archived } = jobSource
-    const { complete, waiting } = sortExports(jobSource, listing, announced, now)
+    const seen = new Map(listing.map((one) => [one, since?.(source.address(one.name), one)]))
+    const known = (one: Delivery): number => seen.get(one) ?? one.modifiedAt
+    const { complete, waiting } = sortExports(jobSource, listing, announced, now, known)
+    // What is joined is not waited for.
+    const earlier = (one: Delivery): number => Math.min(one.modifiedAt, known(one))
     const found = complete.map((one) => ({
       ...one,
       source,
       rules: jobSource,
-      neighbours: async (match: string) => completeBeside(jobSource, match, listing, announced, now),
+      neighbours: async (match: string) => completeBeside(jobSource, match, listing, announced, now, earlier),
       isListed: true,
       archived,
     }))

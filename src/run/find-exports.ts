@@ -5,10 +5,11 @@
 import { basename, resolve } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
 import { expectationKey, type JobSource } from '../definitions/export-definition.ts'
+import { type WaitingExport, waitingWords } from '../extract/arrival/verify-delivery.ts'
 import { compilePattern, matchExportName } from '../extract/sources/source.ts'
 import type { DeliveryRecord, ExpectationKey, Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import type { Arrival } from './arrival.ts'
+import type { Arrival, SeenSince, SourceLook } from './arrival.ts'
 import { median } from './export-profile.ts'
 import { ANY_RULES, type FoundDelivery } from './found-delivery.ts'
 import { type RejectsOrigin, rejectsOrigin } from './rejects.ts'
@@ -22,37 +23,84 @@ export interface FoundExport extends FoundDelivery {
   readonly sized?: ExpectedSize
 }
 
+/** For a run, which takes a file with `stableFor` once it has seen it unchanged for so long. */
+export interface Patience {
+  readonly ledger: Pick<Ledger, 'expectations'>
+  /** @param waiting what is waited for */
+  readonly wait: (ms: number, waiting: readonly string[]) => Promise<void>
+}
+
+export interface Finding {
+  readonly found: readonly FoundExport[]
+  /** What is there and not complete, each with what it waits for. */
+  readonly waiting: readonly string[]
+}
+
 /**
  * In the order of the job's sources, oldest first within each.
  * @throws WaybillError `export-unreadable` (a folder that is not there), `source-unreachable`, `source-untrusted`, `usage-wrong` (a named
- *   file that fits no source)
+ *   file that fits no source); as `wait` does
  */
 export async function findExports(
   arrival: Arrival,
   job: Job,
   files: readonly string[],
-  now: number,
-): Promise<FoundExport[]> {
+  now: () => number,
+  patience?: Patience,
+): Promise<Finding> {
   if (files.length > 0) {
-    return Promise.all(
-      files.map(async (file) => {
-        const rejects = await rejectsOrigin(resolve(file))
-        const source = sourceOf(job, rejects === undefined ? file : deliveredName(rejects.name))
-        const found = arrival.named(resolve(file), rejects === undefined ? source : ANY_RULES)
-        return { ...found, mapping: source.mapping, ...(rejects === undefined ? {} : { rejects }) }
-      }),
-    )
+    const named = files.map(async (file) => {
+      const rejects = await rejectsOrigin(resolve(file))
+      const source = sourceOf(job, rejects === undefined ? file : deliveredName(rejects.name))
+      const found = arrival.named(resolve(file), rejects === undefined ? source : ANY_RULES)
+      return { ...found, mapping: source.mapping, ...(rejects === undefined ? {} : { rejects }) }
+    })
+    return { found: await Promise.all(named), waiting: [] }
   }
-  const found: FoundExport[] = []
-  for (const source of job.sources) {
-    for (const delivery of await arrival.find(source, now))
-      found.push({
-        ...delivery,
-        mapping: source.mapping,
-        ...(delivery.refused === undefined ? sizedBy(job, source) : {}),
-      })
+  const since = patience && (await seenSince(patience, job, now))
+  const lookAll = async () => {
+    const looks: LookedAt[] = []
+    for (const source of job.sources) looks.push({ source, look: await arrival.look(source, now(), since) })
+    return looks
   }
-  return found
+  let looks = await lookAll()
+  const isRestless = ({ lacks }: WaitingExport): boolean => lacks.join() === 'rest'
+  const restless = looks.filter(({ look }) => look.waiting.some(isRestless))
+  if (patience !== undefined && restless.length > 0) {
+    await patience.wait(Math.max(...restless.map(({ source }) => source.stableForMs)), waitingIn(looks))
+    looks = await lookAll()
+  }
+  return {
+    found: looks.flatMap(({ source, look: { complete, refused } }) => [
+      ...complete.map((one) => ({ ...one, mapping: source.mapping, ...sizedBy(job, source) })),
+      ...refused.map((one) => ({ ...one, mapping: source.mapping })),
+    ]),
+    waiting: waitingIn(looks),
+  }
+}
+
+interface LookedAt {
+  readonly source: JobSource
+  readonly look: SourceLook
+}
+
+const waitingIn = (looks: readonly LookedAt[]): string[] =>
+  looks.flatMap(({ source, look: { waiting } }) =>
+    waiting.map((one) => `${one.delivery.name} is there, but ${waitingWords(one, source)}`),
+  )
+
+/** Files are looked at by our clock. One that a run has taken as it is was looked at then. */
+async function seenSince({ ledger }: Patience, job: Job, now: () => number): Promise<SeenSince> {
+  const seen = new Map<string, number>()
+  for (const mapping of new Set(job.sources.map((source) => source.mapping)))
+    for (const one of await ledger.expectations.taken(job.definition.job, mapping, TAKEN_AT_MOST))
+      seen.set(`${one.address} ${one.bytes} ${one.modified_at}`, Number.NEGATIVE_INFINITY)
+  return (address, { bytes, modifiedAt, version }) => {
+    const key = `${address} ${version}`
+    const at = seen.get(`${address} ${bytes} ${modifiedAt}`) ?? seen.get(key) ?? now()
+    seen.set(key, at)
+    return at
+  }
 }
 
 function sizedBy({ definition }: Job, source: JobSource): Pick<FoundExport, 'sized'> {
@@ -61,11 +109,14 @@ function sizedBy({ definition }: Job, source: JobSource): Pick<FoundExport, 'siz
   return { sized: { share: expect.size, key: expectationKey(definition.job, source, expect) } }
 }
 
-export const noneFound = ({ definition: { job }, sources }: Job): WaybillError =>
-  new WaybillError(
-    'exports-none',
-    `the job ${job} found no exports (${sources.map(({ from, match }) => `${from}/${match}`).join(', ')})`,
-  )
+export function noneFound({ definition: { job }, sources }: Job, waiting: readonly string[]): WaybillError {
+  const places = sources.map(({ from, match }) => `${from}/${match}`).join(', ')
+  if (waiting.length === 0)
+    return new WaybillError('exports-none', `the job ${job} found no exports (${places})`)
+  const message = `the job ${job} found no exports that are complete (${places}). Waiting: ${waiting.join('; ')}`
+  const remedy = 'The next run takes each once it is complete. Where one stays so, ask the vendor.'
+  return new WaybillError('exports-none', message, { remedy })
+}
 
 /** Of `archive.zip!member.csv` the archive. */
 const deliveredName = (name: string): string => name.replace(/!.*$/, '')

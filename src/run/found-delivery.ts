@@ -1,5 +1,10 @@
 import type { JobSource } from '../definitions/export-definition.ts'
-import { type Announced, type CompleteExport, completeExports } from '../extract/arrival/verify-delivery.ts'
+import {
+  type Announced,
+  type CompleteExport,
+  completeExports,
+  type KnownSince,
+} from '../extract/arrival/verify-delivery.ts'
 import { DEFAULT_LIMITS } from '../extract/content.ts'
 import {
   compilePattern,
@@ -74,11 +79,12 @@ export function completeBeside(
   listing: readonly Delivery[],
   announced: ReadonlyMap<string, Announced>,
   now: number,
+  since?: KnownSince,
 ): CompleteExport[] {
   const companion = (pattern: string | undefined, { name }: Delivery): string | undefined =>
     pattern?.replaceAll('{name}', name)
   const companions = new Set(listing.flatMap((one) => [companion(checksum, one), companion(marker, one)]))
-  return completeExports({ match, stableForMs }, listing, announced, now)
+  return completeExports({ match, stableForMs }, listing, announced, now, since)
     .filter(({ delivery }) => !companions.has(delivery.name))
     .map((one) => ({
       ...one,

@@ -258,8 +258,8 @@ export async function exportCrosswalk(
   return withKnownLedger(application, (ledger) =>
     withPassingArrival(sourceSettings(application), async (arrival) => {
       const identity = await identityToLook(application, ledger)
-      const found = await findExports(arrival, job, files, now())
-      if (found.length === 0) throw noneFound(job)
+      const { found, waiting } = await findExports(arrival, job, files, now)
+      if (found.length === 0) throw noneFound(job, waiting)
       const file = await make(to)
       const counts = { written: 0, unknown: 0 }
       const seen = new Set<string>()

@@ -16,7 +16,7 @@ import type { RunDependencies } from '../run/events.ts'
 import { execute, type JobEnd } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
 import { divideByContents } from '../run/exports-of-run.ts'
-import { type FoundExport, findExports, noneFound } from '../run/find-exports.ts'
+import { type FoundExport, findExports, noneFound, type Patience } from '../run/find-exports.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
 import {
   forgetKnownPeople,
@@ -69,6 +69,17 @@ const newestOf = (
     ? found
     : sources.flatMap((source) => found.findLast(({ rules }) => rules === source) ?? [])
 
+const patienceOf = ({ ledger, sleep, interrupt, events }: RunDependencies, job: string): Patience => ({
+  ledger,
+  async wait(ms, waiting) {
+    events.emit({ type: 'exportsWaiting', job, waiting, againInMs: ms })
+    await sleep(ms, interrupt).catch(() => {
+      const message = 'interrupted while it looked whether exports still change'
+      throw new WaybillError('interrupted', message, { remedy: 'Type the same command again.' })
+    })
+  },
+})
+
 async function runWith(
   deps: RunDependencies,
   { held, runId, arrival }: Holding,
@@ -101,11 +112,19 @@ async function runWith(
     await forgetKnownPeople(deps.home, resumed.run)
     return { summary: resumed, exit: exitOf(resumed) }
   }
-  const found = isOfKnown
-    ? isOfArticles
-      ? await knownArticles(deps, arrival, runId, collect.articles ?? {})
-      : await knownPeople(deps, arrival, runId)
-    : newestOf(job, options.files, await findExports(arrival, job, options.files, deps.now()))
+  const finding = isOfKnown
+    ? {
+        found: isOfArticles
+          ? await knownArticles(deps, arrival, runId, collect.articles ?? {})
+          : await knownPeople(deps, arrival, runId),
+        waiting: [],
+      }
+    : await findExports(arrival, job, options.files, deps.now, patienceOf(deps, job.definition.job))
+  const found = isOfKnown ? finding.found : newestOf(job, options.files, finding.found)
+  const { waiting } = finding
+  // Else the error lists them.
+  if (waiting.length > 0 && (found.length > 0 || resumed !== undefined))
+    events.emit({ type: 'exportsWaiting', job: job.definition.job, waiting })
   // A run that took up what another one left has read some rows of its exports alone.
   const taken =
     resumed === undefined || resumed.origin !== undefined ? [] : await ledger.exportsOf(resumed.run)
@@ -126,7 +145,7 @@ async function runWith(
     if (resumed !== undefined) return { summary: resumed, exit: exitOf(resumed) }
     const { jobId } = held.lease
     const owed = await owedBy({ ...job.definition.careTeams, ledger, gatewayName: deps.gatewayName, jobId })
-    if (owed.length === 0) throw noneFound(job)
+    if (owed.length === 0) throw noneFound(job, waiting)
   }
   const plan = {
     records: 'send',

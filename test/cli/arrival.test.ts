@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createMessage, encrypt, generateKey, readKey } from 'openpgp'
@@ -167,4 +167,22 @@ test('what a killed run left decrypted is gone with the next, which decrypts ane
   expect(second.exports.map(({ name, error }) => [name, error])).toEqual([['clear.csv', 'export-untrusted']])
   expect(await clinic.stored()).toEqual(GOOD)
   expect(await spool(clinic)).toEqual([])
+}, 60_000)
+
+test('a file dated in the future is run; what waits beside it is listed, by the run and by doctor', async () => {
+  const clinic = await openClinic({
+    job: job('from: ../inbox, complete: { stableFor: 1s, marker: "{name}.done" }'),
+  })
+  const ahead = await clinic.deliver('ahead.csv', ROWS)
+  await clinic.deliver('ahead.csv.done', '')
+  await clinic.deliver('half.csv', HEADER)
+  const tomorrow = Date.now() / 1000 + 86_400
+  await utimes(ahead, tomorrow, tomorrow)
+  const run = await clinic.run()
+  expect(summaryOf(run).exports.map(({ name }) => name)).toEqual(['ahead.csv'])
+  expect([run.code, await clinic.stored()]).toEqual([0, GOOD])
+  expect(run.err).toContain('not taken: half.csv is there, but its marker half.csv.done is missing')
+  const doctor = (await clinic.workplace.waybill('doctor')).out.replaceAll(/\s+/g, ' ')
+  expect(doctor).toContain('2 waiting')
+  expect(doctor).toContain('ahead.csv is there, but it has not been the same for 1 s')
 }, 60_000)

@@ -120,7 +120,8 @@ export async function watchInbox(startAt: string, yaml: string): Promise<Watched
     const start = { id: runId, jobId, startedAt: now(), rejectsPath: 'r', receiptsPath: 'r' }
     const runLedger = await ledger.startRun(answer.lease, start)
     const arrival = createArrival(join(folder, 'spool'), parts.sources)
-    for (const [at, found] of (await findExports(arrival, job, [], now())).entries()) {
+    const { found: all } = await findExports(arrival, job, [], now)
+    for (const [at, found] of all.entries()) {
       const { name, bytes, modifiedAt } = found.delivery
       const path = found.source.address(name)
       const { id } = await runLedger.addExport({

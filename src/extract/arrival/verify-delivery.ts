@@ -204,6 +204,24 @@ export interface WaitingExport {
   readonly lacks: readonly Lack[]
 }
 
+/** `it has not been the same for 60 s, its marker a.csv.done is missing` */
+export function waitingWords({ delivery, lacks }: WaitingExport, rules: ArrivalRules): string {
+  const companion = (pattern = ''): string => pattern.replaceAll('{name}', delivery.name)
+  const words = {
+    rest: `it has not been the same for ${rules.stableForMs / 1000} s`,
+    marker: `its marker ${companion(rules.marker)} is missing`,
+    checksum: `its checksum file ${companion(rules.checksum)} is missing`,
+    manifest: 'no manifest names it',
+  }
+  return lacks.map((lack) => words[lack]).join(', ')
+}
+
+/** When a file is known to have been as it is now, in milliseconds since the epoch. */
+export type KnownSince = (delivery: Delivery) => number
+
+/** By its own time, for whoever looks once: a clock elsewhere has set it. */
+const byItsTime: KnownSince = ({ modifiedAt }) => modifiedAt
+
 /** The manifests of a listing, oldest date first. */
 export function manifestsOf(rules: ArrivalRules, listing: readonly Delivery[]): readonly Delivery[] {
   return rules.manifest === undefined ? [] : inOrder(compilePattern(rules.manifest), listing)
@@ -220,6 +238,7 @@ export function sortExports(
   listing: readonly Delivery[],
   announced: ReadonlyMap<string, Announced>,
   now: number,
+  since: KnownSince = byItsTime,
 ): { readonly complete: CompleteExport[]; readonly waiting: WaitingExport[] } {
   const byName = new Map(listing.map((delivery) => [delivery.name, delivery]))
   const companion = (pattern: string | undefined, { name }: Delivery): Delivery | undefined =>
@@ -236,7 +255,7 @@ export function sortExports(
     const checksum = companion(rules.checksum, delivery)
     const said = announced.get(delivery.name)
     const lacks: Lack[] = []
-    if (now - delivery.modifiedAt < rules.stableForMs) lacks.push('rest')
+    if (rules.stableForMs > 0 && now - since(delivery) < rules.stableForMs) lacks.push('rest')
     if (rules.marker !== undefined && marker === undefined) lacks.push('marker')
     if (rules.checksum !== undefined && checksum === undefined) lacks.push('checksum')
     if (rules.manifest !== undefined && said === undefined) lacks.push('manifest')

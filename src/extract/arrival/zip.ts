@@ -28,6 +28,7 @@ export async function unpackZip(
     const count = countAgainst(`${file} ${members}`, limits, (await stat(file)).size)
     zip = await openPromise(file, { autoClose: false, strictFileNames: true })
     const unpacked: UnpackedExport[] = []
+    const memberOf = namedOnce()
     for (const entry of choose(address, await entriesOf(zip), members)) {
       assertMemberName(address, entry.fileName)
       const target = await newFile(entry.fileName)
@@ -35,13 +36,26 @@ export async function unpackZip(
         count(length)
         room?.(length)
       })
-      unpacked.push({ file: target, member: entry.fileName })
+      unpacked.push({ file: target, member: memberOf(entry.fileName) })
     }
     return unpacked
   } catch (cause) {
     throw cause instanceof WaybillError ? cause : unreadable(address, cause)
   } finally {
     zip?.close()
+  }
+}
+
+/** Several members may have one name: the second is `a.csv#2`. */
+function namedOnce(): (name: string) => string {
+  const taken = new Map<string, number>()
+  return (name) => {
+    let place = taken.get(name) ?? 0
+    let member = name
+    do if (++place > 1) member = `${name}#${place}`
+    while (taken.has(member))
+    taken.set(name, place).set(member, taken.get(member) ?? 1)
+    return member
   }
 }
 

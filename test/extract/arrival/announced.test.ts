@@ -115,6 +115,13 @@ describe('an export is complete', () => {
     expect(complete({ stableForMs: 1001 }, lists(B, A))).toEqual([])
   })
 
+  it('or whatever its date says, where the job does not say for how long', () => {
+    const [ahead] = lists(A)
+    const future = { ...(ahead ?? expect.fail()), modifiedAt: NOW + 86_400_000 }
+    expect(complete({}, [future])).toEqual([A])
+    expect(complete({ stableForMs: 1 }, [future])).toEqual([])
+  })
+
   it('and else is told with what it lacks', () => {
     const rules = { match: '*.csv', stableForMs: 5000, marker: '{name}.done', checksum: '{name}.md5' }
     const listing = lists('a.csv', 'b.csv', 'b.csv.done', 'c.csv', 'c.csv.md5')

@@ -91,6 +91,28 @@ describe('zip', () => {
     await expect(unpacked(file, { members: '*.ndjson' })).rejects.toMatchObject({ code: 'export-unreadable' })
   })
 
+  it('with several of one name gives each by its place among them', async () => {
+    const file = await zip(
+      member('a.csv', 'first'),
+      member('a.csv#2', 'so named'),
+      member('a.csv', 'second'),
+      member('a.csv', 'second'),
+    )
+    const all = [
+      ['a.csv', 'first'],
+      ['a.csv#2', 'so named'],
+      ['a.csv#3', 'second'],
+      ['a.csv#4', 'second'],
+    ]
+    expect((await unpacked(file, { members: 'a.csv*' })).toSorted()).toEqual(all)
+    // Which of them are exports changes none of their names among themselves.
+    expect(await unpacked(file, { members: '*.csv' })).toEqual([
+      ['a.csv', 'first'],
+      ['a.csv#2', 'second'],
+      ['a.csv#3', 'second'],
+    ])
+  })
+
   it('may hold gzip, which is read as a stream', async () => {
     const file = await zip({ name: 'a.csv.gz', content: gzipSync(TABLE) })
     const [one] = await unpack(file, file, RULES, createSpool(join(dirname(file), 'spool')).unpack)

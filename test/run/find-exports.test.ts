@@ -1,0 +1,123 @@
+/** Which exports a run takes, and when: by the clock of this machine, whatever another one has written as a file's time. */
+import { appendFileSync, writeFileSync } from 'node:fs'
+import { mkdir, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { readJob } from '../../src/definitions/definition-files.ts'
+import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
+import { createArrival } from '../../src/run/arrival.ts'
+import { findExports, noneFound } from '../../src/run/find-exports.ts'
+import { createMovedClock } from '../schedule/moved-clock.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
+
+const NOW = Date.parse('2026-03-02T06:30Z')
+const DAY = 86_400_000
+const STABLE = 60_000
+
+async function place(exports: string) {
+  const folder = await temporaryFolder()
+  const inbox = join(folder, 'inbox')
+  const jobs = join(folder, 'jobs')
+  await mkdir(inbox)
+  await mkdir(jobs)
+  writeFileSync(join(jobs, 'nightly.yaml'), `job: nightly\nmapping: m\nexports: ${exports}\n`)
+  const job = await readJob({ jobs, mappings: jobs }, 'nightly')
+  const ledger = await openLedger(':memory:')
+  onTestFinished(() => ledger.close())
+  const arrival = createArrival(join(folder, 'spool'), {})
+  const clock = createMovedClock(NOW)
+  const waits: (readonly string[])[] = []
+  /** What is found, and what waits then. @param meanwhile happens once the run waits */
+  const find = async (meanwhile: () => void = () => {}) => {
+    waits.splice(0)
+    const { found, waiting } = await findExports(arrival, job, [], clock.now, {
+      ledger,
+      async wait(ms, waiting) {
+        expect(ms).toBe(STABLE)
+        waits.push(waiting)
+        meanwhile()
+        clock.pass(ms)
+      },
+    })
+    return { found: found.map(({ delivery }) => delivery.name), waiting }
+  }
+  const deliver = async (name: string, at: number): Promise<string> => {
+    const file = join(inbox, name)
+    writeFileSync(file, 'id,a1c\nann,5.1\n')
+    await utimes(file, at / 1000, at / 1000)
+    return file
+  }
+  return { job, ledger, arrival, clock, waits, find, deliver }
+}
+
+it('a file dated in the future is taken as any other, where the job has no stableFor', async () => {
+  const { find, deliver, waits } = await place('{ from: ../inbox, match: "*.csv" }')
+  await deliver('a.csv', NOW + DAY)
+  await deliver('b.csv', NOW - DAY)
+  expect(await find()).toEqual({ found: ['a.csv', 'b.csv'], waiting: [] })
+  expect(waits).toEqual([])
+})
+
+it('with stableFor a run waits once, and takes what has stayed the same by our clock, whatever date it has', async () => {
+  const { find, deliver, waits } = await place(
+    '{ from: ../inbox, match: "*.csv", complete: { stableFor: 60s } }',
+  )
+  await deliver('ahead.csv', NOW + DAY)
+  await deliver('now.csv', NOW)
+  // The clock of the server is slow: by its date it has been at rest for an hour.
+  const growing = await deliver('growing.csv', NOW - 3_600_000)
+  const finding = find(() => {
+    appendFileSync(growing, 'ben,5.2\n')
+    writeFileSync(join(growing, '..', 'late.csv'), 'id,a1c\n')
+  })
+  expect(await finding).toEqual({
+    found: ['ahead.csv', 'now.csv'],
+    waiting: [
+      'growing.csv is there, but it has not been the same for 60 s',
+      'late.csv is there, but it has not been the same for 60 s',
+    ],
+  })
+  expect(waits).toHaveLength(1)
+})
+
+it('a run does not wait for what an earlier one has taken as it is, nor for what lacks its marker', async () => {
+  const { find, deliver, ledger, arrival, clock, job, waits } = await place(
+    '{ from: ../inbox, match: "*.csv", complete: { stableFor: 60s, marker: "{name}.done" } }',
+  )
+  await deliver('a.csv', NOW)
+  expect((await find()).waiting).toEqual([
+    'a.csv is there, but it has not been the same for 60 s, its marker a.csv.done is missing',
+  ])
+  await deliver('a.csv.done', NOW)
+  expect((await find()).found).toEqual(['a.csv'])
+  expect(waits).toHaveLength(1)
+
+  const { found } = await findExports(arrival, job, [], () => NOW + STABLE)
+  const [{ delivery, source }] = found as [(typeof found)[number]]
+  const jobId = await ledger.jobId('nightly', 'gateway')
+  const asked = { jobId, runId: 'r', owner: 'here:1', now: clock.now(), ttlMs: STABLE, givesWay: false }
+  const answer = await ledger.acquireLease(asked, () => false)
+  if (!answer.ok) return expect.fail('held')
+  const runLedger = await ledger.startRun(answer.lease, {
+    ...{ id: 'r', jobId, startedAt: NOW, rejectsPath: 'r', receiptsPath: 'r' },
+  })
+  const { name, bytes, modifiedAt } = delivery
+  const address = source.address(name)
+  await runLedger.addExport({
+    ...{ ordinal: 1, name, path: address, bytes, exportId: 'e', sha256: 's' },
+    mapping: { name: 'm', digest: 'd', content: '{}' },
+    delivered: { address, name, bytes, modifiedAt },
+  })
+  expect((await find()).found).toEqual(['a.csv'])
+  expect(waits).toEqual([])
+})
+
+it('where nothing is complete, the error lists what waits, and asks nobody for what is there', async () => {
+  const { job } = await place('{ from: ../inbox, match: "*.csv" }')
+  expect(noneFound(job, ['a.csv is there, but its marker a.csv.done is missing'])).toMatchObject({
+    code: 'exports-none',
+    message: expect.stringContaining('Waiting: a.csv is there, but its marker a.csv.done is missing'),
+    remedy: expect.stringContaining('next run'),
+  })
+  expect(noneFound(job, []).remedy).toContain('ask the vendor')
+})

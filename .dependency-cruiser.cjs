@@ -126,7 +126,7 @@ module.exports = {
       '^src/expect/',
       [
         MODEL,
-        '^src/extract/(sources/source|arrival/verify-delivery).ts$',
+        '^src/extract/(sources/(source|receive-file)|arrival/verify-delivery).ts$',
         '^src/definitions/',
         '^src/run/(arrival|find-exports|found-delivery|export-profile).ts$',
         '^src/ledger/ledger.ts$',
@@ -165,7 +165,7 @@ module.exports = {
           '^src/ledger/sqlite/',
           '^src/application.ts$',
           '^src/operate/',
-          '^src/runs/(installation|look-over).ts$',
+          '^src/runs/(installation|look-over|restore|which-installation).ts$',
         ],
       },
       to: { path: '^src/ledger/sqlite/' },

@@ -7,7 +7,6 @@ import type { Entry } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import { recordOfId } from '../model/ids.ts'
 import type { ShownRecord } from '../model/outcome.ts'
-import { BUILT_IN } from '../settings.ts'
 
 export interface FirstContactParts {
   readonly installation: Pick<Installation, 'hasMet' | 'meet'>
@@ -29,7 +28,7 @@ const PEOPLE = 5
 export function createFirstContact(parts: FirstContactParts): FirstContact {
   let met: Promise<void> | undefined
   return async (entries) => {
-    if (entries.length === 0 || parts.gatewayName === BUILT_IN) return
+    if (entries.length === 0) return
     met ??= meet(parts, entries)
     await met
   }

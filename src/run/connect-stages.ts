@@ -1,3 +1,4 @@
+import { BUILT_IN } from '../settings.ts'
 /** Connects the stages of a run: one way of sending, one memory, one reconciler for all of its exports. */
 
 import { constants } from 'node:fs'
@@ -201,13 +202,17 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
       ...delivery,
       memory: ledger,
       jobId,
-      firstContact: createFirstContact({
-        ...{ installation: ledger.installation, gatewayName, now },
-        shown: (own) => readProfile(gateway, sending.read, own, () => undefined),
-        onOthers(people, of) {
-          if (parts.hadOtherKey !== true) events.emit({ type: 'othersFound', people, of })
-        },
-      }),
+      // The stand-in on this machine holds what this home has sent, and no more.
+      firstContact:
+        gatewayName === BUILT_IN
+          ? async () => {}
+          : createFirstContact({
+              ...{ installation: ledger.installation, gatewayName, now },
+              shown: (own) => readProfile(gateway, sending.read, own, () => undefined),
+              onOthers(people, of) {
+                if (parts.hadOtherKey !== true) events.emit({ type: 'othersFound', people, of })
+              },
+            }),
       behindSince: parts.behindSince,
       perhapsSent: parts.perhapsSent,
       limits: submit.batch,

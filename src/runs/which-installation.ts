@@ -10,7 +10,11 @@ import { reasonOf, WaybillError } from '../model/errors.ts'
 import { createIdentity, type Identity } from '../model/ids.ts'
 import { assertWithin, lookAt, modeText, wasTaken, writeOwn } from '../own-files.ts'
 import type { Settings } from '../settings.ts'
-import type { Application } from './application.ts'
+
+interface Parts {
+  readonly settings: Settings
+  readonly randomHex: (bytes: number) => string
+}
 
 /** How a person says to go on without the ledger, or without the key, that records were delivered with. */
 export interface WithoutOld {
@@ -45,7 +49,7 @@ export function assertNothingLost(home: string): void {
  * @throws WaybillError `key-differs`, `settings-invalid`, `ledger-unusable`; as `Installation.useKey`
  */
 export async function identityToSend(
-  { settings, randomHex, now }: Pick<Application, 'settings' | 'randomHex' | 'now'>,
+  { settings, randomHex, now }: Parts & { readonly now: () => number },
   ledger: Ledger,
   { lookFirst = false, newKey = false }: WithoutOld,
 ): Promise<Identity> {
@@ -71,7 +75,7 @@ const KEY_BYTES = 32
  * @throws WaybillError `key-differs`, `settings-invalid`
  */
 export async function identityToLook(
-  { settings, randomHex }: Pick<Application, 'settings' | 'randomHex'>,
+  { settings, randomHex }: Parts,
   ledger: Ledger | undefined,
 ): Promise<Identity> {
   const known = await ledger?.installation.key()

@@ -1,4 +1,3 @@
-import { BUILT_IN } from '../settings.ts'
 /** Connects the stages of a run: one way of sending, one memory, one reconciler for all of its exports. */
 
 import { constants } from 'node:fs'
@@ -31,6 +30,7 @@ import {
   readProfile,
   readWholeProfile,
 } from '../reconcile/read-back.ts'
+import { BUILT_IN } from '../settings.ts'
 import { createStopWhen, type RowsBefore, type StopWhen } from './chunks.ts'
 import { type Collecting, createCollecting } from './collecting.ts'
 import { type RunDependencies, type RunEvents, watchOutages } from './events.ts'

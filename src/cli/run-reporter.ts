@@ -63,11 +63,11 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
       lookingSaidAt = now()
       progress.note(`Looking for what run ${run} has read: ${number} of ${of} exports.`)
     },
-    exportsWaiting({ job, waiting, againInMs }) {
-      if (againInMs !== undefined)
-        progress.note(`Looking again in ${againInMs / 1000} s for exports that change.`)
-      const level = againInMs === undefined ? 'warn' : 'debug'
-      for (const one of waiting) logger[level](`not taken: ${one}`, { job })
+    lookingTwice({ againInMs }) {
+      progress.note(`Looking again in ${againInMs / 1000} s, for exports that may still change.`)
+    },
+    exportsWaiting({ job, waiting }) {
+      for (const one of waiting) logger.warn(`not taken: ${one}`, { job })
     },
     exportSmall(small) {
       logger.warn(`strangely small: ${smallWords(small)}`, {

@@ -12,7 +12,7 @@ import {
 import type { JobSource } from '../definitions/export-definition.ts'
 import { assertTellable, chooseGateway, type GatewaySettings } from '../definitions/jobs.ts'
 import type { NotifySettings } from '../definitions/notify-definition.ts'
-import { waitingWords } from '../extract/arrival/verify-delivery.ts'
+import { waitingLines } from '../extract/arrival/verify-delivery.ts'
 import { describePlace, WaybillError } from '../model/errors.ts'
 import { type Arrival, type SourceSettings, withPassingArrival } from '../run/arrival.ts'
 import { counted } from '../shown-text.ts'
@@ -81,11 +81,10 @@ async function checkSource(
   const { complete, waiting, refused } = await arrival.look(source, look.now)
   const { archive } = source.place.local ?? {}
   const hindrance = archive === undefined ? undefined : await folderHindrance(archive)
-  const left = waiting.map((one) => `${one.delivery.name} is there, but ${waitingWords(one, source)}`)
   return [
     ...told(
-      `${counted(complete.length, 'export')} there${left.length === 0 ? '' : `, ${left.length} waiting`}`,
-      left,
+      `${counted(complete.length, 'export')} there${waiting.length === 0 ? '' : `, ${waiting.length} waiting`}`,
+      waitingLines(waiting, source),
     ),
     ...(hindrance === undefined
       ? []

@@ -90,8 +90,6 @@ export interface Arrival {
    * @param since when a file, named as the ledger does, was first seen as it is; undefined: its own time says how long it has been so
    */
   look(source: JobSource, now: number, since?: SeenSince): Promise<SourceLook>
-  /** The complete exports of a source of the job, in their order; behind them those that are not taken. */
-  find(source: JobSource, now: number): Promise<readonly FoundDelivery[]>
   /** A file that the operator named, read by the rules of a source of the job, or by none. */
   named(file: string, rules: FoundDelivery['rules']): FoundDelivery
   /**
@@ -314,10 +312,6 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
 
   return {
     look,
-    async find(source, now) {
-      const { complete, refused } = await look(source, now)
-      return [...complete, ...refused]
-    },
     named(file, rules) {
       const source = createFolderSource({ folder: dirname(file) })
       return unlisted(source, basename(file), rules)

@@ -92,13 +92,10 @@ export type RunEvent =
   | ({ readonly type: 'runStarted' } & RunStarted)
   /** Before it begins, a run that takes up what another one left looks for the exports of that one. */
   | { readonly type: 'lookingAgain'; readonly run: string; readonly number: number; readonly of: number }
-  /** Files that are there and not complete, with what they wait for. `againInMs`: the run looks again then, else it leaves them. */
-  | {
-      readonly type: 'exportsWaiting'
-      readonly job: string
-      readonly waiting: readonly string[]
-      readonly againInMs?: number
-    }
+  /** The run looks again then, for exports that may still change. */
+  | { readonly type: 'lookingTwice'; readonly againInMs: number }
+  /** Exports that are there and not complete, each with what it waits for. */
+  | { readonly type: 'exportsWaiting'; readonly job: string; readonly waiting: readonly string[] }
   /** An export is strangely small against earlier ones of its source; nobody was told of it before. It is run as any other. */
   | ({ readonly type: 'exportSmall' } & SmallDelivery)
   /** `position`: of a backfill, which of its deliveries it is in, where that is known. */

@@ -5,11 +5,11 @@
 import { basename, resolve } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
 import { expectationKey, type JobSource } from '../definitions/export-definition.ts'
-import { type WaitingExport, waitingWords } from '../extract/arrival/verify-delivery.ts'
+import { waitingLines } from '../extract/arrival/verify-delivery.ts'
 import { compilePattern, matchExportName } from '../extract/sources/source.ts'
 import type { DeliveryRecord, ExpectationKey, Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import type { Arrival, SeenSince, SourceLook } from './arrival.ts'
+import type { Arrival, SeenSince } from './arrival.ts'
 import { median } from './export-profile.ts'
 import { ANY_RULES, type FoundDelivery } from './found-delivery.ts'
 import { type RejectsOrigin, rejectsOrigin } from './rejects.ts'
@@ -26,8 +26,7 @@ export interface FoundExport extends FoundDelivery {
 /** For a run, which takes a file with `stableFor` once it has seen it unchanged for so long. */
 export interface Patience {
   readonly ledger: Pick<Ledger, 'expectations'>
-  /** @param waiting what is waited for */
-  readonly wait: (ms: number, waiting: readonly string[]) => Promise<void>
+  readonly wait: (ms: number) => Promise<void>
 }
 
 export interface Finding {
@@ -58,36 +57,25 @@ export async function findExports(
     return { found: await Promise.all(named), waiting: [] }
   }
   const since = patience && (await seenSince(patience, job, now))
-  const lookAll = async () => {
-    const looks: LookedAt[] = []
-    for (const source of job.sources) looks.push({ source, look: await arrival.look(source, now(), since) })
-    return looks
+  const lookAll = async (): Promise<Finding & { readonly restMs: number }> => {
+    const found: FoundExport[] = []
+    const waiting: string[] = []
+    let restMs = 0
+    for (const source of job.sources) {
+      const { mapping, stableForMs } = source
+      const look = await arrival.look(source, now(), since)
+      found.push(...look.complete.map((one) => ({ ...one, mapping, ...sizedBy(job, source) })))
+      found.push(...look.refused.map((one) => ({ ...one, mapping })))
+      waiting.push(...waitingLines(look.waiting, source))
+      if (look.waiting.some(({ lacks }) => lacks.join() === 'rest')) restMs = Math.max(restMs, stableForMs)
+    }
+    return { found, waiting, restMs }
   }
-  let looks = await lookAll()
-  const isRestless = ({ lacks }: WaitingExport): boolean => lacks.join() === 'rest'
-  const restless = looks.filter(({ look }) => look.waiting.some(isRestless))
-  if (patience !== undefined && restless.length > 0) {
-    await patience.wait(Math.max(...restless.map(({ source }) => source.stableForMs)), waitingIn(looks))
-    looks = await lookAll()
-  }
-  return {
-    found: looks.flatMap(({ source, look: { complete, refused } }) => [
-      ...complete.map((one) => ({ ...one, mapping: source.mapping, ...sizedBy(job, source) })),
-      ...refused.map((one) => ({ ...one, mapping: source.mapping })),
-    ]),
-    waiting: waitingIn(looks),
-  }
+  const first = await lookAll()
+  if (patience === undefined || first.restMs === 0) return first
+  await patience.wait(first.restMs)
+  return lookAll()
 }
-
-interface LookedAt {
-  readonly source: JobSource
-  readonly look: SourceLook
-}
-
-const waitingIn = (looks: readonly LookedAt[]): string[] =>
-  looks.flatMap(({ source, look: { waiting } }) =>
-    waiting.map((one) => `${one.delivery.name} is there, but ${waitingWords(one, source)}`),
-  )
 
 /** Files are looked at by our clock. One that a run has taken as it is was looked at then. */
 async function seenSince({ ledger }: Patience, job: Job, now: () => number): Promise<SeenSince> {

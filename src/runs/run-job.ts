@@ -69,13 +69,13 @@ const newestOf = (
     ? found
     : sources.flatMap((source) => found.findLast(({ rules }) => rules === source) ?? [])
 
-const patienceOf = ({ ledger, sleep, interrupt, events }: RunDependencies, job: string): Patience => ({
+const patienceOf = ({ ledger, sleep, interrupt, events }: RunDependencies): Patience => ({
   ledger,
-  async wait(ms, waiting) {
-    events.emit({ type: 'exportsWaiting', job, waiting, againInMs: ms })
-    await sleep(ms, interrupt).catch(() => {
+  async wait(againInMs) {
+    events.emit({ type: 'lookingTwice', againInMs })
+    await sleep(againInMs, interrupt).catch((cause: unknown) => {
       const message = 'interrupted while it looked whether exports still change'
-      throw new WaybillError('interrupted', message, { remedy: 'Type the same command again.' })
+      throw new WaybillError('interrupted', message, { remedy: 'Type the same command again.', cause })
     })
   },
 })
@@ -119,7 +119,7 @@ async function runWith(
           : await knownPeople(deps, arrival, runId),
         waiting: [],
       }
-    : await findExports(arrival, job, options.files, deps.now, patienceOf(deps, job.definition.job))
+    : await findExports(arrival, job, options.files, deps.now, patienceOf(deps))
   const found = isOfKnown ? finding.found : newestOf(job, options.files, finding.found)
   const { waiting } = finding
   // Else the error lists them.

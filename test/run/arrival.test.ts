@@ -31,7 +31,7 @@ it('members of one name are each found again, by name, place and content', async
   for (const text of texts) archive.addBuffer(Buffer.from(text), 'day.csv')
   archive.end()
   await pipeline(archive.outputStream, createWriteStream(join(inbox, 'a.zip')))
-  const [found] = await arrival.find(source, Date.now())
+  const [found] = (await arrival.look(source, Date.now())).complete
   const begun = await arrival.receive(found ?? expect.fail('nothing is found'))
   expect(new Set(begun.map(({ address }) => address)).size).toBe(texts.length)
   for (const [at, { address }] of begun.entries()) {
@@ -45,7 +45,7 @@ it('a file that a killed process has renamed aside is found again by its own nam
   const { inbox, source, arrival } = await place({ match: '*.csv' })
   const file = join(inbox, 'a.csv')
   await writeFile(file, 'first')
-  const [found] = await arrival.find(source, Date.now())
+  const [found] = (await arrival.look(source, Date.now())).complete
   await arrival.receive(found ?? expect.fail('nothing is found'))
   await rename(file, join(inbox, '.wb-a.csv'))
   await writeFile(file, 'second')

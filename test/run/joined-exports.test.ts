@@ -48,7 +48,7 @@ const source = (more: Partial<ExportDefinition> & { match: string }) =>
   jobSource({ from: '.', mapping: 'visits', ...more }, undefined, folder)
 /** The first export that the job finds. */
 async function receive(more: Partial<ExportDefinition> & { match: string }): Promise<ReceivedExport> {
-  const [found] = await arrival.find(source(more), Date.now())
+  const [found] = (await arrival.look(source(more), Date.now())).complete
   const [received] = found === undefined ? [] : await arrival.receive(found)
   return received ?? expect.fail('found no export')
 }
@@ -101,7 +101,7 @@ describe('a second export', () => {
       if (at < 2) await deliver(`providers_${day}.csv`, `Id,NAME,CITY,NPI\nd1,Reed,,${npi[at]}\n`)
     }
     const dated = load(CSV.replace('providers*.csv*', 'providers_{date:yyyyMMdd}.csv'))
-    const visits = await arrival.find(source({ match: 'visits_{date:yyyyMMdd}.csv' }), Date.now())
+    const visits = (await arrival.look(source({ match: 'visits_{date:yyyyMMdd}.csv' }), Date.now())).complete
     const of = async (mapping: LoadedMapping, at: number): Promise<unknown> => {
       const found = visits[at] ?? expect.fail('no such delivery')
       const [one] = await arrival.receive(found)

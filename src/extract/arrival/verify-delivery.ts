@@ -216,6 +216,18 @@ export function waitingWords({ delivery, lacks }: WaitingExport, rules: ArrivalR
   return lacks.map((lack) => words[lack]).join(', ')
 }
 
+/** Of more of them than this, the others are counted. */
+const MOST_SHOWN = 20
+
+/** A line for each export that is there and not complete. */
+export function waitingLines(waiting: readonly WaitingExport[], rules: ArrivalRules): string[] {
+  const more = waiting.length - MOST_SHOWN
+  const lines = waiting
+    .slice(0, MOST_SHOWN)
+    .map((one) => `${one.delivery.name} is there, but ${waitingWords(one, rules)}`)
+  return more > 0 ? [...lines, `${more} more are there and not complete`] : lines
+}
+
 /** When a file is known to have been as it is now, in milliseconds since the epoch. */
 export type KnownSince = (delivery: Delivery) => number
 

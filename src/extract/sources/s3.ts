@@ -142,7 +142,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
       throw error
     }
   }
-  const remove = (key: string, only?: { IfMatch: string } | { VersionId: string }) =>
+  const remove = (key: string, only?: Only) =>
     client.send(new DeleteObjectCommand({ Bucket: bucket, Key: key, ...only }))
   /** Amazon's does (since 2025); other storage, which may do as if it had not been asked, is tried with an object of our own. */
   const comparesBeforeDeleting = async (name: string): Promise<boolean> => {
@@ -157,17 +157,11 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     if (status !== 204) await ask(what, name, () => remove(key))
     return status === 412
   }
-  let compares: Promise<boolean> | undefined
+  let compares: boolean | undefined
   /** By which the storage deletes the version that was read, and no other. */
-  const onlyIt = async ({
-    name,
-    version,
-  }: Delivery): Promise<{ IfMatch: string } | { VersionId: string }> => {
-    compares ??= comparesBeforeDeleting(name).catch((error) => {
-      compares = undefined
-      throw error
-    })
-    if (await compares) return { IfMatch: version }
+  const onlyIt = async ({ name, version }: Delivery): Promise<Only> => {
+    compares ??= await comparesBeforeDeleting(name)
+    if (compares) return { IfMatch: version }
     const Key = `${prefix}${name}`
     const what = `archiving ${name}`
     const read = new HeadObjectCommand({ Bucket: bucket, Key, IfMatch: version })
@@ -314,6 +308,8 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
 }
 
 const ARCHIVING = 'archiving'
+
+type Only = { readonly IfMatch: string } | { readonly VersionId: string }
 
 const silent = (): void => {}
 

@@ -202,7 +202,8 @@ export function createSftpSource(
         // A try that was not answered may have moved it.
         const isAside = await server.exists(aside)
         const isArchived = moving !== undefined && !isAside
-        if (isAside && !isTried) throw toArchiveFirst(address(asideName(wanted.name)))
+        // One that was left aside is archived first.
+        if (isAside && !isTried) throw changed(wanted)
         isTried = true
         if (!isAside && !isArchived) await server.rename(own, aside).catch(refuseArchive(folder))
         if (!isArchived && (await lookAt(server, aside)).version !== wanted.version) throw changed(wanted)
@@ -263,18 +264,6 @@ const delivery = (name: string, bytes: number, modifiedAt: number): Delivery => 
   modifiedAt,
   version: `${bytes} ${modifiedAt}`,
 })
-
-/** @param address of what an earlier process has left aside */
-const toArchiveFirst = (address: string): WaybillError =>
-  new WaybillError('export-unreadable', `The export cannot be archived before ${address} is.`, {
-    place: { file: address },
-    remedy: 'The next run reads that one first, and archives both.',
-  })
-
-const refuseArchive = (archive: string) => (error: unknown) => {
-  const isDenied = error instanceof Error && 'code' in error && /^(EACCES|3)$/.test(String(error.code))
-  throw isDenied ? notArchived(archive, MAY_NOT_WRITE, error) : error
-}
 
 /** What another try would find as well. @param file undefined: it was said of the folder */
 function refusal(error: unknown, file: string | undefined, folder: string): WaybillError | undefined {

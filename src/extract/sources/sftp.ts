@@ -265,6 +265,11 @@ const delivery = (name: string, bytes: number, modifiedAt: number): Delivery => 
   version: `${bytes} ${modifiedAt}`,
 })
 
+const refuseArchive = (archive: string) => (error: unknown) => {
+  const isDenied = error instanceof Error && 'code' in error && /^(EACCES|3)$/.test(String(error.code))
+  throw isDenied ? notArchived(archive, MAY_NOT_WRITE, error) : error
+}
+
 /** What another try would find as well. @param file undefined: it was said of the folder */
 function refusal(error: unknown, file: string | undefined, folder: string): WaybillError | undefined {
   if (error instanceof WaybillError) return error

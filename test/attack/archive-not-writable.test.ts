@@ -22,7 +22,11 @@ async function expectRefused(source: ExportSource, archive: string): Promise<voi
   })
 }
 
-test.each(['RENAME', 'MKDIR'])('an SFTP server that denies %s', async (denied) => {
+test.each([
+  // The export is renamed in its own folder first.
+  ['RENAME', '.'],
+  ['MKDIR', 'done'],
+])('an SFTP server that denies %s', async (denied, place) => {
   const folder = await temporaryFolder()
   await writeFile(join(folder, 'a.csv'), 'x')
   const server = await startSftpServer(folder)
@@ -32,7 +36,7 @@ test.each(['RENAME', 'MKDIR'])('an SFTP server that denies %s', async (denied) =
   const at = { host: '127.0.0.1', port: server.port, user: USER, folder: '.', hostKey, archive: 'done' }
   const source = createSftpSource(at, PASSWORD)
   onTestFinished(() => source.close())
-  await expectRefused(source, 'done')
+  await expectRefused(source, place)
 })
 
 test('a bucket that takes no object under the prefix of the archive', async () => {

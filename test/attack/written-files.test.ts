@@ -171,10 +171,9 @@ test('no other file of the source writes files by itself', () => {
     // By another way than a list of names it could be any.
     const whole = imported.filter(([, list = '']) => !list.startsWith('{'))
     const opening = names.some((name) => /^open(Sync)?$/.test(name))
-      ? [...text.matchAll(/(?<![.\w])open(?:Sync)?\(([^()]*(?:\([^()]*\)[^()]*)*)\)/g)]
-          .map(([call]) => call)
-          .filter((call) => /,/.test(call.replace(/\([^()]*\)\)$/, ')')) && !/, ('r'|flags)\)$/.test(call))
-          .filter((call) => /'[rwax]+\+?'|O_/.test(call))
+      ? (text.match(/(?<![.\w])open(?:Sync)?\((?:[^()]|\([^()]*\))*\)/g) ?? []).filter((call) =>
+          /'(r\+|[wax]x?\+?)'|O_(WRONLY|RDWR|CREAT|APPEND|TRUNC)/.test(call),
+        )
       : []
     return [...writing, ...opening, ...whole.map(([statement]) => statement)].map((one) => `${file}: ${one}`)
   })

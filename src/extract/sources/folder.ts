@@ -5,7 +5,7 @@ import { copyFile, link, lstat, open, opendir, rename, rm, unlink } from 'node:f
 import { join } from 'node:path'
 import { z } from 'zod'
 import { filesExhausted, reasonOf, WaybillError } from '../../model/errors.ts'
-import { makeFolder } from '../../own-files.ts'
+import { makeFolder, newOwn } from '../../own-files.ts'
 import { fingerprint, versionOf } from '../content.ts'
 import {
   archiveNames,
@@ -178,7 +178,7 @@ async function placeAt(from: string, to: string): Promise<boolean> {
     // No links here, or not to a file of another user.
     if (!['EPERM', 'ENOTSUP'].includes(codeOf(error))) throw error
   }
-  const reserved = await open(to, 'wx').catch((error: unknown) => {
+  const reserved = await newOwn(to).catch((error: unknown) => {
     if (codeOf(error) !== 'EEXIST') throw error
   })
   await reserved?.close()
@@ -193,7 +193,7 @@ async function copyTo(archive: string, path: string, changed: Error): Promise<st
   await rm(part, { force: true })
   try {
     await copyFile(path, part, constants.COPYFILE_EXCL)
-    const copy = await open(part, 'r+')
+    const copy = await open(part)
     try {
       await copy.utimes(Number(before.atimeMs) / 1000, Number(before.mtimeMs) / 1000)
       await copy.sync()

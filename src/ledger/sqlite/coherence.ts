@@ -4,55 +4,63 @@ import { reasonOf } from '../../model/errors.ts'
 import { readPack } from '../delivered-rows.ts'
 import { unpackHolds } from '../packed-records.ts'
 import { SHAPE, type Statements } from './database.ts'
-import { deliveredOf } from './delivered.ts'
+import { asBytes, deliveredOf } from './delivered.ts'
+
+type Ask = Statements['all']
 
 /** Kysely's own. */
-const OF_STEPS: readonly unknown[] = ['table kysely_migration', 'table kysely_migration_lock']
+const OF_STEPS: readonly string[] = ['table kysely_migration', 'table kysely_migration_lock']
 
-/** Each with rows that refer to nothing, or have lost what belongs to them, counted. */
-const DISAGREEMENTS = {
-  'runs without their job': 'select count(*) as n from run where job_id not in (select id from job)',
-  'jobs of which delivered rows are known, and no run': `select count(distinct job_id) as n from delivered
-    where job_id not in (select job_id from run)`,
-  'exports without their run': 'select count(*) as n from export where run_id not in (select id from run)',
-  'chunks without their export':
-    'select count(*) as n from chunk where export_row not in (select id from export)',
-  'batches without their chunk': `select count(*) as n from batch
-    where not exists (select 1 from chunk where chunk.export_row = batch.export_row and chunk.number = batch.chunk)`,
-  'batches without their records': `select count(*) as n from batch
-    where state in ('planned', 'sending') and id not in (select batch from batch_holds)`,
-  'finished exports whose rows are counted nowhere': `select count(*) as n from export join run on run.id = export.run_id
-    where export.state = 'finished' and reading = 'whole' and totals is null
-    and not exists (select 1 from chunk where chunk.export_row = export.id)`,
-  'chunks whose reasons are not all there': `select count(*) as n from (select chunk.export_row, chunk.number, counts from chunk
-    join export on export.id = chunk.export_row join run on run.id = export.run_id
-    where chunk.state = 'settled' and run.pruned_at is null) as chunk where
-    (select count(*) from exception where exception.export_row = chunk.export_row and exception.chunk = chunk.number)
-    < counts ->> '$.rows.rejected' + (select sum(value ->> '$.rejected' + value ->> '$.inDoubt') from json_each(counts, '$.records'))`,
-  'jobs that have delivered, and of which nothing is known as delivered': `select count(*) as n from job
-    where not exists (select 1 from delivered where job_id = job.id) and exists (select 1 from run
-    join export on export.run_id = run.id join chunk on chunk.export_row = export.id where run.job_id = job.id
-    and chunk.state = 'settled' and counts ->> '$.records.biometric.accepted' + counts ->> '$.records.condition.accepted' > 0)`,
-  'segments of delivered rows without their parts': `select count(*) as n from delivered_segment
-    where state = 'ready' and (id not in (select segment from delivered_block) or id not in (select segment from delivered_filter))`,
-  'parts of delivered rows without their segment': `select (select count(*) from delivered_block
-    where segment not in (select id from delivered_segment)) + (select count(*) from delivered_filter
-    where segment not in (select id from delivered_segment)) as n`,
+/** A column, and the one that has each of its values. */
+const REFERENCES = [
+  ['run', 'job_id', 'job', 'id'],
+  ['export', 'run_id', 'run', 'id'],
+  ['chunk', 'export_row', 'export', 'id'],
+  ['batch', 'export_row', 'chunk', 'export_row'],
+  ['delivered', 'job_id', 'run', 'job_id'],
+  ['delivered_block', 'segment', 'delivered_segment', 'id'],
+  ['delivered_filter', 'segment', 'delivered_segment', 'id'],
+] as const
+
+const COUNTED = `chunk join export on export.id = chunk.export_row join run on run.id = export.run_id
+  where chunk.state = 'settled' and run.pruned_at is null`
+
+/** What has lost a part, by how it is counted. */
+const LOSSES = {
+  'finished exports without their chunks': `export where state = 'finished' and reading = 'whole' and totals is null
+    and id not in (select export_row from chunk)`,
+  'chunks without their reasons': `${COUNTED} and counts ->> '$.rows.rejected'
+    + (select sum(value ->> '$.rejected' + value ->> '$.inDoubt') from json_each(counts, '$.records'))
+    > (select count(*) from exception where exception.export_row = chunk.export_row and exception.chunk = chunk.number)`,
+  'chunks of jobs without delivered rows': `${COUNTED} and job_id not in (select job_id from delivered)
+    and counts ->> '$.records.biometric.accepted' + counts ->> '$.records.condition.accepted' > 0`,
+  'batches without their records': `batch where state in ('planned', 'sending') and id not in (select batch from batch_holds)`,
+  'segments without their parts': `delivered_segment where state = 'ready'
+    and (id not in (select segment from delivered_block) or id not in (select segment from delivered_filter))`,
 } as const
 
 /**
  * What does not hang together, of one moment; empty: nothing. It reads every pack, and looks up a row of each.
- * @param database with the tables of this program
+ * @param database in the shape of this program
  */
 export function disagreements(database: DatabaseSync): string[] {
-  const all: Statements['all'] = (sql, ...parameters) => database.prepare(sql).all(...parameters)
+  const ask: Ask = (sql, ...parameters) => database.prepare(sql).all(...parameters)
+  const count = (from: string): number => Number(ask(`select count(*) as n from ${from}`)[0]?.['n'])
   database.exec('begin')
   try {
-    const counts = Object.entries(DISAGREEMENTS).flatMap(([what, sql]) => {
-      const found = Number(all(sql)[0]?.['n'])
-      return found > 0 ? [`${what}: ${found}`] : []
-    })
-    return [...shapeDifferences(all), ...counts, ...unreadable(database, all)]
+    const counts = [
+      ...REFERENCES.map(
+        ([table, column, of, id]) =>
+          [
+            `${table} without ${of}`,
+            count(`${table} where ${column} not in (select ${id} from ${of})`),
+          ] as const,
+      ),
+      ...Object.entries(LOSSES).map(([what, from]) => [what, count(from)] as const),
+      ...unreadable(database, ask),
+    ]
+    const found = counts.flatMap(([what, many]) => (many > 0 ? [`${what}: ${many}`] : []))
+    return [...shapeDifferences(ask), ...found]
   } catch (error) {
     return [reasonOf(error)]
   } finally {
@@ -60,76 +68,61 @@ export function disagreements(database: DatabaseSync): string[] {
   }
 }
 
-const shapeOf = (all: Statements['all']): ReadonlyMap<string, unknown> =>
+const shapeOf = (ask: Ask): ReadonlyMap<string, unknown> =>
   new Map(
-    all(`select type || ' ' || name as what, sql from sqlite_schema where sql is not null`).map((row) => [
+    ask(`select type || ' ' || name as what, sql from sqlite_schema where sql is not null`).map((row) => [
       String(row['what']),
       row['sql'],
     ]),
   )
 
-function shapeDifferences(all: Statements['all']): string[] {
+function shapeDifferences(ask: Ask): string[] {
   const fresh = new DatabaseSync(':memory:')
   for (const statement of SHAPE) fresh.exec(statement)
   const wanted = shapeOf((sql) => fresh.prepare(sql).all())
   fresh.close()
-  const found = shapeOf(all)
-  return [
-    ...[...wanted].flatMap(([what, sql]) =>
-      found.get(what) === sql ? [] : [`${what} ${found.has(what) ? 'has another form' : 'is missing'}`],
-    ),
-    ...[...found.keys()].flatMap((what) =>
-      wanted.has(what) || OF_STEPS.includes(what) ? [] : [`${what} is none of Waybill's`],
-    ),
-  ]
+  const found = shapeOf(ask)
+  return [...new Set([...wanted.keys(), ...found.keys()])].flatMap((what) => {
+    if (wanted.get(what) === found.get(what) || OF_STEPS.includes(what)) return []
+    if (!wanted.has(what)) return [`${what} is none of Waybill's`]
+    return [`${what} ${found.has(what) ? 'has another form' : 'is missing'}`]
+  })
 }
 
-function unreadable(database: DatabaseSync, all: Statements['all']): string[] {
-  const delivered = deliveredOf({
-    all,
-    // It reads alone, within the transaction of this look.
-    run: () => {},
-    insert: () => 0,
+function unreadable(database: DatabaseSync, ask: Ask): (readonly [what: string, count: number])[] {
+  // It reads alone, within the transaction of this look.
+  const delivered = deliveredOf({ all: ask, run: () => {}, insert: () => 0 })
+  const find = (jobId: unknown, key = ''): void => {
+    if (!delivered.read(Number(jobId), [key]).has(key)) throw new Error('a row is not found')
+  }
+  /** Rows for which the look throws. */
+  const failing = (sql: string, look: (row: Readonly<Record<string, unknown>>) => void): number => {
+    let failed = 0
+    for (const row of database.prepare(sql).iterate()) {
+      try {
+        look(row)
+      } catch {
+        failed += 1
+      }
+    }
+    return failed
+  }
+  const packs = failing('select job_id, count, rows from delivered', ({ job_id, count, rows }) => {
+    const keys = readPack(asBytes(rows))
+      .rows()
+      .map(({ row }) => row.rowKey)
+    if (keys.length !== count || keys.some((key) => key.length !== 32)) throw new Error('a row is cut off')
+    find(job_id, keys[0])
   })
-  let packs = 0
-  let lost = 0
-  const isFound = (jobId: unknown, keys: readonly string[]): boolean => {
-    try {
-      return delivered.read(Number(jobId), keys).size === keys.length
-    } catch {
-      return false
-    }
-  }
-  for (const { job_id, count, rows } of database
-    .prepare('select job_id, count, rows from delivered')
-    .iterate()) {
-    try {
-      const keys = readPack(rows as Uint8Array)
-        .rows()
-        .map(({ row }) => row.rowKey)
-      if (keys.length !== count || keys.some((key) => key.length !== 32)) packs += 1
-      else if (!isFound(job_id, keys.slice(0, 1))) lost += 1
-    } catch {
-      packs += 1
-    }
-  }
-  const firsts = database.prepare(`select job_id, first from delivered_block
-    join delivered_segment on delivered_segment.id = segment where state = 'ready'`)
-  for (const { job_id, first } of firsts.iterate())
-    if (!isFound(job_id, [Buffer.from(first as Uint8Array).toString('hex')])) lost += 1
-  let batches = 0
-  for (const { holds } of database.prepare('select holds from batch_holds').iterate()) {
-    try {
-      unpackHolds(holds as Uint8Array)
-    } catch {
-      batches += 1
-    }
-  }
-  const told = {
-    'packs of delivered rows that cannot be read': packs,
-    'delivered rows that are not found': lost,
-  }
-  return Object.entries({ ...told, 'batches whose records cannot be read': batches }).flatMap(
-    ([what, many]) => (many === 0 ? [] : [`${what}: ${many}`]),
+  const blocks = failing(
+    `select job_id, hex(first) as key from delivered_block join delivered_segment on delivered_segment.id = segment
+      where state = 'ready'`,
+    ({ job_id, key }) => find(job_id, String(key).toLowerCase()),
   )
+  const batches = failing('select holds from batch_holds', ({ holds }) => unpackHolds(asBytes(holds)))
+  return [
+    ['packs that cannot be read or found', packs],
+    ['blocks that lead to no row', blocks],
+    ['batches that cannot be read', batches],
+  ]
 }

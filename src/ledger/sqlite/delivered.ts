@@ -337,7 +337,7 @@ export function deliveredOf(statements: Statements, pace = PACE): Delivered {
   }
 }
 
-function asBytes(value: unknown): Uint8Array {
+export function asBytes(value: unknown): Uint8Array {
   if (value instanceof Uint8Array) return value
   throw damagedLedger(new Error('a blob is none'))
 }

@@ -248,12 +248,12 @@ export interface Ledger {
   accounts(gateway: string, references: readonly string[]): Promise<Map<string, KnownAccount>>
   /** Which of the accounts the run has registered. */
   registeredBy(gateway: string, references: readonly string[], runId: string): Promise<Set<string>>
-  /** Account ids that a gateway has given, in a steady order, those behind `after`; `after` is `reference` of the last. */
+  /** Account ids that a gateway has given, null where another key has sealed one, in a steady order, those behind `after`; `after` is `reference` of the last. */
   knownAccounts(
     gateway: string,
     after: string,
     limit: number,
-  ): Promise<readonly { readonly reference: string; readonly accountId: string }[]>
+  ): Promise<readonly { readonly reference: string; readonly accountId: string | null }[]>
   /**
    * How often people were forgotten, for those who were.
    * @param references asked for only where anybody was

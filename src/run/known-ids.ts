@@ -51,7 +51,8 @@ export async function knownPeople(
   let after = ''
   for (;;) {
     const page = await ledger.knownAccounts(gatewayName, after, PAGE)
-    for (const { accountId } of page) stream.write(`${JSON.stringify({ accountId })}\n`)
+    for (const { accountId } of page)
+      if (accountId !== null) stream.write(`${JSON.stringify({ accountId })}\n`)
     if (stream.writableNeedDrain) await once(stream, 'drain')
     const last = page.at(-1)
     if (last === undefined) break

@@ -339,7 +339,8 @@ export const knownAccount = (
 ): Promise<{ readonly reference: string; readonly type: 'accountId' }> =>
   withKnownLedger(application, async (ledger) => {
     const [first] = await ledger.knownAccounts(gateway.replace(/\/+$/, ''), '', 1)
-    if (first !== undefined) return { reference: first.accountId, type: 'accountId' }
+    const reference = first?.accountId ?? undefined
+    if (reference !== undefined) return { reference, type: 'accountId' }
     throw new WaybillError('usage-wrong', `the ledger knows no account of ${gateway}`, {
       remedy: 'Name one with --account, or run a job that registers people there.',
     })

@@ -92,17 +92,14 @@ export const lookupsOf = ({ db }: Exclusive): Pick<Ledger, HeldOf | People | 'me
   async knownAccounts(gateway, after, limit) {
     const rows = await db
       .selectFrom('account')
-      .select(['reference', 'account_id'])
+      .select(['reference', 'account_id as accountId'])
       .where('gateway', '=', gateway)
       .where('reference', '>', Buffer.from(after, 'hex'))
       .where('account_id', 'is not', null)
       .orderBy('reference')
       .limit(limit)
       .execute()
-    return rows.map(({ reference, account_id }) => ({
-      reference: hex(reference),
-      accountId: account_id ?? '',
-    }))
+    return rows.map(({ reference, accountId }) => ({ reference: hex(reference), accountId }))
   },
   async collected(jobId, people) {
     const rows = await rowsOf(people, (keys) =>

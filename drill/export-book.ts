@@ -1,4 +1,5 @@
 /** An export of a round, and the book that is kept while it is written: rows by outcome, records by kind. */
+import { createHash } from 'node:crypto'
 import type { ProfileKind } from '../src/model/record.ts'
 import type { ExpectedRecord } from './expected-records.ts'
 
@@ -15,8 +16,10 @@ export interface Told extends ExpectedRecord {
 }
 
 export interface DrillExport {
+  /** Several deliveries may bear one name. */
   readonly name: string
   readonly text: string
+  readonly sha256: string
   readonly rows: RowCounts
   /** Records that the mapping makes or fails to make, by kind. */
   readonly made: Record<ProfileKind, number>
@@ -47,6 +50,9 @@ export function createBook(name: string) {
         told.push({ ...record, row: rows.read })
       }
     },
-    close: (text: string): DrillExport => ({ name, text, rows, made, told }),
+    close: (text: string): DrillExport => ({
+      ...{ name, text, rows, made, told },
+      sha256: createHash('sha256').update(text).digest('hex'),
+    }),
   }
 }

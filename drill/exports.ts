@@ -26,6 +26,10 @@ export interface ExportsPlan {
   readonly pulses?: readonly [string, ...string[]]
   /** Share of the nested exports. */
   readonly nested: number
+  /** All bear one name; and the first comes again as the last, byte for byte. */
+  readonly naming?: 'one-name' | 'first-again'
+  /** No row comes again in a later export. */
+  readonly apart?: boolean
 }
 
 /** How a visit is drawn. */
@@ -74,12 +78,14 @@ export function drillExports(seed: number, round: number, plan: ExportsPlan): Dr
       documents = [...new Map([...documents, ...shown].map((one) => [one.order, one])).values()]
       continue
     }
-    const again = at > 0 ? redelivered(random, wide, plan, plan.doctors > 0) : []
+    const again = at > 0 && plan.apart !== true ? redelivered(random, wide, plan, plan.doctors > 0) : []
     const rows = again.concat(newRows(random, people, plan.rows - again.length, at, plan))
     made.push(wideExport(random, `${at + 1}-wide.csv`, rows, plan))
     wide = rows
   }
-  return made
+  if (plan.naming === undefined) return made
+  const delivered = plan.naming === 'one-name' ? made : [...made.slice(0, -1), ...made.slice(0, 1)]
+  return delivered.map((one) => ({ ...one, name: 'same.csv' }))
 }
 
 export function personOf(random: Random, at: number): Person {

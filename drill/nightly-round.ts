@@ -6,7 +6,7 @@ import type { Ended } from './processes.ts'
 import type { Act } from './round.ts'
 import { type Night, planRound, type RoundPlan } from './round-plan.ts'
 import type { Ending, Scene } from './scene.ts'
-import { Listed, type ListedRun } from './statements.ts'
+import { Listed, type ListedRun, Refusal } from './statements.ts'
 import { wordsOf } from './words-of-runs.ts'
 
 /** More processes than this, and the job does not end by itself. */
@@ -17,7 +17,8 @@ export const DONE: ReadonlySet<number | null> = new Set([0, 1])
 /** Stopped, to be resumed: the gateway refused the credentials or could not be reached; another one holds the job. */
 export const RESUMABLE: ReadonlySet<number | null> = new Set([3, 5, 6])
 
-const RUN = ['run', 'drill', '--json']
+const RUN = ['run', 'drill', '--json'] as const
+const SECOND = 'second'
 
 export function nightlyAct(seed: number, round: number): Act {
   const plan = planRound(seed, round)
@@ -25,38 +26,48 @@ export function nightlyAct(seed: number, round: number): Act {
   return {
     ...plan,
     exports,
-    ordered: true,
+    // Which of two jobs reads first, nobody knows.
+    ordered: !plan.twoJobs,
     forgotten: plan.nights.some(({ ledger }) => ledger !== undefined),
     async prepare(folder) {
-      await mkdir(join(folder, 'inbox'))
-      await writeFile(join(folder, 'jobs/drill.yaml'), jobText(plan))
+      for (const [job, inbox] of jobsOf(plan)) {
+        await mkdir(join(folder, inbox))
+        await writeFile(join(folder, `jobs/${job}.yaml`), jobText(plan, job, inbox))
+      }
     },
     async play(scene) {
       const { folder } = scene.stage
       let arrived = 0
       for (const [at, night] of plan.nights.entries()) {
-        for (const { name, text } of exports.slice(arrived, arrived + night.exports))
-          await writeFile(join(folder, 'inbox', name), text)
+        const inboxes = jobsOf(plan).map(([, inbox]) => inbox)
+        for (const [nth, { name, text }] of exports.slice(arrived, arrived + night.exports).entries())
+          await writeFile(join(folder, inboxes[nth % inboxes.length] ?? 'inbox', name), text)
         arrived += night.exports
         await playNight(scene, plan, night)
         if (night.backup) await scene.start(['backup', join(folder, BACKUP)]).end()
         if (at === plan.nights.length - 1 && !plan.lasting) await scene.setFaults([], 0)
       }
       if (plan.settle !== undefined) await settle(scene, plan.settle)
-      if (plan.again) await untilDone(scene, plan, [])
+      if (plan.again) await untilAllDone(scene, plan, [])
       const runs = await runsOf(scene)
       return { runs, words: await wordsOf(runs), owesNothing: plan.owesNothing }
     },
   }
 }
 
-const jobText = ({ submit, changed, patience, archive }: RoundPlan): string => {
+/** Jobs of the round by name, with the folder of each. */
+const jobsOf = ({ twoJobs }: RoundPlan): readonly (readonly [string, string])[] => [
+  ['drill', 'inbox'],
+  ...(twoJobs ? [[SECOND, 'inbox-second'] as const] : []),
+]
+
+const jobText = ({ submit, changed, patience, archive }: RoundPlan, job: string, inbox: string): string => {
   const to = archive ? ', archive: ../done' : ''
   const waits = patience === undefined ? '' : `, patience: ${patience}`
-  return `job: drill
+  return `job: ${job}
 exports:
-  - { from: ../inbox, match: "*.csv", mapping: drill-wide${to} }
-  - { from: ../inbox, match: "*.ndjson", mapping: drill-nested${to} }
+  - { from: ../${inbox}, match: "*.csv", mapping: drill-wide${to} }
+  - { from: ../${inbox}, match: "*.ndjson", mapping: drill-nested${to} }
 careTeams: { changed: ${changed} }
 submit: { concurrency: ${submit.concurrency}, batch: { records: ${submit.records} }${waits} }
 `
@@ -67,17 +78,39 @@ const BACKUP = 'backup.sqlite'
 async function playNight(scene: Scene, plan: RoundPlan, { endings, ledger }: Night): Promise<void> {
   const [first, ...more] = endings
   const befall = async (): Promise<void> => {
+    if (ledger?.to === 'other-key') {
+      scene.key = 'another key that somebody has put here'
+      return
+    }
     for (const end of ['', '-wal', '-shm']) await rm(join(scene.home, `ledger.sqlite${end}`), { force: true })
     if (ledger?.to === 'restored')
       await copyFile(join(scene.stage.folder, BACKUP), join(scene.home, 'ledger.sqlite'))
   }
-  if (ledger === undefined) return untilDone(scene, plan, endings)
+  if (ledger === undefined) return untilAllDone(scene, plan, endings)
   if (ledger.midway) await scene.start(RUN, { ending: first }).end()
   await befall()
-  const before = scene.heard.length
-  await untilDone(scene, plan, ledger.midway ? more : endings)
-  if (ledger.to === 'lost' && !/the ledger is new/i.test(scene.heard.slice(before)))
-    scene.complaints.push('a run on a new ledger does not say so')
+  const goOn = WAYS_ON[ledger.to]
+  // Where nothing was delivered yet, there is nothing to refuse.
+  if (goOn !== undefined) {
+    const refused = await scene.start(RUN).end()
+    if (Refusal.safeParse(jsonOf(refused?.out ?? '')).data?.error.code !== goOn.code)
+      scene.complaints.push(`a run is not refused with ${goOn.code}: ${refused?.out.slice(0, 300)}`)
+  }
+  const run = goOn === undefined ? RUN : ([...RUN, goOn.option] as const)
+  await untilDone(scene, plan, ledger.midway ? more : endings, run)
+}
+
+/** Code of the refusal, and how somebody who knows says to go on. */
+const WAYS_ON: Partial<Record<NonNullable<Night['ledger']>['to'], { code: string; option: string }>> = {
+  lost: { code: 'ledger-missing', option: '--look-first' },
+  'other-key': { code: 'key-differs', option: '--new-key' },
+}
+
+const jsonOf = (out: string): unknown => (out.startsWith('{') ? JSON.parse(out) : undefined)
+
+/** All jobs of the round at the same time. */
+async function untilAllDone(scene: Scene, plan: RoundPlan, endings: readonly Ending[]): Promise<void> {
+  await Promise.all(jobsOf(plan).map(([job]) => untilDone(scene, plan, endings, ['run', job, '--json'])))
 }
 
 /** Kills as planned, then starts it again until it is done by itself. @throws Error where it never is */
@@ -85,11 +118,12 @@ async function untilDone(
   scene: Scene,
   { rival, lasting, looks, archive, restarts }: RoundPlan,
   endings: readonly Ending[],
+  run: readonly string[] = RUN,
 ): Promise<void> {
   for (let nth = 0; nth < MOST_PROCESSES; nth++) {
     const ending = endings[nth]
-    const running = scene.start(RUN, { ending })
-    const beside = rival && ending === undefined ? scene.start(RUN) : undefined
+    const running = scene.start(run, { ending })
+    const beside = rival && ending === undefined ? scene.start(run) : undefined
     const ended = await running.end()
     await beside?.end()
     if (ended === undefined) {

@@ -27,6 +27,10 @@ export const THEMES = [
   'ledger-lost',
   'care-teams',
   'ledger-restored',
+  'same-name',
+  'two-jobs',
+  'other-key',
+  'while-archived',
 ] as const
 export type Theme = (typeof THEMES)[number]
 
@@ -52,6 +56,8 @@ export interface RoundPlan {
   readonly lasting: boolean
   /** A second process is started beside the first that may go on. */
   readonly rival: boolean
+  /** A second job has its own exports of the same people, and runs at the same time. */
+  readonly twoJobs: boolean
   /** What is done with what the nights left behind, without faults. */
   readonly settle: 'reconcile' | 'rerun' | undefined
   /** Once all is over, the same exports are run again, without faults. */
@@ -68,7 +74,7 @@ export interface Night {
   /** Of the processes that are killed, in their order; the next ones may go on. */
   readonly endings: readonly Ending[]
   /** What befalls the ledger: before the night, or behind its first killed process. */
-  readonly ledger?: { readonly to: 'lost' | 'restored'; readonly midway: boolean }
+  readonly ledger?: { readonly to: 'lost' | 'restored' | 'other-key'; readonly midway: boolean }
   /** A copy of the ledger is made when it is over. */
   readonly backup: boolean
 }
@@ -105,8 +111,13 @@ export function planRound(seed: number, round: number): RoundPlan {
       people: Math.max(3, Math.ceil(rows * random.pick(isOneNight ? [0.2, 0.7, 1.5] : [0.15, 0.3, 0.7]))),
       dirt: random.chance(isOneNight ? 0.5 : 0.15),
       doctors: random.pick([0, 2, 3]),
-      ...(theme === 'taken-back' || random.chance(0.2) ? { pulses: ['70', '75'] } : {}),
-      nested: theme === 'growing-lists' ? 1 : isOneNight ? 0.35 : 0.1,
+      ...(theme === 'taken-back' || theme === 'same-name' || random.chance(0.2)
+        ? { pulses: ['70', '75'] }
+        : {}),
+      nested: nestedOf(theme),
+      ...(theme === 'same-name' ? { naming: 'first-again' as const } : {}),
+      ...(theme === 'while-archived' ? { naming: 'one-name' as const } : {}),
+      apart: theme === 'two-jobs' || theme === 'while-archived',
     },
     submit: {
       concurrency: random.integer(1, 8),
@@ -114,8 +125,10 @@ export function planRound(seed: number, round: number): RoundPlan {
     },
     // Who answers 200 to everybody gives no sign that it knows somebody.
     registeredAgain: theme === 'ledger-lost' ? 'conflict' : random.pick(['same', 'conflict']),
-    changed: random.pick(['add', 'replace', 'replace', 'keep']),
-    archive: !theme.startsWith('ledger') && (random.chance(0.4) || point.endsWith('-archived')),
+    changed: theme === 'two-jobs' ? 'add' : random.pick(['add', 'replace', 'replace', 'keep']),
+    archive:
+      theme === 'while-archived' ||
+      (!OF_INSTALLATION.has(theme) && (random.chance(0.4) || point.endsWith('-archived'))),
     shipped,
     pace,
     nights,
@@ -123,42 +136,57 @@ export function planRound(seed: number, round: number): RoundPlan {
     faultSeed: random.integer(1, 1_000_000),
     lasting: theme === 'failing-person',
     looks: random.chance(0.3),
-    rival: random.chance(0.06),
+    rival: random.chance(0.06) && theme !== 'two-jobs',
+    twoJobs: theme === 'two-jobs',
     settle: random.chance(theme === 'unreadable' ? 0.7 : 0.1)
       ? random.pick(['reconcile', 'rerun'])
       : undefined,
     again: random.chance(isOneNight ? 0.2 : 0.4),
     owesNothing: false,
-    restarts: !shipped && new Random(seed, DRILL_STREAM.restarts, round).chance(0.2),
+    restarts: !shipped && theme !== 'two-jobs' && new Random(seed, DRILL_STREAM.restarts, round).chance(0.2),
   }
   // At the end of the patience a read is given up: so there is one where that excuses the doubt.
   const isShort =
     (theme === 'failing-person' || theme === 'unreadable') &&
     plan.faults.some(({ harm }) => harm.hidesProfiles)
-  const isUndeletable = plan.faults.some(({ fault }) => fault['on'] === 'deleteCareTeams')
+  const isUndeletable =
+    theme !== 'two-jobs' && plan.faults.some(({ fault }) => fault['on'] === 'deleteCareTeams')
   const replacing = { changed: 'replace', archive: false, again: true, owesNothing: true } as const
   return { ...plan, ...(isUndeletable ? replacing : {}), patience: isShort ? '10s' : undefined }
 }
+
+const OF_INSTALLATION: ReadonlySet<Theme> = new Set(['ledger-lost', 'ledger-restored', 'other-key'])
+const ONE_NAME: ReadonlySet<Theme> = new Set(['same-name', 'while-archived'])
+const THREE_NIGHTS: ReadonlySet<Theme> = new Set([
+  'ledger-restored',
+  'taken-back',
+  'growing-lists',
+  'same-name',
+  'while-archived',
+])
 
 function nightsOf(random: Random, theme: Theme, shipped: boolean, first: Ending): Night[] {
   const more = (counts: [number, ...number[]]): Ending[] =>
     Array.from({ length: random.pick(counts) }, () => drawEnding(random, shipped))
   if (theme === 'one-night')
     return [{ exports: random.integer(1, 3), endings: [first, ...more([0, 0, 1, 2])], backup: false }]
-  const isOfLedger = theme === 'ledger-lost' || theme === 'ledger-restored'
-  const count = ['ledger-restored', 'taken-back', 'growing-lists'].includes(theme) ? 3 : random.integer(2, 3)
+  const isOfLedger = OF_INSTALLATION.has(theme)
+  const count = THREE_NIGHTS.has(theme) ? 3 : random.integer(2, 3)
   const killed = random.integer(0, count - 1)
   return Array.from({ length: count }, (_, at): Night => {
     const isLast = at === count - 1
-    const to = theme === 'ledger-lost' ? 'lost' : 'restored'
+    const to = theme === 'other-key' ? theme : theme === 'ledger-lost' ? 'lost' : 'restored'
     return {
-      exports: 1,
+      exports: theme === 'two-jobs' ? 2 : 1,
       endings: at === killed || (isOfLedger && isLast) ? [first, ...more([0, 0, 1])] : [],
       ...(isOfLedger && isLast ? { ledger: { to, midway: random.chance(0.4) } } : {}),
       backup: theme === 'ledger-restored' && at === 0,
     }
   })
 }
+
+const nestedOf = (theme: Theme): number =>
+  theme === 'growing-lists' ? 1 : theme === 'one-night' ? 0.35 : ONE_NAME.has(theme) ? 0 : 0.1
 
 function faultsOf(random: Random, theme: Theme, pace: Pace): DrawnFault[] {
   const any = (counts: [number, ...number[]]): DrawnFault[] =>

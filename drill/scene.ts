@@ -55,6 +55,8 @@ export interface Scene {
   /** What Waybill said, and must not say. */
   readonly complaints: string[]
   processes: number
+  /** WAYBILL_KEY of the processes that are started from now on. */
+  key: string
   /** How often the machine was started again. */
   boot: number
   /** Of the last run that ended by itself. */
@@ -96,13 +98,20 @@ export function createScene(stage: Stage): Scene {
     WAYBILL_API_KEY: 'drill',
     WAYBILL_ACCESS_TOKEN: 'drill',
     WAYBILL_ACCESS_TOKEN_COMMAND: 'date +%s%N',
-    WAYBILL_KEY: 'the same key in every round',
   }
   let hasLooked = false
   const faultsUrl = `${gateway.url}/_reference/faults`
   return {
     ...{ home, stage, kills: [], passed: [], complaints: [], struck: [] },
-    ...{ processes: 0, boot: 0, lastExit: null, requests: 0, reads: 0, heard: '' },
+    ...{
+      key: 'the same key in every round',
+      processes: 0,
+      boot: 0,
+      lastExit: null,
+      requests: 0,
+      reads: 0,
+      heard: '',
+    },
     start(args, { ending, halt } = {}) {
       this.processes++
       const watch = {
@@ -112,7 +121,13 @@ export function createScene(stage: Stage): Scene {
         ...(ending?.by === 'point' ? { kill: ending.kill } : {}),
         ...(halt === undefined ? {} : { halt }),
       }
-      const running = startWaybill(folder, environment, watched, shipped ? 'shipped' : watch, args)
+      const running = startWaybill(
+        folder,
+        { ...environment, WAYBILL_KEY: this.key },
+        watched,
+        shipped ? 'shipped' : watch,
+        args,
+      )
       const { halted, goOn, ended } = running
       const killer = setTimeout(() => running.kill(), ending?.by === 'instant' ? ending.afterMs : LONGEST_MS)
       const asker =

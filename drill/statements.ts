@@ -26,6 +26,7 @@ const Run = z.object({
   exports: z.array(
     z.object({
       name: z.string(),
+      sha256: z.string(),
       state: z.string(),
       error: z.string().optional(),
       rejects: z.string().optional(),

@@ -109,9 +109,10 @@ export function judgeRound(evidence: Evidence): Verdict {
     faults.push(`${wrong}: ${fault}`)
   }
   if (evidence.stuck !== undefined) blame('stuck', evidence.stuck)
-  const words = Map.groupBy(evidence.words, ({ summary }) => summary.name)
+  const keyOf = deliveryKey(exports)
+  const words = Map.groupBy(evidence.words, ({ summary }) => keyOf(summary))
   for (const one of exports) {
-    const own = words.get(one.name) ?? []
+    const own = words.get(keyOf(one)) ?? []
     if (own.length === 0) blame('words', `${one.name}: no word on it`)
     for (const { summary } of own) checkBalance(one, summary, blame)
   }
@@ -163,6 +164,12 @@ export function judgeRound(evidence: Evidence): Verdict {
   return { faults, counts }
 }
 
+/** Tells deliveries apart: by name, and by bytes where several bear that name. */
+function deliveryKey(exports: readonly DrillExport[]): (one: Pick<DrillExport, 'name' | 'sha256'>) => string {
+  const times = Map.groupBy(exports, ({ name }) => name)
+  return ({ name, sha256 }) => ((times.get(name)?.length ?? 0) > 1 ? `${name} ${sha256}` : name)
+}
+
 const harms = ({ faults }: Evidence, { person }: ExpectedRecord, key: keyof Harm): boolean =>
   faults.some((fault) => fault.harm[key] && (fault.person ?? person) === person)
 
@@ -194,16 +201,16 @@ function whatWasTold(
   blame: Blame,
 ): Telling[] {
   const owes = !evidence.owesNothing && (evidence.runs[0]?.careTeams.owed ?? 0) > 0
-  return evidence.exports.flatMap(({ name, told }, delivery) => {
-    const own = (words.get(name) ?? []).map(({ rejects }) =>
-      Map.groupBy(rejects, ({ _row, _rule }) => `${_row} ${_rule}`),
-    )
+  const keyOf = deliveryKey(evidence.exports)
+  return evidence.exports.flatMap((one, delivery) => {
+    const ofExport = words.get(keyOf(one)) ?? []
+    const own = ofExport.map(({ rejects }) => Map.groupBy(rejects, ({ _row, _rule }) => `${_row} ${_rule}`))
     const atFirst = new Set(
-      (words.get(name) ?? []).flatMap(({ rejects, atFirst = rejects }) =>
+      ofExport.flatMap(({ rejects, atFirst = rejects }) =>
         atFirst.filter(({ _code }) => REFUSALS.has(_code)).map(({ _row, _rule }) => `${_row} ${_rule}`),
       ),
     )
-    return told.map((record): Telling => {
+    return one.told.map((record): Telling => {
       const of = own.map((rejects) => rejects.get(`${record.row} ${record.rule}`) ?? [])
       const said = of.map((rejects): Said => {
         const reject = rejects.find(({ _stage }) => !FOLLOWING.has(_stage))

@@ -61,7 +61,7 @@ function runThat(accepted: number): ListedRun {
   }
 }
 
-function summaryOf({ name, rows, made }: DrillExport): ExportSummary {
+function summaryOf({ name, sha256, rows, made }: DrillExport): ExportSummary {
   const all = (count: number) => ({
     ...{ made: count, accepted: count, rejected: 0, unchanged: 0, inDoubt: 0, pending: 0 },
   })
@@ -70,7 +70,7 @@ function summaryOf({ name, rows, made }: DrillExport): ExportSummary {
     condition: all(made.condition),
     careTeam: all(made.careTeam),
   }
-  return { name, state: 'finished', counts: { rows, records } }
+  return { name, sha256, state: 'finished', counts: { rows, records } }
 }
 
 /** The same words, but for the one on that export. */
@@ -224,7 +224,7 @@ describe('a value that comes back', () => {
   const reject = { _row: 1, _rule: pulse('70').rule, _stage: 'submit', _code: 'refused' }
   const toldAs = (values: readonly string[]): DrillExport[] =>
     values.map((value, at) => ({
-      ...{ name: `${at}`, text: '', rows: { read: 1, mapped: 1, skipped: 0, rejected: 0 } },
+      ...{ name: `${at}`, text: '', sha256: '', rows: { read: 1, mapped: 1, skipped: 0, rejected: 0 } },
       made: { biometric: 1, condition: 0, careTeam: 0 },
       told: [{ ...pulse(value), row: 1 }],
     }))
@@ -288,7 +288,7 @@ it.each([
   const records = { old: pulse('70', 1), new: pulse('80', 2) }
   const exports = order.map(
     (name, at): DrillExport => ({
-      ...{ name: `${at}`, text: '', rows: { read: 1, mapped: 1, skipped: 0, rejected: 0 } },
+      ...{ name: `${at}`, text: '', sha256: '', rows: { read: 1, mapped: 1, skipped: 0, rejected: 0 } },
       ...{ made: { biometric: 1, condition: 0, careTeam: 0 }, told: [records[name]] },
     }),
   )
@@ -323,7 +323,7 @@ it.each([
   const told = [entryOn(1), entryOn(2)]
   const exports = told.map(
     (one, at): DrillExport => ({
-      ...{ name: `${at}`, text: '', rows: { read: 1, mapped: 1, skipped: 0, rejected: 0 } },
+      ...{ name: `${at}`, text: '', sha256: '', rows: { read: 1, mapped: 1, skipped: 0, rejected: 0 } },
       ...{ made: { biometric: 0, condition: 0, careTeam: 1 }, told: [one] },
     }),
   )

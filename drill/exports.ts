@@ -43,6 +43,8 @@ export const DRILL_STREAM = {
   datedExports: 104,
   restarts: 105,
   otherJobs: 106,
+  inApp: 107,
+  meetings: 108,
 } as const
 
 const DAY_MS = 86_400_000

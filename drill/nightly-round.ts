@@ -1,7 +1,9 @@
 /** A round of one job alone: night for night `waybill run`, killed and started again until it is done. */
-import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { DrillExport } from './export-book.ts'
 import { drillExports } from './exports.ts'
+import type { Kill } from './kill-points.ts'
 import type { Ended } from './processes.ts'
 import type { Act } from './round.ts'
 import { type Night, planRound, type RoundPlan } from './round-plan.ts'
@@ -23,6 +25,7 @@ const SECOND = 'second'
 export function nightlyAct(seed: number, round: number): Act {
   const plan = planRound(seed, round)
   const exports = drillExports(seed, round, plan.exports)
+  let elsewhere: string | undefined
   return {
     ...plan,
     exports,
@@ -30,9 +33,11 @@ export function nightlyAct(seed: number, round: number): Act {
     ordered: !plan.twoJobs,
     forgotten: plan.nights.some(({ ledger }) => ledger !== undefined),
     async prepare(folder) {
+      if (plan.archiveElsewhere) elsewhere = await mkdtemp(join(MEMORY, 'waybill-drill-'))
+      const archive = plan.archive ? (elsewhere ?? '../done') : undefined
       for (const [job, inbox] of jobsOf(plan)) {
         await mkdir(join(folder, inbox))
-        await writeFile(join(folder, `jobs/${job}.yaml`), jobText(plan, job, inbox))
+        await writeFile(join(folder, `jobs/${job}.yaml`), jobText(plan, archive, job, inbox))
       }
     },
     async play(scene) {
@@ -40,9 +45,11 @@ export function nightlyAct(seed: number, round: number): Act {
       let arrived = 0
       for (const [at, night] of plan.nights.entries()) {
         const inboxes = jobsOf(plan).map(([, inbox]) => inbox)
-        for (const [nth, { name, text }] of exports.slice(arrived, arrived + night.exports).entries())
-          await writeFile(join(folder, inboxes[nth % inboxes.length] ?? 'inbox', name), text)
+        const came = exports.slice(arrived, arrived + night.exports)
+        for (const [nth, one] of came.entries())
+          await deliver(join(folder, inboxes[nth % inboxes.length] ?? 'inbox'), one)
         arrived += night.exports
+        if (plan.meets !== undefined) await meetArchiving(scene, plan.meets, exports[arrived])
         await playNight(scene, plan, night)
         if (night.backup) await scene.start(['backup', join(folder, BACKUP)]).end()
         if (at === plan.nights.length - 1 && !plan.lasting) await scene.setFaults([], 0)
@@ -50,6 +57,7 @@ export function nightlyAct(seed: number, round: number): Act {
       if (plan.settle !== undefined) await settle(scene, plan.settle)
       if (plan.again) await untilAllDone(scene, plan, [])
       const runs = await runsOf(scene)
+      if (elsewhere !== undefined) await rm(elsewhere, { recursive: true })
       return { runs, words: await wordsOf(runs), owesNothing: plan.owesNothing }
     },
   }
@@ -61,8 +69,13 @@ const jobsOf = ({ twoJobs }: RoundPlan): readonly (readonly [string, string])[] 
   ...(twoJobs ? [[SECOND, 'inbox-second'] as const] : []),
 ]
 
-const jobText = ({ submit, changed, patience, archive }: RoundPlan, job: string, inbox: string): string => {
-  const to = archive ? ', archive: ../done' : ''
+const jobText = (
+  { submit, changed, patience }: RoundPlan,
+  archive: string | undefined,
+  job: string,
+  inbox: string,
+): string => {
+  const to = archive === undefined ? '' : `, archive: ${archive}`
   const waits = patience === undefined ? '' : `, patience: ${patience}`
   return `job: ${job}
 exports:
@@ -72,6 +85,25 @@ careTeams: { changed: ${changed} }
 submit: { concurrency: ${submit.concurrency}, batch: { records: ${submit.records} }${waits} }
 `
 }
+
+/** Renamed to its name at once, as careful vendors do it. */
+async function deliver(inbox: string, { name, text }: DrillExport): Promise<void> {
+  await writeFile(join(inbox, '../coming'), text)
+  await rename(join(inbox, '../coming'), join(inbox, name))
+}
+
+/** The next export comes under the name of one that was read to its end, before that is archived or while the ledger does not know of it. */
+async function meetArchiving(scene: Scene, halt: Kill, next: DrillExport | undefined): Promise<void> {
+  const running = scene.start(RUN, { halt })
+  await running.halted
+  if (next !== undefined) await deliver(join(scene.stage.folder, 'inbox'), next)
+  running.goOn()
+  const ended = await running.end()
+  if (ended !== undefined && !isDone(ended) && !RESUMABLE.has(ended.code)) throw unexpected(ended)
+}
+
+/** A file system beside that of temporary folders, on Linux. */
+const MEMORY = '/dev/shm'
 
 const BACKUP = 'backup.sqlite'
 

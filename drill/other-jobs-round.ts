@@ -24,9 +24,11 @@ import {
   rosterText,
   teamsText,
 } from './other-jobs.ts'
+import { answerInApp, judgeTests } from './paper-tests.ts'
 import type { RoundEnd } from './round.ts'
 import { WATCHED } from './round-plan.ts'
 import { createScene, type Ending, type Scene } from './scene.ts'
+import { readReceipts } from './statements.ts'
 import type { Wrong } from './verdict.ts'
 
 const JOBS = ['roster', 'papers', 'requests', 'teams', 'collect'] as const
@@ -65,12 +67,16 @@ export async function runOtherJobs(
     await scene.setFaults(plan.faults, plan.faultSeed)
     for (let night = 1; night <= plan.nights; night++) {
       await deliver(plan, folder, night)
-      for (const job of JOBS) await untilDone(scene, job, plan.endings(), blame)
+      await answerInApp(plan, night, 'before', data, gateway.url)
+      const inApp = async (): Promise<void> => answerInApp(plan, night, 'after-kill', data, gateway.url)
+      for (const job of JOBS)
+        await untilDone(scene, job, plan.endings(), blame, job === 'papers' ? inApp : undefined)
     }
     await scene.setFaults([], 0)
     for (const job of JOBS) await untilDone(scene, job, [], blame)
     await scene.searchHome()
     await judgeGateway(plan, data, gateway.url, blame)
+    judgeTests(plan, data, await readReceipts(scene.home), blame)
     await judgeTeams(plan, gateway.url, blame)
     await judgeCollections(plan, join(folder, 'collected'), blame)
   } catch (error) {
@@ -123,10 +129,19 @@ type Blame = (wrong: Wrong, words: string) => void
 const Summary = z.looseObject({ run: z.string(), balanced: z.boolean() })
 
 /** @throws Error where it never ends by itself */
-async function untilDone(scene: Scene, job: string, endings: readonly Ending[], blame: Blame): Promise<void> {
+async function untilDone(
+  scene: Scene,
+  job: string,
+  endings: readonly Ending[],
+  blame: Blame,
+  onKilled?: () => Promise<void>,
+): Promise<void> {
   for (let nth = 0; nth < MOST_PROCESSES; nth++) {
     const ended = await scene.start(['run', job, '--json'], { ending: endings[nth] }).end()
-    if (ended === undefined) continue
+    if (ended === undefined) {
+      await onKilled?.()
+      continue
+    }
     if (DONE.has(ended.code) && ended.out !== '') {
       const { run, balanced } = Summary.parse(JSON.parse(ended.out))
       if (!balanced) blame('words', `run ${run} of ${job} is not balanced`)

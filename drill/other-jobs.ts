@@ -24,6 +24,8 @@ export interface OtherJobsPlan {
   readonly people: readonly string[]
   /** Who has filled in a questionnaire, and the night in which it comes. */
   readonly papers: ReadonlyMap<string, number>
+  /** Who answers the same test in the app, otherwise than on paper: before the paper comes, or once a process that takes it was killed. */
+  readonly inApp: ReadonlyMap<string, 'before' | 'after-kill'>
   readonly requests: readonly Requested[]
   /** Of each night whom its export lists as the care team of whom; the first is the primary one. A person can be in none. */
   readonly teams: ReadonlyMap<number, ReadonlyMap<string, readonly string[]>>
@@ -77,12 +79,18 @@ export function planOtherJobs(seed: number, round: number, pace: Pace): OtherJob
   const papers = new Map(
     people.flatMap((person) => (random.chance(0.5) ? [[person, random.integer(1, nights)] as const] : [])),
   )
+  const apart = new Random(seed, DRILL_STREAM.inApp, round)
+  const inApp = new Map<string, 'before' | 'after-kill'>(
+    [...papers.keys()].flatMap((person) =>
+      apart.chance(0.5) ? [[person, apart.pick(['before', 'after-kill', 'after-kill'])] as const] : [],
+    ),
+  )
   const requests = people.flatMap((person, at) =>
     random.chance(0.6) ? [requestOf(random, nights, person, `req-${at}`)] : [],
   )
   const teams = teamsOf(random, people, nights)
   return {
-    ...{ people, papers, requests, teams, nights },
+    ...{ people, papers, inApp, requests, teams, nights },
     batch: random.pick([3, 7, 100]),
     concurrency: random.pick([1, 3, 8]),
     faults: Array.from({ length: random.integer(2, 5) }, () => faultOf(random, pace)),

@@ -11,7 +11,7 @@ import {
   unreadable,
 } from './draw-faults.ts'
 import { DRILL_STREAM, type ExportsPlan } from './exports.ts'
-import { CARE_TEAM_POINTS, RUN_POINTS } from './kill-points.ts'
+import { CARE_TEAM_POINTS, type Kill, RUN_POINTS } from './kill-points.ts'
 import type { Ending } from './scene.ts'
 
 /** What a round is about, in turn; all else is drawn beside it. */
@@ -44,6 +44,10 @@ export interface RoundPlan {
   readonly patience: string | undefined
   /** Exports go into an archive; otherwise each night reads all that has come until then. */
   readonly archive: boolean
+  /** The archive is on another file system. */
+  readonly archiveElsewhere: boolean
+  /** Where a process stops until the next export has come under the same name. */
+  readonly meets: Kill | undefined
   /** Runs the program as shipped, at its own pace, instead of the watched one. */
   readonly shipped: boolean
   readonly pace: Pace
@@ -129,6 +133,7 @@ export function planRound(seed: number, round: number): RoundPlan {
     archive:
       theme === 'while-archived' ||
       (!OF_INSTALLATION.has(theme) && (random.chance(0.4) || point.endsWith('-archived'))),
+    ...meetingOf(theme, seed, round),
     shipped,
     pace,
     nights,
@@ -164,6 +169,16 @@ const THREE_NIGHTS: ReadonlySet<Theme> = new Set([
   'same-name',
   'while-archived',
 ])
+
+/** Points behind the last row of an export, and before the ledger knows that it is archived. */
+const AROUND_ARCHIVING = ['before-export-end', 'before-archived'] as const
+
+function meetingOf(theme: Theme, seed: number, round: number): Pick<RoundPlan, 'meets' | 'archiveElsewhere'> {
+  if (theme !== 'while-archived') return { meets: undefined, archiveElsewhere: false }
+  const random = new Random(seed, DRILL_STREAM.meetings, round)
+  const point = random.pick(AROUND_ARCHIVING)
+  return { meets: { point, nth: 1 }, archiveElsewhere: random.chance(0.5) }
+}
 
 function nightsOf(random: Random, theme: Theme, shipped: boolean, first: Ending): Night[] {
   const more = (counts: [number, ...number[]]): Ending[] =>

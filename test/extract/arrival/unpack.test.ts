@@ -98,14 +98,13 @@ describe('zip', () => {
       member('a.csv', 'second'),
       member('a.csv', 'second'),
     )
-    const all = [
+    // No two of them are called alike, whatever a member is called in truth.
+    expect(await unpacked(file, { members: 'a.csv*' })).toEqual([
       ['a.csv', 'first'],
-      ['a.csv#2', 'so named'],
+      ['a.csv#2', 'second'],
       ['a.csv#3', 'second'],
-      ['a.csv#4', 'second'],
-    ]
-    expect((await unpacked(file, { members: 'a.csv*' })).toSorted()).toEqual(all)
-    // Which of them are exports changes none of their names among themselves.
+      ['a.csv#2#2', 'so named'],
+    ])
     expect(await unpacked(file, { members: '*.csv' })).toEqual([
       ['a.csv', 'first'],
       ['a.csv#2', 'second'],

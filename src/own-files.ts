@@ -149,13 +149,15 @@ export function writeOwn(
   const aside = `${path}.${process.pid}.part`
   try {
     const there = lstatSync(path, { throwIfNoEntry: false })
-    if (there?.isSymbolicLink() === true && !isNew) throw isLink(path)
-    if (there?.isFile() === false && !isNew) throw refused(path, 'is no file')
+    // Also on a full disk, where nothing can be written aside.
+    if (there !== undefined && isNew) throw Object.assign(new Error('taken'), { code: 'EEXIST' })
+    if (there?.isSymbolicLink() === true) throw isLink(path)
+    if (there?.isFile() === false) throw refused(path, 'is no file')
     rmSync(aside, { force: true })
     writeFileSync(aside, content, { flag: 'wx', mode: 0o600, flush: true })
     try {
       chmodSync(aside, mode)
-      if (isNew) linkSync(aside, path)
+      if (isNew) placeNew(aside, path)
       else renameSync(aside, path)
     } finally {
       rmSync(aside, { force: true })
@@ -171,6 +173,18 @@ export function writeOwn(
         : 'Name a file in a folder that is there and may be written.',
       cause,
     })
+  }
+}
+
+/** A rename would replace what is there; a link does not. */
+function placeNew(aside: string, path: string): void {
+  try {
+    linkSync(aside, path)
+  } catch (error) {
+    if (wasTaken(error)) throw error
+    // A file system without links.
+    makeOwn(path)
+    renameSync(aside, path)
   }
 }
 

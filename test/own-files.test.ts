@@ -1,10 +1,19 @@
 /** Files of our own: what others call things never decides where they lie. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
-import { assertWithin, cutToBytes, makeFolder, openOwn, ownFileName } from '../src/own-files.ts'
+import { assertWithin, cutToBytes, makeFolder, openOwn, ownFileName, writeOwn } from '../src/own-files.ts'
 
 let folder: string
 beforeEach(() => {
@@ -117,5 +126,19 @@ describe('a path within the home', () => {
     writeFileSync(path, '', { mode: 0o666 })
     await (await openOwn(folder, path)).close()
     expect(statSync(path).mode & 0o777).toBe(0o600)
+  })
+})
+
+describe('a file that must be new', () => {
+  it('is told as taken before anything is written aside, as on a full disk', () => {
+    const path = join(folder, 'key')
+    writeOwn(path, 'first', { isNew: true })
+    // Nothing can be written aside where a folder stands.
+    mkdirSync(`${path}.${process.pid}.part`)
+    expect(() => writeOwn(path, 'second', { isNew: true })).toThrow(
+      `${path} is there already; nothing was written`,
+    )
+    expect(readFileSync(path, 'utf8')).toBe('first')
+    expect(readdirSync(folder)).toEqual(['key', `key.${process.pid}.part`])
   })
 })

@@ -107,6 +107,22 @@ test('a mark that is refused is left behind: the run says so by its exit code, u
   expect(await careTeamsOf(clinic.store, 'ann')).toEqual([`${FIRST_NPI} North Practice *`])
 })
 
+test('what is owed under a key that is changed is not owed for ever: the entry is looked for, and marked', async () => {
+  const clinic = await openFaultyClinic({ mapping: MAPPING, job: job('add') })
+  await clinic.deliver(
+    'day_20260302.csv',
+    `${HEADER}${row('ann', '2026-03-02', FIRST_NPI, 'North Practice')}`,
+  )
+  clinic.strike(({ path }) => (path.endsWith('/pcp') ? answer(404) : PASS))
+  expect(summaryOf(await clinic.run()).primaryCare.owed).toBe(1)
+  clinic.strike(() => PASS)
+  clinic.workplace.environment['WAYBILL_KEY'] = 'the key that came after it'
+  const ran = await clinic.run('--new-key')
+  expect([ran.code, summaryOf(ran).primaryCare.owed]).toEqual([0, 0])
+  expect(await careTeamsOf(clinic.store, 'ann')).toEqual([`${FIRST_NPI} North Practice *`])
+  expect((await clinic.run()).code).toBe(0)
+})
+
 test('the mark goes with the last word of the export, whichever of two rules has it', async () => {
   const rules = ['PCP', 'SEEN'].map(
     (role) =>

@@ -45,6 +45,9 @@ async function takeKey(writer: Writer, fingerprint: string, changedAt: number | 
   if (known !== undefined && !isSame) {
     if (changedAt === undefined) throw keyDiffers()
     await assertAllFinished(writer)
+    // Its people are told by hashes and sealed ids of the old key: what is owed for them could never be done.
+    await writer.deleteFrom('care_team').execute()
+    await writer.deleteFrom('account').execute()
   }
   const had_other_key = Number(changedAt !== undefined)
   if (changedAt !== undefined)

@@ -1,4 +1,4 @@
-import { type Answer, checkAccount, checkSuccess } from './answer.ts'
+import { type Answer, checkAccount, checkNumber, checkSuccess } from './answer.ts'
 import { type Account, accountQuery } from './contract/account.ts'
 import {
   AgeResult,
@@ -9,6 +9,9 @@ import {
 } from './contract/age-assessment.ts'
 import { Envelope } from './contract/shared-objects.ts'
 import type { Transport } from './transport.ts'
+
+/** A person takes some tests a year. */
+const YEARS_OF_TESTS = 10
 
 const readRecommendations = (answer: Answer): Recommendations => answer.read(Recommendations)
 
@@ -58,6 +61,7 @@ export function createAgeAssessment(transport: Transport) {
     completedQuestions: (asked: Account) =>
       transport.send({ endpoint: 'listCompletedQuestions', query: accountQuery(asked) }, (answer) => {
         const completed = answer.read(CompletedAssessments)
+        checkNumber(YEARS_OF_TESTS, completed)
         const named = completed.map(({ account }) => account)
         checkAccount(asked, named)
         return completed

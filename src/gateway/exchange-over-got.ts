@@ -76,6 +76,7 @@ export function exchangeOverGot({ agent, timeouts, room }: ExchangeOptions): Exc
         cause: bareCause(error),
       })
     } finally {
+      brokenOff ??= ENDED
       room.leave(reading)
     }
   }

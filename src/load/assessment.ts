@@ -229,7 +229,7 @@ async function answerPages(
   let lost = 0
   for (let page = await current(); page !== undefined; ) {
     const key = pageKey(page)
-    if (taken.has(key)) return { fault: 'page-repeated', words: PAGE_REPEATED }
+    if (taken.has(key) || taken.size === MOST_PAGES) return { fault: 'page-repeated', words: PAGE_REPEATED }
     const answered = submissionOf(page, record.answers)
     if ('fault' in answered) return { fault: answered.fault.code, words: { ours: answered.fault.message } }
     const { submission } = answered
@@ -261,7 +261,10 @@ async function answerPages(
   return { submitted: taken.size }
 }
 
-const PAGE_REPEATED: Words = { ours: 'the gateway gives a page again that it has taken the answers of' }
+const MOST_PAGES = 200
+const PAGE_REPEATED: Words = {
+  ours: `the gateway gives a page again that it has taken the answers of, or more than ${MOST_PAGES} pages`,
+}
 
 /** With the age result; a test whose result cannot be read was answered all the same. */
 async function withResult(context: AssessmentContext, one: EntryOutcome): Promise<EntryOutcome> {

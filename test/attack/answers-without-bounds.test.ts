@@ -84,6 +84,43 @@ test('a page that never ends, and pages that never end', async () => {
   expect(medicalRecords).toBeDefined()
 })
 
+test('a person has not completed thousands of tests, each of which would be asked about', async () => {
+  const completed = Array.from({ length: 101 }, (_, at) => ({
+    id: `c${at}`,
+    assessmentId: `a${at}`,
+    questions: [],
+  }))
+  const server = await serve(() => json(200, completed))
+  const failure = await failureOf(client(server.url).ageAssessment.completedQuestions(PERSON))
+  expect(failure).toMatchObject({ class: 'ambiguous', status: 200 })
+})
+
+test('tests, and requests, of another person are none of this one', async () => {
+  const server = await serve(({ url }) =>
+    url.startsWith('/bioage')
+      ? json(200, [
+          {
+            id: 'c',
+            assessmentId: 'a',
+            account: { type: 'partnerAccountId', reference: 'ben' },
+            questions: [],
+          },
+        ])
+      : json(200, {
+          code: 200,
+          data: [{ results: [{ referenceNumber: 'r', patient: { reference: 'ben' } }] }],
+          errors: [],
+        }),
+  )
+  const { ageAssessment, medicalRecords } = client(server.url)
+  const filter = [{ patient: PERSON, request: { type: 'a', subType: 'b' } }]
+  for (const call of [
+    ageAssessment.completedQuestions(PERSON),
+    medicalRecords.search({ page: 1, limit: 100, filter }),
+  ])
+    expect((await failureOf(call)).message).toContain('another account')
+})
+
 test('a page of requests has not ten times as many as were asked for', async () => {
   const results = Array.from({ length: 1_001 }, (_, at) => ({ referenceNumber: `r${at}` }))
   const server = await serve(() => json(200, { code: 200, data: [{ results }], errors: [] }))

@@ -165,6 +165,31 @@ assessment: { answers: { tobacco: $.tobacco } }
   expect(end.out + end.err).not.toContain('quixotine')
 })
 
+test('a test whose pages never end is given up for that person alone', async () => {
+  let pages = 0
+  const clinic = await openClinic({
+    mapping: `mapping: clinic
+read: { format: csv }
+row:
+  key: [id]
+  account: { reference: id, register: { firstName: id, lastName: id, dateOfBirth: born, gender: { constant: FEMALE }, postalCode: { constant: "04884" } } }
+assessment: { answers: { tobacco: tobacco } }
+`,
+    job: 'exports: { from: ../inbox, match: "*.csv" }\nmapping: clinic\n',
+    store: await startReferenceStore(),
+    environment: { WAYBILL_USER_TOKEN_COMMAND: 'echo token' },
+    faultOf: ({ path }) => {
+      if (path !== '/assessments/bioage') return PASS
+      const page = { moduleId: 'm', questionGroupId: `g${++pages}`, pageNumber: '1.1', questions: [] }
+      return pages > 5_000 ? { do: 'hang' } : told([page])
+    },
+  })
+  await clinic.deliver('a.csv', 'id,born,tobacco\nann,1980-02-03,a\n')
+  const end = await clinic.run()
+  expect([end.code, await rejectsOf(summaryOf(end))]).toEqual([1, ['line 2 assessment page-repeated']])
+  expect(pages).toBeLessThan(2_000)
+})
+
 describe('an error that is not ours', () => {
   test('is told by its code and its place in our files, and never by its words', () => {
     let error: unknown

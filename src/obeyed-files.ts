@@ -39,7 +39,7 @@ export function doubtsOf(path: string, links = 0): Doubt[] {
       if (!isTrusted(found.uid, me)) doubts.push(ofAnother(at, found))
       if (links < MOST_LINKS) doubts.push(...doubtsOf(resolve(dirname(at), readlinkSync(at)), links + 1))
     } else if (found !== undefined) {
-      const doubt = doubtOf(at, found, me, at === dirname(start))
+      const doubt = doubtOf(at, found, me, at === start || at === dirname(start))
       if (doubt !== undefined) doubts.push(doubt)
       if (at !== start && found.uid === ROOT && doubt?.remedy === undefined) break
     }
@@ -57,8 +57,8 @@ function statsOf(path: string): Stats | undefined {
   }
 }
 
-/** @param holdsIt whether it is the folder in which the file lies: those further up only lead there */
-function doubtOf(at: string, found: Stats, me: number, holdsIt: boolean): Doubt | undefined {
+/** @param isNear whether it is what was asked about, or the folder of that: those further up only lead there */
+function doubtOf(at: string, found: Stats, me: number, isNear: boolean): Doubt | undefined {
   if (!isTrusted(found.uid, me)) return ofAnother(at, found)
   const byAll = (found.mode & 0o002) !== 0
   const byGroup = (found.mode & 0o020) !== 0 && !isWithoutOthers(found.gid, me)
@@ -67,7 +67,7 @@ function doubtOf(at: string, found: Stats, me: number, holdsIt: boolean): Doubt 
   const why = `may be written by ${whom}`
   // In a sticky folder nobody takes away or replaces what is another's (chmod(1)).
   if (found.isDirectory() && (found.mode & 0o1000) !== 0)
-    return holdsIt ? { at, why: `${why}, but is sticky`, remedy: undefined } : undefined
+    return isNear ? { at, why: `${why}, but is sticky`, remedy: undefined } : undefined
   if (!byAll && isVolumeOf(at, found))
     return { at, why: `${why}, as the volume was given to it (fsGroup)`, remedy: undefined }
   return { at, why, remedy: `Take the right from them: chmod ${byAll ? 'o' : 'g'}-w ${shellWord(at)}` }

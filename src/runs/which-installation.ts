@@ -8,6 +8,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { keyDiffers } from '../ledger/sqlite/installation.ts'
 import { reasonOf, WaybillError } from '../model/errors.ts'
 import { createIdentity, type Identity } from '../model/ids.ts'
+import { assertObeyable } from '../obeyed-files.ts'
 import { assertWithin, lookAt, modeText, wasTaken, writeOwn } from '../own-files.ts'
 import type { Settings } from '../settings.ts'
 
@@ -130,6 +131,8 @@ function readKey(file: string): string {
         remedy: `Find out who has opened it: with the key, ids lead back to people. Then: chmod 600 ${file}`,
       },
     )
+  // Where others may make files in the home, one may have been there first.
+  assertObeyable(file)
   const key = textOf(file).trim()
   if (key.length >= 16) return key
   throw new WaybillError('settings-invalid', `the key in ${file} is too short to be one`, {

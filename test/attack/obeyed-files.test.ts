@@ -13,6 +13,7 @@ import {
 import { dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { assertObeyableCommand, doubtsOf } from '../../src/obeyed-files.ts'
+import { readOrMakeKey } from '../../src/runs/which-installation.ts'
 import { ANN, type Clinic, HEADER, openClinic } from '../cli/clinic.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
@@ -141,6 +142,7 @@ describe.runIf(isRoot)('who may write', () => {
     symlinkSync('..2026_03_02', join(jobs, '..data'))
     symlinkSync('..data/j.yaml', join(jobs, 'j.yaml'))
     expect(verdict(join(jobs, 'j.yaml'))).toBe('warned')
+    expect(verdict(jobs)).toBe('warned')
   })
 
   test('a volume with fsGroup passes with a warning; a folder like it that is none does not', async () => {
@@ -258,6 +260,15 @@ describe.runIf(isRoot)('the file of another user', () => {
     })
     chownSync(path, 0, 0)
     expect((await clinic.run()).code).toBe(0)
+  })
+
+  test('a key that another user has put into the home first is not used', async () => {
+    const file = join(await openFolder(), 'key')
+    writeFileSync(file, 'f'.repeat(64), { mode: 0o600 })
+    chownSync(file, OTHER, OTHER)
+    expect(() => readOrMakeKey(file, 'e'.repeat(64), false)).toThrow(
+      expect.objectContaining({ code: 'file-untrusted' }),
+    )
   })
 
   test('the program that prints a token: not run, and the run ends as one with a wrong setting does', async () => {

@@ -128,11 +128,15 @@ const oneOf = (values: readonly unknown[], given: unknown): string => {
   return `${which}${typeof given === 'string' ? didYouMean(given, words) : ''}`
 }
 
+/** Nobody mistypes a longer word, and comparing two takes as long as their lengths multiplied. */
+const LONGEST_MEANT = 100
+
 /**
  * `; did you mean "x"?`, to be put behind a message; or '' where no known word is near. Near is one letter of three
  * that is wrong, letters in another order (`jsno`), or a word that is a part of the other (`a1c`, `hba1c`).
  */
 export function didYouMean(word: string, known: Iterable<string>): string {
+  if (word.length > LONGEST_MEANT) return ''
   const words = [...known]
   const small = new Map(words.map((one) => [one.toLowerCase(), one]))
   const written = word.toLowerCase()

@@ -8,6 +8,7 @@ import {
   type LoadedMapping,
   readMapping,
 } from '../definitions/definition-files.ts'
+import { DEFAULT_LIMITS } from '../extract/content.ts'
 import { openExport } from '../extract/open-export.ts'
 import { parseCases } from '../mapping-tools/cases.ts'
 import {
@@ -76,13 +77,13 @@ async function checkOne(
 }
 
 async function fitOf(
-  { settings, now }: CommandContext,
+  { settings, now, interrupt }: CommandContext,
   mapping: LoadedMapping,
   path: string,
   limit: number,
 ): Promise<Fit> {
   const name = basename(path)
-  const { columns, rows } = await openExport(path, mapping.read)
+  const { columns, rows } = await openExport(path, mapping.read, { ...DEFAULT_LIMITS, signal: interrupt })
   const { reads } = mapping.compiled
   const findings = columns === undefined ? [] : unknownColumns(reads, columns)
   if (findings.length > 0) {
@@ -95,7 +96,7 @@ async function fitOf(
       },
     )
   }
-  const { compiled } = await joinBesideFile(mapping, path)
+  const { compiled } = await joinBesideFile(mapping, path, interrupt)
   const map = compiled.bind(columns, name, now())
   const coverage = createCoverage(mapping.definition)
   const fit = await watchFit(settings, mapping, columns)

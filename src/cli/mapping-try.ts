@@ -7,7 +7,7 @@ import { basename } from 'node:path'
 import { diff } from 'node:util'
 import { stringify } from 'yaml'
 import { type DefinitionFolders, type LoadedMapping, readMapping } from '../definitions/definition-files.ts'
-import { fingerprint } from '../extract/content.ts'
+import { DEFAULT_LIMITS, fingerprint } from '../extract/content.ts'
 import { openExport } from '../extract/open-export.ts'
 import { recordText } from '../load/batches.ts'
 import { parseCases } from '../mapping-tools/cases.ts'
@@ -161,8 +161,9 @@ export interface Bound extends Reading {
 
 /** @throws WaybillError as `readMapping`, and what opening the export throws */
 export async function bound(context: CommandContext, name: string, sample: string): Promise<Bound> {
-  const mapping = await joinBesideFile(await readMapping(context.settings, name), sample)
-  const opened = await openExport(sample, mapping.read)
+  const { settings, interrupt } = context
+  const mapping = await joinBesideFile(await readMapping(settings, name), sample, interrupt)
+  const opened = await openExport(sample, mapping.read, { ...DEFAULT_LIMITS, signal: interrupt })
   const map = mapping.compiled.bind(opened.columns, basename(sample), context.now())
   return { read: mapping.read, mapping, opened, map }
 }
@@ -205,7 +206,7 @@ function exampleLines({ row, line, rule, change, facts }: DifferenceExample): st
 
 export const mappingPreview: Action<'mapping preview'> = async (context, options) => {
   const { mapping, opened, map } = await bound(context, options.mapping, options.sample)
-  const { exportId } = await fingerprint(options.sample)
+  const { exportId } = await fingerprint(options.sample, context.interrupt)
   const identity = await knownIdentity(context)
   const previewed: PreviewedRow[] = []
   const limit = options.row === undefined ? options.limit : 1

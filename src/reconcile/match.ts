@@ -88,19 +88,16 @@ function echoesByEntry(
   }
   if (withoutId.length === 0 || found.size === entries.length) return found
 
-  const byContent = new Map<string, Entry[]>()
+  const byContent = new Map<string, Entry | typeof SEVERAL>()
   for (const entry of entries) {
     if (found.has(entry)) continue
-    for (const key of new Set(contentKeys(entry, accountIds))) {
-      const same = byContent.get(key) ?? []
-      byContent.set(key, same)
-      same.push(entry)
-    }
+    for (const key of new Set(contentKeys(entry, accountIds)))
+      byContent.set(key, byContent.has(key) ? SEVERAL : entry)
   }
   for (const echo of withoutId) {
     const candidates = new Set(echoKeys(echo).flatMap((key) => byContent.get(key) ?? []))
     const [only] = candidates
-    if (candidates.size === 1 && only !== undefined) claim(only, echo)
+    if (candidates.size === 1 && only !== undefined && only !== SEVERAL) claim(only, echo)
   }
   return found
 }
@@ -219,9 +216,12 @@ function doubtedBy(
   const surely = new Map<Entry, string>()
   const places = errors.map(placesIn)
   const fromZero = places.some((of) => of.includes(0))
+  const namedIn = finderOf(entries)
+  let isAnyDoubted = false
+  const ofAll = new Set<string>()
   for (const [at, error] of errors.entries()) {
     const text = JSON.stringify(error)
-    const named = new Set(entries.filter(({ transactionId }) => text.includes(transactionId)))
+    const named = new Set(namedIn(text))
     const code = typeof error === 'string' ? undefined : error.code
     for (const entry of named) surely.set(entry, code === undefined ? '' : String(code))
     for (const place of places[at] ?? []) {
@@ -229,15 +229,45 @@ function doubtedBy(
         if (entry !== undefined) named.add(entry)
     }
     const words = textOf(typeof error === 'string' ? error : error.message) ?? ''
-    for (const entry of named.size === 0 ? entries : named) {
+    if (named.size === 0) {
+      isAnyDoubted = true
+      if (words !== '' && ofAll.size < MOST_WORDS) ofAll.add(words)
+    }
+    for (const entry of named) {
       const about = doubted.get(entry) ?? new Set()
       doubted.set(entry, about)
       if (words !== '') about.add(words)
     }
   }
+  if (isAnyDoubted)
+    for (const entry of entries) {
+      const about = doubted.get(entry) ?? new Set()
+      doubted.set(entry, about)
+      for (const words of ofAll) about.add(words)
+    }
   return {
     doubted: new Map([...doubted].map(([entry, about]) => [entry, [...about].join('; ')])),
     named: surely,
+  }
+}
+
+/** Words of errors that may be about any record: each record is told them. */
+const MOST_WORDS = 10
+
+const EXPORT_ID_DIGITS = 16
+
+/** Finds the entries whose id stands anywhere in a text, in one pass over it: ids of one export begin alike, and are of a few lengths. */
+function finderOf(entries: readonly Entry[]): (text: string) => Entry[] {
+  const byId = Map.groupBy(entries, ({ transactionId }) => transactionId)
+  const ids = [...byId.keys()]
+  const beginnings = new Set(ids.map((id) => id.slice(0, EXPORT_ID_DIGITS)))
+  const lengths = new Set(ids.map((id) => id.length))
+  return (text) => {
+    const found: Entry[] = []
+    for (const beginning of beginnings)
+      for (let at = text.indexOf(beginning); at !== -1; at = text.indexOf(beginning, at + 1))
+        for (const length of lengths) found.push(...(byId.get(text.slice(at, at + length)) ?? []))
+    return found
   }
 }
 

@@ -90,12 +90,20 @@ const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 /**
  * Whether a run must still take something of a delivery. Exports are begun in order, and one that was left in the middle first, so only of the
  * last one begun can a part be missing: a member of its archive.
- * @param address of the delivery
  * @param begun addresses of the exports that the run has begun with the delivery's mapping, in their order: `address`, or `address!member`
+ * @returns told the address of the delivery
  */
-export function isOpen(address: string, begun: readonly string[]): boolean {
-  if (begun.includes(address)) return false
-  return !begun.some((path) => isMemberOf(address, path)) || isMemberOf(address, begun.at(-1))
+export function openBeside(begun: readonly string[]): (address: string) => boolean {
+  const exact = new Set(begun)
+  const archives = new Set(begun.flatMap((path) => archivesOf(path)))
+  const last = begun.at(-1)
+  return (address) => !exact.has(address) && (!archives.has(address) || isMemberOf(address, last))
+}
+
+/** `a.zip!b!c.csv` may be a member of `a.zip` or of `a.zip!b`. */
+export const archivesOf = (path: string): string[] => {
+  const parts = path.split('!')
+  return parts.slice(1).map((_, at) => parts.slice(0, at + 1).join('!'))
 }
 
 /** Whether a path is that of a member of the archive. */

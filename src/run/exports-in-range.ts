@@ -3,7 +3,7 @@ import type { JobSource } from '../definitions/export-definition.ts'
 import type { BackfillRange, RunRecord } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Arrival } from './arrival.ts'
-import { type Dated, inRange, isMemberOf, isOpen } from './backfill-range.ts'
+import { archivesOf, type Dated, inRange, isMemberOf, openBeside } from './backfill-range.ts'
 import type { DriftMemory } from './drift-watch.ts'
 import type { RangePosition } from './events.ts'
 import { type ExportStep, type RunWriter, resumeExports, startExports } from './exports-of-run.ts'
@@ -68,31 +68,44 @@ export async function* exportsInRange(
   const addresses = all.map(({ source, delivery }) => source.address(delivery.name))
   if (unfinished !== undefined) {
     const paths = new Map((await ledger.exportsOf(run.id)).map(({ id, path }) => [id, path]))
+    const places = new Map(addresses.map((address, at) => [address, positions[at]]))
     for await (const step of resumeExports(run, arrival, sources, ledger, unfinished, memory)) {
       onDelivery?.()
       const path = paths.get(step.record.id) ?? ''
-      const at = addresses.findIndex((address) => path === address || path.startsWith(`${address}!`))
-      yield { ...step, position: positions[at] }
+      const at = [...archivesOf(path), path].find((address) => places.has(address))
+      yield { ...step, position: places.get(at ?? '') }
     }
   }
   // An archive that was left in the middle goes first: what appears in the range meanwhile must not make it look done with.
-  const last = (await ledger.exportsOf(run.id)).at(-1)
+  const begun = await ledger.exportsOf(run.id)
+  const last = begun.at(-1)
   const inOrder = [...addresses.entries()].sort(
     ([, a], [, b]) => Number(isMemberOf(b, last?.path)) - Number(isMemberOf(a, last?.path)),
   )
-  for (const [at, address] of inOrder) {
-    const found = all[at]
-    if (found === undefined) continue
-    const begun = await ledger.exportsOf(run.id)
-    // Where two mappings of the job read it, each does.
-    const { name } = mappings.get(found.mapping) ?? {}
-    const paths = begun.filter(({ mapping }) => mapping === name).map(({ path }) => path)
-    if (!isOpen(address, paths)) continue
-    onDelivery?.()
-    for await (const step of startExports(run, arrival, [found], mappings, memory, begun))
-      yield { ...step, position: positions[at] }
-    await arrival.forget(found)
+  const begunBy = Map.groupBy(begun, ({ mapping }) => mapping)
+  const isOpenFor = new Map(
+    [...mappings].map(([key, { name }]) => [
+      key,
+      openBeside((begunBy.get(name) ?? []).map(({ path }) => path)),
+    ]),
+  )
+  let position: RangePosition | undefined
+  const open = async function* (): AsyncGenerator<FoundExport> {
+    const taken = new Set<string>()
+    for (const [at, address] of inOrder) {
+      const found = all[at]
+      // Where two mappings of the job read it, each does.
+      const key = `${found?.mapping} ${address}`
+      if (found === undefined || taken.has(key) || isOpenFor.get(found.mapping)?.(address) === false) continue
+      taken.add(key)
+      onDelivery?.()
+      position = positions[at]
+      yield found
+      await arrival.forget(found)
+    }
   }
+  for await (const step of startExports(run, arrival, open(), mappings, memory, begun))
+    yield { ...step, position }
 }
 
 function positionsOf(all: readonly FoundExport[]): RangePosition[] {

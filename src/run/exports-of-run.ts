@@ -50,7 +50,7 @@ type Begun = readonly (Pick<ExportRecord, 'path' | 'ordinal'> & { readonly mappi
 export async function* bringExports(
   events: Pick<RunEvents, 'emit'>,
   arrival: Arrival,
-  deliveries: readonly FoundExport[],
+  deliveries: Iterable<FoundExport> | AsyncIterable<FoundExport>,
   mappings: ReadonlyMap<string, LoadedMapping>,
   memory: DriftMemory | undefined,
   begun: Begun = [],
@@ -62,7 +62,7 @@ export async function* bringExports(
     if (!isExportProblem(error)) throw error
     return { start, watch, here: { error } }
   }
-  for (const found of deliveries) {
+  for await (const found of deliveries) {
     const mapping = mappings.get(found.mapping)
     if (mapping === undefined)
       throw new WaybillError('mapping-not-found', `there is no mapping ${found.mapping}`)
@@ -110,7 +110,7 @@ export async function* bringExports(
 export async function* startExports(
   run: RunWriter,
   arrival: Arrival,
-  deliveries: readonly FoundExport[],
+  deliveries: Iterable<FoundExport> | AsyncIterable<FoundExport>,
   mappings: ReadonlyMap<string, LoadedMapping>,
   memory: DriftMemory,
   begun: Begun = [],

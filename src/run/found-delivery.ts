@@ -84,12 +84,10 @@ export function completeBeside(
   const companion = (pattern: string | undefined, { name }: Delivery): string | undefined =>
     pattern?.replaceAll('{name}', name)
   const companions = new Set(listing.flatMap((one) => [companion(checksum, one), companion(marker, one)]))
+  const byName = new Map(listing.map((one) => [one.name, one]))
   return completeExports({ match, stableForMs }, listing, announced, now, since)
     .filter(({ delivery }) => !companions.has(delivery.name))
-    .map((one) => ({
-      ...one,
-      checksum: listing.find(({ name }) => name === companion(checksum, one.delivery)),
-    }))
+    .map((one) => ({ ...one, checksum: byName.get(companion(checksum, one.delivery) ?? '') }))
 }
 
 interface Named {

@@ -77,9 +77,13 @@ export async function joinAndKeep(
 }
 
 /** For a file that no job is about, such as a sample: joined with what lies in its folder. @throws WaybillError as joinExports */
-export async function joinBesideFile(mapping: LoadedMapping, file: string): Promise<LoadedMapping> {
+export async function joinBesideFile(
+  mapping: LoadedMapping,
+  file: string,
+  signal?: AbortSignal,
+): Promise<LoadedMapping> {
   if (mapping.joins.length === 0) return mapping
-  return withPassingArrival({}, async (arrival) => {
+  return withPassingArrival(signal === undefined ? {} : { signal }, async (arrival) => {
     const [received] = await arrival.receive(arrival.named(resolve(file), ANY_RULES))
     if (received === undefined) return mapping
     return (await joinExports(mapping, received.name, received.beside)).mapping

@@ -151,6 +151,8 @@ export async function summarise(
   const profiles = await ledger.profilesOfRun(runId)
   const failed = records.flatMap(({ name, reason }) => (reason === null ? [] : [name]))
   const since = await readSince(ledger, run, failed)
+  const liveCounts = new Map(live.map(({ ordinal, counts }) => [ordinal, counts]))
+  const movesOf = Map.groupBy(moves, ({ exportRow }) => exportRow)
   for (const record of records) {
     let rejectsLength = 0
     const counts = noCounts()
@@ -160,10 +162,9 @@ export async function summarise(
     }
     if (record.totals !== null) addCounts(counts, readCounts(record.totals))
     const known = noCounts()
-    addCounts(known, live.find(({ ordinal }) => ordinal === record.ordinal)?.counts ?? counts)
+    addCounts(known, liveCounts.get(record.ordinal) ?? counts)
     // Totals have what was in doubt as what it became.
-    const own = record.totals === null ? moves.filter(({ exportRow }) => exportRow === record.id) : []
-    moveCounts(known, own)
+    if (record.totals === null) moveCounts(known, movesOf.get(record.id) ?? [])
     addCounts(total, known)
     for (const finding of readDrift(record.drift)) drift.push({ export: record.name, ...finding })
     const profile = profiles.get(record.id)

@@ -15,7 +15,7 @@ import type { BackfillRange, ExportRecord, Ledger, RunRecord } from '../ledger/l
 import { allRecords, readCounts } from '../model/balance.ts'
 import { isExportProblem, WaybillError } from '../model/errors.ts'
 import type { Arrival, ReceivedExport } from '../run/arrival.ts'
-import { isOpen, rangeOf, sameRange } from '../run/backfill-range.ts'
+import { openBeside, rangeOf, sameRange } from '../run/backfill-range.ts'
 import { lookInRange, type RangeLook } from '../run/exports-in-range.ts'
 import { countRows } from '../run/exports-of-run.ts'
 import { summarise } from '../run/summary.ts'
@@ -83,6 +83,13 @@ export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRa
   )
   const unfinished = runs.find((run) => isUnfinished(run.state) && sameRange(rangeOf(run), range))
   const begun = unfinished && (await parts.ledger?.exportsOf(unfinished.id))
+  const begunBy = begun && Map.groupBy(begun, ({ mapping }) => mapping)
+  const isOpenFor = new Map(
+    [...mappings].map(([key, { name }]) => [
+      key,
+      openBeside((begunBy?.get(name) ?? []).map(({ path }) => path)),
+    ]),
+  )
   const exports: PlannedExport[] = []
   for (const [at, { found: delivery, date, name: file }] of found.entries()) {
     parts.onExport(file, at + 1, found.length)
@@ -90,8 +97,7 @@ export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRa
     if (mapping === undefined)
       throw new WaybillError('mapping-not-found', `there is no mapping ${delivery.mapping}`)
     try {
-      const own = begun?.filter((one) => one.mapping === mapping.name).map(({ path }) => path)
-      const done = own !== undefined && !isOpen(delivery.source.address(file), own)
+      const done = isOpenFor.get(delivery.mapping)?.(delivery.source.address(file)) === false
       for (const received of await arrival.receive(delivery)) {
         const planned = await planOne(parts, name, received, date, mapping)
         exports.push(done ? { ...planned, done } : planned)

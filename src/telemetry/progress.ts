@@ -249,6 +249,7 @@ interface Sample extends Done {
 }
 
 const WINDOW_MS = 30_000
+const SAMPLE_EVERY_MS = 300
 
 /** @param before what an earlier process has done: it counts for no rate */
 function startPace(now: number, before: Done) {
@@ -259,6 +260,7 @@ function startPace(now: number, before: Done) {
   return {
     look(at: number, { rows, share }: Done): void {
       last = { at, rows, share }
+      if (at - (samples.at(-1) ?? start).at < SAMPLE_EVERY_MS) return
       const old = samples.findLastIndex((sample) => sample.at <= at - WINDOW_MS)
       samples = [...samples.slice(Math.max(0, old)), last]
     },

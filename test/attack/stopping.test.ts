@@ -5,6 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { hostKeyFingerprint } from '../../src/extract/sources/host-key.ts'
+import { ANN, HEADER, openClinic } from '../cli/clinic.ts'
 import { createWorkplace, ended, type Workplace } from '../cli/command-line.ts'
 import { gatewaySettings, startReferenceStore } from '../cli/reference-store.ts'
 import { BUCKET, type S3Server, startS3Server } from '../extract/sources/s3-server.ts'
@@ -162,6 +163,35 @@ test.each([
     const { code, err } = await ended(child)
     clearTimeout(late)
     expect([code, err]).toEqual([2, expect.stringContaining('it is a pipe or a device, not a file')])
+  },
+  60_000,
+)
+
+test('mapping init of a sample that is wide and long', async () => {
+  const place = await workplace()
+  const width = 50_000
+  const sample = join(place.folder, 'wide.csv')
+  await writeFile(sample, `${'a,'.repeat(width)}a\n${`${'1,'.repeat(width)}1\n`.repeat(500)}`)
+  const child = place.start('mapping', 'init', sample, '--out', join(place.folder, 'wide.yaml'))
+  const at = Date.now()
+  expect(await stopped(child, () => Date.now() - at > 700)).toMatchObject(INTERRUPTED)
+}, 60_000)
+
+test.each(['check', 'preview', 'diff'])(
+  'mapping %s of an export that takes long to read',
+  async (action) => {
+    const clinic = await openClinic()
+    const { folder, start } = clinic.workplace
+    await clinic.deliver('a.csv', HEADER + ANN.repeat(1_500_000))
+    const sample = join(folder, 'inbox/a.csv')
+    const given = {
+      check: ['clinic', '--export', sample, '--rows', '100000000'],
+      preview: ['clinic', sample, '--row', '1000000'],
+      diff: ['clinic', 'clinic', sample],
+    }[action]
+    const child = start('mapping', action, ...(given ?? []))
+    const at = Date.now()
+    expect(await stopped(child, () => Date.now() - at > 1_500)).toMatchObject(INTERRUPTED)
   },
   60_000,
 )

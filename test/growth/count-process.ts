@@ -7,11 +7,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createWorkCounter, grownBeyond, type Work } from './count-work.ts'
 
-/** Twice the input may take a little more than twice the work: a sort takes 2.2 times as many comparisons of some thousand. */
-const MOST_GROWTH = 2.3
-/** What is done less often is of no matter. */
-const LEAST = 2_000
-
 const counter = createWorkCounter()
 const { SCENARIOS } = await import('./scenarios.ts')
 for (const name of process.argv.slice(2)) {
@@ -21,14 +16,14 @@ for (const name of process.argv.slice(2)) {
     if (scenario === undefined) throw new Error(`there is no scenario ${name}`)
     const counts: Work[] = []
     // The first one loads what is loaded once.
-    for (const times of [0.25, 1, 2]) {
+    for (const times of [0.25, 0.5, 1, 2]) {
       const work = await scenario.prepare(Math.round(scenario.n * times), join(folder, String(times)))
       counts.push(await counter.count(work))
     }
-    const [, once, twice] = counts
-    if (once === undefined || twice === undefined) throw new Error('not counted')
-    const grown = grownBeyond(once, twice, MOST_GROWTH, LEAST)
-    process.stdout.write(`${JSON.stringify({ name, grown, functions: twice.blocks.size })}\n`)
+    const [, half, once, twice] = counts
+    if (half === undefined || once === undefined || twice === undefined) throw new Error('not counted')
+    const grown = grownBeyond(half, once, twice)
+    process.stdout.write(`${JSON.stringify({ name, grown, functions: twice.executed.size })}\n`)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

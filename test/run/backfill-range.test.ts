@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { BackfillRange } from '../../src/ledger/ledger.ts'
 import { backfillText } from '../../src/ledger/run-writes.ts'
-import { backfillCommand, inRange, isOpen, rangeOf, readRange } from '../../src/run/backfill-range.ts'
+import { backfillCommand, inRange, openBeside, rangeOf, readRange } from '../../src/run/backfill-range.ts'
 
 describe('a range', () => {
   const read = (from: string, to: string) => () => readRange(from, to, 'waybill backfill nightly')
@@ -146,6 +146,6 @@ describe('of a delivery there is something left to take', () => {
     ['members of it were begun, and then another one', ['/in/a.zip!1.csv', '/in/b.csv'], false],
     ['the name of another one begins as its own does', ['/in/a.zip2', '/in/b.csv'], true],
   ])('%s', (_when, begun, open) => {
-    expect(isOpen('/in/a.zip', begun)).toBe(open)
+    expect(openBeside(begun)('/in/a.zip')).toBe(open)
   })
 })

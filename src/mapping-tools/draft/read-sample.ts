@@ -50,8 +50,10 @@ export type Sample =
       readonly documents: readonly JsonValue[]
     }
 
-/** Rows that are looked at. */
+/** Looked at: rows, bytes of them, columns. A draft is none of a program's long works, however wide or long the file. */
 const SAMPLED_ROWS = 5000
+const SAMPLED_BYTES = 16 * 1024 ** 2
+const SAMPLED_COLUMNS = 5000
 
 /** @throws WaybillError as opening an export does; `export-unreadable` where it is neither CSV nor JSON */
 export async function readSample(
@@ -78,7 +80,7 @@ async function readRecordsSample(path: string): Promise<Sample | undefined> {
   for (const delimiter of DELIMITERS) {
     const dialect = { ...encoding, delimiter }
     const lines = await openSample(path, { format: 'csv', ...dialect, header: 'none', columns: ['-'] })
-    const found = recordTypesOf(lines.rows.map(cellsOf), lines.rows.length < SAMPLED_ROWS)
+    const found = recordTypesOf(lines.rows.map(cellsOf), lines.whole)
     if (found === undefined) continue
     const { types, skip, count } = found
     const [row] = types
@@ -142,17 +144,22 @@ async function documentsOf(
 interface OpenedSample {
   readonly columns: readonly string[]
   readonly rows: readonly Row[]
+  /** Whether these are all. */
+  readonly whole: boolean
 }
 
 /** The first rows, as a `read` block would read them. */
 async function openSample(path: string, read: object): Promise<OpenedSample> {
   const opened = await openExport(path, readDefinition.parse(read))
   const rows: Row[] = []
-  for await (const block of opened.rows()) {
-    rows.push(...block)
-    if (rows.length >= SAMPLED_ROWS) break
-  }
-  return { columns: opened.columns ?? [], rows: rows.slice(0, SAMPLED_ROWS) }
+  const columns = opened.columns ?? []
+  for await (const block of opened.rows())
+    for (const row of block) {
+      const isTooFar = row.byteOffset - (rows[0]?.byteOffset ?? row.byteOffset) > SAMPLED_BYTES
+      if (rows.length === SAMPLED_ROWS || isTooFar) return { columns, rows, whole: false }
+      rows.push(row)
+    }
+  return { columns, rows, whole: true }
 }
 
 /** A `read` block under way. */
@@ -178,11 +185,10 @@ async function readCsvSample(
 ): Promise<SampleTable> {
   const found = await findDialect(path)
   const opened = await openSample(path, found)
-  const whole = opened.rows.length < SAMPLED_ROWS
   const [first, second] = opened.rows.map(cellsOf)
   const units = found.header === 'none' ? undefined : unitsBelowHeader(first, second, vocabulary)
   const below = opened.rows.slice(units === undefined ? 0 : 1)
-  const totals = whole ? totalsBelow(below.map(cellsOf), vocabulary.words.totals) : undefined
+  const totals = opened.whole ? totalsBelow(below.map(cellsOf), vocabulary.words.totals) : undefined
   const data = below.slice(0, below.length - (totals?.length ?? 0))
   const dialect: Dialect = {
     ...found,
@@ -190,13 +196,19 @@ async function readCsvSample(
     ...(totals === undefined ? {} : { trailer: totals }),
   }
   const rows = data.flatMap((row) => (row.kind === 'cells' ? [row.cells] : []))
-  const columns = opened.columns.flatMap((name, at) => {
+  const more = opened.columns.length - SAMPLED_COLUMNS
+  const columns = opened.columns.slice(0, SAMPLED_COLUMNS).flatMap((name, at) => {
     const unit = units?.get(at)
     return name === '' ? [] : [{ at, path: name, name: unit === undefined ? name : `${name} (${unit})` }]
   })
   return {
     read: readLines(dialect),
-    notes: [...encodingNotes(dialect, data), ...edgeNotes(dialect), ...faultNotes(data)],
+    notes: [
+      ...encodingNotes(dialect, data),
+      ...edgeNotes(dialect),
+      ...faultNotes(data),
+      ...(more > 0 ? [`DECIDE: the last ${more} columns were not looked at.`] : []),
+    ],
     columns,
     rows: rows.map((cells) => columns.map(({ at }) => cells[at] ?? '')),
   }

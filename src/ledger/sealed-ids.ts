@@ -15,6 +15,7 @@ export interface AccountIdCipher {
 const ALGORITHM = 'aes-256-gcm'
 const IV_BYTES = 12
 const TAG_BYTES = 16
+const TAG = { authTagLength: TAG_BYTES } as const
 
 export function createAccountIdCipher(key: string): AccountIdCipher {
   const keyed = (use: string, text = ''): Buffer =>
@@ -23,7 +24,7 @@ export function createAccountIdCipher(key: string): AccountIdCipher {
   return {
     seal(id) {
       const iv = keyed('iv', id).subarray(0, IV_BYTES)
-      const cipher = createCipheriv(ALGORITHM, secret, iv)
+      const cipher = createCipheriv(ALGORITHM, secret, iv, TAG)
       const text = Buffer.concat([cipher.update(id, 'utf8'), cipher.final()])
       return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64url')
     },
@@ -31,7 +32,7 @@ export function createAccountIdCipher(key: string): AccountIdCipher {
       const bytes = Buffer.from(sealed, 'base64url')
       const textFrom = IV_BYTES + TAG_BYTES
       try {
-        const decipher = createDecipheriv(ALGORITHM, secret, bytes.subarray(0, IV_BYTES))
+        const decipher = createDecipheriv(ALGORITHM, secret, bytes.subarray(0, IV_BYTES), TAG)
         decipher.setAuthTag(bytes.subarray(IV_BYTES, textFrom))
         return decipher.update(bytes.subarray(textFrom), undefined, 'utf8') + decipher.final('utf8')
       } catch {
@@ -57,6 +58,7 @@ export function withSealedIds(ledger: Ledger, cipherOf: () => AccountIdCipher): 
     ...run,
     forgetAccount: (gateway, reference, id) => run.forgetAccount(gateway, reference, sealed(id)),
     saveAccounts: (gateway, accounts, at) => run.saveAccounts(gateway, sealing(accounts), at),
+    noteMissing: (gateway, missing, owing) => run.noteMissing(gateway, missing, sealing(owing)),
     saveCareTeams: (gateway, entries, claimed) => run.saveCareTeams(gateway, sealing(entries), claimed),
   })
   return {

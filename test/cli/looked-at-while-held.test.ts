@@ -1,9 +1,14 @@
 /** What rerun, resolve and reconcile hold the job for: what they have looked at is so until they are done, and nothing is begun by half. */
+
 import { expect, test } from 'vitest'
 import type { CommandContext } from '../../src/cli/command-form.ts'
+import { WaybillError } from '../../src/model/errors.ts'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { type Ended, summaryOf } from './command-line.ts'
 import { DAYS, eachOnce, inDoubt, isBatch, JOB, openHistory, storedDays } from './history.ts'
+
+/** As the application ends what is under way. */
+const INTERRUPTED = new WaybillError('interrupted', 'the command was interrupted')
 
 test.each([
   ['resolve', '--resend'],
@@ -20,7 +25,7 @@ test.each([
       async openLedger() {
         const ledger = await context.openLedger()
         const exportsOf: typeof ledger.exportsOf = (...asked) => {
-          interrupting.abort()
+          interrupting.abort(INTERRUPTED)
           return ledger.exportsOf(...asked)
         }
         return { ...ledger, exportsOf }
@@ -38,7 +43,7 @@ test('reconcile of a backfill that goes on meanwhile goes by when that has sent 
   const scene = await openHistory(JOB.replace('100ms', '2s'))
   const interrupting = new AbortController()
   scene.strike((request) => {
-    if (isBatch(request)) interrupting.abort()
+    if (isBatch(request)) interrupting.abort(INTERRUPTED)
     return PASS
   })
   const before = await scene.start([...scene.backfill, '--json'], () => ({ interrupt: interrupting.signal }))
@@ -86,7 +91,7 @@ test('a backfill is not given up while it is under way, nor before it has taken 
   const scene = await openHistory()
   const interrupting = new AbortController()
   scene.strike((request) => {
-    if (isBatch(request)) interrupting.abort()
+    if (isBatch(request)) interrupting.abort(INTERRUPTED)
     return PASS
   })
   const before = await scene.start([...scene.backfill, '--json'], () => ({ interrupt: interrupting.signal }))

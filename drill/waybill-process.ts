@@ -30,11 +30,13 @@ export interface Watch {
 }
 
 module.enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/waybill'))
-const [{ main }, { createGateway }, { openLedger }] = await Promise.all([
-  import('../src/main.ts'),
-  import('../src/gateway/gateway.ts'),
-  import('../src/ledger/sqlite/open-ledger.ts'),
-])
+const [{ main }, { createGateway }, { openLedger }, { createAccountIdCipher, withSealedIds }] =
+  await Promise.all([
+    import('../src/main.ts'),
+    import('../src/gateway/gateway.ts'),
+    import('../src/ledger/sqlite/open-ledger.ts'),
+    import('../src/ledger/sealed-ids.ts'),
+  ])
 
 const [told = '{}', ...argv] = process.argv.slice(2)
 const { kill, halt, haste, answerWithin, boot } = JSON.parse(told) as Watch
@@ -46,11 +48,17 @@ if (process.env['WAYBILL_HOME'] !== undefined) watchSyncs(process.env['WAYBILL_H
 const compose = (context: CommandContext): CommandContext => ({
   ...context,
   sleep: (ms, signal) => context.sleep(ms / haste, signal),
-  async openLedger() {
-    if (boot === 0) return watchedLedger(await context.openLedger(), pass)
+  async openLedger(...given) {
+    const ledger = await context.openLedger(...given)
+    if (boot === 0) return watchedLedger(ledger, pass)
     // It looks after the files; the ledger itself is to take this machine for another.
-    await (await context.openLedger()).close()
-    return watchedLedger(await openLedger(join(context.settings.home, 'ledger.sqlite'), `boot ${boot}`), pass)
+    await ledger.close()
+    const { home, key = '' } = context.settings
+    const rebooted = await openLedger(join(home, 'ledger.sqlite'), `boot ${boot}`)
+    return watchedLedger(
+      withSealedIds(rebooted, () => createAccountIdCipher(key)),
+      pass,
+    )
   },
   connectGateway: async () => connect(context),
 })

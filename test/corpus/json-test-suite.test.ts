@@ -63,7 +63,10 @@ describe.skipIf(WITHOUT_CORPUS)('JSONTestSuite', () => {
       expect(others, name).toEqual([])
       const utf16 = /utf-?16/i.test(name)
       if (row?.kind === 'json') expect(row.value, name).toEqual(utf16 ? ['é'] : parsed(content(name)))
-      else expect(row?.kind === 'unreadable' && row.message, name).toMatch(/line \d+, column \d+/)
+      else
+        expect(row?.kind === 'unreadable' && row.message, name).toMatch(
+          /line \d+, column \d+|nested deeper than 200 levels/,
+        )
     }
   })
 
@@ -74,7 +77,9 @@ describe.skipIf(WITHOUT_CORPUS)('JSONTestSuite', () => {
       if (/utf-?16|BOM|no_data|single_space|whitespace_U\+2060|null-byte/i.test(name)) continue
       const list = Buffer.concat([Buffer.from('["before",'), bytes, Buffer.from(',"behind"]')])
       const rows = await rowsOf(list, TOP)
-      const expected = TWICE.includes(name) ? undefined : parsed(bytes)
+      // Depth has a bound.
+      const isRejected = TWICE.includes(name) || name === 'i_structure_500_nested_arrays.json'
+      const expected = isRejected ? undefined : parsed(bytes)
       if (expected !== undefined) expect(rows.map(brief), name).toEqual(['before', expected, 'behind'])
       // What is no document alone may be two elements: 1,2.
       else if (!/comma|extra|more/.test(name))

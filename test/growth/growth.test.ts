@@ -16,6 +16,9 @@ const Counted = z.object({
 /** Rows that were delivered are looked for in each segment of the ledger. Segments merge, so that there are a few of them at most. */
 const IN_SEGMENTS = /^src\/ledger\/(?:sqlite\/delivered|delivered-rows)\.ts /
 
+/** Runs are counted for more than a minute: `npm run growth` counts them, too. */
+const isLong = (group: string): boolean => group === 'a run' && process.env['WAYBILL_GROWTH'] !== 'all'
+
 /** In a process of its own: V8 counts within a function only where it was compiled after the counting began. */
 async function count(...scenarios: readonly string[]): Promise<z.infer<typeof Counted>[]> {
   // What is optimised may be inlined, and is then not counted.
@@ -37,18 +40,22 @@ describe.each([
     Object.keys(SCENARIOS).filter((name) => !SUPERLINEAR.includes(name)),
     (name) => name.split(':')[0] ?? '',
   ),
-])('%s', (_, names) => {
-  it('grows by no more than its input', async () => {
-    const counted = await count(...names)
-    expect(counted.map(({ name }) => name)).toEqual(names)
-    for (const { name, functions, grown } of counted) {
-      expect(functions, name).toBeGreaterThan(0)
-      expect(
-        grown.filter(({ place }) => !IN_SEGMENTS.test(place)),
-        name,
-      ).toEqual([])
-    }
-  }, 300_000)
+])('%s', (group, names) => {
+  it.skipIf(isLong(group))(
+    'grows by no more than its input',
+    async () => {
+      const counted = await count(...names)
+      expect(counted.map(({ name }) => name)).toEqual(names)
+      for (const { name, functions, grown } of counted) {
+        expect(functions, name).toBeGreaterThan(0)
+        expect(
+          grown.filter(({ place }) => !IN_SEGMENTS.test(place)),
+          name,
+        ).toEqual([])
+      }
+    },
+    300_000,
+  )
 })
 
 it('what takes four times the work for twice the input is found', async () => {

@@ -92,10 +92,12 @@ it('is told what keeps a job from being run, by its events and by its end, and s
 it('stops when it is told to, and the next run goes on', async () => {
   const clinic = await openClinic()
   await clinic.deliver('day-1.csv', `${HEADER}${ANN}${BEN}`)
+  const told = await openAt(clinic, { signal: AbortSignal.abort() })
+  await expect(told.run('clinic').ended).rejects.toMatchObject({ code: 'interrupted' })
   const stopping = new AbortController()
-  stopping.abort()
-  const { error } = await (await openAt(clinic, { signal: stopping.signal })).run('clinic').ended
-  expect(error).toMatchObject({ code: 'interrupted' })
+  const running = (await openAt(clinic, { signal: stopping.signal })).run('clinic')
+  for await (const { type } of running) if (type === 'runStarted') stopping.abort()
+  expect((await running.ended).error).toMatchObject({ code: 'interrupted' })
   const waybill = await openAt(clinic)
   expect((await waybill.show()).next).toEqual([
     { say: 'To finish it: it goes on where it stopped', commands: ['waybill run clinic'] },

@@ -194,7 +194,7 @@ function nightsOf(random: Random, theme: Theme, shipped: boolean, first: Ending)
     return {
       exports: theme === 'two-jobs' ? 2 : 1,
       endings: at === killed || (isOfLedger && isLast) ? [first, ...more([0, 0, 1])] : [],
-      ...(isOfLedger && isLast ? { ledger: { to, midway: random.chance(0.4) } } : {}),
+      ...(isOfLedger && isLast ? { ledger: { to, midway: to !== 'other-key' && random.chance(0.4) } } : {}),
       backup: theme === 'ledger-restored' && at === 0,
     }
   })

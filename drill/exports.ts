@@ -45,6 +45,7 @@ export const DRILL_STREAM = {
   otherJobs: 106,
   inApp: 107,
   meetings: 108,
+  wipes: 109,
 } as const
 
 const DAY_MS = 86_400_000

@@ -9,6 +9,7 @@ import type { Act } from './round.ts'
 import { type Night, planRound, type RoundPlan } from './round-plan.ts'
 import type { Ending, Scene } from './scene.ts'
 import { Listed, type ListedRun, Refusal } from './statements.ts'
+import { GATEWAY_FILE, wipeGateway } from './wipe-gateway.ts'
 import { wordsOf } from './words-of-runs.ts'
 
 /** More processes than this, and the job does not end by itself. */
@@ -31,7 +32,8 @@ export function nightlyAct(seed: number, round: number): Act {
     exports,
     // Which of two jobs reads first, nobody knows.
     ordered: !plan.twoJobs,
-    forgotten: plan.nights.some(({ ledger }) => ledger !== undefined),
+    forgotten: plan.wipe !== undefined || plan.nights.some(({ ledger }) => ledger !== undefined),
+    wiped: plan.wipe,
     async prepare(folder) {
       if (plan.archiveElsewhere) elsewhere = await mkdtemp(join(MEMORY, 'waybill-drill-'))
       const archive = plan.archive ? (elsewhere ?? '../done') : undefined
@@ -49,13 +51,16 @@ export function nightlyAct(seed: number, round: number): Act {
         for (const [nth, one] of came.entries())
           await deliver(join(folder, inboxes[nth % inboxes.length] ?? 'inbox'), one)
         arrived += night.exports
+        if (plan.wipe !== undefined && at === plan.nights.length - 1)
+          wipeGateway(join(folder, GATEWAY_FILE), plan.wipe)
         if (plan.meets !== undefined) await meetArchiving(scene, plan.meets, exports[arrived])
         await playNight(scene, plan, night)
         if (night.backup) await scene.start(['backup', join(folder, BACKUP)]).end()
         if (at === plan.nights.length - 1 && !plan.lasting) await scene.setFaults([], 0)
       }
+      if (plan.wipe !== undefined) await settle(scene, 'rerun')
       if (plan.settle !== undefined) await settle(scene, plan.settle)
-      if (plan.again) await untilAllDone(scene, plan, [])
+      if (plan.again || plan.wipe !== undefined) await untilAllDone(scene, plan, [])
       const runs = await runsOf(scene)
       if (elsewhere !== undefined) await rm(elsewhere, { recursive: true })
       return { runs, words: await wordsOf(runs), owesNothing: plan.owesNothing }

@@ -13,6 +13,7 @@ import {
 import { DRILL_STREAM, type ExportsPlan } from './exports.ts'
 import { CARE_TEAM_POINTS, type Kill, RUN_POINTS } from './kill-points.ts'
 import type { Ending } from './scene.ts'
+import { WIPES, type Wipe } from './wipe-gateway.ts'
 
 /** What a round is about, in turn; all else is drawn beside it. */
 export const THEMES = [
@@ -31,6 +32,7 @@ export const THEMES = [
   'two-jobs',
   'other-key',
   'while-archived',
+  'gateway-wiped',
 ] as const
 export type Theme = (typeof THEMES)[number]
 
@@ -54,6 +56,8 @@ export interface RoundPlan {
   readonly nights: readonly Night[]
   readonly faults: readonly DrawnFault[]
   readonly faultSeed: number
+  /** How the gateway is wiped before the last night. */
+  readonly wipe: Wipe | undefined
   /** Somebody looks at the first run that is not over. */
   readonly looks: boolean
   /** The faults last: no night is without them. */
@@ -129,7 +133,10 @@ export function planRound(seed: number, round: number): RoundPlan {
     },
     // Who answers 200 to everybody gives no sign that it knows somebody.
     registeredAgain: theme === 'ledger-lost' ? 'conflict' : random.pick(['same', 'conflict']),
-    changed: theme === 'two-jobs' ? 'add' : random.pick(['add', 'replace', 'replace', 'keep']),
+    changed:
+      theme === 'two-jobs' || theme === 'gateway-wiped'
+        ? 'add'
+        : random.pick(['add', 'replace', 'replace', 'keep']),
     archive:
       theme === 'while-archived' ||
       (!OF_INSTALLATION.has(theme) && (random.chance(0.4) || point.endsWith('-archived'))),
@@ -141,6 +148,7 @@ export function planRound(seed: number, round: number): RoundPlan {
     faultSeed: random.integer(1, 1_000_000),
     lasting: theme === 'failing-person',
     looks: random.chance(0.3),
+    wipe: theme === 'gateway-wiped' ? new Random(seed, DRILL_STREAM.wipes, round).pick(WIPES) : undefined,
     rival: random.chance(0.06) && theme !== 'two-jobs',
     twoJobs: theme === 'two-jobs',
     settle: random.chance(theme === 'unreadable' ? 0.7 : 0.1)
@@ -160,7 +168,9 @@ export function planRound(seed: number, round: number): RoundPlan {
   return { ...plan, ...(isUndeletable ? replacing : {}), patience: isShort ? '10s' : undefined }
 }
 
-const OF_INSTALLATION: ReadonlySet<Theme> = new Set(['ledger-lost', 'ledger-restored', 'other-key'])
+const OF_LEDGER: ReadonlySet<Theme> = new Set(['ledger-lost', 'ledger-restored', 'other-key'])
+/** Exports that were delivered are read again in the end. */
+const OF_INSTALLATION: ReadonlySet<Theme> = new Set([...OF_LEDGER, 'gateway-wiped'])
 const ONE_NAME: ReadonlySet<Theme> = new Set(['same-name', 'while-archived'])
 const THREE_NIGHTS: ReadonlySet<Theme> = new Set([
   'ledger-restored',
@@ -185,7 +195,7 @@ function nightsOf(random: Random, theme: Theme, shipped: boolean, first: Ending)
     Array.from({ length: random.pick(counts) }, () => drawEnding(random, shipped))
   if (theme === 'one-night')
     return [{ exports: random.integer(1, 3), endings: [first, ...more([0, 0, 1, 2])], backup: false }]
-  const isOfLedger = OF_INSTALLATION.has(theme)
+  const isOfLedger = OF_LEDGER.has(theme)
   const count = THREE_NIGHTS.has(theme) ? 3 : random.integer(2, 3)
   const killed = random.integer(0, count - 1)
   return Array.from({ length: count }, (_, at): Night => {
@@ -217,6 +227,8 @@ function faultsOf(random: Random, theme: Theme, pace: Pace): DrawnFault[] {
       return strangeEchoes(random)
     case 'failing-person':
       return failingPerson(random)
+    case 'gateway-wiped':
+      return []
     default:
       return any([0, 0, 1])
   }

@@ -12,9 +12,10 @@ import { nightlyAct } from './nightly-round.ts'
 import { createScene, type Scene, type Struck } from './scene.ts'
 import { readReceipts } from './statements.ts'
 import { type Evidence, judgeRound, type Verdict } from './verdict.ts'
+import { GATEWAY_FILE } from './wipe-gateway.ts'
 
 /** What is played in a round. */
-export interface Act extends Pick<Evidence, 'exports' | 'ordered' | 'changed' | 'forgotten'> {
+export interface Act extends Pick<Evidence, 'exports' | 'ordered' | 'changed' | 'forgotten' | 'wiped'> {
   readonly theme: string
   readonly faults: readonly DrawnFault[]
   readonly faultSeed: number
@@ -57,12 +58,13 @@ export async function runRound(
   watched: string,
 ): Promise<RoundEnd> {
   const act = isBackfillRound(round) ? backfillAct(seed, round) : nightlyAct(seed, round)
-  const { exports, ordered, changed, forgotten, shipped, pace, faultSeed, registeredAgain, theme } = act
+  const { exports, ordered, changed, forgotten, wiped, shipped, pace, faultSeed, registeredAgain, theme } =
+    act
   await rm(folder, { recursive: true, force: true })
   await mkdir(join(folder, 'jobs'), { recursive: true })
   await act.prepare(folder)
   await writeFile(join(folder, 'faults.json'), JSON.stringify(act.faults, undefined, 2))
-  const data = join(folder, 'gateway.sqlite')
+  const data = join(folder, GATEWAY_FILE)
   const gateway = await startReferenceGateway({
     ...{ dataFile: data, registeredAgain },
     ...{ clock: Date.now, makeId: randomUUID },
@@ -83,7 +85,16 @@ export async function runRound(
   const { complaints, lastExit, processes, kills, passed, struck, requests, reads } = scene
   const underWay = 2 * act.submit.concurrency * kills.length
   const verdict = judgeRound({
-    ...{ exports, ordered, changed, forgotten, complaints, faults: act.faults, restarted: scene.boot > 0 },
+    ...{
+      exports,
+      ordered,
+      changed,
+      forgotten,
+      wiped,
+      complaints,
+      faults: act.faults,
+      restarted: scene.boot > 0,
+    },
     stored: readStore(data),
     receipts: await readReceipts(scene.home),
     log: { accounts: countAccounts(data), requests: requests - reads, underWay },

@@ -8,6 +8,7 @@ import type { ExpectedRecord } from './expected-records.ts'
 import type { DrillExport, Told } from './export-book.ts'
 import type { StoredRecord } from './gateway-store.ts'
 import { type ExportSummary, FOLLOWING, type ListedRun, type Reject } from './statements.ts'
+import type { Wipe } from './wipe-gateway.ts'
 
 export interface Evidence {
   /** In the order in which they were delivered, where they are `ordered`. */
@@ -31,6 +32,8 @@ export interface Evidence {
   readonly changed: 'add' | 'replace' | 'keep'
   /** A ledger was lost, or an older one took its place. */
   readonly forgotten: boolean
+  /** The gateway was wiped before the last night: it has what was sent since, of people of whom an answer showed that. */
+  readonly wiped?: Wipe | undefined
   /** The machine was started again. */
   readonly restarted?: boolean
   readonly log: GatewayLog
@@ -127,6 +130,7 @@ export function judgeRound(evidence: Evidence): Verdict {
   const isOwnDoing = (earlier: number, later: number): boolean =>
     ordered && !evidence.forgotten && later > earlier
   const most = mostCopies(tellings, evidence)
+  const isKept = evidence.wiped !== undefined ? keptByWiped(evidence.wiped, tellings, stored) : () => true
   counts.expected = ofText.size
   for (const [text, own] of ofText) {
     const [{ record } = { record: undefined }] = own
@@ -149,13 +153,16 @@ export function judgeRound(evidence: Evidence): Verdict {
       blame('words', `said to be refused, but stored: ${briefly(record)}`)
     if (record.kind === 'careTeam') continue
     if (found > (most.get(text) ?? 1)) blame('doubled', `${found} times ${briefly(record)}`)
-    else if (found === 0 && word === 'through' && !isOutdated(own, tellings, ordered))
+    else if (found === 0 && word === 'through' && !isOutdated(own, tellings, ordered) && isKept(record))
       blame('lost', briefly(record))
   }
   for (const { text } of stored)
     if (!ofText.has(text)) blame('altered', `stored, but nobody said so: ${text}`)
   if (ordered) checkLatest(tellings, stored, blame)
-  judgeCareTeams({ tellings, stored, changed, ordered }, blame)
+  judgeCareTeams(
+    { tellings: tellings.filter(({ record }) => isKept(record)), stored, changed, ordered },
+    blame,
+  )
   checkReceipts(evidence, ofText, blame)
   checkTotals(evidence, blame)
   for (const complaint of evidence.complaints) blame('words', complaint)
@@ -168,6 +175,21 @@ export function judgeRound(evidence: Evidence): Verdict {
 function deliveryKey(exports: readonly DrillExport[]): (one: Pick<DrillExport, 'name' | 'sha256'>) => string {
   const times = Map.groupBy(exports, ({ name }) => name)
   return ({ name, sha256 }) => ((times.get(name)?.length ?? 0) > 1 ? `${name} ${sha256}` : name)
+}
+
+/**
+ * Records that a wiped gateway is to have: the newest of each place, of people of whom it has anything. Where somebody else has registered them
+ * anew, care teams alone show that: echoes of other records name people as they were sent.
+ */
+function keptByWiped(
+  how: Wipe,
+  tellings: readonly Telling[],
+  stored: readonly StoredRecord[],
+): (record: ExpectedRecord) => boolean {
+  const telling = how === 'exchanged' ? stored.filter(({ kind }) => kind === 'careTeam') : stored
+  const people = new Set(telling.map(({ person }) => person))
+  const newest = new Map(tellings.map(({ record }) => [placeOf(record), record.text]))
+  return (record) => people.has(record.person) && newest.get(placeOf(record)) === record.text
 }
 
 const harms = ({ faults }: Evidence, { person }: ExpectedRecord, key: keyof Harm): boolean =>
@@ -228,7 +250,9 @@ function whatWasTold(
         owed,
         waits,
         wasRefused: atFirst.has(`${record.row} ${record.rule}`),
-        said: said.toSorted((a, b) => rank(a) - rank(b))[0] ?? 'through',
+        // Of a wiped gateway the newest run, which comes first, has the word.
+        said:
+          (evidence.wiped === undefined ? said.toSorted((a, b) => rank(a) - rank(b)) : said)[0] ?? 'through',
       }
     })
   })
@@ -355,7 +379,7 @@ const isOlderDoubt = (
 const OF_CARE_TEAM = /-pcp-[0-9a-f]{8}$/
 
 function checkReceipts(
-  { stored, receipts, exports, givenUp, forgotten, changed }: Evidence,
+  { stored, receipts, exports, givenUp, forgotten, changed, wiped }: Evidence,
   ofText: ReadonlyMap<string, readonly Telling[]>,
   blame: Blame,
 ): void {
@@ -370,8 +394,9 @@ function checkReceipts(
   const surplus = [...given].filter(([id, own]) => own.length > Math.max(1, ids.get(id)?.length ?? 0))
   if (surplus.length > 0 && !forgotten)
     blame('words', `${surplus.length} records have more receipts than the gateway has copies`)
+  // What had a receipt before is gone with the gateway.
   for (const id of receipted)
-    if (!ids.has(id) && !(changed === 'replace' && OF_CARE_TEAM.test(id)))
+    if (wiped === undefined && !ids.has(id) && !(changed === 'replace' && OF_CARE_TEAM.test(id)))
       blame('words', `a receipt of what is not stored: ${id}`)
   for (const { id, text } of stored) {
     // A value that came back may be through where it was said first, and in doubt where it was said again.

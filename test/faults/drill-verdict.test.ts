@@ -424,3 +424,34 @@ it('keeps what is told to be owed of a record that no later run takes up, as it 
   const [word] = await wordsOf(runs)
   expect(word?.rejects.map(({ _row }) => _row)).toEqual([3, 7])
 })
+
+describe('a gateway that was wiped', () => {
+  const wiped = (isStored: (record: StoredRecord, person: string) => boolean) => {
+    const evidence = { ...undisturbed(), wiped: 'nobody' as const, forgotten: true }
+    const [{ person }] = evidence.stored as [StoredRecord]
+    const stored = evidence.stored.filter((record) => isStored(record, person))
+    return judgeRound({ ...evidence, stored, receipts: stored.map(({ id }) => id) })
+  }
+
+  it('may lack people of whom it has nothing', () => {
+    expect(wiped((record, person) => record.person !== person).counts.lost).toBe(0)
+  })
+
+  it('lacks nothing of people of whom it has anything', () => {
+    const { counts, faults } = wiped(
+      (record, person) => record.person !== person || record.kind !== 'biometric',
+    )
+    expect(counts.lost, faults.join('\n')).toBeGreaterThan(0)
+  })
+})
+
+it('deliveries of one name are told apart by their bytes', () => {
+  const [first, second] = EXPORTS as [DrillExport, DrillExport]
+  const exports = [first, { ...second, name: first.name }]
+  const words = exports.map((one) => ({ summary: summaryOf(one), rejects: [] }))
+  const evidence = undisturbed()
+  expect(judgeRound({ ...evidence, exports, words }).faults).toEqual([])
+  expect(judgeRound({ ...evidence, exports, words: words.slice(0, 1) }).faults).toEqual([
+    `words: ${first.name}: no word on it`,
+  ])
+})

@@ -428,7 +428,7 @@ it('keeps what is told to be owed of a record that no later run takes up, as it 
 describe('a gateway that was wiped', () => {
   const wiped = (isStored: (record: StoredRecord, person: string) => boolean) => {
     const evidence = { ...undisturbed(), wiped: 'nobody' as const, forgotten: true }
-    const [{ person }] = evidence.stored as [StoredRecord]
+    const person = evidence.stored.find(({ kind }) => kind === 'condition')?.person ?? ''
     const stored = evidence.stored.filter((record) => isStored(record, person))
     return judgeRound({ ...evidence, stored, receipts: stored.map(({ id }) => id) })
   }

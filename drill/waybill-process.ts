@@ -30,13 +30,12 @@ export interface Watch {
 }
 
 module.enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/waybill'))
-const [{ main }, { createGateway }, { openLedger }, { createAccountIdCipher, withSealedIds }] =
-  await Promise.all([
-    import('../src/main.ts'),
-    import('../src/gateway/gateway.ts'),
-    import('../src/ledger/sqlite/open-ledger.ts'),
-    import('../src/ledger/sealed-ids.ts'),
-  ])
+const [{ main }, { createGateway }, { openLedger }, { createAccountIdCipher }] = await Promise.all([
+  import('../src/main.ts'),
+  import('../src/gateway/gateway.ts'),
+  import('../src/ledger/sqlite/open-ledger.ts'),
+  import('../src/ledger/sealed-ids.ts'),
+])
 
 const [told = '{}', ...argv] = process.argv.slice(2)
 const { kill, halt, haste, answerWithin, boot } = JSON.parse(told) as Watch
@@ -54,11 +53,8 @@ const compose = (context: CommandContext): CommandContext => ({
     // It looks after the files; the ledger itself is to take this machine for another.
     await ledger.close()
     const { home, key = '' } = context.settings
-    const rebooted = await openLedger(join(home, 'ledger.sqlite'), `boot ${boot}`)
-    return watchedLedger(
-      withSealedIds(rebooted, () => createAccountIdCipher(key)),
-      pass,
-    )
+    const ids = createAccountIdCipher(() => key)
+    return watchedLedger(await openLedger(join(home, 'ledger.sqlite'), `boot ${boot}`, undefined, ids), pass)
   },
   connectGateway: async () => connect(context),
 })

@@ -82,12 +82,11 @@ export function createApplication(
     ...identify(hostname(), process.pid, randomBytes(8).toString('hex'), processes),
     async openLedger({ lookFirst, newLedger, newKey } = {}, at = Date.now()) {
       makeHome()
-      const [{ openLedger }, { createAccountIdCipher, withSealedIds }, { assertNothingLost, ownKey }] =
-        await Promise.all([
-          import('./ledger/sqlite/open-ledger.ts'),
-          import('./ledger/sealed-ids.ts'),
-          import('./runs/which-installation.ts'),
-        ])
+      const [{ openLedger }, { createAccountIdCipher }, { assertNothingLost, ownKey }] = await Promise.all([
+        import('./ledger/sqlite/open-ledger.ts'),
+        import('./ledger/sealed-ids.ts'),
+        import('./runs/which-installation.ts'),
+      ])
       const file = join(settings.home, 'ledger.sqlite')
       assertWithin(settings.home, file)
       const onNew = (): number | undefined => {
@@ -104,9 +103,8 @@ export function createApplication(
         // Opening it says why.
       }
       closeLedgerToOthers(file)
-      // An id is told by a hash: by then there is a key.
-      const cipher = () => createAccountIdCipher(ownKey(settings, true) ?? '')
-      return withSealedIds(await openLedger(file, processes.place, onNew), cipher)
+      const ids = createAccountIdCipher(() => ownKey(settings, true) ?? '')
+      return openLedger(file, processes.place, onNew, ids)
     },
     async connectGateway(name, onRequest) {
       makeHome()

@@ -1,4 +1,5 @@
 /** The tables of runs and of what they left behind, as Kysely sees them. Instants are milliseconds since the epoch. No column holds health data. */
+
 import type { ColumnType, Generated, Selectable } from 'kysely'
 import type {
   DeadlineTable,
@@ -8,6 +9,7 @@ import type {
   PauseTable,
   TimetableTable,
 } from './schedule-tables.ts'
+import type { SealedId } from './sealed-ids.ts'
 import type { BatchState, ChunkState, LeftEvent, LeftState, RunState } from './states.ts'
 
 /** A job as known to one gateway: what was delivered to one gateway was not delivered to another. */
@@ -174,7 +176,7 @@ interface HeldTable {
 interface AccountTable {
   gateway: string
   reference: Uint8Array
-  account_id: string | null
+  account_id: SealedId | null
   registered_at: number
   /** The run that registered the person; null where the gateway said that it knew them. */
   registered_by: string | null
@@ -212,7 +214,7 @@ interface CareTeamTable {
   stored_at: number
   mark: CareTeamMark
   /** The gateway's id of the person, by which a mark that is owed can be set without the export; null where it gave none. */
-  account_id: string | null
+  account_id: SealedId | null
   /** The place of the latest row that was heard: exports in the order of their arrival, and rows within them. */
   heard_at: number
   /** Of a mark that waits for a record in doubt: hash of its content. */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createAccountIdCipher } from '../../src/ledger/sealed-ids.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { ledgerConformance } from '../conformance/ledger.ts'
 
@@ -14,13 +15,14 @@ const isRoot = process.getuid?.() === 0
 ledgerConformance('an SQLite file', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-ledger-'))
   const file = join(folder, 'ledger.sqlite')
-  const first = await openLedger(file, 'here')
+  const ids = createAccountIdCipher(() => 'key')
+  const first = await openLedger(file, 'here', undefined, ids)
   let ledger = first
   return {
     ledger: first,
     async reopen(place = 'here') {
       await ledger.close()
-      ledger = await openLedger(file, place)
+      ledger = await openLedger(file, place, undefined, ids)
       return ledger
     },
     async cleanup() {

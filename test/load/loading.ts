@@ -11,6 +11,7 @@ import {
   type RunLedger,
 } from '../../src/ledger/ledger.ts'
 import { unpackHolds } from '../../src/ledger/packed-records.ts'
+import { createAccountIdCipher } from '../../src/ledger/sealed-ids.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import type { AccountsContext } from '../../src/load/accounts.ts'
 import { type BatchLimits, createBodyBuffers, createSizeLimits } from '../../src/load/batches.ts'
@@ -76,7 +77,12 @@ export async function startLoading(options: LoadingOptions = {}) {
     ...(options.timeouts === undefined ? {} : { timeouts: options.timeouts }),
     ...(options.renewAccessToken === undefined ? {} : { renewAccessToken: options.renewAccessToken }),
   })
-  const ledger = await openLedger(join(folder, 'ledger.sqlite'), 'here')
+  const ledger = await openLedger(
+    join(folder, 'ledger.sqlite'),
+    'here',
+    undefined,
+    createAccountIdCipher(() => 'key'),
+  )
   onTestFinished(async () => {
     await ledger.close()
     await reference.close()

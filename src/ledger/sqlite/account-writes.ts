@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import type { KnownCareTeam, KnownRequest, OwedDeletion } from '../ledger.ts'
+import type { AccountIdCipher } from '../sealed-ids.ts'
 import type { Writer } from './exclusive.ts'
 
 /** Rows of one multi-row insert: SQLite takes at most 32,766 parameters. */
@@ -25,6 +26,7 @@ export async function saveCareTeams(
   writer: Writer,
   gateway: string,
   known: readonly KnownCareTeam[],
+  { seal }: Pick<AccountIdCipher, 'seal'>,
 ): Promise<void> {
   const { gone = [], there: entries = [] } = Object.groupBy(known, ({ isGone }) =>
     isGone ? 'gone' : 'there',
@@ -44,7 +46,7 @@ export async function saveCareTeams(
       observed_at: entry.observedAt,
       stored_at: entry.storedAt,
       mark: entry.mark,
-      account_id: entry.accountId,
+      account_id: seal(entry.accountId),
       heard_at: entry.heardAt,
       content: entry.content === null ? null : Buffer.from(entry.content, 'hex'),
       deletions: entry.deletions.length === 0 ? null : JSON.stringify(entry.deletions),

@@ -1,6 +1,7 @@
 /** Look-ups by hashed key, many at a time: what is held, who is registered. */
 import { sql } from 'kysely'
 import type { HeldUnder, Ledger } from '../ledger.ts'
+import type { AccountIdCipher } from '../sealed-ids.ts'
 import { readDeletions } from './account-writes.ts'
 import type { Exclusive } from './exclusive.ts'
 
@@ -17,7 +18,10 @@ type People =
   | 'careTeams'
   | 'owedCareTeams'
 
-export const lookupsOf = ({ db }: Exclusive): Pick<Ledger, HeldOf | People | 'medicalRequests'> => ({
+export const lookupsOf = (
+  { db }: Exclusive,
+  { open }: Pick<AccountIdCipher, 'open'>,
+): Pick<Ledger, HeldOf | People | 'medicalRequests'> => ({
   async held(jobId, rowKeys) {
     const found = new Map<string, Map<string, HeldUnder>>()
     const ofJob = db.selectFrom('held').where('job_id', '=', jobId)
@@ -58,12 +62,14 @@ export const lookupsOf = ({ db }: Exclusive): Pick<Ledger, HeldOf | People | 'me
     const rows = await rowsOf(references, (keys) =>
       db
         .selectFrom('account')
-        .select(['reference', 'account_id as accountId', 'sent_before as sentBefore'])
+        .select(['reference', 'account_id', 'sent_before as sentBefore'])
         .where('gateway', '=', gateway)
         .where('reference', 'in', keys)
         .execute(),
     )
-    const known = rows.map((row) => ({ ...row, reference: hex(row.reference) }))
+    const known = rows.map(({ reference, account_id, sentBefore }) => ({
+      ...{ reference: hex(reference), accountId: open(account_id), sentBefore },
+    }))
     return new Map(known.map((one) => [one.reference, one]))
   },
   async forgotten(gateway, references) {
@@ -92,14 +98,14 @@ export const lookupsOf = ({ db }: Exclusive): Pick<Ledger, HeldOf | People | 'me
   async knownAccounts(gateway, after, limit) {
     const rows = await db
       .selectFrom('account')
-      .select(['reference', 'account_id as accountId'])
+      .select(['reference', 'account_id'])
       .where('gateway', '=', gateway)
       .where('reference', '>', Buffer.from(after, 'hex'))
       .where('account_id', 'is not', null)
       .orderBy('reference')
       .limit(limit)
       .execute()
-    return rows.map(({ reference, accountId }) => ({ reference: hex(reference), accountId }))
+    return rows.map(({ reference, account_id: id }) => ({ reference: hex(reference), accountId: open(id) }))
   },
   async collected(jobId, people) {
     const rows = await rowsOf(people, (keys) =>
@@ -119,14 +125,14 @@ export const lookupsOf = ({ db }: Exclusive): Pick<Ledger, HeldOf | People | 'me
       db
         .selectFrom('care_team')
         .select(['account', 'npi', 'mark', 'content', 'deletions', 'observed_at as observedAt'])
-        .select(['stored_at as storedAt', 'account_id as accountId', 'heard_at as heardAt'])
+        .select(['stored_at as storedAt', 'account_id', 'heard_at as heardAt'])
         .select(['mark_by as markBy', 'deletions_by as deletionsBy'])
         .where('gateway', '=', gateway)
         .where('account', 'in', keys)
         .execute(),
     )
-    const known = rows.map(({ account, npi, content, deletions, ...more }) => ({
-      ...{ account: hex(account), npi: hex(npi), ...more },
+    const known = rows.map(({ account, npi, account_id, content, deletions, ...more }) => ({
+      ...{ account: hex(account), npi: hex(npi), accountId: open(account_id), ...more },
       ...{ content: content && hex(content), deletions: readDeletions(deletions) },
     }))
     return Map.groupBy(known, ({ account }) => account)

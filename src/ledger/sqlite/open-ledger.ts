@@ -4,6 +4,7 @@ import { Migrator } from 'kysely/migration'
 import { isDiskFull, reasonOf, WaybillError } from '../../model/errors.ts'
 import { type Lease, type Ledger, noTallies, type ProfileKey, readTallies, type Tallies } from '../ledger.ts'
 import { backfillText } from '../run-writes.ts'
+import { type AccountIdCipher, NO_ACCOUNT_IDS } from '../sealed-ids.ts'
 import { advanceRun } from '../states.ts'
 import type { ExportRecord, LedgerTables } from '../tables.ts'
 import { arrivalOf } from './arrival.ts'
@@ -34,16 +35,22 @@ const BUSY_TIMEOUT_MS = 10_000
  * @param file path of the SQLite file; made if it is not there
  * @param place where this process runs: another one after each start of the machine; undefined where that cannot be told
  * @param onNew called where the file holds no ledger yet, before one is made: throws where none may be
+ * @param ids cipher of account ids
  * @throws WaybillError `ledger-unusable` (cannot be opened or written), `ledger-newer` (written by a newer program); what `onNew` throws
  */
-export async function openLedger(file: string, place?: string, onNew?: OnNewLedger): Promise<Ledger> {
+export async function openLedger(
+  file: string,
+  place?: string,
+  onNew?: OnNewLedger,
+  ids: AccountIdCipher = NO_ACCOUNT_IDS,
+): Promise<Ledger> {
   const opened = await openDatabase(file, onNew)
   const turns = createExclusive(opened)
   const { installation, assertKey } = installationOf(turns)
   const { db, write } = turns
   const delivered = deliveredOf(opened.statements)
   const runLedger = (lease: Lease, tallies?: Tallies) =>
-    createRunLedger({ ...opened, delivered }, lease, place, tallies)
+    createRunLedger({ ...opened, delivered, ids }, lease, place, tallies)
 
   return {
     jobId: (name, gateway) =>
@@ -220,7 +227,7 @@ export async function openLedger(file: string, place?: string, onNew?: OnNewLedg
     ...leasesOf(turns),
     ...listedRunsOf(turns),
     ...reasonsOf(turns),
-    ...lookupsOf(turns),
+    ...lookupsOf(turns, ids),
     ...listingsOf(turns),
     left: leftBehind(turns),
     acknowledgements: acknowledgementsOf(turns),
@@ -233,7 +240,7 @@ export async function openLedger(file: string, place?: string, onNew?: OnNewLedg
     pruning: pruning(turns),
     installation,
     forgetPerson: (gateway, references, accountId) =>
-      write((writer) => forgetPerson(writer, gateway, references, accountId)),
+      write((writer) => forgetPerson(writer, gateway, references, ids.seal(accountId))),
     scrubAccounts: () => scrubAccounts(opened.statements, turns),
     async noteBehind(at) {
       await db.insertInto('copy').values({ taken_at: at }).execute()

@@ -14,6 +14,7 @@ import {
   type PrunableRun,
   type Pruning,
 } from '../concerns.ts'
+import type { SealedId } from '../sealed-ids.ts'
 import type { LedgerTables } from '../tables.ts'
 import type { Statements } from './database.ts'
 import { asLedgerError, type Exclusive, type Writer } from './exclusive.ts'
@@ -274,7 +275,7 @@ export async function forgetPerson(
   writer: Writer,
   gateway: string,
   references: readonly string[],
-  accountId: string | null,
+  accountId: SealedId | null,
 ): Promise<void> {
   const hashes = references.map((one) => Buffer.from(one, 'hex'))
   const byId =
@@ -309,7 +310,7 @@ export async function forgetAccount(
   writer: Writer,
   gateway: string,
   reference: string,
-  accountId: string | null,
+  accountId: SealedId | null,
 ): Promise<void> {
   const ofPerson = writer
     .selectFrom('account')

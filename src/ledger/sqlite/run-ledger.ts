@@ -14,6 +14,7 @@ import type {
 } from '../ledger.ts'
 import { packHolds } from '../packed-records.ts'
 import { addTallies, noTallies, type Tallies } from '../run-writes.ts'
+import type { AccountIdCipher } from '../sealed-ids.ts'
 import { advanceBatch, advanceChunk, type BatchEvent, type BatchState } from '../states.ts'
 import type { ExportRecord } from '../tables.ts'
 import { saveCareTeams, saveMedicalRequests } from './account-writes.ts'
@@ -32,7 +33,7 @@ import { noteTaken } from './timetable.ts'
  * @param tallies what the run has counted so far; undefined: nothing is counted for it
  */
 export function createRunLedger(
-  database: LedgerDatabase & { readonly delivered: Delivered },
+  database: LedgerDatabase & { readonly delivered: Delivered; readonly ids: AccountIdCipher },
   lease: Lease,
   place: string | undefined,
   tallies?: Tallies,
@@ -58,7 +59,7 @@ export function createRunLedger(
     exclusive.writeShared(operation, waits).catch(forget)
   const writeHot: typeof exclusive.writeHot = (operation, waits) =>
     exclusive.writeHot(operation, waits).catch(forget)
-  const { delivered } = database
+  const { delivered, ids } = database
   const keepUp = async (pieces: readonly Upkeep[], settled: number): Promise<void> => {
     for (const piece of pieces)
       await writeHot(() => delivered.keepUp(lease.jobId, piece, settled), 'for-nothing')
@@ -167,7 +168,8 @@ export function createRunLedger(
       })
       await keepUp(pieces, settlement.delivered.length)
     },
-    forgetAccount: (...account) => writeShared((writer) => forgetAccount(writer, ...account)),
+    forgetAccount: (gateway, reference, id) =>
+      writeShared((writer) => forgetAccount(writer, gateway, reference, ids.seal(id))),
     saveAccounts(gateway, accounts, at) {
       registered.push(...accounts)
       // Those that came in together are one insertion.
@@ -175,7 +177,7 @@ export function createRunLedger(
         const values = registered.splice(0).map(({ reference, accountId, isNew, sentBefore }) => ({
           gateway,
           reference: Buffer.from(reference, 'hex'),
-          account_id: accountId,
+          account_id: ids.seal(accountId),
           registered_at: at,
           registered_by: isNew === true ? lease.runId : null,
           sent_before: sentBefore,
@@ -195,14 +197,14 @@ export function createRunLedger(
     saveCareTeams: (gateway, entries, accounts = []) =>
       writeShared(
         async (writer, statements) => {
-          await saveCareTeams(writer, gateway, entries)
+          await saveCareTeams(writer, gateway, entries, ids)
           if (accounts.length > 0) letGo(statements, lease, gateway, accounts)
         },
         entries.length > 0 ? 'for-disk' : 'for-nothing',
       ),
     noteMissing: (gateway, missing, owing) =>
       writeShared(async (writer) => {
-        await saveCareTeams(writer, gateway, owing)
+        await saveCareTeams(writer, gateway, owing, ids)
         await forgetListed(writer, lease.jobId, missing)
       }),
     saveMedicalRequests: (gateway, requests) =>

@@ -246,6 +246,8 @@ export interface Ledger {
   /** What runs of the job that were given up have in their open chunks. */
   perhapsSent(jobId: number): Promise<PerhapsSent>
   accounts(gateway: string, references: readonly string[]): Promise<Map<string, KnownAccount>>
+  /** Account ids that several people have: the gateway has given them anew since. */
+  sharedIds(gateway: string, accountIds: readonly string[]): Promise<Set<string | null>>
   /** Which of the accounts the run has registered. */
   registeredBy(gateway: string, references: readonly string[], runId: string): Promise<Set<string>>
   /** Account ids that a gateway has given, null where another key has sealed one, in a steady order, those behind `after`; `after` is `reference` of the last. */

@@ -34,7 +34,10 @@ import type { Sending } from './sending.ts'
 export interface CareTeamContext extends CareTeamRules {
   readonly gateway: Gateway
   readonly gatewayName: string
-  readonly ledger: Pick<Ledger, 'careTeams' | 'owedCareTeams' | 'heldContents' | 'missingCareTeams'>
+  readonly ledger: Pick<
+    Ledger,
+    'careTeams' | 'owedCareTeams' | 'sharedIds' | 'heldContents' | 'missingCareTeams'
+  >
   readonly claims: Claims
   readonly jobId: number
   readonly sending: Sending

@@ -55,13 +55,18 @@ export async function settleOwed(context: CareTeamContext): Promise<void> {
     await claimEach(context, hashes, async (claimed) => {
       const known = await ledger.careTeams(gatewayName, claimed)
       const inDoubt = await ledger.heldContents(waitedFor([...known.values()].flat()))
+      const idOf = (ofOne: readonly KnownCareTeam[]): string | null =>
+        ofOne.find((one) => one.accountId !== null)?.accountId ?? null
+      const ids = [...known.values()].flatMap((ofOne) => idOf(ofOne) ?? [])
+      const shared = await ledger.sharedIds(gatewayName, ids)
       const saved: KnownCareTeam[] = []
       await allDone(
         [...known].map(async ([hash, ofOne]) => {
           if (!ofOne.some((one) => owes(one, context))) return
           noteOwed(context.owed, ofOne, context)
-          const accountId = ofOne.find((one) => one.accountId !== null)?.accountId ?? null
-          if (accountId === null) return
+          const accountId = idOf(ofOne)
+          // The person's next row names them as the export does.
+          if (accountId === null || shared.has(accountId)) return
           const owner = { reference: accountId, type: 'accountId' as const }
           const person = { hash, owner, accountId, known: ofOne }
           const listed = await listCareTeams(context, person)
@@ -102,7 +107,7 @@ export async function owedBy(
   return [...known.values()].flat().filter((one) => owes(one, job))
 }
 
-/** The same for one whose account id nobody knows, when one of their rows comes by. */
+/** Does what is owed of one person, when a row of theirs comes by. */
 export async function settleOwedOf(
   context: CareTeamContext,
   person: MarkedAccount,

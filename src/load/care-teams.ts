@@ -235,9 +235,7 @@ export async function careTeamsOf(
         }),
       )
       const owing = sound.filter(
-        (person) =>
-          !asked.includes(person) &&
-          person.known.some((one) => one.accountId === null && owesDeletion(one, context)),
+        (person) => !asked.includes(person) && person.known.some((one) => owesDeletion(one, context)),
       )
       await allDone(owing.map(async (person) => known.push(...(await settleOwedOf(context, person)))))
       const stillSound = sound.filter((person) => !isStale(person))

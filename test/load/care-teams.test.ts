@@ -4,7 +4,7 @@ import { settleOwed } from '../../src/load/care-team-owed.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { CARE_TEAMS, failureOf, type LoadingOptions, startLoading, tally } from './loading.ts'
-import { careTeam, DAY_MS, entryOf, type Made, OBSERVED_AT } from './made-up-entries.ts'
+import { careTeam, DAY_MS, entryOf, IDENTITY, type Made, OBSERVED_AT } from './made-up-entries.ts'
 
 const NPI = '1234567893'
 const PCP = `${CARE_TEAMS}/pcp`
@@ -250,6 +250,38 @@ describe('a changed entry', () => {
     expect(outcomes).toEqual([{ entry: changed, outcome: 'unchanged' }])
     expect(await loading.names()).toEqual(['New Practice'])
     expect(loading.tallies.careTeams).toMatchObject({ replaced: 1, owed: 0 })
+  })
+
+  it('is owed, and the mark too, while the gateway has given the account id to somebody else', async () => {
+    let isRefused = true
+    const loading = await startWith([], {
+      changed: 'replace',
+      register: 'missing',
+      faultOf: ({ method, path }) =>
+        isRefused && (method === 'DELETE' || path === PCP) ? answer(400) : PASS,
+    })
+    const { ledger, reference, runLedger, clock } = loading
+    const [person, other] = ['person-1', 'person-2'].map((one) =>
+      IDENTITY.account({ reference: one, type: 'partnerAccountId' }),
+    )
+    if (person === undefined || other === undefined) throw new Error('two people are made up')
+    await loading.settle(await loading.load([made()]))
+    await loading.settle(await loading.load([changed], false, 2), 2)
+    const known = (await ledger.accounts(reference.url, [person])).get(person)
+    await runLedger.saveAccounts(
+      reference.url,
+      [{ reference: other, accountId: known?.accountId ?? null, sentBefore: null }],
+      clock.now,
+    )
+    isRefused = false
+    await settle(loading)
+    expect(await loading.names()).toHaveLength(2)
+    expect(await loading.marked()).toEqual([])
+    expect(await owedOf(loading)).toEqual([person])
+    // The person's next rows name them as the export does: first the mark, then the deletion.
+    for (const chunk of [3, 4]) await loading.load([changed], false, chunk)
+    expect(await loading.names()).toEqual(['New Practice'])
+    expect(await loading.marked()).toEqual(['New Practice'])
   })
 
   it('in doubt replaces nothing until it is found, and then takes the mark along', async () => {

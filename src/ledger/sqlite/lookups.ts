@@ -12,6 +12,7 @@ type HeldOf = 'held' | 'heldSeries' | 'heldContents'
 type People =
   | 'forgotten'
   | 'accounts'
+  | 'sharedIds'
   | 'registeredBy'
   | 'knownAccounts'
   | 'collected'
@@ -20,7 +21,7 @@ type People =
 
 export const lookupsOf = (
   { db }: Exclusive,
-  { open }: Pick<AccountIdCipher, 'open'>,
+  { open, seal }: AccountIdCipher,
 ): Pick<Ledger, HeldOf | People | 'medicalRequests'> => ({
   async held(jobId, rowKeys) {
     const found = new Map<string, Map<string, HeldUnder>>()
@@ -82,6 +83,17 @@ export const lookupsOf = (
     )
     for (const { reference, times } of rows) found.set(hex(reference), times)
     return found
+  },
+  async sharedIds(gateway, accountIds) {
+    const rows = await db
+      .selectFrom('account')
+      .select('account_id')
+      .where('gateway', '=', gateway)
+      .where('account_id', 'in', accountIds.map(seal))
+      .groupBy('account_id')
+      .having(({ fn }) => fn.countAll(), '>', 1)
+      .execute()
+    return new Set(rows.map(({ account_id }) => open(account_id)))
   },
   async registeredBy(gateway, references, runId) {
     const rows = await rowsOf(references, (keys) =>

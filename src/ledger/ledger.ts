@@ -60,6 +60,7 @@ import type {
 export * from './concerns.ts'
 export * from './left-records.ts'
 export type { Held } from './packed-records.ts'
+export type { CareTeamMark } from './people-tables.ts'
 export * from './run-writes.ts'
 export type { DeadlineState, LeftEvent } from './states.ts'
 export * from './tables.ts'

@@ -5,8 +5,9 @@
 import { z } from 'zod'
 import type { DeliveredFile } from './concerns.ts'
 import type { DeliveredRow, HeldRecord, Resolution, Ruling, Said } from './left-records.ts'
+import type { CareTeamMark, MedicalRequestState } from './people-tables.ts'
 import type { RunState } from './states.ts'
-import type { CareTeamMark, MedicalRequestState, Reading, RunPart, RunRecord, Selection } from './tables.ts'
+import type { Reading, RunPart, RunRecord, Selection } from './tables.ts'
 
 export interface RunEnd {
   readonly state: Exclude<RunState, 'running'>

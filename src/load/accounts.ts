@@ -76,7 +76,7 @@ export async function resolveAccounts(
   settled?: readonly EntryOutcome[],
   toClaim: ReadonlySet<string> = NOBODY,
 ): Promise<ResolvedAccounts> {
-  const { identity, claims } = context
+  const { identity } = context
   const hashes = new Map<string, string>()
   const firstEntry = new Map<string, Entry>()
   let last: Entry['row'] | undefined
@@ -97,6 +97,65 @@ export async function resolveAccounts(
     settled === undefined
       ? NOBODY
       : await context.ledger.registeredBy(context.gatewayName, [...known.keys()], runId)
+  const { refusals, left, registered, open } = await registerMissing(
+    context,
+    { firstEntry, known, toClaim },
+    late,
+  )
+  const registeredNow = own.union(registered)
+  const counted = new Set(known.keys()).difference(left)
+  return {
+    counts: {
+      known: counted.difference(registeredNow).size,
+      refused: new Set([...refusals.keys(), ...before.refused]).size,
+    },
+    areUsual:
+      left.size === 0 &&
+      refusals.size === 0 &&
+      !entries.some(context.stale.has) &&
+      known.values().every(({ sentBefore }) => sentBefore === null),
+    late: left,
+    isBusy: open.size > 0,
+    claimed: toClaim.difference(left),
+    registered,
+    isLate: (account) =>
+      left.size > 0 && left.has(hashes.get(account.reference) ?? identity.account(account)),
+    accountIds: ({ reference, type }) =>
+      type === 'accountId' ? reference : (known.get(hashes.get(reference) ?? '')?.accountId ?? undefined),
+    isNew: (entry) => registeredNow.has(hashes.get(entry.account.reference) ?? ''),
+    refusalOf: (entry) =>
+      context.stale.has(entry) ? ACCOUNT_STALE : refusals.get(hashes.get(entry.account.reference) ?? ''),
+    isPerhapsSent(entry) {
+      const until = known.get(hashes.get(entry.account.reference) ?? '')?.sentBefore ?? null
+      return until !== null && entry.observedAt <= until + DATE_ONLY_MS
+    },
+  }
+}
+
+interface Registering {
+  readonly refusals: ReadonlyMap<string, Reason>
+  /** Those still being registered, or of another job. */
+  readonly left: ReadonlySet<string>
+  readonly registered: ReadonlySet<string>
+  /** Those of another job. */
+  readonly open: ReadonlySet<string>
+}
+
+/** Claims who is to be registered, or claimed for more than that, and registers who is missing; `known` learns of them. All by hash. */
+async function registerMissing(
+  context: AccountsContext,
+  {
+    firstEntry,
+    known,
+    toClaim,
+  }: {
+    readonly firstEntry: ReadonlyMap<string, Entry>
+    readonly known: Map<string, KnownAccount>
+    readonly toClaim: ReadonlySet<string>
+  },
+  late: 'leave' | 'await',
+): Promise<Registering> {
+  const { claims } = context
   const refusals = new Map<string, Reason>()
   const left = new Set<string>()
   const registered = new Set<string>()
@@ -132,34 +191,7 @@ export async function resolveAccounts(
     await claims.pause()
   }
   for (const hashed of open) left.add(hashed)
-  const registeredNow = own.union(registered)
-  const counted = new Set(known.keys()).difference(left)
-  return {
-    counts: {
-      known: counted.difference(registeredNow).size,
-      refused: new Set([...refusals.keys(), ...before.refused]).size,
-    },
-    areUsual:
-      left.size === 0 &&
-      refusals.size === 0 &&
-      !entries.some(context.stale.has) &&
-      known.values().every(({ sentBefore }) => sentBefore === null),
-    late: left,
-    isBusy: open.size > 0,
-    claimed: toClaim.difference(left),
-    registered,
-    isLate: (account) =>
-      left.size > 0 && left.has(hashes.get(account.reference) ?? identity.account(account)),
-    accountIds: ({ reference, type }) =>
-      type === 'accountId' ? reference : (known.get(hashes.get(reference) ?? '')?.accountId ?? undefined),
-    isNew: (entry) => registeredNow.has(hashes.get(entry.account.reference) ?? ''),
-    refusalOf: (entry) =>
-      context.stale.has(entry) ? ACCOUNT_STALE : refusals.get(hashes.get(entry.account.reference) ?? ''),
-    isPerhapsSent(entry) {
-      const until = known.get(hashes.get(entry.account.reference) ?? '')?.sentBefore ?? null
-      return until !== null && entry.observedAt <= until + DATE_ONLY_MS
-    },
-  }
+  return { refusals, left, registered, open }
 }
 
 /** It is still under way. */

@@ -33,6 +33,7 @@ import {
   shareFate,
 } from './recognise.ts'
 import { leaveStale, renewRowKeys } from './stale-accounts.ts'
+import { seriesThatWait, waitForLate } from './waiting-series.ts'
 
 export interface LoadContext extends Delivery {
   readonly firstContact: FirstContact
@@ -359,48 +360,6 @@ async function load(
 /** One after the other; as it is where the other holds nothing. */
 const joined = (one: readonly Entry[], other: readonly Entry[]): readonly Entry[] =>
   one.length === 0 ? other : other.length === 0 ? one : [...one, ...other]
-
-interface WaitingSeries {
-  readonly isEmpty: () => boolean
-  readonly has: (entry: Entry) => boolean
-  /** Learns of records in doubt whose profile could not be read. */
-  readonly add: (outcomes: readonly EntryOutcome[]) => void
-}
-
-/**
- * Series of which an older record is still asked about: the gateway returns the latest alone, so what is newer would hide it for good
- * (interface, "the service: biometrics").
- */
-async function seriesThatWait(
-  { memory, jobId, identity, held, inDoubt }: LoadContext,
-  outcomes: readonly EntryOutcome[],
-): Promise<WaitingSeries> {
-  const own = new Set<string>()
-  const before = held === 'hold' ? await memory.heldSeries(jobId) : new Set<string>()
-  const add = (ended: readonly EntryOutcome[]): void => {
-    if (inDoubt === 'resend') return
-    for (const one of ended) if (one.outcome === 'in-doubt' && one.isAsked) own.add(one.entry.series)
-  }
-  add(outcomes)
-  return {
-    isEmpty: () => own.size + before.size === 0,
-    has: (entry) => own.has(entry.series) || (before.size > 0 && before.has(identity.series(entry.series))),
-    add,
-  }
-}
-
-/** Until the gateway can no longer be late with what was sent without the ledger's knowing what has become of it. */
-async function waitForLate(context: LoadContext, unsent: readonly Entry[]): Promise<void> {
-  const { behindSince, perhapsSent, readLagMs } = context
-  const perhaps =
-    perhapsSent.unanswered.size > 0 && unsent.some(({ content }) => perhapsSent.unanswered.has(content))
-  const since = [
-    ...(behindSince !== undefined && unsent.length > 0 ? [behindSince] : []),
-    ...(perhapsSent.until !== undefined && perhaps ? [perhapsSent.until] : []),
-  ]
-  const lateMs = Math.max(...since) + readLagMs - context.now()
-  if (lateMs > 0) await context.pause(Math.min(lateMs, readLagMs))
-}
 
 const HELD = 'the record is in doubt since an earlier run; it is not sent again until that is decided'
 

@@ -1,7 +1,7 @@
-/** Writes what accounts have of care teams, what is owed of it, and what is known of requests for medical records. */
+/** Writes which accounts there are, what they have of care teams, what is owed of it, and what is known of requests for medical records. */
 import { sql } from 'kysely'
 import { z } from 'zod'
-import type { KnownCareTeam, KnownRequest, OwedDeletion } from '../ledger.ts'
+import type { KnownAccount, KnownCareTeam, KnownRequest, OwedDeletion } from '../ledger.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
 import type { Writer } from './exclusive.ts'
 
@@ -20,6 +20,28 @@ const DeletionsText = z.array(
 /** @param text as `saveCareTeams` writes it */
 export const readDeletions = (text: string | null): OwedDeletion[] =>
   text === null ? [] : DeletionsText.parse(JSON.parse(text))
+
+/** A person who is known stays as known. */
+export async function saveAccounts(
+  writer: Writer,
+  { gateway, at, runId }: { readonly gateway: string; readonly at: number; readonly runId: string },
+  accounts: readonly KnownAccount[],
+  { seal }: Pick<AccountIdCipher, 'seal'>,
+): Promise<void> {
+  const values = accounts.map(({ reference, accountId, isNew, sentBefore }) => ({
+    gateway,
+    reference: Buffer.from(reference, 'hex'),
+    account_id: seal(accountId),
+    registered_at: at,
+    registered_by: isNew === true ? runId : null,
+    sent_before: sentBefore,
+  }))
+  await writer
+    .insertInto('account')
+    .values(values)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
 
 /** An account has one mark: set on one entry, it is gone from the others. */
 export async function saveCareTeams(

@@ -17,7 +17,7 @@ import { addTallies, noTallies, type Tallies } from '../run-writes.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
 import { advanceBatch, advanceChunk, type BatchEvent, type BatchState } from '../states.ts'
 import type { ExportRecord } from '../tables.ts'
-import { saveCareTeams, saveMedicalRequests } from './account-writes.ts'
+import { saveAccounts, saveCareTeams, saveMedicalRequests } from './account-writes.ts'
 import { forgetListed, saveListed } from './care-team-listing.ts'
 import type { LedgerDatabase, Statements } from './database.ts'
 import type { Delivered, Upkeep } from './delivered.ts'
@@ -174,22 +174,11 @@ export function createRunLedger(
       registered.push(...accounts)
       // Those that came in together are one insertion.
       return writeShared(async (writer, statements) => {
-        const values = registered.splice(0).map(({ reference, accountId, isNew, sentBefore }) => ({
-          gateway,
-          reference: Buffer.from(reference, 'hex'),
-          account_id: ids.seal(accountId),
-          registered_at: at,
-          registered_by: isNew === true ? lease.runId : null,
-          sent_before: sentBefore,
-        }))
-        if (values.length === 0) return
+        const known = registered.splice(0)
+        if (known.length === 0) return
         // Of this very moment: more may have come in, and been counted, since the transaction began.
         keepCounts(statements)
-        await writer
-          .insertInto('account')
-          .values(values)
-          .onConflict((conflict) => conflict.doNothing())
-          .execute()
+        await saveAccounts(writer, { gateway, at, runId: lease.runId }, known, ids)
       }, 'for-nothing')
     },
     claimAccounts: (request, isDead) =>

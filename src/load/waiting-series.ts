@@ -1,0 +1,55 @@
+/** Records that must wait: behind an older record of their series, or until the gateway cannot be late any more. */
+import type { Ledger, PerhapsSent } from '../ledger/ledger.ts'
+import type { Entry } from '../model/entry.ts'
+import type { EntryOutcome } from '../model/outcome.ts'
+import type { Delivery } from './delivery.ts'
+
+interface WaitContext extends Pick<Delivery, 'identity' | 'inDoubt' | 'readLagMs' | 'pause' | 'now'> {
+  readonly memory: Pick<Ledger, 'heldSeries'>
+  readonly jobId: number
+  readonly held: 'hold' | 'look' | 'resend'
+  readonly behindSince: number | undefined
+  readonly perhapsSent: PerhapsSent
+}
+
+interface WaitingSeries {
+  readonly isEmpty: () => boolean
+  readonly has: (entry: Entry) => boolean
+  /** Learns of records in doubt whose profile could not be read. */
+  readonly add: (outcomes: readonly EntryOutcome[]) => void
+}
+
+/**
+ * Series of which an older record is still asked about: the gateway returns the latest alone, so what is newer would hide it for good
+ * (interface, "the service: biometrics").
+ */
+export async function seriesThatWait(
+  { memory, jobId, identity, held, inDoubt }: WaitContext,
+  outcomes: readonly EntryOutcome[],
+): Promise<WaitingSeries> {
+  const own = new Set<string>()
+  const before = held === 'hold' ? await memory.heldSeries(jobId) : new Set<string>()
+  const add = (ended: readonly EntryOutcome[]): void => {
+    if (inDoubt === 'resend') return
+    for (const one of ended) if (one.outcome === 'in-doubt' && one.isAsked) own.add(one.entry.series)
+  }
+  add(outcomes)
+  return {
+    isEmpty: () => own.size + before.size === 0,
+    has: (entry) => own.has(entry.series) || (before.size > 0 && before.has(identity.series(entry.series))),
+    add,
+  }
+}
+
+/** Until the gateway can no longer be late with what was sent without the ledger's knowing what has become of it. */
+export async function waitForLate(context: WaitContext, unsent: readonly Entry[]): Promise<void> {
+  const { behindSince, perhapsSent, readLagMs } = context
+  const perhaps =
+    perhapsSent.unanswered.size > 0 && unsent.some(({ content }) => perhapsSent.unanswered.has(content))
+  const since = [
+    ...(behindSince !== undefined && unsent.length > 0 ? [behindSince] : []),
+    ...(perhapsSent.until !== undefined && perhaps ? [perhapsSent.until] : []),
+  ]
+  const lateMs = Math.max(...since) + readLagMs - context.now()
+  if (lateMs > 0) await context.pause(Math.min(lateMs, readLagMs))
+}

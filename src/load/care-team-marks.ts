@@ -121,11 +121,12 @@ export async function carryOutMark(
   step: MarkStep,
 ): Promise<{ readonly marks: Marks; readonly failure?: FollowUpFailure }> {
   const { tallies, owed, jobId } = context
-  // What another job has said, that one owes.
+  // A job owes the marks of its own exports alone.
   const isOthers =
     !('entry' in step) &&
     known.some(({ npi, markBy }) => 'npi' in step && npi === step.npi && (markBy ?? jobId) !== jobId)
   const owe = (isNow: boolean): void => owed.mark(person.hash, isNow && !isOthers)
+  const owing = (npi: string, mark: 'to-set' | 'to-unset'): Marks => new Map(isOthers ? [] : [[npi, mark]])
   const bearing = (npi: string): Marks =>
     new Map([
       ...known.flatMap((one) => (one.mark === 'withdrawn' ? [] : [[one.npi, 'none'] as const])),
@@ -145,7 +146,7 @@ export async function carryOutMark(
     case 'wait': {
       owe(true)
       const { entry } = step
-      const marks = new Map(isOthers ? [] : [[step.npi, 'to-set' as const]])
+      const marks = owing(step.npi, 'to-set')
       if (entry === undefined) return { marks }
       return { marks, failure: { entry, reason: reasonOf('primary-care', 'mark-waits', WAITS, entry) } }
     }
@@ -160,9 +161,7 @@ export async function carryOutMark(
         else tallies.primaryCare.unmarked++
         return { marks: isMark ? bearing(step.npi) : new Map([[step.npi, 'withdrawn']]) }
       }
-      const marks = new Map(
-        isOthers ? [] : [[step.npi, isMark ? ('to-set' as const) : ('to-unset' as const)]],
-      )
+      const marks = owing(step.npi, isMark ? 'to-set' : 'to-unset')
       const { entry } = step
       if (entry === undefined) return { marks }
       const reason = reasonOf('primary-care', 'mark-refused', refusalWords(error), entry)

@@ -46,17 +46,15 @@ export function isStale(sign: AccountSign, before: string | null, renewed: Renew
   }
 }
 
-/** In the words of a gateway: which they are is not documented. What says so of a field of the account says nothing of that. */
-const NO_ACCOUNT =
-  /\b(account|person|patient|user|member)( ?id)?( with \S+ \S+| \S*\d\S*)?( is| was)? (not (found|registered|known)|unknown|unregistered|does not exist)\b|\b(unknown|unregistered|no such) (account|person|patient|user|member)\b(?! \w)/i
-const WORDS_READ = 500
+/** Words of a gateway about an account, not about a field of one; the interface documents none. */
+const NO_ACCOUNT = /\baccount( is)? not (found|registered)\b|\b(unknown|no such) account\b(?! \w)/i
 
 /**
  * @param words of an error about one record
  * @param isNotFound whether its code is 404
  */
 export function signIn(words: string | undefined, isNotFound: boolean): AccountSign | undefined {
-  if (words !== undefined && NO_ACCOUNT.test(words.slice(0, WORDS_READ))) return 'no-account'
+  if (words !== undefined && NO_ACCOUNT.test(words)) return 'no-account'
   return isNotFound ? 'not-found' : undefined
 }
 

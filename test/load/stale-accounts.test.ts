@@ -37,8 +37,6 @@ it.each([
   ['account not found', true, 'no-account'],
   ['records[0].account: the account is not registered', true, 'no-account'],
   ['Unknown account', false, 'no-account'],
-  ['account 4711 does not exist', false, 'no-account'],
-  ["no account: user with reference 'a' not found", false, 'no-account'],
   ['records[0].account.type: unknown', false, undefined],
   ['unknown account type', false, undefined],
   ['the account type is not known', true, 'not-found'],

@@ -1,17 +1,17 @@
-/** Looks whether a ledger hangs together: its shape is what the steps make, its packs can be read and found, and its tables agree. */
+/** Coherence of a ledger: the schema is the one that the migrations make, every pack can be read, and the tables refer to each other. */
 import { DatabaseSync } from 'node:sqlite'
 import { reasonOf } from '../../model/errors.ts'
 import { readPack } from '../delivered-rows.ts'
 import { unpackHolds } from '../packed-records.ts'
 import { SHAPE, type Statements } from './database.ts'
-import { asBytes, deliveredOf } from './delivered.ts'
+import { asBytes } from './delivered.ts'
 
 type Ask = Statements['all']
 
-/** Kysely's own. */
+/** Tables of Kysely. */
 const OF_STEPS: readonly string[] = ['table kysely_migration', 'table kysely_migration_lock']
 
-/** A column, and the one that has each of its values. */
+/** Columns, each with the column that has all of its values. */
 const REFERENCES = [
   ['run', 'job_id', 'job', 'id'],
   ['export', 'run_id', 'run', 'id'],
@@ -25,7 +25,7 @@ const REFERENCES = [
 const COUNTED = `chunk join export on export.id = chunk.export_row join run on run.id = export.run_id
   where chunk.state = 'settled' and run.pruned_at is null`
 
-/** What has lost a part, by how it is counted. */
+/** Queries that count records of which a part is lost. */
 const LOSSES = {
   'finished exports without their chunks': `export where state = 'finished' and reading = 'whole' and totals is null
     and id not in (select export_row from chunk)`,
@@ -40,8 +40,8 @@ const LOSSES = {
 } as const
 
 /**
- * What does not hang together, of one moment; empty: nothing. It reads every pack, and looks up a row of each.
- * @param database in the shape of this program
+ * Differences from a coherent ledger, at one moment; empty: none. Reads every pack.
+ * @param database whose migrations are those of this program
  */
 export function disagreements(database: DatabaseSync): string[] {
   const ask: Ask = (sql, ...parameters) => database.prepare(sql).all(...parameters)
@@ -57,7 +57,7 @@ export function disagreements(database: DatabaseSync): string[] {
           ] as const,
       ),
       ...Object.entries(LOSSES).map(([what, from]) => [what, count(from)] as const),
-      ...unreadable(database, ask),
+      ...unreadable(database),
     ]
     const found = counts.flatMap(([what, many]) => (many > 0 ? [`${what}: ${many}`] : []))
     return [...shapeDifferences(ask), ...found]
@@ -89,12 +89,8 @@ function shapeDifferences(ask: Ask): string[] {
   })
 }
 
-function unreadable(database: DatabaseSync, ask: Ask): (readonly [what: string, count: number])[] {
-  // It reads alone, within the transaction of this look.
-  const delivered = deliveredOf({ all: ask, run: () => {}, insert: () => 0 })
-  const find = (jobId: unknown, key = ''): void => {
-    if (!delivered.read(Number(jobId), [key]).has(key)) throw new Error('a row is not found')
-  }
+/** Packs that do not hold what was packed. */
+function unreadable(database: DatabaseSync): (readonly [what: string, count: number])[] {
   /** Rows for which the look throws. */
   const failing = (sql: string, look: (row: Readonly<Record<string, unknown>>) => void): number => {
     let failed = 0
@@ -107,22 +103,14 @@ function unreadable(database: DatabaseSync, ask: Ask): (readonly [what: string, 
     }
     return failed
   }
-  const packs = failing('select job_id, count, rows from delivered', ({ job_id, count, rows }) => {
-    const keys = readPack(asBytes(rows))
-      .rows()
-      .map(({ row }) => row.rowKey)
-    if (keys.length !== count || keys.some((key) => key.length !== 32)) throw new Error('a row is cut off')
-    find(job_id, keys[0])
+  const packs = failing('select count, rows from delivered', ({ count, rows }) => {
+    const keys = readPack(asBytes(rows)).rows()
+    if (keys.length !== count || keys.some(({ row }) => row.rowKey.length !== 32))
+      throw new Error('a row is cut off')
   })
-  const blocks = failing(
-    `select job_id, hex(first) as key from delivered_block join delivered_segment on delivered_segment.id = segment
-      where state = 'ready'`,
-    ({ job_id, key }) => find(job_id, String(key).toLowerCase()),
-  )
   const batches = failing('select holds from batch_holds', ({ holds }) => unpackHolds(asBytes(holds)))
   return [
-    ['packs that cannot be read or found', packs],
-    ['blocks that lead to no row', blocks],
+    ['packs that cannot be read', packs],
     ['batches that cannot be read', batches],
   ]
 }

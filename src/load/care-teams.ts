@@ -187,7 +187,8 @@ export async function careTeamsOf(
         for (const [entry, step] of steps) {
           if (step.step === 'share') selected.twins.push({ entry, first: step.first })
           if (step.step === 'known') {
-            selected.outcomes.push({ entry, outcome: 'unchanged', found: true, ...whoseEntry(entry, has) })
+            const whose = whoseEntry(entry, has, isUncertain(entry))
+            selected.outcomes.push({ entry, outcome: 'unchanged', found: true, ...whose })
           }
           if (step.step === 'omit')
             selected.outcomes.push({ entry, outcome: 'unchanged', passedOver: step.why })
@@ -258,11 +259,18 @@ function isNewWord(
   return !isHeard && primary !== undefined && primary !== (mark === 'set' || mark === 'to-set')
 }
 
-/** Of an entry that the account has: whether it came of this record, sent from here or from another export. */
-function whoseEntry(entry: Entry, has: readonly HadCareTeam[]): { readBack?: true; isOthers?: true } {
+/**
+ * Tells whether an entry that the account has came of this record, sent from here or from another export.
+ * @param isUncertain whether the record may have been sent without the ledger's knowing: else an earlier run has its receipt
+ */
+function whoseEntry(
+  entry: Entry,
+  has: readonly HadCareTeam[],
+  isUncertain: boolean,
+): { readBack?: true; isOthers?: true } {
   const fields = fieldsSent(entry)
   const ids = has.filter((one) => isSame(fields, one.fields)).map(({ ours }) => ours)
-  if (ids.includes(entry.transactionId)) return { readBack: true }
+  if (ids.includes(entry.transactionId)) return isUncertain ? { readBack: true } : {}
   const isThisRecord = (id: string | undefined): boolean => {
     const parts = id === undefined ? undefined : parseTransactionId(id)
     // Where the gateway keeps no ids, nobody can tell.

@@ -8,6 +8,7 @@ import { type Clinic, openClinic, REGISTERED_ROW } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
 import { openFaultyClinic, showOf, unanswered } from './left-behind.ts'
 import { type ReferenceStore, startReferenceStore } from './reference-store.ts'
+import { readReceipts } from './run-outputs.ts'
 
 const MAPPING = `mapping: clinic
 ${REGISTERED_ROW}biometrics:
@@ -81,14 +82,18 @@ describe('a correction that is taken back under the name that it had', () => {
     expect(await shownOf(store)).toEqual([75])
   })
 
-  test('takes the mark of a doctor along', async () => {
+  test('takes the mark of a doctor along, and gives an entry that is there no second receipt', async () => {
     const store = await startReferenceStore()
     const clinic = await newHome(store)
+    const receipted: string[] = []
     for (const marked of ['Y', 'N', 'Y']) {
       await clinic.deliver(NAME, `${HEADER}${row('ann', '2026-03-02', `,${NPI},Elm,${marked}`)}`)
-      await clinic.run()
+      const { files } = summaryOf(await clinic.run())
+      const given = files.receipts === undefined ? [] : await readReceipts(files.receipts)
+      receipted.push(...given.map(({ transactionId }) => transactionId))
       expect((await profile(store, 'care-teams')).map(({ pcp }) => pcp)).toEqual([marked === 'Y'])
     }
+    expect(receipted).toEqual([...new Set(receipted)])
   })
 
   test('is not said by a run that takes up what an earlier reading of the name left behind', async () => {

@@ -391,12 +391,15 @@ function checkReceipts(
   if (shared.length > 0) blame('words', `${shared.length} ids are borne by records that differ`)
   const receipted = new Set(receipts)
   const given = Map.groupBy(receipts, (id) => id)
-  const surplus = [...given].filter(([id, own]) => own.length > Math.max(1, ids.get(id)?.length ?? 0))
+  const isReplaced = (id: string): boolean => changed === 'replace' && OF_CARE_TEAM.test(id)
+  const surplus = [...given].filter(
+    ([id, own]) => !isReplaced(id) && own.length > Math.max(1, ids.get(id)?.length ?? 0),
+  )
   if (surplus.length > 0 && !forgotten)
     blame('words', `${surplus.length} records have more receipts than the gateway has copies`)
   // What had a receipt before is gone with the gateway.
   for (const id of receipted)
-    if (wiped === undefined && !ids.has(id) && !(changed === 'replace' && OF_CARE_TEAM.test(id)))
+    if (wiped === undefined && !ids.has(id) && !isReplaced(id))
       blame('words', `a receipt of what is not stored: ${id}`)
   for (const { id, text } of stored) {
     // A value that came back may be through where it was said first, and in doubt where it was said again.

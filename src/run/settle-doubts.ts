@@ -48,10 +48,10 @@ export async function releaseDoubts(
   }))
   const learned = contents.filter((content) => LEARNED.has(events.get(content) ?? 'miss'))
   const found = await sentAs(ledger, jobId, learned, sent)
-  // Nothing was sent of it since it was delivered: whoever delivered it has its receipt.
+  // The doubt itself has sent nothing: the run that delivered the record has its receipt, also where a run that was given up sent it, too.
   for (const one of taken) {
     const isDelivered = before.get(one.rowKey)?.some((record) => isSame(record)(one)) === true
-    if (isDelivered && found.get(one.content)?.batchId === null) found.set(one.content, null)
+    if (isDelivered && (sent.get(one.content)?.batchId ?? null) === null) found.set(one.content, null)
   }
   const ruling = {
     run,

@@ -102,7 +102,10 @@ describe('records in doubt since an earlier run', () => {
     expect(await loading.storedIds('biometric')).toEqual(idsOf([entry]))
   })
 
-  it('get no second receipt where they were delivered, and nothing was sent since', async () => {
+  it.each([
+    ['nothing was sent since', false],
+    ['a run that was given up has sent them, too', true],
+  ])('get no second receipt where they were delivered, and %s', async (_how, wasGivenUp) => {
     const loading = await startLoading({ held: 'look' })
     const [entry] = people(1)
     if (entry === undefined) throw new Error('one was made')
@@ -124,7 +127,15 @@ describe('records in doubt since an earlier run', () => {
       ],
     })
     const found = new Map([[content, 'find' as const]])
-    const { ruling, sentAs } = await releaseDoubts(ledger, context.jobId, found, runLedger.lease.runId)
+    const placed = { exportId: 'f'.repeat(16), row: 1, rule, content, batchId: 'given-up' }
+    const perhapsSent = async () => ({
+      ...(await ledger.perhapsSent(context.jobId)),
+      unanswered: new Map(wasGivenUp ? [[content, placed]] : []),
+    })
+    const { ruling, sentAs } = await releaseDoubts(
+      { ...ledger, perhapsSent },
+      ...([context.jobId, found, runLedger.lease.runId] as const),
+    )
     expect(ruling.decisions).toMatchObject([{ event: 'deliver' }])
     expect([...receiptsOf([{ entry, outcome: 'unchanged', found: true, readBack: true }], sentAs)]).toEqual(
       [],

@@ -16,7 +16,7 @@ import type { RunDependencies } from '../run/events.ts'
 import { execute, type JobEnd } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
 import { divideByContents } from '../run/exports-of-run.ts'
-import { type FoundExport, findExports, noneFound, type Patience } from '../run/find-exports.ts'
+import { type Finding, findExports, noneFound, type Patience } from '../run/find-exports.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
 import {
   forgetKnownPeople,
@@ -59,15 +59,18 @@ export async function runJob(deps: RunDependencies, job: Job, options: RunOption
 const FILES = { part: 'files' } as const
 const OWED = { part: 'owed' } as const
 
-/** Of a roster the newest delivery alone says who there is. */
-const newestOf = (
-  { definition, sources }: Job,
+/** Finds the exports of the job; of a roster the newest delivery alone, as that one lists who there is. */
+async function findNewest(
+  deps: RunDependencies,
+  arrival: Holding['arrival'],
+  job: Job,
   files: readonly string[],
-  found: readonly FoundExport[],
-): readonly FoundExport[] =>
-  definition.collect === undefined || files.length > 0
-    ? found
-    : sources.flatMap((source) => found.findLast(({ rules }) => rules === source) ?? [])
+): Promise<Finding> {
+  const { found, waiting } = await findExports(arrival, job, files, deps.now, patienceOf(deps))
+  if (job.definition.collect === undefined || files.length > 0) return { found, waiting }
+  const newest = job.sources.flatMap((source) => found.findLast(({ rules }) => rules === source) ?? [])
+  return { found: newest, waiting }
+}
 
 const patienceOf = ({ ledger, sleep, interrupt, events }: RunDependencies): Patience => ({
   ledger,
@@ -112,16 +115,14 @@ async function runWith(
     await forgetKnownPeople(deps.home, resumed.run)
     return { summary: resumed, exit: exitOf(resumed) }
   }
-  const finding = isOfKnown
+  const { found, waiting } = isOfKnown
     ? {
         found: isOfArticles
           ? await knownArticles(deps, arrival, runId, collect.articles ?? {})
           : await knownPeople(deps, arrival, runId),
         waiting: [],
       }
-    : await findExports(arrival, job, options.files, deps.now, patienceOf(deps))
-  const found = isOfKnown ? finding.found : newestOf(job, options.files, finding.found)
-  const { waiting } = finding
+    : await findNewest(deps, arrival, job, options.files)
   // Else the error lists them.
   if (waiting.length > 0 && (found.length > 0 || resumed !== undefined))
     events.emit({ type: 'exportsWaiting', job: job.definition.job, waiting })
@@ -132,13 +133,8 @@ async function runWith(
     resumed === undefined ? { others: found, done: [] } : await divideByContents(arrival, found, taken)
   const { gatewayName, home, interrupt } = deps
   const archiving = {
-    interrupt,
-    gatewayName,
-    arrival,
-    events,
-    ledger,
+    ...{ interrupt, gatewayName, arrival, events, ledger, home },
     runLedger: ledger.amendRun(held.lease),
-    home,
   }
   if (resumed !== undefined && whole) resumed = await archiveResumed(archiving, resumed, done)
   if (others.length === 0) {

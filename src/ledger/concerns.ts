@@ -40,9 +40,9 @@ export interface ClaimRequest {
 }
 
 export interface Claimed {
-  /** Those that were free, or claimed by this lease before. */
+  /** Accounts that were free, or that this lease had claimed before. */
   readonly accounts: ReadonlySet<string>
-  /** Whether another job had one of them, and its process is gone, or its lease over, without having let go. */
+  /** True where another job had claimed one and ended without releasing it: process dead, or lease expired. */
   readonly isTakenOver: boolean
 }
 
@@ -70,7 +70,7 @@ export interface RightOfWay {
   ): Promise<(LeaseRecord & { readonly job: string }) | undefined>
 }
 
-/** Which installation the ledger is that of: the key behind its hashes, and the gateways that it has sent to. */
+/** Identity of the installation: the key behind the ledger's hashes, and the gateways that the ledger has sent to. */
 export interface Installation {
   /** Undefined: no key was used yet. */
   key(): Promise<InstallationKey | undefined>
@@ -86,7 +86,7 @@ export interface Installation {
 
 export interface InstallationKey {
   readonly fingerprint: string
-  /** Whether records were sent under another key before. */
+  /** True where records were sent under another key before. */
   readonly hadOther: boolean
 }
 

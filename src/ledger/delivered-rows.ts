@@ -125,7 +125,7 @@ export interface PackReader {
   rows(): { readonly row: DeliveredRow; readonly offset: number }[]
 }
 
-/** It and its reader throw WaybillError `ledger-unusable`. */
+/** Reads a pack. @throws WaybillError `ledger-unusable`, as its reader does */
 export const readPack = (packed: Uint8Array): PackReader => unpacking(() => openPack(packed))
 
 function openPack(packed: Uint8Array): PackReader {

@@ -117,7 +117,7 @@ export interface RunLedger {
   /** @throws WaybillError `state-illegal` where an exception cannot make that move */
   rule(ruling: Ruling & Receipted, at: number): Promise<void>
   /**
-   * As `Ledger.forgetPerson`, unless somebody else has done it meanwhile.
+   * Forgets a person as `Ledger.forgetPerson` does, unless another process has done so meanwhile.
    * @param accountId that the ledger had
    */
   forgetAccount(gateway: string, reference: string, accountId: string | null): Promise<void>

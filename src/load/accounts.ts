@@ -41,11 +41,11 @@ export interface ResolvedAccounts {
   readonly counts: { readonly known: number; readonly refused: number }
   /** Whether there is nobody who is late, whom the gateway does not take, or of whom something may have been sent before. */
   readonly areUsual: boolean
-  /** Whether the person is still being registered, as that fails again and again, or is another job's by now. The others need not wait for them. */
+  /** Tells people whose registration keeps failing, or whom another job has claimed. The others do not wait for them. */
   isLate(account: AccountKey): boolean
   /** Hashes of those. */
   readonly late: ReadonlySet<string>
-  /** Whether any of them is another job's. */
+  /** True where another job has claimed one of them. */
   readonly isBusy: boolean
   /** Hashes of those whose claims the caller is to let go. */
   readonly claimed: ReadonlySet<string>
@@ -63,7 +63,7 @@ export interface ResolvedAccounts {
 }
 
 /**
- * @param late what is done about registrations that fail again and again, and about people who are another job's: they are left, or waited for
+ * @param late leave people whose registration keeps failing, or whom another job has claimed, or wait for them
  * @param settled of a chunk that was begun before: what an earlier process of the run has learned. Its people count, too; whom it has registered
  *   was not known
  * @param toClaim hashes of the accounts of which more is to be read, and then written, than the registration
@@ -134,10 +134,10 @@ export async function resolveAccounts(
 
 interface Registering {
   readonly refusals: ReadonlyMap<string, Reason>
-  /** Those still being registered, or of another job. */
+  /** People still being registered, or claimed by another job. */
   readonly left: ReadonlySet<string>
   readonly registered: ReadonlySet<string>
-  /** Those of another job. */
+  /** People claimed by another job. */
   readonly open: ReadonlySet<string>
 }
 
@@ -294,7 +294,7 @@ export function registrationOf(entry: Entry): Registration | Reason {
   return { stage: 'register', code, message, scrubbed: message, ...(field === undefined ? {} : { field }) }
 }
 
-/** @param wasForgotten whether the gateway may have records of theirs all the same */
+/** Registers a person. With `wasForgotten`, the gateway may have records of theirs all the same. */
 async function registerOne(
   context: AccountsContext,
   reference: string,

@@ -63,7 +63,7 @@ export async function loadAssessments(
   }: ChunkKey & {
     readonly exportId: string
     readonly entries: readonly Entry[]
-    /** Whether an earlier process may have answered some of it. */
+    /** True where an earlier process may have answered some of it. */
     readonly resumed: boolean
   },
 ): Promise<AnsweredTests> {
@@ -168,7 +168,7 @@ async function outcomeOf(
 }
 
 /**
- * Whether a test that was sent and is complete has the answers of the row: the person may have gone on in the app (interface, "Completed
+ * Compares a test that was sent and is complete with the answers of the row: the person may have gone on in the app (interface, "Completed
  * questions record"). Where it does not show them, what was sent counts.
  */
 async function mayBeOurs(context: AssessmentContext, { account, answers }: AnswersEntry): Promise<boolean> {
@@ -266,7 +266,7 @@ const PAGE_REPEATED: Words = {
   ours: `the gateway gives a page again that it has taken the answers of, or more than ${MOST_PAGES} pages`,
 }
 
-/** With the age result; a test whose result cannot be read was answered all the same. */
+/** Adds the age result; a test whose result cannot be read was answered all the same. */
 async function withResult(context: AssessmentContext, one: EntryOutcome): Promise<EntryOutcome> {
   if (one.outcome !== 'accepted') return one
   const [result] = await shownOf(context, 'read the age result', async () => {

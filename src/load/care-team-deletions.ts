@@ -31,7 +31,7 @@ import {
 import { refusalWords, type Words } from './gateway-words.ts'
 
 export interface ListedAccount extends MarkedAccount {
-  /** Whether it was registered under the claim that is held, so that nobody has given it anything. */
+  /** True where this chunk has registered the account under its claim: the gateway has nothing of it. */
   readonly isEmpty: boolean
   /** What the list shows; undefined where it was not asked for, null where it cannot be read. */
   listed: readonly HadCareTeam[] | null | undefined

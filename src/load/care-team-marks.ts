@@ -60,11 +60,11 @@ export interface FollowUpFailure {
 /** Whose care team it is, as gateway and ledger know it. */
 export interface MarkedAccount {
   readonly hash: string
-  /** As the export names it; without an export, by the gateway's id. */
+  /** Reference that the export gives; without an export, the gateway's id. */
   readonly owner: AccountKey
   readonly accountId: string | null
   readonly known: readonly KnownCareTeam[]
-  /** What the chunk says of it. */
+  /** Entries of the chunk about the account. */
   readonly entries?: readonly Entry[]
 }
 
@@ -270,7 +270,7 @@ export const isMarkOwed = ({ mark }: { readonly mark: CareTeamMark }): boolean =
 /** Nothing takes its place: an export lists it no more. */
 export const isMissing = ({ by }: OwedDeletion): boolean => by.length === 0
 
-/** What a job goes by, and which it is. */
+/** Rules of a job, and its id. */
 export type CareTeamJob = Pick<CareTeamContext, keyof CareTeamRules | 'jobId'>
 
 /** Deletions are the affair of the job that owes them, while it replaces, or deletes what is missing. */

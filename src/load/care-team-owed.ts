@@ -94,7 +94,7 @@ async function claimEach(
 
 const owes = (one: KnownCareTeam, job: CareTeamJob): boolean => owesMark(one, job) || owesDeletion(one, job)
 
-/** What a job owes. */
+/** Entries of which the job owes a mark or a deletion. */
 export async function owedBy(
   job: CareTeamJob & {
     readonly gatewayName: string

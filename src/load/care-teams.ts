@@ -68,20 +68,20 @@ interface Person extends ListedAccount {
   readonly listedAgain: readonly KnownCareTeam[]
 }
 
-/** What a chunk says of care teams. */
+/** Care teams of a chunk. */
 export interface SaidOfCareTeams {
   readonly entries: readonly Entry[]
-  /** Whose whole care teams it lists, also where it lists nobody: what is owed of them is done. */
+  /** Accounts whose whole care team the chunk lists, even an empty one: owed deletions follow from it. */
   readonly listed: readonly AccountKey[]
-  /** Of their export: a later one has a higher number. */
+  /** Place of the export: a later one has a higher number. */
   readonly arrival: number
-  /** Whether something else stands by now in the place of a record that was delivered. */
+  /** Tells records that were delivered and replaced since. */
   readonly isReplaced: (entry: Entry) => boolean
 }
 
 /**
  * Hashes of the accounts of whose care teams something is perhaps to be written.
- * @param isUnchanged whether nothing of the entry is to be sent
+ * @param isUnchanged true for an entry of which nothing is to be sent
  */
 export async function careTeamsToClaim(
   { gatewayName, identity, ledger }: CareTeamContext,
@@ -108,7 +108,7 @@ export async function careTeamsToClaim(
   return new Set(accounts.flatMap((one) => (atRest.has(one) ? [] : [one.hash])))
 }
 
-/** @param isUncertain whether an entry may have been sent of which the ledger does not know */
+/** @param isUncertain true for an entry that may have been sent without the ledger's knowing */
 export async function careTeamsOf(
   context: CareTeamContext,
   { entries: all, listed, arrival, isReplaced }: SaidOfCareTeams,
@@ -261,7 +261,7 @@ function isNewWord(
 
 /**
  * Tells whether an entry that the account has came of this record, sent from here or from another export.
- * @param isUncertain whether the record may have been sent without the ledger's knowing: else an earlier run has its receipt
+ * @param isUncertain true where the record may have been sent without the ledger's knowing; else an earlier run has its receipt
  */
 function whoseEntry(
   entry: Entry,

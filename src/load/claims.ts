@@ -11,9 +11,9 @@ import type { Delivery } from './delivery.ts'
 export interface Claims {
   /** Claims those of the accounts, by their hashes, that are free. The others go on being another job's. */
   take(accounts: readonly string[]): Promise<ReadonlySet<string>>
-  /** @param known what the accounts have now: the next one to claim them reads it */
+  /** Releases accounts. @param known care teams of the accounts now, for the next job that claims them */
   letGo(accounts: Iterable<string>, known?: readonly KnownCareTeam[]): Promise<void>
-  /** Until it is worth asking again. @throws the reason of a stop */
+  /** Waits before the next attempt. @throws the reason of a stop */
   pause(): Promise<void>
 }
 
@@ -31,7 +31,7 @@ export function createClaims(
     async take(accounts) {
       if (accounts.length === 0) return new Set()
       const claimed = await runLedger.claimAccounts({ gateway, accounts, now: now() }, isDead)
-      // What a process that is gone has sent at its end, a list may not show yet, and the ledger does not know.
+      // The last requests of a dead process are in no ledger, and a list may be late with them.
       if (claimed.isTakenOver) await pause(readLagMs)
       return claimed.accounts
     },

@@ -267,7 +267,7 @@ async function settleJudged(
   for (const entry of known.open) {
     const words = known.words?.get(entry) ?? ''
     const verdict = verdicts.get(entry)
-    // What names the record is its answer, though the profile cannot tell.
+    // An error that names the record is its answer, though the profile cannot tell.
     const isAnswered = known.named?.has(entry) === true && verdict !== 'stored'
     const learned = isAnswered ? undefined : learnedOf(delivery, entry, batchId, known.status, verdict)
     if (learned !== undefined) outcomes.push(learned)

@@ -51,7 +51,7 @@ export interface Delivery extends BatchWatch {
 }
 
 export interface StaleAccounts {
-  /** Whether the account of the entry's person was found to be stale in this run. */
+  /** Tells entries whose person's account this run has found stale. */
   readonly has: (entry: Entry) => boolean
   /** Says of a person whom the ledger knew before the run whether the account is stale. @throws WaybillError where the run must stop */
   readonly judge: (entry: Entry, sign: AccountSign) => Promise<boolean>

@@ -11,9 +11,9 @@ import type { ShownRecord } from '../model/outcome.ts'
 export interface FirstContactParts {
   readonly installation: Pick<Installation, 'hasMet' | 'meet'>
   readonly gatewayName: string
-  /** What the profile shows of the kind of these records, which are of one person; undefined where it cannot be read. */
+  /** Reads the profile of one person, for the kind of these records; undefined where it cannot be read. */
   readonly shown: (entries: readonly Entry[]) => Promise<readonly ShownRecord[] | undefined>
-  /** Told how many of the people have records under other ids of the form of ours. */
+  /** Receives how many of the people have records under ids of another key. */
   readonly onOthers: (people: number, of: number) => void
   readonly now: () => number
 }

@@ -211,16 +211,16 @@ const OF_STALE = 'the gateway has another account of the person than before, or 
 const NOT_SENT = `not sent: ${OF_STALE}`
 const UNCLEAR = `nobody knows whether it is stored: ${OF_STALE}`
 
-/** Of all records that are not sent any more, as the person's account is stale (`stale-accounts.ts`). */
+/** Reason of records that are not sent, as the person's account is stale (`stale-accounts.ts`). */
 export const ACCOUNT_STALE: Reason = {
   ...{ stage: 'submit', code: 'account-stale', message: NOT_SENT, scrubbed: NOT_SENT },
 }
 
-/** @param wasSent whether it was in a batch before that is settled without it */
+/** Outcome of a record that is not sent. @param wasSent true where an earlier batch held it */
 export const leftByStale = (entry: Entry, wasSent: boolean): EntryOutcome =>
   wasSent ? unclearByStale(entry, null) : { entry, outcome: 'rejected', batchId: null, reason: ACCOUNT_STALE }
 
-/** Of one that may be stored. @param batchId null where it is in no batch that is open */
+/** Outcome of a record that may be stored. @param batchId null where no open batch holds the record */
 export const unclearByStale = (entry: Entry, batchId: string | null): EntryOutcome => ({
   ...{ entry, outcome: 'in-doubt', batchId, isAsked: true },
   reason: { ...ACCOUNT_STALE, stage: 'read-back', message: UNCLEAR, scrubbed: UNCLEAR },

@@ -154,7 +154,7 @@ function joinedParts(parts: readonly LoadedChunk[]): LoadedChunk {
   }
 }
 
-/** @param given of people who are resolved already */
+/** Loads records of profiles. @param given accounts that are resolved already */
 async function load(
   context: LoadContext,
   chunk: ChunkToLoad,

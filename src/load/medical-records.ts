@@ -47,7 +47,7 @@ export interface MedicalRecordsContext {
   readonly sending: Pick<Sending, 'idempotent' | 'read'>
   readonly identity: Pick<Identity, 'request' | 'requestBody'>
   readonly authorizations: Authorizations
-  /** Where authorizations may go, beside the gateway's own hosts. */
+  /** Hosts that may receive authorizations, beside the gateway's own. */
   readonly uploadHosts: readonly string[]
   readonly limits: BatchLimits
   /** What can be asked for: read before the first request of a run is sent. */

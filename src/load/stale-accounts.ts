@@ -50,8 +50,8 @@ export function isStale(sign: AccountSign, before: string | null, renewed: Renew
 const NO_ACCOUNT = /\baccount( is)? not (found|registered)\b|\b(unknown|no such) account\b(?! \w)/i
 
 /**
- * @param words of an error about one record
- * @param isNotFound whether its code is 404
+ * @param words message of an error about one record
+ * @param isNotFound true where its code is 404
  */
 export function signIn(words: string | undefined, isNotFound: boolean): AccountSign | undefined {
   if (words !== undefined && NO_ACCOUNT.test(words)) return 'no-account'
@@ -67,7 +67,7 @@ interface StaleContext extends Omit<AccountsContext, 'stale'> {
 export function createStaleAccounts(context: StaleContext): StaleAccounts {
   const { ledger, runLedger, gatewayName, identity, now } = context
   const stale = new Set<string>()
-  /** By reference: one question after the other, each asked once. */
+  /** Questions by reference: asked one after the other, each once. */
   const judged = new Map<string, { readonly signs: Set<AccountSign>; last: Promise<boolean> }>()
 
   const registerAnew = async (
@@ -170,7 +170,7 @@ export async function judgeAccounts(
   await allDone(signs.map(([entry, sign]) => stale.judge(entry, sign)))
 }
 
-/** What was delivered to an account that was found to be stale is left behind, so that a rerun sends it. */
+/** Leaves behind records that were delivered to a stale account, so that a rerun sends them. */
 export function leaveStale(stale: StaleAccounts, entries: readonly Entry[], outcomes: Outcomes): void {
   const isDelivered = (entry: Entry): boolean => {
     const outcome = outcomes.of(entry)

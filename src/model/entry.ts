@@ -109,7 +109,7 @@ export class Entry {
     return this.taken.rowKey
   }
 
-  /** Of all records of the row. */
+  /** Changes the key of all records of the row. */
   set rowKey(rowKey: string) {
     this.taken.rowKey = rowKey
   }

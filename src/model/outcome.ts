@@ -88,16 +88,13 @@ export interface StoredAs {
   readonly storedAs: string
 }
 
-/** What an answer of success says; of all other records it says nothing. */
-/**
- * What an answer says against the account id that the ledger has of a person: it names another one, it says that there is no such account, or it is
- * a 404 that may mean anything.
- */
+/** Sign against the account id that the ledger has: an answer names another id, denies the account, or is a 404 that may mean anything. */
 export type AccountSign = 'other-id' | 'no-account' | 'not-found'
 
-/** Told of a sign; resolves to whether the account is stale. */
+/** Judges a sign; resolves to true where the account is stale. */
 export type OnAccountSign = (entry: Entry, sign: AccountSign) => Promise<boolean>
 
+/** Meaning of an answer of success, for the records that it is about. */
 export interface Matched {
   /** Taken, each with the gateway's id where it gives one. */
   readonly accepted: ReadonlyMap<Entry, string | undefined>
@@ -105,7 +102,7 @@ export interface Matched {
   readonly doubted: ReadonlyMap<Entry, string>
   /** Not accepted only as their echo names the account by another id than the known one. */
   readonly elsewhere: readonly Entry[]
-  /** Of what is doubted and not echoed: an error is about this record and no other. With the code that the error gives it. */
+  /** Doubted records that an error names and no echo has, with the code of the error. */
   readonly named: ReadonlyMap<Entry, string>
   /** By reference, ids of accounts that nobody knew, on which several echoes agree. */
   readonly learned: ReadonlyMap<string, string>

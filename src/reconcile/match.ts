@@ -32,7 +32,7 @@ export function matchAnswer(
   return { accepted, doubted, elsewhere, named, ...learnedFrom([...accepted.keys()], found, accountIds) }
 }
 
-/** With it an echo may name the account by any id. */
+/** Lets an echo name the account by any id. */
 const NOBODY_KNOWS: AccountIds = () => undefined
 
 /** What the echoes that count say of accounts whose id nobody knows. */

@@ -40,7 +40,7 @@ export type Read = <Item>(operation: string, call: () => Promise<readonly Item[]
 
 /**
  * @param judged `judge`, or `judgeAny` where they may have been sent before under the ids that they had in another export
- * @param onSign told where the profile says something against the id that is known of the account
+ * @param onSign receives signs against the known account id
  */
 export async function readBack<Judged extends Verdict | StoredAs>(
   gateway: Gateway,
@@ -197,7 +197,7 @@ function isOfOtherExport(id: string, transactionId: string): boolean {
   return there?.exportId !== here?.exportId && recordOfId(id) === recordOfId(transactionId)
 }
 
-/** Whether it may be the id that the same record had with another key: of the same rule, and of no other row of the export. */
+/** Tells an id that the same record may have had with another key: same rule, and no other row of the export. */
 function isOfOtherKey(id: string, transactionId: string): boolean {
   const [there, here] = [parseTransactionId(id), parseTransactionId(transactionId)]
   return there?.rule === here?.rule && (there?.exportId !== here?.exportId || there?.row === here?.row)

@@ -147,7 +147,7 @@ export function createPipeline<Loaded>(
 
 function claimsOf({ rows, entries }: Chunk): Set<string> {
   const claims = new Set<string>(rowKeysOf(entries))
-  // Of a person of whom it lists nobody, care teams may be taken away.
+  // A person of whom the export lists nobody may lose care teams.
   for (const { outcome } of rows) if (outcome.account !== undefined) claims.add(outcome.account.reference)
   let last: string | undefined
   for (const entry of entries) {

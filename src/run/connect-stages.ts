@@ -81,7 +81,7 @@ export interface RunParts {
   /** See `LoadContext.behindSince`. */
   readonly behindSince: number | undefined
   readonly perhapsSent: PerhapsSent
-  /** Whether profiles may show records of ours under ids of another key. */
+  /** True where profiles may show records of this installation under ids of another key. */
   readonly hadOtherKey?: boolean | undefined
   readonly turn: RunStages['turn']
   /** What a run that is resumed has read and settled. */

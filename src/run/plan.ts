@@ -30,7 +30,7 @@ export interface RunPlan {
   readonly limit: number
   /** Of a new run that takes up what another one left behind. */
   readonly origin?: RunOrigin
-  /** Of a new run over exports that were named, or over none. */
+  /** Part that a new run takes: exports that were named, or none. */
   readonly part?: 'files' | 'owed'
   /** No more than what the run has under way is settled, so that another run of its job can begin. */
   readonly settlesOnly?: true

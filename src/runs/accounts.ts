@@ -41,7 +41,7 @@ export interface Erasure {
   readonly refused: number
   /** NDJSON: what became of each; undefined where nothing was sent. */
   readonly receipts: string | undefined
-  /** Whether the account ids are gone from the bytes of the ledger's files; undefined where nothing was sent, or there is no ledger. */
+  /** True where the ledger's files hold the account ids no more; undefined where nothing was sent, or there is no ledger. */
   readonly scrubbed?: boolean | undefined
 }
 
@@ -134,7 +134,7 @@ export async function eraseAccounts(
   })
 }
 
-/** By the id that the person is known by, too. */
+/** Forgets a person by reference and by account id. @returns true where the ledger had the account */
 async function forget(
   ledger: Ledger,
   identity: Identity,
@@ -154,7 +154,7 @@ export interface Forgotten {
   readonly gateway: string
   /** People in the file, each once. */
   readonly people: number
-  /** Of them, those whose account the ledger had. */
+  /** People whose account the ledger had. */
   readonly forgotten: number
 }
 

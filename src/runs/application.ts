@@ -57,8 +57,8 @@ export const ledgerFile = ({ settings }: Pick<Application, 'settings'>): string 
   join(settings.home, 'ledger.sqlite')
 
 /**
- * Where there is no ledger yet, nothing was delivered: the work is done without one, and none is made.
- * @param ifLost what is done where there was one
+ * Does the work without a ledger where there is none yet, and makes none.
+ * @param ifLost refuse, or work without a ledger, where the home has lost one
  * @throws WaybillError `ledger-missing`, and what opening it throws
  */
 export async function withLedgerIfAny<Result>(

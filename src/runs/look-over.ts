@@ -61,7 +61,7 @@ function checkSettings(findings: readonly Finding[]): CheckFinding[] {
   )
 }
 
-/** @param fingerprint of the key that the ledger was made with */
+/** Checks the key. @param fingerprint that of the ledger's key */
 function checkKey(settings: Settings, fingerprint: string | undefined): CheckFinding[] {
   const told = (error: WaybillError): CheckFinding[] => [
     finding('key', 'problem', error.message, error.remedy),

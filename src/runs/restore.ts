@@ -1,4 +1,4 @@
-/** A backup in the place of a ledger that is lost: whether it is of this installation, and what it cannot know. */
+/** Restoring of a backup: checks that it belongs to this installation, and lists the runs that it does not know. */
 import { readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { NO_GATEWAY } from '../definitions/jobs.ts'
@@ -52,7 +52,7 @@ export async function restoreBackup(application: Application, file: string): Pro
   }
 }
 
-/** One that is damaged, or that nobody has sent by, may go. */
+/** Allows replacing a ledger that is damaged, or that has sent nothing. */
 function assertReplaceable(ledger: string, { now, isDead }: Application): void {
   let facts: LedgerFacts | undefined
   try {

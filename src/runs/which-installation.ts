@@ -1,6 +1,6 @@
 /**
- * Which installation a home is that of: its key, and what in it bears witness that there was a ledger. With another key, or with a new ledger in
- * the place of one that is lost, all that was delivered would be sent again.
+ * Identity of an installation: its key, and the traces of a ledger in its home. With another key, or with a new ledger in place of a lost one,
+ * everything would be sent again.
  */
 import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,13 +17,13 @@ interface Parts {
   readonly randomHex: (bytes: number) => string
 }
 
-/** How a person says to go on without the ledger, or without the key, that records were delivered with. */
+/** Options that continue without the ledger or the key that records were delivered with. */
 export interface WithoutOld {
   /** The ledger does not know all that was delivered: profiles are read before anything is sent. */
   readonly lookFirst?: boolean | undefined
   /** Nothing was delivered from this home: a new ledger is begun, and nothing is looked for. */
   readonly newLedger?: boolean | undefined
-  /** As `lookFirst`; and the key of today becomes that of the ledger. */
+  /** Looks as `lookFirst` does, and makes the current key that of the ledger. */
   readonly newKey?: boolean | undefined
 }
 
@@ -60,7 +60,7 @@ export async function identityToSend(
   const fresh = randomHex(KEY_BYTES)
   const key = settings.key ?? readOrMakeKey(file, fresh, known !== undefined && !newKey)
   const identity = createIdentity(key)
-  // Where a ledger is lost and a key is made anew, the old one is lost as well.
+  // A new key beside a lost ledger means that the old key is lost, too.
   const isOther = newKey || (key === fresh && lookFirst)
   await ledger.installation.useKey(identity.fingerprint, isOther ? now() : undefined).catch((error) => {
     if (key === fresh) rmSync(file)
@@ -85,7 +85,7 @@ export async function identityToLook(
   return identity
 }
 
-/** @param needed whether a ledger was made with one. @returns undefined: there is none, and none is needed. @throws as `readOrMakeKey` */
+/** Reads the key. @param needed true where a ledger was made with one. @returns undefined where there is none, and none is needed. @throws as `readOrMakeKey` */
 export function ownKey({ key, home }: Pick<Settings, 'key' | 'home'>, needed: boolean): string | undefined {
   const file = keyFile(home)
   if (key !== undefined) return key
@@ -96,7 +96,7 @@ export function ownKey({ key, home }: Pick<Settings, 'key' | 'home'>, needed: bo
 
 /**
  * @param fresh a new key, taken if there is none yet
- * @param needed whether the ledger was made with one
+ * @param needed true where the ledger was made with one
  * @throws WaybillError `settings-invalid`, `ledger-unusable`
  */
 export function readOrMakeKey(file: string, fresh: string, needed: boolean): string {
@@ -131,7 +131,7 @@ function readKey(file: string): string {
         remedy: `Find out who has opened it: with the key, ids lead back to people. Then: chmod 600 ${file}`,
       },
     )
-  // Where others may make files in the home, one may have been there first.
+  // Another user who may make files in the home may have made the key.
   assertObeyable(file)
   const key = textOf(file).trim()
   if (key.length >= 16) return key

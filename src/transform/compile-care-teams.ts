@@ -69,7 +69,7 @@ const DETAILS = ['profile', 'phoneNumber', 'location', 'address', 'city', 'zip']
 /** What the entries of rules that stand in a list are called, with their ordinal in the row. */
 const LISTED = 'care-team'
 
-/** Compiles a rule of one kind of entries, named or of a list. @param isBeside whether it is one of `besidePrimary` */
+/** Compiles a rule of one kind of entries, named or of a list. @param isBeside true for a rule of `besidePrimary` */
 export function compileCareTeam(
   site: RuleSite,
   definition: CareTeamDefinition,

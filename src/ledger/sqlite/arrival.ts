@@ -11,7 +11,7 @@ export async function arrivalOf(
   jobId: number,
   { id, name, sha256, reading }: Read,
 ): Promise<number> {
-  // What was not read to its end may have been sent in part.
+  // An export that was not read to its end may have been sent in part.
   const named = await database
     .selectFrom('export')
     .innerJoin('run', 'run.id', 'export.run_id')

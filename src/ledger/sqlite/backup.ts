@@ -70,7 +70,7 @@ export function restoreLedger(backup: string, ledger: string, now: number): stri
     throw backupUnusable(backup, reasonOf(cause), cause)
   }
   const aside = `${ledger}.before-${new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '')}`
-  // With the files beside it, which SQLite would take for those of the restored one.
+  // SQLite would take the WAL files of the old ledger for those of the restored one: they move along.
   const moved = ['', '-wal', '-shm'].filter((ending) => existsSync(ledger + ending))
   for (const ending of moved) renameSync(ledger + ending, aside + ending)
   claim(ledger)

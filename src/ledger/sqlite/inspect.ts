@@ -57,7 +57,7 @@ export interface GivenUpRun {
 
 export interface LedgerFacts {
   readonly bytes: number
-  /** What SQLite finds wrong with the file, and what in it does not hang together; empty: nothing. */
+  /** Damage that SQLite or the check of coherence finds; empty: none. */
   readonly damage: readonly string[]
   /** Steps of the shape that this program does not know: a newer one wrote them. */
   readonly newer: readonly string[]
@@ -74,11 +74,11 @@ export interface LedgerFacts {
   readonly latestRunAt: number | undefined
   /** When this file was copied from another ledger; undefined where it was not. */
   readonly copiedAt: number | undefined
-  /** Of its key; undefined where none was used yet. */
+  /** Fingerprint of the key; undefined where no key was used yet. */
   readonly fingerprint: string | undefined
   /** Gateways of its jobs. */
   readonly gateways: readonly string[]
-  /** Whether it knows people, gateways that it has sent to, or runs that are over. */
+  /** True where the ledger knows people, gateways or finished runs. */
   readonly isOfUse: boolean
 }
 

@@ -1,10 +1,10 @@
-/** Which installation the ledger is that of: the fingerprint of its key, and the gateways that it has sent to. */
+/** Identity of the installation: fingerprint of the key, and gateways that the ledger has sent to. */
 import { WaybillError } from '../../model/errors.ts'
 import type { Installation, InstallationKey } from '../ledger.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 
 export function installationOf({ db, write }: Pick<Exclusive, 'db' | 'write'>) {
-  /** Of the key that this process uses. */
+  /** Fingerprint of the key that this process uses. */
   let used: string | undefined
   const installation: Installation = {
     key: () => keyOf(db),

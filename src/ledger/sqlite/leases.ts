@@ -109,7 +109,7 @@ export function claimAccounts(
   return { accounts: claim(), isTakenOver }
 }
 
-/** Ends what is claimed of these accounts by leases that are over. @returns whether another job had any */
+/** Ends claims on these accounts by expired leases and dead processes. @returns true where another job had one */
 function endClaims(
   statements: Statements,
   { jobId, token }: Lease,

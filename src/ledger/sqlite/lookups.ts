@@ -76,7 +76,7 @@ export const lookupsOf = (
   async forgotten(gateway, references) {
     const ofGateway = db.selectFrom('forgotten').where('gateway', '=', gateway)
     const found = new Map<string, number>()
-    // Mostly nobody was: one look saves the hashes of all people.
+    // Skips hashing everybody: mostly the table is empty.
     if ((await ofGateway.select('times').limit(1).executeTakeFirst()) === undefined) return found
     const rows = await rowsOf(references(), (keys) =>
       ofGateway.select(['reference', 'times']).where('reference', 'in', keys).execute(),

@@ -305,7 +305,7 @@ export async function forgetPerson(
       .execute()
 }
 
-/** Unless the ledger has another account by now. The id may be somebody else's: nobody is forgotten by it. */
+/** Forgets a person, unless the ledger has another account by now. People with the same id stay: it may be theirs. */
 export async function forgetAccount(
   writer: Writer,
   gateway: string,

@@ -176,15 +176,18 @@ export function writeOwn(
   }
 }
 
-/** A rename would replace what is there; a link does not. */
-function placeNew(aside: string, path: string): void {
+/**
+ * Gives a file a name that is free: by a link, as a rename replaces what is there. The old name may stay.
+ * @throws an error of the file system: `wasTaken`, or `EXDEV` for another file system
+ */
+export function placeNew(from: string, to: string): void {
   try {
-    linkSync(aside, path)
+    linkSync(from, to)
   } catch (error) {
-    if (wasTaken(error)) throw error
-    // A file system without links.
-    makeOwn(path)
-    renameSync(aside, path)
+    if (wasTaken(error) || (error instanceof Error && 'code' in error && error.code === 'EXDEV')) throw error
+    // A file system without links, or a file of another user.
+    makeOwn(to)
+    renameSync(from, to)
   }
 }
 

@@ -5,7 +5,7 @@ import { copyFile, link, lstat, open, opendir, rename, rm, unlink } from 'node:f
 import { join } from 'node:path'
 import { z } from 'zod'
 import { filesExhausted, reasonOf, WaybillError } from '../../model/errors.ts'
-import { makeFolder, newOwn } from '../../own-files.ts'
+import { makeFolder, placeNew, wasTaken } from '../../own-files.ts'
 import { fingerprint, versionOf } from '../content.ts'
 import {
   archiveNames,
@@ -46,13 +46,13 @@ export function createFolderSource({ folder, archive = folder }: FolderPlace): E
   const assertSame = async (delivery: Delivery): Promise<void> => {
     if ((await look(folder, nameThere(delivery)))?.version !== delivery.version) throw changed(delivery)
   }
-  /** @returns the path by which nobody but Waybill knows the file, which is the one that was read */
+  /** Renames the file to a name of ours, and looks again: a delivery may have replaced it. @returns the path */
   const setAside = async (delivery: Delivery): Promise<string> => {
     await assertSame(delivery)
     const from = address(delivery.name)
     const aside = address(asideName(delivery.name))
     if (delivery.isAside) return aside
-    if (await isThere(aside)) throw new Error(`${aside} is to be archived first`)
+    if (await isThere(aside)) throw new Error(`${aside} must be archived first`)
     await rename(from, aside)
     if (isSameFile((await look(folder, asideName(delivery.name)))?.version, delivery.version)) return aside
     await putBack(aside, from)
@@ -106,7 +106,7 @@ export function createFolderSource({ folder, archive = folder }: FolderPlace): E
   }
 }
 
-/** Files of a folder. */
+/** Files of a folder that are looked at together. */
 const LOOKED_AT_ONCE = 1_000
 
 /** Undefined for a folder, and for what is gone by now. */
@@ -129,12 +129,13 @@ function refusedBy(archive: string, cause: unknown): WaybillError {
   return filesExhausted(cause) ?? notArchived(archive, why, cause)
 }
 
-/** A rename changes the last part, the time of the inode's change. */
+/** Compares versions without their last part, the time of the inode's change: a rename sets that. */
 const isSameFile = (version = '', before: string): boolean =>
   version.replace(/ \d+$/, '') === before.replace(/ \d+$/, '')
 
-/** Where a newer file has the name, or there are no links, it stays aside: the next listing has it from there. */
+/** Gives a file its name back. If a newer file has the name, the file stays aside, where the next listing finds it. */
 async function putBack(aside: string, path: string): Promise<void> {
+  // A rename would replace the newer file; a link does not.
   const isBack = await link(aside, path).then(
     () => true,
     () => false,
@@ -143,50 +144,40 @@ async function putBack(aside: string, path: string): Promise<void> {
 }
 
 /**
- * @param changed thrown where the file was written to meanwhile
+ * Moves a file to the archive, by a copy if that is on another file system.
+ * @param changed thrown if the file is written to while it is copied
  * @returns the path in the archive
  * @throws an error of the file system
  */
 async function moveInto(archive: string, name: string, aside: string, changed: Error): Promise<string> {
-  let from = aside
+  try {
+    return await placeIn(archive, name, aside)
+  } catch (error) {
+    if (codeOf(error) !== 'EXDEV') throw error
+    const target = await placeIn(archive, name, await copyTo(archive, aside, changed))
+    await syncFolder(archive)
+    await rm(aside, { force: true })
+    return target
+  }
+}
+
+/** Moves a file to a name that is free in the archive, on one file system. */
+async function placeIn(archive: string, name: string, from: string): Promise<string> {
   for (const archived of archiveNames(name)) {
     const target = join(archive, archived)
-    const isTaken = await placeAt(from, target).catch(async (error: unknown) => {
-      if (codeOf(error) !== 'EXDEV') throw error
-      from = await copyTo(archive, aside, changed)
-      return placeAt(from, target)
-    })
-    if (isTaken && !(await isCopy(aside, target))) continue
-    if (from !== aside) {
-      await rm(from, { force: true })
-      await syncFolder(archive)
+    try {
+      placeNew(from, target)
+    } catch (error) {
+      if (!wasTaken(error)) throw error
+      if (!(await isCopy(from, target))) continue
     }
-    await rm(aside, { force: true })
+    await rm(from, { force: true })
     return target
   }
   throw new Error('names never end')
 }
 
-/** Never over what is there. @returns whether the name is taken @throws an error of the file system: `EXDEV` for another file system */
-async function placeAt(from: string, to: string): Promise<boolean> {
-  try {
-    // A rename would replace what is there; a link does not.
-    await link(from, to)
-    return false
-  } catch (error) {
-    if (codeOf(error) === 'EEXIST') return true
-    // No links here, or not to a file of another user.
-    if (!['EPERM', 'ENOTSUP'].includes(codeOf(error))) throw error
-  }
-  const reserved = await newOwn(to).catch((error: unknown) => {
-    if (codeOf(error) !== 'EEXIST') throw error
-  })
-  await reserved?.close()
-  if (reserved !== undefined) await rename(from, to)
-  return reserved === undefined
-}
-
-/** A whole copy on the disk of the archive, under a name of its own. */
+/** Copies a file to the disk of the archive, under a name of ours. */
 async function copyTo(archive: string, path: string, changed: Error): Promise<string> {
   const part = join(archive, `.${hash('sha256', path, 'hex').slice(0, 16)}.part`)
   const before = await lstat(path, { bigint: true })
@@ -208,17 +199,15 @@ async function copyTo(archive: string, path: string, changed: Error): Promise<st
   }
 }
 
-/** What was copied is to be there after a power cut, too, before the original is removed. */
+/** Before the original is removed: a power cut must not take the copy. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path)
   await folder.sync().finally(() => folder.close())
 }
 
-/** Whether a process that was killed has put the file there before. */
+/** Whether a process that was killed had copied the file there: the same bytes and time, in milliseconds. */
 async function isCopy(path: string, there: string): Promise<boolean> {
   const [one, other] = [await lstat(path), await lstat(there)]
-  if (one.dev === other.dev) return one.ino === other.ino
-  // The time of a copy is set in milliseconds.
   if (one.size !== other.size || Math.trunc(one.mtimeMs) !== Math.trunc(other.mtimeMs)) return false
   return (await fingerprint(path)).sha256 === (await fingerprint(there)).sha256
 }

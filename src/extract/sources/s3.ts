@@ -64,7 +64,6 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     GetObjectCommand,
     HeadObjectCommand,
     ListObjectsV2Command,
-    ListObjectVersionsCommand,
     PutObjectCommand,
     S3Client,
     S3ServiceException,
@@ -142,42 +141,34 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
       throw error
     }
   }
-  const remove = (key: string, only?: Only) =>
-    client.send(new DeleteObjectCommand({ Bucket: bucket, Key: key, ...only }))
-  /** Amazon's does (since 2025); other storage, which may do as if it had not been asked, is tried with an object of our own. */
-  const comparesBeforeDeleting = async (name: string): Promise<boolean> => {
-    if (endpoint === undefined) return true
-    const what = `archiving ${name}`
-    const key = `${asFolder(place.archive ?? '')}.wb-probe`
-    await ask(what, name, () => client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: '' })))
-    const status = await ask(what, name, () => remove(key, { IfMatch: '"of-no-object"' })).then(
-      () => 204,
-      (error: Error) => statusOf(error.cause) || Promise.reject(error),
-    )
-    if (status !== 204) await ask(what, name, () => remove(key))
-    return status === 412
+  /** Deletes an object if it is this version. A deletion that was not answered may have been done: then nothing is there. */
+  const remove = async (key: string, version: string): Promise<void> => {
+    try {
+      await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: key, IfMatch: version }))
+    } catch (error) {
+      if (statusOf(error) !== 404) throw error
+    }
   }
-  let compares: boolean | undefined
-  /** By which the storage deletes the version that was read, and no other. */
-  const onlyIt = async ({ name, version }: Delivery): Promise<Only> => {
-    compares ??= await comparesBeforeDeleting(name)
-    if (compares) return { IfMatch: version }
-    const Key = `${prefix}${name}`
-    const what = `archiving ${name}`
-    const read = new HeadObjectCommand({ Bucket: bucket, Key, IfMatch: version })
-    const { VersionId = 'null' } = await ask(what, name, () => client.send(read))
-    const versions = new ListObjectVersionsCommand({ Bucket: bucket, Prefix: Key })
-    const { Versions = [] } = VersionId === 'null' ? {} : await ask(what, name, () => client.send(versions))
-    const own = Versions.filter((one) => one.Key === Key).map((one) => one.VersionId)
-    // Of older versions the latest would come forth, and be read as the newest.
-    if (own.at(-1) === VersionId) return { VersionId }
+  /** Amazon S3 compares before it deletes (since 2025). */
+  let compares = endpoint === undefined
+  /** Deletes the copy in the archive under a condition that does not hold: storage that ignores the condition would delete a newer export, too. */
+  const assertCompares = async (name: string, copy: string): Promise<void> => {
+    if (compares) return
+    await ask(`${ARCHIVING} ${name}`, name, async () => {
+      try {
+        await remove(copy, '"of no object"')
+      } catch (error) {
+        compares = statusOf(error) === 412
+        if (!compares) throw error
+      }
+    })
+    if (compares) return
     throw new WaybillError(
       'export-unreadable',
-      'The export stays: by deleting it, one that came since would be deleted, or an older one come forth.',
+      'The export stays: the storage knows no conditional deletion (If-Match), and could delete a newer export.',
       {
         place: { file: address(name) },
-        remedy:
-          'The storage knows no conditional deletion (If-Match). Have the bucket keep versions, and remove older versions of this object; or take `archive` out of the job.',
+        remedy: 'Take `archive` out of the job, or use storage that compares before it deletes.',
       },
     )
   }
@@ -267,7 +258,6 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
       const { name, bytes, version } = wanted
       const from = `${prefix}${name}`
       const what = `${ARCHIVING} ${name}`
-      const only = await onlyIt(wanted)
       for (const archived of archiveNames(name)) {
         const key = `${asFolder(place.archive ?? '')}${archived}`
         const there = await ask(what, name, () => look(key))
@@ -281,7 +271,8 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
           CopySourceIfMatch: version,
         })
         if (!isCopied) await ask(what, name, () => client.send(copy))
-        await ask(what, name, () => remove(from, only))
+        await assertCompares(name, key)
+        await ask(what, name, () => remove(from, version))
         return `s3://${bucket}/${key}`
       }
       throw new Error('names never end')
@@ -308,8 +299,6 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
 }
 
 const ARCHIVING = 'archiving'
-
-type Only = { readonly IfMatch: string } | { readonly VersionId: string }
 
 const silent = (): void => {}
 

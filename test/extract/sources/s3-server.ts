@@ -9,8 +9,6 @@ interface StoredObject {
   readonly at: Date
   /** SHA-256 that whoever put it there has written beside it. */
   readonly sha256?: string | undefined
-  /** Where the bucket keeps versions. */
-  readonly versionId: string
 }
 
 /** What an answer to a GET of an object says in place of the truth. */
@@ -28,14 +26,12 @@ export interface S3Server {
   onGet:
     | ((key: string, from: number) => { breakAfter?: number; goesSilent?: true; lie?: Lie } | undefined)
     | undefined
-  /** Called before an object is deleted; may change objects. */
-  onDelete: ((key: string) => void) | undefined
+  /** Called before an object is deleted; may change objects, or keep the answer back. */
+  onDelete: ((key: string) => 'unanswered' | undefined) | undefined
   /** Headers of a checksum that the storage has of the content, where it is asked for one. */
   checksum: ((body: Uint8Array) => Readonly<Record<string, string>>) | undefined
   /** Whether a deletion that names an entity tag, and an answer to a request for another version, is refused. */
   compares: boolean
-  /** Whether an object that is replaced or deleted is kept: by key, the newest last; null where it was deleted. */
-  versions: Map<string, (StoredObject | null)[]> | undefined
   /** Called with every PUT of an object, when so many bytes of it have come; what is done with it then. */
   onPut: ((key: string, bytes: number) => 'cut' | 'refuse' | undefined) | undefined
   readonly requests: string[]
@@ -54,12 +50,7 @@ export const BUCKET = 'deliveries'
 const KEYS_A_PAGE = 2
 const SIGNED = /^AWS4-HMAC-SHA256 Credential=[^,]+, ?SignedHeaders=[^,]+, ?Signature=[0-9a-f]{64}$/
 
-function keepVersion({ versions }: S3Server, key: string, object: StoredObject | null): void {
-  versions?.set(key, [...(versions.get(key) ?? []), object])
-}
-
 export async function startS3Server(): Promise<S3Server> {
-  let versions = 0
   const server = createServer((request, response) => {
     serve(started, request, response).catch((error: Error) => refuse(response, 500, error.message))
   })
@@ -72,16 +63,12 @@ export async function startS3Server(): Promise<S3Server> {
     objects: new Map(),
     put(key, body, sha256) {
       const etag = `"${createHash('md5').update(body).digest('hex')}"`
-      const versionId = `version-${++versions}`
-      const object = { body: Buffer.from(body), etag, at: new Date(), sha256, versionId }
-      started.objects.set(key, object)
-      keepVersion(started, key, object)
+      started.objects.set(key, { body: Buffer.from(body), etag, at: new Date(), sha256 })
     },
     onGet: undefined,
     onDelete: undefined,
     checksum: undefined,
     compares: true,
-    versions: undefined,
     onPut: undefined,
     requests: [],
     isSilent: undefined,
@@ -106,10 +93,8 @@ async function serve(s3: S3Server, request: IncomingMessage, response: ServerRes
   if (s3.isSilent?.(asked)) return
   if (!SIGNED.test(request.headers.authorization ?? '')) return refuse(response, 403, 'AccessDenied')
   if (bucket !== BUCKET) return refuse(response, 404, 'NoSuchBucket')
-  if (request.method === 'GET' && key === '')
-    return (url.searchParams.has('versions') ? listVersions : list)(s3, url.searchParams, response)
-  if (request.method === 'DELETE')
-    return remove(s3, key, url.searchParams.get('versionId'), request, response)
+  if (request.method === 'GET' && key === '') return list(s3, url.searchParams, response)
+  if (request.method === 'DELETE') return remove(s3, key, request, response)
   const source = request.headers['x-amz-copy-source']
   if (request.method === 'PUT' && typeof source === 'string') return copy(s3, key, source, request, response)
   if (request.method === 'PUT') return receive(s3, key, request, response)
@@ -118,52 +103,27 @@ async function serve(s3: S3Server, request: IncomingMessage, response: ServerRes
   const headers = {
     ...{ etag: object.etag, 'last-modified': object.at.toUTCString() },
     ...(object.sha256 === undefined ? {} : { 'x-amz-meta-sha256': object.sha256 }),
-    ...(s3.versions === undefined ? {} : { 'x-amz-version-id': object.versionId }),
   }
   if (request.method === 'HEAD')
     response.writeHead(200, { ...headers, 'content-length': object.body.length }).end()
   else get(s3, key, request, response)
 }
 
-function remove(
-  s3: S3Server,
-  key: string,
-  versionId: string | null,
-  { headers }: IncomingMessage,
-  response: ServerResponse,
-): void {
-  s3.onDelete?.(key)
+function remove(s3: S3Server, key: string, { headers }: IncomingMessage, response: ServerResponse): void {
+  const fate = s3.onDelete?.(key)
   const wanted = headers['if-match']
-  if (s3.compares && wanted !== undefined && s3.objects.get(key)?.etag !== wanted) {
-    refuse(response, 412, 'PreconditionFailed')
+  const there = s3.objects.get(key)
+  if (s3.compares && wanted !== undefined && there?.etag !== wanted) {
+    refuse(
+      response,
+      there === undefined ? 404 : 412,
+      there === undefined ? 'NoSuchKey' : 'PreconditionFailed',
+    )
     return
   }
-  if (versionId === null) {
-    s3.objects.delete(key)
-    keepVersion(s3, key, null)
-  } else {
-    const left = (s3.versions?.get(key) ?? []).filter((one) => one?.versionId !== versionId)
-    s3.versions?.set(key, left)
-    const newest = left.at(-1)
-    if (newest) s3.objects.set(key, newest)
-    else s3.objects.delete(key)
-  }
-  response.writeHead(204).end()
-}
-
-function listVersions(s3: S3Server, query: URLSearchParams, response: ServerResponse): void {
-  const prefix = query.get('prefix') ?? ''
-  const found = [...(s3.versions ?? [])].filter(([key]) => key.startsWith(prefix))
-  const versions = found.flatMap(([key, all]) =>
-    all
-      .toReversed()
-      .flatMap((one) =>
-        one === null
-          ? `<DeleteMarker><Key>${xml(key)}</Key></DeleteMarker>`
-          : `<Version><Key>${xml(key)}</Key><VersionId>${one.versionId}</VersionId></Version>`,
-      ),
-  )
-  answerXml(response, 200, `<ListVersionsResult>${versions.join('')}</ListVersionsResult>`)
+  s3.objects.delete(key)
+  if (fate === 'unanswered') response.destroy()
+  else response.writeHead(204).end()
 }
 
 function list(s3: S3Server, query: URLSearchParams, response: ServerResponse): void {

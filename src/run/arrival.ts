@@ -292,16 +292,13 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     const { files: listing, refused } = await list(source)
     const announced = await announcedBy(source, jobSource, listing)
     const { archived } = jobSource
-    const seen = new Map(listing.map((one) => [one, since?.(source.address(one.name), one)]))
-    const known = (one: Delivery): number => seen.get(one) ?? one.modifiedAt
+    const known = since && ((one: Delivery): number => since(source.address(one.name), one))
     const { complete, waiting } = sortExports(jobSource, listing, announced, now, known)
-    // What is joined is not waited for.
-    const earlier = (one: Delivery): number => Math.min(one.modifiedAt, known(one))
     const found = complete.map((one) => ({
       ...one,
       source,
       rules: jobSource,
-      neighbours: async (match: string) => completeBeside(jobSource, match, listing, announced, now, earlier),
+      neighbours: async (match: string) => completeBeside(jobSource, match, listing, announced, now),
       isListed: true,
       archived,
     }))

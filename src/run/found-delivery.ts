@@ -1,10 +1,5 @@
 import type { JobSource } from '../definitions/export-definition.ts'
-import {
-  type Announced,
-  type CompleteExport,
-  completeExports,
-  type KnownSince,
-} from '../extract/arrival/verify-delivery.ts'
+import { type Announced, type CompleteExport, completeExports } from '../extract/arrival/verify-delivery.ts'
 import { DEFAULT_LIMITS } from '../extract/content.ts'
 import {
   compilePattern,
@@ -79,13 +74,14 @@ export function completeBeside(
   listing: readonly Delivery[],
   announced: ReadonlyMap<string, Announced>,
   now: number,
-  since?: KnownSince,
 ): CompleteExport[] {
   const companion = (pattern: string | undefined, { name }: Delivery): string | undefined =>
     pattern?.replaceAll('{name}', name)
   const companions = new Set(listing.flatMap((one) => [companion(checksum, one), companion(marker, one)]))
   const byName = new Map(listing.map((one) => [one.name, one]))
-  return completeExports({ match, stableForMs }, listing, announced, now, since)
+  // Nobody waits for a joined file: its own time counts, except a time in the future, which says nothing.
+  const atRestSince = ({ modifiedAt }: Delivery): number => (modifiedAt > now ? 0 : modifiedAt)
+  return completeExports({ match, stableForMs }, listing, announced, now, atRestSince)
     .filter(({ delivery }) => !companions.has(delivery.name))
     .map((one) => ({ ...one, checksum: byName.get(companion(checksum, one.delivery) ?? '') }))
 }

@@ -111,6 +111,17 @@ it('a run does not wait for what an earlier one has taken as it is, nor for what
   expect(waits).toEqual([])
 })
 
+it('a joined file dated in the future is joined without a wait', async () => {
+  const { arrival, job, deliver } = await place(
+    '{ from: ../inbox, match: "a.csv", complete: { stableFor: 60s } }',
+  )
+  await deliver('a.csv', NOW - DAY)
+  for (const name of ['ahead.csv', 'now.csv']) await deliver(name, name === 'now.csv' ? NOW : NOW + DAY)
+  const { found } = await findExports(arrival, job, [], () => NOW)
+  const beside = await Promise.all(['ahead.csv', 'now.csv'].map((name) => found[0]?.neighbours(name)))
+  expect(beside.map((files) => files?.length)).toEqual([1, 0])
+})
+
 it('where nothing is complete, the error lists what waits, and asks nobody for what is there', async () => {
   const { job } = await place('{ from: ../inbox, match: "*.csv" }')
   expect(noneFound(job, ['a.csv is there, but its marker a.csv.done is missing'])).toMatchObject({

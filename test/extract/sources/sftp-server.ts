@@ -1,6 +1,16 @@
 /** An SFTP server over a folder, on loopback. */
 import { once } from 'node:events'
-import { chmod, type FileHandle, lstat, mkdir, open, readdir, rename, stat } from 'node:fs/promises'
+import {
+  chmod,
+  constants,
+  type FileHandle,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  rename,
+  stat,
+} from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import ssh2, { type AuthContext, type Connection, type FileEntry, type SFTPWrapper } from 'ssh2'
@@ -199,12 +209,13 @@ function serve(sftp: SFTPWrapper, root: string, server: SftpServer, cut: () => v
       for (const filename of names) {
         const path = join(folder?.path ?? '', filename)
         const isListed = server.alsoLists.includes(filename)
-        const attrs = await attributes(path).catch((error) => {
+        // As OpenSSH does, of a link and not of what it leads to.
+        const attrs = await attributes(path, lstat).catch((error) => {
           if (isListed) return { mode: 0o100600, uid: 0, gid: 0, size: 1, atime: 0, mtime: 0 }
           throw error
         })
-        const isLink = !isListed && (await lstat(at(path))).isSymbolicLink()
-        const kind = isLink ? 'l' : !isListed && (attrs.mode & 0o170000) === 0o040000 ? 'd' : '-'
+        const kind =
+          { [constants.S_IFLNK]: 'l', [constants.S_IFDIR]: 'd' }[attrs.mode & constants.S_IFMT] ?? '-'
         entries.push({
           filename,
           longname:

@@ -127,20 +127,12 @@ async function lookAt(
   patience: AbortSignal,
 ): Promise<SourceLook> {
   const spool = await mkdtemp(join(tmpdir(), 'waybill-expect-'))
-  const ended = new AbortController()
-  const end = (): void =>
-    ended.abort(
-      patience.reason instanceof DOMException && patience.reason.name === 'TimeoutError'
-        ? new WaybillError('source-unreachable', `${sourceName(source)} was looked at, and no answer came`)
-        : new WaybillError('interrupted', 'interrupted while it was looked whether exports have arrived'),
-    )
-  patience.addEventListener('abort', end, { once: true })
-  if (patience.aborted) end()
-  const arrival = createArrival(spool, { ...settings, signal: ended.signal })
+  const arrival = createArrival(spool, { ...settings, signal: patience })
   try {
-    return await whileWanted(arrival.look(source, now), ended.signal)
+    return await whileWanted(arrival.look(source, now), patience)
+  } catch (error) {
+    throw patience.aborted ? endedBy(patience.reason, source) : error
   } finally {
-    patience.removeEventListener('abort', end)
     const closed = arrival.close(false)
     // A server that says nothing does not say good-bye either.
     if (patience.aborted) closed.catch(() => {})
@@ -148,6 +140,11 @@ async function lookAt(
     await rm(spool, { recursive: true, force: true })
   }
 }
+
+const endedBy = (reason: unknown, source: JobSource): WaybillError =>
+  reason instanceof DOMException && reason.name === 'TimeoutError'
+    ? new WaybillError('source-unreachable', `${sourceName(source)} did not answer in time`)
+    : new WaybillError('interrupted', 'interrupted while it looked for expected exports')
 
 function datesOf(match: string, files: readonly ArrivedFile[]): string[] {
   const pattern = compilePattern(match)

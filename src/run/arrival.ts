@@ -187,8 +187,17 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     const address = source.address(delivery.name)
     const { version, bytes } = await lookAt(file)
     const own = wanted(rules)
-    const limits = { ...own, whole: countWhole(address, own, bytes) }
-    const packed = { ...rules, limits, pgp: settings, room }
+    const whole = countWhole(address, own, bytes)
+    const limits = { ...own, whole }
+    // Decrypted and unpacked files are written: they must fit, too.
+    const written = (file: string) => {
+      const count = whole(file)
+      return (length: number): void => {
+        count(length)
+        room(length)
+      }
+    }
+    const packed = { ...rules, limits: { ...own, whole: written }, pgp: settings }
     // What was listed, and no other file that was put in its place since: that of a folder is read where it lies.
     const isWhereItLies = file === join(dirname(address), nameThere(delivery))
     if (isWhereItLies && delivery.version !== '') assertVersion(address, version, delivery.version)

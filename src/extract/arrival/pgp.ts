@@ -16,8 +16,8 @@ import {
 import { reasonOf, WaybillError } from '../../model/errors.ts'
 import { assertObeyable } from '../../obeyed-files.ts'
 import { newOwn } from '../../own-files.ts'
-import { countAgainst, openVersion } from '../content.ts'
-import type { PgpKeyFiles, UnpackRules } from './unpack-rules.ts'
+import { type ContentLimits, countAgainst, openVersion } from '../content.ts'
+import type { PgpKeyFiles } from './unpack-rules.ts'
 
 const ARMOR = '-----BEGIN'
 
@@ -32,7 +32,7 @@ export async function decryptPgp(
   file: string,
   target: string,
   keys: PgpKeyFiles,
-  { limits, room }: Pick<UnpackRules, 'limits' | 'room'>,
+  limits: ContentLimits,
 ): Promise<void> {
   const decryptionKeys = await readSecretKeys(address, keys)
   const verificationKeys = await readVerificationKeys(keys)
@@ -44,7 +44,6 @@ export async function decryptPgp(
   try {
     for await (const chunk of data as unknown as AsyncIterable<Uint8Array>) {
       count(chunk.length)
-      room?.(chunk.length)
       for (let written = 0; written < chunk.length; )
         written += (await out.write(chunk, written, chunk.length - written)).bytesWritten
     }

@@ -8,8 +8,6 @@ export interface UnpackRules {
   /** Refuse what is not encrypted. */
   readonly encrypted: boolean
   readonly pgp: PgpKeyFiles
-  /** Told how many bytes are about to be written. @throws WaybillError `disk-full` */
-  readonly room?: ((bytes: number) => void) | undefined
 }
 
 /** Files with OpenPGP keys, armored or binary. */

@@ -37,7 +37,7 @@ export async function unpack(
     if (packing === 'pgp') {
       const target = await newFile(one.member ?? nameOf(address))
       const { decryptPgp } = await import('./pgp.ts')
-      await decryptPgp(address, one.file, target, rules.pgp, rules)
+      await decryptPgp(address, one.file, target, rules.pgp, rules.limits)
       return layer({ ...one, file: target }, depth + 1, true)
     }
     if (rules.encrypted && !decrypted && packing === undefined)

@@ -20,7 +20,7 @@ const MOST_MEMBERS = 10_000
 export async function unpackZip(
   address: string,
   file: string,
-  { limits, members, room }: Pick<UnpackRules, 'limits' | 'members' | 'room'>,
+  { limits, members }: Pick<UnpackRules, 'limits' | 'members'>,
   newFile: (name: string) => Promise<string>,
 ): Promise<UnpackedExport[]> {
   let zip: ZipFile | undefined
@@ -32,10 +32,7 @@ export async function unpackZip(
     for (const entry of choose(address, await entriesOf(zip), members)) {
       assertMemberName(address, entry.fileName)
       const target = await newFile(entry.fileName)
-      await extract(zip, entry, target, (length) => {
-        count(length)
-        room?.(length)
-      })
+      await extract(zip, entry, target, count)
       unpacked.push({ file: target, member: memberOf(entry.fileName) })
     }
     return unpacked
@@ -46,7 +43,7 @@ export async function unpackZip(
   }
 }
 
-/** Several members may have one name: the second is `a.csv#2`. */
+/** Names each member once: the second `a.csv` of an archive is `a.csv#2`. */
 function namedOnce(): (name: string) => string {
   const taken = new Map<string, number>()
   return (name) => {

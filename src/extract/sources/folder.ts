@@ -1,7 +1,7 @@
 /** Exports in a folder of this machine. They are read where they lie. */
 import { hash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { copyFile, link, lstat, open, opendir, rename, rm, unlink } from 'node:fs/promises'
+import { copyFile, link, lstat, open, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { filesExhausted, reasonOf, WaybillError } from '../../model/errors.ts'
@@ -61,26 +61,18 @@ export function createFolderSource({ folder, archive = folder }: FolderPlace): E
   return {
     address,
     async list(signal) {
-      const listed = collectListed(folder)
-      const add = async (names: readonly string[]): Promise<void> => {
-        signal?.throwIfAborted()
-        const found = await Promise.all(names.map((name) => look(folder, name)))
-        listed.add(found.filter((one) => one !== undefined))
-      }
-      let names: string[] = []
-      try {
-        for await (const { name } of await opendir(folder, { bufferSize: LOOKED_AT_ONCE })) {
-          names.push(name)
-          if (names.length < LOOKED_AT_ONCE) continue
-          await add(names)
-          names = []
-        }
-      } catch (cause) {
-        if (cause instanceof WaybillError) throw cause
+      const names = await readdir(folder).catch((cause) => {
         const why = REFUSALS[codeOf(cause)] ?? `cannot be read (${codeOf(cause)})`
         throw filesExhausted(cause) ?? folderRefused(folder, why, cause)
+      })
+      const listed = collectListed(folder)
+      for (let at = 0; at < names.length; at += LOOKED_AT_ONCE) {
+        signal?.throwIfAborted()
+        const found = await Promise.all(
+          names.slice(at, at + LOOKED_AT_ONCE).map((name) => look(folder, name)),
+        )
+        listed.add(found.filter((one) => one !== undefined))
       }
-      await add(names)
       return listingOf(asidesFirst(listed.files))
     },
     async fetch(delivery) {

@@ -64,7 +64,6 @@ export async function receiveFile(
   const part = `${file}.part`
   // What another process left of it may be of another version.
   await rm(part, { force: true })
-  // The whole of it must fit; what others write meanwhile is seen as it comes.
   room?.(bytes)
   const out = await newOwn(part)
   try {
@@ -74,7 +73,6 @@ export async function receiveFile(
       for await (const chunk of read(length)) {
         signal?.throwIfAborted()
         if (length + chunk.length > bytes) break
-        room?.(chunk.length)
         await out.writev([chunk], length)
         length += chunk.length
       }

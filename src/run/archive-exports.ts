@@ -1,4 +1,5 @@
 /** Moves exports away after a run that has balanced: those that are done with as a whole, and are still what was read. */
+import { whileWanted } from '../extract/sources/receive-file.ts'
 import type { OpenExport } from '../ledger/concerns.ts'
 import type { ExportRecord, Ledger, RunLedger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
@@ -18,7 +19,7 @@ export interface Archiving {
   /** Of who holds the job. */
   readonly runLedger: RunLedger
   readonly home: string
-  /** Aborted when no other export is to be begun with. */
+  /** Aborted, with a `WaybillError`, when archiving is to end: at once, as an export that is half archived is archived by the next run. */
   readonly interrupt: AbortSignal
 }
 
@@ -80,7 +81,7 @@ const isOf = (path: string, address: string): boolean => path === address || pat
 
 /** A failure is told and changes nothing: the export stays where it is, and the next run finds it unchanged. */
 async function archive(
-  { arrival, events, runLedger }: Archiving,
+  { arrival, events, runLedger, interrupt }: Archiving,
   found: FoundExport,
   address: string,
   own: readonly ExportRecord[],
@@ -89,7 +90,7 @@ async function archive(
   try {
     const needed = open.find(({ path }) => isOf(path, address))
     if (needed !== undefined) throw stillNeeded(needed)
-    const archived = await arrival.archive(found)
+    const archived = await whileWanted(arrival.archive(found), interrupt)
     for (const record of own)
       await runLedger.noteArchived(record, `${archived}${record.path.slice(address.length)}`)
   } catch (error) {

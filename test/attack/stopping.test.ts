@@ -122,6 +122,23 @@ test('an object that comes a little at a time', async () => {
   expect(await stopped(place.start('run', 'clinic'), asked)).toMatchObject(INTERRUPTED)
 }, 60_000)
 
+test('storage that does not answer while an export is archived: the export stays for the next run', async () => {
+  const s3 = await startS3Server()
+  onTestFinished(() => s3.stop())
+  s3.put('in/a.csv', Buffer.from(HEADER + ANN))
+  s3.isSilent = (request) => request === 'PUT done/a.csv'
+  const from = `{ s3: { endpoint: "${s3.endpoint}", region: test-1, bucket: ${BUCKET}, prefix: in } }`
+  const { workplace } = await openClinic({
+    job: `exports: { from: ${from}, match: "*.csv", mapping: clinic, archive: done }\naccounts: { register: never }\n`,
+    environment: { AWS_ACCESS_KEY_ID: 'of-the-tests', AWS_SECRET_ACCESS_KEY: 'secret-of-the-tests' },
+  })
+  const asked = (): boolean => s3.requests.includes('PUT done/a.csv')
+  const { code, err, took } = await stopped(workplace.start('run', 'clinic'), asked)
+  expect(took).toBeLessThan(SOON_MS)
+  expect([code, err]).toEqual([0, expect.stringContaining('interrupted')])
+  expect([...s3.objects.keys()]).toEqual(['in/a.csv'])
+}, 60_000)
+
 test('of an object that does not fit beside what must stay free, nothing is fetched', async () => {
   const { s3, place } = await atS3()
   s3.trickles = new Map([['in/a.csv', 1_000_000_000_000_000]])

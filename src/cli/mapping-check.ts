@@ -118,7 +118,7 @@ async function fitOf(
   }
 }
 
-/** What is well-formed, and may not be what is meant. */
+/** Rules that are well-formed and probably a mistake. */
 const warningsOf = ({ definition: { careTeams } }: LoadedMapping): string[] =>
   [...besidePrimary(careTeams)].map(
     ([rule, other]) =>

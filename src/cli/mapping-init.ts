@@ -27,7 +27,7 @@ export const mappingInit: Action<'mapping init'> = async (context, options) => {
   const { catalog, units } = resourcesOf(files)
   const vocabulary = createVocabulary(catalog, units, synonyms)
   const sample = await readSample(options.sample, vocabulary).catch(withRemedy)
-  // All that follows is done within a moment.
+  // The rest takes a moment.
   context.interrupt.throwIfAborted()
   const drafted = draftSample(name, basename(options.sample), sample, vocabulary)
   const schemas = relative(dirname(file), join(folder, '../schemas'))

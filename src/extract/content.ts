@@ -212,7 +212,7 @@ function tooShort(path: string, from: number): WaybillError {
 export const versionOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
   `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`
 
-/** A pipe gives its bytes once, and an export is read several times; a device may never end. @throws WaybillError `export-unreadable` */
+/** Refuses a pipe, which can be read once only, and a device, which may never end. @throws WaybillError `export-unreadable` */
 export function assertFile(path: string, found: Pick<BigIntStats, 'isFile' | 'isDirectory'>): void {
   if (!found.isFile() && !found.isDirectory())
     throw unreadable(path, new Error('it is a pipe or a device, not a file'))
@@ -227,7 +227,7 @@ export async function openVersion(
   path: string,
   version?: string,
 ): Promise<{ readonly handle: FileHandle; readonly version: string; readonly bytes: number }> {
-  // Without O_NONBLOCK, opening a pipe waits for its writer, in a thread that not even the end of the process can stop.
+  // Without O_NONBLOCK, opening a pipe waits for a writer, in a thread that keeps even an exiting process alive.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     const found = await handle.stat({ bigint: true })
@@ -252,25 +252,25 @@ export function assertVersion(path: string, found: string, version: string): voi
 const HARMLESS_BYTES = 64 * 1024 ** 2
 
 export interface ContentLimits {
-  /** Bytes that may come out of one delivery. */
+  /** Unpacked bytes of a delivery at most. */
   readonly bytes: number
-  /** How many times its own size may come out of a delivery. */
+  /** Unpacked bytes of a delivery at most, as a multiple of its size. */
   readonly ratio: number
   /** Aborted, with a `WaybillError`, when what is being read is not wanted any more: reading ends with that between one piece and the next. */
   readonly signal?: AbortSignal | undefined
-  /** Counts for the delivery that the file is a part of. */
+  /** Counter of the delivery, for a file that is part of one. */
   readonly whole?: CountPart | undefined
 }
 
-/** Begins to count what comes out of a packed file. @returns to be told the length of every chunk before it is used */
+/** Starts to count the unpacked bytes of a file. @returns counts a chunk: call it with the length, before the chunk is used */
 type CountPart = (file: string) => (length: number) => void
 
 /** DEFLATE reaches 1,032 on zeros; exports of repeated codes stay below 100. */
 export const DEFAULT_LIMITS: ContentLimits = { bytes: 10 * 1024 ** 3, ratio: 200 }
 
 /**
- * Counts what comes out of a delivery: out of all its layers and members together, or they would multiply. Of a file that is read several
- * times the longest reading counts.
+ * Counts the unpacked bytes of a delivery, over all layers and members. A file that is read several times counts once, by its longest
+ * reading.
  * @param address of the delivery
  * @param packedBytes its size
  * @throws WaybillError `export-too-large`; what the limits are aborted with
@@ -305,7 +305,7 @@ export function countWhole(
   }
 }
 
-/** Counts what comes out of a file, for its delivery where it is a part of one. */
+/** Counts the unpacked bytes of a file, towards its delivery if there is one. */
 export const countAgainst = (file: string, limits: ContentLimits, packedBytes: number) =>
   (limits.whole ?? countWhole(file, limits, packedBytes))(file)
 

@@ -78,7 +78,7 @@ export async function readHeader(
   return { columns: columnsOf(path, row, row.cells, duplicates), origin: row }
 }
 
-/** Columns that are named as another. */
+/** Repeated column names in a message. */
 const MOST_TOLD = 20
 
 function columnsOf(

@@ -19,7 +19,7 @@ export interface Archiving {
   /** Of who holds the job. */
   readonly runLedger: RunLedger
   readonly home: string
-  /** Aborted, with a `WaybillError`, when archiving is to end: at once, as an export that is half archived is archived by the next run. */
+  /** Ends archiving at once; aborted with a `WaybillError`. The next run archives the rest, also a half-archived export. */
   readonly interrupt: AbortSignal
 }
 
@@ -67,7 +67,7 @@ async function archiveAll<Found extends FoundExport>(
   if (!summary.balanced || leaving.length === 0) return summary
   const open = await ledger.openExports(summary.job)
   for (const found of leaving) {
-    // The next run finds them unchanged, and archives them.
+    // The next run archives the rest.
     if (interrupt.aborted) break
     const address = found.source.address(found.delivery.name)
     const own = records.filter(({ path }) => isOf(path, address))

@@ -37,12 +37,12 @@ import { chooseBeside, completeBeside, type FoundDelivery, rulesOf, unlisted } f
 /** Manifests and checksum files are held in memory. */
 const MOST_COMPANION_BYTES = 16 * 1024 ** 2
 
-/** What settings and process say of sources. */
+/** Access to sources: keys, passwords and limits. */
 export interface SourceSettings extends PgpKeyFiles {
   readonly sftpPassword?: string | undefined
-  /** Bytes that must stay free on the disk that exports are fetched to. */
+  /** Bytes that must stay free on the disk of the spool. */
   readonly minFree?: number
-  /** Aborted, with a `WaybillError`, when nothing more is wanted: what is found, fetched, unpacked or read then ends with that. */
+  /** Ends listing, fetching, unpacking and reading; aborted with a `WaybillError`, which is thrown. */
   readonly signal?: AbortSignal
 }
 
@@ -87,7 +87,7 @@ export type SeenSince = (address: string, delivery: Delivery) => number
 export interface Arrival {
   /**
    * The exports of a source of the job, in their order.
-   * @param since when a file, named as the ledger does, was first seen as it is; undefined: its own time says how long it has been so
+   * @param since time at which a file (address of the ledger) was first seen unchanged; undefined: its modification time
    */
   look(source: JobSource, now: number, since?: SeenSince): Promise<SourceLook>
   /** A file that the operator named, read by the rules of a source of the job, or by none. */
@@ -136,7 +136,7 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     return known
   }
 
-  // A file system may say nothing, too.
+  // A file system may hang, too.
   const list = (source: ExportSource): Promise<Listing> => whileWanted(source.list(signal), signal)
 
   const readCompanion = async (source: ExportSource, delivery: Delivery): Promise<string> => {
@@ -204,7 +204,7 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     await verify(found, file, limits)
     const exports = await unpack(address, file, packed, spool.unpack)
     const besides = new Map<string, Promise<UnpackedExport[]>>()
-    /** Once for all members. The export itself came out of it: what cannot be read has no such member. */
+    /** Unpacks once for all members. The export itself came out of the archive: an archive that is unreadable now has no such member. */
     const members = (pattern: string): Promise<UnpackedExport[]> => {
       const known =
         besides.get(pattern) ??

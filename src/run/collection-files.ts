@@ -47,7 +47,7 @@ export interface CollectionFiles {
 
 export interface Derivation {
   readonly texts: CollectedTexts
-  /** @returns them, as the manifest lists them */
+  /** @returns the files, for the manifest */
   readonly files: (folder: string) => Promise<readonly DerivedFile[]>
 }
 

@@ -94,7 +94,7 @@ export async function* exportsInRange(
     const taken = new Set<string>()
     for (const [at, address] of inOrder) {
       const found = all[at]
-      // Where two mappings of the job read it, each does.
+      // Each mapping of the job reads a delivery once.
       const key = `${found?.mapping} ${address}`
       if (found === undefined || taken.has(key) || isOpenFor.get(found.mapping)?.(address) === false) continue
       taken.add(key)

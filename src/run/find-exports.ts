@@ -23,7 +23,7 @@ export interface FoundExport extends FoundDelivery {
   readonly sized?: ExpectedSize
 }
 
-/** For a run, which takes a file with `stableFor` once it has seen it unchanged for so long. */
+/** Lets a run wait, once, until files are unchanged for `stableFor`. */
 export interface Patience {
   readonly ledger: Pick<Ledger, 'expectations'>
   readonly wait: (ms: number) => Promise<void>
@@ -31,7 +31,7 @@ export interface Patience {
 
 export interface Finding {
   readonly found: readonly FoundExport[]
-  /** What is there and not complete, each with what it waits for. */
+  /** Incomplete exports, each with its reason. */
   readonly waiting: readonly string[]
 }
 
@@ -77,7 +77,7 @@ export async function findExports(
   return lookAll()
 }
 
-/** Files are looked at by our clock. One that a run has taken as it is was looked at then. */
+/** Remembers, by our clock, when each version of a file was first seen. A version that a run has taken is stable. */
 async function seenSince({ ledger }: Patience, job: Job, now: () => number): Promise<SeenSince> {
   const seen = new Map<string, number>()
   for (const mapping of new Set(job.sources.map((source) => source.mapping)))

@@ -15,7 +15,7 @@ const ZIP = ['PK\x03\x04', 'PK\x05\x06']
 /**
  * @param address of the delivered file, for errors
  * @param file where it is
- * @param rules with limits that count for the delivery as a whole (`countWhole`), where it is more than one layer
+ * @param rules with limits for the whole delivery (`countWhole`), as layers would multiply
  * @param newFile gives a path for a new file of that name
  * @throws WaybillError `export-unreadable` (damaged, no key), `export-untrusted`, `export-too-large`
  */

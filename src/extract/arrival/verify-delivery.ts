@@ -216,10 +216,10 @@ export function waitingWords({ delivery, lacks }: WaitingExport, rules: ArrivalR
   return lacks.map((lack) => words[lack]).join(', ')
 }
 
-/** Of more of them than this, the others are counted. */
+/** Lines; the rest is counted. */
 const MOST_SHOWN = 20
 
-/** A line for each export that is there and not complete. */
+/** Describes each incomplete export on a line. */
 export function waitingLines(waiting: readonly WaitingExport[], rules: ArrivalRules): string[] {
   const more = waiting.length - MOST_SHOWN
   const lines = waiting
@@ -228,10 +228,10 @@ export function waitingLines(waiting: readonly WaitingExport[], rules: ArrivalRu
   return more > 0 ? [...lines, `${more} more are there and not complete`] : lines
 }
 
-/** When a file is known to have been as it is now, in milliseconds since the epoch. */
+/** Time since when a file is known to be unchanged, in milliseconds since the epoch. */
 export type KnownSince = (delivery: Delivery) => number
 
-/** By its own time, for whoever looks once: a clock elsewhere has set it. */
+/** Modification time of the file, for a single look. Another clock has set it. */
 const byItsTime: KnownSince = ({ modifiedAt }) => modifiedAt
 
 /** The manifests of a listing, oldest date first. */

@@ -46,7 +46,7 @@ export function createFolderSource({ folder, archive = folder }: FolderPlace): E
   const assertSame = async (delivery: Delivery): Promise<void> => {
     if ((await look(folder, nameThere(delivery)))?.version !== delivery.version) throw changed(delivery)
   }
-  /** Renames the file to a name of ours, and looks again: a delivery may have replaced it. @returns the path */
+  /** Renames the file to a name of ours and looks again: a delivery may have replaced the file meanwhile. @returns the path */
   const setAside = async (delivery: Delivery): Promise<string> => {
     await assertSame(delivery)
     const from = address(delivery.name)
@@ -98,7 +98,7 @@ export function createFolderSource({ folder, archive = folder }: FolderPlace): E
   }
 }
 
-/** Files of a folder that are looked at together. */
+/** Files whose attributes are read at once. */
 const LOOKED_AT_ONCE = 1_000
 
 /** Undefined for a folder, and for what is gone by now. */
@@ -121,7 +121,7 @@ function refusedBy(archive: string, cause: unknown): WaybillError {
   return filesExhausted(cause) ?? notArchived(archive, why, cause)
 }
 
-/** Compares versions without their last part, the time of the inode's change: a rename sets that. */
+/** Compares versions without the last part, the time of the inode's change: a rename sets it. */
 const isSameFile = (version = '', before: string): boolean =>
   version.replace(/ \d+$/, '') === before.replace(/ \d+$/, '')
 
@@ -136,7 +136,7 @@ async function putBack(aside: string, path: string): Promise<void> {
 }
 
 /**
- * Moves a file to the archive, by a copy if that is on another file system.
+ * Moves a file to the archive; to another file system, by a copy.
  * @param changed thrown if the file is written to while it is copied
  * @returns the path in the archive
  * @throws an error of the file system
@@ -191,13 +191,13 @@ async function copyTo(archive: string, path: string, changed: Error): Promise<st
   }
 }
 
-/** Before the original is removed: a power cut must not take the copy. */
+/** Makes a copy survive a power cut, before the original is removed. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path)
   await folder.sync().finally(() => folder.close())
 }
 
-/** Whether a process that was killed had copied the file there: the same bytes and time, in milliseconds. */
+/** Recognises a copy that a killed process left: equal bytes, equal time in milliseconds. */
 async function isCopy(path: string, there: string): Promise<boolean> {
   const [one, other] = [await lstat(path), await lstat(there)]
   if (one.size !== other.size || Math.trunc(one.mtimeMs) !== Math.trunc(other.mtimeMs)) return false

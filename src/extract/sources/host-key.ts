@@ -33,7 +33,7 @@ export async function hostKeyCheck(
   const bare = host.toLowerCase()
   const name = port === 22 ? bare : `[${bare}]:${port}`
   const lines = text.split(/\r?\n/).flatMap((line) => readLine(line))
-  // A key that is revoked for the host is so on each of its ports.
+  // A key that is revoked for a host is revoked on each of its ports.
   const revoked = lines.filter(
     ({ mark, hosts }) => mark === '@revoked' && (isFor(hosts, name) || isFor(hosts, bare)),
   )
@@ -62,8 +62,8 @@ function readLine(line: string): KnownHost[] {
 }
 
 /**
- * Patterns divided by commas, or one hashed name: `|1|salt|HMAC-SHA1 of the name`. In a pattern `*` is any run of characters and `?` any one; the
- * line is for no name that a pattern behind `!` matches.
+ * Matches a name with patterns divided by commas, or with one hashed name: `|1|salt|HMAC-SHA1 of the name`. In a pattern, `*` is any run of
+ * characters and `?` any character. A pattern behind `!` excludes the names that match.
  */
 function isFor(hosts: string, name: string): boolean {
   const [, version, salt = '', hashed = ''] = hosts.split('|')

@@ -16,7 +16,7 @@ import type { Delivery, ExportSource, Fetching } from './source.ts'
 const WAITS = { retries: 3, minTimeout: 500, randomize: true } as const
 
 /**
- * @param signal aborted, with a `WaybillError`, when the answer is not wanted any more; thrown at once
+ * @param signal ends the tries at once; aborted with a `WaybillError`, which is thrown
  * @throws WaybillError at once; anything else when the tries are used up
  */
 export function withRetries<Result>(attempt: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
@@ -25,7 +25,7 @@ export function withRetries<Result>(attempt: () => Promise<Result>, signal?: Abo
       try {
         return await whileWanted(attempt(), signal)
       } catch (error) {
-        // It is known what is wrong: another try finds the same.
+        // A known error: another try would fail alike.
         if (error instanceof WaybillError) throw new AbortError(error)
         throw error
       }
@@ -34,7 +34,7 @@ export function withRetries<Result>(attempt: () => Promise<Result>, signal?: Abo
   )
 }
 
-/** Rejects as soon as the signal is aborted, with its reason; the answer is then ignored. */
+/** Waits for an answer until the signal is aborted, then rejects with the reason and ignores the answer. */
 export async function whileWanted<Answer>(answer: Promise<Answer>, signal?: AbortSignal): Promise<Answer> {
   if (signal === undefined) return answer
   const { promise: ended, reject } = Promise.withResolvers<never>()
@@ -51,7 +51,7 @@ export async function whileWanted<Answer>(answer: Promise<Answer>, signal?: Abor
 /**
  * @param file is there, of mode 0600, when this resolves
  * @param read the content from an offset on; fails where it is not the version that was asked for
- * @throws WaybillError as `read` and `fetching` do; `export-changed` where more or less came than there should be
+ * @throws WaybillError as `read` and `fetching` do; `export-changed` if more or fewer bytes come than were listed
  */
 export async function receiveFile(
   file: string,

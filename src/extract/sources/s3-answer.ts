@@ -1,13 +1,13 @@
-/** Compares an answer of S3 storage with what was asked for: each part of an object, and the whole with the checksum that the storage has of it. */
+/** Compares answers of S3 storage with the listed object: each part by status, place and entity tag, the whole by the checksum of the storage. */
 import { Crc32, Crc32c, Crc64Nvme } from '@aws-sdk/checksums/crc'
 import { Sha1, Sha256 } from '@aws-sdk/checksums/sha'
 import type { GetObjectCommandOutput } from '@aws-sdk/client-s3'
 import type { Delivery } from './source.ts'
 
 /**
- * Compares status, place and entity tag with those of the version that was listed.
- * @param from byte that the answer is to begin with
- * @returns what is wrong with the answer; undefined where nothing is
+ * Compares status, place and entity tag with the listed version.
+ * @param from first byte of the answer
+ * @returns the difference; undefined for none
  */
 export function mismatchOf(
   { $metadata, ContentRange, ContentLength, ETag = '' }: GetObjectCommandOutput,
@@ -34,14 +34,14 @@ const ALGORITHMS = {
   ChecksumCRC32: Crc32,
 } as const
 
-/** A checksum of the content so far. */
+/** Checksum of the content so far. */
 export interface RunningSum {
   update(chunk: Uint8Array): void
-  /** To be called when all has come. */
+  /** Call at the end of the content. */
   isRight(): Promise<boolean>
 }
 
-/** Undefined where the storage has no checksum of the whole: one of an object that was put there in parts may be of these. */
+/** Undefined without a checksum of the whole object: objects uploaded in parts may have checksums of the parts only. */
 export function runningSum(answer: GetObjectCommandOutput): RunningSum | undefined {
   for (const [name, Algorithm] of Object.entries(ALGORITHMS)) {
     const stated: unknown = answer[name as keyof typeof ALGORITHMS]

@@ -74,7 +74,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
   const address = (name: string): string => `s3://${bucket}/${prefix}${name}`
   const client = new S3Client({
     region,
-    // What is read and written goes where the job says, whatever AWS_ENDPOINT_URL and profiles name.
+    // The job alone names the address: AWS_ENDPOINT_URL and profiles do not.
     ignoreConfiguredEndpointUrls: true,
     // What is tried again is tried again by `ask` alone: the SDK's tries within ours would be sixteen.
     maxAttempts: 1,
@@ -110,7 +110,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
       { cause: error },
     )
   }
-  /** No credentials, no rights, no bucket, another version, not implemented: another try finds the same. By a wrong clock the SDK goes no second time. */
+  /** Missing credentials, rights or bucket, another version, not implemented: another try would fail alike. A request refused for a wrong clock is repeated. */
   const isRefusal = (error: unknown): boolean =>
     error instanceof S3ServiceException &&
     [301, 401, 403, 404, 412, 501].includes(statusOf(error)) &&
@@ -132,7 +132,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     ).catch((error: unknown) => {
       throw failed(what, name, error)
     })
-  /** Undefined where there is none. */
+  /** Undefined if there is no such object. */
   const look = async (key: string): Promise<HeadObjectCommandOutput | undefined> => {
     try {
       return await client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }))
@@ -141,7 +141,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
       throw error
     }
   }
-  /** Deletes an object if it is this version. A deletion that was not answered may have been done: then nothing is there. */
+  /** Deletes an object if it is this version. No object is there if an earlier try was done and not answered. */
   const remove = async (key: string, version: string): Promise<void> => {
     try {
       await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: key, IfMatch: version }))
@@ -151,7 +151,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
   }
   /** Amazon S3 compares before it deletes (since 2025). */
   let compares = endpoint === undefined
-  /** Deletes the copy in the archive under a condition that does not hold: storage that ignores the condition would delete a newer export, too. */
+  /** Deletes the copy in the archive under a false condition. Storage that ignores the condition would delete a newer export, too. */
   const assertCompares = async (name: string, copy: string): Promise<void> => {
     if (compares) return
     await ask(`${ARCHIVING} ${name}`, name, async () => {
@@ -185,7 +185,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     new WaybillError('export-changed', `The object is not the version that was listed: ${why}.`, {
       place: { file: address(name) },
     })
-  /** @returns reads from a byte on; a reading goes on where the one before broke off, with the checksum of what has come */
+  /** @returns reads from a byte on. A second reading continues the first one, and its checksum. */
   const reader = (wanted: Delivery): ((from: number) => AsyncGenerator<Uint8Array>) => {
     const { name, bytes, version } = wanted
     let sum: RunningSum | undefined
@@ -201,7 +201,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
       if (from === 0) sum = runningSum(answer)
       let length = from
       for await (const chunk of (answer.Body ?? []) as AsyncIterable<Uint8Array>) {
-        // Who reads ends when all has come, also where the answer breaks behind it.
+        // Checked before the last chunk is handed on: the reader stops after that.
         sum?.update(chunk)
         length += chunk.length
         if (length === bytes && (await sum?.isRight()) === false)
@@ -261,7 +261,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
       for (const archived of archiveNames(name)) {
         const key = `${asFolder(place.archive ?? '')}${archived}`
         const there = await ask(what, name, () => look(key))
-        // A process that was killed may have copied it.
+        // A killed process may have copied the object.
         const isCopied = there?.ETag === version && there.ContentLength === bytes
         if (there !== undefined && !isCopied) continue
         const copy = new CopyObjectCommand({

@@ -1,4 +1,4 @@
-/** A connection to an SFTP server. Each question has a limit to how long its answer is waited for, and the key of the server is checked. */
+/** Connection to an SFTP server. The host key is checked, and each request has a time limit. */
 import { constants } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createConnection } from 'node:net'

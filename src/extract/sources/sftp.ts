@@ -1,4 +1,4 @@
-/** Exports on an SFTP server. One connection, opened with the first question and again when it broke. */
+/** Exports on an SFTP server, over one connection: opened with the first request, and again after a failure. */
 import { stat } from 'node:fs/promises'
 import { posix, resolve } from 'node:path'
 import { z } from 'zod'
@@ -242,7 +242,7 @@ export function createSftpSource(
     },
     async close() {
       isClosed = true
-      // A server that has not answered yet need not be waited for.
+      // A connection that is still being opened is cut.
       if (isOpen) await disconnect((server) => server.end())
       else void disconnect((server) => server.cut())
     },

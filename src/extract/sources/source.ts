@@ -16,15 +16,15 @@ export interface Delivery {
   readonly modifiedAt: number
   /** Differs whenever the content does: an entity tag, or size and time. */
   readonly version: string
-  /** An earlier process has renamed it aside and was killed, or found that it had not read it. */
+  /** Left under a name of ours by a process that was killed, or that found another file than it had read. */
   readonly isAside?: boolean
 }
 
 /** Limits of fetching. */
 export interface Fetching {
-  /** Aborted, with a `WaybillError`, when the file is not wanted any more; thrown as it is. */
+  /** Ends fetching; aborted with a `WaybillError`, which is thrown. */
   readonly signal?: AbortSignal | undefined
-  /** Told how many bytes are about to be written. @throws WaybillError `disk-full` */
+  /** Called with the number of bytes to be written. @throws WaybillError `disk-full` */
   readonly room?: ((bytes: number) => void) | undefined
 }
 
@@ -49,9 +49,8 @@ export interface ExportSource {
   address(name: string): string
   /**
    * The files that lie there, in no order; not what lies in folders below. Built by `listingOf` alone.
-   * @param signal aborted, with a `WaybillError`, when the listing is not wanted any more
-   * @throws WaybillError `export-unreadable` (also where there is no end of them), `source-unreachable`, `source-untrusted`; what the signal
-   *   is aborted with
+   * @param signal ends the listing; aborted with a `WaybillError`, which is thrown
+   * @throws WaybillError `export-unreadable` (also for an endless listing), `source-unreachable`, `source-untrusted`
    */
   list(signal?: AbortSignal): Promise<Listing>
   /**
@@ -63,11 +62,11 @@ export interface ExportSource {
    */
   fetch(delivery: Delivery, file: string, fetching?: Fetching): Promise<string>
   /**
-   * Moves a file to the archive of the source. A name that is taken there gets a number behind it; nothing is overwritten, and what comes
-   * under its name meanwhile stays.
+   * Moves a file to the archive of the source. A name that is taken there gets a number; nothing is overwritten. A delivery that
+   * comes meanwhile under the name stays.
    * @returns its address in the archive
-   * @throws WaybillError `export-changed` where the file is not the listed version: it stays, for the next listing; `export-unreadable` where
-   *   it cannot be moved, `source-unreachable`
+   * @throws WaybillError `export-changed` if the file is not the listed version, `export-unreadable` if it cannot be moved: either way it
+   *   stays for the next listing; `source-unreachable`
    */
   archive(delivery: Delivery): Promise<string>
   close(): Promise<void>
@@ -115,7 +114,7 @@ export const folderRefused = (folder: string, what: string, cause: unknown): Way
     cause,
   })
 
-/** What was read stays where it lies. @param archive as people are told of it */
+/** The export stays in its folder. @param archive for messages */
 export const notArchived = (archive: string, why: string, cause: unknown): WaybillError =>
   new WaybillError('export-unreadable', `The export cannot be moved into the archive: ${why}`, {
     place: { file: archive },
@@ -144,15 +143,15 @@ export function* archiveNames(name: string): Generator<string> {
 const ASIDE = '.wb-'
 
 /**
- * The name of a file in its folder while it is moved to the archive: a vendor who delivers under its own name replaces it no more. Short, since
- * a name has 255 bytes at most.
+ * Name of a file in its folder while it is moved to the archive: a new delivery under the old name cannot replace the file. Short, as names
+ * have 255 bytes at most.
  */
 export const asideName = (name: string): string => `${ASIDE}${name}`
 
-/** Where a delivery lies in its folder. */
+/** Present name of a delivery in its folder. */
 export const nameThere = ({ name, isAside }: Delivery): string => (isAside ? asideName(name) : name)
 
-/** Files that were left aside have their own names again, and go first: a file of the same name has come since. */
+/** Lists files that were left aside under their old names, and first: a newer file of that name may be there. */
 export function asidesFirst(listed: readonly ListedFile[]): ListedFile[] {
   const { aside = [], others = [] } = Object.groupBy(listed, ({ name, isLink }) =>
     name.startsWith(ASIDE) && !isLink ? 'aside' : 'others',
@@ -166,15 +165,15 @@ export interface ListedFile extends Delivery {
   readonly isLink?: boolean
 }
 
-/** A place of exports that has more files, or more pages of them, is none: nobody could say what came when. */
+/** Bounds of a listing: more than any folder of exports has. */
 const MOST_FILES = 2_000_000
 const MOST_PAGES = 50_000
 
 /**
  * Collects what a source lists, page by page.
- * @param address of the place
+ * @param address of the source
  * @param most files; lower in tests
- * @throws WaybillError `export-unreadable` where files or pages do not end
+ * @throws WaybillError `export-unreadable` for too many files or pages
  */
 export function collectListed(
   address: string,

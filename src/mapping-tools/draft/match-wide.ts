@@ -185,7 +185,7 @@ export interface CareTeams {
   readonly providers: ReadonlyMap<string, 'npi' | 'providerName' | 'providerPhone'>
 }
 
-/** Lines about providers: each is looked for among all columns. */
+/** Providers in a draft: for each, all columns are searched. */
 const MOST_PROVIDERS = 40
 
 /** Columns of National Provider Identifiers, whose check digit holds, with what stands beside them under the same name. */

@@ -50,7 +50,7 @@ export type Sample =
       readonly documents: readonly JsonValue[]
     }
 
-/** Looked at: rows, bytes of them, columns. A draft is none of a program's long works, however wide or long the file. */
+/** Bounds of a sample, so that a draft is quick for any file. */
 const SAMPLED_ROWS = 5000
 const SAMPLED_BYTES = 16 * 1024 ** 2
 const SAMPLED_COLUMNS = 5000
@@ -144,7 +144,7 @@ async function documentsOf(
 interface OpenedSample {
   readonly columns: readonly string[]
   readonly rows: readonly Row[]
-  /** Whether these are all. */
+  /** Set if the sample has no more rows. */
   readonly whole: boolean
 }
 

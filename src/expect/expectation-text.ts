@@ -3,7 +3,7 @@
  * subject, so that it is told once: for its deadline, or of a version of a file. Pure.
  */
 
-import { waitingWords } from '../extract/arrival/verify-delivery.ts'
+import { waitingText } from '../extract/arrival/verify-delivery.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
 import type { SmallDelivery, SmallExport } from '../run/find-exports.ts'
 import { localTime } from '../schedule/fires.ts'
@@ -32,9 +32,7 @@ export function assessmentLines(assessment: Assessment): string[] {
     ...(error === undefined && arrived.length === 0 ? [line('Arrived', 'none')] : []),
     ...arrived.map((file) => line('Arrived', fileWords(file, expect.zone, deadline.due))),
     ...small.map((one) => line('Small', smallWords(one))),
-    ...waiting.map((one) =>
-      line('Waiting', `${one.delivery.name} is there, but ${waitingWords(one, source)}`),
-    ),
+    ...waiting.map((one) => line('Waiting', waitingText(one, source))),
     ...(latestDates.length === 0 ? [] : [line('Dates', `that came last: ${latestDates.join(', ')}`)]),
   ]
 }

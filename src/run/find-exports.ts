@@ -101,8 +101,8 @@ export function noneFound({ definition: { job }, sources }: Job, waiting: readon
   const places = sources.map(({ from, match }) => `${from}/${match}`).join(', ')
   if (waiting.length === 0)
     return new WaybillError('exports-none', `the job ${job} found no exports (${places})`)
-  const message = `the job ${job} found no exports that are complete (${places}). Waiting: ${waiting.join('; ')}`
-  const remedy = 'The next run takes each once it is complete. Where one stays so, ask the vendor.'
+  const message = `the job ${job} found no complete exports (${places}). Waiting: ${waiting.join('; ')}`
+  const remedy = 'The next run takes complete ones. If one stays incomplete, ask the vendor.'
   return new WaybillError('exports-none', message, { remedy })
 }
 

@@ -50,7 +50,7 @@ describe('an export that is there and not complete', () => {
       `Expected 1 export at least since Sun 2026-03-01 01:30 -05:00, at ${join(inbox.folder, 'inbox')}/a_{date:yyyyMMdd}.csv`,
       'Due      2026-03-02 06:30 UTC (Mon 2026-03-02 01:30 -05:00)',
       'Arrived  none',
-      'Waiting  a_20260301.csv is there, but its marker a_20260301.csv.done is missing',
+      'Waiting  a_20260301.csv: marker a_20260301.csv.done is missing',
       'Told by  night-host, home /home',
       'Next',
       '  To see whether it has come since',
@@ -146,7 +146,7 @@ describe('who asks', () => {
     await inbox.deliver('a_1.csv')
     await inbox.moveTo('2026-03-02T07:00Z')
     expect(await inbox.ask()).toEqual(['missing'])
-    expect(inbox.messages[0]?.notice.text).toContain('Waiting  a_1.csv is there, but no manifest names it')
+    expect(inbox.messages[0]?.notice.text).toContain('Waiting  a_1.csv: no manifest names it')
     await writeFile(join(inbox.folder, 'inbox', 'manifest_20260301.csv'), 'name\na_1.csv\n')
     expect(await inbox.ask()).toEqual(['late'])
   })

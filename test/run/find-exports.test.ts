@@ -71,10 +71,7 @@ it('with stableFor a run waits once, and takes what has stayed the same by our c
   })
   expect(await finding).toEqual({
     found: ['ahead.csv', 'now.csv'],
-    waiting: [
-      'growing.csv is there, but it has not been the same for 60 s',
-      'late.csv is there, but it has not been the same for 60 s',
-    ],
+    waiting: ['growing.csv: unchanged for less than 60 s', 'late.csv: unchanged for less than 60 s'],
   })
   expect(waits).toEqual([STABLE])
 })
@@ -85,7 +82,7 @@ it('a run does not wait for what an earlier one has taken as it is, nor for what
   )
   await deliver('a.csv', NOW)
   expect((await find()).waiting).toEqual([
-    'a.csv is there, but it has not been the same for 60 s, its marker a.csv.done is missing',
+    'a.csv: unchanged for less than 60 s, marker a.csv.done is missing',
   ])
   await deliver('a.csv.done', NOW)
   expect((await find()).found).toEqual(['a.csv'])
@@ -124,9 +121,9 @@ it('a joined file dated in the future is joined without a wait', async () => {
 
 it('where nothing is complete, the error lists what waits, and asks nobody for what is there', async () => {
   const { job } = await place('{ from: ../inbox, match: "*.csv" }')
-  expect(noneFound(job, ['a.csv is there, but its marker a.csv.done is missing'])).toMatchObject({
+  expect(noneFound(job, ['a.csv: marker a.csv.done is missing'])).toMatchObject({
     code: 'exports-none',
-    message: expect.stringContaining('Waiting: a.csv is there, but its marker a.csv.done is missing'),
+    message: expect.stringContaining('Waiting: a.csv: marker a.csv.done is missing'),
     remedy: expect.stringContaining('next run'),
   })
   expect(noneFound(job, []).remedy).toContain('ask the vendor')

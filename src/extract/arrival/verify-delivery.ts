@@ -204,16 +204,16 @@ export interface WaitingExport {
   readonly lacks: readonly Lack[]
 }
 
-/** `it has not been the same for 60 s, its marker a.csv.done is missing` */
-export function waitingWords({ delivery, lacks }: WaitingExport, rules: ArrivalRules): string {
+/** `a.csv: unchanged for less than 60 s, marker a.csv.done is missing` */
+export function waitingText({ delivery, lacks }: WaitingExport, rules: ArrivalRules): string {
   const companion = (pattern = ''): string => pattern.replaceAll('{name}', delivery.name)
   const words = {
-    rest: `it has not been the same for ${rules.stableForMs / 1000} s`,
-    marker: `its marker ${companion(rules.marker)} is missing`,
-    checksum: `its checksum file ${companion(rules.checksum)} is missing`,
+    rest: `unchanged for less than ${rules.stableForMs / 1000} s`,
+    marker: `marker ${companion(rules.marker)} is missing`,
+    checksum: `checksum file ${companion(rules.checksum)} is missing`,
     manifest: 'no manifest names it',
   }
-  return lacks.map((lack) => words[lack]).join(', ')
+  return `${delivery.name}: ${lacks.map((lack) => words[lack]).join(', ')}`
 }
 
 /** Lines; the rest is counted. */
@@ -222,10 +222,8 @@ const MOST_SHOWN = 20
 /** Describes each incomplete export on a line. */
 export function waitingLines(waiting: readonly WaitingExport[], rules: ArrivalRules): string[] {
   const more = waiting.length - MOST_SHOWN
-  const lines = waiting
-    .slice(0, MOST_SHOWN)
-    .map((one) => `${one.delivery.name} is there, but ${waitingWords(one, rules)}`)
-  return more > 0 ? [...lines, `${more} more are there and not complete`] : lines
+  const lines = waiting.slice(0, MOST_SHOWN).map((one) => waitingText(one, rules))
+  return more > 0 ? [...lines, `${more} more are incomplete`] : lines
 }
 
 /** Time since when a file is known to be unchanged, in milliseconds since the epoch. */

@@ -15,11 +15,11 @@ export function mismatchOf(
   from: number,
 ): string | undefined {
   const status = $metadata.httpStatusCode
-  if (status !== (from === 0 ? 200 : 206)) return `its answer has the status ${status}`
-  if (plainTag(ETag) !== plainTag(version)) return 'its answer is of another version'
+  if (status !== (from === 0 ? 200 : 206)) return `status ${status}`
+  if (plainTag(ETag) !== plainTag(version)) return 'another entity tag'
   const range = from === 0 ? undefined : `bytes ${from}-${bytes - 1}/${bytes}`
-  if (ContentRange !== range) return 'its answer is of another place'
-  if (ContentLength !== undefined && ContentLength !== bytes - from) return 'its answer has another length'
+  if (ContentRange !== range) return 'another Content-Range'
+  if (ContentLength !== undefined && ContentLength !== bytes - from) return 'another length'
   return undefined
 }
 

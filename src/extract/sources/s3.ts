@@ -165,7 +165,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     if (compares) return
     throw new WaybillError(
       'export-unreadable',
-      'The export stays: the storage knows no conditional deletion (If-Match), and could delete a newer export.',
+      'The export stays: the storage ignores the condition of a deletion (If-Match) and could delete a newer export.',
       {
         place: { file: address(name) },
         remedy: 'Take `archive` out of the job, or use storage that compares before it deletes.',
@@ -204,8 +204,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
         // Checked before the last chunk is handed on: the reader stops after that.
         sum?.update(chunk)
         length += chunk.length
-        if (length === bytes && (await sum?.isRight()) === false)
-          throw changed(name, 'its content has another checksum')
+        if (length === bytes && (await sum?.isRight()) === false) throw changed(name, 'another checksum')
         yield chunk
       }
     }
@@ -233,7 +232,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
         )
         from = NextContinuationToken
         if (from !== undefined && tokens.has(from))
-          throw failed('listing', '', new Error('it gives a continuation token for the second time'))
+          throw failed('listing', '', new Error('a continuation token came twice'))
         if (from !== undefined) tokens.add(from)
       } while (from !== undefined)
       return listingOf(listed.files, prefix)

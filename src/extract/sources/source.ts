@@ -187,11 +187,11 @@ export function collectListed(
       pages += 1
       for (const file of page) files.push(file)
       if (files.length <= most && pages <= MOST_PAGES) return
-      const found = files.length > most ? `more than ${n(most)} files` : `${n(pages)} pages, and no end`
+      const found = files.length > most ? `more than ${n(most)} files` : `more than ${n(MOST_PAGES)} pages`
       throw new WaybillError('export-unreadable', `The listing of ${address} has ${found}.`, {
         place: { file: address },
         remedy:
-          'Move what was read elsewhere (`archive` in the job does that), or correct the folder or prefix in `from`.',
+          'Move finished exports away (`archive` in the job), or correct the folder or prefix in `from`.',
       })
     },
   }

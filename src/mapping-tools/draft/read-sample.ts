@@ -207,7 +207,7 @@ async function readCsvSample(
       ...encodingNotes(dialect, data),
       ...edgeNotes(dialect),
       ...faultNotes(data),
-      ...(more > 0 ? [`DECIDE: the last ${more} columns were not looked at.`] : []),
+      ...(more > 0 ? [`DECIDE: the last ${more} columns were not read.`] : []),
     ],
     columns,
     rows: rows.map((cells) => columns.map(({ at }) => cells[at] ?? '')),

@@ -79,9 +79,7 @@ export function completeBeside(
     pattern?.replaceAll('{name}', name)
   const companions = new Set(listing.flatMap((one) => [companion(checksum, one), companion(marker, one)]))
   const byName = new Map(listing.map((one) => [one.name, one]))
-  // A run does not wait for joined files: the modification time counts, unless it is in the future.
-  const atRestSince = ({ modifiedAt }: Delivery): number => (modifiedAt > now ? 0 : modifiedAt)
-  return completeExports({ match, stableForMs }, listing, announced, now, atRestSince)
+  return completeExports({ match, stableForMs }, listing, announced, now)
     .filter(({ delivery }) => !companions.has(delivery.name))
     .map((one) => ({ ...one, checksum: byName.get(companion(checksum, one.delivery) ?? '') }))
 }

@@ -6,6 +6,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { readJob } from '../../src/definitions/definition-files.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { createArrival } from '../../src/run/arrival.ts'
+import { lookInRange } from '../../src/run/exports-in-range.ts'
 import { findExports, noneFound } from '../../src/run/find-exports.ts'
 import { createMovedClock } from '../schedule/moved-clock.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
@@ -117,6 +118,17 @@ it('a joined file dated in the future is joined without a wait', async () => {
   const { found } = await findExports(arrival, job, [], () => NOW)
   const beside = await Promise.all(['ahead.csv', 'now.csv'].map((name) => found[0]?.neighbours(name)))
   expect(beside.map((files) => files?.length)).toEqual([1, 0])
+})
+
+it('a backfill takes a file dated in the future, and leaves one that may still be written', async () => {
+  const { arrival, job, deliver } = await place(
+    '{ from: ../inbox, match: "{date:yyyyMMdd}*.csv", complete: { stableFor: 60s } }',
+  )
+  await deliver('20260301.csv', NOW + DAY)
+  await deliver('20260301_late.csv', NOW)
+  const range = { from: '2026-03-01', to: '2026-03-01' }
+  const { found } = await lookInRange({ range, sources: job.sources, arrival, now: () => NOW })
+  expect(found.map((one) => one.found.delivery.name)).toEqual(['20260301.csv'])
 })
 
 it('where nothing is complete, the error lists what waits, and asks nobody for what is there', async () => {

@@ -229,8 +229,11 @@ export function waitingLines(waiting: readonly WaitingExport[], rules: ArrivalRu
 /** Time since when a file is known to be unchanged, in milliseconds since the epoch. */
 export type KnownSince = (delivery: Delivery) => number
 
-/** Modification time of the file, for a single look. Another clock has set it. */
-const byItsTime: KnownSince = ({ modifiedAt }) => modifiedAt
+/** Modification time, for a single look. Another clock has set it: a time in the future says nothing. */
+const byItsTime =
+  (now: number): KnownSince =>
+  ({ modifiedAt }) =>
+    modifiedAt > now ? 0 : modifiedAt
 
 /** The manifests of a listing, oldest date first. */
 export function manifestsOf(rules: ArrivalRules, listing: readonly Delivery[]): readonly Delivery[] {
@@ -248,7 +251,7 @@ export function sortExports(
   listing: readonly Delivery[],
   announced: ReadonlyMap<string, Announced>,
   now: number,
-  since: KnownSince = byItsTime,
+  since: KnownSince = byItsTime(now),
 ): { readonly complete: CompleteExport[]; readonly waiting: WaitingExport[] } {
   const byName = new Map(listing.map((delivery) => [delivery.name, delivery]))
   const companion = (pattern: string | undefined, { name }: Delivery): Delivery | undefined =>

@@ -1,50 +1,48 @@
 /**
- * Files that Waybill obeys: `.env`, jobs, mappings, the commands that they name, the home. Whoever may write to one of them, or to a folder on the
- * way to it, acts as the user who runs Waybill: such a file is refused.
+ * Files that Waybill obeys: `.env`, jobs, mappings, the commands that they name, the home. A user who may write to such a file, or to a folder
+ * above the file, acts as the user who runs Waybill: the file is refused.
  */
-import { lstatSync, readFileSync, readlinkSync, type Stats, statSync } from 'node:fs'
+import { lstatSync, readFileSync, readlinkSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { delimiter, dirname, join, resolve } from 'node:path'
+import { delimiter, dirname, resolve } from 'node:path'
 import { WaybillError } from './model/errors.ts'
 import { shellWord } from './shown-text.ts'
 
 const ROOT = 0
-/** Groups whose members can become root anyway: on macOS `admin`, which owns the folders of Homebrew. */
-const ROOT_GROUPS: readonly number[] = process.platform === 'darwin' ? [0, 80] : [0]
 
-/** Links followed from one path, as Linux has it (path_resolution(7)). */
-const MOST_LINKS = 40
-
-/** Another user may write here. */
+/** A place to which another user may write. */
 export interface Doubt {
-  /** The file, a folder above it, or what a link leads to. */
+  /** The file, a folder above the file, or the target of a link. */
   readonly at: string
-  /** Behind `at`: "may be written by …". */
+  /** Text behind `at`: "may be written by …". */
   readonly why: string
-  /** Undefined: it passes, and the operator is warned. */
+  /** Undefined for a doubt that only warns. */
   readonly remedy: string | undefined
 }
 
 /**
- * Looks at a file or folder, at the folders above it up to the first one that root owns, and at the same of every link on the way.
- * @returns nothing on a system without users, and of what is not there
+ * Checks a file or folder, the folders above up to the first one that root owns, and the same for every link on the way.
+ * @returns nothing on a system without users, and for a path that does not exist
  */
-export function doubtsOf(path: string, links = 0): Doubt[] {
+export function doubtsOf(path: string): Doubt[] {
   const me = process.geteuid?.()
-  const start = resolve(path)
   const doubts: Doubt[] = []
-  for (let at = start; me !== undefined; at = dirname(at)) {
-    const found = statsOf(at)
-    if (found?.isSymbolicLink() === true) {
-      if (!isTrusted(found.uid, me)) doubts.push(ofAnother(at, found))
-      if (links < MOST_LINKS) doubts.push(...doubtsOf(resolve(dirname(at), readlinkSync(at)), links + 1))
-    } else if (found !== undefined) {
-      const doubt = doubtOf(at, found, me, at === start || at === dirname(start))
+  const seen = new Set<string>()
+  const starts = me === undefined ? [] : [resolve(path)]
+  for (const start of starts)
+    for (let at = start; me !== undefined && !seen.has(at); at = dirname(at)) {
+      seen.add(at)
+      const found = statsOf(at)
+      if (found?.isSymbolicLink() === true) {
+        if (!isTrusted(found.uid, me)) doubts.push(ofAnother(at, found))
+        starts.push(resolve(realpathSync(dirname(at)), readlinkSync(at)))
+        continue
+      }
+      const isNear = at === start || at === dirname(start)
+      const doubt = found === undefined ? undefined : doubtOf(at, found, me, isNear)
       if (doubt !== undefined) doubts.push(doubt)
-      if (at !== start && found.uid === ROOT && doubt?.remedy === undefined) break
+      if (at !== start && found?.uid === ROOT && doubt?.remedy === undefined) break
     }
-    if (at === dirname(at)) break
-  }
   return doubts
 }
 
@@ -52,20 +50,20 @@ function statsOf(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false })
   } catch {
-    // Opening it says why.
+    // Opening the file reports the error.
     return undefined
   }
 }
 
-/** @param isNear whether it is what was asked about, or the folder of that: those further up only lead there */
+/** @param isNear true for the checked path and its folder; folders further up only lead there */
 function doubtOf(at: string, found: Stats, me: number, isNear: boolean): Doubt | undefined {
   if (!isTrusted(found.uid, me)) return ofAnother(at, found)
   const byAll = (found.mode & 0o002) !== 0
   const byGroup = (found.mode & 0o020) !== 0 && !isWithoutOthers(found.gid, me)
   if (!byAll && !byGroup) return undefined
-  const whom = byAll ? 'every user of this machine' : `group ${found.gid}, which others may be in`
-  const why = `may be written by ${whom}`
-  // In a sticky folder nobody takes away or replaces what is another's (chmod(1)).
+  const writers = byAll ? 'every user of this machine' : `group ${found.gid}, which others may be in`
+  const why = `may be written by ${writers}`
+  // In a sticky folder, only the owner of a file removes or replaces the file (chmod(1)).
   if (found.isDirectory() && (found.mode & 0o1000) !== 0)
     return isNear ? { at, why: `${why}, but is sticky`, remedy: undefined } : undefined
   if (!byAll && isVolumeOf(at, found))
@@ -81,9 +79,9 @@ const ofAnother = (at: string, { uid }: Stats): Doubt => ({
   remedy: `Where it is a service's, run Waybill as that user: runuser -u USER -- waybill …. Else take it over as root: chown -h ${process.geteuid?.() ?? 'USER'} ${shellWord(at)}`,
 })
 
-/** A group that is this user's own, or has no members: as far as this machine lists them. */
+/** True for a group of this user alone, or without members, as far as this machine lists them; true for the group of root. */
 function isWithoutOthers(gid: number, me: number): boolean {
-  if (ROOT_GROUPS.includes(gid)) return true
+  if (gid === ROOT) return true
   const users = table('/etc/passwd')
   const isMe = (name: string): boolean =>
     users.some(([user, , uid]) => user === name && isTrusted(Number(uid), me))
@@ -105,8 +103,8 @@ function table(file: string): string[][] {
 }
 
 /**
- * A volume that was given to a group of this process as Kubernetes does it: its root belongs to that group, which may write, and hands the group on
- * (kubernetes.io/docs/tasks/configure-pod-container/security-context).
+ * True on a volume that Kubernetes gave to a group of this process: the root of the volume belongs to the group, is writable by the group, and
+ * is setgid (kubernetes.io/docs/tasks/configure-pod-container/security-context).
  */
 function isVolumeOf(path: string, { gid, ...found }: Stats): boolean {
   if (process.getgroups?.().includes(gid) !== true) return false
@@ -117,11 +115,11 @@ function isVolumeOf(path: string, { gid, ...found }: Stats): boolean {
   return root !== dirname(root) && ofRoot.gid === gid && (ofRoot.mode & 0o2020) === 0o2020
 }
 
-/** In words. */
+/** @param path that was checked */
 export const doubtText = ({ at, why }: Doubt, path: string): string =>
   `${at} ${why}${at === resolve(path) ? '' : `, and ${path} depends on it`}`
 
-/** @throws WaybillError `file-untrusted` where another user may write to it */
+/** @throws WaybillError `file-untrusted` if another user may write to the file */
 export function assertObeyable(path: string): void {
   for (const doubt of doubtsOf(path)) {
     const { at, remedy } = doubt
@@ -136,9 +134,15 @@ export async function readObeyed(path: string): Promise<string> {
   return readFile(path, 'utf8')
 }
 
+/** A word of a shell command: plain, escaped and quoted pieces in a row. */
+const WORD = String.raw`(?:'[^']*'|"[^"]*"|\\.|[^\s;|&()<>\\'"\x60])+`
+const WORDS = new RegExp(WORD, 'g')
+const WRITTEN = new RegExp(String.raw`>+[&|]?\s*${WORD}`, 'g')
+
 /**
- * Looks at every file that a shell command names: by its path, or on the PATH. A file that it only writes to is left out.
- * @param folder in which it is run
+ * Checks every file that a shell command names, by path or on the PATH, also below a folder that the command names (`cd`). Skips files that the
+ * command only writes.
+ * @param folder working folder of the command
  * @throws WaybillError `file-untrusted`
  */
 export function assertObeyableCommand(
@@ -147,26 +151,37 @@ export function assertObeyableCommand(
   environment: Readonly<Record<string, string | undefined>>,
 ): void {
   const text = command
-    .replace(/(?<![^\s'"=])~(?=\/)|\$HOME\b|\$\{HOME\}/g, environment['HOME'] ?? '~')
-    .replace(/\d*>{1,2}[&|]?\s*[^\s;|&]+/g, ' ')
-  for (const word of new Set(wordsOf(text))) {
-    const paths = (environment['PATH'] ?? '').split(delimiter).map((one) => join(resolve(folder, one), word))
-    const found = [resolve(folder, word), ...(word.includes('/') ? [] : paths)].filter(isFile)
-    for (const path of found.slice(0, 2)) assertObeyable(path)
+    .replace(/(?<![^\s'"=])~(?=\/)/g, '$HOME')
+    .replace(/\$(?:(\w+)|\{(\w+)\})/g, (_, bare, braced) => environment[bare ?? braced] ?? '')
+    .replace(WRITTEN, ' ')
+  const words = [...new Set(wordsOf(text))]
+  const places = [folder, ...words.map((word) => resolve(folder, word)).filter(isFolder)]
+  for (const word of words) {
+    const named = places.map((place) => resolve(place, word)).filter(isFile)
+    for (const path of [...named, ...(word.includes('/') ? [] : onPath(word))]) assertObeyable(path)
+  }
+
+  /** The file, and the places before: a file there would win. */
+  function onPath(word: string): string[] {
+    const paths = (environment['PATH'] ?? '').split(delimiter).map((one) => resolve(folder, one, word))
+    return paths.slice(0, paths.findIndex(isFile) + 1)
   }
 }
 
-/** What is in quotes may be one name, or a command with words of its own. */
+/** Words without quotes, and the words within quotes: a quoted text may be a name, or a command. */
 const wordsOf = (text: string): string[] =>
-  (text.match(/'[^']*'|"[^"]*"|[^\s;|&()<>`'"]+/g) ?? []).flatMap((word) => {
-    const inner = /^['"]/.test(word) ? word.slice(1, -1) : undefined
-    return inner === undefined ? [word, ...word.split('=').slice(1)] : [inner, ...wordsOf(inner)]
+  (text.match(WORDS) ?? []).flatMap((word) => {
+    const bare = word.replace(/['"]|\\(.)/g, '$1')
+    return bare === word ? [word, ...word.split(/[=:]/)] : [bare, ...wordsOf(bare)]
   })
 
-function isFile(path: string): boolean {
+const isFile = (path: string): boolean => targetOf(path)?.isFile() === true
+const isFolder = (path: string): boolean => targetOf(path)?.isDirectory() === true
+
+function targetOf(path: string): Stats | undefined {
   try {
-    return statSync(path, { throwIfNoEntry: false })?.isFile() === true
+    return statSync(path, { throwIfNoEntry: false })
   } catch {
-    return false
+    return undefined
   }
 }

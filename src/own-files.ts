@@ -129,17 +129,16 @@ export async function openOwn(folder: string, path: string, flags = 0): Promise<
   return handle
 }
 
-/** A new file for this user alone. It follows no link: none may stand there (open(2), O_EXCL). @throws an error of the file system */
+/** Makes a file for this user alone, where neither file nor link is (open(2), O_EXCL). @throws an error of the file system */
 export const newOwn = (path: string): Promise<FileHandle> => open(path, 'wx', 0o600)
 
-/** The same, empty. */
+/** Makes the same, empty. */
 export const makeOwn = (path: string): void => closeSync(openSync(path, 'wx', 0o600))
 
 /**
- * Writes a file whole or not at all: aside, and renamed. One that was there is replaced, not written into.
- * @param mode of the file
- * @param isNew nothing may be there yet
- * @throws WaybillError `usage-wrong`: a link or no file stands there, something is there where nothing may be, or it cannot be written
+ * Writes a file whole or not at all, by another name that is renamed. Replaces an existing file, and leaves its content to those who have it open.
+ * @param isNew refuses an existing file
+ * @throws WaybillError `usage-wrong`: a new file exists, or cannot be written; `home-unusable`: a link, or no regular file
  */
 export function writeOwn(
   path: string,
@@ -149,13 +148,13 @@ export function writeOwn(
   const aside = `${path}.${process.pid}.part`
   try {
     const there = lstatSync(path, { throwIfNoEntry: false })
-    // Also on a full disk, where nothing can be written aside.
+    // Checked first: a full disk has no room for the other name.
     if (there !== undefined && isNew) throw Object.assign(new Error('taken'), { code: 'EEXIST' })
     if (there?.isSymbolicLink() === true) throw isLink(path)
     if (there?.isFile() === false) throw refused(path, 'is no file')
     rmSync(aside, { force: true })
-    writeFileSync(aside, content, { flag: 'wx', mode: 0o600, flush: true })
     try {
+      writeFileSync(aside, content, { flag: 'wx', mode: 0o600, flush: true })
       chmodSync(aside, mode)
       if (isNew) placeNew(aside, path)
       else renameSync(aside, path)
@@ -191,14 +190,14 @@ export function placeNew(from: string, to: string): void {
   }
 }
 
-/** Whether a file could not be made because one is there. */
+/** True for an error, or a cause, that a file exists. */
 export const wasTaken = (error: unknown): boolean =>
   error instanceof Error && (('code' in error && error.code === 'EEXIST') || wasTaken(error.cause))
 
 /**
- * Appends to a file of this user or root, and makes it where it is not there. Only a link of root's is followed, and only to a pipe or device:
- * /dev/stderr is one.
- * @throws WaybillError `home-unusable` for another link, or another user's file; an error of the file system
+ * Appends to a file of this user or root; makes a missing file. Follows a link only if root owns the link, and only to a pipe or device, as
+ * /dev/stderr is.
+ * @throws WaybillError `home-unusable` for other links, and another user's file; an error of the file system
  */
 export function appendOwn(path: string, text: string): void {
   const there = lstatSync(path, { throwIfNoEntry: false })
@@ -273,13 +272,13 @@ export async function assertRoom(home: string, least: number): Promise<void> {
   }
 }
 
-/** Bytes that are written between two looks at the disk. */
+/** Bytes between two checks of the disk. */
 const LOOK_EVERY = 1024 * 1024
 
 /**
- * Keeps what is written from the room that must stay.
+ * Guards the free space of a disk.
  * @param least bytes that must stay free
- * @returns to be told how many bytes are about to be written. @throws WaybillError `disk-full`
+ * @returns a function to call before each write, with the bytes of the write. @throws WaybillError `disk-full`
  */
 export function createRoom(folder: string, least: number): (bytes: number) => void {
   let unseen = LOOK_EVERY

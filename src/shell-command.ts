@@ -1,6 +1,6 @@
 /** Runs a command of the settings or of a job through `/bin/sh`, and kills it with all that it has started when its time is over. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { codeOf, reasonOf, WaybillError } from './model/errors.ts'
+import { codeOf, WaybillError } from './model/errors.ts'
 import { assertObeyableCommand } from './obeyed-files.ts'
 
 export interface ShellCommand {
@@ -17,7 +17,7 @@ export interface ShellCommand {
   readonly isRead?: boolean
 }
 
-/** What it printed; or what came of it otherwise, behind "it": `failed (exit 7)`. With the error where another user may write to what it runs. */
+/** Output of the command; or the failure, behind "it": `failed (exit 7)`. `error`: another user may write to a file that the command names. */
 export type ShellEnd = { readonly out: string } | { readonly why: string; readonly error?: WaybillError }
 
 /** Resolves when it has ended, and where its output is read, when that has. Never rejects. */
@@ -30,16 +30,10 @@ export const runShell = ({
   isRead = false,
 }: ShellCommand): Promise<ShellEnd> =>
   new Promise((resolve) => {
-    try {
-      assertObeyableCommand(command, folder ?? '.', environment)
-    } catch (error) {
-      const refused = error instanceof WaybillError ? { error } : {}
-      resolve({ why: `is not run: ${reasonOf(error)}`, ...refused })
-      return
-    }
     const notStarted = (error: unknown): ShellEnd => ({ why: `cannot be started (${codeOf(error)})` })
     let child: ChildProcess
     try {
+      assertObeyableCommand(command, folder ?? '.', environment)
       child = spawn('/bin/sh', ['-c', command], {
         env: environment,
         cwd: folder,
@@ -47,8 +41,10 @@ export const runShell = ({
         stdio: ['pipe', isRead ? 'pipe' : 'ignore', 'ignore'],
       })
     } catch (error) {
-      // A variable holds NUL, or more than a process may be given. The words of such an error hold the variable.
-      resolve(notStarted(error))
+      // spawn throws for a variable that holds NUL or is too long. The message of that error shows the variable.
+      resolve(
+        error instanceof WaybillError ? { why: `is not run: ${error.message}`, error } : notStarted(error),
+      )
       return
     }
     const end = (how: ShellEnd): void => {

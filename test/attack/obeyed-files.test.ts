@@ -132,6 +132,20 @@ describe.runIf(isRoot)('who may write', () => {
     expect(verdict(link('mine/j.yaml', 'planted.yaml', OTHER))).toBe('refused')
     expect(verdict(join(link('others', 'folder'), 'j.yaml'))).toBe('refused')
     expect(verdict(link('loop', 'loop'))).toBe('obeyed')
+    // The system goes up from the folder that the first link leads to.
+    mkdirSync(join(folder, 'others', 'release'))
+    chownSync(join(folder, 'others', 'release'), ME, ME)
+    chownSync(join(folder, 'others', 'j.yaml'), OTHER, OTHER)
+    link('others/release', 'current')
+    link('../j.yaml', 'others/release/up.yaml')
+    make({ path: join(folder, 'others'), mode: 0o755 })
+    expect(verdict(join(folder, 'current', 'up.yaml'))).toBe('refused')
+  })
+
+  test('links that lead on to each other many times over are followed once', async () => {
+    const folder = await openFolder()
+    symlinkSync('.', join(folder, 'a'))
+    expect(verdict(join(folder, ...Array<string>(39).fill('a')))).toBe('obeyed')
   })
 
   test('jobs that Kubernetes has mounted from a ConfigMap pass, with a warning of their sticky folder', async () => {
@@ -178,13 +192,23 @@ describe.runIf(isRoot)('who may write', () => {
     ['$HOME/token', 'in the folder of the user'],
     ['~/token', 'in the folder of the user'],
     ['env --split-string=evil/token', 'behind an equals sign'],
+    ['"$HOME"/token', 'half in quotes'],
+    ['"$TOOLS/token"', 'in the folder of a variable'],
+    ['sh -c \'T="$(evil/token)"; echo $T\'', 'in a substitution in quotes in quotes'],
+    ['with\\ blank/token', 'behind a blank'],
+    ['cd evil && ./token', 'in the folder that it goes to'],
+    ['PATH=/usr/bin:$TOOLS other', 'on a PATH of its own'],
   ])('a command that names the file of another: %s (%s)', async (command) => {
     const folder = await openFolder()
     const evil = join(folder, 'evil')
     make({ path: evil, mode: 0o755 })
     writeFileSync(join(evil, 'token'), '#!/bin/sh\necho t\n')
     chmodSync(join(evil, 'token'), 0o755)
-    const environment = { PATH: `/usr/bin:/bin:${evil}`, HOME: evil }
+    symlinkSync('evil', join(folder, 'with blank'))
+    lchownSync(join(folder, 'with blank'), ME, ME)
+    symlinkSync('token', join(evil, 'other'))
+    lchownSync(join(evil, 'other'), ME, ME)
+    const environment = { PATH: `/usr/bin:/bin:${evil}`, HOME: evil, TOOLS: evil }
     const look = (): void => assertObeyableCommand(command, folder, environment)
     chownSync(join(evil, 'token'), ME, ME)
     asUser(ME, [ME], look)
@@ -193,6 +217,15 @@ describe.runIf(isRoot)('who may write', () => {
     chownSync(join(evil, 'token'), ME, ME)
     chmodSync(evil, 0o777)
     expect(() => asUser(ME, [ME], look)).toThrow(expect.objectContaining({ code: 'file-untrusted' }))
+  })
+
+  test('a folder of the PATH in front of that of the command, in which another may put his own', async () => {
+    const folder = await openFolder()
+    make({ path: join(folder, 'first'), mode: 0o777 })
+    const look = (PATH: string) => () =>
+      asUser(ME, [ME], () => assertObeyableCommand('env', folder, { PATH }))
+    expect(look(`${folder}/first:/usr/bin`)).toThrow(expect.objectContaining({ code: 'file-untrusted' }))
+    look(`/usr/bin:${folder}/first`)()
   })
 
   test('a command may write its complaints to the log of another, or to nowhere', async () => {

@@ -1,4 +1,5 @@
 /** Whatever Waybill writes is a new file of its own: another user's link or file in its place is not written into, and nobody else reads it. */
+import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
   chownSync,
@@ -12,8 +13,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, test } from 'vitest'
-import { appendOwn } from '../../src/own-files.ts'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { appendOwn, writeOwn } from '../../src/own-files.ts'
 import { createLogFile } from '../../src/telemetry/logger.ts'
 import { ANN, BEN, type Clinic, HEADER, openClinic } from '../cli/clinic.ts'
 import { PROJECT } from '../cli/command-line.ts'
@@ -138,6 +139,16 @@ describe('the log file', () => {
     expect(told).toEqual([expect.stringContaining('belongs to user 64002')])
     expect(readFileSync(file, 'utf8')).toBe('a\nb\n')
   })
+})
+
+test('a page that a full disk has no room for leaves no part of it', async () => {
+  const folder = await temporaryFolder()
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'none', folder]).status !== 0) return
+  onTestFinished(() => void spawnSync('umount', [folder]))
+  expect(() => writeOwn(join(folder, 'page.html'), 'x'.repeat(1e6))).toThrow(
+    expect.objectContaining({ code: 'usage-wrong' }),
+  )
+  expect(readdirSync(folder)).toEqual([])
 })
 
 test('a data file of the built-in gateway is not opened through a link', async () => {

@@ -41,7 +41,7 @@ export const accountsErase: Action<'accounts erase'> = async (context, options) 
           `Receipts: ${shownPath(receipts)}`,
           ...(scrubbed === false
             ? [
-                'Another process is reading the ledger, so its log may still hold account ids: run the same command again later.',
+                'Another process reads the ledger, whose log may still hold account ids: run the same command again later.',
               ]
             : []),
           'A row of theirs in an export registers them again: take them out of what the vendor sends, or add them to skipWhen.',
@@ -54,8 +54,8 @@ export const accountsErase: Action<'accounts erase'> = async (context, options) 
 export const accountsForget: Action<'accounts forget'> = async (context, { file, job, json }) => {
   const done = await forgetAccounts(context, { file: resolve(file), job })
   say(context, json, done, ({ people, forgotten, gateway }) => [
-    `${n(forgotten)} of ${counted(people, 'account')} at ${gateway} forgotten; the ledger did not have the others`,
-    'The people are registered anew when an export brings them, and what was delivered before is looked for, and sent where it is not there.',
+    `${n(forgotten)} of ${counted(people, 'account')} at ${gateway} forgotten; the ledger does not know the others`,
+    'The next export that names these people registers them again. Runs look for their records first, and send the missing ones.',
   ])
   return EXIT.ok
 }

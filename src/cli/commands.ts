@@ -113,7 +113,7 @@ const INSTALLATION_COMMANDS = {
     prints: false,
   },
   doctor: {
-    says: 'look over settings, home, ledger, clock, gateway, token, jobs and mappings; change nothing',
+    says: 'check settings, home, ledger, key, clock, gateway, token, jobs and mappings; change nothing',
     options: {
       '--sources': 'also list what lies on the SFTP servers and in the S3 buckets of jobs',
     },
@@ -148,9 +148,9 @@ const INSTALLATION_COMMANDS = {
     examples: ['waybill backup /backups/ledger-2026-03-02.sqlite'],
   },
   restore: {
-    says: 'put a backup of the ledger back where the ledger is lost or damaged',
-    arguments: { file: ['<file>', 'a file that `waybill backup` has made'] },
-    note: 'A ledger that knows of deliveries is never replaced. Runs read profiles before they send what the backup does not know.',
+    says: 'restore a backup of a ledger that is lost or damaged',
+    arguments: { file: ['<file>', 'file of `waybill backup`'] },
+    note: 'Never replaces a whole ledger with deliveries. Runs read profiles before they send records that the backup does not know.',
     examples: ['waybill restore /backups/ledger-2026-03-02.sqlite'],
   },
   prune: {

@@ -4,7 +4,7 @@ import { definitionsIn } from '../definitions/definition-files.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import type { Action } from './commands.ts'
 
-/** For each shell what asks `waybill complete` with the words so far. Where nothing is known, files are completed. zsh and fish quote what they complete, bash does not. */
+/** Script of each shell: calls `waybill complete` with the words so far, or completes files. bash, unlike zsh and fish, leaves quoting to the script. */
 const SCRIPTS = {
   bash: `_waybill() {
   local one

@@ -119,7 +119,7 @@ export const backup: Action<'backup'> = async (context, options) => {
     `Ledger ${relative('.', ledger)} copied to ${relative('.', copy)}: ${sizeText(bytes)}, checked, readable by its owner alone.`,
     `Not in it: the key (${key === undefined ? relative('.', keptIn) : 'WAYBILL_KEY, or the file of WAYBILL_KEY_FILE'}), receipts and rejects. ` +
       'Keep the key elsewhere too: without it nothing that was delivered is recognised.',
-    'To put it back where the ledger is lost: waybill restore FILE',
+    'To restore it after the ledger is lost: waybill restore FILE',
   ])
   return EXIT.ok
 }
@@ -131,10 +131,10 @@ export const restore: Action<'restore'> = async (context, { file, json }) => {
     unknownRuns.length === 0 ? '' : `, as by ${counted(unknownRuns.length, 'run')} with receipts in this home`
   say(context, json, restored, () => [
     `Ledger ${relative('.', ledger)} restored from ${relative('.', backup)}, made ${takenAt ?? 'at an unknown time'} with the key of this home, for ${gateways.join(', ') || 'no gateway'}.`,
-    `Not in it: what was delivered since${receipts}. Jobs read profiles before they send what it does not know.`,
-    ...unfinished.map((run) => `Unfinished in it: run ${run}. The next run of its job goes on with it.`),
-    ...(aside === undefined ? [] : [`The ledger that was there: ${relative('.', aside)}.`]),
-    'Next: put exports that were archived since back, and run each job.',
+    `Not in it: later deliveries${receipts}. Jobs read profiles before they send records that it does not know.`,
+    ...unfinished.map((run) => `Unfinished in it: run ${run}. The next run of its job resumes it.`),
+    ...(aside === undefined ? [] : [`The old ledger is kept: ${relative('.', aside)}.`]),
+    'Next: move exports archived since then back to their inbox, and run each job.',
   ])
   return EXIT.ok
 }

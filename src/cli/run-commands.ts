@@ -23,10 +23,10 @@ export const RUN_COMMANDS = {
       '--accept-drift': ACCEPT_DRIFT,
       '--look-first': 'read profiles before sending: the ledger has lost what was delivered',
       '--new-ledger': {
-        says: 'begin a new ledger: nothing was ever delivered from this home',
+        says: 'begin a new ledger: this home has never delivered anything',
         not: ['lookFirst', 'newKey'],
       },
-      '--new-key': 'go on with another key: read profiles before sending, and keep this key from then on',
+      '--new-key': 'replace the key of the ledger: read profiles before sending',
       '--dry-run': 'map and count; send nothing, write nothing',
       '--watch': 'where another process runs the job, follow that run to its end',
       '--quiet': QUIET,
@@ -202,12 +202,12 @@ export const RUN_COMMANDS = {
     examples: ['waybill accounts export roster --out crosswalk.csv'],
   },
   'accounts forget': {
-    says: 'register these people anew when they come again; what was delivered to them counts as not delivered',
+    says: 'forget account ids of people: they are registered again, and their records sent again if missing',
     options: {
       '--file <ids.csv>': { says: 'CSV with a column partnerAccountId, or accountId', mandatory: true },
       '--job <job>': 'at the gateway of this job; without it, that of WAYBILL_GATEWAY_URL',
     },
-    note: 'For accounts that the gateway has lost or given to others. Sends nothing.',
+    note: 'For accounts that the gateway lost or gave to others. Sends nothing.',
     examples: ['waybill accounts forget --file stale.csv'],
   },
   'accounts erase': {

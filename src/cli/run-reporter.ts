@@ -149,7 +149,7 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
     },
     othersFound({ people, of }) {
       logger.warn(
-        `the profiles of ${n(people)} of ${counted(of, 'person', 'people')} show records that a Waybill sent with another key or from other exports; if that was this installation, stop this run, and restore its ledger and key, or run with --look-first (--new-key where its key is lost)`,
+        `${n(people)} of ${counted(of, 'profile')} show records that a Waybill sent with another key or from other exports; if that was this installation, stop this run, and restore its ledger and key, or run with --look-first (--new-key if the key is lost)`,
         about,
       )
     },

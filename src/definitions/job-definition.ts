@@ -184,7 +184,7 @@ export const JobDefinition = z
           .min(1)
           .meta({ description: 'The folder in which authorizations lie, relative to the job file.' }),
         uploadHosts: z
-          .array(z.string().regex(/^[a-z\d-]+(\.[a-z\d-]+)+$/, 'Expected a host name in lower case'))
+          .array(z.string().regex(/^([a-z\d-]+\.)+[a-z][a-z\d-]*$/, 'Expected a host name in lower case'))
           .default([])
           .meta({
             description: 'Hosts to which authorizations may be uploaded, beside those of the gateway.',

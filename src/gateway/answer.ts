@@ -7,7 +7,7 @@ import { GatewayError } from './gateway-error.ts'
 /** The answer does not say what the interface promises. Thrown while reading; the transport gives it its class. */
 export class UnreadableAnswer extends Error {
   override readonly name = 'UnreadableAnswer'
-  /** The class of the call, where the next answer would be no better. */
+  /** Class of the call if a retry would get the same answer. */
   readonly class: 'refused' | undefined
 
   constructor(message: string, kind?: 'refused') {
@@ -26,7 +26,7 @@ export interface Answer {
   readonly requestId: string
   /** As it came, decompressed. */
   readonly body: Uint8Array
-  /** The body as JSON; undefined where it is none, or nested too deep. */
+  /** The body as JSON; undefined for other text, and for JSON nested deeper than `DEEPEST`. */
   json(): unknown
   /** The body as the schema describes it. @throws UnreadableAnswer */
   read<Schema extends z.ZodType>(schema: Schema): z.output<Schema>
@@ -104,24 +104,19 @@ export function readItems<Item>(
   return envelope.data
 }
 
-/** Items that an answer may have for each that was asked about. */
+/** Most items of an answer for each record asked about. */
 const MOST_ITEMS = 10
 
-/** @param asked how many records were sent, or asked for. @throws UnreadableAnswer */
+/** @param asked number of records sent, or asked about. @throws UnreadableAnswer for a list with more items than the bound */
 export function checkNumber(asked: number, ...lists: readonly (readonly unknown[])[]): void {
   if (lists.some(({ length }) => length > MOST_ITEMS * asked))
-    throw new UnreadableAnswer(`it holds more than ${MOST_ITEMS} items for each that was asked about`)
+    throw new UnreadableAnswer(`it holds more than ${MOST_ITEMS} items for each record asked about`)
 }
-
-/** Of a list that has an end. */
-const MOST_PAGES = 1_000
-const MOST_LISTED = 100_000
 
 /**
  * The pages of a list, one after the other. Not documented, of articles and of requests for medical records alike: whether the first page is 0
  * or 1, how long a page is, and whether a total is told. So pages are asked for until one is not full, or says nothing new.
  */
-
 interface Paging<Item> {
   /** Number of the first page (default 1). */
   readonly first?: number | undefined
@@ -131,7 +126,11 @@ interface Paging<Item> {
   readonly keyOf: (item: Item) => string
 }
 
-/** Each item once. @param pageOf asks for one page. @throws what it throws; GatewayError `refused` for a list without end */
+/** Bounds of a list: a gateway may list without end. */
+const MOST_PAGES = 1_000
+const MOST_LISTED = 100_000
+
+/** Gives each item once. @param pageOf asks for one page. @throws errors of `pageOf`; GatewayError `refused` beyond the bounds */
 export async function* pages<Item>(
   pageOf: (page: number) => Promise<readonly Item[]>,
   { first = 1, full = 1, keyOf }: Paging<Item>,
@@ -140,7 +139,14 @@ export async function* pages<Item>(
   for (let page = first; ; page++) {
     const items = await pageOf(page)
     const before = seen.size
-    if (page - first >= MOST_PAGES || before + items.length > MOST_LISTED) throw withoutEnd()
+    if (page - first >= MOST_PAGES || before + items.length > MOST_LISTED)
+      throw new GatewayError(
+        `the list was given up: it has more than ${MOST_PAGES} pages or ${MOST_LISTED} items`,
+        {
+          class: 'refused',
+          requestId: '',
+        },
+      )
     for (const item of items) {
       const key = keyOf(item)
       if (seen.has(key)) continue
@@ -150,12 +156,6 @@ export async function* pages<Item>(
     if (items.length < full || seen.size === before) return
   }
 }
-
-const withoutEnd = (): GatewayError =>
-  new GatewayError(`the list was given up: it has more than ${MOST_PAGES} pages or ${MOST_LISTED} items`, {
-    class: 'refused',
-    requestId: '',
-  })
 
 /** Makes a call, again where it is to be made again after a failure. */
 export type Asking = <Item>(ask: () => Promise<readonly Item[]>) => Promise<readonly Item[]>

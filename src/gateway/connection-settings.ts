@@ -1,5 +1,5 @@
 import { validateHeaderValue } from 'node:http'
-import { BlockList, isIP, isIPv4 } from 'node:net'
+import { isIPv4 } from 'node:net'
 import { WaybillError } from '../model/errors.ts'
 
 /**
@@ -28,9 +28,9 @@ export function resolvePath(base: URL, path: string, query?: URLSearchParams): U
 }
 
 /**
- * A path with its parameters filled in, each as one segment (RFC 3986 section 2.1).
- * @returns undefined where one is no segment of its own, as it is empty, `.` or `..` (section 5.2.4) or has half a
- *   character: the call would go to another path of the interface
+ * Fills in the parameters of a path, each as one segment (RFC 3986 section 2.1).
+ * @returns undefined if a parameter is empty, `.` or `..` (section 5.2.4), and would lead to another path of the interface; or has half a
+ *   character
  */
 export function fillPath(
   path: string,
@@ -42,28 +42,12 @@ export function fillPath(
   return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''))
 }
 
-/** Loopback, link-local, and the addresses that stand for this machine (RFC 6890); mapped into IPv6, too. */
-const LOCAL = new BlockList()
-for (const [net, prefix] of [
-  ['0.0.0.0', 8],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-] as const)
-  LOCAL.addSubnet(net, prefix)
-for (const [net, prefix] of [
-  ['::', 127],
-  ['fe80::', 10],
-] as const)
-  LOCAL.addSubnet(net, prefix, 'ipv6')
-
-/** Without the dot of the root. */
-const hostOf = ({ hostname }: URL): string => hostname.replace(/\.$/, '')
-
 /**
- * The address that the gateway gave for the upload of an authorization: https of the gateway's host, of a host below it, or of one that
- * the job allows; of a gateway on this machine any address of this machine.
+ * The address that the gateway gave for the upload of an authorization: https of the gateway's host, of a host below that one, or of a host that
+ * the job allows; of a gateway on this machine also any other port of this machine.
  * @param base of the gateway
- * @throws WaybillError `usage-wrong`: another address, or one with a user name or a password. It is as good as a credential, and not named.
+ * @throws WaybillError `usage-wrong`: another address, or one with a user name or a password. The address is as good as a credential: the error
+ *   does not show it.
  */
 export function parseUploadAddress(text: string, base: URL, hosts: readonly string[]): URL {
   const url = URL.parse(text)
@@ -78,13 +62,12 @@ export function parseUploadAddress(text: string, base: URL, hosts: readonly stri
 
 function mayUpload(url: URL, own: string, hosts: readonly string[]): boolean {
   const host = hostOf(url)
-  const address = host.replace(/^\[|\]$/g, '')
-  const family = isIP(address)
-  const isLocal =
-    family === 0 ? /(^|\.)localhost$/.test(host) : LOCAL.check(address, family === 6 ? 'ipv6' : 'ipv4')
-  if (isLocal) return isLoopback(own) && isLoopback(host) && /^https?:$/.test(url.protocol)
+  if (isLoopback(host)) return isLoopback(own) && /^https?:$/.test(url.protocol)
   return url.protocol === 'https:' && (host === own || host.endsWith(`.${own}`) || hosts.includes(host))
 }
+
+/** Host name without the dot of the root. */
+const hostOf = ({ hostname }: URL): string => hostname.replace(/\.$/, '')
 
 /** `hostname` as the URL parser writes it: IPv4 in four decimal parts, IPv6 shortened and in brackets. */
 function isLoopback(hostname: string): boolean {

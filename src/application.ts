@@ -45,34 +45,13 @@ export function createApplication(
     }
     assertObeyable(settings.home)
   }
-  const closeLedgerToOthers = (ledger: string): void => {
-    for (const file of [ledger, `${ledger}-wal`, `${ledger}-shm`]) {
-      try {
-        const mode = closeToOthers(file)
-        if (mode !== undefined)
-          logger.warn(`${file} was open to others (mode ${modeText(mode)}), and is no more`)
-      } catch (cause) {
-        throw new WaybillError('ledger-unusable', `${file} is open to others, and is another user's`, {
-          place: { file },
-          remedy: 'Give the file to the user who runs Waybill: chown it, and chmod 600 it.',
-          cause,
-        })
-      }
-    }
-  }
   const processes = processTable(process.pid)
-  // Whatever a program aborts with: whoever ends by it throws this.
-  const interrupting = new AbortController()
-  const onInterrupt = (): void =>
-    interrupting.abort(new WaybillError('interrupted', 'the command was interrupted'))
-  interrupt.addEventListener('abort', onInterrupt, { once: true })
-  if (interrupt.aborted) onInterrupt()
   return {
     version,
     settings,
     user: userName(),
     logger,
-    interrupt: interrupting.signal,
+    interrupt: withReason(interrupt),
     now: Date.now,
     random: () => randomInt(2 ** 32) / 2 ** 32,
     randomHex: hexOf,
@@ -94,7 +73,7 @@ export function createApplication(
         if (newLedger !== true) assertNothingLost(settings.home)
         return undefined
       }
-      // What is refused leaves no file behind.
+      // Refuses before the file is made.
       if ((lookAt(file)?.size ?? 0) === 0) onNew()
       // SQLite gives what it makes beside a ledger the mode of that, and a new one a mode that others may read.
       try {
@@ -102,7 +81,7 @@ export function createApplication(
       } catch {
         // Opening it says why.
       }
-      closeLedgerToOthers(file)
+      closeLedgerToOthers(file, logger)
       const ids = createAccountIdCipher(() => ownKey(settings, true) ?? '')
       return openLedger(file, processes.place, onNew, ids)
     },
@@ -115,6 +94,32 @@ export function createApplication(
       return connectGateway(name, settings, onRequest === undefined ? parts : { ...parts, onRequest })
     },
   }
+}
+
+/** @throws WaybillError `ledger-unusable` */
+function closeLedgerToOthers(ledger: string, logger: Logger): void {
+  for (const file of [ledger, `${ledger}-wal`, `${ledger}-shm`]) {
+    try {
+      const mode = closeToOthers(file)
+      if (mode !== undefined)
+        logger.warn(`${file} was open to others (mode ${modeText(mode)}), and is no more`)
+    } catch (cause) {
+      throw new WaybillError('ledger-unusable', `${file} is open to others, and is another user's`, {
+        place: { file },
+        remedy: 'Give the file to the user who runs Waybill: chown it, and chmod 600 it.',
+        cause,
+      })
+    }
+  }
+}
+
+/** Aborts with the error `interrupted`, whatever reason the signal of the caller has. */
+function withReason(interrupt: AbortSignal): AbortSignal {
+  const interrupted = new AbortController()
+  const abort = (): void => interrupted.abort(new WaybillError('interrupted', 'the command was interrupted'))
+  if (interrupt.aborted) abort()
+  else interrupt.addEventListener('abort', abort, { once: true })
+  return interrupted.signal
 }
 
 /** Of a user of whom the system knows only the number, as in many containers, that number. */

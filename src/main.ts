@@ -9,7 +9,7 @@ import type { CommandContext, Perform, SettingsWanted } from './cli/command-form
 import { createProgram } from './cli/program.ts'
 import { errorAsJson, errorLines, logFailure } from './cli/terminal-text.ts'
 import { EXIT, endingOf, filesExhausted, WaybillError } from './model/errors.ts'
-import { examineSettings, readSettings, typedName } from './settings.ts'
+import { examineSettings, readSettings } from './settings.ts'
 import { linePrinter, type Paint, shown, shownLines } from './shown-text.ts'
 
 /** What a program finds around it: of a process its variables, working folder, streams and signals. */
@@ -132,13 +132,11 @@ interface Renderer {
   readonly err: (text: string) => string
 }
 
-/** Makes lines of what is said, with commands as they are to be typed. JSON is for programs, and stays as it is. */
+/** Prefixes commands in hints with `npx` if npx has started this program. Leaves JSON unchanged: programs read it. */
 function renderer(argv: readonly string[], environment: Surroundings['environment']): Renderer {
-  const name = typedName(environment)
-  const err =
-    name === 'waybill'
-      ? shown
-      : (text: string) => shown(text).replace(/(?<![\w./-]|npx )waybill (?=[a-z<[])/g, `${name} `)
+  const isByNpx = environment['npm_command'] === 'exec' && environment['npm_lifecycle_event'] === 'npx'
+  const err = (text: string): string =>
+    isByNpx ? shown(text).replace(/(?<![\w./-]|npx )waybill (?=[a-z<[])/g, 'npx waybill ') : shown(text)
   return { out: argv.includes('--json') ? shown : err, err }
 }
 

@@ -27,12 +27,6 @@ export const handedOn = (): Readonly<Record<string, string | undefined>> =>
 /** All of the environment, for commands that get tokens: they may need secrets of their own. */
 export const wholeEnvironment = (): Readonly<Record<string, string | undefined>> => process.env
 
-/** How this program was started: `npx` names itself so to what it starts. */
-export const typedName = (environment: Readonly<Record<string, string | undefined>>): string =>
-  environment['npm_command'] === 'exec' && environment['npm_lifecycle_event'] === 'npx'
-    ? 'npx waybill'
-    : 'waybill'
-
 const LOG_FILE_BYTES = 10 * 1024 ** 2
 /** A night of 100,000 rows takes some 60 MB of ledger and receipts. */
 const MIN_FREE_BYTES = 64 * 1024 * 1024
@@ -206,27 +200,7 @@ export function examineSettings(
     findings.push({ place: { key }, message })
   }
   const values = { ...(dotEnv === 'read' ? readDotEnv(join(folder, '.env'), report) : {}), ...environment }
-  for (const name of Object.keys(values)) {
-    if (
-      name.startsWith('WAYBILL_') &&
-      name !== 'WAYBILL_CORPUS' &&
-      // What the command of a notification finds in its environment: it may call Waybill.
-      !name.startsWith('WAYBILL_NOTICE_') &&
-      !VARIABLES.includes(name)
-    ) {
-      report(name, `is no setting of Waybill; known are: ${VARIABLES.join(', ')}`)
-    }
-  }
-  // Node's own variable, for every program that this one starts or is: credentials would go to whoever answers.
-  if (values['NODE_TLS_REJECT_UNAUTHORIZED'] === '0')
-    report(
-      'NODE_TLS_REJECT_UNAUTHORIZED',
-      'is 0, so that no certificate would be checked: take it out. A private authority is trusted with NODE_EXTRA_CA_CERTS',
-    )
-  // The AWS SDK reads these: exports never go there, but the token by which it gets its credentials does.
-  for (const [name, value = ''] of Object.entries(values))
-    if (/^AWS_ENDPOINT_URL(_|$)/.test(name) && value !== '' && !isPrivate(value))
-      report(name, 'must be https; plain http is for loopback addresses only')
+  checkNames(values, report)
   const at = (given: string): string => resolve(folder, given)
   const text = (name: string): string | undefined => values[name]?.trim() || undefined
   const given: Given = {
@@ -263,15 +237,34 @@ export function examineSettings(
   if (settings.key !== undefined && settings.key.length < 16)
     report('WAYBILL_KEY', 'is shorter than 16 characters: too easy to guess')
   checkNotifications(settings, report)
-  // The exporter of traces adds those of OpenTelemetry's own variables.
+  // The exporter of traces also sends the headers of OpenTelemetry's own variables.
   const headers = ['WAYBILL_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS']
   const sent = headers.filter((name) => text(name) !== undefined || text(`${name}_FILE`) !== undefined)
   if (settings.otlpEndpoint !== undefined && sent.length > 0 && !isPrivate(settings.otlpEndpoint))
-    report(
-      'WAYBILL_OTLP_ENDPOINT',
-      `must be https with ${sent.join(', ')}; plain http with headers is for loopback addresses only`,
-    )
+    report('WAYBILL_OTLP_ENDPOINT', `${MUST_BE_HTTPS} where ${sent.join(', ')} is set`)
   return { settings, findings }
+}
+
+/** Variables that no run could be safe, or as meant, with. */
+function checkNames(values: Readonly<Record<string, string | undefined>>, report: Report): void {
+  for (const [name, value = ''] of Object.entries(values)) {
+    if (
+      name.startsWith('WAYBILL_') &&
+      name !== 'WAYBILL_CORPUS' &&
+      // What the command of a notification finds in its environment: it may call Waybill.
+      !name.startsWith('WAYBILL_NOTICE_') &&
+      !VARIABLES.includes(name)
+    )
+      report(name, `is no setting of Waybill; known are: ${VARIABLES.join(', ')}`)
+    // The AWS SDK sends the token for its credentials there.
+    if (/^AWS_ENDPOINT_URL(_|$)/.test(name) && value !== '' && !isPrivate(value)) report(name, MUST_BE_HTTPS)
+  }
+  // Node's own variable, for every program that this one starts or is: credentials would go to whoever answers.
+  if (values['NODE_TLS_REJECT_UNAUTHORIZED'] === '0')
+    report(
+      'NODE_TLS_REJECT_UNAUTHORIZED',
+      'is 0, so that no certificate would be checked: take it out. A private authority is trusted with NODE_EXTRA_CA_CERTS',
+    )
 }
 
 /** @param needed what needs them: a gateway with an address */
@@ -363,11 +356,12 @@ function checkGatewayUrl(url: string, report: Report): void {
     report('WAYBILL_GATEWAY_URL', `is no address; write it like https://gateway.example/api, or ${BUILT_IN}`)
     return
   }
-  if (!isPrivate(parsed.href))
-    report('WAYBILL_GATEWAY_URL', 'must be https; plain http is for loopback addresses only')
+  if (!isPrivate(parsed.href)) report('WAYBILL_GATEWAY_URL', MUST_BE_HTTPS)
 }
 
-/** Whether nobody on the way reads what goes to the address. */
+const MUST_BE_HTTPS = 'must be https; plain http is for loopback addresses only'
+
+/** True for https, and for http that stays on this machine. */
 function isPrivate(address: string): boolean {
   const { protocol = '', hostname = '' } = URL.parse(address) ?? {}
   return (
@@ -390,7 +384,7 @@ function readDotEnv(file: string, report: Report): Record<string, string | undef
   }
 }
 
-/** A secret in a file that not everybody may write. It may be another user's: that of a program that renews it. */
+/** Reads the file of a secret. The owner may be another user, as of a program that renews the secret; the file must not be writable by all. */
 function readGuarded(file: string, key: string, report: (key: string, message: string) => void): string {
   const opened = openSync(file, 'r')
   try {

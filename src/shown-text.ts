@@ -43,7 +43,7 @@ export type Paint = (text: string, tone: Tone) => string
 export const toned = (lines: readonly string[], place: number, tone: Tone): Line[] =>
   lines.map((text, at) => (at === place ? { text, tone } : text))
 
-/** Writes lines. Whatever commands print goes through here. @param render makes each of them */
+/** Writes lines: all output of commands. @param render escapes a line */
 export const linePrinter =
   (write: (text: string) => void, paint: Paint = (text) => text, render: (text: string) => string = shown) =>
   (lines: Lines): void => {

@@ -1,7 +1,4 @@
-/**
- * Lines of UTF-8 that end with LF alone, as those of NDJSON do: `readline` ends one at U+2028, too, which a JSON text may hold.
- * The last line need not be ended.
- */
+/** Splits UTF-8 at LF alone, for NDJSON: `readline` also splits at U+2028, which JSON may contain. The last line may lack the LF. */
 export async function* textLines(content: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let line = ''

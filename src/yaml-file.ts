@@ -49,7 +49,7 @@ export function parseYaml<Schema extends z.ZodType>(
   const document = parseDocument(text, {
     lineCounter: lines,
     prettyErrors: false,
-    // Found below: the parser compares each key with all others.
+    // `slipsOf` finds double keys; the parser would compare each key with all others.
     uniqueKeys: false,
     schema: scalars === 'core' ? 'core' : 'failsafe',
   })
@@ -65,19 +65,17 @@ export function parseYaml<Schema extends z.ZodType>(
     return { file, key: describeKey(path) }
   }
   if (document.errors.length > 0) {
-    const byPlace = new Map(document.errors.toReversed().map((error) => [error.pos[0], error]))
-    const first = [...byPlace.values()].toReversed().slice(0, MOST_TOLD)
-    const slips = first.map((error) => ({ place: at(error.pos[0]), message: slipOf(error) }))
-    throw refusal(file, code, slips)
-  }
-  const slips = slipsOf(document)
-  if (slips.length > 0) {
-    const found = slips.map(({ node, message }) => ({
-      place: node.range ? at(node.range[0]) : { file },
-      message,
-    }))
+    const byPlace = [...Map.groupBy(document.errors, ({ pos }) => pos[0])].slice(0, MOST_TOLD)
+    const found = byPlace.flatMap(([offset, errors]) =>
+      errors.slice(0, 1).map((error) => ({ place: at(offset), message: slipOf(error) })),
+    )
     throw refusal(file, code, found)
   }
+  const slips = slipsOf(document).map(({ node, message }) => ({
+    place: node.range ? at(node.range[0]) : { file },
+    message,
+  }))
+  if (slips.length > 0) throw refusal(file, code, slips)
   const checked = checkWith(schema, toPlain(document, file, code))
   if ('problems' in checked) {
     throw refusal(
@@ -89,10 +87,10 @@ export function parseYaml<Schema extends z.ZodType>(
   return { file, value: checked.data, locate }
 }
 
-/** Problems told of one file. */
+/** Most problems reported of one file. */
 const MOST_TOLD = 100
 
-/** Each is looked for among all anchors before it, and an author needs a few. */
+/** Most aliases of one file: the parser searches all earlier anchors for each. */
 const MOST_ALIASES = 100
 
 interface NodeSlip {
@@ -100,7 +98,7 @@ interface NodeSlip {
   readonly message: string
 }
 
-/** Aliases of nothing, too many aliases, keys that stand twice. Takes time in proportion to the document. */
+/** Finds aliases without anchor, too many aliases, and double keys, in time proportional to the document. */
 function slipsOf(document: Document): NodeSlip[] {
   const slips: NodeSlip[] = []
   const anchors = new Set<string>()

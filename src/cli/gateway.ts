@@ -200,7 +200,7 @@ function accountOf(text: string): Account {
 }
 
 /**
- * Whether there is anything to check. Unlike the key, the token is proved by a call that names nobody: there, 403 may
+ * Checks connection and credentials before the cases run. Unlike the key, the token is proved by a call that names nobody: there, 403 may
  * mean the account and not the token.
  * @throws WaybillError `gateway-unreachable`, `gateway-refused-credentials`, `usage-wrong` for an account that is unknown
  */

@@ -172,13 +172,10 @@ export function describeError(error: unknown): string[] {
 /** The same for a terminal: what it is stands in the first line with words. */
 export const errorLines = (error: unknown): Line[] => toned(describeError(error), 1, 'bad')
 
-/** The folder of the program, from the sources and from the bundle. */
+/** Folder of the program, both for the sources and for the bundle. */
 const PROGRAM = fileURLToPath(new URL('../..', import.meta.url))
 
-/**
- * Places in our own files from which it was thrown: what stands behind its words. None where those are not found, as then nobody can tell
- * which lines of the stack are words.
- */
+/** Stack frames in files of the program. None if the stack does not contain the message, which then cannot be told from frames. */
 function placesOf(error: unknown): string[] {
   if (!(error instanceof Error) || error.stack === undefined) return []
   const { stack, message } = error

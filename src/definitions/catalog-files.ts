@@ -174,7 +174,7 @@ async function readTables(folder: string): Promise<Record<string, string>> {
 
 async function readCatalogFile(path: string, remedy: string): Promise<string> {
   try {
-    // The shipped one is part of the program.
+    // The shipped catalog is part of the program.
     return await (dirname(path) === SHIPPED ? readFile(path, 'utf8') : readObeyed(path))
   } catch (cause) {
     if (cause instanceof WaybillError) throw cause

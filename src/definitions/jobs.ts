@@ -83,7 +83,7 @@ const NotifyAlone = z.looseObject({ notify: NotifyDefinition.default([]) })
 /**
  * The targets that a job file names, whatever else is wrong with it: somebody is to be told just then.
  * @param name of the job, or the path of its file
- * @returns undefined where they cannot be read, or another user may write to the file: it could name any command
+ * @returns undefined if the targets cannot be read, or another user may write to the file, and so name any command
  */
 export async function readTargets(
   { jobs }: Pick<DefinitionFolders, 'jobs'>,

@@ -10,7 +10,7 @@ import {
 import { Envelope } from './contract/shared-objects.ts'
 import type { Transport } from './transport.ts'
 
-/** A person takes some tests a year. */
+/** Bound of the tests of a person, who takes a few a year. */
 const YEARS_OF_TESTS = 10
 
 const readRecommendations = (answer: Answer): Recommendations => answer.read(Recommendations)
@@ -56,14 +56,16 @@ export function createAgeAssessment(transport: Transport) {
     },
     /**
      * The user's completed tests, each with its questions and the answers given.
-     * @throws GatewayError; `ambiguous` also where the answer has tests of another account
+     * @throws GatewayError; `ambiguous` also for an answer with tests of another account
      */
     completedQuestions: (asked: Account) =>
       transport.send({ endpoint: 'listCompletedQuestions', query: accountQuery(asked) }, (answer) => {
         const completed = answer.read(CompletedAssessments)
         checkNumber(YEARS_OF_TESTS, completed)
-        const named = completed.map(({ account }) => account)
-        checkAccount(asked, named)
+        checkAccount(
+          asked,
+          completed.map(({ account }) => account),
+        )
         return completed
       }),
   }

@@ -14,7 +14,7 @@ export interface OutgoingRequest {
   readonly body: Uint8Array | undefined
   /** Ends the exchange where it stands. */
   readonly signal: AbortSignal | undefined
-  /** Longest answer that is read, in bytes. */
+  /** Bound of the answer, in bytes. */
   readonly maxAnswerBytes: number
 }
 
@@ -94,16 +94,16 @@ export const ENDED = 'ended by the caller'
 
 export const tooLong = (maxAnswerBytes: number): string => `an answer longer than ${maxAnswerBytes} bytes`
 
-/** An answer that is being read. */
+/** One answer while it arrives. */
 export interface Reading {
   bytes: number
   readonly breakOff: (what: string) => void
 }
 
-/** Bytes of all answers that are being read, over all connections. */
+/** Bound on the bytes of all arriving answers, over all connections. */
 export type AnswerRoom = ReturnType<typeof createAnswerRoom>
 
-/** @param limit bytes; where answers grow beyond it together, the longest is broken off */
+/** @param limit bytes; above the limit the longest answer is broken off */
 export function createAnswerRoom(limit: number) {
   const open = new Set<Reading>()
   let total = 0
@@ -125,13 +125,13 @@ export function createAnswerRoom(limit: number) {
   }
 }
 
-/** JSON that is repetitive shrinks to a 50th; what becomes more than this many times as long is made to do so. */
+/** Most bytes unpacked from one byte: repetitive JSON has 50. Small answers are unpacked in any case. */
 const MAX_RATIO = 200
 const ALWAYS_UNPACKED_BYTES = 1024 * 1024
 
 /**
- * The body as it was before compression. One at a time, in one step: what is unpacked at once is bounded so.
- * @throws ExchangeFailure where it becomes too long, or is damaged
+ * Unpacks the body. Synchronous, so that one body at a time takes the memory.
+ * @throws ExchangeFailure for a body that is damaged, or too long unpacked
  */
 export function unpack({ status, headers, body }: WholeAnswer, maxAnswerBytes: number): Uint8Array {
   const encoding = headers['content-encoding'] ?? ''
@@ -147,7 +147,7 @@ export function unpack({ status, headers, body }: WholeAnswer, maxAnswerBytes: n
   }
 }
 
-/** Of every request. `accept-encoding`: what `unpack` takes. */
+/** Headers of every request. `accept-encoding` names the encodings of `unpack`. */
 export const COMMON_HEADERS = {
   'user-agent': 'waybill',
   accept: 'application/json',

@@ -98,7 +98,7 @@ function parseHttpDate(text: string, nowMs: number): number {
 /** Length, in characters, at which the gateway's words are cut. */
 const MESSAGE_LIMIT = 500
 
-/** What a call carried to be let in: a key alone, or `token`, which comes with the key. */
+/** Credential of a call: a key alone, or `token`, which is sent beside the key. */
 export type Credential = 'key' | 'requester-key' | 'token'
 
 export interface GatewayErrorDetails {
@@ -128,7 +128,7 @@ export class GatewayError extends Error {
   readonly requestId: string
   readonly status: number | undefined
   readonly retryAfterMs: number | undefined
-  /** Of a call that was refused. */
+  /** Credential of the refused call. */
   readonly carried: Credential | undefined
   /** The code of the envelope in which the gateway refused; undefined where the body is none, as a proxy's page is. */
   readonly envelopeCode: number | undefined

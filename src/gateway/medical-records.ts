@@ -153,7 +153,7 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
     /**
      * Sends the authorization, a PDF, to the `authorizationUploadUrl` of an upsert, within 30 minutes of it, with neither key
      * nor token. Status and body of the answer are not documented: any 2xx counts.
-     * @param hosts to which the address may lead, beside the gateway's own and those below it
+     * @param hosts allowed beside the gateway's own and those below
      * @throws GatewayError; WaybillError `usage-wrong`: another host, or no https; what is no whole PDF
      */
     async uploadAuthorization(

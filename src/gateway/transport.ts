@@ -58,9 +58,9 @@ const HOT: ReadonlySet<EndpointName> = new Set([
 ])
 
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024
-/** Answers that are being read may be so many times as long together. */
+/** Bound of all arriving answers together, in longest answers. */
 const LONGEST_AT_ONCE = 2
-/** An answer to something that was sent holds it and little more: so many times its bytes, and never fewer than these. */
+/** Bound of an answer that echoes the request: a multiple of the bytes sent, and at least `ECHO_BYTES`. */
 const ECHO_TIMES = 16
 const ECHO_BYTES = 4 * 1024 * 1024
 const MAX_SOCKETS = 16
@@ -101,7 +101,7 @@ export interface TransportOptions extends AccessTokenSource {
   /** Connections at once (default 16). */
   readonly maxSockets?: number
   readonly timeouts?: Partial<Timeouts>
-  /** Longest answer that is read, in bytes, packed and unpacked (default 32 MiB). All that are being read have twice as much. */
+  /** Bound of an answer in bytes, packed and unpacked (default 32 MiB). All arriving answers together have twice as much. */
   readonly maxAnswerBytes?: number
   readonly onRequest?: (event: RequestEvent) => void
 }
@@ -125,7 +125,7 @@ export interface Call {
   readonly signal?: AbortSignal | undefined
   /** Where the call goes in place of the path: the address that the gateway gave for an upload. */
   readonly address?: string
-  /** Hosts to which `address` may lead, beside the gateway's own. */
+  /** Hosts allowed for `address`, beside the gateway's own. */
   readonly hosts?: readonly string[] | undefined
   /** Statuses outside 2xx that answer the call rather than fail it. */
   readonly alsoAnswers?: readonly number[]
@@ -158,7 +158,7 @@ export function createTransport(options: TransportOptions): Transport {
   const hot = exchangeOverHttp(over)
   const others = exchangeOverGot(over)
 
-  /** Section "Authentication". */
+  /** Credential of a call (section "Authentication"). */
   const carriedBy = (call: Call): Credential | undefined => {
     const endpoint: Endpoint = ENDPOINTS[call.endpoint]
     const { bearer, path } = endpoint
@@ -185,7 +185,7 @@ export function createTransport(options: TransportOptions): Transport {
 
   const pathOf = (call: Call): string => options.paths?.[call.endpoint] ?? ENDPOINTS[call.endpoint].path
 
-  /** Undefined where a parameter cannot stand in the path. */
+  /** Undefined if a parameter is no segment of a path. */
   const addressOf = (call: Call): URL | undefined => {
     if (call.address !== undefined) return parseUploadAddress(call.address, base, call.hosts ?? [])
     const path = fillPath(pathOf(call), call.parameters)

@@ -18,7 +18,7 @@ const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
 export function createEmail({ smtpUrl, from, to, timeoutMs, attach }: EmailOptions): Channel {
   const address = new URL(smtpUrl)
   const { hostname, password } = address
-  // By a query the mail library takes any option, also that no certificate is to be checked.
+  // The mail library takes options from the query, also one that turns the check of certificates off.
   address.search = ''
   const transport = createTransport({
     url: address.href,

@@ -49,7 +49,7 @@ function modeOf(home: string, mode: number): CheckFinding {
   return finding('home', 'warning', found, `Rejects files hold health data: chmod 700 ${home}`)
 }
 
-/** Who else may write to the folders that are obeyed. */
+/** Reports folders that are obeyed and that another user may write to. */
 export const checkTrust = (folders: readonly (readonly [check: Check, folder: string])[]): CheckFinding[] =>
   folders.flatMap(([check, folder]) =>
     doubtsOf(folder).map((doubt) => {
@@ -155,7 +155,7 @@ async function hindrance(path: string): Promise<string | undefined> {
   return there === 'ENOENT' ? folderHindrance(dirname(path)) : there
 }
 
-/** Why no file can be made in the folder; undefined where one can. Folders that are not there are made. */
+/** Reason why no file can be made in the folder, or in a folder above that would have to hold it; undefined without one. */
 export async function folderHindrance(folder: string): Promise<string | undefined> {
   const there = await stat(folder).catch(codeOf)
   if (there === 'ENOENT') return folderHindrance(dirname(folder))

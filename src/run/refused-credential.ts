@@ -1,4 +1,4 @@
-/** Which credential a gateway refuses: a call that carries key and token does not tell, one with the key alone does. */
+/** Names the refused credential. A refused call may carry key and token: a second call, with the key alone, tells them apart. */
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import { WaybillError } from '../model/errors.ts'
@@ -9,7 +9,7 @@ const NAMES = {
   token: 'the access token (WAYBILL_ACCESS_TOKEN)',
 } as const
 
-/** @returns the error that ended a run; of one for credentials, with the name of the refused one */
+/** @returns the error, with the refused credential in the message of `gateway-refused-credentials` */
 export async function namingCredential(
   error: unknown,
   { ageAssessment }: Pick<Gateway, 'ageAssessment'>,

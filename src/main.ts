@@ -10,7 +10,7 @@ import { createProgram } from './cli/program.ts'
 import { errorAsJson, errorLines, logFailure } from './cli/terminal-text.ts'
 import { EXIT, endingOf, filesExhausted, WaybillError } from './model/errors.ts'
 import { examineSettings, readSettings } from './settings.ts'
-import { linePrinter, type Paint, shown, shownLines } from './shown-text.ts'
+import { linePrinter, type Paint, shownLines } from './shown-text.ts'
 
 /** What a program finds around it: of a process its variables, working folder, streams and signals. */
 export interface Surroundings extends Pick<CommandContext, 'terminal' | 'columns' | 'interrupt' | 'input'> {
@@ -88,14 +88,14 @@ const written = (stream: NodeJS.WriteStream): Promise<void> =>
  */
 export async function runCommandLine(
   argv: readonly string[],
-  surroundings: Surroundings,
+  around: Surroundings,
   compose: (context: CommandContext) => CommandContext = (context) => context,
 ): Promise<number> {
+  const surroundings = asTyped(around, argv.includes('--json'))
   const version = programVersion()
   let exit: number = EXIT.ok
-  const render = renderer(argv, surroundings.environment)
   const perform: Perform = async (action, settings) => {
-    const context = compose(await buildContext(version, surroundings, settings, render))
+    const context = compose(await buildContext(version, surroundings, settings))
     exit = await action(context).catch((error: unknown) => {
       logFailure(context, error)
       throw error
@@ -103,11 +103,11 @@ export async function runCommandLine(
   }
   const [out, err] = [
     linePrinter(surroundings.out, surroundings.paint?.out),
-    linePrinter(surroundings.err, surroundings.paint?.err, render.err),
+    linePrinter(surroundings.err, surroundings.paint?.err),
   ]
   const program = createProgram(version, perform, {
-    writeOut: (text) => surroundings.out(shownLines(text, render.err)),
-    writeErr: (text) => surroundings.err(shownLines(text, render.err)),
+    writeOut: (text) => surroundings.out(shownLines(text)),
+    writeErr: (text) => surroundings.err(shownLines(text)),
   })
   try {
     await program.parseAsync(argv, { from: 'user' })
@@ -127,35 +127,32 @@ export async function runCommandLine(
   }
 }
 
-interface Renderer {
-  readonly out: (text: string) => string
-  readonly err: (text: string) => string
-}
-
-/** Prefixes commands in hints with `npx` if npx has started this program. Leaves JSON unchanged: programs read it. */
-function renderer(argv: readonly string[], environment: Surroundings['environment']): Renderer {
-  const isByNpx = environment['npm_command'] === 'exec' && environment['npm_lifecycle_event'] === 'npx'
-  const err = (text: string): string =>
-    isByNpx ? shown(text).replace(/(?<![\w./-]|npx )waybill (?=[a-z<[])/g, 'npx waybill ') : shown(text)
-  return { out: argv.includes('--json') ? shown : err, err }
+/** Prefixes commands in hints with `npx` if npx has started this program. Leaves JSON on standard output unchanged: programs read it. */
+function asTyped(surroundings: Surroundings, isJson: boolean): Surroundings {
+  const { environment, out, err } = surroundings
+  if (environment['npm_command'] !== 'exec' || environment['npm_lifecycle_event'] !== 'npx')
+    return surroundings
+  const typed = (text: string): string =>
+    text.replace(/(?<![\w./-]|npx )waybill (?=[a-z<[])/g, 'npx waybill ')
+  return { ...surroundings, out: isJson ? out : (text) => out(typed(text)), err: (text) => err(typed(text)) }
 }
 
 async function buildContext(
   version: string,
-  { environment, folder, out, err, paint, interrupt, ...surroundings }: Surroundings,
+  { environment, folder, out, err, paint, ...surroundings }: Surroundings,
   wanted: SettingsWanted,
-  render: Renderer,
 ): Promise<CommandContext> {
   const { settings, findings: settingsFindings } =
     wanted === 'in-order'
       ? { settings: readSettings(environment, folder), findings: [] }
       : examineSettings(environment, folder)
   return {
-    ...createApplication(version, settings, err, interrupt),
     ...surroundings,
+    // Second, for its own signal: it aborts with an error.
+    ...createApplication(version, settings, err, surroundings.interrupt),
     settingsFindings,
-    out: linePrinter(out, paint?.out, render.out),
-    err: linePrinter(err, paint?.err, render.err),
+    out: linePrinter(out, paint?.out),
+    err: linePrinter(err, paint?.err),
     writeError: err,
   }
 }

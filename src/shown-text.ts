@@ -22,7 +22,7 @@ const escaped = (character: string): string =>
 export const shown = (text: string): string => text.replaceAll(ACTING, escaped)
 
 /** Several lines, which the caller has put together. */
-export const shownLines = (text: string, render = shown): string => text.split('\n').map(render).join('\n')
+export const shownLines = (text: string): string => text.split('\n').map(shown).join('\n')
 
 /** What a line is seen as where a terminal shows colours. Its words say the same. */
 export type Tone = 'bad' | 'attention' | 'good'
@@ -43,13 +43,13 @@ export type Paint = (text: string, tone: Tone) => string
 export const toned = (lines: readonly string[], place: number, tone: Tone): Line[] =>
   lines.map((text, at) => (at === place ? { text, tone } : text))
 
-/** Writes lines: all output of commands. @param render escapes a line */
+/** Writes lines. Whatever commands print goes through here. */
 export const linePrinter =
-  (write: (text: string) => void, paint: Paint = (text) => text, render: (text: string) => string = shown) =>
+  (write: (text: string) => void, paint: Paint = (text) => text) =>
   (lines: Lines): void => {
     const all = typeof lines === 'string' ? [lines] : lines
     const written = all.map((line) =>
-      typeof line === 'string' ? render(line) : paint(render(line.text), line.tone),
+      typeof line === 'string' ? shown(line) : paint(shown(line.text), line.tone),
     )
     if (all.length > 0) write(`${written.join('\n')}\n`)
   }

@@ -1,6 +1,14 @@
 import { z } from 'zod'
 import { WaybillError } from '../model/errors.ts'
-import { type Asking, checkCode, checkNumber, checkOne, checkSuccess, pages, readItems } from './answer.ts'
+import {
+  type Asking,
+  checkCode,
+  checkNumber,
+  checkSuccess,
+  pages,
+  readItems,
+  UnreadableAnswer,
+} from './answer.ts'
 import {
   type MedicalRecordsFilter,
   MedicalRecordsFound,
@@ -93,9 +101,10 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
     return transport.send({ endpoint: 'searchMedicalRecords', body: JSON.stringify(body) }, (answer) => {
       const found = readItems(answer, SearchEnvelope)[0] ?? { results: [] }
       checkNumber(rest.limit, found.results)
-      const sought = filter.map(({ patient }) => patient.reference || undefined)
+      const sought = new Set(filter.map(({ patient }) => patient.reference || undefined))
       const named = found.results.map(({ patient }) => documented(Named, patient)?.reference || undefined)
-      if (new Set(sought).size === 1) checkOne([...sought, ...(sought[0] === undefined ? [] : named)])
+      if (!sought.has(undefined) && named.some((one) => one !== undefined && !sought.has(one)))
+        throw new UnreadableAnswer('it holds requests of another account')
       return found
     })
   }

@@ -113,12 +113,17 @@ test('tests, and requests, of another person are none of this one', async () => 
         }),
   )
   const { ageAssessment, medicalRecords } = client(server.url)
-  const filter = [{ patient: PERSON, request: { type: 'a', subType: 'b' } }]
+  const request = { type: 'a', subType: 'b' }
+  const search = (...people: (typeof PERSON)[]) =>
+    medicalRecords.search({ page: 1, limit: 100, filter: people.map((patient) => ({ patient, request })) })
+  const others = ['cleo', 'ben'].map((reference) => ({ ...PERSON, reference }))
   for (const call of [
     ageAssessment.completedQuestions(PERSON),
-    medicalRecords.search({ page: 1, limit: 100, filter }),
+    search(PERSON),
+    search(PERSON, ...others.slice(0, 1)),
   ])
     expect((await failureOf(call)).message).toContain('another account')
+  expect((await search(PERSON, ...others)).results).toHaveLength(1)
 })
 
 test('a page of requests has not ten times as many as were asked for', async () => {

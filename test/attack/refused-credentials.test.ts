@@ -69,6 +69,12 @@ test('hints name commands as they are to be typed', async () => {
   expect((await byScript.waybill(...missing)).err).toContain('`waybill run JOB`')
 })
 
+test('warnings of a run name commands so, too', async () => {
+  const clinic = await openClinic({ environment: NPX })
+  await clinic.deliver('a.csv', `${HEADER}${ANN}`)
+  expect((await clinic.run()).err).toContain('(npx waybill restore FILE)')
+})
+
 test('npx tells what it starts that it does', async () => {
   const folder = await temporaryFolder()
   await writeFile(join(folder, 'package.json'), '{"name":"said","version":"1.0.0","private":true}')

@@ -71,36 +71,30 @@ async function checkSource(
 ): Promise<CheckFinding[]> {
   await readDecidedMapping(folders, source.mapping, job.catalog)
   const subject = job.definition.job
-  const told = (found: string, details: readonly string[] = []): CheckFinding[] => [
+  const told = (found: string, details: readonly string[] = []): CheckFinding =>
     finding('job', 'ok', `${source.from}/${source.match}: ${found}`, undefined, {
       subject,
       ...(details.length === 0 ? {} : { details }),
-    }),
-  ]
-  if (source.place.local === undefined && !look.servers) return told('not asked (--sources asks it)')
+    })
+  if (source.place.local === undefined && !look.servers) return [told('not asked (--sources asks it)')]
   const { complete, waiting, refused } = await arrival.look(source, look.now)
-  const { archive } = source.place.local ?? {}
-  const hindrance = archive === undefined ? undefined : await folderHindrance(archive)
+  const waits = waiting.length === 0 ? '' : `, ${waiting.length} waiting`
   return [
-    ...told(
-      `${counted(complete.length, 'export')} there${waiting.length === 0 ? '' : `, ${waiting.length} waiting`}`,
-      waitingLines(waiting, source),
-    ),
-    ...(hindrance === undefined
-      ? []
-      : [
-          finding(
-            'job',
-            'warning',
-            `exports cannot be moved into the archive ${archive}: ${hindrance}`,
-            'Correct `archive` in the job, or give this user the right to write there.',
-            { subject },
-          ),
-        ]),
+    told(`${counted(complete.length, 'export')} there${waits}`, waitingLines(waiting, source)),
+    ...(await checkArchive(source, subject)),
     ...refused.flatMap(({ refused: error }) =>
       error === undefined ? [] : [{ ...problemOf('job', subject, error), level: 'warning' as const }],
     ),
   ]
+}
+
+async function checkArchive({ place }: JobSource, subject: string): Promise<CheckFinding[]> {
+  const archive = place.local?.archive
+  const hindrance = archive === undefined ? undefined : await folderHindrance(archive)
+  if (hindrance === undefined) return []
+  const found = `exports cannot be moved into the archive ${archive}: ${hindrance}`
+  const remedy = 'Correct `archive` in the job, or give this user the right to write there.'
+  return [finding('job', 'warning', found, remedy, { subject })]
 }
 
 /** Where a collection goes, on a server. That it can be written to only a collection shows. */

@@ -114,7 +114,7 @@ test('tests, and requests, of another person are none of this one', async () => 
   )
   const { ageAssessment, medicalRecords } = client(server.url)
   const request = { type: 'a', subType: 'b' }
-  const search = (...people: (typeof PERSON)[]) =>
+  const search = (...people: { reference: string; type: 'partnerAccountId' }[]) =>
     medicalRecords.search({ page: 1, limit: 100, filter: people.map((patient) => ({ patient, request })) })
   const others = ['cleo', 'ben'].map((reference) => ({ ...PERSON, reference }))
   for (const call of [

@@ -1,5 +1,6 @@
 /** Addresses for authorizations that a gateway should not give: the document goes to the gateway's own site, or where the job says. */
 import { describe, expect, test } from 'vitest'
+import { JobDefinition } from '../../src/definitions/job-definition.ts'
 import { parseUploadAddress } from '../../src/gateway/connection-settings.ts'
 import { client, serve } from '../gateway/loopback.ts'
 
@@ -65,6 +66,17 @@ test('a gateway on this machine may give its own, and none elsewhere', () => {
     'http://u:p@127.0.0.1:8081/',
   ])
     expect(() => parseUploadAddress(address, here, [])).toThrow('upload address')
+})
+
+test.each([
+  ['store.example.net', true],
+  ['169.254.169.254', false],
+  ['127.0.0.1', false],
+  ['localhost', false],
+])('a job may allow %s: %s', (host, allowed) => {
+  const found = JobDefinition.safeParse({ medicalRecords: { authorizations: 'a', uploadHosts: [host] } })
+  const places = found.error?.issues.map(({ path }) => path.join('.'))
+  expect(places?.includes('medicalRecords.uploadHosts.0')).toBe(!allowed)
 })
 
 test('the client sends a document nowhere else, and says neither address nor host', async () => {

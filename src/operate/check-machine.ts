@@ -6,6 +6,7 @@
 import { constants } from 'node:fs'
 import { access, lstat, readdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
+import { codeOf } from '../model/errors.ts'
 import { doubtsOf, doubtText } from '../obeyed-files.ts'
 import { modeText } from '../own-files.ts'
 import { n, sizeText } from '../shown-text.ts'
@@ -166,6 +167,3 @@ export async function folderHindrance(folder: string): Promise<string | undefine
     (error: unknown) => `${folder}: ${codeOf(error)}`,
   )
 }
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error ? String(error.code) : 'unknown'

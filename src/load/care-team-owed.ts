@@ -107,11 +107,18 @@ export async function owedBy(
   return [...known.values()].flat().filter((one) => owes(one, job))
 }
 
-/** Does what is owed of one person, when a row of theirs comes by. */
+/**
+ * Deletes what is owed of one person whose row comes by, where the account id does not name them: nobody knows it, or the gateway has given
+ * it to somebody else. All others are deleted at the end of the run, when it is known whom the export lists.
+ */
 export async function settleOwedOf(
   context: CareTeamContext,
   person: MarkedAccount,
 ): Promise<readonly KnownCareTeam[]> {
+  if (!person.known.some((one) => owesDeletion(one, context))) return []
+  const stored = person.known.find(({ accountId }) => accountId !== null)?.accountId ?? null
+  if (stored !== null && !(await context.ledger.sharedIds(context.gatewayName, [stored])).has(stored))
+    return []
   const listed = await listCareTeams(context, person)
   if (listed === null) return []
   return settleAccount(context, person, listed, await context.ledger.heldContents(waitedFor(person.known)))

@@ -21,7 +21,6 @@ import {
   isMissing,
   knownNow,
   listCareTeams,
-  owesDeletion,
 } from './care-team-marks.ts'
 import { settleOwedOf } from './care-team-owed.ts'
 import {
@@ -235,9 +234,7 @@ export async function careTeamsOf(
           known.push(...knownNow(context, person, account, new Map([...said, ...others]), deletions))
         }),
       )
-      const owing = sound.filter(
-        (person) => !asked.includes(person) && person.known.some((one) => owesDeletion(one, context)),
-      )
+      const owing = sound.filter((person) => !asked.includes(person)).map(withListedAgain)
       await allDone(owing.map(async (person) => known.push(...(await settleOwedOf(context, person)))))
       const stillSound = sound.filter((person) => !isStale(person))
       for (const one of stillSound.flatMap(({ listedAgain }) => listedAgain)) {
@@ -248,6 +245,12 @@ export async function careTeamsOf(
     },
   }
 }
+
+/** A person whose deletions no longer cover what this chunk lists again. */
+const withListedAgain = (person: Person): Person => ({
+  ...person,
+  known: person.known.map((one) => person.listedAgain.find(({ npi }) => npi === one.npi) ?? one),
+})
 
 /** Whether a record that was delivered before says something else of the mark than was heard since. */
 function isNewWord(

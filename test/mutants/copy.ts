@@ -1,0 +1,136 @@
+/** Copies of the tree in which mistakes are made, and the tests run in one. */
+import { spawn } from 'node:child_process'
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join, resolve } from 'node:path'
+import { z } from 'zod'
+
+export const ROOT = resolve(import.meta.dirname, '../..')
+const NOT_COPIED = ['node_modules', '.git', 'dist', 'coverage', 'test-output', '.waybill']
+
+/** @returns the TypeScript files of a folder of the tree, by their paths in it */
+export async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(join(ROOT, folder), { recursive: true, withFileTypes: true })
+  return entries
+    .filter((one) => one.isFile() && one.name.endsWith('.ts') && !one.name.endsWith('.d.ts'))
+    .map((one) => join(one.parentPath, one.name).slice(ROOT.length + 1))
+    .sort()
+}
+
+/** @returns the texts of a folder's TypeScript files, by their paths in the tree */
+export async function textsIn(folder: string): Promise<Map<string, string>> {
+  const files = await filesIn(folder)
+  return new Map(
+    await Promise.all(files.map(async (file) => [file, await readFile(join(ROOT, file), 'utf8')] as const)),
+  )
+}
+
+/** A copy with the modules that are installed in the tree; whoever made it removes it. */
+export async function makeCopy(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'waybill-mutants-'))
+  await cp(ROOT, folder, { recursive: true, filter: (path) => !NOT_COPIED.includes(basename(path)) })
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  return folder
+}
+
+/** Does something with changed files in a copy, and puts the old ones back. */
+export async function withTexts<T>(
+  copy: string,
+  texts: ReadonlyMap<string, string>,
+  use: () => Promise<T>,
+): Promise<T> {
+  const before = await Promise.all([...texts.keys()].map((file) => readFile(join(copy, file), 'utf8')))
+  try {
+    for (const [file, text] of texts) await writeFile(join(copy, file), text)
+    return await use()
+  } finally {
+    for (const [at, file] of [...texts.keys()].entries()) await writeFile(join(copy, file), before[at] ?? '')
+  }
+}
+
+const Report = z.object({
+  testResults: z.array(
+    z.object({
+      name: z.string(),
+      status: z.string(),
+      startTime: z.number(),
+      endTime: z.number(),
+      assertionResults: z.array(z.object({ fullName: z.string(), status: z.string() })),
+    }),
+  ),
+})
+
+export interface Tested {
+  /** The first test of each file that failed, by files; a file of which nothing could begin stands with its own name. */
+  readonly failed: ReadonlyMap<string, string>
+  /** How long each file took, in milliseconds. */
+  readonly took: ReadonlyMap<string, number>
+  /** The tests hang, could not begin, or ended badly with none of them failed. */
+  readonly cutOff: boolean
+}
+
+export interface HowToTest {
+  /** Ends with the first failure. */
+  readonly bail: boolean
+  readonly workers: number
+  /** The milliseconds after which they are taken to hang. */
+  readonly limit: number
+  /** A file of settings for vitest, in the copy. */
+  readonly config?: string
+}
+
+/** Runs test files in a copy; none for all of them. */
+export async function runTests(copy: string, tests: readonly string[], how: HowToTest): Promise<Tested> {
+  const report = join(copy, 'mutants-report.json')
+  await rm(report, { force: true })
+  // On a busy machine a test may fail once: a mistake fails it again.
+  const options = ['--reporter=json', `--outputFile=${report}`, `--maxWorkers=${how.workers}`, '--retry=1']
+  if (how.bail) options.push('--bail=1')
+  if (how.config !== undefined) options.push(`--config=${how.config}`)
+  const vitest = join(copy, 'node_modules/vitest/vitest.mjs')
+  const ended = await runProgram(copy, [vitest, 'run', ...options, ...tests], how.limit)
+  const text = await readFile(report, 'utf8').catch(() => '{"testResults":[]}')
+  const { testResults } = Report.parse(JSON.parse(text))
+  const nameOf = (file: string): string => file.slice(copy.length + 1)
+  const failed = testResults
+    .filter(({ status }) => status === 'failed')
+    .map(({ name, assertionResults }) => {
+      const first = assertionResults.find(({ status }) => status === 'failed')
+      return [nameOf(name), first?.fullName ?? name] as const
+    })
+  return {
+    failed: new Map(failed),
+    took: new Map(testResults.map(({ name, startTime, endTime }) => [nameOf(name), endTime - startTime])),
+    cutOff: ended.code !== 0 && failed.length === 0,
+  }
+}
+
+/** Runs a program of Node in a copy; after the limit it is killed with all that it has started. */
+export async function runProgram(
+  copy: string,
+  args: readonly string[],
+  limit: number,
+): Promise<{ code: number | null; out: string }> {
+  const child = spawn(process.execPath, args, {
+    cwd: copy,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  let out = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text
+  })
+  const endAll = (): void => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+    } catch {
+      // All of it has ended.
+    }
+  }
+  const timer = setTimeout(endAll, limit)
+  const code = await new Promise<number | null>((done, failed) => child.on('error', failed).on('exit', done))
+  clearTimeout(timer)
+  // What a mistake leaves behind must not live on.
+  endAll()
+  return { code, out }
+}

@@ -61,7 +61,7 @@ const Report = z.object({
 })
 
 export interface Tested {
-  /** The first test of each file that failed, by files; a file of which nothing could begin stands with its own name. */
+  /** The first test of each file that failed, by files; a file of which nothing could begin stands last, with its own name. */
   readonly failed: ReadonlyMap<string, string>
   /** How long each file took, in milliseconds. */
   readonly took: ReadonlyMap<string, number>
@@ -96,8 +96,10 @@ export async function runTests(copy: string, tests: readonly string[], how: HowT
     .filter(({ status }) => status === 'failed')
     .map(({ name, assertionResults }) => {
       const first = assertionResults.find(({ status }) => status === 'failed')
-      return [nameOf(name), first?.fullName ?? name] as const
+      return [nameOf(name), first?.fullName ?? nameOf(name)] as const
     })
+    // Where another file failed first, the rest of a file was not begun.
+    .sort(([a, first], [b, second]) => Number(a === first) - Number(b === second))
   return {
     failed: new Map(failed),
     took: new Map(testResults.map(({ name, startTime, endTime }) => [nameOf(name), endTime - startTime])),
@@ -105,12 +107,16 @@ export async function runTests(copy: string, tests: readonly string[], how: HowT
   }
 }
 
+const interrupted = new AbortController()
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interrupted.abort())
+
 /** Runs a program of Node in a copy; after the limit it is killed with all that it has started. */
 export async function runProgram(
   copy: string,
   args: readonly string[],
   limit: number,
 ): Promise<{ code: number | null; out: string }> {
+  if (interrupted.signal.aborted) throw new Error('interrupted')
   const child = spawn(process.execPath, args, {
     cwd: copy,
     detached: true,
@@ -128,8 +134,10 @@ export async function runProgram(
     }
   }
   const timer = setTimeout(endAll, limit)
+  interrupted.signal.addEventListener('abort', endAll)
   const code = await new Promise<number | null>((done, failed) => child.on('error', failed).on('exit', done))
   clearTimeout(timer)
+  interrupted.signal.removeEventListener('abort', endAll)
   // What a mistake leaves behind must not live on.
   endAll()
   return { code, out }

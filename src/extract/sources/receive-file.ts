@@ -72,9 +72,10 @@ export async function receiveFile(
       if (length === bytes) return
       for await (const chunk of read(length)) {
         signal?.throwIfAborted()
-        if (length + chunk.length > bytes) break
-        await out.writev([chunk], length)
+        const from = length
         length += chunk.length
+        if (length > bytes) break
+        await out.writev([chunk], from)
       }
       if (length !== bytes)
         throw new WaybillError('export-changed', `${length} bytes came where ${bytes} were listed.`, {

@@ -125,11 +125,12 @@ describe('marks', () => {
 })
 
 describe('ragged rows', () => {
-  const content = 'a,b,c\n1\n1,2,3\n1,2,3,, \n1,2,3,4\n'
+  const content = 'a,b,c\n1\n1,2,3\n1,2,3,, \n1,2,3,4\n1,2,3,,5\n1,2,3,4,\n'
+  const LONG = ['row-too-long', 'row-too-long', 'row-too-long']
   test.each([
-    ['reject', ['row-too-short', ['1', '2', '3'], 'row-too-long', 'row-too-long']],
-    ['pad', [['1', '', ''], ['1', '2', '3'], 'row-too-long', 'row-too-long']],
-    ['trim', ['row-too-short', ['1', '2', '3'], ['1', '2', '3'], 'row-too-long']],
+    ['reject', ['row-too-short', ['1', '2', '3'], 'row-too-long', ...LONG]],
+    ['pad', [['1', '', ''], ['1', '2', '3'], 'row-too-long', ...LONG]],
+    ['trim', ['row-too-short', ['1', '2', '3'], ['1', '2', '3'], ...LONG]],
   ])('%s', async (ragged, rows) => {
     expect(await briefs(content, { ragged })).toEqual(rows)
   })

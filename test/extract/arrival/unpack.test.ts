@@ -232,17 +232,19 @@ describe('PGP', () => {
 
   interface Encryption {
     readonly for?: string
-    readonly signedBy?: string
+    readonly signedBy?: string | readonly string[]
     readonly armored?: boolean
     readonly compressed?: boolean
   }
   const encrypt = async (content: Uint8Array, how: Encryption = {}): Promise<string> => {
     const message = await openpgp.createMessage({ binary: content })
     const encryptionKeys = await openpgp.readKey({ armoredKey: how.for ?? ours.publicKey })
-    const signing = how.signedBy && (await openpgp.readPrivateKey({ armoredKey: how.signedBy }))
-    const signingKeys = signing
-      ? [await openpgp.decryptKey({ privateKey: signing, passphrase: PASSPHRASE })]
-      : []
+    const signingKeys = await Promise.all(
+      [how.signedBy ?? []].flat().map(async (armoredKey) => {
+        const privateKey = await openpgp.readPrivateKey({ armoredKey })
+        return openpgp.decryptKey({ privateKey, passphrase: PASSPHRASE })
+      }),
+    )
     const zlib = openpgp.enums.compression.zlib
     const config = how.compressed ? { preferredCompressionAlgorithm: zlib } : {}
     const options = { message, encryptionKeys, signingKeys, config }
@@ -293,6 +295,17 @@ describe('PGP', () => {
       await expect(unpacked(await encrypt(content, how), { pgp })).rejects.toMatchObject({
         code: 'export-untrusted',
       })
+  })
+
+  it('signed by several passes where the vendor is one of them', async () => {
+    const pgp = await keys(vendor.publicKey)
+    for (const signedBy of [
+      [ours.privateKey, vendor.privateKey],
+      [vendor.privateKey, ours.privateKey],
+    ])
+      expect((await unpacked(await encrypt(content, { signedBy }), { pgp }))[0]?.[1].length).toBe(
+        content.length,
+      )
   })
 
   it('that was changed or cut off is refused, wherever', async () => {

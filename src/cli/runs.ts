@@ -25,7 +25,7 @@ import type { Action } from './commands.ts'
 import type { Since } from './run-commands.ts'
 import { waitsText } from './run-reporter.ts'
 import { sayRun, toneOf } from './summary-text.ts'
-import { fittedTable, tonedRows } from './terminal-text.ts'
+import { ageText, fittedTable, tonedRows } from './terminal-text.ts'
 
 export const runs: Action<'runs'> = async (context, { json, since, ...question }) => {
   const listed = await listRuns(context, { ...question, since: since?.(context.now()) })
@@ -140,13 +140,6 @@ function relatedText(one: ListedRun): string {
     ...(origin === undefined ? [] : [`takes up ${origin.run}`]),
     ...(count === 0 ? [] : [`${share} settled by ${settled.map(({ run }) => run).join(', ')}`]),
   ].join('; ')
-}
-
-/** `5 min`, `3 h`, `12 d`. */
-function ageText(ms: number): string {
-  const minutes = Math.max(0, Math.floor(ms / 60_000))
-  if (minutes < 60) return `${minutes} min`
-  return minutes < 48 * 60 ? `${Math.floor(minutes / 60)} h` : `${Math.floor(minutes / 1440)} d`
 }
 
 export const show: Action<'show'> = async (context, { run, json }) => {

@@ -206,3 +206,10 @@ export function logFailure(
   if (error instanceof WaybillError) file.error(`${error.message}. ${error.remedy}`, { code: error.code })
   else file.error('unexpected: a defect, whose stack is on standard error')
 }
+
+/** `5 min`, `3 h`, `12 d`. */
+export function ageText(ms: number): string {
+  const minutes = Math.max(0, Math.floor(ms / 60_000))
+  if (minutes < 60) return `${minutes} min`
+  return minutes < 48 * 60 ? `${Math.floor(minutes / 60)} h` : `${Math.floor(minutes / 1440)} d`
+}

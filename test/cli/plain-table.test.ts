@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fittedTable } from '../../src/cli/terminal-text.ts'
+import { ageText, fittedTable } from '../../src/cli/terminal-text.ts'
 
 const HEAD = ['count', 'reason', 'message']
 const WORDS =
@@ -56,4 +56,21 @@ describe('a table of many columns in a narrow terminal', () => {
         expect(Math.max(...shown(columns).map(({ length }) => length))).toBeLessThanOrEqual(columns)
     }
   })
+})
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+describe('the age of a run', () => {
+  it.each([
+    [-5 * MINUTE, '0 min'],
+    [MINUTE - 1, '0 min'],
+    [MINUTE, '1 min'],
+    [HOUR - 1, '59 min'],
+    [HOUR, '1 h'],
+    [48 * HOUR - 1, '47 h'],
+    [48 * HOUR, '2 d'],
+    [72 * HOUR - 1, '2 d'],
+    [72 * HOUR, '3 d'],
+  ])('of %i ms is %s', (ms, text) => expect(ageText(ms)).toBe(text))
 })

@@ -150,6 +150,30 @@ const cases: Case[] = [
     arrived: ['ahead.csv'],
   },
   {
+    what: 'the same, judged when its minute is nearly over',
+    ask: { found: [file('ahead.csv', '03T01:31')], now: TUESDAY.due + 59_999, earlier: [seen(MON)] },
+    state: 'arrived',
+    arrived: ['ahead.csv'],
+  },
+  {
+    what: 'the same, judged when its minute is over',
+    ask: { found: [file('after.csv', '03T01:31')], now: TUESDAY.due + 60_000, earlier: [seen(MON)] },
+    state: 'late',
+    arrived: ['after.csv'],
+  },
+  {
+    what: 'one with the time of the deadline itself, judged later',
+    ask: { found: [file('then.csv', '03T01:30')], now: at('03T07:00'), earlier: [seen(MON)] },
+    state: 'arrived',
+    arrived: ['then.csv'],
+  },
+  {
+    what: 'one with the time of the deadline before, where nobody looked then',
+    ask: { found: [file('then.csv', '02T01:30')], earlier: [NOBODY_LOOKED] },
+    state: 'missing',
+    arrived: [],
+  },
+  {
     what: 'one that was complete only after the deadline had been told as missing',
     ask: {
       found: [TUE],

@@ -185,6 +185,24 @@ describe('two processes on one ledger', () => {
   })
 })
 
+test('a run that does not hold its job yet is given five minutes by who cannot see its process', async () => {
+  const { clock, ledger, job, start, records, told } = await install('2026-03-02T00:30Z')
+  job('a', { ...hourly, missed: 'skip' }, { takes: 20 * MINUTE })
+  const first = start('there:7')
+  await clock.moveTo(Date.parse('2026-03-02T01:00Z'))
+  first.kill(false)
+  const lease = await ledger.lastLease(await ledger.jobId('a', 'gateway'))
+  if (lease === undefined) return expect.fail('nobody held the job')
+  await ledger.releaseLease({ jobId: lease.job_id, token: lease.token, runId: 'run-1' })
+  const second = start('here:1', 10_000)
+  const isAbandoned = () => told.includes('a abandoned 2026-03-02T01:00Z there:7')
+  await clock.moveTo(Date.parse('2026-03-02T01:05:00Z'))
+  expect([isAbandoned(), (await records('a'))[0]?.owner]).toEqual([false, 'there:7'])
+  await clock.moveTo(Date.parse('2026-03-02T01:05:10Z'))
+  expect([isAbandoned(), (await records('a'))[0]?.owner]).toEqual([true, 'here:1'])
+  await second.stop()
+})
+
 describe('a backfill that has the job when nobody runs its fire any more', () => {
   it.each([
     ['is no sign of the process that began it', false, 'there:2'],

@@ -86,6 +86,12 @@ test('every number stands under its own head', () => {
     ...{ rows: ['12'], mapped: ['5'], skipped: ['4'], rejected: ['3'], records: ['120'] },
     'not delivered': ['16'],
   })
+  const { what = [], count: numbers = [] } = tables['The balance in numbers'] ?? {}
+  expect(what.map((name, at) => `${name} ${numbers[at]}`)).toEqual([
+    ...['rows read 12', 'rows mapped 5', 'rows skipped 4', 'rows rejected 3', 'records made 120'],
+    ...['records accepted 97', 'records unchanged 7', 'records rejected 8', 'records in doubt 6'],
+    'records pending 2',
+  ])
   const outcomes = Object.entries(tables['Outcomes by kind of record'] ?? {})
   const ofBiometrics = outcomes.map(([head, [cell]]) => `${head.replace(/^\W+ /, '')} ${cell}`.trim())
   expect(ofBiometrics).toEqual([

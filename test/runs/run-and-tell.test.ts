@@ -2,6 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { createApplication } from '../../src/application.ts'
 import type { Job } from '../../src/definitions/definition-files.ts'
 import type { Target } from '../../src/definitions/notify-definition.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
@@ -11,6 +12,7 @@ import { createRunEvents, type RunDependencies } from '../../src/run/events.ts'
 import type { JobEnd } from '../../src/run/execute.ts'
 import { summarise } from '../../src/run/summary.ts'
 import { runAndTell, tellDeadRun } from '../../src/runs/run-and-tell.ts'
+import { begin } from '../../src/runs/run-job.ts'
 import { createTeller } from '../../src/runs/teller.ts'
 import { readSettings } from '../../src/settings.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
@@ -178,4 +180,17 @@ test('a job that is run by the path of its file is told to whom that names, thou
   await teller.deliver()
   expect(lines).toEqual([])
   expect(hook.received()).toHaveLength(1)
+})
+
+test('what a run throws is told before it is thrown', async () => {
+  const { folder, ledger, hook, target } = await install()
+  await ledger.close()
+  const settings = readSettings({ WAYBILL_WEBHOOK_SECRET: SECRET, WAYBILL_HOME: folder }, folder)
+  const application = createApplication('0', settings, () => {}, new AbortController().signal)
+  const job = { definition: { job: 'nightly', notify: [target] }, file: 'x' } as unknown as Job
+  const failure = new WaybillError('mapping-invalid', 'the mapping has 1 problem')
+  const work = (): Promise<JobEnd> => Promise.reject(failure)
+  const beginning = { job, gateway: 'built-in', refusals: true, work }
+  await expect(begin(application, { listener: {} }, beginning)).rejects.toBe(failure)
+  expect(hook.titles()).toEqual(['waybill.run-refused Waybill: nightly was not run (mapping-invalid)'])
 })

@@ -173,6 +173,14 @@ describe('reference ranges', () => {
     expect(content({})).toBe(mapped(mapper('  glucose: v')({ ...BASE, v: '90' })).records[0]?.text)
   })
 
+  it.each([
+    ['the row block', '', { v: '90,5', range: '70,5-99,5' }],
+    ['the rule', ', number: { decimal: "." }', { v: '90.5', range: '70.5-99.5' }],
+  ])('have their numbers written as the value: as %s says', (_, own, cells) => {
+    const map = mapper(`  glucose: { from: v, refRange: range${own} }`, '  number: { decimal: "," }')
+    expect(bodies(map, cells)).toMatchObject([{ value: 90.5, refLow: 70.5, refHigh: 99.5 }])
+  })
+
   it('that are no single text cost the record', () => {
     const looked = mapper('  glucose: { from: v, refRange: { from: range, table: { A: 70-99 } } }')
     expect(refused(looked, { v: '90', range: 'B' })).toEqual(['glucose: value-not-in-table range'])

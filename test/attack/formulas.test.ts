@@ -11,6 +11,7 @@ import { PASS } from '../faults/fault-proxy.ts'
 
 const FORMULAS = [
   '=cmd',
+  '-5+cmd',
   'x;=cmd',
   'x\t+cmd',
   'x\n@cmd',

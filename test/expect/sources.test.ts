@@ -151,3 +151,18 @@ describe('who asks', () => {
     expect(await inbox.ask()).toEqual(['late'])
   })
 })
+
+test('an export that is replaced by a small one before it is run is told, though as many are there as before', async () => {
+  const inbox = await watchInbox('2026-03-01T17:00Z', jobOf('a_{date:yyyyMMdd}.csv'))
+  const stop = inbox.start()
+  for (const day of ['02', '03', '04', '05']) {
+    await inbox.moveTo(local(`2026-03-${day}`, '01:00'))
+    await inbox.deliver(`a_202603${day}.csv`)
+  }
+  await inbox.moveTo(local('2026-03-05', '01:45'))
+  await stop()
+  expect(inbox.said).toEqual([])
+  await inbox.deliver('a_20260305.csv', 100, local('2026-03-05', '01:20'))
+  expect(await inbox.ask()).toEqual(['arrived'])
+  expect(inbox.said).toEqual(['Waybill: nightly: a_20260305.csv has 10 % of the usual size'])
+})

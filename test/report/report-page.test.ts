@@ -98,7 +98,12 @@ test('every number stands under its own head', () => {
     ...['records biometrics', 'made 120', 'shares', 'accepted 97', 'unchanged 7', 'rejected 8'],
     ...['in doubt 6', 'pending 2'],
   ])
-  const { rows: rowsShown = [], records: recordsShown = [] } = tables['Throughput in numbers'] ?? {}
+  const { rows: rowsShown = [], records: recordsShown = [], ...more } = tables['Throughput in numbers'] ?? {}
+  // 120 in 12 seconds, spread evenly.
+  expect(new Set(more['records a second'])).toEqual(new Set(['10']))
+  expect(textOf(reportPage(facts, CONTEXT))).toContain(
+    '12 rows and 120 records in 12 s at work: on average 1 row and 10 records a second.',
+  )
   const sum = (cells: readonly string[]): number => cells.reduce((total, cell) => total + Number(cell), 0)
   expect([sum(rowsShown), sum(recordsShown)]).toEqual([12, 120])
 })
@@ -319,6 +324,16 @@ test('reasons in the same words are one line, most frequent first', () => {
     rules: ['x', null],
     exports: ['acme_screening_20260302.csv', 'other.csv'],
   })
+})
+
+test.each([
+  [4, 'r1, r2, r3, r4'],
+  [5, 'r1, r2, r3 and 2 more rules'],
+])('of %i rules with the same reason not all are named', (count, named) => {
+  const reasons = Array.from({ length: count }, (_, at) => reason(1, 'a', 'words', { rule: `r${at + 1}` }))
+  const { where: [cell] = [] } =
+    tablesOf(reportPage(factsWith({}, { reasons }), CONTEXT))['Reasons, most frequent first'] ?? {}
+  expect(cell?.replace(/acme.*/, '')).toBe(named)
 })
 
 test.each([

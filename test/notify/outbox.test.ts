@@ -9,7 +9,7 @@ import type { Ledger } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import type { Notice } from '../../src/notify/notice.ts'
 import { openChannel } from '../../src/notify/open-channel.ts'
-import { createOutbox, type DeliveryEvent, type Outbox, wants } from '../../src/notify/outbox.ts'
+import { createOutbox, type DeliveryEvent, nextTry, type Outbox, wants } from '../../src/notify/outbox.ts'
 import { type Loopback, type Reply, serve } from '../gateway/loopback.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 import { NOTICE } from './sample-notice.ts'
@@ -340,4 +340,15 @@ it('what a pass has not come to, the next one goes on with', async () => {
   for (let pass = 0; pass < 20; pass++) await outbox.deliver()
   expect(slow.seen).toHaveLength(20)
   expect(new Set(idsOf(slow)).size).toBe(20)
+})
+
+it.each([
+  [1, 0, MINUTE],
+  [2, HOUR, HOUR + 5 * MINUTE],
+  [5, HOUR, 4 * HOUR],
+  [6, HOUR, 7 * HOUR],
+  [60, 36 * HOUR - 1, 42 * HOUR - 1],
+  [7, 36 * HOUR, undefined],
+])('after %i tries, %i ms after it was written, it is tried again at %s', (attempts, now, next) => {
+  expect(nextTry(attempts, 0, now)).toBe(next)
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { resolveAccounts } from '../../src/load/accounts.ts'
 import { answer, PASS } from '../faults/fault-proxy.ts'
-import { BIOMETRICS, failureOf, startLoading, tally } from './loading.ts'
+import { BIOMETRICS, CARE_TEAMS, failureOf, startLoading, tally } from './loading.ts'
 import { biometric, DAY_MS, entryOf, IDENTITY, people } from './made-up-entries.ts'
 
 const REGISTER = '/account/register'
@@ -119,6 +119,31 @@ describe('accounts', () => {
     const entries = [at(met - 1), at(met + DAY_MS), at(met + DAY_MS + 1)]
     const { isPerhapsSent } = await resolveAccounts(context.accounts, entries)
     expect(entries.map(isPerhapsSent)).toEqual([true, true, false])
+  })
+
+  it.each([
+    ['can be read, and is empty', 'none', null],
+    ['has biometrics that cannot be read', '/health-profile/biometrics', 'now'],
+    ['has conditions that cannot be read', '/health-profile/conditions', 'now'],
+    ['has care teams that cannot be read', CARE_TEAMS, 'now'],
+  ])('that the gateway knows may have had all, unless their profile %s', async (_, unread, expected) => {
+    const loading = await startLoading({
+      gateway: { registeredAgain: 'conflict' },
+      faultOf: ({ method, path }) => (method === 'GET' && path === unread ? answer(400) : PASS),
+    })
+    const entry = entryOf(biometric, { observedAt: loading.clock.now })
+    const registration = entry.row.register()
+    if (registration?.ok !== true) throw new Error('the person can be registered')
+    await loading.gateway.accounts.register({ ...registration.registration })
+    const { outcomes } = await loading.load([entry])
+    const kept = await loading.ledger.accounts(loading.reference.url, [hashed('person-1')])
+    expect(kept.get(hashed('person-1'))?.sentBefore).toBe(expected === 'now' ? loading.clock.now : null)
+    // Sent only where the profile shows that it is not there.
+    const isUnread = unread === '/health-profile/biometrics'
+    expect(outcomes).toMatchObject([
+      isUnread ? { outcome: 'in-doubt', reason: { code: 'perhaps-sent' } } : { outcome: 'accepted' },
+    ])
+    expect(loading.posts(BIOMETRICS)).toBe(isUnread ? 0 : 1)
   })
 
   it('that were registered are kept, also where the run must stop', async () => {

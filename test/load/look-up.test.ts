@@ -80,3 +80,30 @@ it('believes no read that was begun too early, however long it takes', async () 
   )
   expect(found.get(entry)).toBe('stored')
 })
+
+it.each([
+  ['back', -3_600_000, READ_LAG_MS],
+  ['back by less than the gateway may be late', -1_000, READ_LAG_MS],
+  ['ahead by less', 1_000, READ_LAG_MS - 1_000],
+])('waits no longer than the gateway may be late where the clock is set %s', async (_, jump, expected) => {
+  const overAt = 1_700_000_000_000
+  const waits: number[] = []
+  let now = overAt
+  await lookUp(
+    {
+      reconciler: {
+        async readBack(entries) {
+          now = overAt + jump
+          return new Map(entries.map((entry) => [entry, 'absent']))
+        },
+      },
+      readLagMs: READ_LAG_MS,
+      pause: async (ms) => void waits.push(ms),
+      now: () => now,
+    },
+    [entryOf(biometric)],
+    () => undefined,
+    overAt,
+  )
+  expect(waits).toEqual([expected])
+})

@@ -198,6 +198,35 @@ describe('what an export had corrected itself, once a later export has replaced 
   })
 })
 
+describe('a record whose place another content has taken', () => {
+  const [entry, stands] = [make(1, 'a', '70'), make(1, 'a', '75')]
+  const speaksAs = (arrival: number, isBackfill: boolean) => ({ arrival, isBackfill, isAgain: false })
+  /** Arrivals of the content that stands, and of the export that is read. */
+  const ARRIVALS = [
+    [2, 1],
+    [2, 2],
+    [2, 3],
+  ] as const
+  const CASES = ARRIVALS.flatMap(([stood, arrival]) =>
+    [false, true].flatMap((byBackfill) =>
+      [false, true].map((isBackfill) => ({ stood, arrival, byBackfill, isBackfill })),
+    ),
+  )
+  // The arrival of a backfill tells nothing of how new it is, be it the one that is read or the one that was.
+  it.each(CASES)('is outdated by a later export, and by no backfill: %j', (one) => {
+    const { stood, arrival, byBackfill, isBackfill } = one
+    const { ruleHash: rule, first, last } = stands
+    const standing = { rule, first, last, arrival: stood, byBackfill, isContested: false }
+    const delivered = new Map([[entry.rowKey, [standing]]])
+    expect(isOutdated(entry, delivered, speaksAs(arrival, isBackfill), new Set())).toBe(
+      !byBackfill && !isBackfill && arrival === 1,
+    )
+    // The same content, another rule, and a row key that is new are in nobody's place.
+    for (const other of [stands, make(1, 'a', '70', 'weight'), make(1, 'b', '70')])
+      expect(isOutdated(other, delivered, speaksAs(1, false), new Set())).toBe(false)
+  })
+})
+
 describe('a correction that is taken back', () => {
   it('is sent by a new export, and not by one that is read again', async () => {
     const { run, shown } = createModel()

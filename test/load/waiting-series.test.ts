@@ -1,0 +1,55 @@
+import { expect, it } from 'vitest'
+import { NOTHING_PERHAPS_SENT } from '../../src/ledger/ledger.ts'
+import { waitForLate } from '../../src/load/waiting-series.ts'
+import { biometric, entryOf, IDENTITY } from './made-up-entries.ts'
+
+const NOW = 1_700_000_000_000
+const LAG_MS = 5_000
+const HOUR_MS = 3_600_000
+
+const [unanswered, other] = [entryOf(biometric, { value: '1' }), entryOf(biometric, { value: '2' })]
+const place = { exportId: 'f'.repeat(16), row: 1, rule: 'r', content: unanswered.content, batchId: 'b' }
+
+/** What is waited for before records are looked for. */
+async function waited(
+  said: { readonly behindSince?: number; readonly until?: number },
+  unsent = [unanswered, other],
+): Promise<number[]> {
+  const waits: number[] = []
+  await waitForLate(
+    {
+      ...{ inDoubt: 'hold', held: 'hold', jobId: 1, readLagMs: LAG_MS, now: () => NOW },
+      ...{ identity: IDENTITY, memory: { heldSeries: async () => new Set<string>() } },
+      behindSince: said.behindSince,
+      perhapsSent: {
+        ...NOTHING_PERHAPS_SENT,
+        until: said.until,
+        unanswered: new Map(said.until === undefined ? [] : [[unanswered.content, place]]),
+      },
+      pause: async (ms) => void waits.push(ms),
+    },
+    unsent,
+  )
+  return waits
+}
+
+it.each([
+  ['nothing is known to be late', {}, []],
+  ['a copy was taken long ago', { behindSince: NOW - HOUR_MS }, []],
+  ['the time is just over', { behindSince: NOW - LAG_MS }, []],
+  ['a millisecond is left', { behindSince: NOW - LAG_MS + 1 }, [1]],
+  ['a copy was taken now', { behindSince: NOW }, [LAG_MS]],
+  ['a batch was given up lately', { until: NOW - 2_000 }, [3_000]],
+  ['both are late: until the later one', { behindSince: NOW - 4_000, until: NOW - 1_000 }, [4_000]],
+  ['both, the other way about', { behindSince: NOW - 1_000, until: NOW - 4_000 }, [4_000]],
+  // The clock was set back since: no gateway is late by more than the job allows.
+  ['a copy was taken in the future', { behindSince: NOW + 2 * HOUR_MS }, [LAG_MS]],
+  ['a batch was given up in the future', { until: NOW + 2 * HOUR_MS }, [LAG_MS]],
+])('waits for what the gateway may be late with: %s', async (_, said, expected) => {
+  expect(await waited(said)).toEqual(expected)
+})
+
+it('waits for nothing that does not concern the chunk', async () => {
+  expect(await waited({ behindSince: NOW }, [])).toEqual([])
+  expect(await waited({ until: NOW }, [other])).toEqual([])
+})

@@ -99,6 +99,8 @@ describe.each(CLIENTS)('over %s', (_client, create) => {
       ['HTML', { status: 200, headers: { 'content-type': 'text/html' }, body: `<p>${SECRET}</p>` }],
       ['JSON cut short', { status: 201, body: `{"data":[{"name":"${SECRET}` }],
       ['empty', { status: 201 }],
+      // A read that is answered so is refused; a write may have been taken.
+      ['no content', { status: 204 }],
       ['no envelope', json(201, [{ transactionId: 'a' }])],
       ['an envelope without data', json(201, { code: 201, message: SECRET })],
       ['an envelope of something else', json(201, { code: 201, data: [SECRET] })],

@@ -1,13 +1,17 @@
 /** One person on whom the gateway fails, again and again, does not keep the others waiting. */
 import { describe, expect, it } from 'vitest'
-import { type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
+import type { EntryOutcome } from '../../src/model/outcome.ts'
+import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
+import { client } from '../gateway/loopback.ts'
 import { BIOMETRICS, failureOf, idsOf, type LoadingOptions, startLoading, tally } from './loading.ts'
-import { biometric, careTeam, entryOf, people } from './made-up-entries.ts'
+import { biometric, careTeam, entriesOf, entryOf, people } from './made-up-entries.ts'
 
 const REGISTER = '/account/register'
 const MARK = '/health-profile/care-teams/pcp'
 const PATIENCE_MS = 30 * 60_000
 const FAILING: Fault = { do: 'answer', status: 500, body: { code: 500, message: 'no', data: [], errors: [] } }
+
+const NOTHING = { followUpFailures: [], rowsCorrected: 0, accounts: { known: 0, refused: 0 } }
 
 /** Requests of the path that name the person fail as given. */
 const failingFor =
@@ -79,6 +83,55 @@ describe('a person whose registration always fails', () => {
     expect(loading.posts(BIOMETRICS)).toBe(2)
     expect(loading.tallies.accounts.registered).toBe(5)
     expect(loaded.accounts).toEqual({ known: 0, refused: 0 })
+  })
+
+  it('counts in all that is told of the chunk, as the others do, where it gets through in the end', async () => {
+    let sent = false
+    const loading = await startLoading({
+      gateway: { registeredAgain: 'conflict' },
+      faultOf: (request) => {
+        sent ||= request.path === BIOMETRICS
+        if (request.path === MARK) return answer(400)
+        return sent ? PASS : failingFor(REGISTER, 'person-3')(request)
+      },
+    })
+    const direct = client(loading.reference.url)
+    const told = [1, 2, 3].map((row) => {
+      const made = { row, person: `person-${row}` }
+      const [doctor, measured] = entriesOf([careTeam(made), biometric({ ...made, value: '120' })], made)
+      const before = entryOf(biometric, { ...made, value: '110' })
+      const doubtful = entryOf(biometric, { ...made, rule: 'pulse', code: '8867-4' })
+      if (doctor === undefined || measured === undefined) throw new Error('a row has two records')
+      return { doctor, measured, before, doubtful }
+    })
+    // All are known to the gateway; under the key of each row another value was delivered, and something else is in doubt.
+    for (const { doctor } of told) {
+      const draft = doctor.row.register()
+      if (draft?.ok !== true) throw new Error('the person can be registered')
+      await direct.accounts.register({ ...draft.registration })
+    }
+    const reason = { stage: 'read-back', code: 'in-doubt', message: '', scrubbed: '' } as const
+    const outcomes = told.flatMap(({ before, doubtful }): EntryOutcome[] => [
+      { entry: before, outcome: 'accepted', batchId: 'b', status: 201 },
+      { entry: doubtful, outcome: 'in-doubt', batchId: 'b', reason },
+    ])
+    const nothing = { delivered: new Map(), held: new Map() }
+    await loading.settle({ ...NOTHING, outcomes, memory: nothing })
+    const loaded = await loading.load(
+      told.flatMap(({ doctor, measured }) => [doctor, measured]),
+      false,
+      2,
+    )
+    expect(loading.posts(BIOMETRICS)).toBe(2)
+    expect(tally(loaded.outcomes)).toEqual({ accepted: 6 })
+    expect(new Set(loaded.followUpFailures.map(({ entry }) => entry))).toEqual(
+      new Set(told.map(({ doctor }) => doctor)),
+    )
+    expect(loaded.rowsCorrected).toBe(3)
+    expect(loaded.accounts).toEqual({ known: 3, refused: 0 })
+    const rowKeys = new Set(told.map(({ measured }) => measured.rowKey))
+    expect(new Set(loaded.memory.delivered.keys())).toEqual(rowKeys)
+    expect(new Set(loaded.memory.held.keys())).toEqual(rowKeys)
   })
 
   it('is waited for where there is nobody else, as long as the job is patient, and then rejected', async () => {

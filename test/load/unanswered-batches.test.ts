@@ -125,6 +125,24 @@ describe('a batch that is known to be stored whole or not at all', () => {
     expect(stored).toHaveLength(atomic || what === 'stored' ? 3 : 2)
   })
 
+  it.each([
+    [2, ['accepted', 'accepted']],
+    [3, ['in-doubt', 'accepted']],
+  ] as const)(
+    'says of two records what the profile shows of one where they are all that an earlier process sent: of %i',
+    async (records, expected) => {
+      const entries = people(2)
+      const loading = await leftOpen([], { batchesAreAtomic: true })
+      await loading.load([entryOf(biometric, series)])
+      await loading.runLedger.beginBatch({
+        ...{ exportRow: loading.exportRow, chunk: 2, batchId: 'left', kind: 'biometric', records },
+        ...{ holds: packEntries(entries), at: loading.clock.now },
+      })
+      const { outcomes } = await loading.load(entries, true, 2)
+      expect(outcomes.map(({ outcome }) => outcome)).toEqual(expected)
+    },
+  )
+
   it('says nothing for a batch that was answered in part', async () => {
     const loading = await startLoading({
       batchesAreAtomic: true,

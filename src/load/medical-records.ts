@@ -91,7 +91,7 @@ export async function loadMedicalRecords(
     const before = known.get(wanted.reference)
     const step = stepOf(before, wanted, runId)
     if (step === 'withdraw') {
-      toWithdraw.push({ wanted, isKnown: before !== undefined && before.state !== 'withdrawn' })
+      toWithdraw.push({ wanted, isKnown: before !== undefined })
       continue
     }
     if (step === 'submit') {

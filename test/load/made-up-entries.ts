@@ -1,11 +1,21 @@
 /** Entries in the form in which transform and identity make them, for made-up people. */
-import { CareTeamEntry, createEntries, createRowFacts, Entry, type MappedRow } from '../../src/model/entry.ts'
+import {
+  AnswersEntry,
+  CareTeamEntry,
+  createEntries,
+  createRowFacts,
+  Entry,
+  type MappedRow,
+  RequestEntry,
+} from '../../src/model/entry.ts'
 import { createIdentity, type Identity } from '../../src/model/ids.ts'
 import {
   createFrame,
+  type MedicalRequest,
   type RecordFrame,
   type RegistrationDraft,
   type RowFacts,
+  type TestAnswer,
 } from '../../src/model/record.ts'
 
 export const EXPORT_ID = '0123456789abcdef'
@@ -120,6 +130,27 @@ export function careTeam(made: Made = {}): Entry {
   const provider = { npi, name, ...(primary === 'unsaid' ? {} : { primary }) }
   const said = [JSON.stringify(name), npi]
   return new CareTeamEntry(frame, rule, factsOf(all), observed(all), said, provider)
+}
+
+/** Interface, "Medical-records request (ROI)". */
+export function medicalRequest(request: MedicalRequest, made: Made = {}): Entry {
+  const all = filled(made)
+  const frame = frameOf({
+    ...{ kind: 'medicalRecords', sourceType: SOURCE_TYPE, codes: [], name: '' },
+    pieces: [',"request":', ',"withdrawn":', `,${SOURCE}`, AFTER_KEY],
+    holes: [0, 1],
+  })
+  return new RequestEntry(frame, all.rule ?? 'aps', factsOf(all), observed({ observedAt: 0 }), request)
+}
+
+/** Interface, "Answer submission". */
+export function answeredTest(answers: readonly TestAnswer[], made: Made = {}): Entry {
+  const frame = frameOf({
+    ...{ kind: 'assessment', sourceType: SOURCE_TYPE, codes: [], name: '' },
+    pieces: [',"answers":', `,${SOURCE}`, AFTER_KEY],
+    holes: [0],
+  })
+  return new AnswersEntry(frame, 'assessment', factsOf(filled(made)), observed({ observedAt: 0 }), answers)
 }
 
 export function registrationOf(person: string): RegistrationDraft {

@@ -255,7 +255,10 @@ async function answerPages(
       if (!goesOn) throw error
       page = await current()
       sending.settled()
-      if (page === undefined || pageKey(page) !== key) taken.add(key)
+      if (page === undefined || pageKey(page) !== key) {
+        taken.add(key)
+        lost = 0
+      }
     }
   }
   return { submitted: taken.size }

@@ -18,7 +18,7 @@ const ANSWERS: readonly TestAnswer[] = [
   { question: 'sleep-hours', fact: undefined, option: 'sleep-good' },
 ]
 
-/** Loads the tests of two people one after the other. @param strike what happens to an answer of a page, by how often it was sent before */
+/** Loads the tests of two people, one of whom stands on two rows. @param strike what happens to an answer of a page, by how often it was sent before */
 async function take(strike: (group: string, earlier: number) => Fault) {
   const sent: string[] = []
   const loading = await startLoading({
@@ -36,7 +36,7 @@ async function take(strike: (group: string, earlier: number) => Fault) {
   })
   const gateway = client(loading.proxy.url, { userToken: async ({ reference }) => reference })
   const context = { ...loading.context.assessment, gateway, concurrency: 1 }
-  const entries = ['ann', 'ben'].map((person, at) =>
+  const entries = ['ann', 'ben', 'ann'].map((person, at) =>
     entryOf((made: Made) => answeredTest(ANSWERS, made), { person, row: at + 1 }),
   )
   const place = { exportRow: loading.exportRow, chunk: 1, exportId: EXPORT_ID, resumed: false }
@@ -46,52 +46,65 @@ async function take(strike: (group: string, earlier: number) => Fault) {
 
 const LOST: Fault = { do: 'reset' }
 const TAKEN: Fault = { do: 'pass-then-reset' }
-const TWICE = [...GROUPS, ...GROUPS]
 const isLast = (group: string): boolean => group === 'sleep'
+const REFUSED = { outcome: 'rejected', reason: { code: 'refused' } }
+const ACCEPTED = { outcome: 'accepted' }
+const UNCHANGED = { outcome: 'unchanged', found: true }
 
-it.each<[string, (group: string, earlier: number) => Fault, string, readonly string[]]>([
-  ['none', () => PASS, 'accepted', TWICE],
+type Strike = (group: string, earlier: number) => Fault
+
+it.each<[string, Strike, readonly string[], object, object]>([
+  ['none', () => PASS, GROUPS, ACCEPTED, UNCHANGED],
   [
-    'one in two tries',
+    'that of one page in two tries',
     (group, earlier) => (isLast(group) && earlier < 2 ? LOST : PASS),
-    'accepted',
-    [...GROUPS, 'sleep', 'sleep', ...GROUPS],
+    [...GROUPS, 'sleep', 'sleep'],
+    ACCEPTED,
+    UNCHANGED,
+  ],
+  // The row that comes next goes on where the test stands.
+  [
+    'that of one page in three tries',
+    (group, earlier) => (isLast(group) && earlier < 3 ? LOST : PASS),
+    [...GROUPS, 'sleep', 'sleep', 'sleep'],
+    REFUSED,
+    ACCEPTED,
   ],
   [
-    'one in three tries',
-    (group, earlier) => (isLast(group) && earlier < 3 ? LOST : PASS),
-    'refused',
-    [...GROUPS, 'sleep', 'sleep', ...GROUPS],
+    'and then that of the only page that is left, which was taken',
+    (group, earlier) => (isLast(group) && earlier < 3 ? LOST : earlier === 3 ? TAKEN : PASS),
+    [...GROUPS, 'sleep', 'sleep', 'sleep'],
+    REFUSED,
+    ACCEPTED,
   ],
   // Each page has its tries.
   [
     'all, in two tries each',
     (_, earlier) => (earlier < 2 ? LOST : PASS),
-    'accepted',
-    [...GROUPS.flatMap((group) => [group, group, group]), ...GROUPS],
+    GROUPS.flatMap((group) => [group, group, group]),
+    ACCEPTED,
+    UNCHANGED,
   ],
-  ['all, whose answers were taken', (_, earlier) => (earlier < 1 ? TAKEN : PASS), 'accepted', TWICE],
-])('of the answers of pages are lost: %s', async (_, strike, ending, expected) => {
+  [
+    'all, whose answers were taken',
+    (_, earlier) => (earlier < 1 ? TAKEN : PASS),
+    GROUPS,
+    ACCEPTED,
+    UNCHANGED,
+  ],
+])('of the answers of pages are lost: %s', async (_, strike, sentOfFirst, first, again) => {
   const { sent, outcomes } = await take(strike)
-  expect(sent).toEqual(expected)
-  expect(outcomes).toMatchObject([
-    ending === 'accepted' ? { outcome: ending } : { outcome: 'rejected', reason: { code: ending } },
-    { outcome: 'accepted' },
-  ])
+  expect(sent).toEqual([...sentOfFirst, ...GROUPS])
+  expect(outcomes).toMatchObject([first, ACCEPTED, again])
 })
 
 it('are not given twice to a page that comes again after it was answered', async () => {
   const { sent, outcomes } = await take((group, earlier) => {
     if (group !== 'sitting' || earlier > 0) return PASS
-    const edit: Extract<Fault, { readonly do: 'pass-then-edit' }>['edit'] = (envelope) => ({
-      ...envelope,
-      data: [{ moduleId: 'body-and-day', questionGroupId: 'size', questions: [] }],
-    })
-    return { do: 'pass-then-edit', edit }
+    const data = [{ moduleId: 'body-and-day', questionGroupId: 'size', questions: [] }]
+    return { do: 'pass-then-edit', edit: (envelope) => ({ ...envelope, data }) }
   })
-  expect(sent).toEqual(['size', 'sitting', ...GROUPS])
-  expect(outcomes).toMatchObject([
-    { outcome: 'rejected', reason: { code: 'page-repeated' } },
-    { outcome: 'accepted' },
-  ])
+  expect(sent).toEqual([...GROUPS, ...GROUPS])
+  const repeated = { outcome: 'rejected', reason: { code: 'page-repeated' } }
+  expect(outcomes).toMatchObject([repeated, ACCEPTED, ACCEPTED])
 })

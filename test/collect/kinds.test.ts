@@ -1,6 +1,7 @@
 /** Collecting of one person, over the wire: which calls are made, what is kept of the answers, and what is said where there is nothing. */
 import { describe, expect, test } from 'vitest'
 import {
+  type AskedPerson,
   type AskingContext,
   type CollectedKind,
   type CollectedPerson,
@@ -9,7 +10,7 @@ import {
   itemTexts,
   textOf,
 } from '../../src/collect/kinds.ts'
-import { client, json, type Reply, serve } from '../gateway/loopback.ts'
+import { client, json, type Reply, type Seen, serve } from '../gateway/loopback.ts'
 
 const ANN = { reference: 'ann', type: 'partnerAccountId' } as const
 const PERSON = { named: ANN, account: ANN, accountId: 'acc-1' }
@@ -26,8 +27,8 @@ const TESTS = '/bioage/completed/questions'
 async function collect(
   kinds: readonly CollectedKind[],
   replies: Readonly<Record<string, Reply>>,
-  { person = PERSON, ...more }: Partial<AskingContext> & { person?: typeof PERSON | typeof UNKNOWN } = {},
-): Promise<{ found: CollectedPerson; asked: string[] }> {
+  { person = PERSON, ...more }: Partial<AskingContext> & { person?: AskedPerson } = {},
+): Promise<{ found: CollectedPerson; asked: string[]; seen: readonly Seen[] }> {
   const pathOf = (url: string): string => url.split('?')[0] ?? ''
   const server = await serve(({ url }) => replies[pathOf(url)] ?? NOT_FOUND)
   const context: AskingContext = {
@@ -35,7 +36,7 @@ async function collect(
     ...{ language: undefined, deprecated: false, requests: [], ...more },
   }
   const found = await collectPerson(context, kinds, person)
-  return { found, asked: server.seen.map(({ url }) => pathOf(url)) }
+  return { found, asked: server.seen.map(({ url }) => pathOf(url)), seen: server.seen }
 }
 
 const UNKNOWN = { named: ANN, account: ANN, accountId: undefined }
@@ -70,6 +71,21 @@ describe('a person of whom there is nothing', () => {
   })
 })
 
+test('of whom there is something of one kind, and nothing of another, both are kept', async () => {
+  const age = { status: 'COMPLETE' }
+  const replies = { [BIOMETRICS]: NOTHING, [AGE]: json(200, age) }
+  const { found } = await collect(['biometrics', 'ageResult', 'completedQuestions'], replies)
+  expect(found).toEqual({
+    outcome: 'collected',
+    parts: { biometrics: [], ageResult: [age], completedQuestions: [] },
+  })
+})
+
+test("a proxy's 404 is not nothing, where the gateway's own may be", async () => {
+  const { found, asked } = await collect(['completedQuestions'], { [TESTS]: { status: 404, body: '<p>No' } })
+  expect([found, asked]).toMatchObject([{ fault: { code: 'collect-refused' } }, [TESTS]])
+})
+
 test.each([
   [json(400, { code: 400, message: 'No, ann.' }), 'collect-refused', 'HTTP 400'],
   [json(404, { page: 'of a proxy' }), 'collect-refused', 'HTTP 404'],
@@ -89,8 +105,9 @@ describe('recommendations', () => {
 
   test('are those of each test, once, and name it', async () => {
     const replies = { [TESTS]: COMPLETED, [advice('a-1')]: ADVICE, [advice('a-2')]: ADVICE }
-    const { found, asked } = await collect(['recommendations'], replies)
+    const { found, asked, seen } = await collect(['recommendations'], replies, { language: 'de-CH' })
     expect(asked).toEqual([TESTS, advice('a-1'), advice('a-2')])
+    expect(seen.slice(1).map(({ headers }) => headers['accept-language'])).toEqual(['de-CH', 'de-CH'])
     expect(found).toMatchObject({
       parts: {
         recommendations: [
@@ -107,8 +124,10 @@ describe('recommendations', () => {
       [`${advice('a-1')}/acc-1`]: ADVICE,
       [`${advice('a-2')}/acc-1`]: ADVICE,
     }
-    const { asked } = await collect(['recommendations'], replies, { deprecated: true })
+    const by = { deprecated: true, language: 'de-CH' }
+    const { asked, seen } = await collect(['recommendations'], replies, by)
     expect(asked).toEqual([TESTS, `${advice('a-1')}/acc-1`, `${advice('a-2')}/acc-1`])
+    expect(seen.slice(1).map(({ headers }) => headers['accept-language'])).toEqual(['de-CH', 'de-CH'])
     const { found } = await collect(['ageResult'], {}, { deprecated: true, person: UNKNOWN })
     expect(found).toMatchObject({ outcome: 'refused', fault: { code: 'account-id-unknown' } })
   })
@@ -129,6 +148,19 @@ test('of a request for medical records the address for uploads is not kept: who 
     parts: { requestStatus: [{ referenceNumber: 'r-1' }] },
   })
   expect(JSON.stringify(found)).not.toContain('signature')
+})
+
+test('requests for medical records are looked for by each of their types, and by the name that the job gives the person', async () => {
+  const replies = { '/medical-records/requester': json(200, { code: 200, data: [{ results: [] }] }) }
+  const requests = ['roi', 'aps'].map((type) => ({ type, subType: '1' }))
+  const person = { ...PERSON, account: { reference: 'acc-1', type: 'accountId' } as const }
+  const { seen } = await collect(
+    ['requestStatus'],
+    { ...replies, [BIOMETRICS]: NOTHING },
+    { requests, person },
+  )
+  const filters = seen.flatMap(({ body }) => (body === '' ? [] : JSON.parse(body).filter))
+  expect(filters).toMatchObject(requests.map(({ type }) => ({ patient: ANN, request: { type } })))
 })
 
 describe('what was collected', () => {

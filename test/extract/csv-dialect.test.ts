@@ -158,6 +158,11 @@ describe('delimiter: auto', () => {
     expect(await briefs(content, read)).toEqual([['1', 'x']])
   })
 
+  test('goes by no line that is passed over', async () => {
+    const content = 'a;b\nof people\nin units of SI\n1;2\n'
+    expect(await briefs(content, { delimiter: 'auto', header: { skip: 2 } })).toEqual([['1', '2']])
+  })
+
   test('counts the columns that the mapping names', async () => {
     const read = { delimiter: 'auto', header: 'none', columns: ['a', 'b'] }
     expect(await briefs('1,5;2,0\n2,5;3,0\n', read)).toEqual([

@@ -83,6 +83,22 @@ describe('a message', () => {
     })
   })
 
+  test('has a note that follows another segment of the order with the order, and an order for each OBR behind results', async () => {
+    const document = await documentOf('PID|p', 'ORC|o', 'OBX|x', 'SPM|s', 'NTE|n', 'OBR|r', 'OBX|y', 'ORC|q')
+    const one = (text: string) => ({ 1: [{ 1: text }] })
+    expect(without(document)).toMatchObject({
+      PATIENT_RESULT: [
+        {
+          ORDER_OBSERVATION: [
+            { ORC: one('o'), OBSERVATION: [{ OBX: one('x') }], SPM: [one('s')], NTE: [one('n')] },
+            { OBR: one('r'), OBSERVATION: [{ OBX: one('y') }] },
+            { ORC: one('q') },
+          ],
+        },
+      ],
+    })
+  })
+
   test('has escaped delimiters, bytes and line breaks as they are meant, and leaves alone what it does not know', async () => {
     const document = await documentOf(
       'NTE|a\\F\\b\\S\\c\\T\\d\\R\\e\\E\\f\\X41C3A9\\g\\.br\\h\\H\\i\\Xzz\\j\\k',

@@ -8,6 +8,8 @@ import {
   sortExports,
   verifyChecksum,
   verifySize,
+  type WaitingExport,
+  waitingLines,
 } from '../../../src/extract/arrival/verify-delivery.ts'
 import type { Delivery } from '../../../src/extract/sources/source.ts'
 import { exportFile } from '../export-file.ts'
@@ -63,6 +65,21 @@ describe('a manifest', () => {
       ['a.csv', { bytes: 17, rows: 3, sha256: SHA256 }],
       ['b.csv', {}],
     ])
+  })
+
+  it.each([
+    ...['name', 'file', 'File-Name'].map((head) => [head, 'a.csv', {}] as const),
+    ...['bytes', 'size', 'file size', 'size_bytes'].map((head) => [head, '17', { bytes: 17 }] as const),
+    ...['rows', 'Row Count', 'records', 'record_count', 'COUNT'].map(
+      (head) => [head, '3', { rows: 3 }] as const,
+    ),
+    ...['SHA-256', 'sha256sum', 'checksum', 'digest'].map(
+      (head) => [head, SHA256, { sha256: SHA256 }] as const,
+    ),
+  ])('may call a column %s', (head, cell, said) => {
+    const isName = cell === 'a.csv'
+    const text = isName ? `${head}\n${cell}\n` : `name,${head}\na.csv,${cell}\n`
+    expect([...readManifest(text, 'm')]).toEqual([['a.csv', said]])
   })
 
   it.each([
@@ -134,6 +151,19 @@ describe('an export is complete', () => {
       'b.csv manifest',
       'c.csv manifest',
     ])
+  })
+
+  it.each([
+    [20, 20, 'a20.csv: no manifest names it'],
+    [21, 21, '1 more are incomplete'],
+    [25, 21, '5 more are incomplete'],
+  ])('and of %i that are not %i lines are told', (count, lines, last) => {
+    const rules = { match: '*.csv', stableForMs: 0 }
+    const waiting = lists(...Array.from({ length: count }, (_, at) => `a${at + 1}.csv`)).map(
+      (delivery): WaitingExport => ({ delivery, lacks: ['manifest'] }),
+    )
+    const told = waitingLines(waiting, rules)
+    expect([told.length, told.at(-1)]).toEqual([lines, last])
   })
 
   it('when its marker is there, which is no export itself', () => {

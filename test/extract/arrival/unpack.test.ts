@@ -287,6 +287,18 @@ describe('PGP', () => {
     expect(await unpacked(inner, { pgp, encrypted: true })).toEqual([['a.csv.pgp', TABLE]])
   })
 
+  it.each([
+    [4, true],
+    [5, false],
+  ])('%i times over: read %s', async (layers, isRead) => {
+    const pgp = await keys()
+    let file = await exportFile(TABLE)
+    for (let layer = 0; layer < layers; layer++) file = await encrypt(await readFile(file))
+    const found = unpacked(file, { pgp })
+    if (isRead) expect((await found)[0]?.[1]).toBe(TABLE)
+    else await expect(found).rejects.toMatchObject({ message: /packed more than 4 times/ })
+  })
+
   it('signed by the vendor passes, by another, or by nobody, it does not', async () => {
     const pgp = await keys(vendor.publicKey)
     const file = await encrypt(content, { signedBy: vendor.privateKey })

@@ -1,0 +1,108 @@
+/** What the metrics of the last run are drawn from: the ledger, by job and gateway. */
+import { expect, onTestFinished, test } from 'vitest'
+import type { Exception } from '../../src/ledger/ledger.ts'
+import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
+import { noCounts } from '../../src/model/balance.ts'
+import { latestEnd } from '../../src/runs/last-run.ts'
+
+type Left = Pick<Exception, 'outcome' | 'stage' | 'code' | 'rule'>
+const left = (outcome: Left['outcome'], stage: string, code: string, rule: string): Left => ({
+  ...{ outcome, stage, code, rule },
+})
+
+async function openJob() {
+  const ledger = await openLedger(':memory:')
+  onTestFinished(() => ledger.close())
+  return {
+    lastRun: async (gatewayName = 'gateway') => {
+      const known = await latestEnd({ ledger, gatewayName, home: '/nowhere', now: () => 0 }, 'job')
+      return known?.read()
+    },
+    /** A run that has ended. @param exceptions of its only chunk, one a row */
+    async run(id: string, endedAt: number, exceptions: readonly Left[] = [], gateway = 'gateway') {
+      const jobId = await ledger.jobId('job', gateway)
+      const asked = { jobId, runId: id, owner: 'x:1', now: endedAt, ttlMs: 9 }
+      const held = await ledger.acquireLease(asked, () => true)
+      if (!held.ok) return expect.fail('the job is held')
+      const start = { id, jobId, startedAt: endedAt - 10, rejectsPath: id, receiptsPath: id }
+      const run = await ledger.startRun(held.lease, start)
+      const { id: exportRow } = await run.addExport({
+        ...{ ordinal: 1, exportId: 'e', name: `${id}.csv`, path: `/${id}.csv`, sha256: id, bytes: 1 },
+        mapping: { name: 'm', digest: 'd', content: '{}' },
+      })
+      await run.openChunk(exportRow, { number: 0, firstRow: 1, firstLine: 2, byteOffset: 0, rows: 9 })
+      const counts = noCounts()
+      const count = (outcome: Left['outcome']): number =>
+        exceptions.filter((one) => one.outcome === outcome).length
+      const [rejected, inDoubt] = [count('rejected'), count('in-doubt')]
+      Object.assign(counts.rows, { read: 9, mapped: 9 })
+      Object.assign(counts.records.biometric, {
+        made: 9,
+        rejected,
+        inDoubt,
+        accepted: 9 - rejected - inDoubt,
+      })
+      await run.settleChunk({
+        ...{ exportRow, chunk: 0, counts: JSON.stringify(counts), receiptsLength: 0, rejectsLength: 0 },
+        ...{
+          delivered: [],
+          held: [],
+          tallies: {},
+          at: endedAt,
+          said: { arrival: endedAt, byBackfill: false },
+        },
+        exceptions: exceptions.map((one, at) => ({
+          ...{
+            ...one,
+            row: at + 1,
+            line: at + 2,
+            byteOffset: 0,
+            kind: 'biometric',
+            content: '9c41d2aa00000000',
+          },
+          ...{ field: null, message: 'words', batchId: null },
+        })),
+      })
+      await run.endExport(exportRow, 'finished', null)
+      await run.endRun({ state: 'finished', endedAt, reason: null })
+      await ledger.releaseLease(held.lease)
+    },
+  }
+}
+
+test('rejects are counted by stage and code, over rules; what is in doubt or warned of is none', async () => {
+  const { run, lastRun } = await openJob()
+  await run('run-1', 100, [
+    left('rejected', 'transform', 'value-out-of-range', 'a1c'),
+    left('rejected', 'transform', 'value-out-of-range', 'bmi'),
+    left('rejected', 'load', 'refused', 'a1c'),
+    left('in-doubt', 'load', 'no-answer', 'a1c'),
+    left('warning', 'transform', 'value-out-of-range', 'a1c'),
+  ])
+  const { rejects = [], records } = (await lastRun()) ?? {}
+  expect(rejects.toSorted((a, b) => a.count - b.count)).toEqual([
+    { stage: 'load', code: 'refused', count: 1 },
+    { stage: 'transform', code: 'value-out-of-range', count: 2 },
+  ])
+  expect(records?.['biometric']).toEqual({
+    accepted: 5,
+    rejected: 3,
+    unchanged: 0,
+    'in-doubt': 1,
+    pending: 0,
+  })
+})
+
+test('the last clean end is that of the newest run that left nothing behind, at this gateway', async () => {
+  const { run, lastRun } = await openJob()
+  expect(await lastRun()).toBeUndefined()
+  const bad = [left('rejected', 'load', 'refused', 'a1c')]
+  await run('run-1', 100)
+  await run('run-2', 200)
+  await run('run-3', 300, bad)
+  await run('run-4', 400, [], 'another')
+  expect(await lastRun()).toMatchObject({ endedAt: 300, cleanEndedAt: 200, exit: 1 })
+  expect(await lastRun('another')).toMatchObject({ endedAt: 400, cleanEndedAt: 400, exit: 0 })
+  await run('run-5', 500)
+  expect(await lastRun()).toMatchObject({ endedAt: 500, cleanEndedAt: 500, exit: 0 })
+})

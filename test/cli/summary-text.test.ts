@@ -60,6 +60,31 @@ describe('the exports of a run', () => {
   })
 })
 
+test('every number stands under its own name', () => {
+  const summary = summaryWith({
+    rows: rows(5, 4, 3),
+    records: kinds({ biometric: made({ accepted: 97, rejected: 8, unchanged: 7, inDoubt: 6, pending: 2 }) }),
+    accounts: { registered: 11, known: 12, refused: 13 },
+    requests: { sent: 21, retried: 22, readBack: 23 },
+    primaryCare: { marked: 31, unmarked: 32, owed: 0 },
+    careTeams: { replaced: 33, removed: 34, owed: 0, unjudged: 0 },
+    durationMs: 12_300,
+  })
+  const lines = summaryText(summary, [])
+  expect(lines[1]).toContain('finished, after 12.3 s at work, sent to https://gateway.example/api')
+  expect(lines).toContain('Rows     read 12 = mapped 5 + skipped 4 + rejected 3')
+  const [head = '', counts = ''] = lines.slice(lines.findIndex((line) => line.includes('pending')))
+  const cells = (line: string): string[] => line.trim().split(/ {2,}/)
+  expect(cells(head).map((name, at) => `${name} ${cells(counts)[at]}`)).toEqual([
+    ...['records biometrics', 'made 120', 'accepted 97', 'rejected 8', 'unchanged 7'],
+    ...['in doubt 6', 'pending 2'],
+  ])
+  expect(lines).toContain(
+    'Accounts 11 registered, 12 known, 13 refused; 31 primary care physicians marked, 32 unmarked; 33 care teams replaced; 34 care teams deleted, no longer listed',
+  )
+  expect(lines).toContain('Requests 21 sent, 22 retries; 23 reads of profiles')
+})
+
 test('tables are no wider than the terminal, and lose nothing', () => {
   const why = Array.from({ length: 3 }, (_, at) =>
     reason(2, `a-rather-long-code-${at}`, 'words of some length that say why it was left behind', {

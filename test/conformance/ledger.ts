@@ -1248,6 +1248,32 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await ledger.medicalRequests('another', asked)).toEqual(new Map())
     })
 
+    /** A run of the job that has collected of these people, and has listed care teams of them. */
+    const saveOfJob = async (id: number, runId: string, people: readonly string[]) => {
+      const answer = await ledger.acquireLease(
+        { jobId: id, runId, owner: 'here:1', now: NOW, ttlMs: TTL },
+        alive,
+      )
+      if (!answer.ok) throw new Error('the lease is held')
+      const run = await ledger.startRun(answer.lease, { ...begun(runId), jobId: id })
+      const { id: exportRow } = await addExport(run)
+      await run.openChunk(exportRow, chunk(1))
+      await run.settleChunk({
+        ...{ exportRow, chunk: 1, counts: '{}', receiptsLength: 0, rejectsLength: 0, delivered: [] },
+        ...{
+          held: [],
+          said: { arrival: 1, byBackfill: false },
+          exceptions: [],
+          tallies: noTallies(),
+          at: NOW,
+        },
+        listed: people.flatMap((account) =>
+          [THE_PERSON, rowKey(9)].map((npi) => ({ account, npi, at: NOW })),
+        ),
+        collected: { collection: '{}', people: people.map((person) => ({ person, content: content(1) })) },
+      })
+    }
+
     it('forgets a person at one gateway, by hash and by account id', async () => {
       const { run } = await openChunk()
       const entry = (account: string): KnownCareTeam => ({
@@ -1263,15 +1289,32 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         )
         await run.saveCareTeams(gateway, people.map(entry))
       }
+      const jobs = new Map<string, number[]>()
+      for (const [gateway, name] of [
+        ['gateway', 'one'],
+        ['gateway', 'other'],
+        ['another', 'one'],
+      ] as const) {
+        const id = await ledger.jobId(name, gateway)
+        jobs.set(gateway, [...(jobs.get(gateway) ?? []), id])
+        await saveOfJob(id, `run of ${name} ${gateway}`, people)
+      }
       await ledger.forgetPerson('gateway', [rowKey(1)], 'id-1')
-      const left = async (gateway: string) => [
-        [...(await ledger.accounts(gateway, people)).keys()].sort(),
-        [...(await ledger.careTeams(gateway, people)).keys()].sort(),
-      ]
-      expect(await left('gateway')).toEqual([[rowKey(3)], [rowKey(3)]])
-      expect(await left('another')).toEqual([people, people])
+      /** By what the ledger has of people: of whom. */
+      const left = async (gateway: string) => {
+        const kept: ReadonlyMap<string, unknown>[] = [
+          await ledger.accounts(gateway, people),
+          await ledger.careTeams(gateway, people),
+        ]
+        for (const id of jobs.get(gateway) ?? [])
+          kept.push(await ledger.collected(id, people), await ledger.listedCareTeams(id, people))
+        return new Set(kept.map((one) => [...one.keys()].sort().join()))
+      }
+      expect(await left('gateway')).toEqual(new Set([rowKey(3)]))
+      expect(await left('another')).toEqual(new Set([people.join()]))
       await ledger.forgetPerson('gateway', [rowKey(3)], null)
-      expect(await left('gateway')).toEqual([[], []])
+      expect(await left('gateway')).toEqual(new Set(['']))
+      expect(await left('another')).toEqual(new Set([people.join()]))
     })
 
     it('knows whether an export of that name and content was read to its end before', async () => {
@@ -1418,6 +1461,29 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await fires.open(jobId)).toEqual([])
       const states = (await fires.latest(jobId, 5)).map(({ state, reason }) => `${state} ${reason}`)
       expect(states).toEqual(['skipped unscheduled', 'skipped unscheduled', 'ended null'])
+    })
+
+    it('skips what a job that left the schedule has open; what is running ends by itself', async () => {
+      const { fires } = ledger
+      const hourly = { cron: '0 * * * *', zone: 'Etc/UTC', seenUntil: NOW + 5 }
+      await fires.comeDue(jobId, undefined, hourly, [1, 2, 3, 4, 5])
+      const moves = [[], ['miss'], ['begin'], ['begin', 'interrupt'], ['begin', 'end']] as const
+      for (const [at, fire] of (await fires.open(jobId)).entries()) {
+        let now = fire
+        for (const event of moves[at] ?? []) now = (await fires.move(now, event)) ?? expect.fail('not moved')
+      }
+      await fires.forget(jobId, 'unscheduled', NOW + 8)
+      const said = (await fires.latest(jobId, 9)).map(({ due, state, reason, ended_at }) => [
+        ...[due, state, reason, ended_at],
+      ])
+      const skipped = ['skipped', 'unscheduled', NOW + 8]
+      expect(said).toEqual([
+        [5, 'ended', null, null],
+        [4, ...skipped],
+        [3, 'running', null, null],
+        [2, ...skipped],
+        [1, ...skipped],
+      ])
     })
 
     it('tells who holds a job', async () => {

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { BackfillRange } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 
-test('a backfill that failed is settled by a later one of its range, whatever its rate; not by one of another range', async () => {
+test('a backfill that failed is settled by a later one of its range, whatever its rate; not by one of another range or folder', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-ledger-'))
   const ledger = await openLedger(join(folder, 'ledger.sqlite'))
   onTestFinished(async () => {
@@ -31,6 +31,13 @@ test('a backfill that failed is settled by a later one of its range, whatever it
   await backfill('run-1', { ...days, rate: 5 }, 'failed')
   await backfill('run-2', { ...days, to: '2026-03-30', rate: 5 }, 'finished')
   expect(await failed()).toEqual(['run-1'])
-  await backfill('run-3', { ...days, acceptDrift: true }, 'finished')
+  await backfill('run-3', { ...days, in: '/archive' }, 'finished')
+  expect(await failed()).toEqual(['run-1'])
+  await backfill('run-4', { ...days, acceptDrift: true }, 'finished')
+  expect(await failed()).toEqual([])
+  await backfill('run-5', { ...days, in: '/archive' }, 'failed')
+  await backfill('run-6', days, 'finished')
+  expect(await failed()).toEqual(['run-5'])
+  await backfill('run-7', { ...days, in: '/archive', rate: 1 }, 'finished')
   expect(await failed()).toEqual([])
 })

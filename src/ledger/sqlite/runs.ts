@@ -53,9 +53,9 @@ export const listedRunsOf = ({ db }: Exclusive): Pick<Ledger, Listing> => {
 const isNamed = (text: string): Condition =>
   sql`(substr(run.id, 1, ${text.length}) = ${text} or substr(run.id, -${sql.lit(text.length + 1)}) = ${`-${text}`})`
 
-/** Of a backfill, without what else it was begun with. */
+/** Of a backfill: days and folder, without what else it was begun with. */
 const range = (run: string): RawBuilder<unknown> =>
-  sql`substr(${sql.ref(`${run}.backfill`)}, 1, ${sql.lit(RANGE_LENGTH)})`
+  sql`(substr(${sql.ref(`${run}.backfill`)}, 1, ${sql.lit(RANGE_LENGTH)}), ${sql.ref(`${run}.backfill_folder`)})`
 
 /** Whether a person has acknowledged what the run has left for this reason. */
 const acknowledged = (run: string, code: string): Condition => sql`exists (select 1 from resolution

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { CHUNK_SIZE } from '../../src/run/chunks.ts'
 import { ANN, BEN, type Clinic, GOOD, HEADER, JOB, openClinic } from './clinic.ts'
 import { type Summary, summaryOf } from './command-line.ts'
 import { showOf } from './left-behind.ts'
@@ -50,6 +51,25 @@ describe('a corrected rejects file', () => {
     const again = await runCorrected(clinic, before, (text) => text.replaceAll('400,99', '64,5.4'))
     expect(again.code).toBe(0)
     expect(summaryOf(again).records.biometric).toMatchObject({ made: 2, unchanged: 2 })
+  })
+
+  test('has its columns whichever chunk has the first reject, and can be run', async () => {
+    const clinic = await openClinic()
+    const fine = 'nobody,2026-03-02,,,,,none\n'.repeat(CHUNK_SIZE.rows)
+    await clinic.deliver('day.csv', `${HEADER}${fine}${ANN.replace(',61,', ',610,')}${fine}${DAN}`)
+    const before = summaryOf(await clinic.run())
+    expect(before.records.biometric).toMatchObject({ made: 6, accepted: 3, rejected: 3 })
+    const lines = await readRejects(before.exports[0]?.rejects ?? '')
+    expect(lines.map(({ id, _rule }) => `${id} ${_rule}`)).toEqual([
+      'ann heart-rate',
+      'dan heart-rate',
+      'dan hba1c',
+    ])
+    const ended = await runCorrected(clinic, before, (text) =>
+      text.replace('610', '61').replaceAll('400,99', '64,5.4'),
+    )
+    expect(ended.code).toBe(0)
+    expect(summaryOf(ended).records.biometric).toMatchObject({ made: 3, accepted: 3 })
   })
 
   test('of which some lines were not corrected: those are rejected again, and can be corrected again', async () => {

@@ -1,7 +1,7 @@
-/** Finding again what a killed process had begun with: the very file, wherever it lies by then. */
+/** The way of an export to the archive, and finding again what a killed process had begun with: the very file, wherever it lies by then. */
 import { hash } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { expect, it } from 'vitest'
@@ -54,5 +54,50 @@ it('a file that a killed process has renamed aside is found again by its own nam
       await readFile((await arrival.receiveAgain(file, sha256(text), [source]))?.file ?? '', 'utf8'),
     ).toBe(text)
   expect(await arrival.receiveAgain(file, sha256('third'), [source])).toBeUndefined()
+  await arrival.close(false)
+})
+
+it.each([0, 1, 2, 3])(
+  'killed after %d moves to the archive, it leaves no marker and no checksum that vouches for the next export',
+  async (moves) => {
+    const { inbox, source, arrival } = await place({
+      ...{ match: '*.csv', complete: { marker: '{name}.done' }, verify: { checksum: '{name}.sha256' } },
+      archive: 'archive',
+    })
+    const beside = ['a.csv.done', 'a.csv.sha256']
+    await writeFile(join(inbox, 'a.csv'), 'first')
+    await writeFile(join(inbox, 'a.csv.done'), '')
+    await writeFile(join(inbox, 'a.csv.sha256'), `${sha256('first')}  a.csv\n`)
+    const [found] = (await arrival.look(source, Date.now())).complete
+    if (found === undefined) expect.fail('nothing is found')
+    let left = moves
+    const archive: typeof found.source.archive = async (one) => {
+      if (left-- === 0) throw new Error('killed')
+      return found.source.archive(one)
+    }
+    const ending = arrival.archive({ ...found, source: { ...found.source, archive } })
+    if (moves < 3) await expect(ending).rejects.toThrow('killed')
+    else expect(await ending).toBe(join(inbox, '../archive/a.csv'))
+    const there = await readdir(inbox)
+    expect(there).toHaveLength(3 - moves)
+    if (!there.includes('a.csv')) expect(there.filter((name) => beside.includes(name))).toEqual([])
+    // An export that has lost its marker waits; it is not taken as another one.
+    const next = await arrival.look(source, Date.now())
+    expect([next.complete.length, next.waiting.length]).toEqual(
+      moves === 0 ? [1, 0] : [0, there.includes('a.csv') ? 1 : 0],
+    )
+    await arrival.close(false)
+  },
+)
+
+it('a checksum file that speaks of other exports, too, stays where it is', async () => {
+  const { inbox, source, arrival } = await place({
+    ...{ match: '*.csv', verify: { checksum: 'SHA256SUMS' }, archive: 'archive' },
+  })
+  await writeFile(join(inbox, 'a.csv'), 'first')
+  await writeFile(join(inbox, 'SHA256SUMS'), `${sha256('first')}  a.csv\n`)
+  const [found] = (await arrival.look(source, Date.now())).complete
+  await arrival.archive(found ?? expect.fail('nothing is found'))
+  expect(await readdir(inbox)).toEqual(['SHA256SUMS'])
   await arrival.close(false)
 })

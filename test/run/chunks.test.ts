@@ -3,7 +3,14 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { RequestEntry } from '../../src/model/entry.ts'
 import type { CsvRow } from '../../src/model/row.ts'
-import { CHUNK_SIZE, type Chunk, type ChunkRange, createPipeline, cutChunks } from '../../src/run/chunks.ts'
+import {
+  CHUNK_SIZE,
+  type Chunk,
+  type ChunkRange,
+  createPipeline,
+  createStopWhen,
+  cutChunks,
+} from '../../src/run/chunks.ts'
 import { biometric, EXPORT_ID, entryOf, IDENTITY, mappedRow } from '../load/made-up-entries.ts'
 
 const rowsOf = (count: number): CsvRow[] =>
@@ -224,4 +231,69 @@ it('begins a chunk when its turn has come; where it has none, what is under way 
   gate.resolve()
   await pipeline.drain()
   expect([asked, settled]).toEqual([[1, 2], [1]])
+})
+
+const rowsThat = (mapped: number, rejected: number, skipped: number): Chunk['rows'] => {
+  const issue = { stage: 'transform', code: 'date-invalid', message: 'm' } as const
+  const source: CsvRow = { kind: 'cells', row: 1, line: 2, byteOffset: 0, cells: [] }
+  const place = { row: 1, line: 2, byteOffset: 0 }
+  return [
+    ...Array.from({ length: mapped }, () => ({ source, outcome: mappedRow([], { row: 1 }) })),
+    ...Array.from({ length: rejected }, () => ({
+      source,
+      outcome: { ...place, outcome: 'rejected' as const, issue },
+    })),
+    ...Array.from({ length: skipped }, () => ({
+      source,
+      outcome: { ...place, outcome: 'skipped' as const, leftOut: [], reason: 'x', warnings: [] },
+    })),
+  ]
+}
+
+it.each<[string, Parameters<typeof createStopWhen>, [number, number, number], string | undefined]>([
+  ['as many as allowed', [{ rejectedRows: 0.1, after: 10 }], [9, 1, 0], undefined],
+  ['one more', [{ rejectedRows: 0.1, after: 10 }], [8, 2, 0], '2 of 10 rows were rejected (20.0 %)'],
+  ['too few rows to judge', [{ rejectedRows: 0.1, after: 11 }], [8, 2, 0], undefined],
+  ['skipped, where rejected ones are limited', [{ rejectedRows: 0.1, after: 1 }], [1, 0, 9], undefined],
+  ['rejected, where skipped ones are limited', [{ skippedRows: 0.1, after: 1 }], [1, 9, 0], undefined],
+  ['skipped', [{ skippedRows: 0.1, after: 1 }], [1, 0, 9], '9 of 10 rows were skipped (90.0 %)'],
+  ['all, without a limit', [undefined], [0, 9, 9], undefined],
+  [
+    'rejected before it was resumed',
+    [
+      { rejectedRows: 0.5, skippedRows: 0.5, after: 20 },
+      { read: 15, rejected: 11, skipped: 4 },
+    ],
+    [5, 0, 0],
+    '11 of 20 rows were rejected (55.0 %)',
+  ],
+  [
+    'skipped before it was resumed',
+    [
+      { rejectedRows: 0.5, skippedRows: 0.5, after: 20 },
+      { read: 15, rejected: 4, skipped: 11 },
+    ],
+    [5, 0, 0],
+    '11 of 20 rows were skipped (55.0 %)',
+  ],
+  [
+    'fewer than allowed of all that was read',
+    [
+      { rejectedRows: 0.5, after: 20 },
+      { read: 100, rejected: 1, skipped: 0 },
+    ],
+    [0, 9, 0],
+    undefined,
+  ],
+])('stops a run by its rows: %s', (_what, [limit, before], rows, message) => {
+  const look = () => createStopWhen(limit, before).look(rowsThat(...rows), false)
+  if (message === undefined) expect(look).not.toThrow()
+  else expect(look).toThrow(expect.objectContaining({ code: 'threshold-passed' }))
+  if (message !== undefined) expect(look).toThrow(message)
+})
+
+it('what an earlier process has begun counts, and stops nothing', () => {
+  const stopWhen = createStopWhen({ rejectedRows: 0.5, after: 1 })
+  stopWhen.look(rowsThat(0, 2, 0), true)
+  expect(() => stopWhen.look(rowsThat(1, 0, 0), false)).toThrow('2 of 3 rows were rejected')
 })

@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { type FileHandle, mkdtemp, open, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import type { EntryOutcome } from '../../src/model/outcome.ts'
 import { openAppended as openAs, receiptOf, receiptsOf, receiptsText } from '../../src/run/receipts.ts'
 import { biometric, entryOf, people } from '../load/made-up-entries.ts'
@@ -94,6 +94,39 @@ it('makes nothing before there is something to write, then a file that its owner
   expect(await text()).toBe('abcde')
   expect((await stat(path)).mode & 0o777).toBe(0o600)
   expect((await stat(join(folder, 'run'))).mode & 0o777).toBe(0o700)
+})
+
+/** What is done to open files from now on, each call written down when it has ended; a sync takes its time. */
+async function watched(): Promise<string[]> {
+  const done: string[] = []
+  const any = await open(folder)
+  const files: FileHandle = Object.getPrototypeOf(any)
+  await any.close()
+  for (const what of ['write', 'datasync', 'sync'] as const) {
+    const real = files[what]
+    const spy = vi.spyOn(files, what).mockImplementation(async function (
+      this: FileHandle,
+      ...args: unknown[]
+    ) {
+      const result: unknown = await Reflect.apply(real, this, args)
+      if (what !== 'write') for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+      done.push(what === 'write' ? 'write' : 'sync')
+      return result
+    } as never)
+    onTestFinished(() => spy.mockRestore())
+  }
+  return done
+}
+
+it('is on the disk when it has been appended, each time', async () => {
+  const done = await watched()
+  const file = openAppended(path, 0)
+  for (const text of ['ab', 'c']) {
+    await file.append(Buffer.from(text))
+    done.push('appended')
+  }
+  await file.close()
+  expect(done).toEqual(['write', 'sync', 'appended', 'write', 'sync', 'appended'])
 })
 
 it.each([

@@ -1,0 +1,188 @@
+/** Collecting over chunks and nights: each person is asked about once a run, and what was collected of them is remembered. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { noTallies } from '../../src/ledger/ledger.ts'
+import { noPeople, type PeopleCounts } from '../../src/model/balance.ts'
+import type { Chunk } from '../../src/run/chunks.ts'
+import { createCollecting } from '../../src/run/collecting.ts'
+import { type AnswerEnvelope, answer, PASS } from '../faults/fault-proxy.ts'
+import { startLoading } from '../load/loading.ts'
+import { biometric, EXPORT_ID, entryOf, IDENTITY, mappedRow } from '../load/made-up-entries.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
+
+const withValue =
+  (value: number) =>
+  (envelope: AnswerEnvelope): AnswerEnvelope => {
+    return { ...envelope, data: envelope.data.map((one) => ({ ...one, value })) }
+  }
+
+type Chunks = readonly (readonly string[])[]
+
+/** Ann and Ben have a pulse of 61 and 62; the gateway knows nobody else. */
+async function openNights(only: 'all' | 'changed' = 'changed') {
+  const asked: string[] = []
+  let refused: readonly string[] = []
+  const changed = new Set<string>()
+  /** Account id, or reference → person. */
+  const names = new Map([['dan', 'dan']])
+  const loading = await startLoading({
+    faultOf: ({ method, path, query }) => {
+      const id = [...names.keys()].find((one) => (path + query).includes(one)) ?? ''
+      const person = names.get(id)
+      if (method !== 'GET' || person === undefined) return PASS
+      asked.push(person)
+      if (refused.includes(person)) return answer(422)
+      return changed.has(person) ? { do: 'pass-then-edit', edit: withValue(70) } : PASS
+    },
+  })
+  const { ledger, gateway } = loading
+  await loading.load([
+    entryOf(biometric, { row: 1, person: 'ann', value: '61' }),
+    entryOf(biometric, { row: 2, person: 'ben', value: '62' }),
+  ])
+  for (const person of ['ann', 'ben']) {
+    const hashed = IDENTITY.account({ reference: person, type: 'partnerAccountId' })
+    const { accountId } = (await ledger.accounts(loading.reference.url, [hashed])).get(hashed) ?? {}
+    names.set(accountId ?? expect.fail(`${person} has no account`), person)
+  }
+  await ledger.releaseLease(loading.runLedger.lease)
+  const folder = await temporaryFolder()
+  let nights = 0
+
+  /** @param open the last chunk is not settled, and its process is gone */
+  const collect = async (runId: string, chunks: Chunks, { open = false, from = 0 } = {}) => {
+    const jobId = await ledger.jobId('test-job', loading.reference.url)
+    const request = { jobId, runId, owner: 'here:1', now: 0, ttlMs: 60_000 }
+    const taken = await ledger.acquireLease(request, () => true)
+    if (!taken.ok) throw new Error('the lease is held')
+    const run = await ledger.run(runId)
+    const start = { id: runId, jobId, startedAt: 0, rejectsPath: 'r', receiptsPath: 'r' }
+    const runLedger =
+      run === undefined
+        ? await ledger.startRun(taken.lease, start)
+        : await ledger.resumeRun(taken.lease, run, 0)
+    const [known] = await ledger.exportsOf(runId)
+    const { id: exportRow } =
+      known ??
+      (await runLedger.addExport({
+        ...{
+          ordinal: 1,
+          exportId: EXPORT_ID,
+          name: 'roster.csv',
+          path: '/roster.csv',
+          sha256: 'aa',
+          bytes: 1,
+        },
+        mapping: { name: 'm', digest: 'd', content: '{}' },
+      }))
+    const collecting = createCollecting({
+      ...{ ledger, runLedger, gateway, gatewayName: loading.reference.url, identity: IDENTITY, folder },
+      read: (_operation, call) => call(),
+      what: { what: ['biometrics'], deprecated: false },
+      to: { folder, format: 'ndjson', only },
+      ...{ destination: undefined, job: 'test-job', startedAt: 0, now: () => 0 },
+      ...{ before: run?.collection ?? null, gone: async () => [] },
+    })
+    asked.length = 0
+    for (const [index, people] of chunks.entries()) {
+      const number = from + index + 1
+      const rows = people.map((person, at) => {
+        const outcome = mappedRow([], { row: number * 10 + at, person })
+        return { source: outcome.source, outcome }
+      })
+      const place = { row: number * 10, line: number * 10 + 1, byteOffset: number * 1_000 }
+      const chunk: Chunk = { number, start: place, rows, entries: [] }
+      const { row: firstRow, line: firstLine, byteOffset } = place
+      await runLedger.openChunk(exportRow, { number, firstRow, firstLine, byteOffset, rows: rows.length })
+      const { collected } = await collecting.collect(chunk)
+      if (collected === undefined) expect.fail('nothing is said of the people')
+      const appended = await collecting.append(collected)
+      if (open && index === chunks.length - 1) break
+      await runLedger.settleChunk({
+        ...{ exportRow, chunk: number, counts: JSON.stringify(collected.counts), receiptsLength: 0 },
+        ...{ rejectsLength: 0, delivered: [], held: [], said: { arrival: 1, byBackfill: false } },
+        ...{ exceptions: [], tallies: noTallies(), collected: appended, at: 0 },
+      })
+    }
+    if (open) return { asked: asked.toSorted(), people: undefined, collected: undefined }
+    await collecting.publish(true)
+    await runLedger.endExport(exportRow, 'finished', null)
+    await runLedger.endRun({ state: 'finished', endedAt: 0, reason: null })
+    await ledger.releaseLease(taken.lease)
+    const at = join(folder, runId)
+    const { people } = JSON.parse(await readFile(join(at, 'manifest.json'), 'utf8')) as {
+      people: PeopleCounts
+    }
+    const lines = (await readFile(join(at, 'people.ndjson'), 'utf8')).split('\n').slice(0, -1)
+    const collected = lines.map((line) => JSON.parse(line).account.reference as string)
+    return { asked: asked.toSorted(), people, collected }
+  }
+  return {
+    changed,
+    collect,
+    night: async (chunks: Chunks, refusing: readonly string[] = []) => {
+      refused = refusing
+      return collect(`night-${++nights}`, chunks)
+    },
+  }
+}
+
+const counts = (more: Partial<PeopleCounts>): PeopleCounts => ({ ...noPeople(), ...more })
+
+test.each<[string, Chunks]>([
+  ['one chunk', [['ann', 'dan', 'ben', 'ann', 'dan', 'ben']]],
+  [
+    'two chunks',
+    [
+      ['ann', 'dan', 'ben'],
+      ['dan', 'ben', 'ann'],
+    ],
+  ],
+  ['a chunk for each row', [['ann'], ['dan'], ['ann'], ['ben'], ['dan'], ['ben']]],
+])('people who stand on several rows, in %s, are asked about and collected once', async (_what, chunks) => {
+  const { night } = await openNights()
+  expect(await night(chunks)).toEqual({
+    asked: ['ann', 'ben', 'dan'],
+    people: counts({ asked: 3, collected: 2, refused: 1 }),
+    collected: ['ann', 'ben'],
+  })
+})
+
+test('a run that was killed asks nobody again whose chunk is settled, and has nobody twice in its files', async () => {
+  const { collect } = await openNights()
+  const killed = await collect(
+    'run-k',
+    [
+      ['ann', 'dan'],
+      ['ben', 'ann'],
+    ],
+    { open: true },
+  )
+  expect(killed.asked).toEqual(['ann', 'ben', 'dan'])
+  expect(await collect('run-k', [['ben', 'ann']], { from: 1 })).toEqual({
+    asked: ['ben'],
+    people: counts({ asked: 3, collected: 2, refused: 1 }),
+    collected: ['ann', 'ben'],
+  })
+})
+
+test('who is refused for a night is as before in the next: unchanged, or collected where there is news', async () => {
+  const { night, changed } = await openNights()
+  const chunks: Chunks = [['ann', 'ben']]
+  expect(await night(chunks)).toMatchObject({ people: counts({ asked: 2, collected: 2 }) })
+  expect(await night(chunks, ['ann', 'ben'])).toMatchObject({ people: counts({ asked: 2, refused: 2 }) })
+  expect(await night(chunks, ['ann', 'ben'])).toMatchObject({ people: counts({ asked: 2, refused: 2 }) })
+  changed.add('ben')
+  expect(await night(chunks)).toMatchObject({
+    people: counts({ asked: 2, collected: 1, unchanged: 1 }),
+    collected: ['ben'],
+  })
+  expect(await night(chunks)).toMatchObject({ people: counts({ asked: 2, unchanged: 2 }), collected: [] })
+})
+
+test('a job that wants all has all each night', async () => {
+  const { night } = await openNights('all')
+  for (let at = 0; at < 2; at++)
+    expect(await night([['ann', 'ben']])).toMatchObject({ collected: ['ann', 'ben'] })
+})

@@ -1,0 +1,159 @@
+/** What a summary takes from later runs, and from what is left of a process. */
+import { expect, onTestFinished, test } from 'vitest'
+import { type ExportStart, type Ledger, noTallies, type RunLedger } from '../../src/ledger/ledger.ts'
+import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
+import { byKind, noCounts } from '../../src/model/balance.ts'
+import { LEASE_MS } from '../../src/run/lease.ts'
+import { activityOf, cameAnew, exitOf, type RunSummary, readSince, summarise } from '../../src/run/summary.ts'
+
+const NOW = Date.parse('2026-03-02T07:00:00Z')
+const at = (seconds: number): string => new Date(NOW + seconds * 1_000).toISOString()
+
+async function opened(): Promise<Ledger> {
+  const ledger = await openLedger(':memory:')
+  onTestFinished(() => ledger.close())
+  return ledger
+}
+
+async function begin(ledger: Ledger, id: string, startedAt: number, job = 'nightly'): Promise<RunLedger> {
+  const jobId = await ledger.jobId(job, 'gateway')
+  const asked = { jobId, runId: id, owner: 'here:1#boot.1', now: startedAt, ttlMs: LEASE_MS }
+  const answer = await ledger.acquireLease(asked, () => true)
+  if (!answer.ok) throw new Error('the lease is held')
+  return ledger.startRun(answer.lease, { id, jobId, startedAt, rejectsPath: 'r', receiptsPath: 'r' })
+}
+
+const runOf = async (ledger: Ledger, id: string) => (await ledger.run(id)) ?? expect.fail(`${id} is gone`)
+
+const addExport = (run: RunLedger, more: Partial<ExportStart> = {}) =>
+  run.addExport({
+    ...{ ordinal: 1, exportId: 'e', name: 'a.csv', path: '/in/a.csv', sha256: 'first', bytes: 1 },
+    ...{ mapping: { name: 'm', digest: 'd', content: '{}' } },
+    ...more,
+  })
+
+interface Later {
+  readonly export: Partial<ExportStart>
+  readonly ends?: 'finished' | 'failed'
+  readonly seconds?: number
+  readonly job?: string
+}
+
+test.each<[string, Later, 'read' | 'anew' | 'no']>([
+  ['reads one of its name with other content', { export: { sha256: 'second' } }, 'anew'],
+  ['reads the same file', { export: {} }, 'read'],
+  ['reads what was packed in it', { export: { name: 'a.csv!b.csv', sha256: 'second' } }, 'read'],
+  ['reads one whose name begins alike', { export: { name: 'a.csv.gz', sha256: 'second' } }, 'no'],
+  ['reads selected rows of it', { export: { sha256: 'second', reading: 'selected' } }, 'no'],
+  ['reads corrected rejects of it', { export: { sha256: 'second', reading: 'rejects' } }, 'no'],
+  ['cannot read it either', { export: { sha256: 'second' }, ends: 'failed' }, 'no'],
+  ['began before it', { export: { sha256: 'second' }, seconds: -1 }, 'no'],
+  ['began with it', { export: { sha256: 'second' }, seconds: 0 }, 'no'],
+  ['is of another job', { export: { sha256: 'second' }, job: 'weekly' }, 'no'],
+])('an export that failed: a run that %s', async (_what, later, expected) => {
+  const { ends = 'finished', seconds = 60, job = 'nightly' } = later
+  const ledger = await opened()
+  const first = await begin(ledger, 'run-1', NOW)
+  const failed = await addExport(first)
+  await first.endExport(failed.id, 'failed', 'export-empty')
+  await first.endRun({ state: 'finished', endedAt: NOW, reason: null })
+  await ledger.releaseLease(first.lease)
+  const second = await begin(ledger, 'run-2', NOW + seconds * 1_000, job)
+  const record = await addExport(second, later.export)
+  await second.endExport(record.id, ends, ends === 'failed' ? 'export-empty' : null)
+
+  const run = await runOf(ledger, 'run-1')
+  const since = new Map(expected === 'no' ? [] : [['a.csv', 'run-2']])
+  expect(await readSince(ledger, run, ['a.csv', 'other.csv'])).toEqual(since)
+  expect((await cameAnew(ledger, run, ['a.csv'])).map(({ run }) => run)).toEqual(
+    expected === 'anew' ? ['run-2'] : [],
+  )
+  const { exports } = await summarise(ledger, '/home', 'run-1')
+  expect(exports).toMatchObject([{ error: 'export-empty' }])
+  expect(exports[0]?.readSince).toBe(since.get('a.csv'))
+})
+
+/** Seconds since the run began: when a chunk of it settled, its lease was renewed or let go, another run began. */
+interface Signs {
+  readonly settled?: readonly number[]
+  readonly renewed?: number
+  readonly released?: true
+  readonly other?: number
+}
+
+test.each<[string, Signs, number]>([
+  ['has its start', {}, 0],
+  ['has settled two chunks', { settled: [10, 25] }, 25],
+  ['has renewed its lease after its last chunk', { settled: [10, 25], renewed: 40 }, 40],
+  ['has settled a chunk after it renewed its lease', { settled: [10, 45], renewed: 40 }, 45],
+  ['has let its lease go', { settled: [10, 20], renewed: 40, released: true }, 20],
+  ['was followed by another run of the job', { settled: [10, 20], other: 300 }, 20],
+])('the last sign of a process that is gone: it %s', async (_what, signs, seconds) => {
+  const { settled = [], renewed, released, other } = signs
+  const ledger = await opened()
+  const run = await begin(ledger, 'run-1', NOW)
+  const { id: exportRow } = await addExport(run)
+  for (const [index, second] of settled.entries()) {
+    const chunk = index + 1
+    await run.openChunk(exportRow, { number: chunk, firstRow: 1, firstLine: 2, byteOffset: 0, rows: 1 })
+    await run.settleChunk({
+      ...{ exportRow, chunk, counts: '{}', receiptsLength: 0, rejectsLength: 0, delivered: [], held: [] },
+      ...{ said: { arrival: 1, byBackfill: false }, exceptions: [], tallies: noTallies() },
+      at: NOW + second * 1_000,
+    })
+  }
+  if (renewed !== undefined) await run.renew(NOW + renewed * 1_000, LEASE_MS)
+  if (released) await ledger.releaseLease(run.lease)
+  if (other !== undefined) await begin(ledger, 'run-2', NOW + other * 1_000)
+  const record = await runOf(ledger, 'run-1')
+  const owner = other === undefined ? { owner: 'here:1' } : {}
+  expect(await activityOf(ledger, record, NOW + 3_600_000, () => true)).toEqual({
+    ...{ kind: 'stopped', lastSign: at(seconds) },
+    ...owner,
+  })
+})
+
+test('a run is under way as long as its lease lasts and its process lives', async () => {
+  const ledger = await opened()
+  const run = await begin(ledger, 'run-1', NOW)
+  const kind = async (ms: number, isDead = false) =>
+    (await activityOf(ledger, await runOf(ledger, 'run-1'), NOW + ms, () => isDead))?.kind
+  expect(await kind(LEASE_MS - 1)).toBe('under-way')
+  expect(await kind(LEASE_MS)).toBe('stopped')
+  expect(await kind(1, true)).toBe('stopped')
+  await run.endRun({ state: 'interrupted', endedAt: NOW, reason: 'interrupted' })
+  expect(await kind(1)).toBeUndefined()
+})
+
+const one = { made: 1, accepted: 0, rejected: 0, unchanged: 0, inDoubt: 0, pending: 0 }
+const ofKind = (kind: keyof RunSummary['records'], outcome: Partial<typeof one>) => ({
+  records: { ...byKind(() => ({ ...one, accepted: 1 })), [kind]: { ...one, ...outcome } },
+})
+const people = { asked: 1, collected: 0, unchanged: 0, none: 0, refused: 0, pending: 0 }
+const failed = { name: 'a.csv', error: 'export-empty' } as RunSummary['exports'][number]
+const fine = { name: 'b.csv' } as RunSummary['exports'][number]
+
+test.each<[number, string, Partial<RunSummary>]>([
+  [0, 'nothing was there', {}],
+  [0, 'all is accepted', ofKind('biometric', { accepted: 1 })],
+  [0, 'all is unchanged', ofKind('biometric', { unchanged: 1 })],
+  [0, 'rows were skipped', { rows: { read: 1, mapped: 0, skipped: 1, rejected: 0, corrected: 0 } }],
+  [0, 'rows were corrected', { rows: { read: 1, mapped: 1, skipped: 0, rejected: 0, corrected: 1 } }],
+  [1, 'a row was rejected', { rows: { read: 1, mapped: 0, skipped: 0, rejected: 1, corrected: 0 } }],
+  [1, 'a biometric was rejected', ofKind('biometric', { rejected: 1 })],
+  [1, 'a condition is in doubt', ofKind('condition', { inDoubt: 1 })],
+  [1, 'a care-team entry is pending', ofKind('careTeam', { pending: 1 })],
+  [1, 'an account was rejected', ofKind('account', { rejected: 1 })],
+  [1, 'a test was rejected', ofKind('assessment', { rejected: 1 })],
+  [1, 'a mark is owed', { careTeams: { ...noTallies().careTeams, owed: 1 } }],
+  [0, 'a person has nothing', { people: { ...people, none: 1 } }],
+  [0, 'a person is unchanged', { people: { ...people, unchanged: 1 } }],
+  [1, 'a person was refused', { people: { ...people, refused: 1 } }],
+  [1, 'a person is pending', { people: { ...people, pending: 1 } }],
+  [0, 'all exports were read', { exports: [fine] }],
+  [1, 'one export of two failed', { exports: [failed, fine] }],
+  [2, 'all exports failed', { exports: [failed, failed] }],
+])('exit code %d where %s', (exit, _what, more) => {
+  const { rows, records } = noCounts()
+  expect(exitOf({ exports: [], rows, records, ...noTallies(), ...more } as unknown as RunSummary)).toBe(exit)
+})

@@ -6,20 +6,7 @@ import { isReportOf, reportPage, verdictOf } from '../../src/report/report-page.
 import { REMEDIES } from '../../src/run/remedies.ts'
 import { exportWith, factsWith, kinds, made, RUN, rows, summaryWith, workOf } from './sample-facts.ts'
 import { CONTEXT, REPORTS, reason } from './sample-reports.ts'
-
-const EMPTY = new Set(['meta', 'br', 'wbr', 'rect', 'path', 'circle'])
-
-/** Tags that are closed out of turn, or not at all; HTML's and SVG's elements without content have no end. */
-function misnested(page: string): string[] {
-  const open: string[] = []
-  const wrong: string[] = []
-  for (const [, end, name = ''] of page.matchAll(/<(\/?)([a-z][a-z0-9]*)(?:\s[^<>]*)?>/g)) {
-    if (EMPTY.has(name)) continue
-    if (end === '') open.push(name)
-    else if (open.pop() !== name) wrong.push(name)
-  }
-  return [...wrong, ...open]
-}
+import { misnested } from './well-formed.ts'
 
 const textOf = (page: string): string =>
   page

@@ -28,10 +28,10 @@ export const reasonsOf = ({
       .execute()
     const examples = await readExamples(
       db,
-      groups.flatMap(({ first }) => first ?? []),
+      groups.flatMap(({ first }) => (first === null ? [] : idOf(first))),
     )
     return groups.map(({ first, since, ...group }) => {
-      const example = first === null ? undefined : examples.get(first)
+      const example = first === null ? undefined : examples.get(idOf(first))
       return {
         ...group,
         ...(since === null ? {} : { knownSince: new Date(since).toISOString() }),
@@ -65,9 +65,11 @@ const exceptionsOf = (db: Kysely<LedgerTables>, runId: string) =>
 /** What is left of an exception: a reject that a later run has settled is one of its own run all the same. */
 const REMAINING = sql<string>`case exception.state when 'settled' then 'rejected' else exception.state end`
 const SETTLED = sql<number>`sum(case exception.state when 'settled' then 1 else 0 end)`
+/** By row, then id: batches are settled in the order of their answers, which differs from run to run. */
 const FIRST_OPEN = sql<
-  number | null
->`min(case when exception.state != 'settled' and exception.content is not null then exception.id end)`
+  string | null
+>`min(case when exception.state != 'settled' and exception.content is not null then format('%015d %d', exception.row, exception.id) end)`
+const idOf = (first: string): number => Number(first.split(' ')[1])
 
 /** Groups looked up at once; SQLite takes at most 32,766 parameters. */
 const EXAMPLES_AT_ONCE = 500

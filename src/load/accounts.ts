@@ -79,12 +79,19 @@ export async function resolveAccounts(
   const { identity } = context
   const hashes = new Map<string, string>()
   const firstEntry = new Map<string, Entry>()
+  /** Of further rows of a person. */
+  const later = new Map<string, Entry[]>()
   let last: Entry['row'] | undefined
   for (const entry of entries) {
     if (entry.row === last) continue
     last = entry.row
     const { reference, type } = entry.account
-    if (type !== 'partnerAccountId' || hashes.has(reference)) continue
+    if (type !== 'partnerAccountId') continue
+    const before = hashes.get(reference)
+    if (before !== undefined) {
+      later.set(before, [...(later.get(before) ?? []), entry])
+      continue
+    }
     const hashed = identity.account(entry.account)
     hashes.set(reference, hashed)
     firstEntry.set(hashed, entry)
@@ -99,7 +106,7 @@ export async function resolveAccounts(
       : await context.ledger.registeredBy(context.gatewayName, [...known.keys()], runId)
   const { refusals, left, registered, open } = await registerMissing(
     context,
-    { firstEntry, known, toClaim },
+    { firstEntry, later, known, toClaim },
     late,
   )
   const registeredNow = own.union(registered)
@@ -146,10 +153,12 @@ async function registerMissing(
   context: AccountsContext,
   {
     firstEntry,
+    later,
     known,
     toClaim,
   }: {
     readonly firstEntry: ReadonlyMap<string, Entry>
+    readonly later: ReadonlyMap<string, readonly Entry[]>
     readonly known: Map<string, KnownAccount>
     readonly toClaim: ReadonlySet<string>
   },
@@ -169,7 +178,10 @@ async function registerMissing(
       known.set(account.reference, account)
     const forgotten = await context.ledger.forgotten(context.gatewayName, () => missing)
     const open = missing.filter(isMissing).flatMap((hashed) => {
-      const entry = firstEntry.get(hashed)
+      const first = firstEntry.get(hashed)
+      // A row that says too little of a person does not stand in the way of one that says enough.
+      const rows = [...(first === undefined ? [] : [first]), ...(later.get(hashed) ?? [])]
+      const entry = rows.length < 2 ? first : (rows.find(canRegister) ?? first)
       return entry === undefined ? [] : [[hashed, { entry, wasForgotten: forgotten.has(hashed) }] as const]
     })
     const accounts = await registerAll(context, open, late, (hashed, result) => {
@@ -293,6 +305,8 @@ export function registrationOf(entry: Entry): Registration | Reason {
   const { code, message, field } = draft.issue
   return { stage: 'register', code, message, scrubbed: message, ...(field === undefined ? {} : { field }) }
 }
+
+const canRegister = (entry: Entry): boolean => !('stage' in registrationOf(entry))
 
 /** Registers a person. With `wasForgotten`, the gateway may have records of theirs all the same. */
 async function registerOne(

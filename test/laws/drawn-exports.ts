@@ -130,8 +130,20 @@ function lineOf({ person, day, is, pulse, a1c, hasCondition, careTeam }: DrawnRo
   return (is === 'too-short' ? cells.slice(0, 5) : cells).join(',')
 }
 
-/** By row and rule, as transaction ids name them. */
-export const fatesOf = ({ rows }: DrawnExport): ReadonlyMap<string, Fate> =>
-  new Map(
-    rows.flatMap(({ fate }, at) => (fate === undefined ? [] : [[`${at + 1} ${fate[0]}`, fate[1]] as const])),
+/** By row and rule, as transaction ids name them. What says the same has the same fate: a gateway does not look at the row that it came from. */
+export function fatesOf({ rows }: DrawnExport): ReadonlyMap<string, Fate> {
+  const ofContent = new Map<string, Fate>()
+  for (const row of rows) if (row.fate !== undefined) ofContent.set(contentOf(row, row.fate[0]), row.fate[1])
+  const places = rows.flatMap((row, at) =>
+    RULES.flatMap((rule) => {
+      const fate = ofContent.get(contentOf(row, rule))
+      return fate === undefined ? [] : [[`${at + 1} ${rule}`, fate] as const]
+    }),
   )
+  return new Map(places)
+}
+
+function contentOf({ person, day, pulse, a1c, careTeam }: DrawnRow, rule: (typeof RULES)[number]): string {
+  const said = { 'heart-rate': pulse, hba1c: a1c, 'type-2-diabetes': 'active', pcp: careTeam }[rule]
+  return [person, rule, said, ...(rule === 'pcp' ? [] : [day])].join(' ')
+}

@@ -100,6 +100,21 @@ describe('accounts', () => {
     expect(loading.proxy.seen).toEqual([])
   })
 
+  it('are registered by the first row that says enough of them: one that does not rejects no other', async () => {
+    const loading = await startLoading()
+    const issue = {
+      stage: 'transform',
+      code: 'registration-incomplete',
+      message: 'registration needs lastName',
+    } as const
+    const { outcomes } = await loading.load([
+      entryOf(biometric, { row: 1, person: 'a', register: () => ({ ok: false, issue }) }),
+      entryOf(biometric, { row: 2, person: 'a', key: 'second' }),
+    ])
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted'])
+    expect(loading.posts(REGISTER)).toBe(1)
+  })
+
   it('are left alone where the job says so', async () => {
     const loading = await startLoading({ register: 'never' })
     expect((await loading.load(people(2))).outcomes).toMatchObject([

@@ -287,16 +287,13 @@ describe('PGP', () => {
     expect(await unpacked(inner, { pgp, encrypted: true })).toEqual([['a.csv.pgp', TABLE]])
   })
 
-  it.each([
-    [4, true],
-    [5, false],
-  ])('%i times over: read %s', async (layers, isRead) => {
+  it('is unpacked four times over, and not five times', async () => {
     const pgp = await keys()
     let file = await exportFile(TABLE)
-    for (let layer = 0; layer < layers; layer++) file = await encrypt(await readFile(file))
-    const found = unpacked(file, { pgp })
-    if (isRead) expect((await found)[0]?.[1]).toBe(TABLE)
-    else await expect(found).rejects.toMatchObject({ message: /packed more than 4 times/ })
+    for (let layer = 0; layer < 4; layer++) file = await encrypt(await readFile(file))
+    expect((await unpacked(file, { pgp }))[0]?.[1]).toBe(TABLE)
+    const deeper = await encrypt(await readFile(file))
+    await expect(unpacked(deeper, { pgp })).rejects.toMatchObject({ message: /packed more than 4 times/ })
   })
 
   it('signed by the vendor passes, by another, or by nobody, it does not', async () => {
@@ -315,9 +312,7 @@ describe('PGP', () => {
       [ours.privateKey, vendor.privateKey],
       [vendor.privateKey, ours.privateKey],
     ])
-      expect((await unpacked(await encrypt(content, { signedBy }), { pgp }))[0]?.[1].length).toBe(
-        content.length,
-      )
+      expect((await unpacked(await encrypt(Buffer.from(TABLE), { signedBy }), { pgp }))[0]?.[1]).toBe(TABLE)
   })
 
   it('that was changed or cut off is refused, wherever', async () => {

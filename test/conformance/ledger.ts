@@ -356,6 +356,14 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(await waiter(NOW + TTL * 1.5)).toBeUndefined()
       })
 
+      it('is not taken back by who was killed while it waited, once the job has changed hands', async () => {
+        await waiting('there:2', NOW - TTL)
+        await waiting('third:3', NOW)
+        await lease()
+        // A clock that was set back would find it waiting still.
+        expect(await waiter(NOW - TTL)).toMatchObject({ owner: 'third:3' })
+      })
+
       it('is asked for no more by who has the job, or withdraws', async () => {
         await waiting('there:2')
         await waiting('third:3', NOW + 1)
@@ -1314,6 +1322,12 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await left('another')).toEqual(new Set([people.join()]))
       await ledger.forgetPerson('gateway', [rowKey(3)], null)
       expect(await left('gateway')).toEqual(new Set(['']))
+      // Each time, what was delivered to them counts as not delivered.
+      await ledger.forgetPerson('gateway', [rowKey(3), rowKey(3)], null)
+      expect(await ledger.forgotten('gateway', () => people)).toEqual(
+        new Map([...[rowKey(1), rowKey(2)].map((one) => [one, 1] as const), [rowKey(3), 2]]),
+      )
+      expect(await ledger.forgotten('another', () => people)).toEqual(new Map())
       expect(await left('another')).toEqual(new Set([people.join()]))
     })
 
@@ -1425,6 +1439,8 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       const to = { ...hourly, cron: '5 * * * *', seenUntil: NOW + 3 }
       expect(await fires.comeDue(jobId, from, to, [NOW + 1, NOW + 2, NOW + 3])).toBe(true)
       expect(await fires.comeDue(jobId, from, to, [NOW + 4])).toBe(false)
+      expect(await fires.comeDue(jobId, { ...to, zone: 'Asia/Tokyo' }, to, [NOW + 4])).toBe(false)
+      expect(await fires.comeDue(jobId, { ...to, cron: '6 * * * *' }, to, [NOW + 4])).toBe(false)
       expect(await fires.timetable(jobId)).toEqual(to)
       // The clock was set back: an instant that is known is not due again.
       expect(await fires.comeDue(jobId, to, { ...to, seenUntil: NOW }, [NOW + 2])).toBe(true)
@@ -1442,6 +1458,10 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       const taken = await fires.move(begun, 'interrupt')
       expect(taken).toMatchObject({ state: 'interrupted', run_id: 'run-1' })
       if (taken === undefined) throw new Error('not taken')
+      // Who had it before has nothing to say of it, not only once another one goes on with it.
+      expect(await fires.move(begun, 'end', { exit: 0 })).toBeUndefined()
+      await fires.noteRun(begun, 'run-9')
+      expect((await fires.open(jobId))[0]).toMatchObject({ state: 'interrupted', run_id: 'run-1' })
       const resumed = await fires.move(taken, 'resume', { owner: 'there:2', begun_at: NOW + 6 })
       // Whose fire it was before has nothing more to say of it.
       expect(await fires.move(begun, 'end', { exit: 0 })).toBeUndefined()
@@ -1495,6 +1515,21 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await holder(NOW, () => true)).toBeUndefined()
       await ledger.releaseLease(held)
       expect(await holder(NOW)).toBeUndefined()
+    })
+
+    it('asks whoever runs it to stop, as long as somebody does; not what comes after', async () => {
+      const stopBy = async () => (await ledger.lastLease(jobId))?.stop_by
+      const run = await startRun()
+      expect(await ledger.askToStop('run-9', 'ann', NOW)).toBe(false)
+      expect(await ledger.askToStop('run-1', 'ann', NOW + TTL)).toBe(false)
+      expect(await stopBy()).toBeNull()
+      expect(await ledger.askToStop('run-1', 'ann', NOW + TTL - 1)).toBe(true)
+      expect(await stopBy()).toBe('ann')
+      await ledger.startRun({ ...run.lease, runId: 'run-2' }, begun('run-2'))
+      expect(await stopBy()).toBeNull()
+      await ledger.askToStop('run-2', 'ann', NOW)
+      await lease({ runId: 'run-3', owner: 'there:2' }, () => true)
+      expect(await stopBy()).toBeNull()
     })
 
     it('tells who held a job last, also when it has run out or was let go', async () => {

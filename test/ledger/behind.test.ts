@@ -1,7 +1,7 @@
 /** A ledger that is a copy, and the runs that have made up for what it lost: each proves what it has looked for itself, and nothing else. */
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { AboutToSend, Ledger, RunStart } from '../../src/ledger/ledger.ts'
-import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
+import { beginRun, passingLedger } from './begun-run.ts'
 
 const COPIED = 1_000
 const BEFORE = COPIED - 1
@@ -21,15 +21,10 @@ interface Past extends Pick<RunStart, 'backfill' | 'origin' | 'part'> {
 }
 
 async function live(ledger: Ledger, past: readonly Past[]): Promise<void> {
-  for (const [number, { at, job = 'nightly', ends, resumedAt, ...more }] of past.entries()) {
-    const jobId = await ledger.jobId(job, 'gateway')
+  for (const [number, { at, ends, resumedAt, ...more }] of past.entries()) {
     const id = `run-${number}`
-    const asked = { jobId, runId: id, owner: 'here:1', now: at, ttlMs: 1 }
-    const answer = await ledger.acquireLease(asked, () => true)
-    if (!answer.ok) throw new Error('the lease is held')
-    const { lease } = answer
-    const start = { id, jobId, startedAt: at, rejectsPath: 'r', receiptsPath: 'r' }
-    let run = await ledger.startRun(lease, { ...start, ...more })
+    let run = await beginRun(ledger, id, { startedAt: at, ...more })
+    const { lease } = run
     if (resumedAt !== undefined) {
       await run.endRun({ state: 'interrupted', endedAt: at, reason: 'interrupted' })
       run = await ledger.resumeRun(lease, (await ledger.run(id)) ?? expect.fail('gone'), resumedAt)
@@ -120,8 +115,7 @@ test.each<[string, AboutToSend, readonly Past[], boolean]>([
     false,
   ],
 ])('%s', async (_what, about, past, isBehind) => {
-  const ledger = await openLedger(':memory:')
-  onTestFinished(() => ledger.close())
+  const ledger = await passingLedger()
   const jobId = await ledger.jobId('nightly', 'gateway')
   await live(ledger, past)
   expect(await ledger.behindSince(jobId, about)).toBeUndefined()
@@ -130,8 +124,7 @@ test.each<[string, AboutToSend, readonly Past[], boolean]>([
 })
 
 test('of two losses the later one counts', async () => {
-  const ledger = await openLedger(':memory:')
-  onTestFinished(() => ledger.close())
+  const ledger = await passingLedger()
   const jobId = await ledger.jobId('nightly', 'gateway')
   await ledger.noteBehind(COPIED)
   await live(ledger, [whole])

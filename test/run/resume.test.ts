@@ -1,48 +1,21 @@
 /** What an earlier process of a run has settled, and where its exports go on: numbers of several chunks and exports, all different. */
-import { expect, onTestFinished, test } from 'vitest'
-import { noTallies } from '../../src/ledger/ledger.ts'
-import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
+import { expect, test } from 'vitest'
 import { noCounts, type RowCounts } from '../../src/model/balance.ts'
 import { resumptionOf, settledBefore } from '../../src/run/resume.ts'
-
-const NOW = 1_700_000_000_000
+import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '../ledger/begun-run.ts'
 
 /** By export: rows of its chunks, settled but for those that are open. */
 async function begun(exports: readonly (readonly (Omit<RowCounts, 'corrected'> | 'open')[])[]) {
-  const ledger = await openLedger(':memory:')
-  onTestFinished(() => ledger.close())
-  const jobId = await ledger.jobId('nightly', 'gateway')
-  const answer = await ledger.acquireLease(
-    { jobId, runId: 'run-1', owner: 'here:1', now: NOW, ttlMs: 60_000 },
-    () => true,
-  )
-  if (!answer.ok) throw new Error('the lease is held')
-  const start = { id: 'run-1', jobId, startedAt: NOW, rejectsPath: 'r', receiptsPath: 'r' }
-  const run = await ledger.startRun(answer.lease, start)
+  const ledger = await passingLedger()
+  const run = await beginRun(ledger, 'run-1')
   for (const [at, chunks] of exports.entries()) {
-    const { id: exportRow } = await run.addExport({
-      ...{ ordinal: at + 1, exportId: `e${at}`, name: `${at}.csv`, path: `/in/${at}.csv`, sha256: `${at}` },
-      ...{ bytes: 1, mapping: { name: 'm', digest: 'd', content: '{}' } },
-    })
+    const exportRow = await beginExport(run, { ordinal: at + 1 })
     for (const [index, rows] of chunks.entries()) {
       const chunk = index + 1
-      const [firstRow, firstLine, byteOffset] = [chunk * 10, chunk * 10 + 1, chunk * 1_000]
-      const read = rows === 'open' ? 7 + index : rows.read
-      await run.openChunk(exportRow, { number: chunk, firstRow, firstLine, byteOffset, rows: read })
+      await openChunk(run, exportRow, chunk, rows === 'open' ? 7 + index : rows.read)
       if (rows === 'open') continue
       const counts = JSON.stringify({ ...noCounts(), rows: { corrected: 0, ...rows } })
-      await run.settleChunk({
-        ...{
-          exportRow,
-          chunk,
-          counts,
-          receiptsLength: 0,
-          rejectsLength: chunk * 100,
-          delivered: [],
-          held: [],
-        },
-        ...{ said: { arrival: 1, byBackfill: false }, exceptions: [], tallies: noTallies(), at: NOW },
-      })
+      await settleChunk(run, exportRow, chunk, { counts, rejectsLength: chunk * 100 })
     }
   }
   return ledger

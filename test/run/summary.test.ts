@@ -1,36 +1,15 @@
 /** What a summary takes from later runs, and from what is left of a process. */
-import { expect, onTestFinished, test } from 'vitest'
-import { type ExportStart, type Ledger, noTallies, type RunLedger } from '../../src/ledger/ledger.ts'
-import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
+import { expect, test } from 'vitest'
+import { type ExportStart, type Ledger, noTallies } from '../../src/ledger/ledger.ts'
 import { byKind, noCounts } from '../../src/model/balance.ts'
 import { LEASE_MS } from '../../src/run/lease.ts'
 import { activityOf, cameAnew, exitOf, type RunSummary, readSince, summarise } from '../../src/run/summary.ts'
+import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '../ledger/begun-run.ts'
 
 const NOW = Date.parse('2026-03-02T07:00:00Z')
 const at = (seconds: number): string => new Date(NOW + seconds * 1_000).toISOString()
 
-async function opened(): Promise<Ledger> {
-  const ledger = await openLedger(':memory:')
-  onTestFinished(() => ledger.close())
-  return ledger
-}
-
-async function begin(ledger: Ledger, id: string, startedAt: number, job = 'nightly'): Promise<RunLedger> {
-  const jobId = await ledger.jobId(job, 'gateway')
-  const asked = { jobId, runId: id, owner: 'here:1#boot.1', now: startedAt, ttlMs: LEASE_MS }
-  const answer = await ledger.acquireLease(asked, () => true)
-  if (!answer.ok) throw new Error('the lease is held')
-  return ledger.startRun(answer.lease, { id, jobId, startedAt, rejectsPath: 'r', receiptsPath: 'r' })
-}
-
 const runOf = async (ledger: Ledger, id: string) => (await ledger.run(id)) ?? expect.fail(`${id} is gone`)
-
-const addExport = (run: RunLedger, more: Partial<ExportStart> = {}) =>
-  run.addExport({
-    ...{ ordinal: 1, exportId: 'e', name: 'a.csv', path: '/in/a.csv', sha256: 'first', bytes: 1 },
-    ...{ mapping: { name: 'm', digest: 'd', content: '{}' } },
-    ...more,
-  })
 
 interface Later {
   readonly export: Partial<ExportStart>
@@ -52,15 +31,15 @@ test.each<[string, Later, 'read' | 'anew' | 'no']>([
   ['is of another job', { export: { sha256: 'second' }, job: 'weekly' }, 'no'],
 ])('an export that failed: a run that %s', async (_what, later, expected) => {
   const { ends = 'finished', seconds = 60, job = 'nightly' } = later
-  const ledger = await opened()
-  const first = await begin(ledger, 'run-1', NOW)
-  const failed = await addExport(first)
-  await first.endExport(failed.id, 'failed', 'export-empty')
+  const ledger = await passingLedger()
+  const first = await beginRun(ledger, 'run-1', { startedAt: NOW })
+  const failed = await beginExport(first)
+  await first.endExport(failed, 'failed', 'export-empty')
   await first.endRun({ state: 'finished', endedAt: NOW, reason: null })
   await ledger.releaseLease(first.lease)
-  const second = await begin(ledger, 'run-2', NOW + seconds * 1_000, job)
-  const record = await addExport(second, later.export)
-  await second.endExport(record.id, ends, ends === 'failed' ? 'export-empty' : null)
+  const second = await beginRun(ledger, 'run-2', { startedAt: NOW + seconds * 1_000, job })
+  const read = await beginExport(second, later.export)
+  await second.endExport(read, ends, ends === 'failed' ? 'export-empty' : null)
 
   const run = await runOf(ledger, 'run-1')
   const since = new Map(expected === 'no' ? [] : [['a.csv', 'run-2']])
@@ -90,21 +69,16 @@ test.each<[string, Signs, number]>([
   ['was followed by another run of the job', { settled: [10, 20], other: 300 }, 20],
 ])('the last sign of a process that is gone: it %s', async (_what, signs, seconds) => {
   const { settled = [], renewed, released, other } = signs
-  const ledger = await opened()
-  const run = await begin(ledger, 'run-1', NOW)
-  const { id: exportRow } = await addExport(run)
+  const ledger = await passingLedger()
+  const run = await beginRun(ledger, 'run-1', { startedAt: NOW })
+  const exportRow = await beginExport(run)
   for (const [index, second] of settled.entries()) {
-    const chunk = index + 1
-    await run.openChunk(exportRow, { number: chunk, firstRow: 1, firstLine: 2, byteOffset: 0, rows: 1 })
-    await run.settleChunk({
-      ...{ exportRow, chunk, counts: '{}', receiptsLength: 0, rejectsLength: 0, delivered: [], held: [] },
-      ...{ said: { arrival: 1, byBackfill: false }, exceptions: [], tallies: noTallies() },
-      at: NOW + second * 1_000,
-    })
+    await openChunk(run, exportRow, index + 1)
+    await settleChunk(run, exportRow, index + 1, { at: NOW + second * 1_000 })
   }
   if (renewed !== undefined) await run.renew(NOW + renewed * 1_000, LEASE_MS)
   if (released) await ledger.releaseLease(run.lease)
-  if (other !== undefined) await begin(ledger, 'run-2', NOW + other * 1_000)
+  if (other !== undefined) await beginRun(ledger, 'run-2', { startedAt: NOW + other * 1_000 })
   const record = await runOf(ledger, 'run-1')
   const owner = other === undefined ? { owner: 'here:1' } : {}
   expect(await activityOf(ledger, record, NOW + 3_600_000, () => true)).toEqual({
@@ -114,8 +88,8 @@ test.each<[string, Signs, number]>([
 })
 
 test('a run is under way as long as its lease lasts and its process lives', async () => {
-  const ledger = await opened()
-  const run = await begin(ledger, 'run-1', NOW)
+  const ledger = await passingLedger()
+  const run = await beginRun(ledger, 'run-1', { startedAt: NOW })
   const kind = async (ms: number, isDead = false) =>
     (await activityOf(ledger, await runOf(ledger, 'run-1'), NOW + ms, () => isDead))?.kind
   expect(await kind(LEASE_MS - 1)).toBe('under-way')

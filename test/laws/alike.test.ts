@@ -35,7 +35,7 @@ test.each(Object.entries(drawnRows))(
   LAWS.timed,
   async (_of, drawn) => {
     await fc.assert(
-      fc.asyncProperty(drawn, fc.integer({ min: 1, max: 15 }), fc.nat(), async (rows, chunkRows, order) => {
+      fc.asyncProperty(drawn, fc.integer({ min: 1, max: 10 }), fc.nat(), async (rows, chunkRows, order) => {
         const [whole, cut] = [await runOf(rows), await runOf(rows, { chunkRows, order })]
         const [wholeEnd, cutEnd] = [await endingOf(whole), await endingOf(cut)]
         // People who are known or refused count once for each chunk (docs/cli.md).
@@ -53,7 +53,7 @@ test('stopped anywhere and resumed as one that was not stopped', LAWS.timed, asy
   await fc.assert(
     fc.asyncProperty(
       drawnRows.ofPeopleOnce,
-      fc.integer({ min: 2, max: 15 }),
+      fc.integer({ min: 2, max: 6 }),
       // Processes that are stopped one after the other, each at a share of what a whole run does.
       fc.array(
         fc.array(fc.tuple(fc.constantFrom(...STOPS), fc.noBias(fc.nat({ max: 999 }))), {

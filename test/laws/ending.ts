@@ -49,7 +49,7 @@ export async function endingOf(world: World, run = 'latest'): Promise<Ending> {
     shown: plain(out)
       .replace(/; \d+ with a known key and other content/, '')
       .split('\n')
-      .filter((line) => !/^(?:Run|Requests|Accounts) /.test(line)),
+      .filter((line) => line !== '' && !/^(?:Run|Requests|Accounts|Not told) /.test(line)),
     report: SECTIONS.map(sectionOf(await readFile(page, 'utf8'))).map(plain),
     rejects: Object.fromEntries(await rejectsOf(shown)),
     receipts: await receiptsOf(shown),
@@ -66,7 +66,14 @@ function withoutTimes({
   accounts: _accounts,
   ...shown
 }: Shown): unknown {
-  const { startedAt: _at, durationMs: _ms, requests: _requests, gateway: _gateway, ...rest } = shown
+  const {
+    startedAt: _at,
+    durationMs: _ms,
+    untold: _untold,
+    requests: _requests,
+    gateway: _gateway,
+    ...rest
+  } = shown
   return {
     ...rest,
     owed: primaryCare.owed,

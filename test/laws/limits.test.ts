@@ -1,0 +1,250 @@
+/** Limits with a unit in their name, each at its edge and on both sides of it; and a list of where each one of src/ is tried. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { z } from 'zod'
+import { inspectLedger } from '../../src/ledger/sqlite/inspect.ts'
+import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
+import {
+  asTold,
+  beginPace,
+  CLOSED,
+  failed,
+  notTaken,
+  type Pace,
+  paceAccepted,
+  paceBegun,
+  paceRefused,
+} from '../../src/load/flow.ts'
+import { batchWaits, decide, failedAgain } from '../../src/load/retry-policy.ts'
+import { allRecords, noCounts } from '../../src/model/balance.ts'
+import { checkClock, roomOf } from '../../src/operate/check-machine.ts'
+import { throughputOf } from '../../src/report/run-facts.ts'
+import { createRunEvents } from '../../src/run/events.ts'
+import { holdJob } from '../../src/run/lease.ts'
+import { PROJECT } from '../cli/command-line.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const DAY = 24 * 60 * MINUTE
+const MIB = 1024 ** 2
+/** As much as chance may add, and as little. */
+const [MOST, LEAST] = [() => 1, () => 0]
+
+const CAUSE = { class: 'ambiguous', what: 'HTTP 500' } as const
+
+/** What a limit says of values beside it. */
+const EDGES: Record<string, readonly (readonly [value: number, said: unknown])[]> = {
+  'room on the disk, bytes': [
+    [50 * MIB - 1, 'problem'],
+    [50 * MIB, 'warning'],
+    [1024 * MIB - 1, 'warning'],
+    [1024 * MIB, 'ok'],
+  ],
+  'clock beside the gateway’s': [
+    [-2 * MINUTE - 1, 'warning'],
+    [-2 * MINUTE, 'ok'],
+    [2 * MINUTE, 'ok'],
+    [2 * MINUTE + 1, 'warning'],
+  ],
+  'silence that is told as an outage': [
+    [2 * SECOND - 1, false],
+    [2 * SECOND, true],
+  ],
+  'wait of a batch that is told as an outage': [
+    [2 * SECOND - 1, false],
+    [2 * SECOND, true],
+  ],
+  'pause that the report tells': [
+    [SECOND - 1, 0],
+    [SECOND, 1],
+  ],
+  'longest wait of a request of its own, by tries': [
+    [1, 500],
+    [7, 32 * SECOND],
+    [8, MINUTE],
+    [100, MINUTE],
+  ],
+  'longest wait of all requests, by openings': [
+    [0, 600],
+    [4, 9_600],
+    [5, 18 * SECOND],
+    [100, 18 * SECOND],
+  ],
+  'longest wait that a gateway is granted': [
+    [15 * MINUTE - 1, 15 * MINUTE - 1],
+    [15 * MINUTE, 15 * MINUTE],
+    [365 * DAY, 15 * MINUTE],
+  ],
+  'what chance adds to such a wait': [
+    [0, 0],
+    [4_990, 499],
+    [5_000, 500],
+    [60_000, 500],
+  ],
+  'quiet after which more than a measured rate is tried': [
+    [45 * SECOND - 1, 100],
+    [45 * SECOND, 102],
+  ],
+  'time before the next step': [
+    [SECOND - 1, 100],
+    [SECOND, 104],
+  ],
+  // At 100 a second the next request may start after 10 ms.
+  'silence after which a rate was not what held requests back': [
+    [SECOND + 9, 104],
+    [SECOND + 10, 100],
+  ],
+  'lateness that is caught up with': [
+    [249, 249],
+    [250, 250],
+    [251, 250],
+  ],
+  'quiet of a rate, by the requests that it was measured by': [
+    [3, 6 * SECOND],
+    [22, 44 * SECOND],
+    [23, 45 * SECOND],
+  ],
+}
+
+const PACED: Pace = { ...beginPace(), rate: 100, changedAt: DAY, boundAt: DAY }
+/** A rate that is raised for the second time. */
+const RAISED: Pace = { ...PACED, step: 0.04 }
+
+const SAYS: Record<string, (value: number) => unknown> = {
+  'room on the disk, bytes': (bytes) => roomOf(bytes).level,
+  'clock beside the gateway’s': (off) =>
+    checkClock(DAY, undefined, { date: new Date(DAY).toUTCString(), cameAt: DAY + off }).level,
+  'silence that is told as an outage': (heldMs) =>
+    failedAgain(undefined, CAUSE, { begunAt: DAY, now: DAY, heldMs }).isNotable,
+  'wait of a batch that is told as an outage': (waitMs) =>
+    batchWaits(undefined, CAUSE, { since: DAY, now: DAY, waitMs, takenAt: 0 })?.isNotable,
+  'pause that the report tells': (paused) =>
+    throughputOf([{ from: 0, to: 1, paused, rows: 1, records: allRecords(noCounts()) }], 1, 1).pauses.length,
+  'longest wait of a request of its own, by tries': (attempt) => waitOf(attempt),
+  'longest wait of all requests, by openings': (openings) =>
+    failed({ ...CLOSED, openings, underWay: 1 }, 0, 1, DAY, MOST).until - DAY,
+  'longest wait that a gateway is granted': (told) =>
+    notTaken({ ...CLOSED, underWay: 1 }, 0, told, DAY, LEAST).until - DAY,
+  'what chance adds to such a wait': (told) => asTold(told, MOST) - told,
+  'quiet after which more than a measured rate is tried': (quiet) =>
+    paceAccepted({ ...PACED, boundAt: DAY + quiet }, DAY + quiet, false).rate,
+  'time before the next step': (passed) =>
+    paceAccepted({ ...RAISED, boundAt: DAY + passed }, DAY + passed, false).rate,
+  'silence after which a rate was not what held requests back': (silent) =>
+    paceAccepted(RAISED, DAY + silent, false).rate,
+  'lateness that is caught up with': (late) => {
+    const { nextAt } = paceBegun({ ...PACED, nextAt: DAY - late }, DAY)
+    return DAY - (nextAt - 10)
+  },
+  'quiet of a rate, by the requests that it was measured by': (current) => {
+    const throughput = { beganAt: DAY, current, previous: 0 }
+    return paceRefused({ ...beginPace(), throughput }, DAY).quietMs
+  },
+}
+
+function waitOf(attempt: number): number | undefined {
+  const failure = { class: 'not-sent', attempt, ambiguous: 0, purpose: 'batch', tokenRenewed: false } as const
+  const decision = decide({ ...failure, othersSinceFirst: false, othersSinceLast: false }, MOST)
+  return decision.kind === 'retry' ? decision.waitMs : undefined
+}
+
+test.each(Object.entries(EDGES))('%s', (name, edges) => {
+  expect(edges.map(([value]) => [value, SAYS[name]?.(value)])).toEqual(edges)
+})
+
+const STILL = {
+  sleep: async () => {},
+  isDead: () => false,
+  interrupt: new AbortController().signal,
+  events: createRunEvents(),
+}
+
+const open = async () => {
+  const file = join(await temporaryFolder(), 'ledger.sqlite')
+  const ledger = await openLedger(file)
+  const jobId = await ledger.jobId('job', 'https://gateway.example')
+  return { file, ledger, jobId }
+}
+
+test.each([
+  [MINUTE, MINUTE],
+  [MINUTE + 1, 0],
+])('a process that gave no sign for %i ms has worked for %i of them', async (silent, worked) => {
+  const { ledger, jobId } = await open()
+  const request = { jobId, runId: 'run', owner: 'host:1', now: DAY, ttlMs: MINUTE }
+  const answer = await ledger.acquireLease(request, () => false)
+  if (!answer.ok) expect.fail('the job is free')
+  const start = { id: 'run', jobId, startedAt: DAY, rejectsPath: 'rejects', receiptsPath: 'receipts' }
+  const runLedger = await ledger.startRun(answer.lease, start)
+  await runLedger.renew(DAY + silent, MINUTE)
+  expect((await ledger.run('run'))?.worked_ms).toBe(worked)
+  await ledger.close()
+})
+
+test('a job is held for a minute without a sign of its process, and no longer', async () => {
+  const { ledger, jobId } = await open()
+  const turn = { jobId, job: 'job', runId: 'run', givesWay: false }
+  const held = await holdJob({ ledger, owner: 'host:1', now: () => DAY, ...STILL }, turn)
+  const isFreeAt = async (now: number): Promise<boolean> =>
+    (await ledger.holder(jobId, now, () => false)) === undefined
+  expect([await isFreeAt(DAY + MINUTE - 1), await isFreeAt(DAY + MINUTE)]).toEqual([false, true])
+  await held.release()
+  await ledger.close()
+})
+
+test.each([
+  ['pending', 10 * MINUTE, 0],
+  ['pending', 10 * MINUTE + 1, 1],
+  ['given-up', 7 * DAY - 1, 1],
+  ['given-up', 7 * DAY, 0],
+])('a notification that is %s is told of at %i ms: %i', async (state, age, told) => {
+  const { file, ledger, jobId } = await open()
+  await ledger.close()
+  const database = new DatabaseSync(file)
+  database
+    .prepare(
+      `insert into notification (message_id, job_id, kind, subject, target, address, notice, state, attempts, next_at, created_at)
+      values ('m', ?, 'run-ended', 's', 't', 'a', '{}', ?, 1, 0, ?)`,
+    )
+    .run(jobId, state, 30 * DAY - age)
+  database.close()
+  expect(inspectLedger(file, 30 * DAY)?.undelivered).toHaveLength(told)
+})
+
+/** Why a constant has no edge that a test can try. */
+const NO_EDGE = new Set([
+  'form', // of bytes, or of a metric
+  'buffer', // a piece of work: its size shows in the time alone
+  'pace', // how often something is looked at
+  'unit', // to reckon with
+  'real-time', // what a server, a connection or a child process may take
+  'untried',
+])
+/** It shall only become fewer. */
+const UNTRIED = 34
+
+test('of each constant with a unit in its name it is known where it is tried', () => {
+  const src = join(PROJECT, 'src')
+  const declared = readdirSync(src, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .flatMap((name) =>
+      [...readFileSync(join(src, name), 'utf8').matchAll(CONSTANT)].map(
+        ([, constant]) => `src/${name} ${constant}`,
+      ),
+    )
+  const listed = z
+    .record(z.string(), z.string())
+    .parse(parse(readFileSync(join(import.meta.dirname, 'limits.yaml'), 'utf8')))
+  expect(Object.keys(listed).sort()).toEqual(declared.sort())
+  const unknown = Object.values(listed).filter(
+    (where) => !NO_EDGE.has(where) && !existsSync(join(PROJECT, where)),
+  )
+  expect(unknown).toEqual([])
+  expect(Object.values(listed).filter((where) => where === 'untried')).toHaveLength(UNTRIED)
+})
+
+const CONSTANT = /^(?:export )?const ([A-Z_]+_(?:MS|SECONDS|MINUTES|HOURS|DAYS|BYTES|KB|MB))\b/gm

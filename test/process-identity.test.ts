@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { processName } from '../src/ledger/ledger.ts'
 import { openLedger } from '../src/ledger/sqlite/open-ledger.ts'
 import { identify, type ProcessTable, processTable } from '../src/process-identity.ts'
+import { NEEDS_PROC } from './needed.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 /** A namespace with processes by their numbers and starts. */
@@ -115,7 +115,7 @@ describe('the process table of Linux', () => {
       expect([place, begunAt(12)]).toEqual([undefined, undefined])
   })
 
-  test.skipIf(!existsSync('/proc/self/ns/pid'))('tells at once of a process that was killed', async () => {
+  test('tells at once of a process that was killed', NEEDS_PROC, async () => {
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])
     await once(child, 'spawn')
     const table = processTable(process.pid)

@@ -106,7 +106,7 @@ test.each([
   const over = ended(run)
   const gateway = await vi.waitUntil(() => processesWith(file).find(() => isTime(file)), {
     interval: 2,
-    timeout: 20_000,
+    timeout: 60_000,
   })
   onTestFinished(() => {
     for (const { pid } of processesWith(file)) process.kill(pid, 'SIGKILL')
@@ -115,6 +115,6 @@ test.each([
   await over
   await vi.waitUntil(() => processesWith(file).every(({ pid }) => pid !== gateway.pid), {
     interval: 20,
-    timeout: 20_000,
+    timeout: 60_000,
   })
 })

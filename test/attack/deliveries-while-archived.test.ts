@@ -27,7 +27,7 @@ import { hostKeyFingerprint } from '../../src/extract/sources/host-key.ts'
 import { createSftpSource } from '../../src/extract/sources/sftp.ts'
 import type { Delivery, ExportSource } from '../../src/extract/sources/source.ts'
 import { PASSWORD, startSftpServer, USER } from '../extract/sources/sftp-server.ts'
-import { MOUNTS, mountDisk } from '../faults/mounted-disk.ts'
+import { mountDisk, NEEDS_MOUNTS } from '../faults/mounted-disk.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 const READ = 'id,a1c\nann,5.1\n'
@@ -95,7 +95,7 @@ describe('a folder, between the last look at a file and its being moved,', () =>
   })
 })
 
-describe.runIf(MOUNTS)('a folder whose archive lies on another file system', () => {
+describe('a folder whose archive lies on another file system', NEEDS_MOUNTS, () => {
   it('keeps a delivery that is renamed over one that is being copied', async () => {
     const { folder, file } = await inbox()
     const archive = elsewhere()

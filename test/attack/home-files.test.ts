@@ -138,7 +138,7 @@ test('a home where none can be: said at once', async () => {
     code: 2,
     err: expect.stringContaining(`the home ${home} cannot be made`),
   })
-}, 30_000)
+})
 
 test('no more files can be opened: told by its name, and the run goes on when they can', async () => {
   const clinic = await openClinic({ job: JOB })
@@ -161,4 +161,4 @@ test('no more files can be opened: told by its name, and the run goes on when th
   expect(said.filter((text) => /error unexpected: .*(EMFILE|too many open files)/.test(text))).toEqual([])
   expect((await clinic.run()).code).toBe(0)
   expect(await clinic.stored()).toEqual(GOOD)
-}, 120_000)
+})

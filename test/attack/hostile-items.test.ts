@@ -79,7 +79,7 @@ test('an article that is answered with another one, and one whose id leads elsew
   expect([code, summary.people]).toMatchObject([1, { asked: 3, collected: 1, refused: 2 }])
   const folder = join(workplace.folder, 'out', summary.run)
   expect(readFileSync(join(folder, 'articles.ndjson'), 'utf8')).not.toContain('body of b')
-}, 30_000)
+})
 
 test('a list of articles that never ends is given up, and told as that', async () => {
   let id = 0

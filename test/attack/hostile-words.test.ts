@@ -159,7 +159,6 @@ describe('no mark is written, printed or told', () => {
     { way: 'listed as errors', form: 'text', stop: 'stopWhen: { rejectedRows: 1%, after: 1 }\n' },
   ])(
     'where writes are $way, logged as $form; $stop; nor by show, report, trace, reconcile and a dry run',
-    { timeout: 60_000 },
     async ({ way, form, stop }) => {
       const reference = await startReferenceStore()
       const proxy = await startFaultProxy(reference.url, (passing) =>
@@ -195,7 +194,7 @@ describe('no mark is written, printed or told', () => {
     },
   )
 
-  test('nor by a killed process, in the journal of its ledger', { timeout: 60_000 }, async () => {
+  test('nor by a killed process, in the journal of its ledger', async () => {
     const reference = await startReferenceStore()
     let hung: (() => void) | undefined
     const isHung = new Promise<void>((resolve) => {

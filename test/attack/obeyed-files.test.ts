@@ -1,5 +1,5 @@
 /** Another user of the machine writes to what Waybill obeys: settings, jobs, mappings, commands, the home, and the folders that lead to them. */
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   chmodSync,
   chownSync,
@@ -15,13 +15,13 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { assertObeyableCommand, doubtsOf } from '../../src/obeyed-files.ts'
 import { readOrMakeKey } from '../../src/runs/which-installation.ts'
 import { ANN, type Clinic, HEADER, openClinic } from '../cli/clinic.ts'
+import { NEEDS_MOUNTS } from '../faults/mounted-disk.ts'
+import { NEEDS_ROOT } from '../needed.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 /** Users whom no machine has. */
 const ME = 64_001
 const OTHER = 64_002
-/** Only root may give files away. */
-const isRoot = process.getuid?.() === 0
 
 /** What the function says when this user asks it, who is in these groups. */
 function asUser<Result>(uid: number, groups: readonly number[], ask: () => Result): Result {
@@ -68,7 +68,7 @@ const verdict = (path: string, groups: readonly number[] = [ME]): string => {
   return found.length > 0 ? 'warned' : 'obeyed'
 }
 
-describe.runIf(isRoot)('who may write', () => {
+describe('who may write', NEEDS_ROOT, () => {
   test.each<[string, number, number, number, string]>([
     ['of this user', ME, ME, 0o600, 'obeyed'],
     ['of root', 0, 0, 0o644, 'obeyed'],
@@ -159,26 +159,29 @@ describe.runIf(isRoot)('who may write', () => {
     expect(verdict(jobs)).toBe('warned')
   })
 
-  test('a volume with fsGroup passes with a warning; a folder like it that is none does not', async () => {
-    const folder = await openFolder()
-    const volume = join(folder, 'volume')
-    const made = [volume, join(folder, 'shared')].map((path) => {
-      mkdirSync(path)
-      return { path, owner: 0, group: 64_009, mode: 0o2775 }
-    })
-    const mounted = spawnSync('mount', ['-t', 'tmpfs', 'none', volume]).status === 0
-    onTestFinished(() => void (mounted && spawnSync('umount', [volume])))
-    for (const { path, ...rights } of made) {
-      make({ path, ...rights })
-      // As a volume is when it is mounted once more: all of it may be written by the group.
-      make({ path: join(path, 'home'), group: 64_009, mode: 0o2770 })
-      make({ path: join(path, 'home', 'j.yaml'), group: 64_009, mode: 0o660 })
-    }
-    expect(verdict(join(folder, 'shared', 'home', 'j.yaml'), [ME, 64_009])).toBe('refused')
-    if (!mounted) return
-    expect(verdict(join(volume, 'home', 'j.yaml'), [ME, 64_009])).toBe('warned')
-    expect(verdict(join(volume, 'home', 'j.yaml'), [ME])).toBe('refused')
-  })
+  test(
+    'a volume with fsGroup passes with a warning; a folder like it that is none does not',
+    NEEDS_MOUNTS,
+    async () => {
+      const folder = await openFolder()
+      const volume = join(folder, 'volume')
+      const made = [volume, join(folder, 'shared')].map((path) => {
+        mkdirSync(path)
+        return { path, owner: 0, group: 64_009, mode: 0o2775 }
+      })
+      execFileSync('mount', ['-t', 'tmpfs', 'none', volume])
+      onTestFinished(() => void spawnSync('umount', [volume]))
+      for (const { path, ...rights } of made) {
+        make({ path, ...rights })
+        // As a volume is when it is mounted once more: all of it may be written by the group.
+        make({ path: join(path, 'home'), group: 64_009, mode: 0o2770 })
+        make({ path: join(path, 'home', 'j.yaml'), group: 64_009, mode: 0o660 })
+      }
+      expect(verdict(join(folder, 'shared', 'home', 'j.yaml'), [ME, 64_009])).toBe('refused')
+      expect(verdict(join(volume, 'home', 'j.yaml'), [ME, 64_009])).toBe('warned')
+      expect(verdict(join(volume, 'home', 'j.yaml'), [ME])).toBe('refused')
+    },
+  )
 
   test.each([
     ['evil/token', 'by its path'],
@@ -246,7 +249,7 @@ async function opened(
   return clinic
 }
 
-describe.runIf(isRoot)('the file of another user', () => {
+describe('the file of another user', NEEDS_ROOT, () => {
   test('a .env runs no command', async () => {
     const clinic = await opened()
     const { folder } = clinic.workplace

@@ -87,7 +87,6 @@ test.each(['run', 'run --dry-run', 'doctor --sources'])(
     const child = place.start(command, ...(command === 'run' ? ['clinic'] : []), ...options)
     expect(await stopped(child, () => s3.requests.length > 10)).toMatchObject(INTERRUPTED)
   },
-  60_000,
 )
 
 test('a listing of SFTP that never ends', async () => {
@@ -99,7 +98,7 @@ test('a listing of SFTP that never ends', async () => {
     return false
   }
   expect(await stopped(place.start('run', 'clinic'), () => pages > 10)).toMatchObject(INTERRUPTED)
-}, 60_000)
+})
 
 test.each(['SFTP', 'OPENDIR', 'READDIR', 'STAT', 'READ'])(
   'an SFTP server that does not answer %s',
@@ -112,26 +111,21 @@ test.each(['SFTP', 'OPENDIR', 'READDIR', 'STAT', 'READ'])(
     }
     expect(await stopped(place.start('run', 'clinic'), () => isAsked)).toMatchObject(INTERRUPTED)
   },
-  60_000,
 )
 
-test.each(['GET ', 'GET in/a.csv'])(
-  'storage that does not answer %s',
-  async (silent) => {
-    const { s3, place } = await atS3()
-    s3.isSilent = (request) => request === silent
-    const asked = (): boolean => s3.requests.includes(silent)
-    expect(await stopped(place.start('run', 'clinic'), asked)).toMatchObject(INTERRUPTED)
-  },
-  60_000,
-)
+test.each(['GET ', 'GET in/a.csv'])('storage that does not answer %s', async (silent) => {
+  const { s3, place } = await atS3()
+  s3.isSilent = (request) => request === silent
+  const asked = (): boolean => s3.requests.includes(silent)
+  expect(await stopped(place.start('run', 'clinic'), asked)).toMatchObject(INTERRUPTED)
+})
 
 test('an object that comes a little at a time', async () => {
   const { s3, place } = await atS3()
   s3.trickles = new Map([['in/a.csv', 20_000_000]])
   const asked = (): boolean => s3.requests.includes('GET in/a.csv')
   expect(await stopped(place.start('run', 'clinic'), asked)).toMatchObject(INTERRUPTED)
-}, 60_000)
+})
 
 test('storage that does not answer while an export is archived: the export stays for the next run', async () => {
   const s3 = await startS3Server()
@@ -148,7 +142,7 @@ test('storage that does not answer while an export is archived: the export stays
   expect(took).toBeLessThan(SOON_MS)
   expect([code, err]).toEqual([0, expect.stringContaining('interrupted')])
   expect([...s3.objects.keys()]).toEqual(['in/a.csv'])
-}, 60_000)
+})
 
 test('of an object that does not fit beside what must stay free, nothing is fetched', async () => {
   const { s3, place } = await atS3()
@@ -157,7 +151,7 @@ test('of an object that does not fit beside what must stay free, nothing is fetc
   expect([code, err]).toEqual([2, expect.stringContaining('(WAYBILL_MIN_FREE)')])
   expect(err).toContain('disk-full')
   expect(s3.requests).not.toContain('GET in/a.csv')
-}, 60_000)
+})
 
 test('exports that fail one after the other', async () => {
   const place = await workplace()
@@ -174,25 +168,21 @@ test('exports that fail one after the other', async () => {
   const failed = (): number => said.split('export-empty').length - 1
   expect(await stopped(child, () => failed() > 20)).toMatchObject(INTERRUPTED)
   expect(failed()).toBeLessThan(names.length)
-}, 120_000)
+})
 
 test.each([
   ['a pipe that nobody writes into', (file: string) => void execFileSync('mkfifo', [file])],
   ['a device that never ends', undefined],
-])(
-  '--file of %s is refused at once',
-  async (_, make) => {
-    const place = await workplace()
-    await place.job('clinic', job('..'))
-    const file = make === undefined ? '/dev/zero' : join(place.folder, 'a.csv')
-    make?.(file)
-    const child = place.start('run', 'clinic', '--file', file)
-    onTestFinished(() => void child.kill('SIGKILL'))
-    const { code, err } = await ended(child)
-    expect([code, err]).toEqual([2, expect.stringContaining('it is a pipe or a device, not a file')])
-  },
-  60_000,
-)
+])('--file of %s is refused at once', async (_, make) => {
+  const place = await workplace()
+  await place.job('clinic', job('..'))
+  const file = make === undefined ? '/dev/zero' : join(place.folder, 'a.csv')
+  make?.(file)
+  const child = place.start('run', 'clinic', '--file', file)
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const { code, err } = await ended(child)
+  expect([code, err]).toEqual([2, expect.stringContaining('it is a pipe or a device, not a file')])
+})
 
 /** As Linux tells it. A signal that comes before the program has begun ends any process. */
 async function hasOpen({ pid }: ChildProcess, file: string): Promise<boolean> {
@@ -208,22 +198,18 @@ test('mapping init of a sample that is wide and long', async () => {
   await writeFile(sample, `${'a,'.repeat(width)}a\n${`${'1,'.repeat(width)}1\n`.repeat(500)}`)
   const child = place.start('mapping', 'init', sample, '--out', join(place.folder, 'wide.yaml'))
   expect(await stopped(child, () => hasOpen(child, sample))).toMatchObject(INTERRUPTED)
-}, 60_000)
+})
 
-test.each(['check', 'preview', 'diff'])(
-  'mapping %s of an export that takes long to read',
-  async (action) => {
-    const clinic = await openClinic()
-    const { folder, start } = clinic.workplace
-    await clinic.deliver('a.csv', HEADER + ANN.repeat(1_500_000))
-    const sample = join(folder, 'inbox/a.csv')
-    const given = {
-      check: ['clinic', '--export', sample, '--rows', '100000000'],
-      preview: ['clinic', sample, '--row', '1000000'],
-      diff: ['clinic', 'clinic', sample],
-    }[action]
-    const child = start('mapping', action, ...(given ?? []))
-    expect(await stopped(child, () => hasOpen(child, sample))).toMatchObject(INTERRUPTED)
-  },
-  60_000,
-)
+test.each(['check', 'preview', 'diff'])('mapping %s of an export that takes long to read', async (action) => {
+  const clinic = await openClinic()
+  const { folder, start } = clinic.workplace
+  await clinic.deliver('a.csv', HEADER + ANN.repeat(1_500_000))
+  const sample = join(folder, 'inbox/a.csv')
+  const given = {
+    check: ['clinic', '--export', sample, '--rows', '100000000'],
+    preview: ['clinic', sample, '--row', '1000000'],
+    diff: ['clinic', 'clinic', sample],
+  }[action]
+  const child = start('mapping', action, ...(given ?? []))
+  expect(await stopped(child, () => hasOpen(child, sample))).toMatchObject(INTERRUPTED)
+})

@@ -1,5 +1,5 @@
 /** Whatever Waybill writes is a new file of its own: another user's link or file in its place is not written into, and nobody else reads it. */
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   chmodSync,
   chownSync,
@@ -18,6 +18,7 @@ import { appendOwn, writeOwn } from '../../src/own-files.ts'
 import { createLogFile } from '../../src/telemetry/logger.ts'
 import { ANN, BEN, type Clinic, HEADER, openClinic } from '../cli/clinic.ts'
 import { PROJECT } from '../cli/command-line.ts'
+import { NEEDS_MOUNTS } from '../faults/mounted-disk.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 const PRECIOUS = 'as it was'
@@ -141,9 +142,9 @@ describe('the log file', () => {
   })
 })
 
-test('a page that a full disk has no room for leaves no part of it', async () => {
+test('a page that a full disk has no room for leaves no part of it', NEEDS_MOUNTS, async () => {
   const folder = await temporaryFolder()
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'none', folder]).status !== 0) return
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'none', folder])
   onTestFinished(() => void spawnSync('umount', [folder]))
   expect(() => writeOwn(join(folder, 'page.html'), 'x'.repeat(1e6))).toThrow(
     expect.objectContaining({ code: 'usage-wrong' }),

@@ -40,7 +40,7 @@ test('an export that was archived is named, traced and taken up where it lies by
   expect((await stat(inbox)).size).toBe(HEADER.length)
   const again = summaryOf(await waybill('rerun', next.run, '--json'))
   expect(again.exports).toMatchObject([{ file: `${archived}.1` }])
-}, 60_000)
+})
 
 test('a run at another gateway leaves the file that an unfinished run goes on with, and show says how that is finished', async () => {
   const clinic = await openFaultyClinic({ job: ARCHIVING, patience: '1s' })
@@ -72,4 +72,4 @@ test('a run at another gateway leaves the file that an unfinished run goes on wi
   expect(last.resumed).toMatchObject({ run: first.run })
   expect(last.exports).toMatchObject([{ name: 'copy.csv' }])
   expect(await readdir(join(folder, 'inbox'))).toEqual([])
-}, 60_000)
+})

@@ -57,14 +57,14 @@ test('what is not as announced is not sent; the others are, and go to the archiv
   ])
   expect(await inbox(clinic)).not.toContain('good.csv')
   expect(await inbox(clinic)).toEqual(expect.arrayContaining(['damaged.csv', 'short.csv', 'manifest.json']))
-}, 60_000)
+})
 
 test('a run of a part archives nothing', async () => {
   const clinic = await openClinic({ job: job('from: ../inbox, archive: ../done') })
   await clinic.deliver('a.csv', ROWS)
   expect((await clinic.run('--limit', '1')).code).toBe(0)
   expect(await inbox(clinic)).toEqual(['a.csv'])
-}, 60_000)
+})
 
 test('every member of an archive is an export, and nothing of it stays on the disk', async () => {
   const clinic = await openClinic({ job: job('from: ../inbox, members: "*.csv", archive: ../done') })
@@ -81,7 +81,7 @@ test('every member of an archive is an export, and nothing of it stays on the di
   expect(await clinic.stored()).toEqual(GOOD)
   expect(await spool(clinic)).toEqual([])
   expect(await inbox(clinic)).toEqual([])
-}, 60_000)
+})
 
 test('an archive of which one member cannot be read stays where it is', async () => {
   const clinic = await openClinic({ job: job('from: ../inbox, members: "*.csv", archive: ../done') })
@@ -94,7 +94,7 @@ test('an archive of which one member cannot be read stays where it is', async ()
   expect(ended.code).toBe(1)
   expect(summaryOf(ended).exports.map(({ error }) => error)).toEqual([undefined, 'export-empty'])
   expect(await inbox(clinic)).toEqual(['a.csv.zip'])
-}, 60_000)
+})
 
 test('from an SFTP server: fetched, sent, archived there, and gone from here', async () => {
   const clinic = await openClinic({ environment: { WAYBILL_SFTP_PASSWORD: PASSWORD } })
@@ -112,7 +112,7 @@ test('from an SFTP server: fetched, sent, archived there, and gone from here', a
   expect(await readFile(join(remote, 'out', 'done', 'a.csv'), 'utf8')).toBe(ROWS)
   expect(await readdir(join(remote, 'out'))).toEqual(['done'])
   expect(await spool(clinic)).toEqual([])
-}, 60_000)
+})
 
 test('a run that was interrupted goes on with what it had fetched', async () => {
   const s3 = await startS3Server()
@@ -138,7 +138,7 @@ test('a run that was interrupted goes on with what it had fetched', async () => 
   expect(fetches()).toBe(1)
   expect([...s3.objects.keys()]).toEqual(['done/a.csv'])
   expect(await spool(clinic)).toEqual([])
-}, 60_000)
+})
 
 test('what a killed run left decrypted is gone with the next, which decrypts anew', async () => {
   const { privateKey, publicKey } = await generateKey({ userIDs: [{ name: 'clinic' }], format: 'armored' })
@@ -167,7 +167,7 @@ test('what a killed run left decrypted is gone with the next, which decrypts ane
   expect(second.exports.map(({ name, error }) => [name, error])).toEqual([['clear.csv', 'export-untrusted']])
   expect(await clinic.stored()).toEqual(GOOD)
   expect(await spool(clinic)).toEqual([])
-}, 60_000)
+})
 
 test('a file dated in the future is run; what waits beside it is listed, by the run and by doctor', async () => {
   const clinic = await openClinic({
@@ -185,4 +185,4 @@ test('a file dated in the future is run; what waits beside it is listed, by the 
   const doctor = (await clinic.workplace.waybill('doctor')).out.replaceAll(/\s+/g, ' ')
   expect(doctor).toContain('1 waiting')
   expect(doctor).toContain('half.csv: marker half.csv.done is missing')
-}, 60_000)
+})

@@ -222,7 +222,7 @@ it('goes on after SIGKILL: every test is finished, each page is answered with wh
     { balanced: true, records: { assessment: { made: 30, accepted: 30 } } },
   ])
   expect(receiptsOf(summary).map(({ ageResult }) => ageResult.status)).toEqual(people.map(() => 'COMPLETE'))
-}, 60_000)
+})
 
 /** The person answers what is left of the test in the app: by the fields of the row, `short` sleep unlike the paper. */
 async function finishInApp(url: string, reference: string): Promise<void> {
@@ -306,7 +306,7 @@ it('counts as accepted, after kills, the tests alone that were answered from the
   const before = proxy.seen.filter(({ path }) => path === '/assessments/bioage').length
   expect(summaryOf(await clinic.run()).records.assessment).toMatchObject({ made: 6, unchanged: 6 })
   expect(proxy.seen.filter(({ path }) => path === '/assessments/bioage')).toHaveLength(before)
-}, 60_000)
+})
 
 it('leaves no doubt of tests behind when a killed run is given up, and verifies none in profiles', async () => {
   const clinic = await openPapers(undefined, { job: 'submit: { concurrency: 1 }\n' })
@@ -342,7 +342,7 @@ it('leaves no doubt of tests behind when a killed run is given up, and verifies 
   expect(JSON.parse(traced.out).runs.slice(0, 1)).toMatchObject([
     { outcome: 'accepted', batches: [{ kind: 'assessment' }] },
   ])
-}, 60_000)
+})
 
 it('runs a program of the folder for tokens', async () => {
   const clinic = await openPapers('./tokens')

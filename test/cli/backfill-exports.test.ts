@@ -38,7 +38,7 @@ test('an archive of which a backfill has begun one member is read to its end, wh
     ...['clinic_20260302.zip!1.csv', 'clinic_20260302.zip!2.csv', 'clinic_20260301.csv'],
   ])
   expect(await clinic.store.allRecords()).toHaveLength(9)
-}, 60_000)
+})
 
 test('an export that two mappings of the job read is read by both in a backfill, too', async () => {
   const source = (mapping: string): string =>
@@ -59,4 +59,4 @@ test('an export that two mappings of the job read is read by both in a backfill,
   const run = summaryOf(await clinic.run())
   expect(run.exports).toHaveLength(2)
   expect(exports).toHaveLength(2)
-}, 60_000)
+})

@@ -63,7 +63,7 @@ test('taken while a run writes, restored into a new home: the run goes on, and n
   const trusting = summaryOf(await workplace.waybill('run', 'screening', '--json'))
   expect(trusting.requests).toMatchObject({ sent: 0, readBack: 0 })
   expect(await store.allRecords()).toHaveLength(stored.length)
-}, 120_000)
+})
 
 test('a copy from before an export was delivered: the export is looked for, not sent again; a new one is sent', async () => {
   const clinic = await openClinic()

@@ -147,7 +147,7 @@ test('the mark goes with the last word of the export, whichever of two rules has
       ...[day, role, [`${FIRST_NPI} North Practice${star}`]],
     ])
   }
-}, 60_000)
+})
 
 const isDeletion = ({ method, path }: Passing): boolean => method === 'DELETE' && path.endsWith('/care-teams')
 const of = (day: string, practice: string): string => `${HEADER}${row('ann', day, FIRST_NPI, practice)}`
@@ -181,7 +181,7 @@ test('a replaced entry whose deletion is refused is owed, and deleted by a later
   const done = await clinic.run()
   expect(JSON.parse(done.out)).toMatchObject({ careTeams: { replaced: 1, owed: 0 } })
   expect(await careTeamsOf(clinic.store, 'ann')).toEqual([`${FIRST_NPI} South Practice *`])
-}, 60_000)
+})
 
 test('an entry that is wanted again before it was deleted stays, and the one that had replaced it goes', async () => {
   const clinic = await openFaultyClinic({ mapping: MAPPING, job: job('replace') })
@@ -195,7 +195,7 @@ test('an entry that is wanted again before it was deleted stays, and the one tha
   clinic.strike(() => PASS)
   expect(JSON.parse((await clinic.run()).out)).toMatchObject({ careTeams: { replaced: 1, owed: 0 } })
   expect(await careTeamsOf(clinic.store, 'ann')).toEqual([`${FIRST_NPI} North Practice *`])
-}, 60_000)
+})
 
 test('a process that is killed between the new entry and the deletion of the old one leaves it to the next run', async () => {
   const clinic = await openFaultyClinic({ mapping: MAPPING, job: job('replace') })
@@ -216,4 +216,4 @@ test('a process that is killed between the new entry and the deletion of the old
   expect(next.code).toBe(0)
   expect(JSON.parse(next.out)).toMatchObject({ careTeams: { replaced: 1, owed: 0 } })
   expect(await careTeamsOf(clinic.store, 'ann')).toEqual([`${FIRST_NPI} South Practice *`])
-}, 60_000)
+})

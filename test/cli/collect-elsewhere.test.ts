@@ -94,7 +94,7 @@ it('goes on with the delivery after SIGKILL: nobody is asked again, no file is h
     FILES.slice(0, 2).map((name) => statSync(at(run, name)).size),
   )
   expect(readdirSync(aside(opened))).toEqual([])
-}, 30_000)
+})
 
 it('ends with 6 where nothing is taken, shows where it lies, and delivers it with the next run', async () => {
   const opened = await openSftp()
@@ -126,7 +126,7 @@ it('ends with 6 where nothing is taken, shows where it lies, and delivers it wit
   expect(readdirSync(aside(opened))).toEqual([])
   rmSync(at(), { recursive: true })
   expect(await looked('--sources')).toMatch(/warning .*: is not there yet/)
-}, 30_000)
+})
 
 it('given up, leaves nothing of it here', async () => {
   const opened = await openSftp()
@@ -136,7 +136,7 @@ it('given up, leaves nothing of it here', async () => {
   const { code } = await opened.workplace.waybill('resolve', run, '--give-up')
   expect([code, readdirSync(aside(opened))]).toEqual([0, []])
   expect(readdirSync(join(opened.workplace.home, 'collections'))).toEqual([])
-}, 30_000)
+})
 
 it('goes into a bucket below the prefix, the manifest last; what is there already is not put there again', async () => {
   const s3 = await startS3Server()
@@ -162,7 +162,7 @@ it('goes into a bucket below the prefix, the manifest last; what is there alread
   expect(keysOf(s3)).toEqual(FILES.map((name) => `out/waybill/${refused.run}/${name}`))
   expect(s3.requests.slice(before).filter((one) => one.startsWith('PUT'))).toHaveLength(1)
   expect([opened.asked() - asked, readdirSync(aside(opened))]).toEqual([0, []])
-}, 30_000)
+})
 
 const keysOf = ({ objects }: S3Server): string[] => [...objects.keys()].sort()
 

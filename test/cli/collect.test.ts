@@ -169,4 +169,4 @@ it('goes on after SIGKILL: nobody is asked twice of settled chunks, and the file
     .split('\n')
   const references = lines.map((line) => JSON.parse(line).account.reference)
   expect(references.toSorted()).toEqual(people.toSorted())
-}, 60_000)
+})

@@ -58,5 +58,5 @@ describe('in a process of its own', () => {
     }
     const doctor = await said(clinic, coloured, 'doctor')
     expect(doctor.out).toContain(`${GREEN}ok `)
-  }, 60_000)
+  })
 })

@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { needsProgram } from '../needed.ts'
 import { createWorkplace, PROJECT } from './command-line.ts'
 
 describe('what is offered', () => {
@@ -65,11 +66,12 @@ it('says which shells it knows', async () => {
   const { waybill } = await createWorkplace()
   const { code, err } = await waybill('completion', 'sh')
   expect([code, err]).toEqual([2, expect.stringContaining('bash, zsh, fish')])
-  for (const shell of ['zsh', 'fish']) {
-    const { out } = await waybill('completion', shell)
-    expect(out).toContain('waybill complete --')
-    // Where the shell is there, it takes the script.
-    if (spawnSync(shell, ['--version']).status === 0)
-      expect(spawnSync(shell, ['-n'], { input: out }).status).toBe(0)
-  }
+  for (const shell of ['zsh', 'fish'])
+    expect((await waybill('completion', shell)).out).toContain('waybill complete --')
 })
+
+for (const shell of ['zsh', 'fish'])
+  it(`is a script that ${shell} takes`, needsProgram(shell), async () => {
+    const { out } = await (await createWorkplace()).waybill('completion', shell)
+    expect(spawnSync(shell, ['-n'], { input: out }).status).toBe(0)
+  })

@@ -45,7 +45,7 @@ async function openScene(): Promise<Scene> {
       })
       const child = clinic.workplace.start('run', 'clinic', '--json')
       const over = ended(child)
-      await vi.waitFor(() => expect(batches).toBeGreaterThanOrEqual(3), { timeout: 20_000 })
+      await vi.waitFor(() => expect(batches).toBeGreaterThanOrEqual(3), { timeout: 60_000 })
       return { child, over, release }
     },
   }
@@ -56,11 +56,11 @@ test('a run of another process is stopped: what is under way is finished, and th
   const { over, release } = await scene.begin()
   const stopping = ended(scene.workplace.start('stop', 'latest', '--by', 'ann'))
   await vi.waitFor(() => expect(scene.query('select stop_by from lease')).toEqual([{ stop_by: 'ann' }]), {
-    timeout: 20_000,
+    timeout: 60_000,
   })
   // It looks once a second.
   const asked = Date.now()
-  await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(asked + 2 * LOOK_EVERY_MS), { timeout: 20_000 })
+  await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(asked + 2 * LOOK_EVERY_MS), { timeout: 60_000 })
   release()
   const [run, stop] = await Promise.all([over, stopping])
   expect([run.code, stop.code]).toEqual([130, 0])
@@ -75,7 +75,7 @@ test('a run of another process is stopped: what is under way is finished, and th
   const next = summaryOf(await scene.run())
   expect(next).toMatchObject({ run: summary.run, state: 'finished', rows: { read: ROWS } })
   expect(await scene.store.records('biometric')).toHaveLength(3 * ROWS)
-}, 60_000)
+})
 
 test('a run of another process is watched to its end, with its exit code', async () => {
   const scene = await openScene()
@@ -105,7 +105,7 @@ test('a run of another process is watched to its end, with its exit code', async
   const other = await followed
   expect([other.code, other.out]).toEqual([0, out])
   expect(out).toContain(`Run ${run} of clinic: finished, exit code 0, after`)
-}, 60_000)
+})
 
 test('a terminal that goes away ends a run like SIGTERM, also where it says so twice', async () => {
   const scene = await openScene()
@@ -121,7 +121,7 @@ test('a terminal that goes away ends a run like SIGTERM, also where it says so t
   const { code, out, err } = await over
   expect([code, err]).toEqual([130, expect.stringContaining('Stopping: what is under way is finished')])
   expect(summaryOf({ code, out, err })).toMatchObject({ state: 'interrupted', balanced: true })
-}, 60_000)
+})
 
 test('a job is paused and goes on again; who paused it is told', async () => {
   const clinic = await openClinic({ job: `${JOB}schedule: { cron: "15 2 * * *", zone: Etc/UTC }\n` })
@@ -145,7 +145,7 @@ test('a job is paused and goes on again; who paused it is told', async () => {
   expect((await waybill('resume', 'clinic', '--json')).out).toBe('{"job":"clinic","changed":true}\n')
   expect((await waybill('resume', 'clinic')).out).toBe('clinic was not paused.\n')
   expect((await waybill('pause', 'other')).err).toContain('error job-not-found')
-}, 60_000)
+})
 
 test.each([
   [['runs', '--json', '--limit', 'many'], /must be a whole number/],

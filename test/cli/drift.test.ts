@@ -83,7 +83,7 @@ test('by default drift is warned about, by the run and by show, and the export i
   // What was delivered is what later ones are compared with, and the same file is not compared again.
   const again = await clinic.run()
   expect([again.code, driftOf(again)]).toEqual([0, []])
-}, 60_000)
+})
 
 test('where the job says so nothing of it is sent, the others are, until it is accepted', async () => {
   const clinic = await openWatched('drift: { columns: stop, rows: { stop: 55% }, mix: { stop: 30% } }\n')
@@ -133,7 +133,7 @@ test('where the job says so nothing of it is sent, the others are, until it is a
     { name: 'd2.csv' },
   ])
   expect(summaryOf(last).records.biometric.accepted).toBe(3 * 22)
-}, 60_000)
+})
 
 test('empty values and a code that is gone', async () => {
   const clinic = await openWatched('drift: { empty: { stop: 50% }, mix: { warn: 10% } }\n')
@@ -150,7 +150,7 @@ test('empty values and a code that is gone', async () => {
     'b1.csv warn mix: rows with heart-rate 30.0 %, usually 100.0 %',
   ])
   expect(summaryOf(ended).requests.sent).toBe(0)
-}, 60_000)
+})
 
 test('a part is not taken for the whole', async () => {
   const clinic = await openWatched('drift: { rows: { stop: 20% } }\n')
@@ -159,7 +159,7 @@ test('a part is not taken for the whole', async () => {
   expect([part.code, driftOf(part)]).toEqual([0, []])
   const whole = await clinic.run()
   expect([whole.code, driftOf(whole)]).toEqual([0, []])
-}, 60_000)
+})
 
 test.each([{ drift: 'drift: { rows: { stop: 90% }, mix: { stop: 20% } }\n' }, { drift: '' }])(
   'what was interrupted is compared once a resumed run has finished it, and counts: "$drift"',
@@ -180,7 +180,6 @@ test.each([{ drift: 'drift: { rows: { stop: 90% }, mix: { stop: 20% } }\n' }, { 
     expect(ledger.prepare('select count(*) as profiles from profile').get()).toEqual({ profiles: 4 })
     ledger.close()
   },
-  60_000,
 )
 
 test('rows that were settled before a run was interrupted count as those that come after it', async () => {
@@ -208,7 +207,7 @@ test('rows that were settled before a run was interrupted count as those that co
     'b1.csv warn empty: empty "pulse" 50.0 %, usually 0.0 %',
     'b1.csv warn mix: rows with heart-rate 50.0 %, usually 100.0 %',
   ])
-}, 60_000)
+})
 
 test.each(['', 'drift: { mix: { stop: 50% } }\n'])(
   'a trailer that states another number of rows stops its export before anything is sent; %j',
@@ -230,5 +229,4 @@ test.each(['', 'drift: { mix: { stop: 50% } }\n'])(
     const sent = summaryOf(await clinic.run('--file', whole))
     expect(sent.records.biometric.accepted).toBe(3 * 50)
   },
-  60_000,
 )

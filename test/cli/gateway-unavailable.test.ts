@@ -10,7 +10,7 @@ import { startReferenceStore } from './reference-store.ts'
 const quietPort = (): number => randomInt(20_000, 30_000)
 
 const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
-const PATIENT = { timeout: 20_000, interval: 50 }
+const PATIENT = { timeout: 60_000, interval: 50 }
 
 describe('a gateway that cannot be had', () => {
   test('not reachable: exit 3 after the job’s patience; once it is, the run goes on and nothing is doubled', async () => {
@@ -187,4 +187,4 @@ test('who looks on is told that a run waits, and why; not of one that was killed
   expect(err).toMatch(/^The gateway answers again, after .* in vain; 6 records are pending\.$/m)
   expect(await shown('runs')).toMatch(/ clinic +finished +0 +2 /)
   expect(await store.records('biometric')).toHaveLength(6)
-}, 60_000)
+})

@@ -72,7 +72,7 @@ test('reconcile, rerun and resolve wait until the backfill lets them go first, a
   const before = [found, rerun, resent, accepted]
   expect(scene.sent()).toEqual([...before, d1, d2, rerun, d3, resent, d4, d5])
   expect(await storedDays(scene.store)).toEqual(eachOnce(DAYS))
-}, 60_000)
+})
 
 test('what a backfill that is killed then has under way is settled before a rerun sends anything', async () => {
   const scene = await openHistory()
@@ -104,7 +104,7 @@ test('what a backfill that is killed then has under way is settled before a reru
   expect(await storedDays(scene.store)).toEqual(eachOnce(DAYS.slice(0, 2)))
   expect(summaryOf(await scene.start([...scene.backfill, '--json']))).toMatchObject({ state: 'finished' })
   expect(await storedDays(scene.store)).toEqual(eachOnce(DAYS))
-}, 60_000)
+})
 
 test('a backfill that was killed settles what it had under way before it gives way, typed again', async () => {
   const scene = await openHistory()
@@ -139,7 +139,7 @@ test('a backfill that was killed settles what it had under way before it gives w
   expect(summaryOf(filled)).toMatchObject({ state: 'finished', balanced: true, rows: { read: 9 } })
   expect(scene.sent().slice(0, 3)).toEqual([found, first, DAYS[1]])
   expect(await storedDays(scene.store)).toEqual(eachOnce(DAYS))
-}, 60_000)
+})
 
 test('a backfill that is given up while it lets another one go first ends, and does not begin anew', async () => {
   const scene = await openHistory()
@@ -187,7 +187,7 @@ test('a backfill that is given up while it lets another one go first ends, and d
   expect(summary).toMatchObject({ run: own, state: 'failed', error: { code: 'lease-lost' } })
   expect(summary.error?.message).toContain('(failed, given-up)')
   expect(scene.sent()).toEqual([found, d1])
-}, 60_000)
+})
 
 test('a backfill that reads an export ahead gives way in the middle of that, and reads it again', async () => {
   const scene = await openHistory(`${JOB}drift: { after: 1, empty: { stop: 50% } }\n`)
@@ -227,7 +227,7 @@ test('a backfill that reads an export ahead gives way in the middle of that, and
   const written = scene.query('select name from export order by id').map(({ name }) => name)
   expect(written).toEqual([...DAYS.slice(0, 2), today, ...DAYS.slice(2)].map(nameOf))
   expect(await storedDays(scene.store)).toEqual(eachOnce([...DAYS, today]))
-}, 60_000)
+})
 
 test('a backfill that is asked for its job whenever it reads comes through all the same', async () => {
   const scene = await openHistory(`${JOB}drift: { after: 1, empty: { stop: 50% } }\n`)
@@ -265,7 +265,7 @@ test('a backfill that is asked for its job whenever it reads comes through all t
             await scene.untilAsked()
             const before = looks
             // Beside the run it looks whether it is asked, and is at an end with that once it is; or does not look.
-            await vi.waitFor(() => expect(isSeen || looks > before + 2).toBe(true), { timeout: 20_000 })
+            await vi.waitFor(() => expect(isSeen || looks > before + 2).toBe(true), { timeout: 60_000 })
           }
           return ledger.isProfiled(...asked)
         },
@@ -283,4 +283,4 @@ test('a backfill that is asked for its job whenever it reads comes through all t
   for (const [at, before] of typedAt.entries())
     expect(typedAt[at + 3] ?? DAYS.length, `${typedAt}`).toBeGreaterThan(before)
   expect(await storedDays(scene.store)).toEqual(eachOnce([...DAYS, today]))
-}, 60_000)
+})

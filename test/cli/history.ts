@@ -94,7 +94,7 @@ export async function openHistory(job = JOB): Promise<History> {
       return { code, out, err }
     },
     untilAsked: () =>
-      vi.waitFor(() => expect(query('select owner from waiting')).toHaveLength(1), { timeout: 20_000 }),
+      vi.waitFor(() => expect(query('select owner from waiting')).toHaveLength(1), { timeout: 60_000 }),
   }
 }
 

@@ -39,7 +39,7 @@ test('by the limits of the job: the run stops, and goes on when it can be read',
   await clinic.workplace.job('clinic', job(wide) + submit)
   expect((await clinic.run()).code).toBe(0)
   expect(await clinic.stored()).toEqual(GOOD)
-}, 60_000)
+})
 
 test('by limits that are not those of the job, as a backfill has taken it from another folder: it is settled by those of the job', async () => {
   const clinic = await openFaultyClinic({ job: job(LIMITS), patience: '1s' })
@@ -53,4 +53,4 @@ test('by limits that are not those of the job, as a backfill has taken it from a
   await clinic.deliver('clinic_20260401.csv', `${HEADER}${ANN}${BEN}`)
   expect((await clinic.run()).code).toBe(0)
   expect(await clinic.stored()).toEqual(GOOD)
-}, 60_000)
+})

@@ -219,7 +219,7 @@ test('killed again and again, at every kind of request: in the end each record i
   const sent = scene.proxy.seen.length
   expect(summaryOf(await scene.run()).requests.sent).toBe(0)
   expect(scene.proxy.seen).toHaveLength(sent)
-}, 120_000)
+})
 
 test('SIGTERM: what is under way is finished, the run says 130, and the next one ends it', async () => {
   const measure = await uninterrupted()
@@ -246,7 +246,7 @@ test('SIGTERM: what is under way is finished, the run says 130, and the next one
   const read = scene.proxy.seen.filter(({ method }) => method === 'GET').map(({ path }) => path)
   expect(read.filter((path) => path !== CARE_TEAMS)).toEqual([])
   expect(await outcomeOf(scene, summary)).toEqual(measure)
-}, 60_000)
+})
 
 test('a second SIGINT: it ends at once, though a request has no answer; what that one stored is found again', async () => {
   const measure = await uninterrupted()
@@ -260,4 +260,4 @@ test('a second SIGINT: it ends at once, though a request has no answer; what tha
   expect({ code: second.code, balanced: summary.balanced }).toEqual({ code: 1, balanced: true })
   expect(summary.requests.readBack).toBeGreaterThan(0)
   expectNearly(await outcomeOf(scene, summary), measure, AT_ONCE)
-}, 60_000)
+})

@@ -36,7 +36,6 @@ test.each([
     expect(scene.query('select * from decision')).toEqual([])
     expect(await scene.start(['reconcile', run])).toMatchObject({ code: 0 })
   },
-  30_000,
 )
 
 test('reconcile of a backfill that goes on meanwhile goes by when that has sent last', async () => {
@@ -85,7 +84,7 @@ test('reconcile of a backfill that goes on meanwhile goes by when that has sent 
   expect(JSON.parse((await reconciled)?.out ?? '{}')).toMatchObject({ found: 3, missed: 0, inDoubt: 0 })
   expect(summaryOf(filled)).toMatchObject({ run, state: 'finished', balanced: true })
   expect(await storedDays(scene.store)).toEqual(eachOnce(DAYS))
-}, 60_000)
+})
 
 test('a backfill is not given up while it is under way, nor before it has taken up its run', async () => {
   const scene = await openHistory()
@@ -112,4 +111,4 @@ test('a backfill is not given up while it is under way, nor before it has taken 
   expect(givenUp).toMatchObject({ code: 5, err: expect.stringContaining('error job-held') })
   expect(summaryOf(filled)).toMatchObject({ run, state: 'finished' })
   expect(await storedDays(scene.store)).toEqual(eachOnce(DAYS))
-}, 20_000)
+})

@@ -44,7 +44,7 @@ test('the shipped job on samples like the shipped ones: all accounted for, by th
   expect(again.unchanged).toBe(biometric.accepted + biometric.unchanged)
   expect(again.accepted).toBe(0)
   expect(await store.records('biometric')).toHaveLength(biometric.accepted)
-}, 60_000)
+})
 
 test('from an id that the gateway stored back to file, line, rule, batch and tries', async () => {
   const store = await startReferenceStore()

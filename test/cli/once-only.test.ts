@@ -26,7 +26,7 @@ test('a run that was interrupted goes on with --limit: what it had under way is 
   await clinic.run('--limit', '1')
   await clinic.run()
   expect(await clinic.stored()).toEqual(GOOD)
-}, 60_000)
+})
 
 test('stopWhen counts what was read before the run was interrupted', async () => {
   const job = `${JOB}stopWhen: { rejectedRows: 30%, after: 1 }\n`
@@ -46,7 +46,7 @@ test('stopWhen counts what was read before the run was interrupted', async () =>
   expect(resumed.error).toBeUndefined()
   await clinic.run()
   expect(await clinic.store.allRecords()).toHaveLength(9)
-}, 60_000)
+})
 
 test('stopWhen judges a run that was resumed by all that it has read', async () => {
   const job = `${JOB}stopWhen: { rejectedRows: 40%, after: 5001 }\n`
@@ -65,7 +65,7 @@ test('stopWhen judges a run that was resumed by all that it has read', async () 
   const resumed = await clinic.run()
   expect(resumed.code).toBe(4)
   expect(summaryOf(resumed).error?.message).toContain('2500 of 5001 rows were rejected (50.0 %)')
-}, 60_000)
+})
 
 test('a run that was given up: a run over some of the rows does not end the looking', async () => {
   const clinic = await openFaultyClinic({ job: JOB, patience: '1s' })
@@ -78,28 +78,24 @@ test('a run that was given up: a run over some of the rows does not end the look
   await clinic.run('--limit', '1')
   await clinic.run()
   expect(await clinic.stored()).toEqual(GOOD)
-}, 60_000)
+})
 
 test.each([
   ['some of the rows', ['--limit', '1']],
   ['a file that was named', ['--file', 'inbox/other.csv']],
-])(
-  'a restored ledger: a run over %s does not end the looking',
-  async (_what, options) => {
-    const clinic = await openFaultyClinic({ job: JOB })
-    const { workplace } = clinic
-    await clinic.deliver('other.csv', `${HEADER}${CAT}`)
-    await clinic.run()
-    await workplace.waybill('backup', 'copy.sqlite')
-    await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)
-    await clinic.run()
-    await copyFile(join(workplace.folder, 'copy.sqlite'), join(workplace.home, 'ledger.sqlite'))
-    expect((await clinic.run(...options)).code).toBe(0)
-    await clinic.run()
-    expect(await clinic.store.allRecords()).toHaveLength(9)
-  },
-  60_000,
-)
+])('a restored ledger: a run over %s does not end the looking', async (_what, options) => {
+  const clinic = await openFaultyClinic({ job: JOB })
+  const { workplace } = clinic
+  await clinic.deliver('other.csv', `${HEADER}${CAT}`)
+  await clinic.run()
+  await workplace.waybill('backup', 'copy.sqlite')
+  await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}`)
+  await clinic.run()
+  await copyFile(join(workplace.folder, 'copy.sqlite'), join(workplace.home, 'ledger.sqlite'))
+  expect((await clinic.run(...options)).code).toBe(0)
+  await clinic.run()
+  expect(await clinic.store.allRecords()).toHaveLength(9)
+})
 
 test('a restored ledger: a run that was resumed has looked for what it had begun, and does not end the looking', async () => {
   const clinic = await openFaultyClinic({ job: JOB, patience: '1s' })
@@ -117,7 +113,7 @@ test('a restored ledger: a run that was resumed has looked for what it had begun
   // It goes on with the first export, and another run takes the second.
   expect(summaryOf(await clinic.run())).toHaveProperty('resumed')
   expect(await clinic.store.allRecords()).toHaveLength(12)
-}, 60_000)
+})
 
 const DATED = `exports: { from: ../inbox, match: "clinic_{date:yyyyMMdd}.csv", mapping: clinic }
 accounts: { register: never }
@@ -141,7 +137,7 @@ test('a restored ledger: that a nightly run has finished does not end the lookin
   await clinic.run()
   await workplace.waybill(...RANGE)
   expect(await clinic.store.allRecords()).toHaveLength(9)
-}, 60_000)
+})
 
 test('a run that was given up: that an export of the name was read before does not end the looking', async () => {
   const clinic = await openFaultyClinic({ job: DATED, patience: '1s' })
@@ -161,7 +157,7 @@ test('a run that was given up: that an export of the name was read before does n
   await clinic.deliver('clinic_20260403.csv', `${HEADER}${ANN}${BEN}`)
   await clinic.run()
   expect(await clinic.store.allRecords()).toHaveLength(12)
-}, 60_000)
+})
 
 test('a restored ledger: what was taken up after it was copied is looked for, however many runs have finished since', async () => {
   const clinic = await openFaultyClinic({ job: JOB })
@@ -182,7 +178,7 @@ test('a restored ledger: what was taken up after it was copied is looked for, ho
   await writeFile(file, content)
   expect((await workplace.waybill('rerun', first.run)).code).toBe(0)
   expect(await clinic.store.allRecords()).toHaveLength(6)
-}, 60_000)
+})
 
 test('a run that was given up at once: what the gateway may still be at work on is waited for', async () => {
   const store = await startReferenceStore({ open: true })
@@ -214,4 +210,4 @@ test('a run that was given up at once: what the gateway may still be at work on 
   })
   expect((await run).code).toBe(0)
   expect(await clinic.stored()).toEqual(GOOD)
-}, 60_000)
+})

@@ -49,7 +49,7 @@ test('what is left for good is acknowledged: who, when and why is kept, and it c
   expect(await failed(nights)).toEqual([])
   await nights.look('acknowledge', third.run, '--undo')
   expect(await failed(nights)).toEqual([third.run])
-}, 60_000)
+})
 
 test('a reason is acknowledged in all runs so far, and not in those that come', async () => {
   const nights = await openNights()
@@ -68,7 +68,7 @@ test('a reason is acknowledged in all runs so far, and not in those that come', 
   await nights.look('acknowledge', '--reason', 'unit-unknown', '--undo')
   expect(await failed(nights)).toEqual([later, mixed, ...runs.toReversed()])
   expect((await nights.look('acknowledge')).err).toContain('name a run, or a reason with --reason')
-}, 60_000)
+})
 
 test('exports that cannot be read, and a run that its threshold ended, are acknowledged, too', async () => {
   const nights = await openNights({ job: 'stopWhen: { rejectedRows: 10%, after: 1 }\n' })
@@ -80,7 +80,7 @@ test('exports that cannot be read, and a run that its threshold ended, are ackno
   await nights.look('acknowledge', '--reason', 'export-empty')
   await nights.look('acknowledge', '--reason', 'threshold-passed')
   expect(await failed(nights)).toEqual([])
-}, 60_000)
+})
 
 test('what is in doubt is decided on, not acknowledged', async () => {
   const scene = await openHistory()
@@ -90,7 +90,7 @@ test('what is in doubt is decided on, not acknowledged', async () => {
   expect(await failed(scene)).toEqual([run])
   await waybill('resolve', run, '--accept')
   expect(await failed(scene)).toEqual([])
-}, 60_000)
+})
 
 test('an unfinished run is finished or given up, not acknowledged', async () => {
   const scene = await openHistory()
@@ -102,7 +102,7 @@ test('an unfinished run is finished or given up, not acknowledged', async () => 
   expect((await scene.workplace.waybill('acknowledge', '--reason', 'gateway-refused-credentials')).code).toBe(
     2,
   )
-}, 60_000)
+})
 
 test('a run of a corrected rejects file takes its lines over: the origin leaves the list', async () => {
   const clinic = await openClinic()
@@ -119,7 +119,7 @@ test('a run of a corrected rejects file takes its lines over: the origin leaves 
   const rest = await correct(half.exports[0]?.rejects, 'rest.csv', (text) => text.replace('parsec', 'kg'))
   expect(rest.records.biometric).toMatchObject({ accepted: 1, rejected: 0 })
   expect(await failed(clinic)).toEqual([])
-}, 60_000)
+})
 
 test('the list has pages and says how many there are; runs go by short names', async () => {
   const nights = await openNights()
@@ -148,4 +148,4 @@ test('the list has pages and says how many there are; runs go by short names', a
   expect(await ids('--state', 'finished', '--job', 'clinic')).toEqual(runs)
   expect(await ids('--state', 'interrupted')).toEqual([])
   expect((await nights.look('runs', '--since', 'soon')).code).toBe(2)
-}, 60_000)
+})

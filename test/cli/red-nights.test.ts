@@ -63,30 +63,26 @@ const NIGHTS: readonly RedNight[] = [
   },
 ]
 
-test.each(NIGHTS)(
-  '$name',
-  async ({ name, exit, open, file, content }) => {
-    const nights = await open()
-    if (file.endsWith('.gz')) await nights.workplace.job('clinic', JOB.replace('*.csv', '*.csv.gz'))
-    await nights.deliver(file, content)
-    const ended = await nights.look('run', 'clinic')
-    expect(ended.code).toBe(exit)
-    const [listed, shown] = [await nights.look('runs'), await nights.look('show')]
-    // A command is typed as it stands, and no word is broken apart.
-    for (const line of [...listed.out.split('\n'), ...shown.out.split('\n')])
-      if (!line.startsWith('    ') && line.trim().includes(' '))
-        expect(line.length, line).toBeLessThanOrEqual(80)
-    const said = ended.err
-      .split('\n')
-      .filter((line) => !line.includes('the ledger is new'))
-      .join('\n')
-    const text = [said, listed.out, shown.out, noticesText(nights)].join('\n')
-    await expect(steadily(text, nights)).toMatchFileSnapshot(join(GOLDEN, `night-${name}.txt`))
-    // Nothing of a person is in it.
-    expect(text).not.toMatch(/\bann\b|\bben\b/)
-  },
-  60_000,
-)
+test.each(NIGHTS)('$name', async ({ name, exit, open, file, content }) => {
+  const nights = await open()
+  if (file.endsWith('.gz')) await nights.workplace.job('clinic', JOB.replace('*.csv', '*.csv.gz'))
+  await nights.deliver(file, content)
+  const ended = await nights.look('run', 'clinic')
+  expect(ended.code).toBe(exit)
+  const [listed, shown] = [await nights.look('runs'), await nights.look('show')]
+  // A command is typed as it stands, and no word is broken apart.
+  for (const line of [...listed.out.split('\n'), ...shown.out.split('\n')])
+    if (!line.startsWith('    ') && line.trim().includes(' '))
+      expect(line.length, line).toBeLessThanOrEqual(80)
+  const said = ended.err
+    .split('\n')
+    .filter((line) => !line.includes('the ledger is new'))
+    .join('\n')
+  const text = [said, listed.out, shown.out, noticesText(nights)].join('\n')
+  await expect(steadily(text, nights)).toMatchFileSnapshot(join(GOLDEN, `night-${name}.txt`))
+  // Nothing of a person is in it.
+  expect(text).not.toMatch(/\bann\b|\bben\b/)
+})
 
 test('each of them is told in words that name what to do', async () => {
   for (const { name } of NIGHTS) {

@@ -33,7 +33,7 @@ test('runs, dry run, rerun and resolve of what is not there', async () => {
     const { code, err } = await waybill(...typed)
     expect([code, err.includes('run-not-found'), err.includes('Records go to')]).toEqual([2, true, false])
   }
-}, 60_000)
+})
 
 test('a rejects file of a rejects file bears the name of the export', async () => {
   const clinic = await openClinic()
@@ -42,7 +42,7 @@ test('a rejects file of a rejects file bears the name of the export', async () =
   const [second] = summaryOf(await clinic.run('--file', first?.rejects ?? '')).exports
   const [third] = summaryOf(await clinic.run('--file', second?.rejects ?? '')).exports
   for (const one of [first, second, third]) expect(one?.rejects).toMatch(/\/1-day\.rejects\.csv$/)
-}, 60_000)
+})
 
 test('a zone that is missing, and a setting that a target needs, are told with place and example', async () => {
   const clinic = await openClinic({ environment: gatewaySettings('http://127.0.0.1:9') })
@@ -55,4 +55,4 @@ test('a zone that is missing, and a setting that a target needs, are told with p
   )
   // Behind the name, the exports and the accounts.
   expect((await waybill('run', 'mailed')).err).toMatch(/mailed\.yaml:6:\d+ notify/)
-}, 60_000)
+})

@@ -49,7 +49,7 @@ test('it counts its reasons, keeps a sample of the rows, and says why and with w
   const corrected = join(nights.workplace.folder, 'corrected.csv')
   await writeFile(corrected, (await readFile(path, 'utf8')).replaceAll('02.03.2026', '2026-03-02'))
   expect(summaryOf(await nights.run('--file', corrected)).records.biometric.accepted).toBe(300)
-}, 60_000)
+})
 
 test('what chunks before have settled stays in the rejects file, and in the balance', async () => {
   const nights = await openNights({
@@ -66,7 +66,7 @@ test('what chunks before have settled stays in the rejects file, and in the bala
   const settled = summary.rows.rejected
   expect(settled).toBe(5)
   expect(await readRejects(summary.exports[0]?.rejects ?? '')).toHaveLength(settled + 100)
-}, 60_000)
+})
 
 test('one that stopped for skipped rows says what the mapping left out', async () => {
   const mapping = CLINIC.replace('row:\n', 'row:\n  skipWhen: { remark: no-show }\n')
@@ -76,4 +76,4 @@ test('one that stopped for skipped rows says what the mapping left out', async (
   expect(JSON.parse((await nights.look('show', '--json')).out).reasons).toMatchObject([
     { outcome: 'held-back', code: 'skipWhen', count: 20, message: 'the mapping skips the row' },
   ])
-}, 60_000)
+})

@@ -45,4 +45,4 @@ test('a row leads to its records, with outcome, reason and the id of each', asyn
   expect((await waybill('trace', '--row', 'other.csv:1')).err).toContain('knows no export other.csv')
   for (const args of [[], ['--row', 'day.csv'], ['--row', 'day.csv:0'], ['x', '--row', 'day.csv:1']])
     expect((await waybill('trace', ...args)).code).toBe(2)
-}, 60_000)
+})

@@ -75,7 +75,7 @@ test('what both bring of new people is stored once', async () => {
     expect(counted.map(({ made }) => made)).toEqual([3, 3].map((each) => each * night))
     await expectOnce(clinic.store, people)
   }
-}, 120_000)
+})
 
 /** Runs the first job up to the request that is asked for, which then waits for as long as the process. */
 async function runUpTo(
@@ -112,7 +112,7 @@ test('one that is killed between registration and entry holds nobody up', async 
   expect({ code, err: code === 0 ? '' : err }).toEqual({ code: 0, err: '' })
   expect((await clinic.run()).code).toBe(0)
   await expectOnce(clinic.store, people)
-}, 60_000)
+})
 
 test('one that stood still, and whose people another has taken over, writes nothing more', async () => {
   const clinic = await openTwoJobs()
@@ -129,4 +129,4 @@ test('one that stood still, and whose people another has taken over, writes noth
   await expectOnce(clinic.store, ['ann'])
   expect((await clinic.run()).code).toBe(0)
   await expectOnce(clinic.store, ['ann'])
-}, 60_000)
+})

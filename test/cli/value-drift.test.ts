@@ -122,7 +122,7 @@ test('a fifth night in other units, or with columns swapped, is told, and stoppe
   // It is right: then it is taken once.
   const taken = await clinic.run('--accept-drift')
   expect(summaryOf(taken).exports.filter(({ error }) => error !== undefined)).toEqual([])
-}, 60_000)
+})
 
 test('a job that says so stops for what is suspicious about its first export', async () => {
   const clinic = await openClinic({ mapping: MAPPING, job: `${JOB}drift: { fit: stop }\n` })
@@ -135,7 +135,7 @@ test('a job that says so stops for what is suspicious about its first export', a
   expect(ended.err).toContain('fit: body-weight: the median is')
   expect(ended.err).toContain('looks like lb')
   expect(await clinic.store.records('biometric')).toEqual([])
-}, 60_000)
+})
 
 test('by default it is sent, and its summary says what is suspicious', async () => {
   const clinic = await openClinic({ mapping: MAPPING, job: JOB })
@@ -147,7 +147,7 @@ test('by default it is sent, and its summary says what is suspicious', async () 
   expect(ended.code).toBe(0)
   expect(Drift.parse(JSON.parse(ended.out)).drift).toMatchObject([{ level: 'warn', measure: 'fit' }])
   expect(await clinic.store.records('biometric')).toHaveLength(5 * 120)
-}, 60_000)
+})
 
 test('the summary has quartiles of many values, and of few no value of anybody: neither has the ledger', async () => {
   const clinic = await openClinic({ mapping: MAPPING, job: JOB })
@@ -177,7 +177,7 @@ test('the summary has quartiles of many values, and of few no value of anybody: 
     .object({ fit: z.array(z.looseObject({ facts: z.looseObject({ rules: z.array(z.looseObject({})) }) })) })
     .parse(JSON.parse(dry.out))
   expect(fit[0]?.facts.rules.filter((rule) => rule['values'] !== undefined)).toEqual([])
-}, 60_000)
+})
 
 test('check, preview and dry run tell the same of a mistake, and end with 1; with a reason it is expected', async () => {
   const mapping = MAPPING.replace('body-weight: weight', 'body-weight: weight_goal')
@@ -214,4 +214,4 @@ test('check, preview and dry run tell the same of a mistake, and end with 1; wit
     expect(out).not.toContain('Suspicious')
     expect(code, command.join(' ')).toBe(0)
   }
-}, 60_000)
+})

@@ -36,7 +36,7 @@ test('a file of 3 rows where 80 are usual: a warning with --quiet, a notice, a m
   // It lies there still, and is told once.
   const again = await nights.workplace.waybill('run', 'clinic', '--quiet')
   expect([again.err, nights.hook.seen.length]).toEqual(['', 1])
-}, 60_000)
+})
 
 test('an export whose 100 rows are all skipped: told without any history, and once', async () => {
   const nights = await openNights({ mapping: SKIPPING })
@@ -48,7 +48,7 @@ test('an export whose 100 rows are all skipped: told without any history, and on
   await expect(steadily(seen, nights)).toMatchFileSnapshot(join(GOLDEN, 'night-empty-handed.txt'))
   await nights.run()
   expect(nights.hook.seen).toHaveLength(1)
-}, 60_000)
+})
 
 test('a job that is skipped as a rule is not told of each time, and one row more than usual is no news', async () => {
   const nights = await openNights({ mapping: SKIPPING })
@@ -61,7 +61,7 @@ test('a job that is skipped as a rule is not told of each time, and one row more
       (name) => `waybill.export-empty-handed Waybill: clinic: all rows of ${name}.csv were skipped`,
     ),
   )
-}, 60_000)
+})
 
 test('skipped rows can stop a run before anything is sent, and more of them than usual are told', async () => {
   const nights = await openNights({ mapping: SKIPPING, job: 'stopWhen: { skippedRows: 50%, after: 50 }\n' })
@@ -79,7 +79,7 @@ test('skipped rows can stop a run before anything is sent, and more of them than
   expect(summaryOf(stopped).error?.message).toBe(
     '100 of 100 rows were skipped (100.0 %); stopWhen.skippedRows allows 50.0 %',
   )
-}, 60_000)
+})
 
 test('what a check with warn finds is told, unless as much of it is usual', async () => {
   const nights = await openNights({ mapping: WARNING })
@@ -97,7 +97,7 @@ test('what a check with warn finds is told, unless as much of it is usual', asyn
   expect(nights.hook.received().at(-1)?.data.text.join('\n')).toContain(
     'checks: value-out-of-range 3 in 50 rows, before 4.0 % at most',
   )
-}, 60_000)
+})
 
 test('--quiet says what a run has left behind', async () => {
   const nights = await openNights()
@@ -105,4 +105,4 @@ test('--quiet says what a run has left behind', async () => {
   const quiet = await nights.workplace.waybill('run', 'clinic', '--quiet')
   expect([quiet.code, quiet.out]).toEqual([1, ''])
   expect(quiet.err).toMatch(/^Run \S+ of clinic finished with 2 rejected records: waybill show \S+$/m)
-}, 60_000)
+})

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { ReferenceStore } from '../cli/reference-store.ts'
+import { CORPUS } from '../needed.ts'
 
-const CORPUS = process.env['WAYBILL_CORPUS']
 export const WITHOUT_CORPUS = CORPUS === undefined
 
 export const corpusPath = (...path: string[]): string => join(CORPUS ?? '', ...path)

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { openExport } from '../../src/extract/open-export.ts'
 import { readDefinition } from '../../src/extract/read-definition.ts'
 import { allRows, brief, CSV, exportFile } from '../extract/export-file.ts'
+import { NEEDS_CORPUS } from '../needed.ts'
 import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'
 
 const file = (name: string): string => corpusPath('csv/csv-spectrum', name)
@@ -15,7 +16,7 @@ function withoutPhone(row: object): object {
   return Object.fromEntries(Object.entries(row).filter(([name]) => name !== 'Contact Phone Number'))
 }
 
-describe.skipIf(WITHOUT_CORPUS)('csv-spectrum', () => {
+describe('csv-spectrum', NEEDS_CORPUS, () => {
   const names = WITHOUT_CORPUS ? [] : readdirSync(file('csvs'))
 
   test('has the files that are known', () => {

@@ -7,6 +7,7 @@ import { openExport } from '../../src/extract/open-export.ts'
 import { readDefinition } from '../../src/extract/read-definition.ts'
 import { createSpool } from '../../src/extract/sources/receive-file.ts'
 import { allRows, brief } from '../extract/export-file.ts'
+import { NEEDS_CORPUS } from '../needed.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'
 
@@ -73,7 +74,7 @@ const VERDICTS: Readonly<Record<string, Verdict>> = {
   'special/skip-rows.csv': { read: { comment: '#' }, columns: ID_NAME, rows: TABLE },
 }
 
-describe.skipIf(WITHOUT_CORPUS)('tabulator', () => {
+describe('tabulator', NEEDS_CORPUS, () => {
   const names = WITHOUT_CORPUS
     ? []
     : ['', 'special/']

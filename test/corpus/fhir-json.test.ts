@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { readDefinition } from '../../src/extract/read-definition.ts'
 import { allRows, brief, exportFile, numberSource, rowsOf } from '../extract/export-file.ts'
+import { NEEDS_CORPUS } from '../needed.ts'
 import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'
 
 const DOCUMENT = readDefinition.parse({ format: 'json' })
@@ -17,7 +18,7 @@ const Resource = z.looseObject({
 const files = (pattern: string): string[] => (WITHOUT_CORPUS ? [] : globSync(corpusPath(pattern)).sort())
 const parsed = (text: string): unknown => JSON.parse(text, numberSource)
 
-describe.skipIf(WITHOUT_CORPUS)('FHIR R4', () => {
+describe('FHIR R4', NEEDS_CORPUS, () => {
   test('every example is one document', async () => {
     const examples = files('fhir-r4/*/*.json')
     expect(examples.length).toBeGreaterThan(100)

@@ -6,8 +6,9 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { openExport } from '../../src/extract/open-export.ts'
 import type { MappedRow, RowOutcome } from '../../src/model/entry.ts'
+import { NEEDS_CORPUS } from '../needed.ts'
 import { load, ROOT } from '../transform/mapping-under-test.ts'
-import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'
+import { corpusPath } from './corpus-file.ts'
 
 const LOINC = "coding[?@.system == 'http://loinc.org'].code"
 const OBSERVATIONS = `mapping: observations
@@ -95,7 +96,7 @@ const made = (row: MappedRow | undefined, like: readonly string[]): string[] => 
   ...(row?.rejected ?? []).map(({ rule }) => rule.replace(/-\d+$/, '')),
 ]
 
-describe.skipIf(WITHOUT_CORPUS)('FHIR observations', () => {
+describe('FHIR observations', NEEDS_CORPUS, () => {
   test('Synthea: each value of the catalog becomes a record, also of components, and nothing else does', async () => {
     const file = corpusPath('synthea/ndjson-split-smart-r4/Observation.ndjson')
     const rows = await mappedRows(file, 'ndjson')
@@ -151,7 +152,7 @@ careTeams:
     type: { from: "participant.role[0].text" }
 `
 
-describe.skipIf(WITHOUT_CORPUS)('FHIR care teams', () => {
+describe('FHIR care teams', NEEDS_CORPUS, () => {
   test('the example: the practitioner it contains is found; he has no NPI', async () => {
     const file = corpusPath('fhir-r4/spec-examples-4.0.1/CareTeam-example.json')
     const { compiled, read } = load(TEAMS)

@@ -5,8 +5,9 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { loadMapping } from '../../src/definitions/definition-files.ts'
 import { openExport } from '../../src/extract/open-export.ts'
+import { NEEDS_CORPUS } from '../needed.ts'
 import { bundle, ROOT } from '../transform/mapping-under-test.ts'
-import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'
+import { corpusPath } from './corpus-file.ts'
 
 /** The codes of the messages' own laboratories. */
 const CODES = `code,key
@@ -142,7 +143,7 @@ const each = async (shapes: readonly ShapeName[], name: string): Promise<Record<
 const alike = (shapes: readonly ShapeName[], expected: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(shapes.map((shape) => [shape, expected]))
 
-describe.skipIf(WITHOUT_CORPUS)('one message in the JSON of several tools', () => {
+describe('one message in the JSON of several tools', NEEDS_CORPUS, () => {
   test('codes and coded units of the laboratory, and a time at each result', async () => {
     const shapes = ['text', 'mirth', 'numeric', 'positional', 'indexed', 'tree'] as const
     // 20080511103500 in New York; the reference range is the first component of OBX-7.

@@ -3,8 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { openExport } from '../../src/extract/open-export.ts'
 import { joinBesideFile } from '../../src/run/joined-exports.ts'
+import { NEEDS_CORPUS } from '../needed.ts'
 import { load, wires } from '../transform/mapping-under-test.ts'
-import { corpusPath, readPlainCsv, WITHOUT_CORPUS } from './corpus-file.ts'
+import { corpusPath, readPlainCsv } from './corpus-file.ts'
 
 /** The export has no NPI, so a constant stands for it. */
 const ENCOUNTERS = `mapping: encounters
@@ -21,7 +22,7 @@ careTeams:
   seen: { npi: { constant: "1234567893" }, name: doctors.NAME, zip: doctors.ZIP, location: sites.CITY, when: { doctors.NAME: present } }
 `
 
-describe.skipIf(WITHOUT_CORPUS)('Synthea, 28 patients', () => {
+describe('Synthea, 28 patients', NEEDS_CORPUS, () => {
   test('every encounter is joined with its provider, and through him with his organization', async () => {
     const at = (name: string): string => corpusPath('synthea/csv-ohdsi-28pat', name)
     const file = at('encounters.csv')

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { readDefinition } from '../../src/extract/read-definition.ts'
 import { jsonNames, rootScope } from '../../src/transform/scope.ts'
 import { allRows, brief, numberSource } from '../extract/export-file.ts'
+import { NEEDS_CORPUS } from '../needed.ts'
 import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'
 
 const DOCUMENT = readDefinition.parse({ format: 'json' })
@@ -98,7 +99,7 @@ function results(message: string, grouped: boolean): string[][] {
 
 const MESSAGES = new Map(files('hl7v2/**/*.hl7').map((file) => [basename(file, '.hl7'), file]))
 
-describe.skipIf(WITHOUT_CORPUS)('JSON made of HL7 v2', () => {
+describe('JSON made of HL7 v2', NEEDS_CORPUS, () => {
   test('every file opens and is one row, with numbers as text', async () => {
     expect(ALL.length).toBeGreaterThan(90)
     for (const file of ALL) {

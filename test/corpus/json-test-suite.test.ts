@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { readDefinition } from '../../src/extract/read-definition.ts'
 import { allRows, brief, numberSource, rowsOf } from '../extract/export-file.ts'
+import { NEEDS_CORPUS } from '../needed.ts'
 import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'
 
 const DOCUMENT = readDefinition.parse({ format: 'json' })
@@ -27,7 +28,7 @@ function parsed(bytes: Buffer): unknown {
   }
 }
 
-describe.skipIf(WITHOUT_CORPUS)('JSONTestSuite', () => {
+describe('JSONTestSuite', NEEDS_CORPUS, () => {
   test('what must be accepted is read as it is', async () => {
     const names = cases('y_').filter((name) => !TWICE.includes(name))
     expect(names.length).toBeGreaterThan(90)
@@ -91,7 +92,7 @@ describe.skipIf(WITHOUT_CORPUS)('JSONTestSuite', () => {
   })
 })
 
-describe.skipIf(WITHOUT_CORPUS)('the big list of naughty strings', () => {
+describe('the big list of naughty strings', NEEDS_CORPUS, () => {
   test('survives as values, and its texts byte for byte', async () => {
     const file = corpusPath('json-datetime/blns/blns.json')
     const source = readFileSync(file)

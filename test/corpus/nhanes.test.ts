@@ -3,13 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { createWorkplace, summaryOf } from '../cli/command-line.ts'
 import { startReferenceStore } from '../cli/reference-store.ts'
 import { readRejects } from '../cli/run-outputs.ts'
-import {
-  corpusPath,
-  readPlainCsv,
-  storedConditions,
-  storedMeasurements,
-  WITHOUT_CORPUS,
-} from './corpus-file.ts'
+import { NEEDS_CORPUS } from '../needed.ts'
+import { corpusPath, readPlainCsv, storedConditions, storedMeasurements } from './corpus-file.ts'
 
 /** Cholesterol weighs 386.65 g/mol: 1 mmol/L is 386.65 mg/L, or 38.665 mg/dL. In thousandths, to count in whole numbers. */
 const CHOLESTEROL_THOUSANDTHS = 38_665
@@ -40,7 +35,7 @@ const COLUMNS = Object.keys(MEASUREMENTS) as (keyof typeof MEASUREMENTS)[]
 
 const DAY = '2012-12-31T00:00:00.000Z'
 
-describe.skipIf(WITHOUT_CORPUS)('NHANES 2011-2012, 5,000 rows of 3,211 people', () => {
+describe('NHANES 2011-2012, 5,000 rows of 3,211 people', NEEDS_CORPUS, () => {
   test('what the gateway stored is what the file says, converted; told apart from what was repeated and implausible', async () => {
     const file = corpusPath('population/nhanes-bioconnector/nhanes.csv')
     const source = readPlainCsv(file, ['id', 'Diabetes', ...COLUMNS])
@@ -111,5 +106,5 @@ describe.skipIf(WITHOUT_CORPUS)('NHANES 2011-2012, 5,000 rows of 3,211 people', 
     expect(again).toMatchObject({ balanced: true, requests: { sent: 0 } })
     expect(again.records.biometric).toMatchObject({ accepted: 0, unchanged: measured.length })
     expect(again.records.condition).toMatchObject({ accepted: 0, unchanged: diagnosed.length })
-  }, 90_000)
+  })
 })

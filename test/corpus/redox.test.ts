@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { openExport } from '../../src/extract/open-export.ts'
 import type { RowOutcome } from '../../src/model/entry.ts'
+import { NEEDS_CORPUS } from '../needed.ts'
 import { load, mapped, ROOT } from '../transform/mapping-under-test.ts'
 import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'
 
@@ -34,7 +35,7 @@ const Message = z.looseObject({
 const files = (pattern: string): string[] =>
   WITHOUT_CORPUS ? [] : globSync(corpusPath('redox/java-data-model', pattern)).sort()
 
-describe.skipIf(WITHOUT_CORPUS)('Redox Results', () => {
+describe('Redox Results', NEEDS_CORPUS, () => {
   test('the person is the medical record number, and every result is told', async () => {
     const found = files('results/new*/*.json')
     expect(found.length).toBe(6)

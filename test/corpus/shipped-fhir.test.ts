@@ -10,8 +10,9 @@ import type { LoadedMapping } from '../../src/definitions/definition-files.ts'
 import { openExport } from '../../src/extract/open-export.ts'
 import type { RowOutcome } from '../../src/model/entry.ts'
 import { joinBesideFile } from '../../src/run/joined-exports.ts'
+import { NEEDS_CORPUS } from '../needed.ts'
 import { load, ROOT, wires } from '../transform/mapping-under-test.ts'
-import { corpusPath, WITHOUT_CORPUS } from './corpus-file.ts'
+import { corpusPath } from './corpus-file.ts'
 
 const SHIPPED = join(ROOT, 'mappings')
 const shipped = (name: string, format: 'ndjson' | 'json' = 'ndjson'): LoadedMapping =>
@@ -51,7 +52,7 @@ const Sent = z.looseObject({
   observationDate: z.number(),
 })
 
-describe.skipIf(WITHOUT_CORPUS)('FHIR conditions', () => {
+describe('FHIR conditions', NEEDS_CORPUS, () => {
   test.each([
     'synthea/ndjson-bulk-10pat/Condition.000.ndjson',
     'synthea/ndjson-split-smart-r4/Condition.ndjson',
@@ -84,7 +85,7 @@ describe.skipIf(WITHOUT_CORPUS)('FHIR conditions', () => {
   })
 })
 
-describe.skipIf(WITHOUT_CORPUS)('FHIR observations', () => {
+describe('FHIR observations', NEEDS_CORPUS, () => {
   test('of several LOINC codes of one value the first of the catalog is taken, and blood pressure is read from its components', async () => {
     const of = async (name: string): Promise<string[]> => {
       const [file = ''] = globSync(corpusPath(`fhir-r4/*/Observation-${name}.json`))
@@ -114,7 +115,7 @@ describe.skipIf(WITHOUT_CORPUS)('FHIR observations', () => {
 
 const Resource = z.looseObject({ id: z.string() })
 
-describe.skipIf(WITHOUT_CORPUS)('FHIR care teams', () => {
+describe('FHIR care teams', NEEDS_CORPUS, () => {
   let folder: string
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'waybill-care-team-'))

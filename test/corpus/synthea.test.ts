@@ -6,14 +6,8 @@ import { z } from 'zod'
 import { createWorkplace, PROJECT, type Summary, summaryOf } from '../cli/command-line.ts'
 import { startReferenceStore } from '../cli/reference-store.ts'
 import { readRejects } from '../cli/run-outputs.ts'
-import {
-  corpusPath,
-  readPlainCsv,
-  storedConditions,
-  storedMeasurements,
-  tally,
-  WITHOUT_CORPUS,
-} from './corpus-file.ts'
+import { NEEDS_CORPUS } from '../needed.ts'
+import { corpusPath, readPlainCsv, storedConditions, storedMeasurements, tally } from './corpus-file.ts'
 
 /**
  * Where the export's unit is written otherwise than the catalog's: what its value is divided by. The area that
@@ -41,7 +35,7 @@ async function runTwice(file: string, mapping: string) {
   return { store, first: await run(), second: await run() }
 }
 
-describe.skipIf(WITHOUT_CORPUS)('Synthea, 28 patients', () => {
+describe('Synthea, 28 patients', NEEDS_CORPUS, () => {
   test('every observation with a code of the catalog is stored with its value, unit and instant', async () => {
     const file = corpusPath('synthea/csv-ohdsi-28pat/observations.csv')
     const Entry = z.object({
@@ -95,7 +89,7 @@ describe.skipIf(WITHOUT_CORPUS)('Synthea, 28 patients', () => {
     expect(listed.map(({ _line, _code }) => `${_line} ${_code}`)).toEqual(refused)
     expect(second).toMatchObject({ balanced: true, requests: { sent: 0 } })
     expect(second.records.biometric).toMatchObject({ accepted: 0, unchanged: measured.length })
-  }, 60_000)
+  })
 
   test('every condition with a code of the catalog is stored, dated midnight in the patients’ zone; social findings are skipped', async () => {
     const file = corpusPath('synthea/csv-ohdsi-28pat/conditions.csv')
@@ -145,7 +139,7 @@ describe.skipIf(WITHOUT_CORPUS)('Synthea, 28 patients', () => {
     expect(await storedConditions(store)).toEqual(expected.sort())
     expect(second).toMatchObject({ balanced: true, requests: { sent: 0 } })
     expect(second.records.condition).toMatchObject({ accepted: 0, unchanged: diagnosed.length })
-  }, 60_000)
+  })
 })
 
 const NEW_YORK = new Intl.DateTimeFormat('sv-SE', {

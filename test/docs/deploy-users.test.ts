@@ -7,6 +7,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { type Ended, ended, INHERITED } from '../cli/command-line.ts'
+import { NEEDS_MOUNTS } from '../faults/mounted-disk.ts'
+import { needing } from '../needed.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 import { blocks, PROJECT, page } from './pages.ts'
 
@@ -55,6 +57,7 @@ function waybill({ uid, folder, environment, groups = [] }: As, ...args: string[
 }
 
 const canBe = process.getuid?.() === 0 && spawnSync('setpriv', ['--version']).status === 0
+const NEEDS_OTHER_USER = needing(canBe, 'root, and setpriv on the PATH')
 
 /** An empty machine, which every user may look at. */
 async function openMachine(): Promise<string> {
@@ -64,7 +67,7 @@ async function openMachine(): Promise<string> {
   return root
 }
 
-describe.runIf(canBe)('the user waybill', { timeout: 120_000 }, () => {
+describe('the user waybill', NEEDS_OTHER_USER, () => {
   it('is obeyed in the folders that the page makes, and its home by nobody else, root included', async () => {
     const root = await openMachine()
     const install = shell.find((block) => block.startsWith('useradd')) ?? ''
@@ -104,46 +107,50 @@ describe.runIf(canBe)('the user waybill', { timeout: 120_000 }, () => {
   })
 })
 
-describe.runIf(canBe)('the pod of the CronJob', { timeout: 120_000 }, () => {
-  it('runs from a volume with fsGroup, also once the kubelet has handed all of it to the group', async () => {
-    const { securityContext, containers } = CronJob.parse(parse(blocks(text, 'yaml')[0] ?? '')).spec
-      .jobTemplate.spec.template.spec
-    const { runAsUser: uid, fsGroup } = securityContext
-    const [{ env, volumeMounts, workingDir }] = containers
-    const root = await openMachine()
-    const volume = join(root, volumeMounts.find(({ name }) => name === 'home')?.mountPath ?? '')
-    const folder = join(root, workingDir)
-    mkdirSync(volume)
-    mkdirSync(folder)
-    if (spawnSync('mount', ['-t', 'tmpfs', 'none', volume]).status !== 0) return
-    onTestFinished(() => void spawnSync('umount', [volume]))
-    // Jobs and mappings are of the image, which root has made.
-    execFileSync(process.execPath, [ENTRY, 'init', folder])
-    execFileSync('chmod', ['-R', 'go=rX', folder])
-    const home = join(root, env.find(({ name }) => name === 'WAYBILL_HOME')?.value ?? '')
-    const environment = { WAYBILL_HOME: home, WAYBILL_GATEWAY_URL: 'built-in' }
-    // kubernetes.io/docs/tasks/configure-pod-container/security-context: group of the volume, its bits, and setgid on folders.
-    const mountAgain = (group: number): void => {
-      chownSync(volume, 0, group)
-      execFileSync('/bin/sh', [
-        '-c',
-        `chgrp -R ${group} ${volume} && chmod -R ug+rwX ${volume} && find ${volume} -type d -exec chmod g+s {} +`,
-      ])
-    }
-    for (const [group, warning] of [
-      [fsGroup, expect.not.stringContaining('fsGroup')],
-      // An image whose user has another group.
-      [fsGroup + 1, expect.stringContaining('as the volume was given to it (fsGroup)')],
-    ] as const) {
-      mountAgain(group)
-      const pod = { uid, folder, environment, groups: [group] }
-      const first = await waybill(pod, ...NIGHTLY)
-      expect(DONE).toContain(first.code)
-      mountAgain(group)
-      expect(await waybill(pod, ...NIGHTLY)).toMatchObject({
-        code: expect.toSatisfy((code) => DONE.includes(code)),
-        err: warning,
-      })
-    }
-  })
+describe('the pod of the CronJob', NEEDS_OTHER_USER, () => {
+  it(
+    'runs from a volume with fsGroup, also once the kubelet has handed all of it to the group',
+    NEEDS_MOUNTS,
+    async () => {
+      const { securityContext, containers } = CronJob.parse(parse(blocks(text, 'yaml')[0] ?? '')).spec
+        .jobTemplate.spec.template.spec
+      const { runAsUser: uid, fsGroup } = securityContext
+      const [{ env, volumeMounts, workingDir }] = containers
+      const root = await openMachine()
+      const volume = join(root, volumeMounts.find(({ name }) => name === 'home')?.mountPath ?? '')
+      const folder = join(root, workingDir)
+      mkdirSync(volume)
+      mkdirSync(folder)
+      execFileSync('mount', ['-t', 'tmpfs', 'none', volume])
+      onTestFinished(() => void spawnSync('umount', [volume]))
+      // Jobs and mappings are of the image, which root has made.
+      execFileSync(process.execPath, [ENTRY, 'init', folder])
+      execFileSync('chmod', ['-R', 'go=rX', folder])
+      const home = join(root, env.find(({ name }) => name === 'WAYBILL_HOME')?.value ?? '')
+      const environment = { WAYBILL_HOME: home, WAYBILL_GATEWAY_URL: 'built-in' }
+      // kubernetes.io/docs/tasks/configure-pod-container/security-context: group of the volume, its bits, and setgid on folders.
+      const mountAgain = (group: number): void => {
+        chownSync(volume, 0, group)
+        execFileSync('/bin/sh', [
+          '-c',
+          `chgrp -R ${group} ${volume} && chmod -R ug+rwX ${volume} && find ${volume} -type d -exec chmod g+s {} +`,
+        ])
+      }
+      for (const [group, warning] of [
+        [fsGroup, expect.not.stringContaining('fsGroup')],
+        // An image whose user has another group.
+        [fsGroup + 1, expect.stringContaining('as the volume was given to it (fsGroup)')],
+      ] as const) {
+        mountAgain(group)
+        const pod = { uid, folder, environment, groups: [group] }
+        const first = await waybill(pod, ...NIGHTLY)
+        expect(DONE).toContain(first.code)
+        mountAgain(group)
+        expect(await waybill(pod, ...NIGHTLY)).toMatchObject({
+          code: expect.toSatisfy((code) => DONE.includes(code)),
+          err: warning,
+        })
+      }
+    },
+  )
 })

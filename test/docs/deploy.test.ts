@@ -11,6 +11,7 @@ import { firesAfter } from '../../src/schedule/fires.ts'
 import { VARIABLES } from '../../src/settings.ts'
 import { ANN, BEN, GOOD, HEADER, openClinic } from '../cli/clinic.ts'
 import { createWorkplace } from '../cli/command-line.ts'
+import { needing, needsProgram } from '../needed.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 import { blocks, PROJECT, page, sections, tableRows } from './pages.ts'
 
@@ -51,6 +52,7 @@ const CronJob = z.object({
   }),
 })
 const TYPES = join(PROJECT, 'node_modules/kubernetes-types')
+const NEEDS_TYPES = needing(existsSync(TYPES), 'kubernetes-types, installed')
 /** `tsc` is a program of its own. */
 const COMPILER = join(PROJECT, 'node_modules/.bin/tsc')
 
@@ -192,9 +194,8 @@ const TARGETS = [
   'time-sync',
   'time-set',
 ]
-const systemd = spawnSync('systemd-analyze', ['--version'], { stdio: 'ignore' }).status === 0
 
-describe.skipIf(!systemd)('systemd (where systemd-analyze is on the PATH)', () => {
+describe('systemd', needsProgram('systemd-analyze'), () => {
   it('finds nothing wrong with the units, as they stand but for where Waybill lies', async () => {
     const folder = await temporaryFolder()
     const program = join(folder, 'waybill.js')
@@ -315,30 +316,27 @@ describe('the CronJob', () => {
     expect(restartPolicy).toBe('Never')
   })
 
-  it.skipIf(!existsSync(TYPES))(
-    'is as Kubernetes defines it (where kubernetes-types is installed), and what is not would be told',
-    async () => {
-      const folder = await temporaryFolder()
-      const right = JSON.stringify(cronJob)
-      // As a literal, in which TypeScript takes no field that the definition does not have.
-      const texts = [right, ...WRONG.map(([part, other]) => right.replace(part, other))]
-      const files = texts.map((_, at) => join(folder, `${at}.ts`))
-      for (const [at, literal] of texts.entries())
-        await writeFile(
-          files[at] ?? '',
-          `import type { CronJob } from '${TYPES}/batch/v1'\nexport const cronJob: CronJob = ${literal}\n`,
-        )
-      const modules = ['--module', 'esnext', '--moduleResolution', 'bundler', '--types', '']
-      const { stdout } = spawnSync(COMPILER, ['--noEmit', '--strict', ...modules, ...files], {
-        cwd: folder,
-        encoding: 'utf8',
-      })
-      const told = stdout.split('\n').filter((line) => /^\d\.ts/.test(line))
-      expect(told.map((line) => line.replace(/\(.*?error TS\d+: /, ' '))).toEqual(
-        WRONG.map(([, , problem], at) => expect.stringMatching(`^${at + 1}\\.ts .*${problem}`)),
+  it('is as Kubernetes defines it, and what is not would be told', NEEDS_TYPES, async () => {
+    const folder = await temporaryFolder()
+    const right = JSON.stringify(cronJob)
+    // As a literal, in which TypeScript takes no field that the definition does not have.
+    const texts = [right, ...WRONG.map(([part, other]) => right.replace(part, other))]
+    const files = texts.map((_, at) => join(folder, `${at}.ts`))
+    for (const [at, literal] of texts.entries())
+      await writeFile(
+        files[at] ?? '',
+        `import type { CronJob } from '${TYPES}/batch/v1'\nexport const cronJob: CronJob = ${literal}\n`,
       )
-    },
-  )
+    const modules = ['--module', 'esnext', '--moduleResolution', 'bundler', '--types', '']
+    const { stdout } = spawnSync(COMPILER, ['--noEmit', '--strict', ...modules, ...files], {
+      cwd: folder,
+      encoding: 'utf8',
+    })
+    const told = stdout.split('\n').filter((line) => /^\d\.ts/.test(line))
+    expect(told.map((line) => line.replace(/\(.*?error TS\d+: /, ' '))).toEqual(
+      WRONG.map(([, , problem], at) => expect.stringMatching(`^${at + 1}\\.ts .*${problem}`)),
+    )
+  })
 })
 
 /** Part of the CronJob, what else may be written for it by mistake, and what is wrong with that. */

@@ -138,7 +138,7 @@ test('rows and records were rejected', async () => {
   expect(await chapter('Another key')('waybill run JOB --new-key', 1)).toMatch(/[1-9]\d* reads of profiles/)
   await chapter('A ledger that is lost')('waybill run JOB --new-ledger', 1)
   expect(new Set(await clinic.stored()).size).toBe((await clinic.stored()).length)
-}, 120_000)
+})
 
 test('records are in doubt; a backfill is not finished; a job is held', async () => {
   const scene = await openHistory()
@@ -200,7 +200,7 @@ test('records are in doubt; a backfill is not finished; a job is held', async ()
   })
   for (const day of DAYS.slice(7)) await scene.deliver(nameOf(day), HEADER + rowOf(day))
   const running = scene.start(['run', 'clinic', '--json'])
-  await vi.waitFor(() => expect(isHeld).toBe(true), { timeout: 20_000 })
+  await vi.waitFor(() => expect(isHeld).toBe(true), { timeout: 60_000 })
   const held = chapter('Exit code 5')
   const refused = await held('waybill run JOB', 5)
   RUN = /\d{8}T\d{6}Z-[0-9a-f]{6}/.exec(refused)?.[0] ?? ''
@@ -212,18 +212,18 @@ test('records are in doubt; a backfill is not finished; a job is held', async ()
   await vi.waitFor(
     () => expect(scene.query('select stop_by from lease where stop_by is not null')).toHaveLength(1),
     {
-      timeout: 20_000,
+      timeout: 60_000,
     },
   )
   // The run looks once a second, by the clock of the machine.
   const asked = Date.now()
-  await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(asked + 2 * LOOK_EVERY_MS), { timeout: 20_000 })
+  await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(asked + 2 * LOOK_EVERY_MS), { timeout: 60_000 })
   release()
   expect((await running).code).toBe(130)
   expect(await stopping).toContain('interrupted (asked-to-stop)')
   await chapter('Exit code 130')('waybill run JOB', 0)
   expect(await stored()).toBe(27)
-}, 120_000)
+})
 
 test('the gateway, the settings, the job, the schedule', async () => {
   const clinic = await openFaultyClinic({ patience: '1s', submit: 'concurrency: 1' })
@@ -271,7 +271,7 @@ test('the gateway, the settings, the job, the schedule', async () => {
   const missed = chapter('fire-missed')
   expect(await missed('waybill schedule --explain', 0)).toContain('missed')
   await missed('waybill run JOB', 0)
-}, 120_000)
+})
 
 test('exports are late, small, drifted, empty-handed; a threshold is passed', async () => {
   const midnight = Math.floor(Date.now() / 86_400_000) * 86_400_000
@@ -353,7 +353,7 @@ notify: { command: "true" }
   expect(await passed('waybill mapping diff OLD NEW EXPORT', 1, { OLD, NEW, EXPORT: file })).toContain('10')
   await passed('waybill run JOB', 0)
   await chapter('Warnings of the doctor')('waybill notify JOB', 0)
-}, 120_000)
+})
 
 test('the disk is full', NEEDS_MOUNTS, async () => {
   const disk = mountDisk('24m')?.folder ?? ''

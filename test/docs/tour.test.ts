@@ -61,4 +61,4 @@ it('npm run tour goes through a job of every kind, and tells what became of it',
   expect(out).toContain(`requestStatus: ${REQUESTS} of ${REQUESTS} people`)
   expect(out).toContain(`ageResult: ${PEOPLE - 1} of ${PEOPLE - 1} people`)
   expect(existsSync(join(folder, 'tour/home/ledger.sqlite'))).toBe(true)
-}, 60_000)
+})

@@ -63,7 +63,10 @@ test.each([
   const gone = '  - { from: ../gone, match: "*.csv", expect: { by: "30 1 * * *", zone: America/New_York } }\n'
   const { parts, job, titles } = await watch(interrupt.signal, gone)
   const looked = look(parts, job)
-  await vi.waitFor(() => expect(titles).toEqual([expect.stringContaining('gone/*.csv (export-unreadable)')]))
+  await vi.waitFor(
+    () => expect(titles).toEqual([expect.stringContaining('gone/*.csv (export-unreadable)')]),
+    { timeout: 60_000 },
+  )
   interrupt.abort()
   await expect(looked).rejects.toMatchObject({ code: 'interrupted' })
 })

@@ -8,7 +8,6 @@ import { temporaryFolder } from '../temporary-folder.ts'
 
 export const CSV = readDefinition.parse({ format: 'csv' })
 export const NDJSON = readDefinition.parse({ format: 'ndjson' })
-export const CORPUS = process.env['WAYBILL_CORPUS']
 
 export async function exportFile(content: string | Uint8Array, name = 'export.csv'): Promise<string> {
   const path = join(await temporaryFolder(), name)

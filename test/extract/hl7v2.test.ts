@@ -5,7 +5,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { openExport } from '../../src/extract/open-export.ts'
 import { readDefinition } from '../../src/extract/read-definition.ts'
-import { allRows, brief, CORPUS, exportFile, rowsOf } from './export-file.ts'
+import { CORPUS, NEEDS_CORPUS } from '../needed.ts'
+import { allRows, brief, exportFile, rowsOf } from './export-file.ts'
 
 const HL7V2 = readDefinition.parse({ format: 'hl7v2' })
 const MSH = 'MSH|^~\\&|LAB|N|HUB|US|2026||ORU^R01|M|P|2.5.1'
@@ -270,7 +271,7 @@ describe('rows: patients', () => {
   })
 })
 
-describe.skipIf(CORPUS === undefined)('messages of others', () => {
+describe('messages of others', NEEDS_CORPUS, () => {
   const files = globSync('hl7v2/**/*.hl7', { cwd: CORPUS ?? '.' })
   test('there are some', () => expect(files.length).toBeGreaterThan(10))
 

@@ -5,7 +5,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readJson } from '../../src/extract/json-text.ts'
 import { openExport } from '../../src/extract/open-export.ts'
-import { allRows, brief, CORPUS, exportFile, NDJSON, numberSource, rowsOf } from './export-file.ts'
+import { CORPUS, NEEDS_CORPUS } from '../needed.ts'
+import { allRows, brief, exportFile, NDJSON, numberSource, rowsOf } from './export-file.ts'
 
 const MIB = 1024 * 1024
 
@@ -141,7 +142,7 @@ test('from any row on, the rows are the same', async () => {
   )
 })
 
-describe.skipIf(CORPUS === undefined)('corpus', () => {
+describe('corpus', NEEDS_CORPUS, () => {
   const suite = join(CORPUS ?? '', 'json-datetime/JSONTestSuite/test_parsing')
   // One document a line: a line feed within a document, or no document, is another question.
   const documents = (CORPUS === undefined ? [] : readdirSync(suite)).filter((name) => {

@@ -15,7 +15,7 @@ test.for([
     { what: 'two hours back', reads, jump: -2 * HOUR },
   ]),
   { what: 'fifty years back', reads: 20, jump: -50 * 365.25 * 24 * HOUR },
-])('$what, after it was read $reads times', { timeout: 60_000 }, async ({ reads, jump }) => {
+])('$what, after it was read $reads times', async ({ reads, jump }) => {
   const store = await startReferenceStore({ open: true })
   // A batch is told to come again: waits are what a clock is asked for most.
   const proxy = await startFaultProxy(store.url, ({ method, earlier }) =>

@@ -20,7 +20,7 @@ test('rounds of kills and faults, one with a backfill that gives way, one with j
   expect(backfills.rounds).toBe(1)
   expect(backfills.gaveWay).toBeGreaterThan(0)
   expect(kinds.get('other-jobs')).toBe(1)
-}, 120_000)
+})
 
 test('500 rounds of a seed plan every kind of fault and every named point, with valid fault plans', () => {
   const plans = Array.from({ length: 500 }, (_, at) => at + 1).map((round) =>

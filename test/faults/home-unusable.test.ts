@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { ANN, BEN, type Clinic, GOOD, HEADER, openClinic } from '../cli/clinic.ts'
 import { type Ended, summaryOf } from '../cli/command-line.ts'
-import { MOUNTS, mountDisk } from './mounted-disk.ts'
+import { mountDisk, NEEDS_MOUNTS } from './mounted-disk.ts'
 
 /** Errors are told in the summary, if there is one. */
 const told = ({ out, err }: Ended): string => out + err
@@ -22,7 +22,7 @@ async function expectOnceEach(clinic: Clinic): Promise<void> {
   expect(stored).toHaveLength(RECORDS)
 }
 
-describe.skipIf(!MOUNTS)('a disk', () => {
+describe('a disk', NEEDS_MOUNTS, () => {
   test('that fills up in the middle: exit 2, told; with room again the run goes on, each record there once', async () => {
     const disk = mountDisk('700k')
     const environment = { WAYBILL_HOME: join(disk?.folder ?? '', 'home'), WAYBILL_MIN_FREE: '1KiB' }
@@ -112,7 +112,7 @@ test('a key that is gone: exit 2, nothing is sent; put back, nothing was deliver
 describe('a ledger', () => {
   const ledgerOf = (clinic: Clinic): string => join(clinic.workplace.home, 'ledger.sqlite')
 
-  test('that another program holds locked: exit 2, told; nothing is sent', { timeout: 60_000 }, async () => {
+  test('that another program holds locked: exit 2, told; nothing is sent', async () => {
     const clinic = await openClinic()
     await clinic.deliver('a.csv', `${HEADER}${ANN}`)
     expect(await clinic.run()).toMatchObject({ code: 0 })

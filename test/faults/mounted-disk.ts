@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
+import { needing } from '../needed.ts'
 
 /** A file system of its own in memory; undefined where this user may mount none. */
 export function mountDisk(
@@ -30,3 +31,5 @@ export const MOUNTS =
     '-c',
     'd=$(mktemp -d) && mount -t tmpfs tmpfs "$d" && umount "$d"; s=$?; rmdir "$d"; exit $s',
   ]).status === 0
+
+export const NEEDS_MOUNTS = needing(MOUNTS, 'a user who may mount a file system')

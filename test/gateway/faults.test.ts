@@ -13,7 +13,7 @@ import { type Attempt, type StruckWrite, type Told, WRITES } from './struck-writ
 
 /** No call may take longer, also not on a machine that has other things to do. */
 const BOUND_MS = 20_000
-const POLLED = { interval: 10, timeout: 20_000 }
+const POLLED = { interval: 10, timeout: 60_000 }
 
 let reference: SharedReference
 let gateway: Gateway

@@ -8,9 +8,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createAccountIdCipher } from '../../src/ledger/sealed-ids.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { ledgerConformance } from '../conformance/ledger.ts'
+import { NEEDS_NO_ROOT } from '../needed.ts'
 
 const run = promisify(execFile)
-const isRoot = process.getuid?.() === 0
 
 ledgerConformance('an SQLite file', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-ledger-'))
@@ -70,7 +70,7 @@ describe('the ledger file', () => {
     expect(await readFile(file, 'utf8')).toBe(text)
   })
 
-  it.skipIf(isRoot)('is unusable when it may only be read', async () => {
+  it('is unusable when it may only be read', NEEDS_NO_ROOT, async () => {
     await (await openLedger(file)).close()
     await chmod(file, 0o400)
     await expect(openLedger(file)).rejects.toMatchObject({ code: 'ledger-unusable' })

@@ -38,7 +38,9 @@ test('the others do not wait for them; what the other job has done by then is no
   const [free, busy] = [made({ person: 'free', row: 1 }), made({ person: 'busy', row: 2 })]
   const measured = entryOf(biometric, { person: 'measured', row: 3 })
   const loaded = loading.load([busy, free, measured])
-  await vi.waitFor(() => expect(loading.proxy.seen.map(({ path }) => path)).toContain(`${CARE_TEAMS}/pcp`))
+  await vi.waitFor(() => expect(loading.proxy.seen.map(({ path }) => path)).toContain(`${CARE_TEAMS}/pcp`), {
+    timeout: 60_000,
+  })
   // They are all registered, and given what they lack, by the one alone that has them.
   expect(loading.posts(REGISTER)).toBe(1)
   expect(loading.posts(CARE_TEAMS)).toBe(1)
@@ -73,7 +75,7 @@ test("a chunk of two jobs that want each other's people comes to its end in both
   await claim(loading, other, 'b')
   const loaded = loading.load([made({ person: 'a', row: 1 }), made({ person: 'b', row: 2 })])
   // Not before the first is through: nobody waits while it holds somebody.
-  await vi.waitFor(() => claim(loading, other, 'a'), { timeout: 10_000 })
+  await vi.waitFor(() => claim(loading, other, 'a'), { timeout: 60_000 })
   await letGo(loading, other, 'a', 'b')
   expect((await loaded).outcomes.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted'])
 })
@@ -116,7 +118,7 @@ test('what is owed of them is done once they are free', async () => {
   const before = marks()
   const { now } = loading.clock
   const settled = settleOwed(loading.context.careTeams)
-  await vi.waitFor(() => expect(loading.clock.now).toBeGreaterThan(now + 1_000))
+  await vi.waitFor(() => expect(loading.clock.now).toBeGreaterThan(now + 1_000), { timeout: 60_000 })
   expect(marks()).toBe(before)
   await letGo(loading, other, 'person-1')
   await settled

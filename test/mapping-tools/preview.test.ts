@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type PreviewedRow, previewPage, previewRow, previewText } from '../../src/mapping-tools/preview.ts'
-import { corpusPath, WITHOUT_CORPUS } from '../corpus/corpus-file.ts'
+import { corpusPath } from '../corpus/corpus-file.ts'
+import { NEEDS_CORPUS } from '../needed.ts'
 import { load, ORIGIN } from '../transform/mapping-under-test.ts'
 
 const MAPPING = `
@@ -111,7 +112,7 @@ test('hostile cells are text', () => {
   }
 })
 
-describe.skipIf(WITHOUT_CORPUS)('the big list of naughty strings', () => {
+describe('the big list of naughty strings', NEEDS_CORPUS, () => {
   test('each is text on the page', () => {
     const list = z
       .array(z.string())

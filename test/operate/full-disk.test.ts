@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ANN, BEN, type Clinic, HEADER, openClinic } from '../cli/clinic.ts'
 import { summaryOf } from '../cli/command-line.ts'
-import { MOUNTS, mountDisk } from '../faults/mounted-disk.ts'
+import { mountDisk, NEEDS_MOUNTS } from '../faults/mounted-disk.ts'
 
 interface SmallDisk {
   readonly clinic: Clinic
@@ -37,7 +37,7 @@ async function openSmallDisk(least = '1MiB'): Promise<SmallDisk> {
 
 const NIGHTS = ['2026-03-01', '2026-03-02', '2026-03-03']
 
-describe.skipIf(!MOUNTS)('on a full disk', () => {
+describe('on a full disk', NEEDS_MOUNTS, () => {
   it('what reads reads, a run says what is wrong, and pruning makes room for the next', async () => {
     const { clinic, home, fill, free } = await openSmallDisk()
     const { waybill } = clinic.workplace
@@ -71,7 +71,7 @@ describe.skipIf(!MOUNTS)('on a full disk', () => {
     expect(await free()).toBeGreaterThan(1024 * 1024)
     expect(await readdir(join(home, 'receipts'))).toEqual([])
     expect(summaryOf(await clinic.run()).records.biometric).toMatchObject({ accepted: 3 })
-  }, 60_000)
+  })
 
   it('a run does not begin with less room than the settings ask for', async () => {
     const { clinic, home } = await openSmallDisk('64MiB')
@@ -86,7 +86,7 @@ describe.skipIf(!MOUNTS)('on a full disk', () => {
     expect(await clinic.stored()).toEqual([])
     expect(await readdir(home)).not.toContain('reserve')
     expect(JSON.parse((await clinic.workplace.waybill('runs', '--json')).out).runs).toEqual([])
-  }, 60_000)
+  })
 
   it('a run that meets it half-way says so, and goes on where it stopped', async () => {
     const { clinic, home, fill } = await openSmallDisk('1KiB')
@@ -103,5 +103,5 @@ describe.skipIf(!MOUNTS)('on a full disk', () => {
     const after = summaryOf(await clinic.run())
     expect(after.balanced).toBe(true)
     expect(await clinic.stored()).toContain('carl heart-rate 62')
-  }, 60_000)
+  })
 })

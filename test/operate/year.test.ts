@@ -316,4 +316,4 @@ test('a year of nights', async () => {
   }
   await quiet('2026-12-30', '2026-12-31')
   await clean('2026-12-31')
-}, 120_000)
+})

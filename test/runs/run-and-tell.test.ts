@@ -86,7 +86,7 @@ test('a strangely small export is told while the run is on', async () => {
   const over = new WaybillError('exports-none', 'what the run was waiting for has come')
   const work = async (told: RunDependencies): Promise<JobEnd> => {
     told.events.emit({ type: 'exportSmall', ...small, source: '/inbox/*.csv', mapping: 'm' })
-    await vi.waitFor(() => expect(hook.titles()).toHaveLength(1))
+    await vi.waitFor(() => expect(hook.titles()).toHaveLength(1), { timeout: 60_000 })
     throw over
   }
   await expect(runAndTell(context, { teller, deps, job, refusals: false, work })).rejects.toBe(over)

@@ -114,7 +114,7 @@ notify: { webhook: "${hook.url}/" }
         ),
       })
       for (;;) {
-        await vi.waitUntil(() => asleep, { interval: 1 })
+        await vi.waitUntil(() => asleep, { interval: 1, timeout: 60_000 })
         await during(clock.now())
         if (clock.now() >= Date.parse(until)) break
         await clock.moveTo(Math.min(clock.now() + STEP, Date.parse(until)))

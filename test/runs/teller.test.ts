@@ -42,7 +42,7 @@ test('who delivers at the end of a run waits for what was begun before it, too',
   await teller.tell(UNSENT, [target])
   const over: string[] = []
   const first = teller.deliver().then(() => over.push('first'))
-  await vi.waitUntil(() => hook.seen.length === 1, { interval: 1 })
+  await vi.waitUntil(() => hook.seen.length === 1, { interval: 1, timeout: 60_000 })
   const second = teller.deliver().then(() => over.push('second'))
   // Nothing is due any more: alone, the second would be over.
   await ledger.notifications.claim(Date.now(), Date.now())

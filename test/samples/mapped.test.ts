@@ -10,11 +10,11 @@ import { generateSamples, SAMPLE_FILES } from '../../samples/generate.ts'
 import { readJob, readMapping } from '../../src/definitions/definition-files.ts'
 import { openExport } from '../../src/extract/open-export.ts'
 import type { MappedRow, RowOutcome } from '../../src/model/entry.ts'
+import { CORPUS, NEEDS_CORPUS } from '../needed.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const INBOX = join(ROOT, 'samples/inbox')
 const FOLDERS = { jobs: join(ROOT, 'jobs'), mappings: join(ROOT, 'mappings') }
-const CORPUS = process.env['WAYBILL_CORPUS']
 
 /** Every row of an export, mapped as a run maps it. */
 async function mapAll(mapping: string, path: string): Promise<RowOutcome[]> {
@@ -109,7 +109,7 @@ describe('the shipped job and mappings', () => {
   })
 })
 
-describe.skipIf(CORPUS === undefined)('the mappings of real exports', () => {
+describe('the mappings of real exports', NEEDS_CORPUS, () => {
   const corpus = (path: string): string => join(CORPUS ?? '', path)
   const cellsOf = (path: string): Record<string, string>[] =>
     z.array(z.record(z.string(), z.string())).parse(parse(readFileSync(path), { columns: true }))

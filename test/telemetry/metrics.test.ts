@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -15,6 +15,7 @@ import { createScheduleEvents } from '../../src/schedule/schedule-parts.ts'
 import { type LastRun, registerLastRun, writeLastRun } from '../../src/telemetry/last-run-metrics.ts'
 import { createMetrics, serveMetrics } from '../../src/telemetry/metrics.ts'
 import { page, sections, tableRows } from '../docs/pages.ts'
+import { needsProgram } from '../needed.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 const LAST: LastRun = {
@@ -371,12 +372,7 @@ describe('names', () => {
   })
 })
 
-const promtool = ((): string | undefined => {
-  const { error, status } = spawnSync('promtool', ['--version'], { stdio: 'ignore' })
-  return error === undefined && status === 0 ? 'promtool' : undefined
-})()
-
-describe.skipIf(promtool === undefined)('promtool check metrics (where promtool is on the PATH)', () => {
+describe('promtool check metrics', needsProgram('promtool'), () => {
   test('finds nothing to say', async () => {
     const said = execFileSync('promtool', ['check', 'metrics'], { input: await allText() }).toString()
     expect(said).toBe('')

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { MappedRow, RowOutcome } from '../../src/model/entry.ts'
 import type { JsonValue } from '../../src/model/row.ts'
+import { CORPUS, NEEDS_CORPUS } from '../needed.ts'
 import { load, mapped, ORIGIN, ROOT, wire } from './mapping-under-test.ts'
 
 const shippedMapping = (name: string): string => readFileSync(join(ROOT, 'mappings', `${name}.yaml`), 'utf8')
@@ -34,7 +35,6 @@ function checkOutcome(outcome: RowOutcome): MappedRow | undefined {
   return row
 }
 
-const CORPUS = process.env['WAYBILL_CORPUS']
 const NAUGHTY_FILE = join(CORPUS ?? '', 'json-datetime/blns/blns.json')
 const naughty =
   CORPUS !== undefined && existsSync(NAUGHTY_FILE)
@@ -191,7 +191,7 @@ conditions:
     expect(made).toBeGreaterThan(0)
   })
 
-  describe.skipIf(naughty.length === 0)('the big list of naughty strings', () => {
+  describe('the big list of naughty strings', NEEDS_CORPUS, () => {
     it('under every form of the language', () => {
       const map = load(ALL_FORMS).compiled.bind(FORMS, 'x', Number.POSITIVE_INFINITY)
       for (const string of naughty) {

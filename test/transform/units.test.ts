@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { createUnits } from '../../src/transform/units.ts'
+import { CORPUS, NEEDS_CORPUS } from '../needed.ts'
 
 const units = createUnits(
   new Map([
@@ -159,8 +160,6 @@ describe('laws', () => {
   })
 })
 
-const CORPUS = process.env['WAYBILL_CORPUS']
-
 interface FunctionalCase {
   readonly id: string
   readonly value: number
@@ -193,7 +192,7 @@ function tolerance(outcome: string): number {
   return Math.max(halfDigit, 1e-12 * Number(outcome))
 }
 
-describe.skipIf(CORPUS === undefined)('the UCUM functional tests', () => {
+describe('the UCUM functional tests', NEEDS_CORPUS, () => {
   it.each(CORPUS === undefined ? [] : functionalCases(CORPUS))('$id: $value $from is $outcome $to', (one) => {
     expect(
       Math.abs(Number(converted(one.value, one.from, one.to)) - Number(one.outcome)),

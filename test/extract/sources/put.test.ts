@@ -157,7 +157,7 @@ it('what cuts it again and again, or has another file under the name, has not ta
     await source.put('run/people.ndjson', file)
     expect(Object.keys(await there())).toEqual(['run/people.ndjson'])
   }
-}, 20_000)
+})
 
 it('on an SFTP server a file is for its owner alone', async () => {
   const { source, root } = await sftp()

@@ -8,7 +8,8 @@ import { draftSample } from '../../../src/mapping-tools/draft/draft-sample.ts'
 import { readSample } from '../../../src/mapping-tools/draft/read-sample.ts'
 import { draftText } from '../../../src/mapping-tools/draft/write-draft.ts'
 import { runCases, textReader } from '../../../src/mapping-tools/run-cases.ts'
-import { corpusPath, WITHOUT_CORPUS } from '../../corpus/corpus-file.ts'
+import { corpusPath } from '../../corpus/corpus-file.ts'
+import { NEEDS_CORPUS } from '../../needed.ts'
 import { temporaryFolder } from '../../temporary-folder.ts'
 import { load } from '../../transform/mapping-under-test.ts'
 import { draftedJson, vocabulary } from './drafting.ts'
@@ -188,7 +189,7 @@ test('an encoding of one byte a character is asked about, with its letters', asy
   expect(names).toEqual(['Pawe\u0142\u015b', 'x'])
 })
 
-describe.skipIf(WITHOUT_CORPUS)('the corpus', () => {
+describe('the corpus', NEEDS_CORPUS, () => {
   test('NHANES: what its columns measure, and nothing else', async () => {
     const { written, records } = await drafted(corpusPath('population/nhanes-bioconnector/nhanes.csv'))
     // Every column that is a measurement of the catalog, by the data dictionary; cholesterol is in mmol/L.

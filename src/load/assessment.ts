@@ -154,8 +154,7 @@ async function outcomeOf(
     const done = await answerPages(context, entry, asPerson, begin)
     if ('fault' in done) return refuse(done.fault, done.words)
     const isFound = done.submitted === 0
-    if (isFound && !(wasSent && (await mayBeOurs(context, entry))))
-      return { entry, outcome: 'unchanged', found: true }
+    if (!(await isOurs(context, entry, wasSent, done))) return { entry, outcome: 'unchanged', found: true }
     return await withResult(context, {
       ...{ entry, outcome: 'accepted', batchId: null, status: null },
       ...(isFound ? { readBack: true } : {}),
@@ -167,8 +166,19 @@ async function outcomeOf(
   }
 }
 
+/** Whether a complete test has the answers of the row: all were sent here, or some earlier, and it shows no others. */
+async function isOurs(
+  context: AssessmentContext,
+  entry: AnswersEntry,
+  wasSent: boolean,
+  { submitted, confirmed }: Submitted,
+): Promise<boolean> {
+  if (submitted === 0 && !wasSent) return false
+  return entry.answers.every(({ question }) => confirmed.has(question)) || (await mayBeOurs(context, entry))
+}
+
 /**
- * Compares a test that was sent and is complete with the answers of the row: the person may have gone on in the app (interface, "Completed
+ * Compares a complete test, of which answers were sent, with those of the row: the person may have given some in the app (interface, "Completed
  * questions record"). Where it does not show them, what was sent counts.
  */
 async function mayBeOurs(context: AssessmentContext, { account, answers }: AnswersEntry): Promise<boolean> {
@@ -212,7 +222,14 @@ async function personOf({ gateway }: AssessmentContext, { account }: Entry): Pro
   return asPerson
 }
 
-type Done = { readonly submitted: number } | { readonly fault: string; readonly words: Words }
+interface Submitted {
+  /** How many pages were answered here. */
+  readonly submitted: number
+  /** The questions whose answers were sent here, and confirmed. */
+  readonly confirmed: ReadonlySet<string>
+}
+
+type Done = Submitted | { readonly fault: string; readonly words: Words }
 
 /** @throws GatewayError, PersonRefused, WaybillError */
 async function answerPages(
@@ -226,6 +243,7 @@ async function answerPages(
   const since = now()
   const people = new Set([record.account.reference])
   const taken = new Set<string>()
+  const confirmed = new Set<string>()
   let lost = 0
   for (let page = await current(); page !== undefined; ) {
     const key = pageKey(page)
@@ -244,6 +262,7 @@ async function answerPages(
         lost > 0,
       )
       taken.add(key)
+      for (const question of Object.keys(submission.answers)) confirmed.add(question)
       lost = 0
     } catch (error) {
       if (!(error instanceof GatewayError) || error.class !== 'ambiguous') throw error
@@ -261,7 +280,7 @@ async function answerPages(
       }
     }
   }
-  return { submitted: taken.size }
+  return { submitted: taken.size, confirmed }
 }
 
 const MOST_PAGES = 200

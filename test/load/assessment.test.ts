@@ -19,7 +19,10 @@ const ANSWERS: readonly TestAnswer[] = [
 ]
 
 /** Loads the tests of two people, one of whom stands on two rows. @param strike what happens to an answer of a page, by how often it was sent before */
-async function take(strike: (group: string, earlier: number) => Fault) {
+async function take(
+  strike: (group: string, earlier: number) => Fault,
+  inApp: (url: string) => Promise<void> = async () => {},
+) {
   const sent: string[] = []
   const loading = await startLoading({
     gateway: {
@@ -34,6 +37,7 @@ async function take(strike: (group: string, earlier: number) => Fault) {
       return strike(group, sent.filter((one) => one === group).length - 1)
     },
   })
+  await inApp(loading.reference.url)
   const gateway = client(loading.proxy.url, { userToken: async ({ reference }) => reference })
   const context = { ...loading.context.assessment, gateway, concurrency: 1 }
   const entries = ['ann', 'ben', 'ann'].map((person, at) =>
@@ -107,4 +111,35 @@ it('are not given twice to a page that comes again after it was answered', async
   expect(sent).toEqual([...GROUPS, ...GROUPS])
   const repeated = { outcome: 'rejected', reason: { code: 'page-repeated' } }
   expect(outcomes).toMatchObject([repeated, ACCEPTED, ACCEPTED])
+})
+
+/** Ann is registered, and answers the first page in the app. */
+async function answerFirst(url: string, inches: string): Promise<void> {
+  const post = async (path: string, body: unknown): Promise<number> => {
+    const headers = {
+      ...{ 'x-api-key': 'test-key', 'x-api-version': '1.0' },
+      ...{ authorization: 'Bearer ann', 'content-type': 'application/json' },
+    }
+    return (await fetch(`${url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })).status
+  }
+  const person = {
+    ...{ partnerAccountId: 'ann', firstName: 'A', lastName: 'B', gender: 'FEMALE' },
+    ...{ dateOfBirth: '1980-02-03', postalCode: '04884' },
+  }
+  expect(await post('/account/register', person)).toBeLessThan(300)
+  const height = [{ 'height-feet': 'feet-5' }, { 'height-inches': inches }]
+  const answered = { moduleId: 'body-and-day', questionGroupId: 'size', answers: { height } }
+  expect(await post(PAGES, answered)).toBe(200)
+}
+
+it.each([
+  ['the answer of the row', 'inches-7', ACCEPTED],
+  ['another answer', 'inches-1', UNCHANGED],
+])('a page that the person answered in the app has %s', async (_, inches, first) => {
+  const { sent, outcomes } = await take(
+    () => PASS,
+    (url) => answerFirst(url, inches),
+  )
+  expect(sent).toEqual([...GROUPS.slice(1), ...GROUPS])
+  expect(outcomes).toMatchObject([first, ACCEPTED, UNCHANGED])
 })

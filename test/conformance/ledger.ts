@@ -838,6 +838,9 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         const everywhere = await ledger.left.inDoubtWith(jobId, [content(3), content(9)])
         expect(everywhere.map(({ exportRow }) => exportRow)).toEqual([first, second])
         expect(await ledger.left.inDoubtWith(jobId + 1, [content(3)])).toEqual([])
+        // More than one query carries, what is found among the last of them.
+        const many = [...Array.from({ length: 1_200 }, (_, at) => content(at + 100)), content(3)]
+        expect(await ledger.left.inDoubtWith(jobId, many)).toEqual(everywhere)
         expect(await ledger.left.heldWith(jobId, [content(3)])).toEqual([
           { rowKey: rowKey(2), ...record(3), series: null, arrival: 1, byBackfill: false },
         ])
@@ -911,12 +914,86 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(await ledger.left.decisions([doubt?.id ?? 0])).toMatchObject([{ event: 'resend', ...why }])
         expect(await ledger.left.decidedContents(first, 'run-2')).toEqual(new Set([content(3)]))
         expect(await ledger.left.decidedContents(first, 'run-3')).toEqual(new Set())
+        expect(await ledger.left.decidedContents(first + 1, 'run-2')).toEqual(new Set())
         expect(await ledger.left.moves('run-1')).toEqual([])
         const origin = { run: 'run-1', selection: 'decided' as const }
         await ledger.releaseLease(run.lease)
         const held = await lease({ runId: 'run-3' }, () => true)
         await ledger.startRun(held, begun('run-3', { origin }))
         expect(await ledger.run('run-3')).toMatchObject({ origin_run: 'run-1', selection: 'decided' })
+      })
+
+      it('is of one job: another one that reads the same export has left nothing of it', async () => {
+        const { second } = await leaveBehind()
+        const request = { exportId: '0123456789abcdef', before: second, selection: 'left-behind' as const }
+        const rows = async (job: number) =>
+          (await ledger.left.ofEarlierReadings({ ...request, jobId: job }, [2, 3])).length
+        expect(await rows(jobId)).toBe(2)
+        expect(await rows(await ledger.jobId('another', 'gateway'))).toBe(0)
+      })
+
+      it('is settled by the run that delivered it, not by whoever has decided before that it is sent again', async () => {
+        const { run } = await leaveBehind()
+        const [{ id = 0 } = {}] = await ledger.left.inDoubt('run-1', 0, 1)
+        for (const [by, event] of [
+          ['run-2', 'resend'],
+          ['run-3', 'deliver'],
+        ] as const)
+          await run.rule({ run: by, decisions: [{ exception: id, event }], released: [] }, NOW)
+        expect(await ledger.left.settledBy('run-1')).toEqual([{ run: 'run-3', count: 1 }])
+      })
+
+      it('is let go under the key that is named, with the content that is named, in this job alone', async () => {
+        const { run, exportRow, chunkSettled } = await openChunk()
+        const held = [
+          { rowKey: rowKey(2), ...record(3), series: null },
+          { rowKey: rowKey(2), ...record(4), series: null },
+          { rowKey: rowKey(5), ...record(3), series: null },
+        ]
+        await run.settleChunk(chunkSettled({ held }))
+        const other = await ledger.jobId('another', 'gateway')
+        await saveOfJob(other, 'run-8', [], held)
+        await run.openChunk(exportRow, chunk(2))
+        await run.rule({ run: 'run-1', decisions: [], released: held.slice(0, 1) }, NOW)
+        const left = async (job: number) =>
+          [...(await ledger.held(job, [rowKey(2), rowKey(5)]))].map(([key, of]) => [key, [...of.keys()]])
+        expect(await left(jobId)).toEqual([
+          [rowKey(2), [content(4)]],
+          [rowKey(5), [content(3)]],
+        ])
+        expect(await left(other)).toEqual([
+          [rowKey(2), [content(3), content(4)]],
+          [rowKey(5), [content(3)]],
+        ])
+      })
+
+      it('by runs that were given up may have been sent until the last of them ended', async () => {
+        const ends = [NOW + 50, NOW + 90, NOW + 70]
+        for (const [at, endedAt] of ends.entries()) {
+          const run = await startRun(`run-${at}`)
+          const { id: exportRow } = await addExport(run)
+          await run.openChunk(exportRow, chunk(1))
+          const intent = { exportRow, chunk: 1, batchId: `b${at}`, kind: 'biometric', records: 1, at: NOW }
+          await run.beginBatch({ ...intent, holds: packHolds(holds.slice(at, at + 1)) })
+          await run.endRun({ state: 'failed', endedAt, reason: 'given-up' })
+          await ledger.releaseLease(run.lease)
+        }
+        const { unanswered, until } = await ledger.perhapsSent(jobId)
+        expect([unanswered.size, until]).toEqual([3, NOW + 90])
+      })
+
+      it('has its receipts counted with whatever settles it, and what settles nothing of them leaves them', async () => {
+        const { run, intent, settled } = await openChunk()
+        const length = async () => (await ledger.run('run-1'))?.receipts_length
+        const id = await run.beginBatch(intent)
+        await run.settleBatch(settled(id, { receiptsLength: 30 }))
+        expect(await length()).toBe(30)
+        await run.settleBatch(settled(await run.beginBatch(intent)))
+        expect(await length()).toBe(30)
+        await run.rule({ run: 'run-1', decisions: [], released: [], receiptsLength: 40 }, NOW)
+        expect(await length()).toBe(40)
+        await run.endRun({ state: 'finished', endedAt: NOW, reason: null, receiptsLength: 50 })
+        expect(await length()).toBe(50)
       })
 
       it('is not ruled on by who lost the job; who amends a run leaves its state alone', async () => {
@@ -1053,6 +1130,16 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await ledger.held(other, keys)).toEqual(new Map())
       expect(await ledger.accounts('another', keys)).toEqual(new Map())
       expect(await ledger.delivered(jobId, [])).toEqual(new Map())
+    })
+
+    it('knows which account ids several people of one gateway have', async () => {
+      const { run } = await openChunk()
+      const ids = ['id-1', 'id-2', 'id-3']
+      await run.saveAccounts('gateway', [person(1, 'id-1'), person(2, 'id-1'), person(3, 'id-2')], NOW)
+      await run.saveAccounts('another', [person(4, 'id-2'), person(5, 'id-3'), person(6, 'id-3')], NOW)
+      expect(await ledger.sharedIds('gateway', ids)).toEqual(new Set(['id-1']))
+      expect(await ledger.sharedIds('another', ids)).toEqual(new Set(['id-3']))
+      expect(await ledger.sharedIds('gateway', ['id-2'])).toEqual(new Set())
     })
 
     it('knows whom a run has registered', async () => {
@@ -1236,6 +1323,52 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       expect(await ledger.careTeams('another', [account])).toEqual(new Map())
     })
 
+    it('keeps of a care-team entry the latest row that was heard, and forgets one that is gone, no other', async () => {
+      const { run } = await openChunk()
+      const known = (npi: string, heardAt: number, more: Partial<KnownCareTeam> = {}): KnownCareTeam => ({
+        ...{ account: rowKey(1), npi, observedAt: 5, storedAt: NOW, mark: 'none', accountId: null, heardAt },
+        ...{ content: null, deletions: [], markBy: null, deletionsBy: null },
+        ...more,
+      })
+      await run.saveCareTeams('gateway', [known(rowKey(11), 7), known(rowKey(12), 7)])
+      await run.saveCareTeams('another', [known(rowKey(11), 7)])
+      await run.saveCareTeams('gateway', [known(rowKey(11), 6), known(rowKey(12), 8)])
+      const heard = async (gateway: string, account = rowKey(1)) =>
+        (await ledger.careTeams(gateway, [account])).get(account)?.map(({ npi, heardAt }) => [npi, heardAt])
+      expect(await heard('gateway')).toEqual([
+        [rowKey(11), 7],
+        [rowKey(12), 8],
+      ])
+      await run.saveCareTeams('gateway', [known(rowKey(11), 9, { isGone: true }), known(rowKey(13), 9)])
+      expect(await heard('gateway')).toEqual([
+        [rowKey(12), 8],
+        [rowKey(13), 9],
+      ])
+      expect(await heard('another')).toEqual([[rowKey(11), 7]])
+    })
+
+    it('keeps as many care-team entries and requests as come at once', async () => {
+      const { run } = await openChunk()
+      const people = Array.from({ length: 1_100 }, (_, at) => rowKey(at + 1))
+      await run.saveCareTeams(
+        'gateway',
+        people.map((account) => ({
+          ...{ account, npi: rowKey(9), observedAt: 5, storedAt: NOW, mark: 'none', accountId: null },
+          ...{ heardAt: 7, content: null, deletions: [], markBy: null, deletionsBy: null },
+        })),
+      )
+      await run.saveMedicalRequests(
+        'gateway',
+        people.map((reference) => ({
+          ...{ reference, content: content(1), heardAt: 7, state: 'awaiting', run: 'run-1' },
+        })),
+      )
+      expect([...(await ledger.careTeams('gateway', people)).keys()].toSorted()).toEqual(people.toSorted())
+      expect([...(await ledger.medicalRequests('gateway', people)).keys()].toSorted()).toEqual(
+        people.toSorted(),
+      )
+    })
+
     it('knows requests for medical records as they were sent last, and the latest row that said so', async () => {
       const { run } = await openChunk()
       const request: KnownRequest = {
@@ -1257,7 +1390,12 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
     })
 
     /** A run of the job that has collected of these people, and has listed care teams of them. */
-    const saveOfJob = async (id: number, runId: string, people: readonly string[]) => {
+    const saveOfJob = async (
+      id: number,
+      runId: string,
+      people: readonly string[],
+      held: ChunkSettlement['held'] = [],
+    ) => {
       const answer = await ledger.acquireLease(
         { jobId: id, runId, owner: 'here:1', now: NOW, ttlMs: TTL },
         alive,
@@ -1269,7 +1407,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       await run.settleChunk({
         ...{ exportRow, chunk: 1, counts: '{}', receiptsLength: 0, rejectsLength: 0, delivered: [] },
         ...{
-          held: [],
+          held,
           said: { arrival: 1, byBackfill: false },
           exceptions: [],
           tallies: noTallies(),

@@ -38,3 +38,33 @@ test('who was not told of a run is known by what became of the newest notificati
   ])
   expect(await notifications.untold(jobId, 'run-2')).toEqual([])
 })
+
+test('a target knows how a job ends by the newest notification of an end, where that was not given up', async () => {
+  const ledger = await openLedger(':memory:')
+  onTestFinished(() => ledger.close())
+  const { notifications } = ledger
+  const [nightly, weekly] = [
+    await ledger.jobId('nightly', 'gateway'),
+    await ledger.jobId('weekly', 'gateway'),
+  ]
+  let ids = 0
+  const tell = async (jobId: number, target: string, kind: string, ends?: 'deliver' | 'give-up') => {
+    const row = { kind, subject: `s${++ids}`, target, address: target, notice: '{}' }
+    await notifications.add(jobId, [{ messageId: `m${ids}`, ...row }], ids)
+    if (ends === undefined) return
+    const claimed = (await notifications.claim(ids, 999)) ?? expect.fail('none is due')
+    await notifications.move(claimed, ends, { at: ids, ...(ends === 'deliver' ? {} : { error: 'e' }) })
+  }
+  const isTold = () => notifications.isTold(nightly, 'a')
+  expect(await isTold()).toBe(false)
+  await tell(nightly, 'b', 'run-ended', 'deliver')
+  await tell(weekly, 'a', 'run-ended', 'deliver')
+  await tell(nightly, 'a', 'job-held', 'deliver')
+  expect(await isTold()).toBe(false)
+  await tell(nightly, 'a', 'run-ended', 'deliver')
+  expect(await isTold()).toBe(true)
+  await tell(nightly, 'a', 'run-ended', 'give-up')
+  expect(await isTold()).toBe(false)
+  await tell(nightly, 'a', 'run-ended')
+  expect(await isTold()).toBe(true)
+})

@@ -7,7 +7,15 @@ import { readJob } from '../../src/definitions/definition-files.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { createArrival } from '../../src/run/arrival.ts'
 import { lookInRange } from '../../src/run/exports-in-range.ts'
-import { findExports, noneFound } from '../../src/run/find-exports.ts'
+import {
+  fileKey,
+  findExports,
+  noneFound,
+  type SizedFile,
+  smallOfRun,
+  smallOnes,
+} from '../../src/run/find-exports.ts'
+import { beginExport, beginRun, passingLedger } from '../ledger/begun-run.ts'
 import { createMovedClock } from '../schedule/moved-clock.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
@@ -139,4 +147,63 @@ it('where nothing is complete, the error lists what waits, and asks nobody for w
     remedy: expect.stringContaining('next run'),
   })
   expect(noneFound(job, []).remedy).toContain('ask the vendor')
+})
+
+const sized = (bytes: number, more: Partial<SizedFile> = {}): SizedFile => ({
+  ...{ name: 'new.csv', bytes, modifiedAt: 1_000, ...more },
+})
+/** Of these sizes, the oldest first. */
+const earlier = (...sizes: number[]): SizedFile[] =>
+  sizes.map((bytes, at) => ({ name: `${at}.csv`, bytes, modifiedAt: at }))
+
+it.each<[string, number, SizedFile[], number | undefined]>([
+  ['half of what is usual', 50, earlier(100, 100, 100), undefined],
+  ['a byte less', 49, earlier(100, 100, 100), 100],
+  ['little, where two came before', 1, earlier(100, 100), undefined],
+  ['little against the middle one of three', 49, earlier(1, 100, 9_999), 100],
+  ['little against the last eight alone', 49, earlier(...Array(9).fill(1), ...Array(8).fill(100)), 100],
+  [
+    'enough against the last eight alone',
+    50,
+    earlier(...Array(9).fill(999), ...Array(8).fill(100)),
+    undefined,
+  ],
+])('an export of %s is told as small, or not', (_what, bytes, before, usual) => {
+  const shuffled = before.toReversed()
+  expect(smallOnes(0.5, [sized(bytes)], shuffled)).toEqual(
+    usual === undefined ? [] : [{ ...sized(bytes), usual }],
+  )
+})
+
+it.each<[string, SizedFile, 'small' | 'told' | 'no']>([
+  ['no run has begun with', sized(1), 'small'],
+  ['people were told of', sized(2), 'told'],
+  ['an earlier run has begun with', sized(3, { name: '3.csv', modifiedAt: 3 }), 'no'],
+  ['is a new version of one that was taken', sized(3, { name: '3.csv', modifiedAt: 4 }), 'small'],
+])('a small export that %s', async (_what, delivery, expected) => {
+  const ledger = await passingLedger()
+  const key = { job: 'nightly', mapping: 'm', source: 'in/*.csv', timetable: 't' }
+  const address = (name: string): string => `in/${name}`
+  const take = async (id: string, startedAt: number, files: readonly SizedFile[]): Promise<void> => {
+    const run = await beginRun(ledger, id, { startedAt })
+    for (const [at, { name, bytes, modifiedAt }] of files.entries()) {
+      const delivered = { address: address(name), name, bytes, modifiedAt }
+      await beginExport(run, { ordinal: at + 1, name, path: address(name), bytes, delivered })
+    }
+  }
+  await take('run-1', 100, [...earlier(100, 100, 100), { name: '3.csv', bytes: 3, modifiedAt: 3 }])
+  // What the same run has taken before it says nothing of what is usual.
+  const tiny = Array.from({ length: 9 }, (_, at) => ({ name: `t${at}.csv`, bytes: 1, modifiedAt: 10 + at }))
+  await take('run-2', 200, tiny)
+  for (const [due, known] of [
+    [1, [fileKey(sized(2))]],
+    [2, []],
+  ] as const)
+    await ledger.expectations.judge({
+      ...{ ...key, due, judged_at: due, state: 'arrived', expected: 1, arrived: 1, small: 1 },
+      known: JSON.stringify(known),
+    })
+  const found = await smallOfRun(ledger, { delivery, source: { address }, sized: { share: 0.5, key } }, 200)
+  expect(found === undefined ? 'no' : found.isTold ? 'told' : 'small').toBe(expected)
+  if (found !== undefined) expect(found.small).toMatchObject({ ...delivery, usual: 100, source: 'in/*.csv' })
 })

@@ -841,6 +841,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         // More than one query carries, what is found among the last of them.
         const many = [...Array.from({ length: 1_200 }, (_, at) => content(at + 100)), content(3)]
         expect(await ledger.left.inDoubtWith(jobId, many)).toEqual(everywhere)
+        expect(await ledger.left.heldWith(jobId + 1, [content(3)])).toEqual([])
         expect(await ledger.left.heldWith(jobId, [content(3)])).toEqual([
           { rowKey: rowKey(2), ...record(3), series: null, arrival: 1, byBackfill: false },
         ])
@@ -912,6 +913,11 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(await ledger.left.resolutions('run-1')).toEqual([{ ...resolution, code: null }])
         expect(await ledger.left.resolutions('run-2')).toEqual([])
         expect(await ledger.left.decisions([doubt?.id ?? 0])).toMatchObject([{ event: 'resend', ...why }])
+        const again = { ...resolution, by: 'Day desk', at: NOW + 5 }
+        await run.rule({ run: 'run-2', decisions: decided, released: [], resolution: again }, NOW + 5)
+        expect((await ledger.left.decisions([doubt?.id ?? 0])).map(({ by }) => by)).toEqual([
+          ...['Night desk', 'Day desk'],
+        ])
         expect(await ledger.left.decidedContents(first, 'run-2')).toEqual(new Set([content(3)]))
         expect(await ledger.left.decidedContents(first, 'run-3')).toEqual(new Set())
         expect(await ledger.left.decidedContents(first + 1, 'run-2')).toEqual(new Set())
@@ -921,6 +927,41 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         const held = await lease({ runId: 'run-3' }, () => true)
         await ledger.startRun(held, begun('run-3', { origin }))
         expect(await ledger.run('run-3')).toMatchObject({ origin_run: 'run-1', selection: 'decided' })
+      })
+
+      it('speaks from the place of its export: that of the first reading, where the same file is read again', async () => {
+        const places: number[] = []
+        for (const id of ['run-1', 'run-2']) {
+          const run = await startRun(id)
+          const { id: exportRow } = await addExport(run)
+          places.push(exportRow)
+          await run.openChunk(exportRow, chunk(1))
+          const doubt = exception({ content: content(3), outcome: 'in-doubt' })
+          await run.settleChunk({
+            ...{
+              exportRow,
+              chunk: 1,
+              counts: '{}',
+              receiptsLength: 0,
+              rejectsLength: 0,
+              delivered: [],
+              held: [],
+            },
+            ...{
+              said: { arrival: 1, byBackfill: false },
+              tallies: noTallies(),
+              at: NOW,
+              exceptions: [doubt],
+            },
+          })
+          await run.endExport(exportRow, 'finished', null)
+          await run.endRun({ state: 'finished', endedAt: NOW, reason: null })
+          await ledger.releaseLease(run.lease)
+        }
+        const found = await ledger.left.inDoubtWith(jobId, [content(3)])
+        expect(found.map(({ exportRow, arrival }) => [exportRow, arrival])).toEqual(
+          places.map((one) => [one, places[0]]),
+        )
       })
 
       it('is of one job: another one that reads the same export has left nothing of it', async () => {
@@ -974,12 +1015,22 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
           const { id: exportRow } = await addExport(run)
           await run.openChunk(exportRow, chunk(1))
           const intent = { exportRow, chunk: 1, batchId: `b${at}`, kind: 'biometric', records: 1, at: NOW }
-          await run.beginBatch({ ...intent, holds: packHolds(holds.slice(at, at + 1)) })
+          const id = await run.beginBatch({ ...intent, holds: packHolds(holds.slice(at, at + 1)) })
+          // Of the latest it was settled, and is in doubt.
+          const doubt = exception({ content: content(9), outcome: 'in-doubt' })
+          const answered = {
+            answer: 'ambiguous',
+            status: null,
+            attempts: 1,
+            at: NOW,
+            accepted: packHolds([]),
+          }
+          if (at > 0) await run.settleBatch({ id, exportRow, chunk: 1, ...answered, exceptions: [doubt] })
           await run.endRun({ state: 'failed', endedAt, reason: 'given-up' })
           await ledger.releaseLease(run.lease)
         }
         const { unanswered, until } = await ledger.perhapsSent(jobId)
-        expect([unanswered.size, until]).toEqual([3, NOW + 90])
+        expect([...unanswered.keys(), until]).toEqual([content(1), content(9), NOW + 90])
       })
 
       it('has its receipts counted with whatever settles it, and what settles nothing of them leaves them', async () => {

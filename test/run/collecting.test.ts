@@ -147,6 +147,13 @@ test.each<[string, Chunks]>([
     people: counts({ asked: 3, collected: 2, refused: 1 }),
     collected: ['ann', 'ben'],
   })
+  expect(await night(chunks)).toEqual({
+    ...{
+      asked: ['ann', 'ben', 'dan'],
+      people: counts({ asked: 3, unchanged: 2, refused: 1 }),
+      collected: [],
+    },
+  })
 })
 
 test('a run that was killed asks nobody again whose chunk is settled, and has nobody twice in its files', async () => {

@@ -12,9 +12,7 @@ const alike = (printed: string): string =>
     .replace(/after [\d.]+ s at work/g, 'after SECONDS at work')
     .replace(/ +$/gm, '')
 
-it('README: the job of npm start prints what it says, the second time too', {
-  timeout: 120_000,
-}, async () => {
+it('README: the job of npm start prints what it says, the second time too', async () => {
   const workplace = await createWorkplace({ WAYBILL_JOBS: join(PROJECT, 'jobs') })
   const start = async (): Promise<string> => {
     const started = workplace.start('run', 'nightly-screenings')

@@ -18,9 +18,7 @@ it('the sample of the tutorial is what its generator makes', () => {
   expect(readFileSync(LAKESIDE, 'utf8')).toBe([...lakesideLines()].join(''))
 })
 
-it('docs/tutorial.md: each command does and prints what it says, one after the other', {
-  timeout: 120_000,
-}, async () => {
+it('docs/tutorial.md: each command does and prints what it says, one after the other', async () => {
   const workplace = await createWorkplace()
   const { folder } = workplace
   for (const name of ['samples/tutorial', 'mappings/catalog'])

@@ -2,9 +2,10 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { INHERITED, PROJECT } from '../cli/command-line.ts'
+import { needing } from '../needed.ts'
 import { SCENARIOS, SUPERLINEAR } from './scenarios.ts'
 
 const Counted = z.object({
@@ -15,9 +16,6 @@ const Counted = z.object({
 
 /** Rows that were delivered are looked for in each segment of the ledger. Segments merge, so that there are a few of them at most. */
 const IN_SEGMENTS = /^src\/ledger\/(?:sqlite\/delivered|delivered-rows)\.ts /
-
-/** Runs are counted for more than a minute: `npm run growth` counts them, too. */
-const isLong = (group: string): boolean => group === 'a run' && process.env['WAYBILL_GROWTH'] !== 'all'
 
 /** In a process of its own: V8 counts within a function only where it was compiled after the counting began. */
 async function count(...scenarios: readonly string[]): Promise<z.infer<typeof Counted>[]> {
@@ -35,35 +33,40 @@ async function count(...scenarios: readonly string[]): Promise<z.infer<typeof Co
     .map((line) => Counted.parse(JSON.parse(line)))
 }
 
-describe.each([
-  ...Map.groupBy(
-    Object.keys(SCENARIOS).filter((name) => !SUPERLINEAR.includes(name)),
-    (name) => name.split(':')[0] ?? '',
-  ),
-])('%s', (group, names) => {
-  it.skipIf(isLong(group))(
-    'grows by no more than its input',
-    async () => {
-      const counted = await count(...names)
-      expect(counted.map(({ name }) => name)).toEqual(names)
-      for (const { name, functions, grown } of counted) {
-        expect(functions, name).toBeGreaterThan(0)
-        expect(
-          grown.filter(({ place }) => !IN_SEGMENTS.test(place)),
-          name,
-        ).toEqual([])
-      }
-    },
-    300_000,
-  )
-})
+const isLong = (name: string): boolean =>
+  name.startsWith('a run: ') && process.env['WAYBILL_GROWTH'] !== 'all'
+const LONG = Object.keys(SCENARIOS).filter(isLong)
+const COUNTED = Object.keys(SCENARIOS).filter((name) => !isLong(name))
 
-it('what takes four times the work for twice the input is found', async () => {
-  const [byBlocks, byElements] = await count(...SUPERLINEAR)
+/** All in one process: to load the program costs as much as to count a scenario. */
+let counts: ReadonlyMap<string, z.infer<typeof Counted>>
+
+beforeAll(async () => {
+  const counted = await count(...COUNTED)
+  counts = new Map(counted.map((one) => [one.name, one]))
+}, 600_000)
+
+it.each(COUNTED.filter((name) => !SUPERLINEAR.includes(name)))(
+  '%s: grows by no more than its input',
+  (name) => {
+    const { functions, grown } = counts.get(name) ?? {}
+    expect(functions).toBeGreaterThan(0)
+    expect(grown?.filter(({ place }) => !IN_SEGMENTS.test(place))).toEqual([])
+  },
+)
+
+it.each(LONG)(
+  '%s',
+  needing(LONG.length === 0, '`npm run growth`: a run is counted for more than a minute'),
+  () => {},
+)
+
+it('what takes four times the work for twice the input is found', () => {
+  const [byBlocks, byElements] = SUPERLINEAR.map((name) => counts.get(name))
   expect(byBlocks?.grown).toEqual([
     { place: expect.stringContaining('leven/index.js'), counts: expect.anything() },
   ])
   expect(byElements?.grown).toEqual([
     { place: expect.stringContaining('includes at test/growth/scenarios.ts'), counts: expect.anything() },
   ])
-}, 60_000)
+})

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { CHECKED_CATALOG } from './build/bundle.ts'
+import { memoryFolder } from './test/memory-folder.ts'
 import { SkippedTests } from './test/skipped-tests.ts'
 
 // Behind UTC, and not by whole hours: what goes by the zone of the machine gets another day, and another minute.
@@ -8,6 +9,9 @@ process.env['TZ'] = 'America/St_Johns'
 
 // Workers, and processes that start sources, share what Node has compiled, with the launcher.
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/waybill')
+
+const memory = memoryFolder()
+if (memory !== undefined) process.env['TMPDIR'] ??= memory
 
 export default defineConfig({
   // As in the bundle: to parse and check the catalog takes a third of a command's time.

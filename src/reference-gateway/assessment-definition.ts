@@ -244,7 +244,16 @@ const Definition = AssessmentDefinition.superRefine((definition, context) =>
  * Reads the test that the gateway serves, from a file of the form of `definitions/assessment.yaml` (the default).
  * Throws `usage-wrong`, naming file, line and key of every problem, where it is none.
  */
-export async function readAssessment(file = FILE): Promise<Assessment> {
+export function readAssessment(file?: string): Promise<Assessment> {
+  if (file !== undefined) return assessmentOf(file)
+  shipped ??= assessmentOf(FILE)
+  return shipped
+}
+
+/** Read once, as a process may start gateways by the hundred. */
+let shipped: Promise<Assessment> | undefined
+
+async function assessmentOf(file: string): Promise<Assessment> {
   const { modules, ...rest } = parseYaml(await textOf(file), file, Definition, 'usage-wrong').value
   const pages = modules.flatMap(({ moduleId, pages }) => pages.map((page) => ({ moduleId, ...page })))
   return { ...rest, pages }

@@ -10,9 +10,13 @@ import { temporaryFolder } from '../temporary-folder.ts'
 export const PROJECT = resolve(import.meta.dirname, '../..')
 const ENTRY = join(PROJECT, 'bin/waybill.js')
 
+/** Shifts the clock of all processes: `npm run test:midnight`. */
+const SHIFTED_CLOCK = ['LD_PRELOAD', 'FAKETIME', 'FAKETIME_DONT_FAKE_MONOTONIC']
 /** What a process has besides its settings. */
 export const INHERITED = Object.fromEntries(
-  ['PATH', 'NODE_COMPILE_CACHE'].map((name) => [name, process.env[name]]),
+  ['PATH', 'NODE_COMPILE_CACHE', ...SHIFTED_CLOCK].flatMap((name) =>
+    process.env[name] === undefined ? [] : [[name, process.env[name]]],
+  ),
 )
 
 export interface Ended {

@@ -3,7 +3,14 @@ import { describe, expect, test } from 'vitest'
 import { PASS } from '../faults/fault-proxy.ts'
 import { ANN, BEN, CLINIC, GOOD, HEADER, openClinic } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
-import { expectReceipts, openFaultyClinic, runInDoubt, showOf, writeMapping } from './left-behind.ts'
+import {
+  expectReceipts,
+  openFaultyClinic,
+  runInDoubt,
+  showOf,
+  unanswered,
+  writeMapping,
+} from './left-behind.ts'
 
 /** Rejected for its day, which stands in another form; the mapping that knows that form is corrected. */
 const CAT = 'cat,03/02/2026,63,5.3,72.5,kg,fine\n'
@@ -103,6 +110,33 @@ describe('what was rejected, after the mapping was corrected', () => {
       expect((await showOf(clinic, run)).settled).toEqual([{ run: third.run, count: 1 }])
     const nothing = await clinic.workplace.waybill('rerun', first.run)
     expect([nothing.code, nothing.err]).toEqual([2, expect.stringContaining('error nothing-left')])
+  })
+
+  test.each<[string, string, number]>([
+    ['its row as a whole is rejected now', CLINIC.replace('format: yyyy-MM-dd', 'format: MM/dd/yyyy'), 0],
+    ['it is rejected again', CLINIC.replace('zone: America/New_York', 'zone: America/Chicago'), 0],
+    ['it gets through', CLINIC.replace('heart-rate: "pulse"', 'heart-rate: "weight"'), 1],
+  ])('taken up again, a record is settled where it gets through alone: %s', async (_what, mapping, count) => {
+    const clinic = await openClinic()
+    await clinic.deliver('day.csv', `${HEADER}${DAN}`)
+    const before = summaryOf(await clinic.run())
+    expect(before.records.biometric).toMatchObject({ accepted: 2, rejected: 1 })
+    await writeMapping(clinic, mapping)
+    const rerun = summaryOf(await clinic.workplace.waybill('rerun', before.run, '--json'))
+    const { settled = [] } = await showOf(clinic, before.run)
+    expect(settled).toEqual(count === 0 ? [] : [{ run: rerun.run, count }])
+  })
+
+  test('taken up again and in doubt then, a record is not settled', async () => {
+    const clinic = await openFaultyClinic({ submit: 'concurrency: 1' })
+    await clinic.deliver('day.csv', `${HEADER}${DAN}`)
+    const before = summaryOf(await clinic.run())
+    expect(before.records.biometric).toMatchObject({ accepted: 2, rejected: 1 })
+    await writeMapping(clinic, CLINIC.replace('heart-rate: "pulse"', 'heart-rate: "weight"'))
+    clinic.strike(unanswered('reset'))
+    const rerun = summaryOf(await clinic.workplace.waybill('rerun', before.run, '--json'))
+    expect(rerun.records.biometric).toMatchObject({ inDoubt: 1 })
+    expect((await showOf(clinic, before.run)).settled ?? []).toEqual([])
   })
 
   test('of NDJSON', async () => {

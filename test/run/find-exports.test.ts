@@ -117,6 +117,16 @@ it('a run does not wait for what an earlier one has taken as it is, nor for what
   expect(waits).toEqual([])
 })
 
+it('waits once for the longest rest of its sources', async () => {
+  const rests = ['60s', '10s'].map(
+    (rest, at) => `{ from: ../inbox, match: "${'ab'[at]}.csv", complete: { stableFor: ${rest} } }`,
+  )
+  const { find, deliver, waits } = await place(`[${rests.join(', ')}]`)
+  for (const name of ['a.csv', 'b.csv']) await deliver(name, NOW)
+  expect((await find()).found).toEqual(['a.csv', 'b.csv'])
+  expect(waits).toEqual([60_000])
+})
+
 it('a joined file dated in the future is joined without a wait', async () => {
   const { arrival, job, deliver } = await place(
     '{ from: ../inbox, match: "a.csv", complete: { stableFor: 60s } }',

@@ -1,7 +1,7 @@
 /** What an earlier process of a run has settled, and where its exports go on: numbers of several chunks and exports, all different. */
 import { expect, test } from 'vitest'
 import { noCounts, type RowCounts } from '../../src/model/balance.ts'
-import { resumptionOf, settledBefore } from '../../src/run/resume.ts'
+import { openChunksOf, resumptionOf, settledBefore, unansweredOf } from '../../src/run/resume.ts'
 import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '../ledger/begun-run.ts'
 
 /** By export: rows of its chunks, settled but for those that are open. */
@@ -59,4 +59,30 @@ test('an export of which nothing is settled begins anew', () => {
   expect(resumptionOf([])).toEqual({
     ...{ counts: noCounts(), from: undefined, skip: 0, number: 1, rejectsLength: 0, open: new Map() },
   })
+})
+
+test('open are the chunks of exports that are open; unanswered what was sent of them, but for tests', async () => {
+  const ledger = await passingLedger()
+  const run = await beginRun(ledger, 'run-1')
+  const [done, exportRow] = [await beginExport(run), await beginExport(run, { ordinal: 2 })]
+  await openChunk(run, done, 9)
+  await run.endExport(done, 'failed', 'export-changed')
+  for (const chunk of [1, 2, 3, 4]) await openChunk(run, exportRow, chunk)
+  await settleChunk(run, exportRow, 1)
+  const send = (chunk: number, batchId: string, kind: string) =>
+    run.beginBatch({ exportRow, chunk, batchId, kind, records: 1, holds: new Uint8Array(), at: 0 })
+  await send(2, 'test', 'assessment')
+  await send(3, 'test', 'assessment')
+  await send(3, 'sent', 'biometric')
+  const answered = await send(3, 'answered', 'biometric')
+  await run.settleBatch({
+    ...{ id: answered, exportRow, chunk: 3, answer: 'accepted', status: 201, attempts: 1 },
+    ...{ accepted: 'all', exceptions: [], at: 0 },
+  })
+  const record = (await ledger.run('run-1')) ?? expect.fail('the run is gone')
+  expect(await openChunksOf(ledger, record)).toEqual(new Set([2, 3, 4]))
+  const unanswered = await Array.fromAsync(unansweredOf(ledger, exportRow))
+  expect(unanswered.map(({ chunk, batches }) => [chunk.number, batches.map((one) => one.batch_id)])).toEqual([
+    [3, ['sent']],
+  ])
 })

@@ -52,6 +52,87 @@ test.each<[string, Later, 'read' | 'anew' | 'no']>([
   expect(exports[0]?.readSince).toBe(since.get('a.csv'))
 })
 
+test('of several exports that failed, each names the run that has read it since', async () => {
+  const ledger = await passingLedger()
+  const names = ['a.csv', 'b.csv', 'c.csv']
+  const first = await beginRun(ledger, 'run-1', { startedAt: NOW })
+  for (const [index, name] of names.entries())
+    await first.endExport(await beginExport(first, { ordinal: index + 1, name }), 'failed', 'export-empty')
+  await first.endRun({ state: 'finished', endedAt: NOW, reason: null })
+  await ledger.releaseLease(first.lease)
+  for (const [index, name] of ['a.csv', 'b.csv'].entries()) {
+    const later = await beginRun(ledger, `run-${index + 2}`, { startedAt: NOW + 1 + index })
+    await later.endExport(await beginExport(later, { name }), 'finished', null)
+    await ledger.releaseLease(later.lease)
+  }
+  const { exports } = await summarise(ledger, '/home', 'run-1')
+  expect(exports.map(({ readSince }) => readSince)).toEqual(['run-2', 'run-3', undefined])
+})
+
+test.each([
+  ['files', '/in/a.csv'],
+  [undefined, undefined],
+] as const)(
+  'an export that failed tells where it was looked for, where it was named: %s',
+  async (part, named) => {
+    const ledger = await passingLedger()
+    const run = await beginRun(ledger, 'run-1', { part })
+    await beginExport(run, { failed: 'export-empty' })
+    await beginExport(run, { ordinal: 2 })
+    const { exports } = await summarise(ledger, '/home', 'run-1')
+    expect(exports.map((one) => one.named)).toEqual([named, undefined])
+  },
+)
+
+test('an exit code is that of a run that is over; its rejects are there whichever chunk has them', async () => {
+  const ledger = await passingLedger()
+  const run = await beginRun(ledger, 'run-1')
+  const [one, other] = [await beginExport(run), await beginExport(run, { ordinal: 2, exportId: 'f' })]
+  for (const exportRow of [one, other]) {
+    for (const chunk of [1, 2, 3]) await openChunk(run, exportRow, chunk)
+    const counts = JSON.stringify(noCounts())
+    for (const chunk of [1, 2])
+      await settleChunk(run, exportRow, chunk, { counts, rejectsLength: exportRow === one ? 20 : 0 })
+  }
+  const running = await summarise(ledger, '/home', 'run-1')
+  expect([running.exit, running.soFar]).toEqual([undefined, true])
+  expect(running.exports.map(({ rejects }) => rejects !== undefined)).toEqual([true, false])
+  await run.endRun({ state: 'interrupted', endedAt: NOW, reason: 'gateway-unreachable' })
+  const over = await summarise(ledger, '/home', 'run-1')
+  expect([over.exit, over.soFar]).toEqual([3, true])
+})
+
+test('what was in doubt and is stored counts once as what it became, before and after its run is pruned', async () => {
+  const ledger = await passingLedger()
+  const run = await beginRun(ledger, 'run-1')
+  const exportRow = await beginExport(run)
+  await openChunk(run, exportRow, 1)
+  const counts = noCounts()
+  Object.assign(counts.rows, { read: 1, mapped: 1 })
+  Object.assign(counts.records.biometric, { made: 2, accepted: 1, inDoubt: 1 })
+  const content = '00000000c0ffee00'
+  await settleChunk(run, exportRow, 1, {
+    counts: JSON.stringify(counts),
+    exceptions: [
+      {
+        ...{ row: 1, line: 2, byteOffset: 0, kind: 'biometric', rule: 'hba1c', content, outcome: 'in-doubt' },
+        ...{ stage: 'submit', code: 'no-answer', field: null, message: 'm', batchId: 'b' },
+      },
+    ],
+  })
+  await run.endRun({ state: 'finished', endedAt: NOW, reason: null })
+  const [{ id = 0 } = {}] = await ledger.left.inDoubt('run-1', 0, 1)
+  await run.rule({ run: null, decisions: [{ exception: id, event: 'find' }], released: [] }, NOW)
+  await ledger.releaseLease(run.lease)
+  const became = { made: 2, accepted: 2, rejected: 0, unchanged: 0, inDoubt: 0, pending: 0 }
+  const before = await summarise(ledger, '/home', 'run-1')
+  expect([before.records.biometric, before.balanced]).toEqual([became, true])
+  const [totals] = before.exports.map((one) => JSON.stringify(one.counts))
+  await ledger.pruning.mark('run-1', new Map([[exportRow, totals ?? '']]), NOW)
+  const after = await summarise(ledger, '/home', 'run-1')
+  expect([after.records.biometric, after.balanced, after.exports.length]).toEqual([became, true, 1])
+})
+
 /** Seconds since the run began: when a chunk of it settled, its lease was renewed or let go, another run began. */
 interface Signs {
   readonly settled?: readonly number[]

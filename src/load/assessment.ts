@@ -166,7 +166,7 @@ async function outcomeOf(
   }
 }
 
-/** Whether a complete test has the answers of the row: all were sent here, or some earlier, and it shows no others. */
+/** Tells that a complete test has the answers of the row: all were sent here, or some earlier, and it shows no others. */
 async function isOurs(
   context: AssessmentContext,
   entry: AnswersEntry,

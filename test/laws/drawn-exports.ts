@@ -1,22 +1,9 @@
 /** Exports as fast-check draws them, and what the gateway does with single records of them. */
 import fc from 'fast-check'
+import { REGISTERED_ROW } from '../cli/clinic.ts'
 
 export const MAPPING = `mapping: drawn
-read: { format: csv }
-row:
-  key: [id, day]
-  account:
-    reference: id
-    type: partnerAccountId
-    register:
-      firstName: first
-      lastName: last
-      dateOfBirth: { from: born, format: yyyy-MM-dd }
-      gender: { from: gender }
-      postalCode: zip
-  observedAt: { from: day, format: yyyy-MM-dd, zone: UTC }
-  source: { name: Clinic, type: screening, sendingSystem: clinic }
-  skipWhen: { seen: "N" }
+${REGISTERED_ROW}  skipWhen: { seen: "N" }
 biometrics:
   heart-rate: pulse
   hba1c: a1c
@@ -31,7 +18,7 @@ const NPIS = ['1234567893', '1003000126'] as const
 /** Rules whose records go to the gateway in batches. */
 const RULES = ['heart-rate', 'hba1c', 'type-2-diabetes', 'pcp'] as const
 
-/** What becomes of a record, each time that it is sent or once. */
+/** The fate of a record, each time that it is sent or once. */
 export type Fate =
   /** The gateway refuses each request that holds it. */
   | 'refused'

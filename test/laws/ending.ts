@@ -1,4 +1,4 @@
-/** What a run came to, in every form that it is shown in; without what differs from one run of the same export to the next. */
+/** The result of a run, in every form that shows it; without the parts that differ from one run of the same export to the next. */
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { z } from 'zod'
@@ -18,7 +18,7 @@ export interface Ending {
   readonly rejects: Readonly<Record<string, string>>
   /** Transaction ids, sorted. */
   readonly receipts: readonly string[]
-  /** What the gateway holds, sorted; a record that it has twice stands there twice. */
+  /** The records at the gateway, sorted; a record that it has twice stands there twice. */
   readonly stored: readonly string[]
 }
 

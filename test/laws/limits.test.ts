@@ -36,7 +36,7 @@ const [MOST, LEAST] = [() => 1, () => 0]
 
 const CAUSE = { class: 'ambiguous', what: 'HTTP 500' } as const
 
-/** What a limit says of values beside it. */
+/** The verdicts of a limit on values beside it. */
 const EDGES: Record<string, readonly (readonly [value: number, said: unknown])[]> = {
   'room on the disk, bytes': [
     [50 * MIB - 1, 'problem'],

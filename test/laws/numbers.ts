@@ -27,7 +27,7 @@ const each = <Name extends string, Value>(names: readonly Name[], make: (name: N
 const kinds = <Value>(make: (kind: keyof typeof KINDS) => Value) =>
   each(Object.keys(KINDS) as (keyof typeof KINDS)[], make)
 
-/** What chunks have settled, and the exceptions one by one. */
+/** The settled chunks, and the exceptions one by one. */
 function sumsOf(file: string, run: string): { numbers: Numbers; left: Numbers; reasons: Reasons } {
   const database = new DatabaseSync(file, { readOnly: true })
   const ask = (what: string, table: string, where = 'true'): Record<string, unknown>[] =>

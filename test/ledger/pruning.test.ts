@@ -1,4 +1,4 @@
-/** What may be taken out of a ledger, and when: the runs beside it, the edges of its age, the second job and mapping. */
+/** Pruning of a ledger: the runs beside it, the edges of its age, the second job and mapping. */
 import { expect, test } from 'vitest'
 import type { Exception, Ledger } from '../../src/ledger/ledger.ts'
 import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from './begun-run.ts'

@@ -7,6 +7,12 @@ import { biometric, DAY_MS, entryOf, IDENTITY, people } from './made-up-entries.
 const REGISTER = '/account/register'
 const hashed = (reference: string) => IDENTITY.account({ reference, type: 'partnerAccountId' })
 
+const issue = {
+  stage: 'transform',
+  code: 'registration-incomplete',
+  message: 'registration needs lastName',
+} as const
+
 describe('accounts', () => {
   it('are registered once, and their ids kept', async () => {
     const loading = await startLoading()
@@ -84,11 +90,6 @@ describe('accounts', () => {
 
   it('that cannot be registered from the row reject their records', async () => {
     const loading = await startLoading()
-    const issue = {
-      stage: 'transform',
-      code: 'registration-incomplete',
-      message: 'registration needs lastName',
-    } as const
     const { outcomes } = await loading.load([
       entryOf(biometric, { row: 1, person: 'a', register: () => undefined }),
       entryOf(biometric, { row: 2, person: 'b', register: () => ({ ok: false, issue }) }),
@@ -102,11 +103,6 @@ describe('accounts', () => {
 
   it('are registered by the first row that says enough of them: one that does not rejects no other', async () => {
     const loading = await startLoading()
-    const issue = {
-      stage: 'transform',
-      code: 'registration-incomplete',
-      message: 'registration needs lastName',
-    } as const
     const { outcomes } = await loading.load([
       entryOf(biometric, { row: 1, person: 'a', register: () => ({ ok: false, issue }) }),
       entryOf(biometric, { row: 2, person: 'a', key: 'second' }),

@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000
 const [unanswered, other] = [entryOf(biometric, { value: '1' }), entryOf(biometric, { value: '2' })]
 const place = { exportId: 'f'.repeat(16), row: 1, rule: 'r', content: unanswered.content, batchId: 'b' }
 
-/** What is waited for before records are looked for. */
+/** Waits before records are looked for. */
 async function waited(
   said: { readonly behindSince?: number; readonly until?: number },
   unsent = [unanswered, other],

@@ -138,7 +138,7 @@ export async function runProgram(
   const code = await new Promise<number | null>((done, failed) => child.on('error', failed).on('exit', done))
   clearTimeout(timer)
   interrupted.signal.removeEventListener('abort', endAll)
-  // What a mistake leaves behind must not live on.
+  // Processes that a mistake leaves behind must not live on.
   endAll()
   return { code, out }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { edited, KINDS, mistakesOf } from './kinds.ts'
 
-/** What a source could be by each mistake that can be drawn from it. */
+/** The forms that a source could have by each mistake drawn from it. */
 const CASES: readonly (readonly [kind: string, source: string, mistaken: readonly string[]])[] = [
   ['negated condition', 'if (a) b()', ['if (!(a)) b()']],
   ['negated condition', 'const x = a > 1 ? b : c', ['const x = !(a > 1) ? b : c']],

@@ -56,7 +56,7 @@ const otherComparison: Rule = (placed, source) => {
   const { node } = placed
   if (node.type !== 'BinaryExpression') return []
   const other = OTHER_COMPARISON[node.operator]
-  // Of a whole condition, the negated one is the same mistake.
+  // Negating a whole condition is the same mistake.
   if (other === undefined || (node.operator.includes('==') && isCondition(placed))) return []
   return [otherOperator(node.left, node.right, source, node.operator, other)]
 }

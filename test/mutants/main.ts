@@ -18,7 +18,7 @@ npm run mutants -- --at FILE:LINE TEST…  every mistake that can be drawn in a 
 `
 
 const WRITTEN_UNSEEN_AT_MOST = 3
-/** Of 100 that are drawn and not equivalent. */
+/** The limit for each 100 that are drawn and not equivalent. */
 const DRAWN_UNSEEN_AT_MOST = 5
 /** Whoever works on the same machine goes first. */
 const NICE = 10

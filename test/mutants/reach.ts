@@ -1,5 +1,5 @@
 /**
- * Which tests reach a mistake: probes are written into the sources before the statements that mistakes stand in, the tests are run once, and
+ * Finds the tests that reach a mistake: probes are written into the sources before the statements that mistakes stand in, the tests are run once, and
  * each probe that is passed notes the test. A constant of a module is reached where a function uses it.
  */
 import { type Edit, edited } from './kinds.ts'

@@ -10,7 +10,7 @@ const HANGS_AFTER_MS = 240_000
 
 const Fault = z.strictObject({
   name: z.string().regex(/^[a-z0-9-]+$/),
-  /** What the mistake does, in words. */
+  /** The effect of the mistake, in words. */
   breaks: z.string().min(1),
   file: z.string(),
   find: z.string().min(1),

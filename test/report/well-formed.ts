@@ -1,4 +1,4 @@
-/** Whether a page is well formed, without a browser. */
+/** Checks that a page is well formed, without a browser. */
 const EMPTY = new Set(['meta', 'br', 'wbr', 'rect', 'path', 'circle'])
 
 /** Tags that are closed out of turn, or not at all; HTML's and SVG's elements without content have no end. */

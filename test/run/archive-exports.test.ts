@@ -1,4 +1,4 @@
-/** Which exports are moved away after a run, and where the ledger says that they lie. */
+/** Exports that are moved away after a run, and where the ledger says that they lie. */
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** What is kept of the rows in the middle of which `stopWhen` has stopped a run. */
+/** Settling of the rows in the middle of which `stopWhen` has stopped a run. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** What an earlier process of a run has settled, and where its exports go on: numbers of several chunks and exports, all different. */
+/** Chunks that an earlier process of a run has settled, and where its exports go on: numbers of several chunks and exports, all different. */
 import { expect, test } from 'vitest'
 import { noCounts, type RowCounts } from '../../src/model/balance.ts'
 import { openChunksOf, resumptionOf, settledBefore, unansweredOf } from '../../src/run/resume.ts'

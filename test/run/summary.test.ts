@@ -1,4 +1,4 @@
-/** What a summary takes from later runs, and from what is left of a process. */
+/** Parts of a summary that come from later runs, and from the traces of a process. */
 import { expect, test } from 'vitest'
 import { type ExportStart, type Ledger, noTallies } from '../../src/ledger/ledger.ts'
 import { byKind, noCounts } from '../../src/model/balance.ts'

@@ -1,4 +1,4 @@
-/** What the metrics of the last run are drawn from: the ledger, by job and gateway. */
+/** Sources of the metrics of the last run: the ledger, by job and gateway. */
 import { expect, onTestFinished, test } from 'vitest'
 import type { Exception } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'

@@ -1,4 +1,4 @@
-/** What a backfill would do, by files that lie there and by what the ledger knows of earlier runs. */
+/** The plan of a backfill, by files that lie there and by what the ledger knows of earlier runs. */
 import { hash } from 'node:crypto'
 import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { receiveFile } from '../../../src/extract/sources/receive-file.ts'
 import { temporaryFolder } from '../../temporary-folder.ts'
 
-/** What a source lists. */
+/** The listing of a source. */
 const LISTED = 'onetwo'
 
 const receive = async (pieces: readonly string[]): Promise<string> => {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { probed } from './reach.ts'
 
 const SOURCES = new Map([
+  ['parts.ts', 'const [TENTH, HALF] = [0.1, 0.5]\nexport const half = (n: number) => n * HALF\n'],
   ['limits.ts', 'export const LIMIT = 5\nexport const LIMITS = { most: LIMIT }\n'],
   ['use.ts', "import { LIMITS } from './limits.ts'\nexport const isOver = (n: number) => n > LIMITS.most\n"],
   ['own.ts', 'export function f(a = 1) {\n  if (a) return\n  for (const b of c) d(b, (e) => e + 1)\n}\n'],
@@ -31,4 +32,8 @@ test('a constant of a module is noted where functions use what is made of it, in
       "import { LIMITS } from './limits.ts'\nexport const isOver = (n: number) => (note(0), n > LIMITS.most)\n",
     ],
   ])
+})
+
+test('so is one that is declared with others, in a list', () => {
+  expect(probe('parts.ts', '0.5').get('parts.ts')).toContain('=> (note(0), n * HALF)')
 })

@@ -53,13 +53,22 @@ const contains = (node: Node, { start, end }: Edit | Place): boolean => node.sta
 const innermost = (nodes: readonly Placed[], place: Place): Placed | undefined =>
   nodes.findLast(({ node }) => contains(node, place))
 
+/** The names that a pattern binds: `a`, `[a, b]`, `{ a, b: c }`. */
+function namesIn(pattern: Node): string[] {
+  if (pattern.type === 'Identifier') return [pattern.name]
+  if (pattern.type === 'ArrayPattern')
+    return pattern.elements.flatMap((one) => (one === null ? [] : namesIn(one)))
+  if (pattern.type !== 'ObjectPattern') return []
+  return pattern.properties.flatMap((one) => (one.type === 'Property' ? namesIn(one.value) : []))
+}
+
 /** The names that a statement of a module declares. */
 function declaredBy(statement: Node): string[] {
   if (statement.type === 'ExportNamedDeclaration')
     return statement.declaration === null ? [] : declaredBy(statement.declaration)
   if (statement.type === 'ClassDeclaration') return statement.id === null ? [] : [statement.id.name]
   if (statement.type !== 'VariableDeclaration') return []
-  return statement.declarations.flatMap(({ id }) => (id.type === 'Identifier' ? [id.name] : []))
+  return statement.declarations.flatMap(({ id }) => namesIn(id))
 }
 
 interface Uses {

@@ -74,7 +74,8 @@ export function drillExports(seed: number, round: number, plan: ExportsPlan): Dr
   let [orders, revisions] = [0, 0]
   for (let at = 0; at < plan.exports; at++) {
     if (random.chance(plan.nested)) {
-      const again = documents.filter(() => random.chance(0.6)).map((one) => revised(random, one, ++revisions))
+      const before = plan.apart === true ? [] : documents
+      const again = before.filter(() => random.chance(0.6)).map((one) => revised(random, one, ++revisions))
       const rows = Math.max(1, plan.rows - again.length)
       const shown = [...again, ...labOrders(random, people, { ...plan, rows }, () => ++orders)]
       made.push(nestedExport(random, `${at + 1}-nested.ndjson`, shown, plan))

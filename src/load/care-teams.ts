@@ -137,7 +137,9 @@ export async function careTeamsOf(
       const place = placeOfWord(arrival, entry.row.row)
       const isNew =
         outcome?.outcome !== 'unchanged' || (outcome.found === true && outcome.passedOver === undefined)
-      const isHeard = !isNew && wasHeard(person.known, { npi, at: entry.observedAt, place })
+      // A record that is new may have come of a row that was heard before; the word of a later export stands above it all the same.
+      const since = isNew ? placeOfWord(arrival + 1, 0) : place
+      const isHeard = wasHeard(person.known, { npi, at: entry.observedAt, place: since })
       return [{ entry, npi, fields: fields.get(entry) ?? {}, status, place, isHeard }]
     })
 

@@ -499,4 +499,16 @@ describe('exports of equal dates that are read again every night', () => {
     await loading.settle(await loading.load([nights[0] ?? made()], false, 90, 1), 90)
     expect(loading.tallies.requests.readBack).toBe(reads)
   })
+
+  it('leave the mark of a later one alone where the record of an earlier one is delivered only now', async () => {
+    const loading = await startWith([], { changed: 'add' })
+    // As after a gateway was wiped: the later export was sent by a rerun, the earlier one is read again.
+    await loading.settle(await loading.load([made({ name: 'Corrected', primary: true })], false, 1, 3))
+    const { outcomes } = await loading.load([made({ primary: false })], false, 2, 1)
+    expect(outcomes).toMatchObject([{ outcome: 'accepted' }])
+    expect(await loading.marked()).toEqual(['Corrected'])
+    // One that came later than both has the last word.
+    await loading.load([made({ name: 'Again', primary: false })], false, 3, 4)
+    expect(await loading.marked()).toEqual([])
+  })
 })

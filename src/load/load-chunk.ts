@@ -229,7 +229,23 @@ async function load(
       chunk.resumed ? earlier.outcomes : undefined,
       await careTeamsToClaim(context.careTeams, saidOfTeams, isUnchanged),
     ))
-  if (given === undefined && accounts.late.size > 0) return loadApart(context, chunk, accounts)
+  const place = { exportRow, chunk: chunk.chunk, exportId, accountIds: accounts.accountIds }
+  const settleEarlier = () =>
+    settleUnanswered(
+      context,
+      earlier.unanswered.map(({ batch, kind, entries: sent }) => ({
+        batch: { ...place, kind, entries: sent },
+        row: batch.id,
+        batchId: batch.batch_id,
+        records: batch.records,
+      })),
+      accounts.accountIds,
+    )
+  if (given === undefined && accounts.late.size > 0) {
+    // A batch is settled as a whole: its parts would each forget what the other people have of it.
+    await settleEarlier()
+    return loadApart(context, chunk, accounts)
+  }
 
   const isDoubtful = (entry: Entry): boolean =>
     context.behindSince !== undefined ||
@@ -269,18 +285,8 @@ async function load(
   if (!allUsual) note(unsent.flatMap((entry) => withheld(entry) ?? []))
   const sendable = outcomes.without(unsent)
 
-  const place = { exportRow, chunk: chunk.chunk, exportId, accountIds: accounts.accountIds }
   // What an earlier process left open is judged first: sending newer records of the same series would hide it.
-  const settled = await settleUnanswered(
-    context,
-    earlier.unanswered.map(({ batch, kind, entries: sent }) => ({
-      batch: { ...place, kind, entries: sent },
-      row: batch.id,
-      batchId: batch.batch_id,
-      records: batch.records,
-    })),
-    accounts.accountIds,
-  )
+  const settled = await settleEarlier()
   note(settled.outcomes)
   // In the order of the rows: of two at one instant the later one corrects the first.
   const later = new Set(recognised.restated.map(({ entry }) => entry))

@@ -2,6 +2,7 @@
 import { expect, test, vi } from 'vitest'
 import type { RunLedger } from '../../src/ledger/ledger.ts'
 import { settleOwed } from '../../src/load/care-team-owed.ts'
+import { PASS } from '../faults/fault-proxy.ts'
 import { CARE_TEAMS, failureOf, startLoading } from './loading.ts'
 import { made } from './made-up-care-teams.ts'
 import { biometric, entryOf, IDENTITY, registrationOf } from './made-up-entries.ts'
@@ -124,4 +125,32 @@ test('what is owed of them is done once they are free', async () => {
   await settled
   expect(marks()).toBe(before + 1)
   expect(loading.tallies.primaryCare).toMatchObject({ marked: 1, owed: 0 })
+})
+
+test('a batch that an earlier process sent is settled for all of its people, also for those who are claimed now', async () => {
+  let isCut = true
+  const loading = await startLoading({
+    faultOf: ({ method, path, query }) => {
+      if (isCut && method === 'POST' && path !== REGISTER) return { do: 'pass-then-answer', status: 403 }
+      // As if it were not there: it is sent once more, and the batch holds what is left of it.
+      return path.endsWith('/biometrics') && query.includes('free')
+        ? { do: 'pass-then-edit', edit: (envelope) => ({ ...envelope, data: [] }) }
+        : PASS
+    },
+  })
+  const people = ['free', 'busy']
+  const measured = people.map((person, at) => entryOf(biometric, { person, row: at + 1 }))
+  const entries = [...measured, ...people.map((person, at) => made({ person, row: at + 3 }))]
+  expect(await failureOf(loading.load(measured))).toMatchObject({ code: 'gateway-refused-credentials' })
+  expect(await loading.stored('biometric')).toHaveLength(2)
+  isCut = false
+  const other = await startOther(loading)
+  await claim(loading, other, 'busy')
+  const loaded = loading.load(entries, true)
+  await vi.waitFor(async () => expect(await loading.stored('careTeam')).toHaveLength(1), { timeout: 60_000 })
+  await letGo(loading, other, 'busy')
+  const { outcomes } = await loaded
+  expect(outcomes.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted', 'accepted', 'accepted'])
+  const ids = await loading.storedIds('biometric')
+  expect(ids.filter((id) => id === measured[1]?.transactionId)).toHaveLength(1)
 })

@@ -3,7 +3,7 @@
  * every PDF is there byte for byte, every test is finished, every care team is as it was listed last, and each collection is whole and has each person once.
  */
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
@@ -50,7 +50,11 @@ export async function runOtherJobs(
   const sftp = plan.cuts && (await startCuttingServer(folder, plan.cuts))
   for (const [name, text] of Object.entries(jobsOf(plan, sftp?.to ?? '{ folder: ../collected }')))
     await writeFile(join(folder, 'jobs', `${name}.yaml`), text)
-  for (const [name, text] of Object.entries(MAPPINGS)) await writeFile(join(mappings, `${name}.yaml`), text)
+  // Beside the catalog of all rounds: another round may be about to read what is written here.
+  const own = join(folder, 'mappings')
+  await mkdir(own)
+  await symlink(join(mappings, 'catalog'), join(own, 'catalog'))
+  for (const [name, text] of Object.entries(MAPPINGS)) await writeFile(join(own, `${name}.yaml`), text)
   await writeFile(join(folder, 'roster/roster.csv'), rosterText(plan))
   const data = join(folder, 'gateway.sqlite')
   const tokenOwners = Object.fromEntries(
@@ -60,7 +64,7 @@ export async function runOtherJobs(
     ...{ dataFile: data, tokenOwners },
     ...{ clock: Date.now, makeId: randomUUID },
   })
-  const scene = createScene({ folder, mappings, gateway, watched, shipped: false, pace: WATCHED })
+  const scene = createScene({ folder, mappings: own, gateway, watched, shipped: false, pace: WATCHED })
   const found: [Wrong, string][] = []
   const blame = (wrong: Wrong, words: string): void => void found.push([wrong, words])
   try {

@@ -94,15 +94,19 @@ export function lastWordsOf(
     const delivered = await ledger.delivered(load.jobId, rowKeysOf(entries))
     const wasDelivered = (entry: Entry): boolean => isKnown(delivered.get(entry.rowKey) ?? [], entry)
     const [replaced, others] = [entries.filter(wasDelivered), entries.filter((entry) => !wasDelivered(entry))]
+    // What stands is of an export that came before: whatever its last reading sent, this one's word is not there, as after its person was forgotten.
+    const standsBehind = ({ rowKey, ruleHash }: Entry): boolean => {
+      const stands = delivered.get(rowKey)?.findLast(({ rule }) => rule === ruleHash)
+      return stands !== undefined && !stands.byBackfill && stands.arrival < arrival
+    }
     const last = await lastReading()
     // All that a mapping says that has changed since.
     const isChanged =
       record.reading === 'whole' && last !== undefined && last.mapping_digest !== record.mapping_digest
+    const wasLeft = last === undefined ? () => true : await leftBy(last, replaced)
     const takingBack = context.isBackfill
       ? []
-      : last === undefined
-        ? replaced
-        : replaced.filter(await leftBy(last, replaced))
+      : replaced.filter((entry) => wasLeft(entry) || standsBehind(entry))
     const toLookFor = isChanged ? takingBack : [...takingBack, ...others]
     if (toLookFor.length === 0) return new Set(isChanged ? others : [])
     read ??= readAhead()

@@ -35,6 +35,8 @@ interface Wiped extends Clinic {
   strike(faultOf: (request: Passing) => Fault): void
   /** `person what day` of all that the gateway holds, sorted. */
   held(): Promise<string[]>
+  /** In the order in which they were stored. */
+  pulses(): Promise<unknown[]>
 }
 
 interface Options {
@@ -102,6 +104,7 @@ async function openWiped({ registeredAgain = 'same', job = '' }: Options = {}): 
           return `${one._account} ${one['npi'] === undefined ? 'pulse' : 'doctor'} ${at.getUTCDate()}`
         })
         .sort(),
+    pulses: async () => (await store.allRecords()).flatMap(({ value }) => value ?? []),
   }
 }
 
@@ -174,6 +177,24 @@ it('a gateway that forgot its accounts: all are registered anew, and all of thei
     'dan',
   ])
   expect(summaryOf(await clinic.run()).requests.sent).toBe(0)
+})
+
+it('what an export has taken back stands as it says, also where it is read again with those before it', async () => {
+  const clinic = await openWiped()
+  const said = (pulse: number): string => row('a').replace(',61,', `,${pulse},`)
+  // The second export takes back what the first one says last.
+  await clinic.deliver('1.csv', csv(said(85), said(63)))
+  expect((await clinic.run()).code).toBe(0)
+  await clinic.deliver('2.csv', csv(said(85)))
+  expect((await clinic.run()).code).toBe(0)
+  await clinic.wipe('a')
+  await clinic.deliver('3.csv', csv(row('a', '05')))
+  const left = summaryOf(await clinic.run())
+  expect((await clinic.workplace.waybill('rerun', left.run)).code).toBe(0)
+  expect((await clinic.run()).code).toBe(0)
+  expect(await clinic.pulses()).toEqual([61, 85, 63, 85])
+  const { requests } = summaryOf(await clinic.run())
+  expect(requests.sent).toBe(0)
 })
 
 it('a 404 alone is no sign: where the registration says nothing else, the record is rejected, and the account kept', async () => {

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import { eraseAccounts, exportCrosswalk, forgetAccounts } from '../runs/accounts.ts'
+import { confirmAccounts, eraseAccounts, exportCrosswalk, forgetAccounts } from '../runs/accounts.ts'
 import { counted, n, shownPath } from '../shown-text.ts'
 import { type CommandContext, say } from './command-form.ts'
 import type { Action } from './commands.ts'
@@ -56,6 +56,15 @@ export const accountsForget: Action<'accounts forget'> = async (context, { file,
   say(context, json, done, ({ people, forgotten, gateway }) => [
     `${n(forgotten)} of ${counted(people, 'account')} at ${gateway} forgotten; the ledger does not know the others`,
     'The next export that names these people registers them again. Runs look for their records first, and send the missing ones.',
+  ])
+  return EXIT.ok
+}
+
+export const accountsConfirm: Action<'accounts confirm'> = async (context, { file, job, json }) => {
+  const done = await confirmAccounts(context, { file: resolve(file), job })
+  say(context, json, done, ({ people, confirmed, gateway }) => [
+    `${counted(people, 'person', 'people')} at ${gateway} confirmed; ${n(confirmed)} of them had stood for several people`,
+    'Records that were left behind: `waybill rerun` of their run sends them.',
   ])
   return EXIT.ok
 }

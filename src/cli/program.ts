@@ -20,6 +20,7 @@ const actionsOf = (program: Command): { readonly [Name in CommandName]: () => Pr
   acknowledge: async () => (await import('./run.ts')).acknowledge,
   reconcile: async () => (await import('./run.ts')).reconcile,
   'accounts export': async () => (await import('./accounts.ts')).accountsExport,
+  'accounts confirm': async () => (await import('./accounts.ts')).accountsConfirm,
   'accounts forget': async () => (await import('./accounts.ts')).accountsForget,
   'accounts erase': async () => (await import('./accounts.ts')).accountsErase,
   init: async () => (await import('./installation.ts')).init,

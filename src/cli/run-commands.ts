@@ -201,6 +201,18 @@ export const RUN_COMMANDS = {
     },
     examples: ['waybill accounts export roster --out crosswalk.csv'],
   },
+  'accounts confirm': {
+    says: 'say that a reference is one person, though exports gave several birth dates under it',
+    options: {
+      '--file <ids.csv>': {
+        says: 'CSV with a column partnerAccountId, or accountId, and perhaps dateOfBirth',
+        mandatory: true,
+      },
+      '--job <job>': 'at the gateway of this job; without it, that of WAYBILL_GATEWAY_URL',
+    },
+    note: 'For records left behind as reference-shared. Sends nothing.',
+    examples: ['waybill accounts confirm --file confirmed.csv'],
+  },
   'accounts forget': {
     says: 'forget account ids of people: they are registered again, and their records sent again if missing',
     options: {

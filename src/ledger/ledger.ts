@@ -124,6 +124,12 @@ export interface RunLedger {
   /** Does not wait for the disk: a person who is registered twice is told as known. */
   saveAccounts(gateway: string, accounts: readonly KnownAccount[], at: number): Promise<void>
   /**
+   * Writes down what exports say of who is who. It does not wait for the disk: the same export says it again.
+   * @param births keyed hashes of birth dates, by hashed reference, of people of whom none was known
+   * @param shared hashed references that stand for people with several birth dates
+   */
+  saveBirths(gateway: string, births: ReadonlyMap<string, number>, shared: ReadonlySet<string>): Promise<void>
+  /**
    * Claims accounts, over all jobs, for as long as the lease lasts: each is claimed, or is not. It does not wait for the disk: no process survives
    * what the claim does not. Who takes over a claim ends the lease that it hung on: its owner can write nothing more.
    * @param isDead tells of an owner on this machine whether its process is gone
@@ -262,6 +268,14 @@ export interface Ledger {
    * @param references asked for only where anybody was
    */
   forgotten(gateway: string, references: () => readonly string[]): Promise<ReadonlyMap<string, number>>
+  /** Of hashed references, those that stand for people with several birth dates. */
+  sharedReferences(gateway: string, references: readonly string[]): Promise<ReadonlySet<string>>
+  /**
+   * Takes people as one each again, whatever was found before.
+   * @param people by hashed reference, with the keyed hash of the birth date; null: the next one that an export gives
+   * @returns how many references stood for several people
+   */
+  confirmPeople(gateway: string, people: ReadonlyMap<string, number | null>): Promise<number>
   /**
    * Forgets a person at a gateway: crosswalk, care teams, what jobs have collected of them. What was delivered to them counts as not delivered.
    * @param references hashes by which the person is known

@@ -5,6 +5,7 @@ export interface PeopleTables {
   account: AccountTable
   claim: ClaimTable
   forgotten: ForgottenTable
+  shared_reference: SharedReferenceTable
   care_team: CareTeamTable
   care_team_listed: CareTeamListedTable
   collected: CollectedTable
@@ -21,6 +22,15 @@ interface AccountTable {
   registered_by: string | null
   /** Until when something may have been sent of which this ledger does not know; null where nothing was. */
   sent_before: number | null
+  /** Keyed hash of the birth date; null where no export has given it. */
+  born: number | null
+}
+
+/** References that stand for people with several birth dates: nothing is sent under them. */
+interface SharedReferenceTable {
+  gateway: string
+  /** Hashed reference. */
+  reference: Uint8Array
 }
 
 /** Accounts that a job reads and is about to write; good for as long as the lease with that token. */

@@ -231,6 +231,8 @@ export interface KnownAccount {
   readonly accountId: string | null
   /** Whether the gateway did not know the person before. */
   readonly isNew?: boolean
+  /** Keyed hash of the birth date that exports give (`Identity.born`); null, or left out, where none has. */
+  readonly born?: number | null
   /**
    * Where the gateway has something of this person that may be ours though this ledger does not know of it: until when that may have been
    * sent. Null where it has nothing of ours.

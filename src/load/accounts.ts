@@ -22,7 +22,7 @@ export interface AccountsContext {
   readonly gateway: Gateway
   /** Names the gateway in the ledger: its address. */
   readonly gatewayName: string
-  readonly ledger: Pick<Ledger, 'accounts' | 'registeredBy' | 'forgotten'>
+  readonly ledger: Pick<Ledger, 'accounts' | 'registeredBy' | 'forgotten' | 'sharedReferences'>
   readonly runLedger: RunLedger
   readonly sending: Sending
   readonly identity: Identity
@@ -81,6 +81,7 @@ export async function resolveAccounts(
   const firstEntry = new Map<string, Entry>()
   /** Of further rows of a person. */
   const later = new Map<string, Entry[]>()
+  const births = new Map<string, number>()
   let last: Entry['row'] | undefined
   for (const entry of entries) {
     if (entry.row === last) continue
@@ -95,10 +96,14 @@ export async function resolveAccounts(
     const hashed = identity.account(entry.account)
     hashes.set(reference, hashed)
     firstEntry.set(hashed, entry)
+    const { born } = entry.row
+    if (born !== Number.NEGATIVE_INFINITY) births.set(hashed, identity.born(hashed, born))
   }
   const before = peopleOf(identity, settled ?? [])
   const people = new Set([...firstEntry.keys(), ...before.all])
   const known = await context.ledger.accounts(context.gatewayName, [...people])
+  const shared = await sharedPeople(context, [...firstEntry.keys()], known, births)
+  for (const hashed of shared) firstEntry.delete(hashed)
   const { runId } = context.runLedger.lease
   const own =
     settled === undefined
@@ -106,9 +111,10 @@ export async function resolveAccounts(
       : await context.ledger.registeredBy(context.gatewayName, [...known.keys()], runId)
   const { refusals, left, registered, open } = await registerMissing(
     context,
-    { firstEntry, later, known, toClaim },
+    { firstEntry, later, known, births, toClaim },
     late,
   )
+  for (const hashed of shared) refusals.set(hashed, REFERENCE_SHARED)
   const registeredNow = own.union(registered)
   const counted = new Set(known.keys()).difference(left)
   return {
@@ -139,8 +145,32 @@ export async function resolveAccounts(
   }
 }
 
+/**
+ * Compares birth dates with the crosswalk, and keeps those that it does not have.
+ * @param births keyed hashes of birth dates, by hashed reference
+ * @returns references under which nothing is sent, as they stand for people with several birth dates
+ */
+async function sharedPeople(
+  { ledger, runLedger, gatewayName }: AccountsContext,
+  people: readonly string[],
+  known: ReadonlyMap<string, KnownAccount>,
+  births: ReadonlyMap<string, number>,
+): Promise<ReadonlySet<string>> {
+  const shared = await ledger.sharedReferences(gatewayName, people)
+  const found = new Set<string>()
+  const missing = new Map<string, number>()
+  for (const [hashed, born] of births) {
+    const account = known.get(hashed)
+    if (account === undefined || account.born === born || shared.has(hashed)) continue
+    if ((account.born ?? null) === null) missing.set(hashed, born)
+    else found.add(hashed)
+  }
+  if (found.size + missing.size > 0) await runLedger.saveBirths(gatewayName, missing, found)
+  return shared.union(found)
+}
+
 interface Registering {
-  readonly refusals: ReadonlyMap<string, Reason>
+  readonly refusals: Map<string, Reason>
   /** People still being registered, or claimed by another job. */
   readonly left: ReadonlySet<string>
   readonly registered: ReadonlySet<string>
@@ -155,11 +185,13 @@ async function registerMissing(
     firstEntry,
     later,
     known,
+    births,
     toClaim,
   }: {
     readonly firstEntry: ReadonlyMap<string, Entry>
     readonly later: ReadonlyMap<string, readonly Entry[]>
     readonly known: Map<string, KnownAccount>
+    readonly births: ReadonlyMap<string, number>
     readonly toClaim: ReadonlySet<string>
   },
   late: 'leave' | 'await',
@@ -182,7 +214,10 @@ async function registerMissing(
       // A row that says too little of a person does not stand in the way of one that says enough.
       const rows = [...(first === undefined ? [] : [first]), ...(later.get(hashed) ?? [])]
       const entry = rows.length < 2 ? first : (rows.find(canRegister) ?? first)
-      return entry === undefined ? [] : [[hashed, { entry, wasForgotten: forgotten.has(hashed) }] as const]
+      const born = births.get(hashed) ?? null
+      return entry === undefined
+        ? []
+        : [[hashed, { entry, wasForgotten: forgotten.has(hashed), born }] as const]
     })
     const accounts = await registerAll(context, open, late, (hashed, result) => {
       if (result === LATE) left.add(hashed)
@@ -230,6 +265,7 @@ function peopleOf(
 /** A person whom the ledger does not know. */
 interface Missing {
   readonly entry: Entry
+  readonly born: number | null
   readonly wasForgotten: boolean
 }
 
@@ -312,7 +348,7 @@ const canRegister = (entry: Entry): boolean => !('stage' in registrationOf(entry
 async function registerOne(
   context: AccountsContext,
   reference: string,
-  { entry, wasForgotten }: Missing,
+  { entry, wasForgotten, born }: Missing,
   isLate: () => void,
 ): Promise<KnownAccount | Reason> {
   const registration = registrationOf(entry)
@@ -325,7 +361,7 @@ async function registerOne(
       'register account',
       async () => {
         const { accountId = null, known } = await context.gateway.accounts.register({ ...registration })
-        const answered = { reference, accountId, isNew: !known, sentBefore: null }
+        const answered = { reference, accountId, isNew: !known, sentBefore: null, born }
         if (known) return answered
         context.tallies.accounts.registered++
         // Before its request is over: of those under way alone a process that is killed leaves none behind in the ledger.
@@ -378,6 +414,16 @@ export async function loadRoster(
     }
   })
   return { outcomes, accounts: accounts.counts }
+}
+
+const SHARED =
+  'not sent: exports give several birth dates under the reference of the person, which therefore stands for several people'
+
+const REFERENCE_SHARED: Reason = {
+  stage: 'register',
+  code: 'reference-shared',
+  message: SHARED,
+  scrubbed: SHARED,
 }
 
 const NEVER = 'the person is not registered, and the job registers nobody'

@@ -67,6 +67,8 @@ export interface LoadContext extends Delivery {
 export interface ChunkToLoad extends ChunkKey, Speaks {
   readonly exportId: string
   readonly entries: readonly Entry[]
+  /** People whose rows are rejected, as they give several birth dates under one reference. */
+  readonly shared: readonly AccountKey[]
   /** Whose care teams it lists, also where it lists nobody; empty where it does not list all. */
   readonly listed: readonly AccountKey[]
   /** Whether an earlier process may have sent some of it. */
@@ -90,7 +92,9 @@ export interface LoadedChunk {
 export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promise<LoadedChunk> {
   const { entries, resumed } = chunk
   const kind = entries[0]?.kind
-  const { ledger, gatewayName } = context.accounts
+  const { ledger, gatewayName, runLedger } = context.accounts
+  if (chunk.shared.length > 0)
+    await runLedger.saveBirths(gatewayName, new Map(), new Set(chunk.shared.map(context.identity.account)))
   await renewRowKeys(ledger, gatewayName, context.identity, entries)
   // A mapping makes no record of a profile beside these.
   if (kind === 'account')

@@ -320,6 +320,8 @@ export interface MappedRow extends Origin {
   /** The row's key for the vendor, its parts joined by `|`. */
   readonly key: string
   readonly account: AccountKey
+  /** First instant of the person's day of birth, in UTC, milliseconds; -Infinity where the row does not tell it. */
+  readonly born: number
   /** Makes the registration data, which is needed only where the person is not known yet; undefined if the mapping has none. */
   readonly register: () => RegistrationDraft | undefined
   readonly records: readonly Entry[]

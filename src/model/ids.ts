@@ -132,6 +132,12 @@ export interface Identity {
   series(series: string): string
   /** Hash of a person's reference: 32 hex digits. */
   account(account: AccountKey): string
+  /**
+   * Keyed hash of a person's birth date, 32 bits: tells another date from the same, and nothing of either.
+   * @param account hash of the person's reference
+   * @param bornAt first instant of the day in UTC, milliseconds
+   */
+  born(account: string, bornAt: number): number
   /** Hash of a provider's NPI: 32 hex digits. */
   npi(npi: string): string
   /** Hash of a medical-records request's reference number: 32 hex digits. */
@@ -157,13 +163,14 @@ export function createIdentity(key: string): Identity {
   let row: RowFacts | undefined
   let instant: ObservedTime | undefined
   let secret: SipKey = [0, 0, 0, 0]
+  const birthKey = sipKeyOf(keyed('born', ''))
+  const birth = Buffer.alloc(64)
   const contentWords = (record: HashedRecord): Int32Array => {
     const { facts, observed } = record
     if (facts !== row || observed !== instant) {
       const { at, iso } = observed
       const digits = keyed('row', `${facts.accountJson}\n${facts.keyJson}\n${at}\n${iso}`)
-      const word = (from: number): number => Number.parseInt(digits.slice(from, from + 8), 16) | 0
-      secret = [word(0), word(8), word(16), word(24)]
+      secret = sipKeyOf(digits)
       row = facts
       instant = observed
     }
@@ -188,6 +195,11 @@ export function createIdentity(key: string): Identity {
     listed: (place) => keyed('listed', place).slice(0, 8),
     series: (series) => keyed('series', series).slice(0, 16),
     account: ({ type, reference }) => keyed('account', `${type}\n${reference}`).slice(0, 32),
+    born(account, bornAt) {
+      const length = birth.write(account, 'latin1')
+      birth.writeInt32LE(Math.floor(bornAt / DAY_MS), length)
+      return sipHash24(birthKey, birth, length + 4)[0] ?? 0
+    },
     npi: (npi) => keyed('npi', npi).slice(0, 32),
     request: (reference) => keyed('request', reference).slice(0, 32),
     requestBody: (body) => keyed('request-body', body).slice(0, 16),
@@ -197,6 +209,14 @@ export function createIdentity(key: string): Identity {
       return `${exportId}-${String(chunk).padStart(CHUNK_DIGITS, '0')}-${kind}-${hashed}`
     },
   }
+}
+
+const DAY_MS = 86_400_000
+
+/** @param digits 32 hex digits and more */
+function sipKeyOf(digits: string): SipKey {
+  const word = (from: number): number => Number.parseInt(digits.slice(from, from + 8), 16) | 0
+  return [word(0), word(8), word(16), word(24)]
 }
 
 /** A content hash as numbers: its first four bytes, and its last. */

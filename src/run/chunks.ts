@@ -1,9 +1,12 @@
 /** Cuts an export's rows into chunks, mapping them on the way. The same rows and mapping give the same chunks. */
+
 import { createEntries, type Entry, RequestEntry, type RowOutcome, rowKeysOf } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
+import type { AccountKey } from '../model/record.ts'
 import type { Origin, Row } from '../model/row.ts'
 import type { RowMapper } from '../transform/compile.ts'
+import { judgePeople } from './judge-people.ts'
 
 /**
  * A chunk closes with the row that brings it to so many rows or records: what memory holds at a time. Records are small beside their row,
@@ -23,6 +26,8 @@ export interface Chunk {
   readonly start: Origin
   readonly rows: readonly ChunkRow[]
   readonly entries: readonly Entry[]
+  /** People whose rows are rejected, as they give several birth dates under one reference. */
+  readonly shared: readonly AccountKey[]
 }
 
 export interface ChunkRange {
@@ -47,8 +52,14 @@ export async function* cutChunks(
 ): AsyncGenerator<Chunk> {
   let { number, skip, limit } = range
   let rows: ChunkRow[] = []
-  let entries: Entry[] = []
   let made = 0
+  const closed = (): Chunk => {
+    const { judged, shared } = judgePeople(rows)
+    const entries: Entry[] = []
+    for (const { outcome } of judged)
+      if (outcome.outcome === 'mapped') createEntries(identity, exportId, outcome, entries)
+    return { number: number++, start: startOf(judged), rows: judged, entries, shared }
+  }
   for await (const block of blocks) {
     for (const source of block) {
       if (skip > 0) {
@@ -58,22 +69,18 @@ export async function* cutChunks(
       if (limit-- <= 0) break
       const outcome = mapper(source)
       rows.push({ source, outcome })
-      if (outcome.outcome === 'mapped') {
-        createEntries(identity, exportId, outcome, entries)
-        made += outcome.records.length + outcome.rejected.length
-      }
+      if (outcome.outcome === 'mapped') made += outcome.records.length + outcome.rejected.length
       const known = range.cutBefore.get(number)
       const isFull = rows.length >= (known ?? range.rows ?? CHUNK_SIZE.rows)
       if (isFull || (known === undefined && made >= CHUNK_SIZE.records)) {
-        yield { number: number++, start: startOf(rows), rows, entries }
+        yield closed()
         rows = []
-        entries = []
         made = 0
       }
     }
     if (limit < 0) break
   }
-  if (rows.length > 0) yield { number, start: startOf(rows), rows, entries }
+  if (rows.length > 0) yield closed()
 }
 
 function startOf([first]: readonly ChunkRow[]): Origin {

@@ -158,7 +158,7 @@ async function carryOut(
   }
   /** Recognises, registers, delivers; or collects. */
   const load = async (chunk: Chunk): Promise<WorkedChunk> => {
-    const { number, rows, entries, start } = chunk
+    const { number, rows, entries, start, shared } = chunk
     open.set(number, chunk)
     stages.inHand(entries.length)
     const { row: firstRow, line: firstLine, byteOffset } = start
@@ -169,6 +169,7 @@ async function carryOut(
       isBackfill: stages.isBackfill,
       isAgain: record.reading !== 'whole' || arrival !== record.id,
       resumed: resumption.open.has(number),
+      shared,
       listed: listsTeams ? rows.flatMap(({ outcome }) => outcome.account ?? []) : [],
       lastWords,
     }).catch(stopped)

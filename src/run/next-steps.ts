@@ -276,6 +276,12 @@ function leftSteps(
     say(`If the data are at fault${codesOf(lines)}: ${then}`, ...runs)
     if (others !== undefined) say(others)
   }
+  const shared = those('person')
+  if (shared.length > 0)
+    say(
+      `Exports give several birth dates under one reference${codesOf(shared)}: find out whose the rows are; \`trace --person\` tells what was sent under it. Once \`accounts confirm\` has taken the right date, or the source gives each a reference of their own`,
+      rerun,
+    )
   const documents = those('document')
   if (documents.length > 0)
     say(

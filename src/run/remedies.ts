@@ -9,6 +9,7 @@ import type { Reason } from '../ledger/ledger.ts'
  * - `gateway`: the gateway did not take it, and said why.
  * - `doubt`: somebody must find out whether the gateway has it.
  * - `send-again`: the gateway does not have it, and nothing else is wrong.
+ * - `person`: somebody must find out whose the records are.
  * - `document`: a file that goes with it is missing, or is none.
  * - `next-run`: every later run that meets it tries again by itself.
  * - `none`: it is as the job wants it.
@@ -21,6 +22,7 @@ export type Remedy =
   | 'gateway'
   | 'doubt'
   | 'send-again'
+  | 'person'
   | 'document'
   | 'next-run'
   | 'none'
@@ -56,6 +58,8 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'expression-failed': 'mapping',
   'expression-too-costly': 'mapping',
   'account-damaged': 'data',
+  'account-unresolved': 'mapping',
+  'reference-shared': 'person',
   'key-damaged': 'data',
   'zone-unknown': 'mapping',
   'value-missing': 'either',

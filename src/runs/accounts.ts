@@ -1,4 +1,6 @@
 /**
+ * Confirms who is who where exports give several birth dates under one reference.
+ *
  * Erases accounts at the gateway (interface, "Accounts": DELETE /account), and what the ledger knows of these people: crosswalk, care teams, what was
  * collected. An erasure may be repeated: who is gone is told as not there. Forgetting does the same in the ledger alone.
  *
@@ -24,6 +26,7 @@ import { bringExports } from '../run/exports-of-run.ts'
 import { findExports, noneFound } from '../run/find-exports.ts'
 import { plainSending } from '../run/plain-sending.ts'
 import { openReading } from '../run/rows.ts'
+import { compileCalendarDate } from '../transform/dates.ts'
 import { type Application, withKnownLedger, withLedgerIfAny } from './application.ts'
 import { sourceSettings } from './connect-gateway.ts'
 import { identityToLook } from './which-installation.ts'
@@ -61,6 +64,8 @@ interface Person {
   readonly account: AccountKey
   /** Of the file, from 1. */
   readonly line: number
+  /** Of the column `dateOfBirth`; empty where the file has none. */
+  readonly born: string
 }
 
 /** Deletions under way at once. */
@@ -177,6 +182,48 @@ export async function forgetAccounts(
   })
 }
 
+export interface Confirmed {
+  readonly gateway: string
+  /** People in the file, each once. */
+  readonly people: number
+  /** References that had stood for several people. */
+  readonly confirmed: number
+}
+
+/**
+ * Takes each person of a file as one person again. Nothing is sent.
+ * @param request `file`: its column `dateOfBirth` (`yyyy-MM-dd`) says the birth date; where it is empty, the next one that an export gives is taken
+ * @throws WaybillError as `forgetAccounts`, and `usage-wrong` for what is no date
+ */
+export async function confirmAccounts(
+  application: Application,
+  { file, job }: Pick<ErasureRequest, 'file' | 'job'>,
+): Promise<Confirmed> {
+  const gateway = await gatewayOf(application, job)
+  const people = peopleOf(file, await textOf(file))
+  const birthDate = compileCalendarDate(['yyyy-MM-dd'])
+  return withKnownLedger(application, async (ledger) => {
+    const identity = await identityToLook(application, ledger)
+    const births = people.map(({ account, born, line }): [string, number | null] => {
+      const hashed = identity.account(account)
+      if (born === '') return [hashed, null]
+      const date = birthDate(born)
+      if (date === undefined)
+        throw new WaybillError(
+          'usage-wrong',
+          `${file} has no date in the column dateOfBirth on line ${line}`,
+          {
+            place: { file, line },
+            remedy: 'Write it as yyyy-MM-dd, or leave it empty.',
+          },
+        )
+      return [hashed, identity.born(hashed, Date.parse(date))]
+    })
+    const confirmed = await ledger.confirmPeople(gateway, new Map(births))
+    return { gateway, people: people.length, confirmed }
+  })
+}
+
 async function gatewayOf({ settings }: Application, job: string | undefined): Promise<string> {
   if (job !== undefined) return chooseGateway(settings, await readJob(settings, job))
   if (settings.gatewayUrl !== undefined) return settings.gatewayUrl
@@ -221,7 +268,8 @@ function peopleOf(file: string, text: string): Person[] {
     if (type === undefined) throw wrong(`names nobody on line ${info.lines}`)
     const account = { reference: revived(record[type] ?? ''), type }
     const key = `${type} ${account.reference}`
-    if (!people.has(key)) people.set(key, { account, line: info.lines })
+    const born = record['dateOfBirth'] ?? ''
+    if (!people.has(key)) people.set(key, { account, line: info.lines, born })
   }
   return [...people.values()]
 }

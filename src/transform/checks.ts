@@ -50,6 +50,11 @@ export class Checker {
     return undefined
   }
 
+  /** Notes of the row what somebody should know, whatever the mapping checks. */
+  note(issue: Issue): void {
+    this.#warnings.push({ kind: null, rule: null, issue })
+  }
+
   /** The warnings of the row, but for those of records that were rejected for something else. */
   warnings(rejected: readonly RejectedRecord[]): readonly Warning[] {
     if (this.#warnings.length === 0) return NONE

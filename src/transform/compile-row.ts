@@ -1,5 +1,6 @@
 /** The `row` block: key, account, registration, observation date, what is skipped. */
 
+import { isDeepStrictEqual } from 'node:util'
 import {
   type AccountKey,
   fault,
@@ -20,6 +21,7 @@ import {
 import { compileCalendarDate, compileInstant } from './dates.ts'
 import type { FieldDefinition } from './field-definition.ts'
 import type { RegisterDefinition, RowBlock } from './mapping-definition.ts'
+import { readReference, type Undone, undone } from './references.ts'
 import type { Scope } from './scope.ts'
 
 export type RowIdentity =
@@ -32,7 +34,7 @@ export interface CompiledRow {
   readonly identify: (scope: Scope) => RowIdentity
   readonly register: ((scope: Scope, account: AccountKey) => RegistrationDraft) | undefined
   readonly observedAt: CompiledDate
-  /** First instant of the person's day of birth, in UTC, milliseconds; -Infinity where it is not told or not looked at. */
+  /** First instant of the person's day of birth, in UTC, milliseconds; -Infinity where it is not told. */
   readonly bornAt: (scope: Scope) => number
 }
 
@@ -52,7 +54,10 @@ function rowField(
 }
 
 export function compileRow(context: CompileContext, row: RowBlock): CompiledRow {
-  const key = row.key.map((part, at) => rowField(context, part, ['row', 'key', at], 'the key'))
+  const key = row.key.map((part, at) => ({
+    field: rowField(context, part, ['row', 'key', at], 'the key'),
+    isReference: isDeepStrictEqual(part, row.account.reference),
+  }))
   const named = ['row', 'account', 'reference']
   const reference = rowField(context, row.account.reference, named, 'the account')
   const { type } = row.account
@@ -72,22 +77,26 @@ export function compileRow(context: CompileContext, row: RowBlock): CompiledRow 
   return {
     skip,
     identify(scope) {
-      const account = reference.read(scope)
-      if (typeof account !== 'string') return refused(account.code, reference, account.message)
-      if (account === '') return refused('account-missing', reference, 'there is no reference of the person')
-      const lost = damaged(context, 'account-damaged', reference, account)
-      if (lost !== undefined) return { ok: false, issue: lost }
+      const account = readPerson(context, reference, scope)
+      if (typeof account !== 'string') return { ok: false, issue: account }
       const person = { reference: account, type }
       const parts: string[] = []
-      for (const field of key) {
+      for (const { field, isReference } of key) {
+        if (isReference) {
+          parts.push(account)
+          continue
+        }
         const part = field.read(scope)
         if (typeof part !== 'string') return { ...refused(part.code, field, part.message), account: person }
-        const rounded = damaged(context, 'key-damaged', field, part)
+        const rounded = damagedKey(context, field, part)
         if (rounded !== undefined) return { ok: false, issue: rounded, account: person }
-        parts.push(part)
+        parts.push(part === '' ? part : undone(part).text)
       }
       if (parts.every((part) => part === ''))
-        return { ...refused('key-missing', key[0], 'every part of the row key is empty'), account: person }
+        return {
+          ...refused('key-missing', key[0]?.field, 'every part of the row key is empty'),
+          account: person,
+        }
       const paying = sponsor === undefined ? '' : sponsor.read(scope)
       if (typeof paying !== 'string')
         return { ...refused(paying.code, sponsor, paying.message), account: person }
@@ -96,32 +105,47 @@ export function compileRow(context: CompileContext, row: RowBlock): CompiledRow 
     },
     register: register && birth && compileRegistration(context, register, birth),
     observedAt: compileDate(context, row.observedAt, ['row', 'observedAt']),
-    bornAt: compileBirth(context, register, birth),
+    bornAt: compileBirth(register, birth),
   }
 }
 
-/** Two people, or two rows, whose long numbers a spreadsheet has rounded have the same text. */
-function damaged(
-  context: CompileContext,
-  code: 'account-damaged' | 'key-damaged',
-  field: CompiledField,
-  text: string,
-): Issue | undefined {
+const UNDONE: Readonly<Record<Undone, string>> = {
+  formula:
+    'the reference of the person is written as a formula of a spreadsheet; what the formula says is taken',
+  invisible: 'the reference of the person has characters that nobody sees; it is taken without them',
+}
+
+/** The person's reference as it is sent, or why the row has none. */
+function readPerson(context: CompileContext, field: CompiledField, scope: Scope): string | Issue {
+  const issue = (code: string, message: string): Issue => issueOf(fault(code, message), field.from)
+  const text = field.read(scope)
+  if (typeof text !== 'string') return issue(text.code, text.message)
+  if (text === '') return issue('account-missing', 'there is no reference of the person')
+  const read = readReference(text)
+  if ('reference' in read) {
+    if (read.undone !== undefined) context.checks.note(issue('account-repaired', UNDONE[read.undone]))
+    return read.reference
+  }
+  const found = issue(read.code, read.message)
+  if (read.is !== 'damaged') return found
+  return context.checks.found('damaged-key', null, null, found) ?? text
+}
+
+/** Two rows whose long numbers a spreadsheet has rounded have the same key. */
+function damagedKey(context: CompileContext, field: CompiledField, text: string): Issue | undefined {
   if (!isExponent(text)) return undefined
-  const what = code === 'account-damaged' ? 'the reference of the person' : 'a part of the row key'
-  const message = `${what} is in scientific notation, as a spreadsheet writes long numbers: its digits are lost`
-  return context.checks.found('damaged-key', null, null, refused(code, field, message).issue)
+  const message =
+    'a part of the row key is in scientific notation, as a spreadsheet writes long numbers: its digits are lost'
+  return context.checks.found('damaged-key', null, null, refused('key-damaged', field, message).issue)
 }
 
 const DAY = 86_400_000
 
 function compileBirth(
-  context: CompileContext,
   register: RegisterDefinition | undefined,
   field: CompiledField | undefined,
 ): CompiledRow['bornAt'] {
-  if (register === undefined || field === undefined || context.checks.effects['before-birth'] === 'off')
-    return () => Number.NEGATIVE_INFINITY
+  if (register === undefined || field === undefined) return () => Number.NEGATIVE_INFINITY
   const parse = compileInstant(register.dateOfBirth.format)
   return (scope) => {
     const text = field.read(scope)

@@ -263,6 +263,7 @@ function assemble(
       source,
       key,
       account,
+      born,
       register: () => row.register?.(root, account),
       records,
       rejected,

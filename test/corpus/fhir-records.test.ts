@@ -15,7 +15,7 @@ const OBSERVATIONS = `mapping: observations
 read: { format: FORMAT, each: { component: "$.component[*]" } }
 row:
   key: [$.id]
-  account: { reference: $.subject.reference }
+  account: { reference: { from: $.subject.reference, extract: "^(?:urn:uuid:)?(.+)$" } }
   observedAt: { from: $.effectiveDateTime, format: ISO, zone: UTC }
   source: { name: FHIR, type: ehr }
 biometrics:

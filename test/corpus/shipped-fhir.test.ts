@@ -15,8 +15,14 @@ import { load, ROOT, wires } from '../transform/mapping-under-test.ts'
 import { corpusPath } from './corpus-file.ts'
 
 const SHIPPED = join(ROOT, 'mappings')
+/** Synthea names patients by urn:uuid, with the id that their own resource has: that, a mapping must say. */
+const OF_SYNTHEA = 'reference: { from: $.subject.reference, extract: "^(?:urn:uuid:|Patient/)?(.+)$" }'
 const shipped = (name: string, format: 'ndjson' | 'json' = 'ndjson'): LoadedMapping =>
-  load(readFileSync(join(SHIPPED, `${name}.yaml`), 'utf8').replace('format: ndjson', `format: ${format}`))
+  load(
+    readFileSync(join(SHIPPED, `${name}.yaml`), 'utf8')
+      .replace('format: ndjson', `format: ${format}`)
+      .replace('reference: $.subject.reference', OF_SYNTHEA),
+  )
 
 async function outcomes({ compiled, read }: LoadedMapping, file: string): Promise<RowOutcome[]> {
   const map = compiled.bind(undefined, file, Number.POSITIVE_INFINITY)

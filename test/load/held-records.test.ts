@@ -95,7 +95,15 @@ describe('records in doubt since an earlier run', () => {
       ],
     })
     const speaks = { arrival: 1, isBackfill: false, isAgain: false }
-    const chunk = { exportRow, chunk: 2, exportId: EXPORT_ID, ...speaks, resumed: false, listed: [] }
+    const chunk = {
+      exportRow,
+      chunk: 2,
+      exportId: EXPORT_ID,
+      ...speaks,
+      resumed: false,
+      listed: [],
+      shared: [],
+    }
     const lastWords = async () => new Set<Entry>()
     const { outcomes } = await loadChunk(loading.context, { ...chunk, entries: [entry], lastWords })
     expect(tally(outcomes)).toEqual({ accepted: 1 })
@@ -206,6 +214,7 @@ describe('while an older record of a series is asked about', () => {
       ...chunk,
       entries: placed([older, newer, newest]),
       listed: [],
+      shared: [],
       lastWords,
     })
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(['unchanged', 'accepted', 'accepted'])

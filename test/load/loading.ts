@@ -265,6 +265,7 @@ export async function startLoading(options: LoadingOptions = {}) {
           resumed,
         },
         listed: [],
+        shared: [],
         lastWords: async (replaced) => new Set(replaced),
       })
       addTallies(tallies, { accounts: loaded.accounts })

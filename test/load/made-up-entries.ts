@@ -42,6 +42,8 @@ export interface Made {
   /** How many of its instant the list has before it. */
   readonly before?: number
   readonly register?: () => RegistrationDraft | undefined
+  /** First instant of the day of birth, in UTC; by default the row does not tell it. */
+  readonly born?: number
   /** Of the row, beside what its records hold. */
   readonly cells?: readonly string[]
 }
@@ -168,7 +170,7 @@ export function registrationOf(person: string): RegistrationDraft {
 }
 
 export function mappedRow(records: readonly Entry[], made: Made = {}): MappedRow {
-  const { row, person, key, register, cells = [] } = filled(made)
+  const { row, person, key, register, born, cells = [] } = filled(made)
   const origin = { row, line: row + 1, byteOffset: row * 100 }
   return {
     outcome: 'mapped',
@@ -176,6 +178,7 @@ export function mappedRow(records: readonly Entry[], made: Made = {}): MappedRow
     source: { kind: 'cells', ...origin, cells },
     key,
     account: accountOf(person),
+    born: born ?? Number.NEGATIVE_INFINITY,
     register: register ?? (() => registrationOf(person)),
     records,
     warnings: [],

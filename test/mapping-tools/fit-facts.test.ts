@@ -29,7 +29,7 @@ describe('the values of a rule', () => {
         (tenths) => {
           const values = tenths.map((one) => one / 10)
           const { rules } = factsOf(
-            values.map((value, at) => [`${at}`, `${at}`, '2026-02-03', String(value)]),
+            values.map((value, at) => [`${at}`, `p${at}`, '2026-02-03', String(value)]),
           )
           const sorted = values.toSorted((a, b) => a - b)
           const spread = rules[0]?.values
@@ -58,7 +58,7 @@ describe('the values of a rule', () => {
 
   it('are not put out by a number that is beyond all measure', () => {
     const rows = ['1e300', '-1e300', '1e-300', ...Array.from({ length: 40 }, () => '80')]
-    const { rules } = factsOf(rows.map((value, at) => [`${at}`, `${at}`, '2026-02-03', value]))
+    const { rules } = factsOf(rows.map((value, at) => [`${at}`, `p${at}`, '2026-02-03', value]))
     expect(rules[0]?.values?.median).toBeCloseTo(80, 0)
   })
 })
@@ -66,7 +66,12 @@ describe('the values of a rule', () => {
 describe('rows by key and people', () => {
   it('are counted where they are few, and estimated where they are many', () => {
     const few = factsOf(
-      Array.from({ length: 900 }, (_, at) => [`${at % 450}`, `${at % 90}`, '2026-02-03', `${60 + at / 100}`]),
+      Array.from({ length: 900 }, (_, at) => [
+        `${at % 450}`,
+        `p${at % 90}`,
+        '2026-02-03',
+        `${60 + at / 100}`,
+      ]),
     )
     expect(few.keys).toEqual({ different: 450, rows: 900, replaced: 450 })
     expect(few.people.different).toBe(90)

@@ -68,8 +68,6 @@ const OF_THE_CORPUS: typeof EXPORTS = [
   ['nhanes', corpusPath('population/nhanes-bioconnector/nhanes.csv')],
   ['synthea-observations', corpusPath('synthea/csv-ohdsi-28pat/observations.csv')],
   ['synthea-conditions', corpusPath('synthea/csv-ohdsi-28pat/conditions.csv')],
-  ['fhir-observation', corpusPath('synthea/ndjson-split-smart-r4/Observation.ndjson')],
-  ['fhir-condition', corpusPath('synthea/ndjson-split-smart-r4/Condition.ndjson')],
   ['fhir-condition', corpusPath('synthea/ndjson-bulk-10pat/Condition.000.ndjson')],
 ]
 

@@ -97,6 +97,7 @@ const chunk = (number: number, key = `key-${number}`, person = `person-${number}
   start: { row: 1, line: 1, byteOffset: 0 },
   rows: [],
   entries: [entryOf(biometric, { key, person })],
+  shared: [],
 })
 
 /** A chunk that asks for medical records, of a person and by a row of its own. */

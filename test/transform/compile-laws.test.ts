@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { MappedRow, RowOutcome } from '../../src/model/entry.ts'
 import type { JsonValue } from '../../src/model/row.ts'
+import { readReference } from '../../src/transform/references.ts'
 import { CORPUS, NEEDS_CORPUS } from '../needed.ts'
 import { load, mapped, ORIGIN, ROOT, wire } from './mapping-under-test.ts'
 
@@ -228,8 +229,9 @@ conditions:
             cells: ACME.map((name) => (name === 'participant_id' ? string : (good[name] ?? ''))),
           }),
         )
-        // A reference in scientific notation has lost its digits, and could be anybody's.
-        if (string.trim() !== '' && !/^-?1E\+02$/.test(string)) expect(row?.records).toHaveLength(3)
+        // A reference that is none, or was damaged, could be anybody's.
+        if (string.trim() !== '' && 'reference' in readReference(string.trim()))
+          expect(row?.records, string).toHaveLength(3)
       }
     })
   })

@@ -28,19 +28,69 @@ export async function saveAccounts(
   accounts: readonly KnownAccount[],
   { seal }: Pick<AccountIdCipher, 'seal'>,
 ): Promise<void> {
-  const values = accounts.map(({ reference, accountId, isNew, sentBefore }) => ({
+  const values = accounts.map(({ reference, accountId, isNew, sentBefore, born }) => ({
     gateway,
     reference: Buffer.from(reference, 'hex'),
     account_id: seal(accountId),
     registered_at: at,
     registered_by: isNew === true ? runId : null,
     sent_before: sentBefore,
+    born: born ?? null,
   }))
-  await writer
-    .insertInto('account')
-    .values(values)
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
+  for (let start = 0; start < values.length; start += ROWS_AT_ONCE)
+    await writer
+      .insertInto('account')
+      .values(values.slice(start, start + ROWS_AT_ONCE))
+      .onConflict((conflict) => conflict.doNothing())
+      .execute()
+}
+
+/** Who is who, as exports say it. */
+export async function saveBirths(
+  writer: Writer,
+  gateway: string,
+  births: ReadonlyMap<string, number>,
+  shared: ReadonlySet<string>,
+): Promise<void> {
+  for (const [reference, born] of births)
+    await writer
+      .updateTable('account')
+      .set({ born })
+      .where('gateway', '=', gateway)
+      .where('reference', '=', Buffer.from(reference, 'hex'))
+      .where('born', 'is', null)
+      .execute()
+  for (const reference of shared)
+    await writer
+      .insertInto('shared_reference')
+      .values({ gateway, reference: Buffer.from(reference, 'hex') })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute()
+}
+
+/** @returns how many references stood for several people */
+export async function confirmPeople(
+  writer: Writer,
+  gateway: string,
+  people: ReadonlyMap<string, number | null>,
+): Promise<number> {
+  let count = 0
+  for (const [hashed, born] of people) {
+    const reference = Buffer.from(hashed, 'hex')
+    const { numDeletedRows } = await writer
+      .deleteFrom('shared_reference')
+      .where('gateway', '=', gateway)
+      .where('reference', '=', reference)
+      .executeTakeFirstOrThrow()
+    count += Number(numDeletedRows)
+    await writer
+      .updateTable('account')
+      .set({ born })
+      .where('gateway', '=', gateway)
+      .where('reference', '=', reference)
+      .execute()
+  }
+  return count
 }
 
 /** An account has one mark: set on one entry, it is gone from the others. */

@@ -11,6 +11,7 @@ const KEYS_AT_ONCE = 1000
 type HeldOf = 'held' | 'heldSeries' | 'heldContents'
 type People =
   | 'forgotten'
+  | 'sharedReferences'
   | 'accounts'
   | 'sharedIds'
   | 'registeredBy'
@@ -63,13 +64,13 @@ export const lookupsOf = (
     const rows = await rowsOf(references, (keys) =>
       db
         .selectFrom('account')
-        .select(['reference', 'account_id', 'sent_before as sentBefore'])
+        .select(['reference', 'account_id', 'sent_before as sentBefore', 'born'])
         .where('gateway', '=', gateway)
         .where('reference', 'in', keys)
         .execute(),
     )
-    const known = rows.map(({ reference, account_id, sentBefore }) => ({
-      ...{ reference: hex(reference), accountId: open(account_id), sentBefore },
+    const known = rows.map(({ reference, account_id, sentBefore, born }) => ({
+      ...{ reference: hex(reference), accountId: open(account_id), sentBefore, born },
     }))
     return new Map(known.map((one) => [one.reference, one]))
   },
@@ -83,6 +84,13 @@ export const lookupsOf = (
     )
     for (const { reference, times } of rows) found.set(hex(reference), times)
     return found
+  },
+  async sharedReferences(gateway, references) {
+    const ofGateway = db.selectFrom('shared_reference').select('reference').where('gateway', '=', gateway)
+    // Mostly there is none: one look saves one for each person.
+    if ((await ofGateway.limit(1).executeTakeFirst()) === undefined) return new Set()
+    const rows = await rowsOf(references, (keys) => ofGateway.where('reference', 'in', keys).execute())
+    return new Set(rows.map(({ reference }) => hex(reference)))
   },
   async sharedIds(gateway, accountIds) {
     const rows = await db

@@ -7,6 +7,7 @@ import { backfillText } from '../run-writes.ts'
 import { type AccountIdCipher, NO_ACCOUNT_IDS } from '../sealed-ids.ts'
 import { advanceRun } from '../states.ts'
 import type { ExportRecord, LedgerTables } from '../tables.ts'
+import { confirmPeople } from './account-writes.ts'
 import { arrivalOf } from './arrival.ts'
 import { readBehind } from './backup.ts'
 import { listingsOf } from './care-team-listing.ts'
@@ -239,6 +240,7 @@ export async function openLedger(
     way: rightOfWay(turns),
     pruning: pruning(turns),
     installation,
+    confirmPeople: (gateway, people) => write((writer) => confirmPeople(writer, gateway, people)),
     forgetPerson: (gateway, references, accountId) =>
       write((writer) => forgetPerson(writer, gateway, references, ids.seal(accountId))),
     scrubAccounts: () => scrubAccounts(opened.statements, turns),

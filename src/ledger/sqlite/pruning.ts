@@ -289,6 +289,11 @@ export async function forgetPerson(
           .execute()
   const people = [...hashes, ...byId.map(({ reference }) => reference)]
   await writer.deleteFrom('account').where('gateway', '=', gateway).where('reference', 'in', people).execute()
+  await writer
+    .deleteFrom('shared_reference')
+    .where('gateway', '=', gateway)
+    .where('reference', 'in', people)
+    .execute()
   await writer.deleteFrom('care_team').where('gateway', '=', gateway).where('account', 'in', people).execute()
   const jobs = writer.selectFrom('job').select('id').where('gateway', '=', gateway)
   await writer

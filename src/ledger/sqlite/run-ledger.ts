@@ -17,7 +17,7 @@ import { addTallies, noTallies, type Tallies } from '../run-writes.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
 import { advanceBatch, advanceChunk, type BatchEvent, type BatchState } from '../states.ts'
 import type { ExportRecord } from '../tables.ts'
-import { saveAccounts, saveCareTeams, saveMedicalRequests } from './account-writes.ts'
+import { saveAccounts, saveBirths, saveCareTeams, saveMedicalRequests } from './account-writes.ts'
 import { forgetListed, saveListed } from './care-team-listing.ts'
 import type { LedgerDatabase, Statements } from './database.ts'
 import type { Delivered, Upkeep } from './delivered.ts'
@@ -181,6 +181,8 @@ export function createRunLedger(
         await saveAccounts(writer, { gateway, at, runId: lease.runId }, known, ids)
       }, 'for-nothing')
     },
+    saveBirths: (gateway, births, shared) =>
+      writeShared((writer) => saveBirths(writer, gateway, births, shared), 'for-nothing'),
     claimAccounts: (request, isDead) =>
       writeHot((statements) => claimAccounts(statements, lease, request, isDead), 'for-nothing'),
     saveCareTeams: (gateway, entries, accounts = []) =>

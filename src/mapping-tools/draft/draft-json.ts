@@ -28,7 +28,7 @@ export function draftShape(
   vocabulary: Vocabulary,
 ): Draft {
   const read = readerOf(sample.rows, shape.each)
-  const reference = read.take(shape.reference)
+  const reference = read.take(byType(shape, read))
   const key = read.take(shape.key)
   const registered = new Map(
     REGISTER.flatMap((part) => {
@@ -85,6 +85,21 @@ export function draftShape(
     ...{ unused: [], finding: false },
   }
   return assembleDraft(parts, vocabulary)
+}
+
+/** Types of numbers that name a patient, the first that a sample has before the others (HL7 table 0203). Never SS, which names a citizen. */
+const TYPES_OF_PATIENTS = ['MR', 'MRN', 'PI', 'PT'] as const
+
+/** Of repetitions each with a type of its own the paths by type, the last of them of a number without one; else the paths as they are. */
+function byType({ reference, referenceType }: JsonShape, read: Reader): readonly string[] {
+  const path = read.best(reference)
+  const [, repetitions, number] = /^(.*)\[0\](\[.+?\](?:\[0\])?)$/.exec(path ?? '') ?? []
+  if (repetitions === undefined || number === undefined) return reference
+  const first = `${repetitions}[0]`
+  const type = referenceType.find((one) => one.startsWith(first))?.slice(first.length)
+  if (type === undefined) return reference
+  const ofType = TYPES_OF_PATIENTS.map((name) => `${repetitions}[?@${type} == '${name}']${number}`)
+  return [...ofType, `${repetitions}[?!@${type}]${number}`]
 }
 
 /** A sample, by paths. */

@@ -256,6 +256,8 @@ const Recognise = z.strictObject({ path: z.string(), is: z.string().optional() }
 const Places = z.strictObject({
   key: Paths,
   reference: Paths,
+  /** Beside the reference, which kind of number it is. */
+  referenceType: Paths.default([]),
   register: z.partialRecord(z.enum(REGISTER), Paths).default({}),
   observedAt: Paths,
   /** Asked about, where nothing says when it was observed. */

@@ -1,0 +1,144 @@
+/**
+ * What stands where an export names the person: a reference, a word for none, or one that was damaged on its way. The same in every format, for
+ * mappings and drafts alike. Pure.
+ */
+import { type Fault, fault } from '../model/record.ts'
+import { isExponent } from './codes.ts'
+
+/** What was undone, as the reference behind it is certain. */
+export type Undone = 'formula' | 'invisible'
+
+export type ReadReference =
+  | { readonly reference: string; readonly undone: Undone | undefined }
+  | (Fault & { readonly is: 'none' | 'damaged' | 'elsewhere' })
+
+/** A reference that needs no second look: some letters and digits, not all of them zeros. */
+const PLAIN = /^[A-Z]{0,8}[-_]?0*[1-9]\d{0,14}$/
+
+/**
+ * Texts of databases, spreadsheets, programs and people for no value, in lower case: SQL, pandas, R, SAS, COBOL; the errors of a spreadsheet.
+ */
+const NONE = new Set(
+  [
+    ...['null', '(null)', '<null>', '[null]', '\\n', 'none', 'nil', 'nan', '<na>', '(none)', 'nat'],
+    ...['n/a', 'n.a.', 'n.a', 'na', '#n/a', '#na', 'undefined', '[object object]', 'true', 'false'],
+    ...['#value!', '#ref!', '#name?', '#div/0!', '#null!', '#num!', '#error!', '#spill!', '#calc!'],
+    ...['unknown', 'unk', 'unkn', '(unknown)', 'not known', 'not available', 'not applicable', 'n/k', 'nk'],
+    ...['missing', '(missing)', 'empty', '(empty)', 'blank', '(blank)', 'no id', 'noid', 'anonymous', 'anon'],
+    ...['tbd', 'pending', 'unassigned', 'not assigned', 'unbekannt', 'keine', 'ohne', 'inconnu', 'inconnue'],
+    ...['aucun', 'aucune', 'desconocido', 'desconocida', 'ninguno', 'ninguna', 'desconhecido', 'nenhum'],
+    ...['onbekend', 'geen', 'sconosciuto', 'nessuno'],
+  ].map((word) => word.toLowerCase()),
+)
+
+/** Zeros alone, with a sign or decimals or without; nothing but marks. */
+const NO_DIGIT_OR_LETTER = /^[^\p{L}\p{N}]*$/u
+const ZEROS = /^[-+]?0+(?:[.,]0+)?$/
+
+/** `="0012345"`: how a program tells a spreadsheet to keep the zeros. */
+const FORMULA = /^="([^"]*)"$/
+
+/** Format characters, a byte order mark among them, fillers, and variation selectors. */
+const INVISIBLE = /[\p{Cf}\u115f\u1160\u3164\ufe00-\ufe0f]/gu
+/** Spaces other than the usual one, line ends, controls. */
+const SPACES = /[\p{Cc}\p{Z}]+/gu
+
+const DECIMALS = /^[-+]?\d+[.,]0+$/
+const FLOATING = /^[-+]?\d+[.,]\d+E[-+]?\d{1,3}$/i
+const THOUSANDS = /^\d{1,3}(?:,\d{3})+$/
+
+/** Signs that a reference was damaged, each with its words. */
+const DAMAGE: readonly (readonly [shows: (text: string) => boolean, message: string])[] = [
+  [
+    (text) => isExponent(text) || FLOATING.test(text),
+    'the reference of the person is in scientific notation, as a spreadsheet writes long numbers: its digits are lost',
+  ],
+  [
+    (text) => DECIMALS.test(text),
+    'the reference of the person has decimals, as of a program that read it as a number',
+  ],
+  [
+    (text) => THOUSANDS.test(text),
+    'the reference of the person has separators of thousands, as of a number that was formatted',
+  ],
+  [
+    (text) => text.startsWith("'"),
+    'the reference of the person begins with an apostrophe, by which a spreadsheet keeps a number as text',
+  ],
+]
+
+/** A reference of FHIR (R4, "References"): a type and an id, perhaps behind the address of a server and before a version. */
+const FHIR_REFERENCE =
+  /^(?:https?:\/\/\S+\/)?([A-Z][A-Za-z]+)\/([A-Za-z0-9\-.]{1,64})(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/
+/** Within its document (`#p1`), by a search, or an id that its document alone explains. */
+const NOT_BY_ITSELF = /^(?:#|urn:(?:uuid|oid):|(?:https?:\/\/\S+\/)?(?:[A-Z][A-Za-z]+)?\?)/i
+
+const NO_REFERENCE = {
+  ...fault('account-missing', 'the reference of the person is a word for none'),
+  is: 'none',
+} as const
+const OF_ANOTHER = {
+  ...fault('account-unresolved', 'the reference leads to something else than a patient'),
+  is: 'elsewhere',
+} as const
+const UNRESOLVED = {
+  ...fault(
+    'account-unresolved',
+    'the reference leads to a part of its document, or to a search: by itself it names no person',
+  ),
+  is: 'elsewhere',
+} as const
+
+/** What is undone in a key and in a reference alike, so that a row that comes in both forms is one row. */
+export function undone(text: string): { readonly text: string; readonly undone: Undone | undefined } {
+  if (PLAIN.test(text)) return { text, undone: undefined }
+  const visible = text.replaceAll(INVISIBLE, '').replaceAll(SPACES, ' ').trim()
+  const [, inner] = FORMULA.exec(visible) ?? []
+  if (inner !== undefined) return { text: inner.trim(), undone: 'formula' }
+  return { text: visible, undone: visible === text ? undefined : 'invisible' }
+}
+
+/** @param written not empty */
+export function readReference(written: string): ReadReference {
+  if (PLAIN.test(written)) return { reference: written, undone: undefined }
+  const { text, undone: what } = undone(written)
+  if (NONE.has(text.toLowerCase()) || ZEROS.test(text) || NO_DIGIT_OR_LETTER.test(text)) return NO_REFERENCE
+  const damage = DAMAGE.find(([shows]) => shows(text))
+  if (damage !== undefined) return { ...fault('account-damaged', damage[1]), is: 'damaged' }
+  if (NOT_BY_ITSELF.test(text)) return UNRESOLVED
+  const [, type, id] = FHIR_REFERENCE.exec(text) ?? []
+  if (id === undefined) return { reference: text, undone: what }
+  return type === 'Patient' ? { reference: id, undone: what } : OF_ANOTHER
+}
+
+/** Digits that a spreadsheet keeps of a number (IEEE 754 double, as Excel shows it). */
+const KEPT_DIGITS = 15
+/** Of zeros that stand there by chance, this many together are one in a thousand. */
+const ZEROS_BY_ROUNDING = 3
+
+/** Tells, of the references of an export, whether a spreadsheet has rounded those that are longer than it can keep. */
+export interface RoundedWatch {
+  add(reference: string): void
+  /** Whether it is a number that is longer than a spreadsheet can keep. */
+  isLong(reference: string): boolean
+  /** True where every long one has zeros alone behind its 15th digit, and there are too many of them for chance. */
+  isRounded(): boolean
+}
+
+const isLong = (reference: string): boolean => reference.length > KEPT_DIGITS && /^[1-9]\d+$/.test(reference)
+
+export function createRoundedWatch(): RoundedWatch {
+  const zeros = new Map<string, number>()
+  let isExact = false
+  return {
+    isLong,
+    add(reference) {
+      if (isExact || !isLong(reference)) return
+      const behind = reference.slice(KEPT_DIGITS)
+      if (/^0+$/.test(behind)) zeros.set(reference, behind.length)
+      else isExact = true
+    },
+    isRounded: () =>
+      !isExact && [...zeros.values()].reduce((sum, count) => sum + count, 0) >= ZEROS_BY_ROUNDING,
+  }
+}

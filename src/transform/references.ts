@@ -39,7 +39,7 @@ const ZEROS = /^[-+]?0+(?:[.,]0+)?$/
 const FORMULA = /^="([^"]*)"$/
 
 /** Format characters, a byte order mark among them, fillers, and variation selectors. */
-const INVISIBLE = /[\p{Cf}\u115f\u1160\u3164\ufe00-\ufe0f]/gu
+const INVISIBLE = /[\p{Cf}\u115f\u1160\u3164]|\p{Variation_Selector}/gu
 /** Spaces other than the usual one, line ends, controls. */
 const SPACES = /[\p{Cc}\p{Z}]+/gu
 

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { resolveAccounts } from '../../src/load/accounts.ts'
+import type { Entry } from '../../src/model/entry.ts'
+import { createIdentity } from '../../src/model/ids.ts'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { BIOMETRICS, CARE_TEAMS, failureOf, startLoading, tally } from './loading.ts'
 import { biometric, DAY_MS, entryOf, IDENTITY, people } from './made-up-entries.ts'
@@ -166,5 +168,63 @@ describe('accounts', () => {
     expect(await failureOf(loading.load(people(2)))).toMatchObject({ code: 'gateway-refused-credentials' })
     expect((await loading.ledger.accounts(loading.reference.url, [hashed('person-1')])).size).toBe(1)
     expect(loading.posts(BIOMETRICS)).toBe(0)
+  })
+})
+
+describe('one reference', () => {
+  const DAY = 86_400_000
+  const visit = (row: number, born: number | undefined, person = 'person-1'): Entry =>
+    entryOf(biometric, { row, person, ...(born === undefined ? {} : { born: born * DAY }) })
+
+  it('is one person: another birth date is rejected, and all that comes later, whatever it says', async () => {
+    const loading = await startLoading()
+    const load = async (chunk: number, ...entries: Entry[]) =>
+      (await loading.load(entries, false, chunk)).outcomes.map((one) =>
+        'reason' in one ? `${one.outcome} ${one.reason.stage} ${one.reason.code}` : one.outcome,
+      )
+    // The first row does not tell it: what a later one says is kept.
+    expect(await load(1, visit(1, undefined), visit(2, 7, 'person-2'))).toEqual(['accepted', 'accepted'])
+    expect(await load(2, visit(3, 100))).toEqual(['accepted'])
+    expect(await load(3, visit(4, 100), visit(5, undefined))).toEqual(['accepted', 'accepted'])
+    const shared = 'rejected register reference-shared'
+    expect(await load(4, visit(6, 101), visit(7, 7, 'person-2'))).toEqual([shared, 'accepted'])
+    expect(await load(5, visit(8, 100), visit(9, undefined), visit(10, 7, 'person-2'))).toEqual([
+      shared,
+      shared,
+      'accepted',
+    ])
+    expect(await loading.stored('biometric')).toHaveLength(7)
+    // Somebody says that it is one person after all; the date that comes next is taken.
+    const person = hashed('person-1')
+    expect(await loading.ledger.confirmPeople(loading.reference.url, new Map([[person, null]]))).toBe(1)
+    expect(await load(6, visit(11, 101))).toEqual(['accepted'])
+    expect(await load(7, visit(12, 100))).toEqual([shared])
+    // Or the date itself is told.
+    const born = IDENTITY.born(person, 100 * DAY)
+    await loading.ledger.confirmPeople(loading.reference.url, new Map([[person, born]]))
+    expect(await load(8, visit(13, 101))).toEqual([shared])
+    await loading.ledger.confirmPeople(loading.reference.url, new Map([[person, born]]))
+    expect(await load(9, visit(14, 100))).toEqual(['accepted'])
+  })
+
+  it('that a chunk has shown to be shared registers nobody in a later one', async () => {
+    const loading = await startLoading()
+    const account = { reference: 'person-1', type: 'partnerAccountId' } as const
+    await loading.load([], false, 1, 1, [account])
+    const { outcomes } = await loading.load([visit(1, 100)], false, 2)
+    expect(outcomes).toMatchObject([{ outcome: 'rejected', reason: { code: 'reference-shared' } }])
+    expect(loading.posts(REGISTER)).toBe(0)
+    // Who is forgotten may come again.
+    await loading.ledger.forgetPerson(loading.reference.url, [hashed('person-1')], null)
+    expect(tally((await loading.load([visit(2, 100)], false, 3)).outcomes)).toEqual({ accepted: 1 })
+  })
+
+  it('keeps of a birth date what tells it from another, by person', () => {
+    const [a, b] = [hashed('a'), hashed('b')]
+    const births = Array.from({ length: 1_000 }, (_, day) => IDENTITY.born(a, (day - 500) * DAY))
+    expect(new Set(births).size).toBe(1_000)
+    expect(IDENTITY.born(a, 100 * DAY + 5_000)).toBe(IDENTITY.born(a, 100 * DAY))
+    expect(IDENTITY.born(a, 100 * DAY)).not.toBe(IDENTITY.born(b, 100 * DAY))
+    expect(createIdentity('another key').born(a, 0)).not.toBe(IDENTITY.born(a, 0))
   })
 })

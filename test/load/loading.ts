@@ -24,7 +24,7 @@ import { createSending, type Sending } from '../../src/load/sending.ts'
 import { createStaleAccounts } from '../../src/load/stale-accounts.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import type { EntryOutcome } from '../../src/model/outcome.ts'
-import type { RecordKind } from '../../src/model/record.ts'
+import type { AccountKey, RecordKind } from '../../src/model/record.ts'
 import { matchAnswer } from '../../src/reconcile/match.ts'
 import { createMatchInOrder } from '../../src/reconcile/match-in-order.ts'
 import { judge, judgeAny, readBack, readWholeProfile } from '../../src/reconcile/read-back.ts'
@@ -251,7 +251,13 @@ export async function startLoading(options: LoadingOptions = {}) {
     stop,
     exportRow,
     /** Loads the entries as one chunk; `resumed` as after a crash. */
-    async load(entries: readonly Entry[], resumed = false, chunk = 1, arrival = 1): Promise<LoadedChunk> {
+    async load(
+      entries: readonly Entry[],
+      resumed = false,
+      chunk = 1,
+      arrival = 1,
+      shared: readonly AccountKey[] = [],
+    ): Promise<LoadedChunk> {
       placed(entries)
       const loaded = await loadChunk(resumed ? connect(startSending()) : context, {
         ...{
@@ -265,7 +271,7 @@ export async function startLoading(options: LoadingOptions = {}) {
           resumed,
         },
         listed: [],
-        shared: [],
+        shared,
         lastWords: async (replaced) => new Set(replaced),
       })
       addTallies(tallies, { accounts: loaded.accounts })

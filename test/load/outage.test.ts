@@ -19,12 +19,19 @@ describe('a failure', () => {
     ['a later one, not long after', BEFORE, { begunAt: 1_500, now: 1_500, heldMs: 1_000 }, false],
     ['a later one', BEFORE, { begunAt: 2_500, now: 2_500, heldMs: 500 }, true],
     ['one after it was told', { ...BEFORE, isNotable: true }, { begunAt: 9, now: 1_100, heldMs: 0 }, true],
+    ['a later one, held for a moment', BEFORE, { begunAt: 2_999, now: 2_999, heldMs: 1 }, true],
+    [
+      'one while a batch waits',
+      { ...BEFORE, ofBatch: true },
+      { begunAt: 1_500, now: 1_500, heldMs: 1 },
+      false,
+    ],
   ])('%s', (_name, before, times, isNotable) => {
     const outage = failedAgain(before, BUSY, times)
     expect(outage).toEqual({
       ...BUSY,
       ...{ since: before?.since ?? times.now, failures: (before?.failures ?? 0) + 1 },
-      ...{ ofBatch: false, isNotable },
+      ...{ ofBatch: before?.ofBatch ?? false, isNotable },
     })
   })
 })
@@ -36,6 +43,7 @@ describe('a batch that waits', () => {
     ['two seconds by the next try', undefined, { ...wait, waitMs: 500 }, { since: 1_000, isNotable: true }],
     ['for longer than any other', { ...BEFORE, since: 2_000 }, wait, { since: 1_000, failures: 3 }],
     ['not the first that fails', { ...BEFORE, since: 10 }, wait, { since: 10, ofBatch: true }],
+    ['not long yet, in an outage that was told', { ...BEFORE, isNotable: true }, wait, { isNotable: true }],
   ])('%s', (_name, before, times, expected) => {
     expect(batchWaits(before, BUSY, times)).toMatchObject({ ...BUSY, ofBatch: true, ...expected })
   })
@@ -48,6 +56,7 @@ describe('a batch that waits', () => {
 
 test.each([
   ['nothing notable', undefined, BEFORE, false],
+  ['a first failure that is notable', undefined, { ...BEFORE, isNotable: true }, true],
   ['what was not notable before', BEFORE, { ...BEFORE, isNotable: true }, true],
   [
     'the same by another call',

@@ -117,7 +117,8 @@ export function isBalanced({ rows, records, people }: Pick<Counts, 'rows' | 'rec
     rows.read === rows.mapped + rows.skipped + rows.rejected &&
     RECORD_KINDS.every((kind) => {
       const { made, accepted, rejected, unchanged, inDoubt, pending } = records[kind]
-      return made === accepted + rejected + unchanged + inDoubt + pending
+      // A record with two outcomes would make it negative.
+      return pending >= 0 && made === accepted + rejected + unchanged + inDoubt + pending
     })
   )
 }

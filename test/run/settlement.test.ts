@@ -1,6 +1,6 @@
 /** Lessons of a chunk about records that were in doubt: what is held, and what ends a doubt of whom. */
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Entry } from '../../src/model/entry.ts'
 import type { EntryOutcome, Reason } from '../../src/model/outcome.ts'
 import { createStopWhen } from '../../src/run/chunks.ts'
@@ -37,13 +37,21 @@ async function openRun() {
   }
   const later = await beginExport(runLedger, { ordinal: 2, exportId: 'fedcba9876543210', sha256: 'later' })
   const rejects = append('rejects')
+  onTestFinished(async () => {
+    await stages.receipts.close()
+    await rejects.close()
+  })
   const settled = new Map<number, number>()
-  /** Settles a chunk of the export in which this became of these. */
-  const settle = async (of: number, fates: readonly (readonly [Entry, Fate])[]): Promise<void> => {
+  /** Settles a chunk of the export in which this became of these. @param made records of its rows */
+  const settle = async (
+    of: number,
+    fates: readonly (readonly [Entry, Fate])[],
+    made = fates.length,
+  ): Promise<void> => {
     const number = (settled.get(of) ?? 0) + 1
     settled.set(of, number)
     const outcomes = fates.map(([entry, fate]) => outcomeOf(entry, fate))
-    const rows = fates.map((_, at) => {
+    const rows = Array.from({ length: made }, (_, at) => {
       const outcome = mappedRow([biometric()], { row: at + 1, person: 'ann' })
       return { source: outcome.source, outcome }
     })
@@ -82,6 +90,16 @@ test('held are records in doubt, not those that were delivered and that a later 
     [asked.content, IDENTITY.series(asked.series)],
     [hidden.content, null],
   ])
+})
+
+test.each([
+  [1, 2],
+  [2, 1],
+])('a chunk in which %i of %i records have an outcome is not settled', async (ended, made) => {
+  const { ledger, earlier, settle } = await openRun()
+  const fates = ['61', '62'].slice(0, ended).map((value) => [weight(value), ACCEPTED] as const)
+  await expect(settle(earlier, fates, made)).rejects.toMatchObject({ code: 'not-balanced' })
+  expect(await ledger.chunksOf(earlier)).toMatchObject([{ state: 'open' }])
 })
 
 test.each<[string, Fate, string | undefined]>([

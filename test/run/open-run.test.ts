@@ -1,0 +1,152 @@
+/** Opening and ending a run: what it says of itself, new or taken up again, and what of its time counts as work. */
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { readJob } from '../../src/definitions/definition-files.ts'
+import type { KnownCareTeam } from '../../src/ledger/ledger.ts'
+import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
+import { WaybillError } from '../../src/model/errors.ts'
+import { createArrival } from '../../src/run/arrival.ts'
+import { createRunEvents, type RunEvent } from '../../src/run/events.ts'
+import type { Pausing } from '../../src/run/lease.ts'
+import { openRun } from '../../src/run/open-run.ts'
+import type { RunPlan, World } from '../../src/run/plan.ts'
+import { PROJECT } from '../cli/command-line.ts'
+import { client } from '../gateway/loopback.ts'
+import { IDENTITY } from '../load/made-up-entries.ts'
+import { createMovedClock } from '../schedule/moved-clock.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
+
+const START = Date.UTC(2026, 2, 2)
+const GATEWAY = 'http://127.0.0.1:9'
+const never = new AbortController().signal
+
+async function scene() {
+  const home = await temporaryFolder()
+  const ledger = await openLedger(join(home, 'ledger.sqlite'))
+  onTestFinished(() => ledger.close())
+  const clock = createMovedClock(START)
+  const told: RunEvent[] = []
+  const folders = { jobs: join(PROJECT, 'jobs'), mappings: join(PROJECT, 'mappings') }
+  const job = await readJob(folders, 'nightly-screenings')
+  const jobId = await ledger.jobId(job.definition.job, GATEWAY)
+  const hold = async (id: string) => {
+    const request = { jobId, runId: id, owner: 'here:1', now: clock.now(), ttlMs: 60_000 }
+    const answer = await ledger.acquireLease(request, () => true)
+    return answer.ok ? answer.lease : expect.fail('the job is held')
+  }
+  const open = async (id: string, more: Partial<World> = {}) => {
+    const lease = await hold(id)
+    const resumed = await ledger.run(id)
+    const plan: RunPlan = {
+      ...{ records: 'send', job, id, resumed, limit: Number.POSITIVE_INFINITY },
+      exports: { from: 'found', found: [], mappings: new Map(), acceptDrift: false },
+    }
+    return openRun(plan, {
+      ...{ ledger, gateway: client(GATEWAY), gatewayName: GATEWAY, identity: IDENTITY, folders, home },
+      ...{ minFree: 0, sources: {}, events: createRunEvents((event) => void told.push(event)) },
+      ...{ now: clock.now, random: () => 0, sleep: clock.sleep, newRunId: () => 'new', owner: 'here:1' },
+      ...{ isDead: () => true, interrupt: never, arrival: createArrival(join(home, 'spool'), {}) },
+      held: { lease, lost: never, stopped: never, release: () => ledger.releaseLease(lease) },
+      ...more,
+    })
+  }
+  const release = async (): Promise<void> => ledger.releaseLease(await hold('released'))
+  const saidOf = <Type extends RunEvent['type']>(type: Type) =>
+    told.filter((event): event is Extract<RunEvent, { type: Type }> => event.type === type)
+  return { ledger, clock, jobId, open, release, saidOf }
+}
+
+const STOPPED = new WaybillError('interrupted', 'stopped')
+
+test('the first run of a ledger says so: no later one does, and not as it is taken up again', async () => {
+  const { open, saidOf } = await scene()
+  await (await open('one')).end(STOPPED)
+  await (await open('one')).end(undefined)
+  await (await open('two')).end(undefined)
+  expect(saidOf('runStarted').map(({ id, resumed, isFirst }) => [id, resumed, isFirst])).toEqual([
+    ['one', false, true],
+    ['one', true, false],
+    ['two', false, false],
+  ])
+})
+
+test('a run that is taken up again maps by the clock that it began with', async () => {
+  const { clock, open } = await scene()
+  const begun = await open('one')
+  await begun.end(STOPPED)
+  clock.pass(3_600_000)
+  const again = await open('one')
+  expect([begun.stages.startedAt, again.stages.startedAt]).toEqual([START, START])
+  await again.end(undefined)
+  const next = await open('two')
+  expect(next.stages.startedAt).toBe(START + 3_600_000)
+  await next.end(undefined)
+})
+
+test('waits for another run do not count as work, for those who are told and in the ledger', async () => {
+  const { ledger, clock, open, saidOf } = await scene()
+  const turns = [7_000, undefined, 11_000]
+  const turn = async (_signal: AbortSignal, chunk: number, pausing: Pausing): Promise<void> => {
+    const ms = turns[chunk - 1]
+    if (ms !== undefined) await pausing(async () => clock.pass(ms))
+  }
+  const run = await open('one', { turn })
+  for (const chunk of [1, 2, 3]) {
+    clock.pass(100)
+    await run.stages.turn(chunk)
+  }
+  clock.pass(30)
+  await run.end(undefined)
+  expect(saidOf('runEnded')).toMatchObject([{ workedMs: 330, state: 'finished' }])
+  expect(await ledger.run('one')).toMatchObject({ worked_ms: 330, ended_at: START + 18_330 })
+})
+
+test('a wait that fails, or during which the clock is set back, ends as any other', async () => {
+  const { clock, open, saidOf } = await scene()
+  const turn = async (_signal: AbortSignal, chunk: number, pausing: Pausing): Promise<void> =>
+    pausing(async () => {
+      clock.pass(chunk === 1 ? 5_000 : -2_000)
+      if (chunk === 1) throw STOPPED
+    })
+  const run = await open('one', { turn })
+  await expect(run.stages.turn(1)).rejects.toBe(STOPPED)
+  clock.pass(4_000)
+  await run.stages.turn(2)
+  await run.end(STOPPED)
+  expect(saidOf('runEnded')).toMatchObject([{ workedMs: 2_000, state: 'interrupted' }])
+})
+
+test('what an earlier process of a run counted as owed is counted anew from what is owed now', async () => {
+  const { jobId, open, saidOf } = await scene()
+  const owed = (npi: string, by: number): KnownCareTeam => ({
+    ...{ account: 'a'.repeat(32), npi: npi.repeat(32), observedAt: 1, storedAt: 1, mark: 'to-set' },
+    ...{ accountId: null, heardAt: 1, content: null, deletions: [], markBy: by, deletionsBy: null },
+  })
+  const run = await open('one')
+  await run.runLedger.saveCareTeams(GATEWAY, [owed('1', jobId)])
+  Object.assign(run.runLedger.tallies.primaryCare, { owed: 3 })
+  Object.assign(run.runLedger.tallies.careTeams, { owed: 5 })
+  await run.end(STOPPED)
+  await (await open('one')).end(undefined)
+  expect(saidOf('runStarted').at(-1)?.tallies).toMatchObject({
+    primaryCare: { owed: 1 },
+    careTeams: { owed: 1 },
+  })
+})
+
+test.each([
+  ['interrupted', new WaybillError('interrupted', 'words'), null],
+  ['interrupted', new WaybillError('gateway-unreachable', 'words'), 'words'],
+  ['failed', new WaybillError('threshold-passed', 'words'), 'words'],
+  ['interrupted', new Error('a cell'), null],
+])('it ends as %s: %s', async (state, error, detail) => {
+  const { ledger, open } = await scene()
+  await (await open('one')).end(error)
+  expect(await ledger.run('one')).toMatchObject({ state, detail })
+})
+
+test('a run that another process has taken over is not ended here', async () => {
+  const { ledger, open } = await scene()
+  await (await open('one')).end(new WaybillError('lease-lost', 'taken over'))
+  expect(await ledger.run('one')).toMatchObject({ state: 'running', ended_at: null })
+})

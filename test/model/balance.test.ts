@@ -62,3 +62,11 @@ it.each(['made', 'accepted', 'rejected', 'unchanged', 'inDoubt', 'pending'] as c
     }
   },
 )
+
+it('a record with two outcomes does not balance', () => {
+  for (const kind of ['biometric', 'condition', 'careTeam'] as const) {
+    const counts = noCounts()
+    Object.assign(counts.records[kind], { made: 1, accepted: 1, rejected: 1, pending: -1 })
+    expect(isBalanced(counts)).toBe(false)
+  }
+})

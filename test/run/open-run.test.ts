@@ -1,59 +1,20 @@
 /** Opening and ending a run: what it says of itself, new or taken up again, and what of its time counts as work. */
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import { readJob } from '../../src/definitions/definition-files.ts'
+import { expect, test } from 'vitest'
 import type { KnownCareTeam } from '../../src/ledger/ledger.ts'
-import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { WaybillError } from '../../src/model/errors.ts'
-import { createArrival } from '../../src/run/arrival.ts'
-import { createRunEvents, type RunEvent } from '../../src/run/events.ts'
 import type { Pausing } from '../../src/run/lease.ts'
 import { openRun } from '../../src/run/open-run.ts'
-import type { RunPlan, World } from '../../src/run/plan.ts'
-import { PROJECT } from '../cli/command-line.ts'
-import { client } from '../gateway/loopback.ts'
-import { IDENTITY } from '../load/made-up-entries.ts'
-import { createMovedClock } from '../schedule/moved-clock.ts'
-import { temporaryFolder } from '../temporary-folder.ts'
+import type { World } from '../../src/run/plan.ts'
+import { openRunScene, START } from './run-scene.ts'
 
-const START = Date.UTC(2026, 2, 2)
 const GATEWAY = 'http://127.0.0.1:9'
-const never = new AbortController().signal
 
 async function scene() {
-  const home = await temporaryFolder()
-  const ledger = await openLedger(join(home, 'ledger.sqlite'))
-  onTestFinished(() => ledger.close())
-  const clock = createMovedClock(START)
-  const told: RunEvent[] = []
-  const folders = { jobs: join(PROJECT, 'jobs'), mappings: join(PROJECT, 'mappings') }
-  const job = await readJob(folders, 'nightly-screenings')
-  const jobId = await ledger.jobId(job.definition.job, GATEWAY)
-  const hold = async (id: string) => {
-    const request = { jobId, runId: id, owner: 'here:1', now: clock.now(), ttlMs: 60_000 }
-    const answer = await ledger.acquireLease(request, () => true)
-    return answer.ok ? answer.lease : expect.fail('the job is held')
+  const one = await openRunScene(GATEWAY)
+  return {
+    ...one,
+    open: async (id: string, more: Partial<World> = {}) => openRun(...(await one.prepare(id, more))),
   }
-  const open = async (id: string, more: Partial<World> = {}) => {
-    const lease = await hold(id)
-    const resumed = await ledger.run(id)
-    const plan: RunPlan = {
-      ...{ records: 'send', job, id, resumed, limit: Number.POSITIVE_INFINITY },
-      exports: { from: 'found', found: [], mappings: new Map(), acceptDrift: false },
-    }
-    return openRun(plan, {
-      ...{ ledger, gateway: client(GATEWAY), gatewayName: GATEWAY, identity: IDENTITY, folders, home },
-      ...{ minFree: 0, sources: {}, events: createRunEvents((event) => void told.push(event)) },
-      ...{ now: clock.now, random: () => 0, sleep: clock.sleep, newRunId: () => 'new', owner: 'here:1' },
-      ...{ isDead: () => true, interrupt: never, arrival: createArrival(join(home, 'spool'), {}) },
-      held: { lease, lost: never, stopped: never, release: () => ledger.releaseLease(lease) },
-      ...more,
-    })
-  }
-  const release = async (): Promise<void> => ledger.releaseLease(await hold('released'))
-  const saidOf = <Type extends RunEvent['type']>(type: Type) =>
-    told.filter((event): event is Extract<RunEvent, { type: Type }> => event.type === type)
-  return { ledger, clock, jobId, open, release, saidOf }
 }
 
 const STOPPED = new WaybillError('interrupted', 'stopped')

@@ -112,6 +112,26 @@ describe('what was rejected, after the mapping was corrected', () => {
     expect([nothing.code, nothing.err]).toEqual([2, expect.stringContaining('error nothing-left')])
   })
 
+  test('an export that came again with other content is named while something of it is left, no longer', async () => {
+    const clinic = await openClinic()
+    const anewOf = async (run: string): Promise<unknown> =>
+      JSON.parse((await clinic.workplace.waybill('show', run, '--json')).out).anew
+    await clinic.deliver('day.csv', `${HEADER}${CAT}${DAN}`)
+    const first = summaryOf(await clinic.run())
+    await clinic.deliver('day.csv', `${HEADER}${ANN}`)
+    const second = summaryOf(await clinic.run())
+    const anew = [{ export: 'day.csv', run: second.run }]
+    expect(await anewOf(first.run)).toEqual(anew)
+    await clinic.deliver('day.csv', `${HEADER}${CAT}${DAN}`)
+    await writeMapping(clinic, CORRECTED)
+    await clinic.workplace.waybill('rerun', first.run, '--json')
+    expect((await showOf(clinic, first.run)).settled).toMatchObject([{ count: 1 }])
+    expect(await anewOf(first.run)).toEqual(anew)
+    await writeMapping(clinic, CORRECTED.replace('heart-rate: "pulse"', 'heart-rate: "weight"'))
+    await clinic.workplace.waybill('rerun', first.run, '--json')
+    expect(await anewOf(first.run)).toBeUndefined()
+  })
+
   test.each<[string, string, number]>([
     ['its row as a whole is rejected now', CLINIC.replace('format: yyyy-MM-dd', 'format: MM/dd/yyyy'), 0],
     ['it is rejected again', CLINIC.replace('zone: America/New_York', 'zone: America/Chicago'), 0],

@@ -10,8 +10,9 @@ import {
 } from '../../src/cli/run-reporter.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { type Counts, noCounts } from '../../src/model/balance.ts'
+import { WaybillError } from '../../src/model/errors.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
-import { createProgress, NO_PROGRESS } from '../../src/telemetry/progress.ts'
+import { createProgress, NO_PROGRESS, type ProgressState } from '../../src/telemetry/progress.ts'
 
 function reporting(level: 'info' | 'debug' = 'info') {
   const lines: Record<string, unknown>[] = []
@@ -76,6 +77,44 @@ test('the counts of a run are not those of the one before it', () => {
     { run: 'one', rows: 10 },
     { run: 'two', rows: 10 },
   ])
+})
+
+test.each([
+  ['a.csv', 10],
+  ['b.csv', 15],
+])('of an export that failed nothing counts at the end of its run: %s', (failed, rows) => {
+  const { reporter, start, of } = reporting()
+  const error = new WaybillError('export-changed', 'words')
+  start('one')
+  reporter.exportStarted({ name: 'done.csv', counts: noCounts(), share: 0, bytes: 9 })
+  reporter.exportEnded({ name: 'done.csv', counts: countsOf(10, 0, 20) })
+  reporter.exportStarted({ name: 'a.csv', counts: countsOf(5, 0, 7), share: 0, bytes: 9 })
+  reporter.exportFailed({ name: failed, error })
+  reporter.runEnded({ state: 'interrupted', reason: 'interrupted', workedMs: 1 })
+  expect(of('run ended')).toMatchObject([{ rows }])
+})
+
+test('members of an archive are exports of their own, and its share never goes back', () => {
+  const shares: number[] = []
+  const add = ({ share }: ProgressState): void => void shares.push(share)
+  const progress = {
+    ...NO_PROGRESS,
+    start: (_name: string, state: ProgressState) => add(state),
+    advance: add,
+  }
+  const logger = createLogger({ level: 'error', form: 'json', print: () => {} }, undefined, () => 0)
+  const events = createRunReporter(progress, logger, () => 0)
+  for (const [number, member, from] of [
+    [1, 'a.zip!1.csv', 0],
+    [1, 'a.zip!2.csv', 0],
+    [2, 'b.csv', 400],
+  ] as const) {
+    const position = { number, of: 2, bytes: 400, bytesBefore: from, bytesOfAll: 800 }
+    events.exportStarted({ name: member, counts: noCounts(), share: 0, bytes: 1, position })
+    events.exportAdvanced({ name: member, counts: counts(1), share: 0.5, left: () => [] })
+    events.exportEnded({ name: member, counts: counts(2) })
+  }
+  expect(shares).toEqual([0, 0.25, 0.5, 0.5, 0.5, 0.5, 0.5, 0.75, 1])
 })
 
 test('a wait is told in whole milliseconds', () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { BackfillRange } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
+import { beginRun, passingLedger } from './begun-run.ts'
 
 test('a backfill that failed is settled by a later one of its range, whatever its rate; not by one of another range or folder', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-ledger-'))
@@ -41,3 +42,19 @@ test('a backfill that failed is settled by a later one of its range, whatever it
   await backfill('run-7', { ...days, in: '/archive', rate: 1 }, 'finished')
   expect(await failed()).toEqual([])
 })
+
+test.each([
+  ['another job', 300],
+  ['nightly', 100],
+])(
+  'work goes on while %s is begun, or counts no longer where its job was taken over',
+  async (job, worked) => {
+    const ledger = await passingLedger()
+    const run = await beginRun(ledger, 'run-1')
+    await run.renew(100, 60_000)
+    const other = await beginRun(ledger, 'run-2', { job, startedAt: 200 })
+    const last = job === 'nightly' ? other : run
+    await last.renew(300, 60_000)
+    expect((await ledger.run('run-1'))?.worked_ms).toBe(worked)
+  },
+)

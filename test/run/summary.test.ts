@@ -112,7 +112,7 @@ test('what was in doubt and is stored counts once as what it became, before and 
   Object.assign(counts.records.biometric, { made: 2, accepted: 1, inDoubt: 1 })
   const content = '00000000c0ffee00'
   await settleChunk(run, exportRow, 1, {
-    counts: JSON.stringify(counts),
+    ...{ counts: JSON.stringify(counts), receiptsLength: 9, rejectsLength: 9 },
     exceptions: [
       {
         ...{ row: 1, line: 2, byteOffset: 0, kind: 'biometric', rule: 'hba1c', content, outcome: 'in-doubt' },
@@ -127,10 +127,12 @@ test('what was in doubt and is stored counts once as what it became, before and 
   const became = { made: 2, accepted: 2, rejected: 0, unchanged: 0, inDoubt: 0, pending: 0 }
   const before = await summarise(ledger, '/home', 'run-1')
   expect([before.records.biometric, before.balanced]).toEqual([became, true])
+  expect(before.files).toEqual({ rejects: '/home/r', receipts: '/home/r' })
   const [totals] = before.exports.map((one) => JSON.stringify(one.counts))
   await ledger.pruning.mark('run-1', new Map([[exportRow, totals ?? '']]), NOW)
   const after = await summarise(ledger, '/home', 'run-1')
   expect([after.records.biometric, after.balanced, after.exports.length]).toEqual([became, true, 1])
+  expect(after.files).toEqual({})
 })
 
 /** Seconds since the run began: when a chunk of it settled, its lease was renewed or let go, another run began. */

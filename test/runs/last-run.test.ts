@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Exception } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { noCounts } from '../../src/model/balance.ts'
+import { EXIT } from '../../src/model/errors.ts'
 import { latestEnd } from '../../src/runs/last-run.ts'
 
 type Left = Pick<Exception, 'outcome' | 'stage' | 'code' | 'rule'>
@@ -14,6 +15,17 @@ async function openJob() {
   const ledger = await openLedger(':memory:')
   onTestFinished(() => ledger.close())
   return {
+    /** A fire that ended at that time without a run. */
+    async refusedFire(endedAt: number) {
+      const jobId = await ledger.jobId('job', 'gateway')
+      const timetable = { cron: '* * * * *', zone: 'UTC', seenUntil: endedAt }
+      const before = await ledger.fires.timetable(jobId)
+      await ledger.fires.comeDue(jobId, before, timetable, [endedAt])
+      const fire = (await ledger.fires.open(jobId))[0] ?? expect.fail('no fire is due')
+      const begun = await ledger.fires.move(fire, 'begin', { owner: 'x:1', begun_at: endedAt })
+      if (begun === undefined) return expect.fail('it is not running')
+      await ledger.fires.move(begun, 'end', { ended_at: endedAt, exit: EXIT.wrongUse })
+    },
     lastRun: async (gatewayName = 'gateway') => {
       const known = await latestEnd({ ledger, gatewayName, home: '/nowhere', now: () => 0 }, 'job')
       return known?.read()
@@ -105,4 +117,16 @@ test('the last clean end is that of the newest run that left nothing behind, at 
   expect(await lastRun('another')).toMatchObject({ endedAt: 400, cleanEndedAt: 400, exit: 0 })
   await run('run-5', 500)
   expect(await lastRun()).toMatchObject({ endedAt: 500, cleanEndedAt: 500, exit: 0 })
+})
+
+test('a fire that could not be run is the last run where it ended later than every run', async () => {
+  const { run, refusedFire, lastRun } = await openJob()
+  await refusedFire(90)
+  expect(await lastRun()).toMatchObject({ endedAt: 90, exit: EXIT.wrongUse, durationMs: 0 })
+  await run('run-1', 100)
+  expect(await lastRun()).toMatchObject({ endedAt: 100, exit: EXIT.ok, rows: { mapped: 9 } })
+  await refusedFire(100)
+  expect(await lastRun()).toMatchObject({ endedAt: 100, exit: EXIT.ok, rows: { mapped: 9 } })
+  await refusedFire(101)
+  expect(await lastRun()).toMatchObject({ endedAt: 101, exit: EXIT.wrongUse, cleanEndedAt: 100 })
 })

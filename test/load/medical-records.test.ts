@@ -87,6 +87,17 @@ const uploadsTo =
         }
       : PASS
 
+it.each([
+  [413, 'too-large'],
+  [422, 'refused'],
+])('a request that is answered %i is rejected as %s, and the others get through', async (status, code) => {
+  const requester = await startRequester(({ method, path, body }) =>
+    method === 'PATCH' && path === REQUESTER && body.includes('"r1"') ? answer(status) : PASS,
+  )
+  const entries = [asks('r1'), asks('r2', { row: 2 }), asks('r3', { row: 3 })]
+  expect(told(await requester.ask(...entries))).toEqual([code, 'accepted', 'accepted'])
+})
+
 describe('a document store that is not the gateway', () => {
   it.each([
     // Without a valid address it may answer anything: that says nothing of the credentials of the run.

@@ -135,3 +135,35 @@ it('no cell is told, whatever the mapping takes for the gender', () => {
   expect(JSON.stringify(report)).not.toMatch(/Family|Given|M10|V1/)
   expect(report.suspicions.map(({ finding }) => finding)).toContain('one-sex')
 })
+
+/** Found of so many rows of different people, the first of which have what is given. */
+function findingsOf(rows: number, odd: number, cells: (at: number) => readonly string[]): string[] {
+  const mapping = load(WEIGHTS)
+  const map = mapping.compiled.bind(COLUMNS, 'export', NOW)
+  const watch = createFitWatch(mapping, COLUMNS)
+  for (let at = 0; at < rows; at++) {
+    const usual = [`${at}`, `p${at}`, `2026-02-${10 + (at % 19)}`, String(60 + (at % 40))]
+    watch.add(map({ row: 1, line: 1, byteOffset: 0, kind: 'cells', cells: at < odd ? cells(at) : usual }))
+  }
+  return watch.report().suspicions.map(({ finding }) => finding)
+}
+
+it.each([
+  [200, 10, true],
+  [201, 10, false],
+  [180, 9, false],
+])('of %i records %i that lie in the future are odd: %s', (rows, odd, isOdd) => {
+  const found = findingsOf(rows, odd, (at) => [`${at}`, `p${at}`, '2099-02-03', '70'])
+  expect(found.includes('dates-in-future')).toBe(isOdd)
+})
+
+it.each([
+  // The first of those that share a key replaces nothing.
+  [100, 21, true],
+  [100, 20, false],
+  [20, 5, true],
+  [19, 5, false],
+])('of %i rows %i that share a key are odd: %s', (rows, odd, isOdd) => {
+  const found = findingsOf(rows, odd, (at) => ['same', `p${at}`, '2026-02-03', `${70 + (at % 20)}`])
+  expect(found.includes('key-shared')).toBe(isOdd)
+})

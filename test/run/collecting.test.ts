@@ -1,5 +1,6 @@
 /** Collecting over chunks and nights: each person is asked about once a run, and what was collected of them is remembered. */
-import { readFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { noTallies } from '../../src/ledger/ledger.ts'
@@ -20,10 +21,11 @@ const withValue =
 type Chunks = readonly (readonly string[])[]
 
 /** Ann and Ben have a pulse of 61 and 62; the gateway knows nobody else. */
-async function openNights(only: 'all' | 'changed' = 'changed') {
+async function openNights(only: 'all' | 'changed' = 'changed', format: 'ndjson' | 'csv' = 'ndjson') {
   const asked: string[] = []
   let refused: readonly string[] = []
   const changed = new Set<string>()
+  let edited = withValue(70)
   /** Account id, or reference → person. */
   const names = new Map([['dan', 'dan']])
   const loading = await startLoading({
@@ -33,7 +35,7 @@ async function openNights(only: 'all' | 'changed' = 'changed') {
       if (method !== 'GET' || person === undefined) return PASS
       asked.push(person)
       if (refused.includes(person)) return answer(422)
-      return changed.has(person) ? { do: 'pass-then-edit', edit: withValue(70) } : PASS
+      return changed.has(person) ? { do: 'pass-then-edit', edit: edited } : PASS
     },
   })
   const { ledger, gateway } = loading
@@ -51,7 +53,7 @@ async function openNights(only: 'all' | 'changed' = 'changed') {
   let nights = 0
 
   /** @param open the last chunk is not settled, and its process is gone */
-  const collect = async (runId: string, chunks: Chunks, { open = false, from = 0 } = {}) => {
+  const collect = async (runId: string, chunks: Chunks, { open = false, from = 0, isRead = true } = {}) => {
     const jobId = await ledger.jobId('test-job', loading.reference.url)
     const request = { jobId, runId, owner: 'here:1', now: 0, ttlMs: 60_000 }
     const taken = await ledger.acquireLease(request, () => true)
@@ -80,7 +82,7 @@ async function openNights(only: 'all' | 'changed' = 'changed') {
       ...{ ledger, runLedger, gateway, gatewayName: loading.reference.url, identity: IDENTITY, folder },
       read: (_operation, call) => call(),
       what: { what: ['biometrics'], deprecated: false },
-      to: { folder, format: 'ndjson', only },
+      to: { folder, format, only },
       ...{ destination: undefined, job: 'test-job', startedAt: 0, now: () => 0 },
       ...{ before: run?.collection ?? null, gone: async () => [] },
     })
@@ -106,11 +108,13 @@ async function openNights(only: 'all' | 'changed' = 'changed') {
       })
     }
     if (open) return { asked: asked.toSorted(), people: undefined, collected: undefined }
-    await collecting.publish(true)
+    await collecting.publish(isRead)
     await runLedger.endExport(exportRow, 'finished', null)
     await runLedger.endRun({ state: 'finished', endedAt: 0, reason: null })
     await ledger.releaseLease(taken.lease)
     const at = join(folder, runId)
+    if (format === 'csv' || !existsSync(at))
+      return { asked: asked.toSorted(), people: undefined, collected: undefined }
     const { people } = JSON.parse(await readFile(join(at, 'manifest.json'), 'utf8')) as {
       people: PeopleCounts
     }
@@ -121,6 +125,10 @@ async function openNights(only: 'all' | 'changed' = 'changed') {
   return {
     changed,
     collect,
+    folder,
+    editing(edit: typeof edited) {
+      edited = edit
+    },
     night: async (chunks: Chunks, refusing: readonly string[] = []) => {
       refused = refusing
       return collect(`night-${++nights}`, chunks)
@@ -192,4 +200,32 @@ test('a job that wants all has all each night', async () => {
   const { night } = await openNights('all')
   for (let at = 0; at < 2; at++)
     expect(await night([['ann', 'ben']])).toMatchObject({ collected: ['ann', 'ben'] })
+})
+
+test('of CSV lines are counted, not ends of line within cells', async () => {
+  const { night, changed, editing, folder } = await openNights('all', 'csv')
+  changed.add('ben')
+  editing((envelope) => ({
+    ...envelope,
+    data: envelope.data.map((one) => ({ ...one, name: 'a "name"\nof two\nlines, and more' })),
+  }))
+  await night([['ann', 'ben']])
+  const at = join(folder, 'night-1')
+  expect(JSON.parse(await readFile(join(at, 'manifest.json'), 'utf8'))).toMatchObject({
+    files: [{ name: 'biometrics.csv', lines: 2 }],
+  })
+  expect((await readFile(join(at, 'biometrics.csv'), 'utf8')).split('\n')).toHaveLength(6)
+})
+
+test.each<[string, Chunks, boolean, boolean]>([
+  ['of whom none could be read', [], false, false],
+  ['of whom none could be read now, and some before', [], false, true],
+  ['of whom some were read', [['ann']], true, false],
+])('people %s: a collection is put in its place or not', async (_what, chunks, isRead, before) => {
+  const { collect, folder } = await openNights()
+  if (before) await collect('run-1', [['ann'], ['ben']], { open: true })
+  await collect('run-1', chunks, { isRead })
+  expect((await readdir(folder)).filter((name) => !name.startsWith('.'))).toEqual(
+    isRead || before ? ['run-1'] : [],
+  )
 })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { JsonValue } from '../../../src/model/row.ts'
 import { draftedJson, draftedMapping, NHANES_LIKE, notes, rules } from './drafting.ts'
 
 /** A table of one column beside the person's id. */
@@ -356,4 +357,16 @@ describe('what looks like something else', () => {
     expect(rules(drafted)).toEqual([])
     expect(notes(drafted).join('\n')).toContain('DECIDE: which type of physicians?')
   })
+})
+
+test.each<[JsonValue, readonly string[]]>([
+  [{ b: [{ pulse: '61' }] }, []],
+  [
+    { a: [{ pulse: '61' }], b: [{ pulse: '61' }, { pulse: '62' }], c: { d: [{ pulse: '63' }] } },
+    ['$.a, $.c.d'],
+  ],
+])('of a JSON document the longest list is drafted, the others are named: %j', (document, others) => {
+  const { text } = draftedJson('json', document)
+  expect(text).toContain('records: "$.b[*]"')
+  expect([...text.matchAll(/Other lists in the file: (.*)\./g)].map(([, named]) => named)).toEqual(others)
 })

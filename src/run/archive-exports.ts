@@ -77,7 +77,8 @@ async function archiveAll<Found extends FoundExport>(
 }
 
 /** Whether the export is the delivery, or a member of it. */
-const isOf = (path: string, address: string): boolean => path === address || path.startsWith(`${address}!`)
+export const isOf = (path: string, address: string): boolean =>
+  path === address || path.startsWith(`${address}!`)
 
 /** A failure is told and changes nothing: the export stays where it is, and the next run finds it unchanged. */
 async function archive(

@@ -1,5 +1,6 @@
 /** The exports of a range of days, oldest first, as far as their run has not finished them. */
 import type { JobSource } from '../definitions/export-definition.ts'
+import { nameThere } from '../extract/sources/source.ts'
 import type { BackfillRange, RunRecord } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Arrival } from './arrival.ts'
@@ -38,7 +39,7 @@ export async function lookInRange({ range, sources, arrival, now }: Looking): Pr
     names.push(look.names)
     for (const delivery of [...look.complete, ...look.refused]) {
       const { name } = delivery.delivery
-      const address = delivery.source.address(name)
+      const address = placeOf(delivery)
       const before = seen.get(address)
       seen.set(address, mapping)
       if (range.in !== undefined && before !== undefined) {
@@ -94,9 +95,10 @@ export async function* exportsInRange(
     const taken = new Set<string>()
     for (const [at, address] of inOrder) {
       const found = all[at]
+      if (found === undefined) continue
       // Each mapping of the job reads a delivery once.
-      const key = `${found?.mapping} ${address}`
-      if (found === undefined || taken.has(key) || isOpenFor.get(found.mapping)?.(address) === false) continue
+      const key = `${found.mapping} ${placeOf(found)}`
+      if (taken.has(key) || isOpenFor.get(found.mapping)?.(address) === false) continue
       taken.add(key)
       onDelivery?.()
       position = positions[at]
@@ -107,6 +109,10 @@ export async function* exportsInRange(
   for await (const step of startExports(run, arrival, open(), mappings, memory, begun))
     yield { ...step, position }
 }
+
+/** Address of the file itself: one that was left aside and a newer one have the same name. */
+const placeOf = ({ source, delivery }: Pick<FoundExport, 'source' | 'delivery'>): string =>
+  source.address(nameThere(delivery))
 
 function positionsOf(all: readonly FoundExport[]): RangePosition[] {
   const bytesOfAll = all.reduce((sum, { delivery }) => sum + delivery.bytes, 0)

@@ -10,7 +10,7 @@ import { targetsOf } from '../definitions/jobs.ts'
 import type { BackfillRange, Reason, RunRecord } from '../ledger/ledger.ts'
 import { owedBy } from '../load/care-team-owed.ts'
 import { EXIT, typedAgain, WaybillError, withRemedy } from '../model/errors.ts'
-import { archiveResumed, archiveRun } from '../run/archive-exports.ts'
+import { archiveResumed, archiveRun, isOf } from '../run/archive-exports.ts'
 import { backfillCommand, rangeOf, sameRange, sourcesIn } from '../run/backfill-range.ts'
 import type { RunDependencies } from '../run/events.ts'
 import { execute, type JobEnd } from '../run/execute.ts'
@@ -233,6 +233,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
       const mayGiveWay = (): boolean => underWay.size === 0 && (hasAdvanced || !insists)
       const asked = watchAsked(deps, name, jobId, mayGiveWay)
       try {
+        const had = unfinished === undefined ? [] : await ledger.exportsOf(unfinished.id)
         let exports = 0
         const onDelivery = (): void => {
           // One of which nothing could be sent is done with, too.
@@ -260,7 +261,13 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
           ...{ interrupt, gatewayName, arrival, events, ledger, home },
           runLedger: ledger.amendRun(held.lease),
         }
-        return { ...end, summary: await archiveRun(archiving, end.summary, found) }
+        // A newer delivery may have the name of one that an earlier process has read.
+        const { now: own = [], before: earlier = [] } = Object.groupBy(found, ({ source, delivery }) =>
+          had.some(({ path }) => isOf(path, source.address(delivery.name))) ? 'before' : 'now',
+        )
+        const { done } = await divideByContents(arrival, earlier, await ledger.exportsOf(end.summary.run))
+        const summary = await archiveRun(archiving, end.summary, own)
+        return { ...end, summary: await archiveResumed(archiving, summary, done) }
       } finally {
         await asked.stop()
       }

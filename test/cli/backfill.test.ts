@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, test, vi } from 'vitest'
@@ -306,6 +306,38 @@ describe('in the middle of a large export', () => {
     await expectEachOnce(scene)
   })
 })
+
+const ARCHIVING = JOB.replace('mapping: clinic }', 'mapping: clinic, archive: ../done }')
+const catOf = (day: string): string => `${HEADER}cat,${day},70,5.1,70.5,kg,fine\n`
+const peopleOf = async ({ store }: Scene): Promise<string[]> => [
+  ...new Set((await stored(store)).map((one) => one.split(' ')[0] ?? '')),
+]
+
+test('a delivery that takes the name of an export which a killed backfill has read is not archived unread', async () => {
+  const [first = '', ...more] = DAYS.slice(0, 3)
+  const scene = await openScene([first, ...more], { at: { 3: killed() }, job: ARCHIVING })
+  const inbox = join(scene.clinic.workplace.folder, 'inbox')
+  const done = join(scene.clinic.workplace.folder, 'done')
+  await ended(scene.start())
+  await writeFile(join(inbox, nameOf(first)), catOf(first))
+  expect(await scene.backfill()).toMatchObject({ code: 0 })
+  expect([await readdir(inbox), await readdir(done)]).toEqual([[nameOf(first)], more.map(nameOf)])
+  expect(await scene.backfill()).toMatchObject({ code: 0 })
+  expect(await readdir(inbox)).toEqual([])
+  expect(await peopleOf(scene)).toContain('cat')
+}, 60_000)
+
+test('a backfill reads a file that was left aside, and the newer one of its name', async () => {
+  const [day = ''] = DAYS
+  const scene = await openScene([day], { at: {}, job: ARCHIVING })
+  const inbox = join(scene.clinic.workplace.folder, 'inbox')
+  await rename(join(inbox, nameOf(day)), join(inbox, `.wb-${nameOf(day)}`))
+  await writeFile(join(inbox, nameOf(day)), catOf(day))
+  expect(await scene.backfill()).toMatchObject({ code: 0 })
+  expect(await peopleOf(scene)).toEqual(['ann', 'ben', 'cat'])
+  expect(await readdir(inbox)).toEqual([])
+  expect(await readdir(join(inbox, '../done'))).toEqual([nameOf(day), `${nameOf(day)}.1`])
+}, 60_000)
 
 test('what a killed run has under way is settled before a backfill begins, and not sent again', async () => {
   const scene = await openScene(WEEK, { at: { 1: killed() }, folder: 'history' })

@@ -2,9 +2,15 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
+import { createRunReporter } from '../../src/cli/run-reporter.ts'
+import { countWhole, DEFAULT_LIMITS } from '../../src/extract/content.ts'
+import type { OpenExport } from '../../src/extract/open-export.ts'
+import { unpack } from '../../src/gateway/exchange.ts'
+import { authorizationFault } from '../../src/gateway/medical-records.ts'
 import { inspectLedger } from '../../src/ledger/sqlite/inspect.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import {
@@ -20,10 +26,17 @@ import {
 } from '../../src/load/flow.ts'
 import { batchWaits, decide, failedAgain } from '../../src/load/retry-policy.ts'
 import { allRecords, noCounts } from '../../src/model/balance.ts'
+import { endingOf } from '../../src/model/errors.ts'
+import type { Row } from '../../src/model/row.ts'
+import { nextTry } from '../../src/notify/outbox.ts'
 import { checkClock, roomOf } from '../../src/operate/check-machine.ts'
+import { ownFileName } from '../../src/own-files.ts'
 import { throughputOf } from '../../src/report/run-facts.ts'
 import { createRunEvents } from '../../src/run/events.ts'
 import { holdJob } from '../../src/run/lease.ts'
+import { selectRows } from '../../src/run/rows.ts'
+import { createLogger } from '../../src/telemetry/logger.ts'
+import { createProgress, NO_PROGRESS, type Progress } from '../../src/telemetry/progress.ts'
 import { PROJECT } from '../cli/command-line.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
@@ -108,6 +121,47 @@ const EDGES: Record<string, readonly (readonly [value: number, said: unknown])[]
     [22, 44 * SECOND],
     [23, 45 * SECOND],
   ],
+  'name of a file that stays as it is, bytes': [
+    [200, true],
+    [201, false],
+  ],
+  'wait that is worth a line': [
+    [2 * SECOND - 1, 1],
+    [2 * SECOND, 2],
+  ],
+  'time between lines of progress': [
+    [5 * SECOND - 1, 0],
+    [5 * SECOND, 1],
+  ],
+  'time between lines that it still waits': [
+    [MINUTE - 1, 0],
+    [MINUTE, 1],
+  ],
+  // A thousand rows in the first second, and none since.
+  'time by which a rate is told': [
+    [31 * SECOND - 1, '32 rows/s'],
+    [31 * SECOND, '0 rows/s'],
+  ],
+  'wait before a notification is tried again, by tries': [
+    [1, MINUTE],
+    [2, 5 * MINUTE],
+    [3, 15 * MINUTE],
+    [4, 60 * MINUTE],
+    [5, 180 * MINUTE],
+    [6, 360 * MINUTE],
+  ],
+  'unpacked bytes of which no ratio is asked': [
+    [64 * MIB, 'taken'],
+    [64 * MIB + 1, 'export-too-large'],
+  ],
+  'unpacked bytes of an answer of which no ratio is asked': [
+    [MIB, MIB],
+    [MIB + 1, undefined],
+  ],
+  'end of a PDF in which its marker stands, bytes behind it': [
+    [1_024 - 5, 'whole'],
+    [1_024 - 4, 'cut short'],
+  ],
 }
 
 const PACED: Pace = { ...beginPace(), rate: 100, changedAt: DAY, boundAt: DAY }
@@ -144,6 +198,69 @@ const SAYS: Record<string, (value: number) => unknown> = {
     const throughput = { beganAt: DAY, current, previous: 0 }
     return paceRefused({ ...beginPace(), throughput }, DAY).quietMs
   },
+  'name of a file that stays as it is, bytes': (bytes) =>
+    ownFileName('a'.repeat(bytes)) === 'a'.repeat(bytes),
+  'wait that is worth a line': (waitMs) => {
+    let lines = 0
+    const print = (): void => void lines++
+    const logger = createLogger({ level: 'info', form: 'json', print }, undefined, () => DAY)
+    const reporter = createRunReporter(NO_PROGRESS, logger, () => DAY)
+    for (const ms of [waitMs, 10 * SECOND])
+      reporter.waiting({ operation: 'x', class: 'not-taken', what: '503', givesUpAt: DAY, waitMs: ms })
+    return lines
+  },
+  'time between lines of progress': (passed) =>
+    linesAfter([passed], ({ advance }) => advance(NOTHING_DONE)).length,
+  'time between lines that it still waits': (passed) =>
+    linesAfter([0, passed], ({ wait }) => wait('waits')).length,
+  'time by which a rate is told': (at) =>
+    /\d+ rows.s/.exec(
+      linesAfter([SECOND, at], ({ advance }) => advance({ ...NOTHING_DONE, rows: 1_000 })).at(-1) ?? '',
+    )?.[0],
+  'wait before a notification is tried again, by tries': (tries) => (nextTry(tries, DAY, DAY) ?? 0) - DAY,
+  'unpacked bytes of which no ratio is asked': (bytes) =>
+    codeOf(() => countWhole('a.zip', { ...DEFAULT_LIMITS, ratio: 100 }, 9)('a.csv')(bytes)) ?? 'taken',
+  'unpacked bytes of an answer of which no ratio is asked': (bytes) => {
+    const answer = {
+      status: 200,
+      headers: { 'content-encoding': 'gzip' },
+      body: gzipSync(Buffer.alloc(bytes)),
+    }
+    let unpacked: Uint8Array | undefined
+    codeOf(() => {
+      unpacked = unpack(answer, 100 * MIB)
+    })
+    return unpacked?.length
+  },
+  'end of a PDF in which its marker stands, bytes behind it': (behind) =>
+    /cut short/.exec(
+      authorizationFault(Buffer.from(`%PDF-1.7 ${' '.repeat(2_000)}%%EOF${' '.repeat(behind)}`)) ?? '',
+    )?.[0] ?? 'whole',
+}
+
+const NOTHING_DONE = { rows: 0, records: 0, share: 0 }
+
+/** Without a terminal, of an export that began at 0. */
+function linesAfter(times: readonly number[], tell: (progress: Progress) => void): string[] {
+  let now = 0
+  const lines: string[] = []
+  const write = (text: string): void => void lines.push(text)
+  const progress = createProgress({ columns: false, now: () => now, write })
+  progress.start('a.csv', NOTHING_DONE)
+  for (const at of times) {
+    now = at
+    tell(progress)
+  }
+  return lines
+}
+
+function codeOf(act: () => void): string | undefined {
+  try {
+    act()
+    return undefined
+  } catch (error) {
+    return endingOf(error).code
+  }
 }
 
 function waitOf(attempt: number): number | undefined {
@@ -154,6 +271,28 @@ function waitOf(attempt: number): number | undefined {
 
 test.each(Object.entries(EDGES))('%s', (name, edges) => {
   expect(edges.map(([value]) => [value, SAYS[name]?.(value)])).toEqual(edges)
+})
+
+test.each([
+  [256 * 1024, 1],
+  [256 * 1024 + 1, 2],
+])('over %i bytes to the next row that is selected a file is opened %i times', async (bytes, times) => {
+  const rowAt = (row: number, byteOffset: number): Row => ({
+    ...{ kind: 'cells', row, line: row + 1, byteOffset, cells: [] },
+  })
+  const all = [rowAt(1, 0), rowAt(2, bytes)]
+  let opened = 0
+  const file: OpenExport = {
+    ...{ seekable: true, share: () => 0, assertUnchanged: async () => {} },
+    controlTotal: async () => undefined,
+    async *rows(from) {
+      opened++
+      for (const row of all) if (row.byteOffset >= (from?.byteOffset ?? 0)) yield [row]
+    },
+  }
+  const selected = selectRows(file, async (after) => all.filter(({ byteOffset }) => byteOffset > after))
+  expect((await Array.fromAsync(selected.rows())).flat()).toEqual(all)
+  expect(opened).toBe(times)
 })
 
 const STILL = {
@@ -225,7 +364,7 @@ const NO_EDGE = new Set([
   'untried',
 ])
 /** It shall only become fewer. */
-const UNTRIED = 34
+const UNTRIED = 18
 
 test('of each constant with a unit in its name it is known where it is tried', () => {
   const src = join(PROJECT, 'src')

@@ -224,6 +224,27 @@ describe('sending', () => {
     expect([twice.state.renewals, calls.attempts.length]).toEqual([1, 2])
   })
 
+  it.each([
+    [59_999, 1, 'gateway-refused-credentials'],
+    [60_000, 2, 'done'],
+  ])('where it is refused %i ms after it was fetched, it was fetched %i times', async (ms, renewals, end) => {
+    const { sending, state } = start()
+    const begunAt: number[] = []
+    const call = async (): Promise<string> => {
+      begunAt.push(state.now)
+      if (begunAt.length === 2) {
+        // Half a second is waited before the next try.
+        state.now += ms - 500
+        throw failure('ambiguous')
+      }
+      if (begunAt.length < 4) throw failure('stale-token')
+      return 'done'
+    }
+    const ended = await sending.idempotent('mark', call).catch((error: WaybillError) => error.code)
+    const [first = 0, , third = 0] = begunAt
+    expect([third - first, ended, state.renewals]).toEqual([ms, end, renewals])
+  })
+
   it('stops where it is not allowed', async () => {
     const { sending, failing, state } = start()
     expect(

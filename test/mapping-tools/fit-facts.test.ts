@@ -167,3 +167,20 @@ it.each([
   const found = findingsOf(rows, odd, (at) => ['same', `p${at}`, '2026-02-03', `${70 + (at % 20)}`])
   expect(found.includes('key-shared')).toBe(isOdd)
 })
+
+it.each([
+  ['2025-02-04', 365, true],
+  ['2025-02-02', 366, false],
+])('who was born on %s, %i days from 2026-02-03, is a newborn: %s', (born, _days, isNewborn) => {
+  const { compiled, definition, resources } = load(
+    WEIGHTS.replace(
+      'reference: person',
+      'reference: person, register: { firstName: id, lastName: id, gender: { from: id }, postalCode: id, dateOfBirth: { from: born, format: yyyy-MM-dd } }',
+    ),
+  )
+  const map = compiled.bind([...COLUMNS, 'born'], 'export', NOW)
+  const fit = createFit(definition, resources.catalog.biometrics)
+  const cells = ['1', 'ann', '2026-02-03', '70', born]
+  fit.add(map({ row: 1, line: 1, byteOffset: 0, kind: 'cells', cells }))
+  expect(fit.facts().dates).toMatchObject({ newborn: Number(isNewborn) })
+})

@@ -169,7 +169,7 @@ it.each([
 })
 
 it.each([
-  ['2025-02-04', 365, true],
+  ['2025-02-03', 365, true],
   ['2025-02-02', 366, false],
 ])('who was born on %s, %i days from 2026-02-03, is a newborn: %s', (born, _days, isNewborn) => {
   const { compiled, definition, resources } = load(

@@ -352,3 +352,40 @@ it.each([
 ])('after %i tries, %i ms after it was written, it is tried again at %s', (attempts, now, next) => {
   expect(nextTry(attempts, 0, now)).toBe(next)
 })
+
+it.each([
+  [7_000, 2],
+  [7_001, 1],
+])(
+  'after a try of %i ms two seconds of the pass are left behind the next wait or not: %i tries',
+  async (ms, tries) => {
+    const server = await serve(() => {
+      installation.time += ms
+      return { status: 503 }
+    })
+    const target = hook(server)
+    const installation = await install([target])
+    const { outbox } = await installation.open()
+    await outbox.tell(NOTICE, [target])
+    await outbox.deliver()
+    expect(server.seen).toHaveLength(tries)
+  },
+)
+
+it.each([
+  [2 * MINUTE - 1, 1],
+  [2 * MINUTE, 2],
+])('a claim that is %i ms old holds another process off or not: %i tries', async (ms, tries) => {
+  const server = await serve(async (_, index) => {
+    if (index > 0) return { status: 200 }
+    installation.time += ms
+    await other.outbox.deliver()
+    return { status: 200 }
+  })
+  const target = hook(server)
+  const installation = await install([target])
+  const [{ outbox }, other] = [await installation.open(), await installation.open()]
+  await outbox.tell(NOTICE, [target])
+  await outbox.deliver()
+  expect(server.seen).toHaveLength(tries)
+})

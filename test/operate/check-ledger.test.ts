@@ -52,6 +52,30 @@ test('an unfinished run is finished at the gateway that it went to, or given up'
   )
 })
 
+test('a run that a living process is at work on is told; one that was killed is unfinished, whoever else is at work', () => {
+  const held = (run: string, owner: string) => ({ job: 'nightly', run, owner, since: 0, until: 1 })
+  const facts = {
+    leases: [held('ALIVE', 'here:1'), held('KILLED', 'here:2')],
+    unfinished: ['ALIVE', 'KILLED'].map((run) => ({
+      ...{ ...OPEN, run, state: 'running', gateway: 'https://here.example' },
+    })),
+  }
+  const found = toldOf(facts, { isDead: (owner) => owner === 'here:2' }).map((one) => one.found)
+  expect(found).toEqual([
+    'nightly is being run by here:1 (run ALIVE, since 1970-01-01T00:00:00.000Z)',
+    'run KILLED of nightly is not finished (stopped)',
+  ])
+})
+
+test.each([
+  [1, '1 of run RUN of nightly is in doubt'],
+  [1_200, '1,200 of run RUN of nightly are in doubt'],
+])('records in doubt: %i', (records, found) => {
+  expect(toldOf({ inDoubt: [{ run: 'RUN', job: 'nightly', records }] })).toMatchObject([
+    { found, level: 'warning', remedy: 'waybill reconcile RUN' },
+  ])
+})
+
 test('a log file that can be written, or made, is no finding; a folder, and what lies below a file, is a problem', async () => {
   const folder = await temporaryFolder()
   const log = join(folder, 'waybill.log')

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
@@ -61,6 +61,25 @@ test('stopped at any step: what is left can be used, the balance holds, and the 
   expect(existsSync(join(home, 'rejects', first.run))).toBe(false)
   expect(before['batch']).toBeGreaterThan(0)
   expect(before['exception']).toBeGreaterThan(0)
+})
+
+test('bytes of all files of a run are counted, tried or done; a run that was pruned is not pruned again', async () => {
+  const clinic = await openClinic()
+  await clinic.deliver('day.csv', between('cid,2026-03-02,630,,,,\n'))
+  const { run, exports, files } = summaryOf(await clinic.run())
+  const { home } = clinic.workplace
+  const paths = [exports[0]?.rejects, files.receipts].map((path) => path ?? expect.fail('a file is missing'))
+  const bytes = paths.reduce((sum, path) => sum + statSync(path).size, 0)
+  const ledger = await openLedger(join(home, 'ledger.sqlite'))
+  onTestFinished(() => ledger.close())
+  const deps = { ledger, home, now: Date.now, interrupt: new AbortController().signal }
+  for (const dryRun of [true, false])
+    expect(await prune(deps, { before: Date.now() + 1, dryRun })).toMatchObject({
+      ...{ runs: [run], resumed: [], files: { files: 2, bytes } },
+    })
+  expect(await prune(deps, { before: Date.now() + 1, dryRun: false })).toMatchObject({
+    ...{ runs: [], resumed: [], files: { files: 0, bytes: 0 } },
+  })
 })
 
 test('interrupted, it ends what it has begun with, and begins with no other run', async () => {

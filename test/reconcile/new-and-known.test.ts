@@ -2,7 +2,13 @@ import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { noCounts } from '../../src/model/balance.ts'
-import { isAllKnown, leftBehindWords, newAndKnown, newWords } from '../../src/reconcile/new-and-known.ts'
+import {
+  addKnown,
+  isAllKnown,
+  leftBehindWords,
+  newAndKnown,
+  newWords,
+} from '../../src/reconcile/new-and-known.ts'
 
 const SINCE = '2026-11-19T02:15:00.000Z'
 
@@ -22,6 +28,25 @@ test('new and known are together all that was left behind, of whatever kind', ()
       expect(left).toEqual({ new: all - known, known, ...(known === 0 ? {} : { since: SINCE }) })
     }),
   )
+})
+
+test('where what was owed is done before the run is over, nothing is new', () => {
+  const summary = { ...noCounts(), ...noTallies() }
+  expect(newAndKnown(summary, { known: 2, since: null })).toEqual({ new: 0, known: 2 })
+})
+
+test.each([
+  [['2026-11-20', '2026-11-19', undefined], '2026-11-19'],
+  [[undefined, '2026-11-19', '2026-11-20'], '2026-11-19'],
+  [[undefined], undefined],
+])('reasons known since %j are known since %s together', (since, earliest) => {
+  const shares = since.map((day) => ({
+    count: 3,
+    known: 2,
+    ...(day === undefined ? {} : { knownSince: day }),
+  }))
+  const all = { count: 3 * since.length, known: 2 * since.length }
+  expect(addKnown(shares)).toEqual(earliest === undefined ? all : { ...all, knownSince: earliest })
 })
 
 describe('in words', () => {

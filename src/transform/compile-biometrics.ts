@@ -1,7 +1,7 @@
 /** Biometric rules: wide (a column is a measurement) and long (a coded row, or element, is one). */
 
 import { Entry } from '../model/entry.ts'
-import { createFrame, type Fault, fault, type RowFacts } from '../model/record.ts'
+import { createFrame, type Fault, fault, type RejectedRecord, type RowFacts } from '../model/record.ts'
 import type { BiometricEntry } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
 import { type CompiledCode, compileCoded } from './compile-code.ts'
@@ -30,6 +30,7 @@ import {
 import type { LongBiometricDefinition, WideBiometricDefinition } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 import type { Conversion } from './units.ts'
+import { compileWhole, type Unread, type WholeValue } from './whole-value.ts'
 
 type WorkingConversion = Extract<Conversion, { ok: true }>
 
@@ -37,6 +38,8 @@ type WorkingConversion = Extract<Conversion, { ok: true }>
 interface Form {
   readonly subject: CompiledCode
   readonly value: CompiledField
+  /** Columns or paths of the value. */
+  readonly valueReads: readonly string[]
   readonly unit: CompiledUnit
   /** Whether the state of a result is one that is kept. */
   readonly status?: { readonly branch: number; readonly kept: (scope: Scope) => boolean } | undefined
@@ -63,8 +66,8 @@ function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | u
   const entry = context.catalog.biometrics.get(key)
   const subject = compileCoded(context, definition, 'biometrics', path, site.name)
   if (entry === undefined) return undefined
-  const value = compileField(context, definition, path)
-  const common = { subject, value, optional: true, entries: new Map([[key, entry]]) }
+  const { result: value, read: valueReads } = context.readsOf(() => compileField(context, definition, path))
+  const common = { subject, value, valueReads, optional: true, entries: new Map([[key, entry]]) }
   // A bare word is the unit itself; without one, the value is in the catalog's unit.
   const unit = definition.form === undefined ? (definition.unit ?? entry.unit) : INCH
   if (typeof unit !== 'string') return { ...common, unit: compileField(context, unit, [...path, 'unit']) }
@@ -81,12 +84,15 @@ function longForm(site: RuleSite, definition: LongBiometricDefinition): Form {
   const { context, path } = site
   const { unit, status, code } = definition
   const subject = compileCoded(context, definition, 'biometrics', path, site.name)
-  const value = compileField(context, definition.value, [...path, 'value'])
+  const { result: value, read: valueReads } = context.readsOf(() =>
+    compileField(context, definition.value, [...path, 'value']),
+  )
   const state = status && compileField(context, status, [...path, 'status'])
   const kept = new Set<FieldText>(status?.keep)
   return {
     subject,
     value,
+    valueReads,
     unit: unit === undefined ? constantUnit(INCH) : compileField(context, unit, [...path, 'unit']),
     status: state && { branch: state.branch, kept: (scope) => kept.has(state.read(scope)) },
     optional: code === undefined,
@@ -104,20 +110,28 @@ export function compileBiometric(
   written: string | WideBiometricDefinition | LongBiometricDefinition,
 ): CompiledRule | undefined {
   const definition = typeof written === 'string' ? { from: written } : written
-  const form = 'value' in definition ? longForm(site, definition) : wideForm(site, definition)
-  if (form === undefined) return undefined
-  const { context, name, path, row } = site
-  const { condition, date, otherwise } = compileApplies(site, definition)
-  const { refRange, number = row.number } = definition
-  const range = refRange === undefined ? undefined : compileField(context, refRange, [...path, 'refRange'])
+  const { context, name, row } = site
+  const { result: parts, read } = context.readsOf(() => compileParts(site, definition))
+  if (parts === undefined) return undefined
+  const { form, range } = parts
+  const { condition, date, otherwise } = parts.applies
   const { subject, value, unit, status, optional, entries } = form
+  const wholeOf = once(() =>
+    compileWhole({
+      names: context.names,
+      value: form.valueReads,
+      rule: [...site.rowReads, ...read],
+      mapping: context.reads.map((one) => one.name),
+      ignore: new Set([...(row.ignore ?? []), ...(definition.ignore ?? [])]),
+    }),
+  )
   const branch = branchOf(subject, condition, value, unit, range, date, status)
   const readValue = compileValue(definition, row)
-  const parts = { value, unit, range, date, readNumber: compileNumber(number) }
+  const measured = { value, unit, range, date, readNumber: compileNumber(definition.number ?? row.number) }
   const writers = new Map(
     [...entries].map(([key, entry]) => [
       key,
-      compileMeasurement(site, entry, { ...parts, listed: listedAs(name, key, branch) }),
+      compileMeasurement(site, entry, { ...measured, listed: listedAs(name, key, branch) }),
     ]),
   )
 
@@ -132,14 +146,52 @@ export function compileBiometric(
       if (typeof key !== 'string')
         return rejected('biometric', ordinalRule('unmapped', ordinals), key, subject.from)
       const text = value.read(scope)
-      if (text === '' && optional) return otherwise
+      const whole = wholeOf()
+      const left = whole?.unread(scope, text !== '')
+      if (text === '' && optional && left === undefined) return otherwise
       const rule = recordRule(name, key, branch, ordinals)
+      if (left !== undefined) return unread(rule, left)
       if (typeof text !== 'string') return rejected('biometric', rule, text, value.from)
       if (text === '') return rejected('biometric', rule, NO_VALUE, value.from)
-      const measured = readValue(text)
+      const measured = readValue(whole?.isHl7 === true ? text.replace(/^=\s*/, '') : text)
       if (measured === undefined) return COMPARATOR
       return writers.get(key)?.(rule, measured, scope, facts, rowDate)
     },
+    // A rule that is always of the same has nothing but its condition to tell what a scope is of.
+    unread(scope, ordinals) {
+      if (optional) return undefined
+      if (status !== undefined && !status.kept(scope)) return undefined
+      const left = wholeOf()?.unread(scope, false)
+      const key = left === undefined ? undefined : subject.read(scope)
+      return left === undefined || typeof key !== 'string'
+        ? undefined
+        : unread(recordRule(name, key, branch, ordinals), left)
+    },
+  }
+}
+
+const unread = (rule: string, { fault, part }: Unread): RejectedRecord =>
+  rejected('biometric', rule, fault, part)
+
+/** All that a rule reads. */
+function compileParts(site: RuleSite, definition: WideBiometricDefinition | LongBiometricDefinition) {
+  const form = 'value' in definition ? longForm(site, definition) : wideForm(site, definition)
+  if (form === undefined) return undefined
+  const { refRange } = definition
+  return {
+    form,
+    applies: compileApplies(site, definition),
+    range:
+      refRange === undefined ? undefined : compileField(site.context, refRange, [...site.path, 'refRange']),
+  }
+}
+
+/** Worked out where it is first asked for: what the other rules of the mapping read is known by then. */
+function once(work: () => WholeValue | undefined): () => WholeValue | undefined {
+  let done: { readonly result: WholeValue | undefined } | undefined
+  return () => {
+    done ??= { result: work() }
+    return done.result
   }
 }
 

@@ -196,6 +196,13 @@ export class CompileContext implements MappingResources {
     return { constant: definition }
   }
 
+  /** What is read while something is compiled, by name. */
+  readsOf<Result>(compile: () => Result): { readonly result: Result; readonly read: readonly string[] } {
+    const before = this.reads.length
+    const result = compile()
+    return { result, read: this.reads.slice(before).map(({ name }) => name) }
+  }
+
   /** The field that a name like `doctors.NPI` leads to; undefined where it begins with no join's name. */
   joined(name: string, path: KeyPath): CompiledField | undefined {
     const [, , join = ''] = FIRST_STEP.exec(name) ?? []

@@ -29,6 +29,7 @@ import {
   type Names,
   refuseMissing,
   rootScope,
+  type Scope,
 } from './scope.ts'
 
 /** Maps one row. Never throws for what a row holds. */
@@ -62,8 +63,8 @@ export function compileMapping(
   const compileWith = (names: Names, levelFindings: readonly Finding[] = []) => {
     const context = new CompileContext(resources, names, file.locate, definition.row, levels)
     compileJoins(context, definition.joins ?? {}, levels)
-    const row = compileRow(context, definition.row)
-    const rules = compileRules(context, definition, row.observedAt.branch)
+    const { result: row, read } = context.readsOf(() => compileRow(context, definition.row))
+    const rules = compileRules(context, definition, row.observedAt.branch, read)
     const findings = [...levelFindings, ...context.findings]
     if (findings.length > 0) throw refusal(file.file, 'mapping-invalid', findings)
     const mapper: UnboundMapper = (now) => {
@@ -108,11 +109,15 @@ interface OwnDate {
   readonly when?: WhenDefinition | undefined
 }
 
-/** @param dateBranch what must be entered for the date of the `row` block, which holds for rules that give none of their own */
+/**
+ * @param dateBranch what must be entered for the date of the `row` block, which holds for rules that give none of their own
+ * @param rowReads columns or paths that the `row` block reads
+ */
 function compileRules(
   context: CompileContext,
   { row, biometrics, conditions, careTeams, medicalRecords, assessment }: MappingDefinition,
   dateBranch: Branch,
+  rowReads: readonly string[],
 ): CompiledRule[] {
   const source = compileSource(row.source)
   if (isRoster({ biometrics, conditions, careTeams, medicalRecords, assessment }))
@@ -128,7 +133,7 @@ function compileRules(
     for (const [at, one] of Object.entries<Written>(written)) {
       const path = [section, listed ? Number(at) : at]
       const name = listed ? undefined : at
-      const rule = compile({ context, name, path, row, source }, one)
+      const rule = compile({ context, name, path, row, source, rowReads }, one)
       const dated = typeof one !== 'string' && one.observedAt !== undefined
       const apart = rule && context.names.apart(rule.branch)
       if (apart !== undefined)
@@ -157,7 +162,12 @@ function compileRules(
   add('careTeams', careTeams, (site, one) => compileCareTeam(site, one, beside.has(String(site.path[1]))))
   add('medicalRecords', medicalRecords, compileMedicalRequest)
   if (assessment !== undefined)
-    rules.push(compileAssessment({ context, name: undefined, path: ['assessment'], row, source }, assessment))
+    rules.push(
+      compileAssessment(
+        { context, name: undefined, path: ['assessment'], row, source, rowReads },
+        assessment,
+      ),
+    )
   return rules
 }
 
@@ -180,6 +190,23 @@ function countRejected(
   if (dateOf === undefined || observedAt?.ok !== true) return
   const place = `${rule.replace(/-\d+$/, '')}\n${observedAt.at}`
   places.set(place, (places.get(place) ?? 0) + 1)
+}
+
+/** What no rule has taken, and one should have: undefined where it is left out rightly. */
+function findUnread(
+  rules: readonly CompiledRule[],
+  scope: Scope,
+  observedAt: ObservedAt,
+  ordinals: Map<string, number>,
+  places: Map<string, number>,
+): RejectedRecord | undefined {
+  for (const rule of rules) {
+    const rejected = rule.unread?.(scope, ordinals)
+    if (rejected === undefined) continue
+    countRejected(rule, rejected, rule.dateOf?.(scope, observedAt), places)
+    return rejected
+  }
+  return undefined
 }
 
 function assemble(
@@ -250,7 +277,11 @@ function assemble(
             countRejected(rule, result, rule.dateOf?.(scope, observedAt), places)
           }
         }
-        if (isNotMeant && !isTaken) leftOut.push(NOT_MEANT.leftOut)
+        if (isNotMeant && !isTaken) {
+          const unread = findUnread(rulesThere, scope, observedAt, ordinals, places)
+          if (unread === undefined) leftOut.push(NOT_MEANT.leftOut)
+          else rejected.push(unread)
+        }
       }
     }
     checkBloodPressure(checks, records, rejected)

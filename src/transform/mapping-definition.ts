@@ -24,6 +24,7 @@ import {
   WideBiometric,
   WideCondition,
 } from './rule-definition.ts'
+import { PART_NAMES } from './structures.ts'
 
 /** Of the section `assessment` (docs/assessment.md): one answer; several, of which each may be empty; or one for each fact of the question. */
 const Answers = z.union([
@@ -258,6 +259,23 @@ export const MappingDefinition = z
         message:
           'maps nothing: add biometrics, conditions, careTeams, medicalRecords or assessment, or account.register for a roster',
       })
+  })
+  .superRefine(({ read, row, biometrics = {} }, context) => {
+    // Of CSV, it names columns.
+    if (read.format === 'csv') return
+    const refuse = (path: (string | number)[], ignored: readonly string[] = []): void => {
+      for (const [at, name] of ignored.entries())
+        if (!PART_NAMES.includes(name))
+          context.addIssue({
+            code: 'custom',
+            path: [...path, 'ignore', at],
+            message: `"${name}" is no part of a structure: these are ${PART_NAMES.join(', ')}`,
+          })
+    }
+    refuse(['row'], row.ignore)
+    for (const [name, rule] of Object.entries(biometrics))
+      if (typeof rule === 'object')
+        refuse(['biometrics', Array.isArray(biometrics) ? Number(name) : name], rule.ignore)
   })
   .superRefine(({ read, joins = {} }, context) => {
     if (read.format !== 'csv') return

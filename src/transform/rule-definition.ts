@@ -36,6 +36,10 @@ export const valueKeys = {
     'What becomes of bounds like <5: rejected, left out, or sent as the limit.',
     z.enum(['reject', 'skip', 'limit']),
   ),
+  ignore: told(
+    'What stands beside a value and is left out: parts of its structure, like OBX-4 or interpretation, or columns.',
+    z.array(z.string().min(1)).min(1),
+  ),
 }
 
 /** Marks, for editors, where keys of the catalog stand; others may stand there, too. */

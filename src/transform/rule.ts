@@ -43,6 +43,8 @@ export interface CompiledRule {
     observedAt: ObservedAt,
     ordinals: Map<string, number>,
   ) => RuleResult
+  /** Of what no rule has taken, as no condition holds: a known measurement whose value has a form that no rule reads. */
+  readonly unread?: (scope: Scope, ordinals: Map<string, number>) => RejectedRecord | undefined
 }
 
 /** Where a rule stands, and what all rules of the mapping are compiled with. */
@@ -53,6 +55,8 @@ export interface RuleSite {
   readonly path: KeyPath
   readonly row: RowBlock
   readonly source: SourceText
+  /** Columns or paths that the `row` block reads. */
+  readonly rowReads: readonly string[]
 }
 
 /** When a rule applies, what comes of it where it does not, and the date that it has of its own. */

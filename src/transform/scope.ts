@@ -42,8 +42,20 @@ export interface Names {
   isLevel(name: string): boolean
   /** What an expression sees as `$`: the cells by column, without those that are empty or mean nothing; or the document. */
   subject(scope: Scope, meansNothing: (cell: string) => boolean): JsonValue
+  /** How a name leads into a row: from where it starts, and from each level that this lies in, the outermost last; none of a column. */
+  trails(name: string): readonly Trail[]
   /** What it can name besides: the context and the levels, with their places in a scope, and what must be entered for them. */
   readonly variables: ReadonlyMap<string, { readonly place: number; readonly branch: Branch }>
+}
+
+/** Stands in a trail for whichever element of a list a level has entered. */
+export const EACH = Symbol('each element')
+export type TrailStep = Step | typeof EACH
+
+/** Steps from a place in a scope. */
+export interface Trail {
+  readonly from: number
+  readonly steps: readonly TrailStep[]
 }
 
 /** A level as a mapping writes it: the elements to which a path leads; or the parts of a text, between delimiters. */
@@ -56,6 +68,8 @@ interface Level {
   readonly branch: Branch
   /** Where its value stands in a scope. */
   readonly place: number
+  /** Of JSON: how it is reached from what it lies in. */
+  readonly trail?: Trail
   elements(scope: Scope): readonly JsonValue[]
 }
 
@@ -127,6 +141,7 @@ export function csvNames(
     locate,
     ...tree(levels),
     isLevel: (name) => levels.some((level) => level.name === name),
+    trails: () => [],
     subject: (scope, meansNothing) =>
       Object.fromEntries(
         columns.flatMap((column, position) => {
@@ -224,12 +239,17 @@ export function jsonNames(
     const own = { name, branch: branchAt(from) | (1 << at), place: OUTERMOST + at }
     if (typeof written !== 'string') {
       const { by } = written
-      return { ...own, elements: (scope) => partsOf(scalarText(follow(scope[from], steps)), by) }
+      return {
+        ...own,
+        trail: { from, steps },
+        elements: (scope) => partsOf(scalarText(follow(scope[from], steps)), by),
+      }
     }
     if (!lists && !isFilter(steps.at(-1)))
       throw new Error(`level "${name}" must end in [*] or a filter, as it names the elements of a list`)
     return {
       ...own,
+      trail: { from, steps: lists ? [...steps, EACH] : steps },
       elements(scope) {
         const found = followAll(scope[from], steps)
         return lists ? found.flatMap(elements) : found
@@ -249,6 +269,15 @@ export function jsonNames(
       const { from, steps } = toPlace(name, starts)
       return { branch: branchAt(from), read: (scope) => scalarText(follow(scope[from], steps)) }
     },
+    trails(name) {
+      const trails: Trail[] = [toPlace(name, starts)]
+      for (let at = 0; at < trails.length; at += 1) {
+        const { from, steps = [] } = trails[at] ?? {}
+        const above = levels.find(({ place }) => place === from)?.trail
+        if (above !== undefined) trails.push({ from: above.from, steps: [...above.steps, ...steps] })
+      }
+      return trails
+    },
     ...tree(levels),
     isLevel: () => false,
     subject: ([document = null]) => document,
@@ -266,7 +295,7 @@ function scalarText(value: Found): string | null {
 }
 
 /** The steps of a path (RFC 9535) through JSON are compiled once; a general engine is asked only for filters. */
-type Filter = InstanceType<typeof jsonpath.selectors.FilterSelector>
+export type Filter = InstanceType<typeof jsonpath.selectors.FilterSelector>
 
 /** A member's name, an element's index, or a filter `[?…]`. */
 export type Step = string | number | Filter
@@ -291,7 +320,7 @@ export function compileSteps(path: string, shown: string): readonly Step[] {
   })
 }
 
-const isFilter = (step: Step | undefined): step is Filter => typeof step === 'object'
+export const isFilter = (step: TrailStep | undefined): step is Filter => typeof step === 'object'
 
 /** Follows steps to one value. */
 export function follow(from: JsonValue | undefined, steps: readonly Step[]): Found {
@@ -343,7 +372,7 @@ function take(value: Exclude<JsonValue, null>, step: string | number): Found {
 }
 
 /** The elements for which a filter holds. */
-function matching(value: JsonValue, filter: Filter): readonly JsonValue[] {
+export function matching(value: JsonValue, filter: Filter): readonly JsonValue[] {
   return filter
     .resolve(new JSONPathNode(elements(value) as JSONValue, [], value as JSONValue))
     .map((node) => node.value as JsonValue)

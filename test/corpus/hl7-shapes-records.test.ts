@@ -76,6 +76,7 @@ ${LEAD}row:
   observedAt: { firstOf: [${first(14)}, "${collected}"], format: HL7, zone: America/New_York }
   source: { name: Laboratory, type: laboratory }
   emptyWhen: ['""']
+  ignore: [OBX-4]
 biometrics:${rule(`{ "${at(3, 3)}": LN }`, `from: "${at(3, 1)}", system: LOINC, unknown: skip`)}${rule(
     `{ "${at(3, 6)}": LN, not: { "${at(3, 3)}": LN } }`,
     `from: "${at(3, 4)}", system: LOINC, unknown: skip`,

@@ -1,0 +1,107 @@
+/**
+ * Structures in which a value stands, and the parts beside it that can make it another value, a bound, or none (docs/mapping.md, "A value is whole, or
+ * rejected"). The table is closed: a mapping names a part by its key here under `ignore`.
+ */
+import { type Fault, fault } from '../model/record.ts'
+
+export const FORM_UNREAD = fault(
+  'value-form-unread',
+  'the value has a form that no rule reads, as a text, a code or a date',
+)
+export const REPEATED = fault('value-repeated', 'the value is repeated, and the rule reads one of them')
+export const PART_UNREAD = fault('value-part-unread', 'the value has a part that the rule does not read')
+export const BOUND = fault(
+  'value-with-comparator',
+  'what stands beside the value says that it is a bound (below or above detection)',
+)
+const FLAGGED = fault('flag-unread', 'a flag beside the value says more than where it lies in its range')
+const NOT_FINAL = fault('status-unread', 'the state is none that is final, and the rule does not read it')
+const UNIT_UNREAD = fault('unit-unread', 'there is a unit, and the rule does not read it')
+
+/** A part of a structure. */
+export interface Part {
+  readonly name: string
+  readonly fault: Fault
+  /** Texts, in capitals, that leave the value as it stands. */
+  readonly neutral?: ReadonlySet<string>
+}
+
+/** Says where a value lies in its range (HL7 tables 0078 and v3-ObservationInterpretation, codes and names). */
+const PLACED = new Set([
+  ...['N', 'A', 'AA', 'H', 'HH', 'HU', 'H>', 'L', 'LL', 'LU', 'L<', 'U', 'D', 'B', 'W', 'NULL'],
+  ...['S', 'R', 'I', 'MS', 'VS', 'POS', 'NEG', 'RR', 'NR'],
+  ...['NORMAL', 'ABNORMAL', 'HIGH', 'LOW', 'CRITICAL HIGH', 'CRITICAL LOW', 'CRITICAL ABNORMAL'],
+])
+
+/** Says that a value lies below or above what the instrument measures (the same tables). */
+export const OFF_SCALE: ReadonlySet<string> = new Set(['<', '>', 'OFF SCALE LOW', 'OFF SCALE HIGH'])
+
+/** Fields of OBX by number (HL7 v2.5.1, 7.4.2). OBX-2: types whose text is the value itself. OBX-11: F final, C corrected. */
+export const OBX: ReadonlyMap<number, Part> = new Map([
+  [2, { name: 'OBX-2', fault: FORM_UNREAD, neutral: new Set(['NM', 'SN', 'ST', 'TX', 'FT', 'CQ']) }],
+  [3, { name: 'OBX-3', fault: fault('code-unread', 'there is a code, and the rule does not read it') }],
+  [
+    4,
+    {
+      name: 'OBX-4',
+      fault: fault(
+        'sub-id-unread',
+        'a sub-id tells results of one code apart, and the rule does not read it',
+      ),
+    },
+  ],
+  [5, { name: 'OBX-5', fault: PART_UNREAD }],
+  [6, { name: 'OBX-6', fault: UNIT_UNREAD }],
+  [
+    7,
+    {
+      name: 'OBX-7',
+      fault: fault('range-unread', 'there is a reference range, and the rule does not read it'),
+    },
+  ],
+  [8, { name: 'OBX-8', fault: FLAGGED, neutral: PLACED }],
+  [11, { name: 'OBX-11', fault: NOT_FINAL, neutral: new Set(['F', 'C']) }],
+])
+
+/** Parts of an Observation, or of a component of one (FHIR R4, Observation). `value` stands for all forms of `value[x]`. */
+export const FHIR = {
+  value: { name: 'value', fault: FORM_UNREAD },
+  comparator: { name: 'comparator', fault: BOUND },
+  unit: { name: 'unit', fault: UNIT_UNREAD },
+  status: {
+    name: 'status',
+    fault: NOT_FINAL,
+    neutral: new Set(['FINAL', 'AMENDED', 'CORRECTED']),
+  },
+  dataAbsentReason: {
+    name: 'dataAbsentReason',
+    fault: fault('absent-reason-unread', 'there is a reason why the value is missing, beside the value'),
+  },
+  interpretation: { name: 'interpretation', fault: FLAGGED, neutral: PLACED },
+  component: {
+    name: 'component',
+    fault: fault('components-unread', 'there are components beside the value, and no rule reads them'),
+  },
+  modifierExtension: {
+    name: 'modifierExtension',
+    fault: fault(
+      'modifier-unread',
+      'an extension changes what the value means, and the rule does not read it',
+    ),
+  },
+} satisfies Readonly<Record<string, Part>>
+
+/** Forms of `value[x]` (FHIR R4, Observation and Extension), as members of what has the value. */
+export const VALUE_FORMS: ReadonlySet<string> = new Set(
+  [
+    ...['Quantity', 'CodeableConcept', 'String', 'Boolean', 'Integer', 'Decimal', 'Range', 'Ratio'],
+    ...['SampledData', 'Time', 'DateTime', 'Date', 'Period', 'Instant', 'Code', 'Coding', 'Age'],
+    ...['Duration', 'Money', 'PositiveInt', 'UnsignedInt', 'Attachment', 'Integer64', 'Reference'],
+  ].map((form) => `value${form}`),
+)
+
+/** What `ignore` can name where a structure is known. */
+export const PART_NAMES: readonly string[] = [
+  ...[...OBX.values()].map(({ name }) => name),
+  ...Object.keys(FHIR),
+]

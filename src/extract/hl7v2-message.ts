@@ -26,7 +26,9 @@ const SEGMENT = /^[A-Z][A-Z0-9]{2}/
 
 /** @returns the document, or what is wrong with the message, without any of its content */
 export function readMessage(text: string): { readonly value: JsonValue } | { readonly problem: string } {
-  const segments = text.split(/\r\n?|\n/)
+  // Where MSH ends with CR, a line feed is text.
+  const endsWithCr = /^[^\r\n]*\r(?!\n)/.test(text)
+  const segments = text.split(endsWithCr ? /\r\n?/ : /\r\n?|\n/)
   const delimiters = delimitersOf(segments[0] ?? '')
   if (delimiters === undefined)
     return {
@@ -38,10 +40,19 @@ export function readMessage(text: string): { readonly value: JsonValue } | { rea
     const [name] = SEGMENT.exec(segment) ?? []
     if (name === undefined || (segment.length > 3 && segment[3] !== delimiters.field))
       return { problem: `line ${at + 1} of the message does not begin with the name of a segment` }
+    if (endsWithCr && beginsAnother(segment, delimiters))
+      return {
+        problem: `a line feed stands before what looks like a segment in line ${at + 1}, and segments of the message end with CR`,
+      }
     message.add(name, fieldsOf(name, segment, delimiters))
   }
   return { value: message.document as JsonValue }
 }
+
+/** Whether a line feed within a segment may be the end of one: nobody can tell then. */
+const beginsAnother = (segment: string, { field }: Delimiters): boolean =>
+  segment.includes('\n') &&
+  segment.split('\n').some((line, at) => at > 0 && SEGMENT.test(line) && line[3] === field)
 
 /** MSH-1 and MSH-2 (section 2.5.4): of the others the first four, in this order, as far as they are given. */
 function delimitersOf(header: string): Delimiters | undefined {

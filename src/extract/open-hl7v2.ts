@@ -32,6 +32,16 @@ const MLLP = new Set([0x0b, 0x1c])
 const isBlankByte = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x09 || MLLP.has(byte ?? -1)
 
+/** Behind what may stand before a segment: blanks, bytes of MLLP, and the mark of UTF-8 where files were put together. */
+function passBlank(bytes: Buffer, from: number): number {
+  let at = from
+  for (;;) {
+    if (isBlankByte(bytes[at])) at++
+    else if (bytes[at] === 0xef && bytes[at + 1] === 0xbb && bytes[at + 2] === 0xbf) at += 3
+    else return at
+  }
+}
+
 /** @throws WaybillError `export-empty`; `export-unreadable` where neither a message nor a batch begins */
 export async function openHl7v2(
   path: string,
@@ -123,53 +133,87 @@ function lineEnd(bytes: Buffer, from: number): number {
   return -1
 }
 
+/**
+ * The end of a segment in a message whose segments end with CR: a line feed is text there, unless a message or a batch begins behind it.
+ * @param header where the message begins, whose delimiters all messages of a file have
+ * @returns -1 where there is none; undefined: more bytes are needed to tell
+ */
+function segmentEnd(bytes: Buffer, from: number, header: number, ended: boolean): number | undefined {
+  for (let at = from; at < bytes.length; at++) {
+    if (bytes[at] === CR) return at
+    if (bytes[at] !== LF) continue
+    let next = at
+    while (bytes[next] === LF || bytes[next] === CR) next = passBlank(bytes, next + 1)
+    if (bytes.length < next + 5 && !ended) return undefined
+    const mark = markAt(bytes, next)
+    const delimiters = mark === 'message' ? 2 : 1
+    if (
+      mark !== undefined &&
+      bytes.compare(bytes, header + 3, header + 3 + delimiters, next + 3, next + 3 + delimiters) === 0
+    )
+      return at
+  }
+  return -1
+}
+
 const tooLarge = (start: number): Frame => ({
   end: start + MESSAGE_BYTES,
   lines: 1,
   fault: { fault: 'row-too-large', message: 'the message is larger than 16 MiB' },
 })
 
-/** A line: where it begins behind what MLLP has put there, where it ends, and where the next one begins. Undefined: more bytes are needed to tell. */
-function lineAt(bytes: Buffer, start: number, ended: boolean) {
-  let from = start
-  while (isBlankByte(bytes[from])) from++
-  const found = lineEnd(bytes, from)
+/**
+ * A line: where it begins behind what MLLP has put there, where it ends, and where the next one begins. Undefined: more bytes are needed to tell.
+ * @param header where its message begins, if the segments of that end with CR
+ */
+function lineAt(bytes: Buffer, start: number, ended: boolean, header?: number) {
+  const from = passBlank(bytes, start)
+  const found = header === undefined ? lineEnd(bytes, from) : segmentEnd(bytes, from, header, ended)
+  if (found === undefined) return undefined
   const next = found === -1 ? undefined : afterLineEnd(bytes, found, ended)
   if (next === undefined && !ended) return undefined
   let end = found === -1 ? bytes.length : found
-  while (end > from && isBlankByte(bytes[end - 1])) end--
-  return { from, end, next: next ?? bytes.length }
+  const endsWithCr = bytes[end] === CR && next === end + 1
+  while (end > from && (isBlankByte(bytes[end - 1]) || bytes[end - 1] === LF)) end--
+  return { from, end, next: next ?? bytes.length, endsWithCr }
+}
+
+function linesIn(bytes: Buffer, from: number, end: number): number {
+  let lines = 1
+  for (let at = bytes.indexOf(LF, from); at !== -1 && at < end; at = bytes.indexOf(LF, at + 1)) lines++
+  return lines
+}
+
+function messageFrame(bytes: Buffer, start: number, ended: boolean): Frame | undefined {
+  const first = lineAt(bytes, start, ended)
+  if (first === undefined) return bytes.length - start > MESSAGE_BYTES ? tooLarge(start) : undefined
+  const mark = markAt(bytes, first.from)
+  if (first.from === first.end || mark === 'batch') return { ...first, lines: 1, blank: true }
+  const header = mark === 'message' && first.endsWithCr ? first.from : undefined
+  let { end, next } = first
+  let lines = 1
+  while (next < bytes.length || !ended) {
+    if (next - start > MESSAGE_BYTES) return tooLarge(start)
+    if (markAt(bytes, passBlank(bytes, next)) !== undefined) break
+    const line = lineAt(bytes, next, ended, header)
+    if (line === undefined) return undefined
+    if (line.from < line.end) end = line.end
+    next = line.next
+    lines += header === undefined ? 1 : linesIn(bytes, line.from, line.end)
+  }
+  return { end, next, lines }
 }
 
 /** @param encoding of all messages; `auto`: each says its own */
 const messageFormat = (encoding: string): RowFormat => ({
-  frame(bytes, start, ended) {
-    const first = lineAt(bytes, start, ended)
-    if (first === undefined) return bytes.length - start > MESSAGE_BYTES ? tooLarge(start) : undefined
-    const mark = markAt(bytes, first.from)
-    if (first.from === first.end || mark === 'batch') return { ...first, lines: 1, blank: true }
-    let { end, next } = first
-    let lines = 1
-    while (next < bytes.length || !ended) {
-      if (next - start > MESSAGE_BYTES) return tooLarge(start)
-      const line = lineAt(bytes, next, ended)
-      if (line === undefined) return undefined
-      if (markAt(bytes, line.from) !== undefined) break
-      if (line.from < line.end) end = line.end
-      next = line.next
-      lines++
-    }
-    return { end, next, lines }
-  },
+  frame: messageFrame,
   lineEnd,
   rows: (bytes, frames) => frames.map((frame) => messageRow(bytes, frame, encoding)),
 })
 
 function messageRow(bytes: Buffer, frame: RowFrame, encoding: string): Row {
   if (frame.fault !== undefined) return unreadableRow(bytes, frame, frame.fault)
-  let { start } = frame
-  while (isBlankByte(bytes[start])) start++
-  const content = bytes.subarray(start, frame.end)
+  const content = bytes.subarray(passBlank(bytes, frame.start), frame.end)
   const invalid = (message: string): Row =>
     unreadableRow(bytes, frame, { fault: 'row-message-invalid', message })
   if (markAt(content, 0) !== 'message')
@@ -219,21 +263,20 @@ function characterSetOf(content: Buffer): string {
   return (fields[17] ?? '').split(header[5] ?? '~')[0] ?? ''
 }
 
-/** Lines that begin a message (text: empty) or end a batch that says how many it has (BTS-1). */
+/** Messages (text: empty), and lines that end a batch and say how many it has (BTS-1). */
 const COUNTED_LINES: RowFormat = {
   frame(bytes, start, ended) {
-    const line = lineAt(bytes, start, ended)
-    if (line === undefined) return bytes.length - start > MESSAGE_BYTES ? tooLarge(start) : undefined
-    const isCounted = markAt(bytes, line.from) === 'message' || statedAt(bytes, line) !== ''
-    return { ...line, lines: 1, blank: !isCounted }
+    const frame = messageFrame(bytes, start, ended)
+    if (frame === undefined) return undefined
+    const from = passBlank(bytes, start)
+    const isCounted = markAt(bytes, from) === 'message' || statedAt(bytes, { from, end: frame.end }) !== ''
+    return { ...frame, blank: !isCounted }
   },
   lineEnd,
   rows: (bytes, frames) =>
-    frames.map((frame) => {
-      let { start } = frame
-      while (isBlankByte(bytes[start])) start++
-      return jsonRow(frame, null, statedAt(bytes, { from: start, end: frame.end }))
-    }),
+    frames.map((frame) =>
+      jsonRow(frame, null, statedAt(bytes, { from: passBlank(bytes, frame.start), end: frame.end })),
+    ),
 }
 
 function statedAt(bytes: Buffer, { from, end }: { readonly from: number; readonly end: number }): string {

@@ -15,6 +15,7 @@ import {
   type NumberReader,
   parseReferenceRange,
 } from './numbers.ts'
+import type { Unread } from './reading.ts'
 import {
   type CompiledRule,
   compileApplies,
@@ -30,7 +31,7 @@ import {
 import type { LongBiometricDefinition, WideBiometricDefinition } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 import type { Conversion } from './units.ts'
-import { compileWhole, type Unread, type WholeValue } from './whole-value.ts'
+import { compileWhole, type WholeValue } from './whole-value.ts'
 
 type WorkingConversion = Extract<Conversion, { ok: true }>
 

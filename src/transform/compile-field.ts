@@ -23,6 +23,7 @@ import {
   type TestDefinition,
   type WhenDefinition,
 } from './field-definition.ts'
+import { firstText, membersOf } from './json-values.ts'
 import { compareNumbers, type NumberReader, parseNumberText } from './numbers.ts'
 import { branchOf, type Scope } from './scope.ts'
 
@@ -179,6 +180,8 @@ export function compileDate(
   const missing = undated(NO_DATE, from)
   const zone = compileZone(context, definition, path)
   const unknownZone = undated(NO_ZONE, zone.from)
+  const sent = definition.format.includes('HL7') ? compileInstant(['HL7'], { zone: 'UTC' }) : undefined
+  const offsetOf = compileSentOffset()
   return {
     branch: branchOf({ branch }, zone),
     read: (scope) => {
@@ -187,9 +190,33 @@ export function compileDate(
       if (text === NOT_SCALAR) return toObservedAt({ ok: false, code: 'date-invalid' }, from)
       if (typeof text !== 'string') return undated(text, from)
       if (text === '') return missing
+      if (sent !== undefined && HL7_WITHOUT_OFFSET.test(text)) {
+        const offset = offsetOf(scope)
+        if (offset !== '') return toObservedAt(sent(text + offset), from)
+      }
       const parse = zone.parser(scope)
       return parse === undefined ? unknownZone : toObservedAt(parse(text), from)
     },
+  }
+}
+
+/** A day, or a time of one; a year or a month is no time. */
+const HL7_WITHOUT_OFFSET = /^\d{8,14}(?:\.\d{1,4})?$/
+
+/** The offset of MSH-7, which is that of all times of its message without one (HL7 v2.5.1, 2.15.9.7); else ''. MSH stands in the document, or its first member. */
+function compileSentOffset(): (scope: Scope) => string {
+  let last: Scope[number] | undefined
+  let offset = ''
+  return ([document]) => {
+    // Of all dates of a row it is the same.
+    if (document !== last) {
+      const [within] = Object.values(membersOf(document))
+      const header = membersOf(document)['MSH'] ?? membersOf(within)['MSH']
+      const { '7': plain, 'MSH.7': named = plain } = membersOf(Array.isArray(header) ? header[0] : header)
+      offset = /\d([+-]\d{4})$/.exec(firstText(named))?.[1] ?? ''
+      last = document
+    }
+    return offset
   }
 }
 

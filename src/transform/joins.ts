@@ -14,12 +14,12 @@ import {
   NOT_SCALAR,
 } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
+import { elements } from './json-values.ts'
 import type { JoinDefinition } from './mapping-definition.ts'
 import {
   anyNames,
   compileSteps,
   csvNames,
-  elements,
   followAll,
   jsonNames,
   refuseMissing,

@@ -8,6 +8,7 @@ import { compile, JSONPathNode, type JSONValue, jsonpath } from 'json-p3'
 import { reasonOf, WaybillError } from '../model/errors.ts'
 import type { CsvRow, JsonRow, JsonValue } from '../model/row.ts'
 import { didYouMean } from '../schema-problems.ts'
+import { elements, isList } from './json-values.ts'
 
 /** CSV: the cells. JSON: the row at 0, its context at 1. Then the value of each level that is entered, at the place of the level. */
 export type Scope = readonly JsonValue[]
@@ -352,12 +353,6 @@ export function followAll(from: JsonValue | undefined, steps: readonly Step[]): 
   return next === SEVERAL ? elements(from).flatMap((one) => followAll(one, steps)) : followAll(next, rest)
 }
 
-/** A list's elements; a single value stands for a list of one, as converters write a lone segment. */
-export function elements(value: JsonValue): readonly JsonValue[] {
-  if (value === null) return []
-  return isList(value) ? value : [value]
-}
-
 /**
  * A member, or an element: the first and the last of a single value are the value itself. A name asked of a list is no
  * absence: which of its elements is meant cannot be told.
@@ -377,5 +372,3 @@ export function matching(value: JsonValue, filter: Filter): readonly JsonValue[]
     .resolve(new JSONPathNode(elements(value) as JSONValue, [], value as JSONValue))
     .map((node) => node.value as JsonValue)
 }
-
-const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value)

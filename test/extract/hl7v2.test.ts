@@ -109,6 +109,44 @@ describe('a message', () => {
     })
   })
 
+  test('has a line feed within a field as text where its segments end with CR', async () => {
+    const message = (...segments: string[]) => [MSH, ...segments, ''].join('\r')
+    const note = (text: string) =>
+      message('PID|1||P-1', 'OBR|1', `OBX|1|TX|NOTE||${text}||||||F`, 'OBX|2|NM|HR||62')
+    const texts = ['one\ntwo', 'one\n\nMSH looks like one\nOBX is one', '\nBTS\nFHS x', 'PID 7\nA1C']
+    for (const text of texts)
+      for (const between of ['', '\n', '\n\n', '\v\n', '\ufeff']) {
+        const rows = await rowsOf([note(text), note('plain')].join(between), HL7V2)
+        expect(rows.map((row) => row.kind)).toEqual(['json', 'json'])
+        const [{ OBSERVATION: seen }] = Object(brief(rows[0] ?? expect.fail())).PATIENT_RESULT[0]
+          .ORDER_OBSERVATION
+        expect(seen.map(({ OBX }: { OBX: unknown }) => Object(OBX)['5'])).toEqual([
+          [{ 1: text }],
+          [{ 1: '62' }],
+        ])
+      }
+  })
+
+  test('is rejected where a line feed may be the end of a segment, and others end with CR', async () => {
+    const [row] = await rowsOf(`${MSH}\rPID|1||P-1\nOBR|1\nOBX|1|NM|HR||62\n`, HL7V2)
+    expect(row).toMatchObject({
+      fault: 'row-message-invalid',
+      message: expect.stringContaining('a line feed stands before what looks like a segment in line 2'),
+    })
+  })
+
+  test('may end with CR, and the next one stand behind a line feed; its batch counts it, and no text in it', async () => {
+    const one = `${MSH}\rPID|1||P-1\rOBX|1|TX|A||a\nMSH of old`
+    const batch = `BHS|^~\\&|\r${one}\n${one}\r\n\ufeff${one}\nBTS|3\r`
+    expect((await rowsOf(batch, HL7V2)).map(({ kind, line }) => [kind, line])).toEqual([
+      ['json', 2],
+      ['json', 6],
+      ['json', 10],
+    ])
+    const opened = await openExport(await exportFile(batch), HL7V2)
+    expect(await opened.controlTotal()).toEqual({ stated: 3, found: 3 })
+  })
+
   test('may have other delimiters, and fewer of them', async () => {
     const [row] = await rowsOf('MSH#:+\rNTE#a:b+c&d^e\\F\\', HL7V2)
     expect(without(row === undefined ? undefined : brief(row))).toEqual({

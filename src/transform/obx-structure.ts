@@ -1,0 +1,79 @@
+/** The value of an OBX segment of HL7 v2, in whatever shape, and what stands beside it (HL7 v2.5.1, 7.4.2). */
+import type { JsonValue } from '../model/row.ts'
+import {
+  type Check,
+  type FieldCheck,
+  hasText,
+  nothing,
+  partCheck,
+  type Reading,
+  type ReadPaths,
+  readAt,
+  readingsOf,
+  repetitionsOf,
+  tell,
+  type Unread,
+  unreadIn,
+} from './reading.ts'
+import { EACH, follow, isFilter, SEVERAL, type Step, type TrailStep } from './scope.ts'
+import { OBX, type Part, REPEATED } from './structures.ts'
+
+/** How a shape of HL7 v2 as JSON names a field of OBX, by its number. */
+export type FieldSteps = (field: number) => readonly Step[]
+
+/** `OBX` and `5`, `OBX.5`, or place 5 of a list that begins with `OBX`: where the segment ends, and how its fields are named. */
+export function obxIn(
+  steps: readonly TrailStep[],
+): { readonly length: number; readonly fieldAt: FieldSteps } | undefined {
+  const dotted = steps.indexOf('OBX.5')
+  if (dotted >= 0) return { length: dotted, fieldAt: (field) => [`OBX.${field}`] }
+  const at = steps.findLastIndex(
+    (step) => step === 'OBX' || (isFilter(step) && /['"]OBX['"]/.test(String(step))),
+  )
+  if (at < 0) return undefined
+  const behind = steps.findIndex((step, place) => place > at && step !== EACH && step !== 0)
+  const step = steps[behind]
+  if (step === '5') return { length: behind, fieldAt: (field) => [String(field)] }
+  if (step === 5) return { length: behind, fieldAt: (field) => [field] }
+  return step === 'fields' && steps[behind + 1] === 4
+    ? { length: behind, fieldAt: (field) => ['fields', field - 1] }
+    : undefined
+}
+
+export function obxCheck(fieldAt: FieldSteps, reading: Reading, { ignore }: ReadPaths): Check {
+  const fields = [...OBX].flatMap(([number, part]) => {
+    if (ignore.has(part.name)) return []
+    const steps = fieldAt(number)
+    const read = readAt(reading, steps)
+    const check =
+      number === 5 ? valueCheck(part, read) : read === undefined ? partCheck(part) : repeatedCheck(part, read)
+    return [{ steps, check }]
+  })
+  return (obx) => {
+    let found: Unread | undefined
+    for (const { steps, check } of fields) {
+      const field = follow(obx, steps)
+      const unread = field === undefined || field === null || field === SEVERAL ? undefined : check(field)
+      if (unread?.ofValue === true) return unread
+      found ??= unread
+    }
+    return found
+  }
+}
+
+const valueCheck =
+  (part: Part, read = nothing()): FieldCheck =>
+  (field) => {
+    const unread = unreadIn(field, [read])
+    return unread && tell(part, unread === 'repeated' ? REPEATED : part.fault, true)
+  }
+
+/** Of a field that is read, its further repetitions are not by that. */
+const repeatedCheck =
+  (part: Part, read: Reading): FieldCheck =>
+  (field) => {
+    const [list, reading = nothing()] = repetitionsOf(field, read)
+    const isUnread = (one: JsonValue, at: number): boolean =>
+      hasText(one) && readingsOf(reading, list, at, list.length).length === 0
+    return list.length > 1 && list.some(isUnread) && !reading.isRead ? tell(part) : undefined
+  }

@@ -1,0 +1,212 @@
+/**
+ * What of a structure a mapping reads, as a tree of the steps that its paths take; and what stands there that none of them reads.
+ */
+import type { Fault } from '../model/record.ts'
+import type { JsonValue } from '../model/row.ts'
+import { elements, firstText, isText, membersOf } from './json-values.ts'
+import {
+  EACH,
+  type Filter,
+  isFilter,
+  matching,
+  type Names,
+  type Scope,
+  type Step,
+  type Trail,
+  type TrailStep,
+} from './scope.ts'
+import { BOUND, OFF_SCALE, type Part } from './structures.ts'
+
+/** What nobody reads beside a value, or of it. */
+export interface Unread {
+  /** As `ignore` names it. */
+  readonly part: string
+  readonly fault: Fault
+  /** It is of the value itself: without it there may seem to be none. */
+  readonly ofValue: boolean
+}
+
+export const tell = ({ name, fault }: Part, told = fault, ofValue = false): Unread => ({
+  part: name,
+  fault: told,
+  ofValue,
+})
+
+/** Paths as a mapping names them. */
+export interface ReadPaths {
+  readonly names: Names
+  /** Those of the value. */
+  readonly value: readonly string[]
+  /** Those of the rule and of the row block. */
+  readonly rule: readonly string[]
+  /** Those of all rules. */
+  readonly mapping: readonly string[]
+  readonly ignore: ReadonlySet<string>
+}
+
+/** What is read below a place, as a tree. */
+export interface Reading {
+  isRead: boolean
+  readonly names: Map<string, Reading>
+  readonly indices: Map<number, Reading>
+  each: Reading | undefined
+  readonly filters: [Filter, Reading][]
+}
+
+export const nothing = (): Reading => ({
+  isRead: false,
+  names: new Map(),
+  indices: new Map(),
+  each: undefined,
+  filters: [],
+})
+
+/** Where a structure stands. */
+export interface Anchor {
+  readonly from: number
+  readonly steps: readonly Step[]
+  /** From the outermost level, with what leads up to the structure: two of one structure are the same. */
+  readonly whole: readonly TrailStep[]
+}
+
+/** Looks into a structure for what is not read. */
+export type Check = (at: JsonValue, scope: Scope) => Unread | undefined
+
+/** Steps of the trail with the innermost start that reaches a length of the outermost one. */
+export function anchorAt(trails: readonly Trail[], length: number): Anchor | undefined {
+  const all = trails.at(-1)?.steps ?? []
+  for (const { from, steps: behind } of trails) {
+    const start = all.length - behind.length
+    const own = all.slice(start, length)
+    const steps: Step[] = own.filter((step) => typeof step !== 'symbol')
+    if (start <= length && steps.length === own.length) return { from, steps, whole: all.slice(0, length) }
+  }
+  return undefined
+}
+
+const keyOf = (step: TrailStep | undefined): unknown => (isFilter(step) ? String(step) : step)
+export const isSame = (one: readonly TrailStep[], other: readonly TrailStep[]): boolean =>
+  one.length === other.length && begins(one, other)
+const begins = (start: readonly TrailStep[], steps: readonly TrailStep[]): boolean =>
+  start.every((step, at) => keyOf(step) === keyOf(steps[at]))
+
+/** What of a structure paths read. */
+export function readingOf(
+  whole: readonly TrailStep[],
+  read: readonly string[],
+  { names }: Pick<ReadPaths, 'names'>,
+): Reading {
+  const reading = nothing()
+  for (const name of read) {
+    const { steps = [] } = names.trails(name).at(-1) ?? {}
+    if (steps.length > whole.length && begins(whole, steps)) add(reading, steps.slice(whole.length))
+  }
+  return reading
+}
+
+function add(to: Reading, steps: readonly TrailStep[]): void {
+  let at = to
+  for (const step of steps) {
+    const next = below(at, step) ?? nothing()
+    if (typeof step === 'string') at.names.set(step, next)
+    else if (typeof step === 'number') at.indices.set(step, next)
+    else if (step === EACH) at.each = next
+    else at.filters.push([step, next])
+    at = next
+  }
+  at.isRead = true
+}
+
+function below(at: Reading | undefined, step: TrailStep): Reading | undefined {
+  if (typeof step === 'string') return at?.names.get(step)
+  if (typeof step === 'number') return at?.indices.get(step)
+  return step === EACH ? at?.each : at?.filters.find(([filter]) => keyOf(filter) === keyOf(step))?.[1]
+}
+
+export const readAt = (reading: Reading, steps: readonly TrailStep[]): Reading | undefined =>
+  steps.reduce<Reading | undefined>(below, reading)
+
+/** What of an element of a list is read; a single value stands for a list of one. */
+export function readingsOf(
+  reading: Reading,
+  list: JsonValue,
+  at: number,
+  length: number,
+): readonly Reading[] {
+  const found = [reading.indices.get(at), reading.indices.get(at - length), reading.each]
+  for (const [filter, next] of reading.filters) {
+    const element = elements(list)[at]
+    if (matching(list, filter).some((one) => one === element)) found.push(next)
+  }
+  return found.filter((one) => one !== undefined)
+}
+
+/**
+ * The first text that is read nowhere, by where it stands; undefined where all is read.
+ * @param repetition in which of several it stands; undefined where no list was met yet
+ */
+export function unreadIn(
+  value: JsonValue | undefined,
+  readings: readonly Reading[],
+  repetition?: number,
+): 'repeated' | 'part' | undefined {
+  if (value === undefined || value === null) return undefined
+  if (typeof value !== 'object') {
+    if (readings.some(isReadAlone) || !isText(value)) return undefined
+    return repetition === undefined || repetition === 0 ? 'part' : 'repeated'
+  }
+  if (Array.isArray(value)) {
+    const list = value as readonly JsonValue[]
+    for (const [at, element] of list.entries()) {
+      const next = readings.flatMap((one) => readingsOf(one, list, at, list.length))
+      // A path that names no place leads to none of several.
+      const place = next.length === 0 ? list.length - 1 : at
+      const unread = unreadIn(element, next, repetition ?? place)
+      if (unread !== undefined) return unread
+    }
+    return undefined
+  }
+  const whole = readings.flatMap((one) => [one, ...readingsOf(one, value, 0, 1)])
+  for (const name in value) {
+    const inner = whole.flatMap((one) => one.names.get(name) ?? [])
+    const unread = unreadIn(membersOf(value)[name], inner, repetition)
+    if (unread !== undefined) return unread
+  }
+  return undefined
+}
+
+/** A text stands for a list of one, at whatever depth. */
+function isReadAlone(reading: Reading): boolean {
+  if (reading.isRead) return true
+  const inner = [reading.indices.get(0), reading.indices.get(-1), reading.each]
+  return inner.some((one) => one !== undefined && isReadAlone(one))
+}
+
+export const hasText = (value: JsonValue | undefined): boolean => unreadIn(value, []) !== undefined
+
+/** The part of a field that is not read; undefined where all is read, or says nothing that changes the value. */
+export type FieldCheck = (field: JsonValue) => Unread | undefined
+
+/** The repetitions of a field, which a tree of fields has below a member; a single value stands for a list of one. */
+export function repetitionsOf(
+  field: JsonValue,
+  reading?: Reading,
+): [list: readonly JsonValue[], Reading | undefined] {
+  const [only, another] = Object.entries(membersOf(field))
+  return only === undefined || another !== undefined || !Array.isArray(only[1])
+    ? [elements(field), reading]
+    : [elements(only[1]), reading?.names.get(only[0])]
+}
+
+/** Of a field, or member, that is not read. */
+export const partCheck = (part: Part): FieldCheck => {
+  const { neutral } = part
+  if (neutral === undefined) return (field) => (hasText(field) ? tell(part) : undefined)
+  return (field) => {
+    for (const one of repetitionsOf(field)[0]) {
+      const text = firstText(one)
+      if (text !== '' && !neutral.has(text)) return tell(part, OFF_SCALE.has(text) ? BOUND : part.fault)
+    }
+    return undefined
+  }
+}

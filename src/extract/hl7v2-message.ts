@@ -49,10 +49,13 @@ export function readMessage(text: string): { readonly value: JsonValue } | { rea
   return { value: message.document as JsonValue }
 }
 
+/** Segments that begin a group of a result, or are one. */
+const OF_RESULTS = /^(?:PID|ORC|OBR|OBX)/
+
 /** Whether a line feed within a segment may be the end of one: nobody can tell then. */
 const beginsAnother = (segment: string, { field }: Delimiters): boolean =>
   segment.includes('\n') &&
-  segment.split('\n').some((line, at) => at > 0 && SEGMENT.test(line) && line[3] === field)
+  segment.split('\n').some((line, at) => at > 0 && OF_RESULTS.test(line) && line[3] === field)
 
 /** MSH-1 and MSH-2 (section 2.5.4): of the others the first four, in this order, as far as they are given. */
 function delimitersOf(header: string): Delimiters | undefined {

@@ -14,7 +14,7 @@ import {
   tell,
 } from './reading.ts'
 import { follow, SEVERAL, type Trail } from './scope.ts'
-import { BOUND, FHIR, FORM_UNREAD, OFF_SCALE, type Part, VALUE_FORMS } from './structures.ts'
+import { FHIR, OF_VALUE, OFF_SCALE, type Part, VALUE_FORMS } from './structures.ts'
 
 /** What FHIR says of the whole Observation stands beside its components, and its extensions, too. */
 function ownerOf(trails: readonly Trail[], { whole }: Anchor): Anchor | undefined {
@@ -57,7 +57,7 @@ export function fhirCheck(trails: readonly Trail[], anchor: Anchor, paths: ReadP
       for (const name in members)
         if (VALUE_FORMS.has(name) && hasText(members[name])) {
           const read = all.names.get(name)
-          if (read === undefined) return tell(FHIR.value, FORM_UNREAD, true)
+          if (read === undefined) return tell(FHIR.value, OF_VALUE.form, true)
           if (isTwofold(name) && Object.keys(membersOf(members[name])).some((one) => !read.names.has(one)))
             return tell(FHIR.value, undefined, true)
         }
@@ -94,7 +94,7 @@ function interpretationCheck(part: Part): FieldCheck {
         firstText(membersOf(one)['code'] ?? membersOf(one)['display']),
       )
       const said = [...codes.filter((code) => code !== ''), ...(hasText(text) ? [firstText(text)] : [])]
-      if (said.some((one) => OFF_SCALE.has(one))) return tell(part, BOUND)
+      if (said.some((one) => OFF_SCALE.has(one))) return tell(part, OF_VALUE.bound)
       if (hasText(concept) && !said.some(isPlaced)) return tell(part)
     }
     return undefined

@@ -16,7 +16,7 @@ import {
   unreadIn,
 } from './reading.ts'
 import { EACH, follow, isFilter, SEVERAL, type Step, type TrailStep } from './scope.ts'
-import { OBX, type Part, REPEATED } from './structures.ts'
+import { OBX, OF_VALUE, type Part } from './structures.ts'
 
 /** How a shape of HL7 v2 as JSON names a field of OBX, by its number. */
 export type FieldSteps = (field: number) => readonly Step[]
@@ -65,7 +65,7 @@ const valueCheck =
   (part: Part, read = nothing()): FieldCheck =>
   (field) => {
     const unread = unreadIn(field, [read])
-    return unread && tell(part, unread === 'repeated' ? REPEATED : part.fault, true)
+    return unread && tell(part, unread === 'repeated' ? OF_VALUE.repeated : part.fault, true)
   }
 
 /** Of a field that is read, its further repetitions are not by that. */

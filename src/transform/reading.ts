@@ -15,7 +15,7 @@ import {
   type Trail,
   type TrailStep,
 } from './scope.ts'
-import { BOUND, OFF_SCALE, type Part } from './structures.ts'
+import { OF_VALUE, OFF_SCALE, type Part } from './structures.ts'
 
 /** What nobody reads beside a value, or of it. */
 export interface Unread {
@@ -205,7 +205,8 @@ export const partCheck = (part: Part): FieldCheck => {
   return (field) => {
     for (const one of repetitionsOf(field)[0]) {
       const text = firstText(one)
-      if (text !== '' && !neutral.has(text)) return tell(part, OFF_SCALE.has(text) ? BOUND : part.fault)
+      if (text !== '' && !neutral.has(text))
+        return tell(part, OFF_SCALE.has(text) ? OF_VALUE.bound : part.fault)
     }
     return undefined
   }

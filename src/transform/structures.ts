@@ -4,16 +4,16 @@
  */
 import { type Fault, fault } from '../model/record.ts'
 
-export const FORM_UNREAD = fault(
-  'value-form-unread',
-  'the value has a form that no rule reads, as a text, a code or a date',
-)
-export const REPEATED = fault('value-repeated', 'the value is repeated, and the rule reads one of them')
-export const PART_UNREAD = fault('value-part-unread', 'the value has a part that the rule does not read')
-export const BOUND = fault(
-  'value-with-comparator',
-  'what stands beside the value says that it is a bound (below or above detection)',
-)
+/** Of what the value itself has. */
+export const OF_VALUE = {
+  form: fault('value-form-unread', 'the value has a form that no rule reads, as a text, a code or a date'),
+  repeated: fault('value-repeated', 'the value is repeated, and the rule reads one of them'),
+  part: fault('value-part-unread', 'the value has a part that the rule does not read'),
+  bound: fault(
+    'value-with-comparator',
+    'what stands beside the value says that it is a bound (below or above detection)',
+  ),
+}
 const FLAGGED = fault('flag-unread', 'a flag beside the value says more than where it lies in its range')
 const NOT_FINAL = fault('status-unread', 'the state is none that is final, and the rule does not read it')
 const UNIT_UNREAD = fault('unit-unread', 'there is a unit, and the rule does not read it')
@@ -38,7 +38,7 @@ export const OFF_SCALE: ReadonlySet<string> = new Set(['<', '>', 'OFF SCALE LOW'
 
 /** Fields of OBX by number (HL7 v2.5.1, 7.4.2). OBX-2: types whose text is the value itself. OBX-11: F final, C corrected. */
 export const OBX: ReadonlyMap<number, Part> = new Map([
-  [2, { name: 'OBX-2', fault: FORM_UNREAD, neutral: new Set(['NM', 'SN', 'ST', 'TX', 'FT', 'CQ']) }],
+  [2, { name: 'OBX-2', fault: OF_VALUE.form, neutral: new Set(['NM', 'SN', 'ST', 'TX', 'FT', 'CQ']) }],
   [3, { name: 'OBX-3', fault: fault('code-unread', 'there is a code, and the rule does not read it') }],
   [
     4,
@@ -50,7 +50,7 @@ export const OBX: ReadonlyMap<number, Part> = new Map([
       ),
     },
   ],
-  [5, { name: 'OBX-5', fault: PART_UNREAD }],
+  [5, { name: 'OBX-5', fault: OF_VALUE.part }],
   [6, { name: 'OBX-6', fault: UNIT_UNREAD }],
   [
     7,
@@ -65,8 +65,8 @@ export const OBX: ReadonlyMap<number, Part> = new Map([
 
 /** Parts of an Observation, or of a component of one (FHIR R4, Observation). `value` stands for all forms of `value[x]`. */
 export const FHIR = {
-  value: { name: 'value', fault: FORM_UNREAD },
-  comparator: { name: 'comparator', fault: BOUND },
+  value: { name: 'value', fault: OF_VALUE.form },
+  comparator: { name: 'comparator', fault: OF_VALUE.bound },
   unit: { name: 'unit', fault: UNIT_UNREAD },
   status: {
     name: 'status',

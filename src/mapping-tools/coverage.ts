@@ -185,7 +185,7 @@ const UNIT =
 
 /** Wide rules that say a unit, or that of the catalog, though each row tells its own in a column that nobody reads. */
 export function unreadUnits(
-  { biometrics = {} }: MappingDefinition,
+  { row, biometrics = {} }: MappingDefinition,
   unread: readonly string[],
 ): { readonly rule: string; readonly column: string }[] {
   if (Array.isArray(biometrics)) return []
@@ -201,6 +201,7 @@ export function unreadUnits(
     const name = from?.toLowerCase() ?? ''
     // An s joins German words: `Gewichtseinheit`.
     const column = typeof unit === 'object' ? undefined : (units.get(name) ?? units.get(`${name}s`))
-    return column === undefined ? [] : [{ rule, column }]
+    const ignore = [...(row.ignore ?? []), ...((typeof written === 'object' && written.ignore) || [])]
+    return column === undefined || ignore.includes(column) ? [] : [{ rule, column }]
   })
 }

@@ -2,6 +2,7 @@
 
 import type { ConditionEntry } from '../transform/catalog.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
+import { columnsBeside } from './draft/columns-beside.ts'
 import { type Dictionary, hasWord, nameWords, type Vocabulary } from './draft/names.ts'
 import { isNear, type Suspicion } from './judge-fit.ts'
 
@@ -52,6 +53,32 @@ export function doubtfulColumns(
       )
     }),
   ]
+}
+
+/** Columns that nothing reads, nor the mapping ignores, and that belong to the value of a rule by their names. */
+export function unreadBeside(
+  { read, row, biometrics = {} }: MappingDefinition,
+  unread: readonly string[],
+  vocabulary: Vocabulary,
+): Suspicion[] {
+  if (read.format !== 'csv' || Array.isArray(biometrics)) return []
+  return Object.entries(biometrics).flatMap(([rule, written]) => {
+    const {
+      catalog = rule,
+      ignore = [],
+      ...field
+    } = typeof written === 'string' ? { from: written } : written
+    const of = [field.from ?? field.firstOf ?? field.concat ?? []]
+      .flat()
+      .filter((one) => typeof one === 'string')
+    const left = unread.filter((column) => ![...ignore, ...(row.ignore ?? [])].includes(column))
+    const beside = new Set(of.flatMap((column) => columnsBeside(column, catalog, left, vocabulary)))
+    return [...beside].map((column) => ({
+      finding: 'column-beside' as const,
+      rule,
+      message: `the column "${column}" is not read, and belongs to its value by its name: read it, or write ignore: ["${column}"]`,
+    }))
+  })
 }
 
 /** Conditions of one ICD-10 code, or of codes that differ by their last characters: diabetes, and diabetes of a type. */

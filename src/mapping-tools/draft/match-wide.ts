@@ -1,6 +1,7 @@
 /** Which columns of a wide export, where a row is a visit, are measurements, conditions and physicians. */
 
 import { isLoinc, isNpi } from '../../transform/codes.ts'
+import { besideParts, columnPairs, isBeside } from './columns-beside.ts'
 import { columnCalled } from './match-persons.ts'
 import { findUnitColumn, matchUnit, unitColumns, unitsOf } from './match-units.ts'
 import { isCalled, type NameMatch, type Vocabulary, type Words } from './names.ts'
@@ -31,9 +32,25 @@ export function matchMeasurements(vocabulary: Vocabulary, { columns }: Profile):
     used.add(column.path)
     found.push(...keys)
   }
+  const pairs = columnPairs(
+    columns.flatMap((column) => {
+      const name = nameOf(column, vocabulary)
+      const [key, another] = name?.kind === 'is' ? name.keys : []
+      return name?.kind !== 'is' || key === undefined || another !== undefined
+        ? []
+        : [{ column, key, unit: name.unit }]
+    }),
+    vocabulary.units,
+  )
   for (const column of columns) {
     const { path, filled, numbers } = column
-    if (ofUnits.includes(column)) continue
+    if (ofUnits.includes(column) || used.has(path)) continue
+    const pair = pairs.find((one) => one.columns.includes(column))
+    if (pair !== undefined) {
+      for (const one of pair.columns) used.add(one.path)
+      write(column, pair.line, ...(pair.line.yaml === undefined ? [] : [pair.key]))
+      continue
+    }
     if (isBloodPressure(column, words) && !found.includes('systolic-bp') && !found.includes('diastolic-bp')) {
       for (const [at, key] of ['systolic-bp', 'diastolic-bp'].entries())
         write(column, line(`${key}: { from: ${scalar(path)}, split: { by: /, take: ${at + 1} } }`), key)
@@ -86,7 +103,12 @@ export function matchMeasurements(vocabulary: Vocabulary, { columns }: Profile):
     else {
       const unit =
         match.kind === 'column' ? `{ from: ${scalar(match.path)} }` : match.unit && scalar(match.unit)
-      const measured = `from: ${scalar(path)}${unit === undefined ? '' : `, unit: ${unit}`}`
+      const others = columns.filter(
+        (one) => one !== told?.column && one !== fasting && isBeside(column, one, vocabulary),
+      )
+      for (const one of others) used.add(one.path)
+      const { from, ignore, asked } = besideParts(column, others)
+      const measured = `${from}${unit === undefined ? '' : `, unit: ${unit}`}${ignore}`
       if (found.includes(key))
         write(column, decide(`one more of ${key}: ${key}-2: { ${measured}, catalog: ${key} }`))
       else if (name.ordinal > 1)
@@ -101,12 +123,12 @@ export function matchMeasurements(vocabulary: Vocabulary, { columns }: Profile):
           ['glucose', [...no, '']],
         ] as const) {
           const when = `when: { ${scalar(fasting.path)}: ${quoted(cells)} }`
-          write(column, line(`${of}: { ${measured}, ${when} }`, match.how, oddNote), of)
+          write(column, line(`${of}: { ${measured}, ${when} }`, match.how, asked, oddNote), of)
         }
         used.add(fasting.path)
       } else {
-        const written = unit === undefined ? scalar(path) : `{ ${measured} }`
-        write(column, line(`${key}: ${written}`, match.how, oddNote), key)
+        const written = unit === undefined && asked === undefined ? scalar(path) : `{ ${measured} }`
+        write(column, line(`${key}: ${written}`, match.how, asked, oddNote), key)
       }
     }
   }

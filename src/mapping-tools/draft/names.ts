@@ -243,7 +243,7 @@ const Words = z.strictObject({
   totals: Texts,
   otherwise: Texts,
   wide: lists(
-    ...(['fasting', 'bloodPressure', 'diagnosed'] as const),
+    ...(['fasting', 'bloodPressure', 'diagnosed', 'beside'] as const),
     ...(['providerName', 'providerPhone', 'primary', 'physician', 'physicians'] as const),
   ),
   long: z.strictObject({

@@ -1,0 +1,112 @@
+/** Columns that belong to the value of another one: its inches beside its feet, its sign, its flag. */
+import type { Units } from '../../transform/units.ts'
+import { type NameWords, nameWords, type Vocabulary } from './names.ts'
+import type { ColumnProfile } from './profile-columns.ts'
+import { type DraftLine, decide, line, list, scalar } from './write-draft.ts'
+
+/** Whether a name is that of a value with words behind it that say something of it: `glucose_flag` of `glucose`, `ferritin sign` of `ferritin_ng_ml`. */
+export function isBeside(
+  value: NameWords,
+  other: NameWords,
+  { words, naming }: Pick<Vocabulary, 'words' | 'naming'>,
+): boolean {
+  const cut = [3, 2, 1, 0].find(
+    (length) => length === 0 || naming.unitWords.has(value.outside.slice(-length).join('')),
+  )
+  const stem = value.outside.slice(0, Math.max(1, value.outside.length - (cut ?? 0)))
+  const rest = other.outside.slice(stem.length)
+  return (
+    rest.length > 0 &&
+    stem.every((word, at) => other.outside[at] === word) &&
+    rest.every((word) => words.wide.beside.includes(word))
+  )
+}
+
+/** Unread columns that belong to the value of a column, or name the same measurement. */
+export const columnsBeside = (
+  column: string,
+  key: string,
+  unread: readonly string[],
+  vocabulary: Vocabulary,
+): string[] => {
+  const value = nameWords(column, vocabulary.naming)
+  return unread.filter((one) => {
+    const name = nameWords(one, vocabulary.naming)
+    const match = vocabulary.measurements.match(name)
+    return isBeside(value, name, vocabulary) || (match?.kind === 'is' && match.keys.includes(key))
+  })
+}
+
+/** How many of the smaller unit are one of the larger one. */
+const PAIRS: Readonly<Record<string, readonly [smaller: string, per: number]>> = {
+  '[ft_i]': ['[in_i]', 12],
+  '[stone_av]': ['[lb_av]', 14],
+  '[lb_av]': ['[oz_av]', 16],
+  m: ['cm', 100],
+}
+
+/** A column with what its name says. */
+export interface NamedColumn {
+  readonly column: ColumnProfile
+  readonly key: string
+  readonly unit: string | undefined
+}
+
+/** A value in two columns, and the line of a draft that asks about it. */
+export interface ColumnPair {
+  readonly key: string
+  readonly columns: readonly [larger: ColumnProfile, smaller: ColumnProfile]
+  readonly line: DraftLine
+}
+
+/** Columns of one measurement, of which the second has what is left of the first: 5 feet and 11 inches. */
+export function columnPairs(named: readonly NamedColumn[], units: Units): ColumnPair[] {
+  return named.flatMap(({ column, key, unit = '' }) => {
+    const [smaller, per] = PAIRS[units.resolve(unit) ?? ''] ?? []
+    const other = named.find(
+      (one) =>
+        one.key === key &&
+        units.resolve(one.unit ?? '') === smaller &&
+        per !== undefined &&
+        one.column.numbers.length > 0 &&
+        one.column.numbers.every((value) => value >= 0 && value < per),
+    )
+    if (other === undefined || smaller === undefined) return []
+    const paths = [column.path, other.column.path]
+    const both = `${paths.map(scalar).join(' and ')} are one value`
+    const written =
+      smaller === '[in_i]'
+        ? line(`${key}: { concat: ${list(paths)}, separator: "-", form: feet-and-inches }`, `DECIDE: ${both}`)
+        : decide(
+            `${both}: ${key}: { expression: ${JSON.stringify(`$number(\`${paths[0]}\`) * ${per} + $number(\`${paths[1]}\`)`)}, unit: ${scalar(other.unit ?? smaller)} }`,
+          )
+    return [{ key, columns: [column, other.column], line: written }]
+  })
+}
+
+const SIGNS = /^(?:[<>]=?|[≤≥=])$/
+
+/** What a rule says of the columns beside its value, and what it asks: a sign goes in front, all others are named as ignored. */
+export function besideParts(
+  { path }: ColumnProfile,
+  beside: readonly ColumnProfile[],
+): { readonly from: string; readonly ignore: string; readonly asked: string | undefined } {
+  const sign = beside.find(
+    ({ distinct }) => distinct.size > 0 && [...distinct].every((text) => SIGNS.test(text)),
+  )
+  const others = beside.filter((one) => one !== sign)
+  const asked = [
+    ...(sign === undefined ? [] : [`is ${scalar(sign.path)} its sign?`]),
+    ...(others.length === 0
+      ? []
+      : [`${others.map((one) => scalar(one.path)).join(', ')}: does it change what the value means?`]),
+  ]
+  return {
+    from:
+      sign === undefined
+        ? `from: ${scalar(path)}`
+        : `concat: [{ from: ${scalar(sign.path)}, emptyWhen: ["="] }, ${scalar(path)}]`,
+    ignore: others.length === 0 ? '' : `, ignore: ${list(others.map((one) => one.path))}`,
+    asked: asked.length === 0 ? undefined : `DECIDE: ${asked.join(' ')}`,
+  }
+}

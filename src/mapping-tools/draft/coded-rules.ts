@@ -127,7 +127,11 @@ export function tableCode(
 
 /** Where the parts of a result stand: columns or paths. */
 export interface ResultParts {
-  readonly value: string
+  /** Of several, the parts one behind the other. */
+  readonly value: readonly string[]
+  /** A value of another form, which has no unit. */
+  readonly score?: string | undefined
+  readonly hasSubIds?: boolean
   /** What is odd about the values. */
   readonly odd?: string | undefined
   readonly unit: string | undefined
@@ -138,19 +142,28 @@ export interface ResultParts {
 /** The rule for results, below the notes on its code. */
 export function resultLines(
   { code, notes }: ReadCode,
-  { value, odd, unit, range, status }: ResultParts,
+  { value, odd, score, unit, range, status, hasSubIds = false }: ResultParts,
   words: Words,
 ): DraftLine[] {
+  const [only, another] = value
+  const whole = another === undefined ? only && scalar(only) : `{ concat: ${list(value)} }`
+  const constant = '{ constant: "{score}" }'
   return [
     ...notes,
     line(`- code: ${code}`),
-    line(`  value: ${scalar(value)}`, odd),
-    unit === undefined
+    line(`  value: ${firstOf(whole, score && scalar(score))}`, odd),
+    unit === undefined && score === undefined
       ? line('  unit: { constant: mg/dL }', 'DECIDE: no units were found')
-      : line(`  unit: ${scalar(unit)}`),
+      : line(`  unit: ${firstOf(unit && scalar(unit), score && constant)}`),
     ...(range === undefined ? [] : [line(`  refRange: ${scalar(range)}`)]),
     ...(status === undefined ? [] : [statusLine(status, words)]),
+    ...(hasSubIds ? [line('  ignore: [OBX-4]', 'DECIDE: do sub-ids change what a value means?')] : []),
   ]
+}
+
+const firstOf = (...fields: readonly (string | undefined)[]): string => {
+  const there = fields.filter((field) => field !== undefined)
+  return there.length > 1 ? `{ firstOf: [${there.join(', ')}] }` : there.join()
 }
 
 function statusLine({ path, states }: NonNullable<ResultParts['status']>, { cells }: Words): DraftLine {
@@ -315,7 +328,7 @@ function resultsOf(
       ? undefined
       : `${texts} of ${value.filled.length} are no numbers: comparators, or answers to leave out with when`
   const parts: ResultParts = {
-    value: value.path,
+    value: [value.path],
     odd,
     unit: unit?.path,
     range: range?.path,

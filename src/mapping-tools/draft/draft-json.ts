@@ -39,12 +39,14 @@ export function draftShape(
   const isDay = (text: string): boolean => /^\d{4}-?\d{2}-?\d{2}/.test(text)
   const sure = read.take(shape.observedAt, isDay)
   const observed = sure ?? read.take(shape.written, isDay)
+  const dated = sure === undefined ? [] : shape.observedAt.filter((path) => read.best([path], isDay))
   const results = shape.biometrics && resultRules(shape.biometrics, read, vocabulary)
   const diagnoses = shape.conditions && conditionRules(shape.conditions, read, vocabulary)
   // Results within results, where the sample has some.
   const within = shape.components && readerOf(sample.rows, shape.components.each)
   const components =
-    shape.components && within?.best(shape.components.rules.value) !== undefined
+    shape.components &&
+    within?.best([...shape.components.rules.value, ...shape.components.rules.score]) !== undefined
       ? { each: shape.components.each, rules: resultRules(shape.components.rules, within, vocabulary) }
       : undefined
   const paths = [...read.used]
@@ -76,7 +78,7 @@ export function draftShape(
       line(`  reference: ${scalar(reference ?? key ?? '$')}`),
     ],
     registered: new Map(registration),
-    observed: { column: column(observed), candidates: [], doubtful: sure === undefined },
+    observed: { column: column(observed), candidates: [], doubtful: sure === undefined, paths: dated },
     biometrics: [...(results?.lines ?? []), ...(components?.rules.lines ?? [])],
     conditions: diagnoses?.lines ?? [],
     careTeams: [],
@@ -160,19 +162,29 @@ interface Rules {
 
 function resultRules(paths: ResultPaths, read: Reader, vocabulary: Vocabulary): Rules {
   const code = read.take(paths.code)
-  const value = read.take(paths.value)
-  if (code === undefined || value === undefined)
+  const there = (path: string): boolean => read.best([path]) !== undefined
+  const own = read.take(paths.value)
+  const value = [
+    ...paths.comparator.filter(there),
+    ...(own === undefined ? [] : [own]),
+    ...paths.rest.filter(there),
+  ]
+  const score = read.take(paths.score)
+  if (code === undefined || (value.length === 0 && score === undefined))
     return {
       lines: [note('DECIDE: no codes or no values were found where they are in this shape.')],
       found: [],
     }
   const unit = read.take(paths.unit, (text) => vocabulary.units.resolve(text) !== undefined)
   const status = read.take(paths.status)
-  const range = read.take(paths.refRange, (text) => /\d/.test(text))
+  const range = read.take(paths.refRange, (text) => /\d/.test(text)) ?? read.take(paths.refRange)
   const named = read.textsAt(read.best(paths.name) ?? code)
   const coded = codeOf(code, read.textsAt(code), named, vocabulary)
   const states = read.textsAt(status).filter((text) => text !== '')
-  const parts = { value, unit, range, status: status === undefined ? status : { path: status, states } }
+  const parts = {
+    ...{ value, score, unit, range, hasSubIds: read.best(paths.subId) !== undefined },
+    status: status === undefined ? status : { path: status, states },
+  }
   return { code, lines: resultLines(coded, parts, vocabulary.words), found: coded.found }
 }
 

@@ -13,6 +13,8 @@ export interface Observed {
   readonly candidates: readonly ColumnProfile[]
   /** Its name says that it is a date, beside words that are not understood. */
   readonly doubtful?: boolean
+  /** Of JSON: all places that tell it, of which the first that is filled goes before the others. */
+  readonly paths?: readonly string[]
   /** Of days alone: the column of the time of day. */
   readonly time?: TimeColumn | undefined
 }
@@ -132,7 +134,7 @@ export const MONTH_OR_DAY =
   'DECIDE: month first or day first? No number above 12 in the sample tells; ask the vendor'
 
 /** The lines of `observedAt`, with all that has to be decided of it. */
-export function observedLines({ column, candidates, doubtful, time }: Observed): DraftLine[] {
+export function observedLines({ column, candidates, doubtful, time, paths = [] }: Observed): DraftLine[] {
   const dates = column?.dates
   if (column === undefined || dates === undefined) {
     const named = candidates.map(({ path, dates: its }) => `${scalar(path)} (${its?.forms.join(', ')})`)
@@ -175,7 +177,8 @@ export function observedLines({ column, candidates, doubtful, time }: Observed):
     return [...notes, line(`observedAt: { concat: ${text}, format: ${formsText(both)}, zone: UTC }`)]
   }
   const format = `format: ${formsText(forms)}${zoned ? ', zone: UTC' : ''}`
-  return [...notes, line(`observedAt: { from: ${scalar(column.path)}, ${format} }`)]
+  const from = paths.length > 1 ? `firstOf: ${list(paths)}` : `from: ${scalar(column.path)}`
+  return [...notes, line(`observedAt: { ${from}, ${format} }`)]
 }
 
 /** Days of forms that also read times. */

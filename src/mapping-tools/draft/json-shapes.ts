@@ -249,7 +249,17 @@ function written(
 
 const Paths = z.array(z.string())
 const Levels = z.record(z.string(), z.string())
-const Results = z.record(z.enum(['code', 'name', 'value', 'unit', 'status', 'refRange']), Paths)
+const Results = z.strictObject({
+  ...{ code: Paths, name: Paths, value: Paths, unit: Paths, status: Paths, refRange: Paths },
+  /** A comparator of the value. */
+  comparator: Paths.default([]),
+  /** Parts behind the value, as those of a structured number. */
+  rest: Paths.default([]),
+  /** A value of another form, a whole number without a unit. */
+  score: Paths.default([]),
+  /** Sub-ids, which no record says. */
+  subId: Paths.default([]),
+})
 const Recognise = z.strictObject({ path: z.string(), is: z.string().optional() })
 
 /** Where things stand. */

@@ -29,7 +29,7 @@ import {
   rejected,
 } from './rule.ts'
 import type { LongBiometricDefinition, WideBiometricDefinition } from './rule-definition.ts'
-import { branchOf, type Scope } from './scope.ts'
+import { branchOf, type Names, type Scope } from './scope.ts'
 import type { Conversion } from './units.ts'
 import { compileWhole, type WholeValue } from './whole-value.ts'
 
@@ -117,9 +117,9 @@ export function compileBiometric(
   const { form, range } = parts
   const { condition, date, otherwise } = parts.applies
   const { subject, value, unit, status, optional, entries } = form
-  const wholeOf = once(() =>
+  const wholeOf = once(context, (trailsOf) =>
     compileWhole({
-      names: context.names,
+      trailsOf,
       value: form.valueReads,
       rule: [...site.rowReads, ...read],
       mapping: context.reads.map((one) => one.name),
@@ -147,7 +147,7 @@ export function compileBiometric(
       if (typeof key !== 'string')
         return rejected('biometric', ordinalRule('unmapped', ordinals), key, subject.from)
       const text = value.read(scope)
-      const whole = wholeOf()
+      const whole = wholeOf?.()
       const left = whole?.unread(scope, text !== '')
       if (text === '' && optional && left === undefined) return otherwise
       const rule = recordRule(name, key, branch, ordinals)
@@ -162,7 +162,7 @@ export function compileBiometric(
     unread(scope, ordinals) {
       if (optional) return undefined
       if (status !== undefined && !status.kept(scope)) return undefined
-      const left = wholeOf()?.unread(scope, false)
+      const left = wholeOf?.()?.unread(scope, false)
       const key = left === undefined ? undefined : subject.read(scope)
       return left === undefined || typeof key !== 'string'
         ? undefined
@@ -187,11 +187,16 @@ function compileParts(site: RuleSite, definition: WideBiometricDefinition | Long
   }
 }
 
-/** Worked out where it is first asked for: what the other rules of the mapping read is known by then. */
-function once(work: () => WholeValue | undefined): () => WholeValue | undefined {
+/** Worked out where it is first asked for: what the other rules of the mapping read is known by then. Undefined of CSV, which has no structures. */
+function once(
+  { names }: CompileContext,
+  work: (trailsOf: NonNullable<Names['trails']>) => WholeValue | undefined,
+): (() => WholeValue | undefined) | undefined {
+  const { trails } = names
+  if (trails === undefined) return undefined
   let done: { readonly result: WholeValue | undefined } | undefined
   return () => {
-    done ??= { result: work() }
+    done ??= { result: work(trails) }
     return done.result
   }
 }

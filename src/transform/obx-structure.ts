@@ -1,5 +1,6 @@
 /** The value of an OBX segment of HL7 v2, in whatever shape, and what stands beside it (HL7 v2.5.1, 7.4.2). */
 import type { JsonValue } from '../model/row.ts'
+import { membersOf } from './json-values.ts'
 import {
   type Check,
   type FieldCheck,
@@ -64,14 +65,28 @@ export function obxCheck(fieldAt: FieldSteps, reading: Reading, { ignore }: Read
 const valueCheck =
   (part: Part, read = nothing()): FieldCheck =>
   (field) => {
+    if (isOneRead(field, read.indices.get(0))) return undefined
     const unread = unreadIn(field, [read])
     return unread && tell(part, unread === 'repeated' ? OF_VALUE.repeated : part.fault, true)
   }
+
+/** Whether a field is as nearly all are: one repetition, each of whose components is a text that is read. */
+function isOneRead(field: JsonValue, reading: Reading | undefined): boolean {
+  if (reading === undefined || !Array.isArray(field) || field.length !== 1) return false
+  const components = membersOf((field as readonly JsonValue[])[0])
+  let isAny = false
+  for (const name in components) {
+    if (typeof components[name] !== 'string' || reading.names.get(name)?.isRead !== true) return false
+    isAny = true
+  }
+  return isAny
+}
 
 /** Of a field that is read, its further repetitions are not by that. */
 const repeatedCheck =
   (part: Part, read: Reading): FieldCheck =>
   (field) => {
+    if (Array.isArray(field) && field.length < 2) return undefined
     const [list, reading = nothing()] = repetitionsOf(field, read)
     const isUnread = (one: JsonValue, at: number): boolean =>
       hasText(one) && readingsOf(reading, list, at, list.length).length === 0

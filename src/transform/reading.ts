@@ -9,7 +9,6 @@ import {
   type Filter,
   isFilter,
   matching,
-  type Names,
   type Scope,
   type Step,
   type Trail,
@@ -34,7 +33,7 @@ export const tell = ({ name, fault }: Part, told = fault, ofValue = false): Unre
 
 /** Paths as a mapping names them. */
 export interface ReadPaths {
-  readonly names: Names
+  readonly trailsOf: (name: string) => readonly Trail[]
   /** Those of the value. */
   readonly value: readonly string[]
   /** Those of the rule and of the row block. */
@@ -94,11 +93,11 @@ const begins = (start: readonly TrailStep[], steps: readonly TrailStep[]): boole
 export function readingOf(
   whole: readonly TrailStep[],
   read: readonly string[],
-  { names }: Pick<ReadPaths, 'names'>,
+  { trailsOf }: ReadPaths,
 ): Reading {
   const reading = nothing()
   for (const name of read) {
-    const { steps = [] } = names.trails(name).at(-1) ?? {}
+    const { steps = [] } = trailsOf(name).at(-1) ?? {}
     if (steps.length > whole.length && begins(whole, steps)) add(reading, steps.slice(whole.length))
   }
   return reading
@@ -182,7 +181,14 @@ function isReadAlone(reading: Reading): boolean {
   return inner.some((one) => one !== undefined && isReadAlone(one))
 }
 
-export const hasText = (value: JsonValue | undefined): boolean => unreadIn(value, []) !== undefined
+/** Whether a text stands anywhere in a value. */
+export function hasText(value: JsonValue | undefined): boolean {
+  if (value === undefined || value === null) return false
+  if (typeof value !== 'object') return isText(value)
+  if (Array.isArray(value)) return value.some(hasText)
+  for (const name in value) if (hasText(membersOf(value)[name])) return true
+  return false
+}
 
 /** The part of a field that is not read; undefined where all is read, or says nothing that changes the value. */
 export type FieldCheck = (field: JsonValue) => Unread | undefined
@@ -198,11 +204,29 @@ export function repetitionsOf(
     : [elements(only[1]), reading?.names.get(only[0])]
 }
 
+/** The text of a field as nearly all are: a text, or one repetition of one component; '' of all others. */
+function loneText(field: JsonValue): string {
+  const only = Array.isArray(field) && field.length === 1 ? (field as readonly JsonValue[])[0] : field
+  if (typeof only === 'string') return only
+  return typeof only === 'object' && only !== null ? lone(membersOf(only)) : ''
+}
+
+function lone(members: Readonly<Record<string, JsonValue>>): string {
+  let text = ''
+  for (const name in members) {
+    const member = members[name]
+    if (text !== '' || typeof member !== 'string') return ''
+    text = member
+  }
+  return text
+}
+
 /** Of a field, or member, that is not read. */
 export const partCheck = (part: Part): FieldCheck => {
   const { neutral } = part
   if (neutral === undefined) return (field) => (hasText(field) ? tell(part) : undefined)
   return (field) => {
+    if (neutral.has(loneText(field))) return undefined
     for (const one of repetitionsOf(field)[0]) {
       const text = firstText(one)
       if (text !== '' && !neutral.has(text))

@@ -43,8 +43,8 @@ export interface Names {
   isLevel(name: string): boolean
   /** What an expression sees as `$`: the cells by column, without those that are empty or mean nothing; or the document. */
   subject(scope: Scope, meansNothing: (cell: string) => boolean): JsonValue
-  /** How a name leads into a row: from where it starts, and from each level that this lies in, the outermost last; none of a column. */
-  trails(name: string): readonly Trail[]
+  /** How a name leads into a row: from where it starts, and from each level that this lies in, the outermost last. Columns have none. */
+  trails?(name: string): readonly Trail[]
   /** What it can name besides: the context and the levels, with their places in a scope, and what must be entered for them. */
   readonly variables: ReadonlyMap<string, { readonly place: number; readonly branch: Branch }>
 }
@@ -142,7 +142,6 @@ export function csvNames(
     locate,
     ...tree(levels),
     isLevel: (name) => levels.some((level) => level.name === name),
-    trails: () => [],
     subject: (scope, meansNothing) =>
       Object.fromEntries(
         columns.flatMap((column, position) => {

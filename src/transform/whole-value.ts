@@ -26,10 +26,10 @@ export interface WholeValue {
 
 /** Undefined where the value stands in no structure that is known. */
 export function compileWhole(paths: ReadPaths): WholeValue | undefined {
-  const { names } = paths
+  const { trailsOf } = paths
   const checks: Structure[] = []
   for (const name of paths.value) {
-    const found = structureOf(names.trails(name), paths)
+    const found = structureOf(trailsOf(name), paths)
     if (found !== undefined && !checks.some(({ anchor }) => isSame(anchor.whole, found.anchor.whole)))
       checks.push(found)
   }

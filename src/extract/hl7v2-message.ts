@@ -52,7 +52,7 @@ export function readMessage(text: string): { readonly value: JsonValue } | { rea
 /** Segments that begin a group of a result, or are one. */
 const OF_RESULTS = /^(?:PID|ORC|OBR|OBX)/
 
-/** Whether a line feed within a segment may be the end of one: nobody can tell then. */
+/** Tells a line feed that may be the end of a segment. */
 const beginsAnother = (segment: string, { field }: Delimiters): boolean =>
   segment.includes('\n') &&
   segment.split('\n').some((line, at) => at > 0 && OF_RESULTS.test(line) && line[3] === field)

@@ -196,7 +196,7 @@ export class CompileContext implements MappingResources {
     return { constant: definition }
   }
 
-  /** What is read while something is compiled, by name. */
+  /** Names that are read while something is compiled. */
   readsOf<Result>(compile: () => Result): { readonly result: Result; readonly read: readonly string[] } {
     const before = this.reads.length
     const result = compile()

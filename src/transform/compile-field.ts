@@ -208,7 +208,7 @@ function compileSentOffset(): (scope: Scope) => string {
   let last: Scope[number] | undefined
   let offset = ''
   return ([document]) => {
-    // Of all dates of a row it is the same.
+    // The dates of a row share their message.
     if (document !== last) {
       const [within] = Object.values(membersOf(document))
       const header = membersOf(document)['MSH'] ?? membersOf(within)['MSH']

@@ -192,7 +192,7 @@ function countRejected(
   places.set(place, (places.get(place) ?? 0) + 1)
 }
 
-/** What no rule has taken, and one should have: undefined where it is left out rightly. */
+/** Rejects an element that a rule should have taken; undefined where it is left out rightly. */
 function findUnread(
   rules: readonly CompiledRule[],
   scope: Scope,

@@ -16,7 +16,7 @@ import {
 import { follow, SEVERAL, type Trail } from './scope.ts'
 import { FHIR, OF_VALUE, OFF_SCALE, type Part, VALUE_FORMS } from './structures.ts'
 
-/** What FHIR says of the whole Observation stands beside its components, and its extensions, too. */
+/** The Observation of a component or extension: its state is theirs. */
 function ownerOf(trails: readonly Trail[], { whole }: Anchor): Anchor | undefined {
   const last = typeof whole.at(-1) === 'string' ? whole.length - 1 : whole.length - 2
   const step = whole[last]
@@ -81,7 +81,7 @@ export function fhirCheck(trails: readonly Trail[], anchor: Anchor, paths: ReadP
   }
 }
 
-/** Of a range, and of a ratio, both members are the value. */
+/** Both members of a range, and of a ratio, are the value. */
 const isTwofold = (form: string): boolean => form === 'valueRange' || form === 'valueRatio'
 
 /** A concept is what any of its codings says, or its text where it has none. */

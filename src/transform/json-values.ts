@@ -15,7 +15,7 @@ export const membersOf = (value: JsonValue | undefined): Readonly<Record<string,
     ? (value as Readonly<Record<string, JsonValue>>)
     : {}
 
-/** Whether a scalar says something. */
+/** Tells a scalar with text from one that is empty, or HL7's null. */
 export const isText = (value: JsonValue): boolean => {
   const text = String(value).trim()
   // HL7's null.

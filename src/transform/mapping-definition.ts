@@ -262,7 +262,7 @@ export const MappingDefinition = z
       })
   })
   .superRefine(({ read, row, biometrics = {} }, context) => {
-    // Of CSV, it names columns.
+    // Columns of CSV may have any name.
     if (read.format === 'csv') return
     const refuse = (path: (string | number)[], ignored: readonly string[] = []): void => {
       for (const [at, name] of ignored.entries())

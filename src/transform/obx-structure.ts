@@ -70,7 +70,7 @@ const valueCheck =
     return unread && tell(part, unread === 'repeated' ? OF_VALUE.repeated : part.fault, true)
   }
 
-/** Whether a field is as nearly all are: one repetition, each of whose components is a text that is read. */
+/** Recognises a field as nearly all are: one repetition, with all of its components read. */
 function isOneRead(field: JsonValue, reading: Reading | undefined): boolean {
   if (reading === undefined || !Array.isArray(field) || field.length !== 1) return false
   const components = membersOf((field as readonly JsonValue[])[0])
@@ -82,7 +82,7 @@ function isOneRead(field: JsonValue, reading: Reading | undefined): boolean {
   return isAny
 }
 
-/** Of a field that is read, its further repetitions are not by that. */
+/** Rejects further repetitions of a field that is read. */
 const repeatedCheck =
   (part: Part, read: Reading): FieldCheck =>
   (field) => {

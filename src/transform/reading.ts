@@ -1,5 +1,5 @@
 /**
- * What of a structure a mapping reads, as a tree of the steps that its paths take; and what stands there that none of them reads.
+ * The parts of a structure that a mapping reads, as a tree of the steps of its paths; and the parts that no path reads.
  */
 import type { Fault } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
@@ -16,12 +16,12 @@ import {
 } from './scope.ts'
 import { OF_VALUE, OFF_SCALE, type Part } from './structures.ts'
 
-/** What nobody reads beside a value, or of it. */
+/** A part that nobody reads. */
 export interface Unread {
   /** As `ignore` names it. */
   readonly part: string
   readonly fault: Fault
-  /** It is of the value itself: without it there may seem to be none. */
+  /** A part of the value itself: without it there may seem to be none. */
   readonly ofValue: boolean
 }
 
@@ -34,16 +34,16 @@ export const tell = ({ name, fault }: Part, told = fault, ofValue = false): Unre
 /** Paths as a mapping names them. */
 export interface ReadPaths {
   readonly trailsOf: (name: string) => readonly Trail[]
-  /** Those of the value. */
+  /** Paths of the value. */
   readonly value: readonly string[]
-  /** Those of the rule and of the row block. */
+  /** Paths of the rule and of the row block. */
   readonly rule: readonly string[]
-  /** Those of all rules. */
+  /** Paths of all rules. */
   readonly mapping: readonly string[]
   readonly ignore: ReadonlySet<string>
 }
 
-/** What is read below a place, as a tree. */
+/** Reads below a place, as a tree. */
 export interface Reading {
   isRead: boolean
   readonly names: Map<string, Reading>
@@ -89,7 +89,7 @@ export const isSame = (one: readonly TrailStep[], other: readonly TrailStep[]): 
 const begins = (start: readonly TrailStep[], steps: readonly TrailStep[]): boolean =>
   start.every((step, at) => keyOf(step) === keyOf(steps[at]))
 
-/** What of a structure paths read. */
+/** The tree of paths below a structure. */
 export function readingOf(
   whole: readonly TrailStep[],
   read: readonly string[],
@@ -125,7 +125,7 @@ function below(at: Reading | undefined, step: TrailStep): Reading | undefined {
 export const readAt = (reading: Reading, steps: readonly TrailStep[]): Reading | undefined =>
   steps.reduce<Reading | undefined>(below, reading)
 
-/** What of an element of a list is read; a single value stands for a list of one. */
+/** Reads of an element of a list; a single value stands for a list of one. */
 export function readingsOf(
   reading: Reading,
   list: JsonValue,
@@ -181,7 +181,7 @@ function isReadAlone(reading: Reading): boolean {
   return inner.some((one) => one !== undefined && isReadAlone(one))
 }
 
-/** Whether a text stands anywhere in a value. */
+/** Finds text anywhere in a value. */
 export function hasText(value: JsonValue | undefined): boolean {
   if (value === undefined || value === null) return false
   if (typeof value !== 'object') return isText(value)
@@ -221,7 +221,7 @@ function lone(members: Readonly<Record<string, JsonValue>>): string {
   return text
 }
 
-/** Of a field, or member, that is not read. */
+/** Checks a field, or member, that is not read. */
 export const partCheck = (part: Part): FieldCheck => {
   const { neutral } = part
   if (neutral === undefined) return (field) => (hasText(field) ? tell(part) : undefined)

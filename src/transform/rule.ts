@@ -43,7 +43,7 @@ export interface CompiledRule {
     observedAt: ObservedAt,
     ordinals: Map<string, number>,
   ) => RuleResult
-  /** Of what no rule has taken, as no condition holds: a known measurement whose value has a form that no rule reads. */
+  /** Rejects a known measurement that no rule has taken, as its value has a form that none reads. */
   readonly unread?: (scope: Scope, ordinals: Map<string, number>) => RejectedRecord | undefined
 }
 

@@ -69,7 +69,7 @@ interface Level {
   readonly branch: Branch
   /** Where its value stands in a scope. */
   readonly place: number
-  /** Of JSON: how it is reached from what it lies in. */
+  /** Steps from the level that it lies in; none in CSV. */
   readonly trail?: Trail
   elements(scope: Scope): readonly JsonValue[]
 }

@@ -4,7 +4,7 @@
  */
 import { type Fault, fault } from '../model/record.ts'
 
-/** Of what the value itself has. */
+/** Faults of the value itself. */
 export const OF_VALUE = {
   form: fault('value-form-unread', 'the value has a form that no rule reads, as a text, a code or a date'),
   repeated: fault('value-repeated', 'the value is repeated, and the rule reads one of them'),
@@ -100,7 +100,7 @@ export const VALUE_FORMS: ReadonlySet<string> = new Set(
   ].map((form) => `value${form}`),
 )
 
-/** What `ignore` can name where a structure is known. */
+/** Names of parts, as `ignore` takes them. */
 export const PART_NAMES: readonly string[] = [
   ...[...OBX.values()].map(({ name }) => name),
   ...Object.keys(FHIR),

@@ -20,7 +20,7 @@ import { VALUE_FORMS } from './structures.ts'
 export interface WholeValue {
   /** @param hasValue whether the rule has read a value; without one, only what is of the value itself is told */
   unread(scope: Scope, hasValue: boolean): Unread | undefined
-  /** Whether the value may be a structured number, whose comparator can be `=` (HL7 v2.5.1, 2.A.66). */
+  /** A structured number's comparator can be `=` (HL7 v2.5.1, 2.A.66). */
   readonly isHl7: boolean
 }
 

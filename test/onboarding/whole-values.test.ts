@@ -55,6 +55,25 @@ test.each([
   expect(found.startsWith(expected)).toBe(true)
 })
 
+test.each([
+  [['62'], 'heart-rate-1 62 /min'],
+  [['=^62'], 'heart-rate-1 62 /min'],
+  [['<^62'], 'heart-rate-1: value-with-comparator'],
+  [['62', '64'], 'heart-rate-1: value-repeated OBX-5'],
+  [['62^resting'], 'heart-rate-1: value-not-a-number'],
+  [['62^^^^resting'], 'heart-rate-1: value-not-a-number'],
+])('HL7 v2 with numeric keys, whose components are one text: %j', async (value, expected) => {
+  const OBX = { 2: 'SN', 3: { 1: '8867-4', 3: 'LN' }, 5: value, 6: { 1: '/min' }, 11: 'F' }
+  const orders = [{ OBR: { 3: { 1: 'F-1' }, 7: { 1: '20260204091000' } }, OBSERVATION: [{ OBX }] }]
+  const patient = { PATIENT: { PID: { 3: [{ 1: 'P-1', 5: 'MR' }] } }, ORDER_OBSERVATION: orders }
+  const [found = '', another] = await shipped(
+    'numeric-keys-oru',
+    JSON.stringify({ PATIENT_RESULT: [patient] }),
+  )
+  expect(another).toBeUndefined()
+  expect(found.startsWith(expected)).toBe(true)
+})
+
 test('HL7 v2: what stands behind a line feed within a field is text', async () => {
   const note = 'OBX|1|TX|NOTE^Note^L||Line one\nLine two\nOBX looks like a segment||||||F'
   expect(await shipped('hl7v2-oru', oru(note, pulse('NM', '62')))).toEqual([

@@ -127,7 +127,7 @@ export function tableCode(
 
 /** Where the parts of a result stand: columns or paths. */
 export interface ResultParts {
-  /** Of several, the parts one behind the other. */
+  /** Parts, one behind the other. */
   readonly value: readonly string[]
   /** A value of another form, which has no unit. */
   readonly score?: string | undefined

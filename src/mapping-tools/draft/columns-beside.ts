@@ -4,7 +4,7 @@ import { type NameWords, nameWords, type Vocabulary } from './names.ts'
 import type { ColumnProfile } from './profile-columns.ts'
 import { type DraftLine, decide, line, list, scalar } from './write-draft.ts'
 
-/** Whether a name is that of a value with words behind it that say something of it: `glucose_flag` of `glucose`, `ferritin sign` of `ferritin_ng_ml`. */
+/** Recognises names of a value with words behind them: `glucose_flag` of `glucose`, `ferritin sign` of `ferritin_ng_ml`. */
 export function isBeside(
   value: NameWords,
   other: NameWords,
@@ -86,7 +86,7 @@ export function columnPairs(named: readonly NamedColumn[], units: Units): Column
 
 const SIGNS = /^(?:[<>]=?|[≤≥=])$/
 
-/** What a rule says of the columns beside its value, and what it asks: a sign goes in front, all others are named as ignored. */
+/** Columns beside the value in a rule, with its question: a sign goes in front, all others are ignored. */
 export function besideParts(
   { path }: ColumnProfile,
   beside: readonly ColumnProfile[],

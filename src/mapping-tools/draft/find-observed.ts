@@ -13,7 +13,7 @@ export interface Observed {
   readonly candidates: readonly ColumnProfile[]
   /** Its name says that it is a date, beside words that are not understood. */
   readonly doubtful?: boolean
-  /** Of JSON: all places that tell it, of which the first that is filled goes before the others. */
+  /** Paths of JSON that tell the time; the first that is filled is read. */
   readonly paths?: readonly string[]
   /** Of days alone: the column of the time of day. */
   readonly time?: TimeColumn | undefined

@@ -52,8 +52,10 @@ export function obxCheck(fieldAt: FieldSteps, reading: Reading, { ignore }: Read
   })
   return (obx) => {
     let found: Unread | undefined
+    const members = membersOf(obx)
     for (const { steps, check } of fields) {
-      const field = follow(obx, steps)
+      const [only] = steps
+      const field = steps.length === 1 && typeof only === 'string' ? members[only] : follow(obx, steps)
       const unread = field === undefined || field === null || field === SEVERAL ? undefined : check(field)
       if (unread?.ofValue === true) return unread
       found ??= unread

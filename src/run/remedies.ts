@@ -58,6 +58,7 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'expression-failed': 'mapping',
   'expression-too-costly': 'mapping',
   'account-damaged': 'data',
+  'account-repaired': 'none',
   'account-unresolved': 'mapping',
   'reference-shared': 'person',
   'key-damaged': 'data',

@@ -21,13 +21,15 @@ import {
 import type { FitReport } from '../mapping-tools/judge-fit.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { joinBesideFile } from '../run/joined-exports.ts'
+import { withLedgerIfAny } from '../runs/application.ts'
 import { watchFit } from '../runs/doubtful-mappings.ts'
-import { n } from '../shown-text.ts'
+import { type NewReasons, newReasons, type RejectedFor } from '../runs/new-reasons.ts'
+import { n, present } from '../shown-text.ts'
 import { besidePrimary } from '../transform/compile-care-teams.ts'
 import type { CommandContext } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { byCount, fitLines, isSuspicious } from './fit-text.ts'
-import { leftOutLine } from './summary-text.ts'
+import { leftOutLine, newReasonsLines } from './summary-text.ts'
 import { errorAsJson, errorLines, plainTable } from './terminal-text.ts'
 
 interface Checked {
@@ -37,6 +39,8 @@ interface Checked {
   /** Lines on which a draft asks for a decision that nobody has made yet. */
   readonly undecided?: readonly number[]
   readonly warnings?: readonly string[]
+  /** Reasons that the last run by this mapping had not. */
+  readonly newReasons?: NewReasons
 }
 
 export const mappingCheck: Action<'mapping check'> = async (context, options) => {
@@ -50,7 +54,9 @@ export const mappingCheck: Action<'mapping check'> = async (context, options) =>
       if (cases !== undefined) parseCases(cases, casesFile(mapping))
       const found = { undecided: mapping.undecided, warnings: warningsOf(mapping) }
       if (options.export === undefined) return found
-      return { ...found, fit: await fitOf(context, mapping, options.export, options.rows) }
+      const fit = await fitOf(context, mapping, options.export, options.rows)
+      const anew = await newReasonsOf(context, mapping.name, fit)
+      return { ...found, fit, ...present({ newReasons: anew }) }
     })
     checked.push(one)
     if (options.json) continue
@@ -62,6 +68,22 @@ export const mappingCheck: Action<'mapping check'> = async (context, options) =>
   const odd = checked.some((one) => isUndecided(one) || (one.fit !== undefined && isSuspicious(one.fit)))
   return wrong?.exit ?? (odd ? EXIT.recordsLeftBehind : EXIT.ok)
 }
+
+/** Without a ledger that can be read there is nothing to compare with. */
+const newReasonsOf = (context: CommandContext, mapping: string, fit: Fit): Promise<NewReasons | undefined> =>
+  withLedgerIfAny(context, async (ledger) =>
+    ledger === undefined ? undefined : newReasons(ledger, { mapping }, rejectedFor(fit)),
+  ).catch((error: unknown) => {
+    if (error instanceof WaybillError) return undefined
+    throw error
+  })
+
+const rejectedFor = ({ reasons, rules }: Fit): RejectedFor[] => [
+  ...Object.entries(reasons).map(([code, count]) => ({ code, rule: null, count })),
+  ...rules.flatMap(({ rule, rejected }) =>
+    Object.entries(rejected).map(([code, count]) => ({ code, rule, count })),
+  ),
+]
 
 /** What stops one mapping does not keep the others from being looked at. */
 async function checkOne(
@@ -127,7 +149,7 @@ const warningsOf = ({ definition: { careTeams } }: LoadedMapping): string[] =>
 
 const isUndecided = ({ undecided = [] }: Checked): boolean => undecided.length > 0
 
-function checkedText({ mapping, fit, undecided = [], warnings = [] }: Checked): string[] {
+function checkedText({ mapping, fit, undecided = [], warnings = [], newReasons: anew }: Checked): string[] {
   const fits = fit === undefined || !isSuspicious(fit)
   const against =
     fit === undefined ? '' : fits ? ` and fits ${fit.export}` : `; how it fits ${fit.export} is suspicious`
@@ -143,16 +165,24 @@ function checkedText({ mapping, fit, undecided = [], warnings = [] }: Checked): 
     ...left,
     ...warned,
     ...(fit === undefined ? [] : coverageText(fit)),
+    ...newReasonsLines(anew),
   ]
 }
 
-const checkedJson = ({ mapping, error, fit, undecided = [], warnings = [] }: Checked): object => ({
+const checkedJson = ({
+  mapping,
+  error,
+  fit,
+  undecided = [],
+  warnings = [],
+  newReasons: anew,
+}: Checked): object => ({
   mapping,
   ok: error === undefined && undecided.length === 0 && !(fit !== undefined && isSuspicious(fit)),
   ...(undecided.length === 0 ? {} : { undecided }),
   ...(warnings.length === 0 ? {} : { warnings }),
   ...errorAsJson(error),
-  ...(fit === undefined ? {} : { fit }),
+  ...present({ fit, newReasons: anew }),
 })
 
 /** How a mapping fits an export. */

@@ -19,6 +19,7 @@ import { nextSteps, stepLines, toLookAt } from '../run/next-steps.ts'
 import type { ExportSummary, RunSummary } from '../run/summary.ts'
 import type { DryRunResult } from '../runs/actions.ts'
 import type { ShownRun } from '../runs/listed-runs.ts'
+import type { NewReasons } from '../runs/new-reasons.ts'
 import type { SampleSize, Verified } from '../runs/verify.ts'
 import { BUILT_IN } from '../settings.ts'
 import { counted, type Line, n, shownPath, type Tone, toned } from '../shown-text.ts'
@@ -348,6 +349,20 @@ function relatedRuns(summary: RunSummary): string[] {
   return [...filled, ...taken, ...decisions, ...later, ...gone]
 }
 
+/** Nothing where there is nothing to compare with. */
+export function newReasonsLines(found: NewReasons | undefined): string[] {
+  if (found === undefined || found.reasons.length === 0) return []
+  const { run, reasons } = found
+  return [
+    `Not rejected by the last run, ${run}:`,
+    ...reasons.map(({ code, rule, count }) =>
+      rule === null
+        ? `  ${counted(count, 'row')}: ${code}`
+        : `  ${counted(count, 'record')} of ${rule}: ${code}`,
+    ),
+  ]
+}
+
 /** @param columns of the terminal; undefined: nothing is fitted to a width */
 export function dryRunText(result: DryRunResult, columns?: number): string[] {
   const { rows, exports, failed, reasons } = result
@@ -377,5 +392,6 @@ export function dryRunText(result: DryRunResult, columns?: number): string[] {
     ])
     lines.push('', ...fittedTable(['count', 'code', 'rule', 'reason'], rows, 1, columns))
   }
+  lines.push(...newReasonsLines(result.newReasons))
   return lines
 }

@@ -15,6 +15,7 @@ import { lookInRange } from '../run/exports-in-range.ts'
 import { findExports, noneFound } from '../run/find-exports.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
 import { doubtsOfGivenUp } from '../run/resume.ts'
+import { present } from '../shown-text.ts'
 import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from './amend-run.ts'
 import { type Application, findJobOfRun, withKnownLedger, withLedgerIfAny } from './application.ts'
 import {
@@ -27,6 +28,7 @@ import {
 import { type RunWatch, sourceSettings, withRunDependencies } from './connect-gateway.ts'
 import { doubtsOf } from './doubtful-mappings.ts'
 import { type ShownRun, shownRun } from './listed-runs.ts'
+import { type NewReasons, newReasons } from './new-reasons.ts'
 import { type Reconciled, reconcileRun, withRunAgain } from './reconcile.ts'
 import { acceptInDoubt, giveUp, type Person, resendInDoubt } from './resolve.ts'
 import { tellingRefusals } from './run-and-tell.ts'
@@ -65,6 +67,8 @@ export const beginRun = (
 export interface DryRunResult extends Counted {
   readonly job: string
   readonly dryRun: true
+  /** Reasons that the last run of the job had not; undefined where there was none. */
+  readonly newReasons?: NewReasons
 }
 
 /** Maps the exports of a job and counts; nothing is sent or written. @throws WaybillError as a run does, and `exports-none` */
@@ -91,7 +95,9 @@ export async function tryRun(
       const world = { arrival, ledger, countDelivered: countBefore, identity, now, doubts, events }
       const exports = { from: 'found', found, mappings, acceptDrift } as const
       const counted = await execute({ records: 'count', job, limit, exports }, world)
-      return { job: job.definition.job, dryRun: true as const, ...counted }
+      const { job: ofJob } = job.definition
+      const anew = ledger && (await newReasons(ledger, { job: ofJob, gateway }, counted.reasons))
+      return { job: ofJob, dryRun: true as const, ...counted, ...present({ newReasons: anew }) }
     })
   if (without.newKey === true) return tried()
   const mayBegin = without.lookFirst === true || without.newLedger === true

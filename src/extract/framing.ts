@@ -50,7 +50,11 @@ export interface ControlTotal {
 
 /** What an opened export gives, whatever its format. */
 export interface OpenFormat {
-  /** CSV: the names in the header (or of `read.columns`), trimmed; a name may be empty, and such a column cannot be mapped. */
+  /** Name of the sheet of a workbook. */
+  readonly sheet?: string
+  /** What was seen around the rows and changes none of them, without the content of any cell: hidden rows, merged cells. */
+  readonly notes?: readonly string[]
+  /** CSV, workbook: the names in the header (or of `read.columns`), trimmed; a name may be empty, and such a column cannot be mapped. */
   readonly columns?: readonly string[]
   /** Whether reading from a later row spares reading what stands before it: a plain file in UTF-8. */
   readonly seekable: boolean

@@ -37,6 +37,7 @@ import {
 import { openCsv, openText } from './open-csv.ts'
 import { openHl7v2 } from './open-hl7v2.ts'
 import { ndjsonFormat, openJson } from './open-json.ts'
+import { openXlsx, refuseWorkbook } from './open-xlsx.ts'
 import type { Dialect, ReadDefinition, RecordsDefinition } from './read-definition.ts'
 
 export interface OpenExport extends OpenFormat {
@@ -67,10 +68,11 @@ export async function openExport(
   const compression = await detectCompression(path, limits, version).catch((cause) => {
     throw cause instanceof WaybillError ? cause : unreadable(path, cause)
   })
+  if (read.format !== 'xlsx') await refuseWorkbook(path, compression, read)
   return {
     controlTotal: async () => undefined,
-    ...(await openFormat(path, compression, read)),
     share: (byteOffset) => shareBefore(byteOffset, bytes, compression),
+    ...(await openFormat(path, compression, read)),
     assertUnchanged: async () => assertVersion(path, (await lookAt(path)).version, compression.version),
   }
 }
@@ -79,8 +81,9 @@ async function openFormat(
   path: string,
   compression: Compression,
   read: ReadDefinition,
-): Promise<Partial<OpenFormat> & Pick<OpenFormat, 'seekable' | 'rows'>> {
+): Promise<Partial<OpenExport> & Pick<OpenFormat, 'seekable' | 'rows'>> {
   if (read.format === 'csv') return openCsv(path, compression, read)
+  if (read.format === 'xlsx') return openXlsx(path, compression, read)
   if (read.format === 'json') return openJson(path, compression, read)
   if (read.format === 'hl7v2') return openHl7v2(path, compression, read)
   if (read.format === 'records') return openRecords(path, compression, read)

@@ -115,6 +115,37 @@ export const csvDefinition = z
 
 export type CsvDefinition = z.infer<typeof csvDefinition>
 
+const xlsxDefinition = z
+  .strictObject({
+    format: z.literal('xlsx'),
+    sheet: z.string().min(1).optional().meta({
+      description: 'Name of the sheet; without it, the only one in which something stands.',
+    }),
+    header: csvDefinition.shape.header,
+    columns: csvDefinition.shape.columns.unwrap().optional().meta({
+      description: 'Names of the columns, from A on, in place of those in the header.',
+    }),
+    duplicates: csvDefinition.shape.duplicates,
+    trailer: csvDefinition.shape.trailer,
+    below: z.enum(['rows', 'nothing']).optional().meta({
+      description:
+        'What stands below a blank row or a line of totals: rows like those above, or nothing that is read.',
+    }),
+  })
+  .superRefine(({ header: place, columns }, context) => {
+    if (place === 'none' && columns === undefined)
+      context.addIssue({
+        code: 'custom',
+        path: ['columns'],
+        message: 'must name the columns of a sheet without header',
+      })
+    const names = (columns ?? []).filter((name) => name !== '')
+    if (new Set(names).size < names.length)
+      context.addIssue({ code: 'custom', path: ['columns'], message: 'names a column more than once' })
+  })
+
+export type XlsxDefinition = z.infer<typeof xlsxDefinition>
+
 function isMark(code: number): boolean {
   return code > 0 && code < 0x80 && code !== 0x0a && code !== 0x0d
 }
@@ -282,9 +313,10 @@ const recordsDefinition = z
 
 export type RecordsDefinition = z.infer<typeof recordsDefinition>
 
-/** CSV in its dialects, one JSON document a line, one JSON document with a list of rows, messages of HL7 v2, or records of several types. */
+/** CSV in its dialects, a sheet of a workbook, one JSON document a line, one JSON document with a list of rows, messages of HL7 v2, or records of several types. */
 export const readDefinition = z.discriminatedUnion('format', [
   csvDefinition,
+  xlsxDefinition,
   ndjsonDefinition,
   jsonDefinition,
   hl7v2Definition,

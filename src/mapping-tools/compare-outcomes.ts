@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { OpenExport } from '../extract/open-export.ts'
 import type { ReadDefinition } from '../extract/read-definition.ts'
 import type { RowOutcome } from '../model/entry.ts'
-import type { Row } from '../model/row.ts'
+import { isTable, type Row } from '../model/row.ts'
 import { type Facts, factsOf, registration } from './record-facts.ts'
 
 /** What changed for one rule. A record that was rejected and now is made is added; one that is rejected now, removed. */
@@ -157,7 +157,7 @@ export async function* rowPairs(before: Reading, after: Reading): AsyncGenerator
   const old = singly(before.opened.rows())
   const now = singly(after.opened.rows())
   // Offsets are of the decoded content, so of a CSV that two mappings decode differently the lines alone are comparable.
-  const byLine = before.read.format === 'csv' && after.read.format === 'csv'
+  const byLine = isTable(before.read.format) && isTable(after.read.format)
   const placeOf = (row: Row | undefined): number =>
     row === undefined ? Number.POSITIVE_INFINITY : byLine ? row.line : row.byteOffset
   try {

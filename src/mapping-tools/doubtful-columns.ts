@@ -1,5 +1,6 @@
 /** Rules that read a column whose name says something else: what values alone cannot tell. */
 
+import { isTable } from '../model/row.ts'
 import type { ConditionEntry } from '../transform/catalog.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
 import { columnsBeside } from './draft/columns-beside.ts'
@@ -11,7 +12,7 @@ export function doubtfulColumns(
   { read, biometrics = {}, conditions = {} }: MappingDefinition,
   { naming, measurements, conditions: diagnoses, words, catalog }: Vocabulary,
 ): Suspicion[] {
-  if (read.format !== 'csv') return []
+  if (!isTable(read.format)) return []
   const judge = (
     rule: string,
     key: string,

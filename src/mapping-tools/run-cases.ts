@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Document, isMap, isScalar, isSeq, type Node, parseDocument, type YAMLMap } from 'yaml'
 import { readJson } from '../extract/json-text.ts'
 import { openExport } from '../extract/open-export.ts'
-import type { ReadDefinition } from '../extract/read-definition.ts'
+import { csvDefinition, type ReadDefinition } from '../extract/read-definition.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { CsvRow, JsonRow, Row } from '../model/row.ts'
 import { writeOwn } from '../own-files.ts'
@@ -109,7 +109,13 @@ async function outcomes(
 
 /** Reads an export that is given as text, through a file, as exports are read from files alone. The text is UTF-8, whatever encoding the vendor's files have. */
 export function textReader(read: ReadDefinition): ReadText {
-  const definition = read.format === 'csv' ? { ...read, encoding: 'utf-8' as const } : read
+  const definition =
+    read.format === 'csv'
+      ? { ...read, encoding: 'utf-8' as const }
+      : // Cases are text: rows of a sheet are written as CSV.
+        read.format === 'xlsx'
+        ? csvDefinition.parse({ format: 'csv', duplicates: read.duplicates })
+        : read
   const isAssembled = read.format === 'hl7v2' || read.format === 'records'
   return async (text, isRow = false) => {
     const folder = await mkdtemp(joinPath(tmpdir(), 'waybill-case-'))

@@ -8,13 +8,13 @@
 export interface Origin {
   /** Ordinal of the row among the export's data rows, from 1. Unreadable rows count; a header does not. */
   readonly row: number
-  /** Physical line on which the row starts, from 1. In CSV a line ends with LF, CR LF or CR, in JSON with LF. */
+  /** Physical line on which the row starts, from 1. In CSV a line ends with LF, CR LF or CR, in JSON with LF. Of a sheet, the number of the row. */
   readonly line: number
-  /** Offset in bytes of the row's first byte, from 0, in the decoded content: decompressed, and UTF-8 whatever it was. */
+  /** Offset in bytes of the row's first byte, from 0, in the decoded content: decompressed, and UTF-8 whatever it was. Of a sheet, in characters of its part. */
   readonly byteOffset: number
 }
 
-/** A CSV row whose number of cells is that of the header. */
+/** A row of CSV, or of a sheet, whose number of cells is that of the header. */
 export interface CsvRow extends Origin {
   readonly kind: 'cells'
   readonly cells: readonly string[]
@@ -38,7 +38,7 @@ export interface JsonRow extends Origin {
  * its record would run to the end of the file, over 1 MiB, or into text on a later line: then the row is the physical line
  * that opened it. Too large is a CSV line over 1 MiB, an NDJSON line, a JSON element or an HL7 v2 message over 16 MiB. JSON is invalid, too,
  * when an object names a key twice. `rest-unreadable` is one row for all that follows in a JSON file, since behind this
- * place nobody can tell where its elements begin.
+ * place nobody can tell where its elements begin. `row-place-unclear` is a row of a workbook whose number, or one of whose cells, comes twice.
  */
 export type RowFault =
   | 'row-too-short'
@@ -52,6 +52,7 @@ export type RowFault =
   | 'row-member-missing'
   | 'rest-unreadable'
   | 'row-encoding-invalid'
+  | 'row-place-unclear'
 
 /** A stretch of the export that is counted as a row but cannot be mapped. */
 export interface UnreadableRow extends Origin {
@@ -66,3 +67,6 @@ export interface UnreadableRow extends Origin {
 }
 
 export type Row = CsvRow | JsonRow | UnreadableRow
+
+/** Whether the rows of a format are cells under columns. */
+export const isTable = (format: string): boolean => format === 'csv' || format === 'xlsx'

@@ -9,6 +9,7 @@ import { comparesDrift, type DriftDefinition } from '../definitions/job-definiti
 import type { OpenExport } from '../extract/open-export.ts'
 import type { Ledger, RunLedger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
+import { isTable } from '../model/row.ts'
 import type { ChunkRow } from './chunks.ts'
 import {
   columnDrift,
@@ -86,7 +87,7 @@ function createWatch(
   earlier: readonly EarlierDelivery[],
 ): DriftWatch {
   const { job, rules, accept, whole } = memory
-  const isCsv = mapping.read.format === 'csv'
+  const isCsv = isTable(mapping.read.format)
   let profiler: Profiler | undefined
   /** Whether all rows were read ahead. */
   let complete = false

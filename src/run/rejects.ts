@@ -20,7 +20,7 @@ import type { RowOutcome } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import type { Issue } from '../model/record.ts'
-import type { CsvRow, JsonValue, Origin, Row, RowFault } from '../model/row.ts'
+import { type CsvRow, isTable, type JsonValue, type Origin, type Row, type RowFault } from '../model/row.ts'
 import { ownFileName } from '../own-files.ts'
 import type { RowMapper } from '../transform/compile.ts'
 import type { ChunkRow } from './chunks.ts'
@@ -148,7 +148,7 @@ export function rejectsPath(
   context: { readonly rejectsFolder: string },
   { ordinal, name, reading }: Pick<ExportRecord, 'ordinal' | 'name' | 'reading'>,
 ): string {
-  const stem = name.replace(/(\.csv|\.ndjson|\.json)?(\.gz)?$/i, '')
+  const stem = name.replace(/(\.csv|\.ndjson|\.json|\.xls[xm])?(\.gz)?$/i, '')
   const own = reading === 'rejects' ? stem.replace(/^\d+-(.+)\.rejects$/i, '$1') : stem
   return join(context.rejectsFolder, ownFileName(`${ordinal}-${own}`, '.rejects.csv'))
 }
@@ -233,14 +233,14 @@ const notAsItWas = (file: string): WaybillError =>
 
 function rejectsOf(file: string, read: ReadDefinition, lines: OpenExport): OpenRejects {
   const columns = lines.columns?.slice(0, -REJECT_COLUMNS.length).map(revived) ?? []
-  const toRow = read.format === 'csv' ? csvRow : jsonRow(columns, read)
+  const toRow = isTable(read.format) ? csvRow : jsonRow(columns, read)
   async function* rows(from?: Origin): AsyncGenerator<readonly Row[]> {
     for await (const block of lines.rows(from)) yield block.map((line) => toRow(noteOf(file, line)))
   }
   const { columns: _all, ...rest } = lines
   const opened = { ...rest, rows, controlTotal: async () => undefined }
   return {
-    opened: read.format === 'csv' ? { ...opened, columns } : opened,
+    opened: isTable(read.format) ? { ...opened, columns } : opened,
     onlyTheirRules: (mapper) => (row) => {
       const outcome = mapper(row)
       const rule = ruleOf(row)
@@ -351,6 +351,7 @@ const FAULTS: readonly RowFault[] = [
   'row-quote-not-closed',
   'row-too-large',
   'row-encoding-invalid',
+  'row-place-unclear',
 ]
 
 const KEEP_COLUMNS =

@@ -5,7 +5,7 @@ import { createFrame, type Fault, fault, type RejectedRecord, type RowFacts } fr
 import type { BiometricEntry } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
 import { type CompiledCode, compileCoded } from './compile-code.ts'
-import type { CompileContext, CompiledField, FieldText } from './compile-context.ts'
+import { type CompileContext, type CompiledField, decisiveText, type FieldText } from './compile-context.ts'
 import { type CompiledDate, compileField, type ObservedAt } from './compile-field.ts'
 import {
   compileNumber,
@@ -95,7 +95,7 @@ function longForm(site: RuleSite, definition: LongBiometricDefinition): Form {
     value,
     valueReads,
     unit: unit === undefined ? constantUnit(INCH) : compileField(context, unit, [...path, 'unit']),
-    status: state && { branch: state.branch, kept: (scope) => kept.has(state.read(scope)) },
+    status: state && { branch: state.branch, kept: (scope) => kept.has(decisiveText(state, context, scope)) },
     optional: code === undefined,
     entries: context.catalog.biometrics,
   }

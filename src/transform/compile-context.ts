@@ -74,6 +74,30 @@ export const NOT_SCALAR = fault(
   'there is an object or a list where a single value is meant',
 )
 
+/** Thrown where a condition reads a cell that has no value: nobody can tell whether the condition holds. */
+export class CellWithoutValue extends Error {
+  readonly fault: Fault
+  readonly field: string
+
+  constructor(fault: Fault, field: string) {
+    super(fault.message)
+    this.fault = fault
+    this.field = field
+  }
+}
+
+/** Text of a field that decides, as a condition does. @throws CellWithoutValue */
+export function decisiveText(
+  { read, from = '' }: CompiledField,
+  { names }: CompileContext,
+  scope: Scope,
+): FieldText {
+  const text = read(scope)
+  if (typeof text !== 'string' && names.faultOf !== undefined && text !== NOT_SCALAR)
+    throw new CellWithoutValue(text, from)
+  return text
+}
+
 /** @param field the column or path concerned; undefined for a constant */
 export const issueOf = ({ code, message }: Fault, field: string | undefined): Issue => ({
   stage: 'transform',
@@ -207,6 +231,12 @@ export class CompileContext implements MappingResources {
   joined(name: string, path: KeyPath): CompiledField | undefined {
     const [, , join = ''] = FIRST_STEP.exec(name) ?? []
     return this.joins.get(join)?.(name.slice(join.length), path)
+  }
+
+  /** The text, or why it is none. */
+  textOf(text: string | null): FieldText {
+    if (text === null) return NOT_SCALAR
+    return this.names.faultOf?.(text) ?? text
   }
 
   /** Whether a text means nothing in the whole mapping. */

@@ -6,6 +6,7 @@ import { RE2JS } from 're2js'
 import { type Fault, fault, type Issue, type ObservedTime } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import {
+  CellWithoutValue,
   type CompileContext,
   type CompiledField,
   type FieldText,
@@ -41,7 +42,9 @@ export function compileField(
   const joined = context.joined(definition, path)
   if (joined !== undefined) return { ...joined, from: definition }
   const { read, branch } = context.locate(definition, path)
-  return { from: definition, branch, read: (scope) => read(scope) ?? NOT_SCALAR }
+  if (context.names.faultOf === undefined)
+    return { from: definition, branch, read: (scope) => read(scope) ?? NOT_SCALAR }
+  return { from: definition, branch, read: (scope) => context.textOf(read(scope)) }
 }
 
 /** The parts of `firstOf`, each with what is done to the whole; of any other field, the field alone. */
@@ -308,7 +311,18 @@ function every(parts: readonly CompiledCondition[]): CompiledCondition {
 }
 
 function compileColumn(context: CompileContext, name: string, line: Line, path: KeyPath): CompiledCondition {
-  const { read, branch } = context.locate(name, path)
+  const located = context.locate(name, path)
+  const { branch } = located
+  const { faultOf } = context.names
+  const read =
+    faultOf === undefined
+      ? located.read
+      : (scope: Scope): string | null => {
+          const text = located.read(scope)
+          const fault = text === null ? undefined : faultOf(text)
+          if (fault !== undefined) throw new CellWithoutValue(fault, name)
+          return text
+        }
   if (line === 'present') return { branch, holds: (scope) => read(scope) !== '' }
   if (line === 'absent') return { branch, holds: (scope) => read(scope) === '' }
   const test = isTest(line) ? compileTest(context, line, path) : oneOf(context, textsOf(line), path)

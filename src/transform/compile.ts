@@ -2,24 +2,40 @@
  * Compiles a mapping once into a function from a row to its outcome. Pure: no clock, no file, no key.
  */
 
+import { cellFault } from '../model/cell-fault.ts'
 import { createRowFacts, Entry, type RowOutcome } from '../model/entry.ts'
 import type { Finding } from '../model/errors.ts'
-import { isOfProfile, type RejectedRecord } from '../model/record.ts'
-import type { Row } from '../model/row.ts'
+import { isOfProfile, type RecordKind, type RejectedRecord } from '../model/record.ts'
+import { isTable, type Row } from '../model/row.ts'
 import { refusal, type YamlFile } from '../yaml-file.ts'
 import { type Checker, checkBloodPressure, compileDateCheck } from './checks.ts'
 import { compileAssessment } from './compile-assessment.ts'
 import { compileBiometric } from './compile-biometrics.ts'
 import { besidePrimary, compileCareTeam } from './compile-care-teams.ts'
 import { compileCondition } from './compile-conditions.ts'
-import { CompileContext, type ExportJoin, type MappingResources, type ReadName } from './compile-context.ts'
+import {
+  CellWithoutValue,
+  CompileContext,
+  type ExportJoin,
+  issueOf,
+  type MappingResources,
+  type ReadName,
+} from './compile-context.ts'
 import type { ObservedAt } from './compile-field.ts'
 import { compileMedicalRequest } from './compile-medical-records.ts'
 import { type CompiledRow, compileRow } from './compile-row.ts'
 import type { DateDefinition, WhenDefinition } from './field-definition.ts'
 import { compileJoins, refuseUnread } from './joins.ts'
 import { isRoster, type MappingDefinition } from './mapping-definition.ts'
-import { type CompiledRule, compilePerson, compileSource, NOT_MEANT, type RuleSite } from './rule.ts'
+import {
+  type CompiledRule,
+  compilePerson,
+  compileSource,
+  NOT_MEANT,
+  type RuleSite,
+  recordRule,
+  rejected,
+} from './rule.ts'
 import {
   anyNames,
   type Branch,
@@ -69,15 +85,18 @@ export function compileMapping(
     if (findings.length > 0) throw refusal(file.file, 'mapping-invalid', findings)
     const mapper: UnboundMapper = (now) => {
       refuseUnread(context)
-      return assemble(row, rules, names, context.checks, now)
+      const mapper = assemble(row, rules, names, context.checks, now)
+      return names.faultOf === undefined ? mapper : guarded(mapper)
     }
     return { mapper, reads: context.reads, exportJoins: context.exportJoins }
   }
   const name = definition.mapping
-  if (definition.read.format === 'csv') {
+  const { format } = definition.read
+  if (isTable(format)) {
+    const faultOf = format === 'xlsx' ? cellFault : undefined
     // Checks all but the columns, which only an export can tell.
     const { each = {} } = definition.read
-    const { reads, exportJoins } = compileWith(anyNames(each))
+    const { reads, exportJoins } = compileWith({ ...anyNames(each), faultOf })
     const split = Object.entries(each).flatMap(([level, written]) =>
       typeof written === 'string' || written.from in each
         ? []
@@ -89,7 +108,8 @@ export function compileMapping(
       exportJoins,
       bind(columns = [], exportName, now) {
         const sought = { missing: new Set<string>(), found: new Set<string>() }
-        const { mapper } = compileWith(csvNames(columns, sought.missing, sought.found, each))
+        const names = { ...csvNames(columns, sought.missing, sought.found, each), faultOf }
+        const { mapper } = compileWith(names)
         refuseMissing(sought, exportName, columns, `the mapping ${file.file}`)
         return mapper(now)
       },
@@ -146,7 +166,8 @@ function compileRules(
           path,
           'needs an observedAt of its own: that of the row block is read from a level that this rule does not read',
         )
-      if (rule !== undefined) rules.push(rule)
+      if (rule !== undefined)
+        rules.push(context.names.faultOf === undefined ? rule : guardedRule(rule, section, name))
       const earlier = name === undefined ? undefined : sections.get(name)
       if (earlier !== undefined)
         context.report(
@@ -169,6 +190,43 @@ function compileRules(
       ),
     )
   return rules
+}
+
+/** Rejects the row where a condition of the row reads a cell without value. */
+const guarded =
+  (mapper: RowMapper): RowMapper =>
+  (source) => {
+    try {
+      return mapper(source)
+    } catch (error) {
+      if (!(error instanceof CellWithoutValue)) throw error
+      const { row, line, byteOffset } = source
+      return { row, line, byteOffset, outcome: 'rejected', issue: issueOf(error.fault, error.field) }
+    }
+  }
+
+const KIND_OF = new Map<string, RecordKind>([
+  ['biometrics', 'biometric'],
+  ['conditions', 'condition'],
+  ['careTeams', 'careTeam'],
+])
+
+/** Rejects the record where a condition of the rule reads one; of a section whose row is one record, that is the row. */
+function guardedRule(rule: CompiledRule, section: string, name: string | undefined): CompiledRule {
+  const kind = KIND_OF.get(section)
+  if (kind === undefined) return rule
+  return {
+    ...rule,
+    apply(scope, facts, observedAt, ordinals) {
+      try {
+        return rule.apply(scope, facts, observedAt, ordinals)
+      } catch (error) {
+        if (!(error instanceof CellWithoutValue)) throw error
+        const of = recordRule(name, 'unmapped', rule.branch, ordinals)
+        return rejected(kind, of, error.fault, error.field)
+      }
+    },
+  }
 }
 
 /** @param places how many there are of each code and instant so far */

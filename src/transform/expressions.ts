@@ -7,7 +7,7 @@
 import { createRequire } from 'node:module'
 import type jsonata from 'jsonata'
 import { RE2JS } from 're2js'
-import { fault } from '../model/record.ts'
+import { type Fault, fault } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { type CompileContext, type CompiledField, type FieldText, NOT_SCALAR } from './compile-context.ts'
 import { branchOf, type Scope } from './scope.ts'
@@ -60,14 +60,38 @@ export function compileExpression(context: CompileContext, written: string, path
   }
   const variables = [...context.names.variables].filter(([name]) => named.has(name))
   const evaluate = bounded(expression, nodes, parse)
+  const faultIn = faultFinder(context, nodes)
   return {
     from: written,
     branch: branchOf(...variables.map(([, variable]) => variable)),
     read(scope) {
       const bindings = Object.fromEntries(variables.map(([name, { place }]) => [name, scope[place]]))
       const subject = context.names.subject(scope, (cell) => context.isBlank(cell))
+      const fault = faultIn(subject)
+      if (fault !== undefined) return fault
       return asText(context, evaluate, subject, bindings)
     },
+  }
+}
+
+/** Finds a cell without value among those that an expression names; where it may read any, among all. */
+function faultFinder(
+  { names: { faultOf } }: CompileContext,
+  nodes: readonly Node[],
+): (subject: Scope[number]) => Fault | undefined {
+  if (faultOf === undefined) return () => undefined
+  const isNamed = !nodes.some(
+    ({ type, value }) =>
+      ['wildcard', 'descendant'].includes(String(type)) ||
+      (type === 'variable' && ['', '$', 'lookup', 'each', 'sift', 'spread', 'merge'].includes(String(value))),
+  )
+  const named = new Set(nodes.flatMap(({ value }) => (typeof value === 'string' ? [value] : [])))
+  return (subject) => {
+    for (const [column, cell] of Object.entries(subject ?? {})) {
+      const fault = typeof cell === 'string' && (!isNamed || named.has(column)) ? faultOf(cell) : undefined
+      if (fault !== undefined) return fault
+    }
+    return undefined
   }
 }
 

@@ -2,9 +2,11 @@
  * Joins: rows of a table, of a second export, or of the row's own document, found by key, so that their fields can be named
  * (docs/mapping.md, "Joins").
  */
+
+import { cellFault } from '../model/cell-fault.ts'
 import { WaybillError } from '../model/errors.ts'
 import { fault } from '../model/record.ts'
-import type { JsonValue } from '../model/row.ts'
+import { isTable, type JsonValue } from '../model/row.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import {
   type Cell,
@@ -63,11 +65,12 @@ export function compileJoins(
 
   function add<Found>(
     name: string,
-    { missing }: JoinDefinition,
+    { missing, read }: JoinDefinition,
     on: CompiledField,
     joined: Joined<Found>,
   ): void {
     const notFound = missing === 'reject' ? NOT_FOUND : ''
+    const isWorkbook = read?.format === 'xlsx'
     context.joins.set(name, (rest, reading) => {
       const cell = joined.cell(rest, reading)
       if (cell === undefined) return { ...on, read: () => '' }
@@ -82,7 +85,8 @@ export function compileJoins(
           if (found === DOUBLED) return SEVERAL_FOUND
           const text = cell(found)
           if (text === null) return NOT_SCALAR
-          return context.isBlank(text) ? '' : text
+          if (context.isBlank(text)) return ''
+          return (isWorkbook ? cellFault(text) : undefined) ?? text
         },
       }
     })
@@ -141,17 +145,20 @@ function joinExport(
   { export: pattern = '', read, key }: JoinDefinition,
   path: KeyPath,
 ): Joined<readonly Cell[]> {
-  const csv = read?.format === 'csv'
+  const isCells = isTable(read?.format ?? '')
+  const faultOf = read?.format === 'xlsx' ? cellFault : undefined
   const documents = jsonNames({}, () => undefined)
-  const nameOf = (field: string): string => (csv ? field.replace(/^\./, '') : `$${field}`)
-  const checked = context.under(csv ? anyNames() : documents)
+  const nameOf = (field: string): string => (isCells ? field.replace(/^\./, '') : `$${field}`)
+  const checked = context.under(isCells ? { ...anyNames(), faultOf } : documents)
   compileField(checked, key, [...path, 'key'])
 
   const fields: string[] = []
   const kept = context.kept?.get(name)
   const bind: ExportJoin['bind'] = (columns = [], exportName) => {
     const sought = { missing: new Set<string>(), found: new Set<string>() }
-    const inner = context.under(csv ? csvNames(columns, sought.missing, sought.found) : documents)
+    const inner = context.under(
+      isCells ? { ...csvNames(columns, sought.missing, sought.found), faultOf } : documents,
+    )
     const keyField = compileField(inner, key, [...path, 'key'])
     const cells = fields.map((field) => inner.locate(nameOf(field), path))
     refuseMissing(sought, exportName, columns, `the join ${name} of the mapping`)

@@ -3,6 +3,7 @@
  * together by compile.ts.
  */
 import { z } from 'zod'
+import { isTable } from '../model/row.ts'
 import { CatalogExtension } from './catalog.ts'
 import { Checks } from './checks.ts'
 import {
@@ -49,7 +50,7 @@ const MOST_LEVELS = 24
 /** How transform understands the export; extract has its own reading of the same block. */
 const ReadBlock = z
   .looseObject({
-    format: z.enum(['csv', 'ndjson', 'json', 'hl7v2', 'records']),
+    format: z.enum(['csv', 'xlsx', 'ndjson', 'json', 'hl7v2', 'records']),
     /** `{ order: "$.ORDERS[*]", obx: "order.OBX[*]" }`, `{ dx: { from: dx_codes, by: ";" } }` */
     each: told(
       'Named levels of a row, each behind those that it lies in: the elements of a list, or the parts of a text.',
@@ -71,7 +72,7 @@ const ReadBlock = z
   })
   .superRefine(({ format, each = {} }, context) => {
     for (const [name, level] of Object.entries(each))
-      if (format === 'csv' && typeof level === 'string')
+      if (isTable(format) && typeof level === 'string')
         context.addIssue({
           code: 'custom',
           path: ['each', name],
@@ -140,7 +141,7 @@ const Join = z
       .string()
       .regex(/^[^/\\]+$/, 'is a file name, without a folder')
       .optional(),
-    read: z.looseObject({ format: z.enum(['csv', 'ndjson', 'json', 'hl7v2', 'records']) }).optional(),
+    read: z.looseObject({ format: z.enum(['csv', 'xlsx', 'ndjson', 'json', 'hl7v2', 'records']) }).optional(),
     /** Elements of the row's own document. */
     within: z.string().min(1).optional(),
     /** What holds the key in what is joined: of a table, a column. */
@@ -279,7 +280,7 @@ export const MappingDefinition = z
         refuse(['biometrics', Array.isArray(biometrics) ? Number(name) : name], rule.ignore)
   })
   .superRefine(({ read, joins = {} }, context) => {
-    if (read.format !== 'csv') return
+    if (!isTable(read.format)) return
     const message = 'is for JSON: a CSV row has no elements'
     for (const [name, join] of Object.entries(joins))
       if (join.within !== undefined)

@@ -6,6 +6,7 @@
  */
 import { compile, JSONPathNode, type JSONValue, jsonpath } from 'json-p3'
 import { reasonOf, WaybillError } from '../model/errors.ts'
+import type { Fault } from '../model/record.ts'
 import type { CsvRow, JsonRow, JsonValue } from '../model/row.ts'
 import { didYouMean } from '../schema-problems.ts'
 import { elements, isList } from './json-values.ts'
@@ -41,6 +42,8 @@ export interface Names {
   apart(branch: Branch): readonly [string, string] | undefined
   /** Whether a name is that of a level, where it could be a column. */
   isLevel(name: string): boolean
+  /** Why the text of a cell is no value; undefined of names whose cells always are. */
+  readonly faultOf?: ((text: string) => Fault | undefined) | undefined
   /** What an expression sees as `$`: the cells by column, without those that are empty or mean nothing; or the document. */
   subject(scope: Scope, meansNothing: (cell: string) => boolean): JsonValue
   /** How a name leads into a row: from where it starts, and from each level that this lies in, the outermost last. Columns have none. */

@@ -1,14 +1,14 @@
 /**
  * Takes exports out of what they were delivered in: PGP messages and zip archives, one in the other, known by their first bytes.
- * gzip and Zstandard stay as they are: those are read as a stream (content.ts).
+ * gzip and Zstandard stay as they are: those are read as a stream (content.ts). So do workbooks, which are zip archives, too.
  */
 import { WaybillError } from '../../model/errors.ts'
 import { openVersion, unreadable } from '../content.ts'
+import { HEAD_BYTES, isOfficeDocument } from '../xlsx-package.ts'
 import { isPgpMessage, type UnpackedExport, type UnpackRules } from './unpack-rules.ts'
 
 /** Archives in archives, messages in messages: nobody delivers more layers in good faith. */
 const MOST_LAYERS = 4
-const HEAD_BYTES = 64
 /** Of a local header, and of an archive without members (APPNOTE 4.3.7, 4.3.16). */
 const ZIP = ['PK\x03\x04', 'PK\x05\x06']
 
@@ -27,11 +27,7 @@ export async function unpack(
 ): Promise<UnpackedExport[]> {
   const layer = async (one: UnpackedExport, depth: number, decrypted: boolean): Promise<UnpackedExport[]> => {
     const head = await headOf(address, one.file)
-    const packing = isPgpMessage(head)
-      ? 'pgp'
-      : ZIP.includes(head.toString('latin1', 0, 4))
-        ? 'zip'
-        : undefined
+    const packing = await packingOf(address, one.file, head)
     if (packing !== undefined && depth === MOST_LAYERS)
       throw unreadable(address, new Error(`it is packed more than ${MOST_LAYERS} times`))
     if (packing === 'pgp') {
@@ -58,6 +54,14 @@ export async function unpack(
     return exports
   }
   return layer({ file }, 0, false)
+}
+
+/** A workbook is read as it is, though it is a zip archive. */
+async function packingOf(address: string, file: string, head: Buffer): Promise<'pgp' | 'zip' | undefined> {
+  if (isPgpMessage(head)) return 'pgp'
+  if (!ZIP.includes(head.toString('latin1', 0, 4))) return undefined
+  const { namesInZip } = await import('./zip.ts')
+  return isOfficeDocument(head, await namesInZip(address, file)) ? undefined : 'zip'
 }
 
 const nameOf = (address: string): string => address.split('/').at(-1) ?? address

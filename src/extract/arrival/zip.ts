@@ -43,6 +43,20 @@ export async function unpackZip(
   }
 }
 
+/** @throws WaybillError `export-unreadable` */
+export async function namesInZip(address: string, file: string): Promise<string[]> {
+  let zip: ZipFile | undefined
+  try {
+    // Some programs write workbooks with backslashes in their names.
+    zip = await openPromise(file, { autoClose: false })
+    return (await entriesOf(zip)).map(({ fileName }) => fileName)
+  } catch (cause) {
+    throw unreadable(address, cause)
+  } finally {
+    zip?.close()
+  }
+}
+
 /** Names each member once: the second `a.csv` of an archive is `a.csv#2`. */
 function namedOnce(): (name: string) => string {
   const taken = new Map<string, number>()

@@ -253,7 +253,7 @@ export async function findTrailer(
 }
 
 /** How many of the last lines are the trailer. */
-export function trailerLength({ match, lines = 0 }: TrailerDefinition, texts: readonly string[]): number {
+function trailerLength({ match, lines = 0 }: TrailerDefinition, texts: readonly string[]): number {
   if (match === undefined) return lines
   const pattern = new RegExp(match, 'u')
   return texts.length - 1 - texts.findLastIndex((text) => !pattern.test(text))
@@ -271,7 +271,6 @@ export function statedCount(path: string, cell: number, cells: readonly string[]
   return Number(digits)
 }
 
-/** The trailer, or something in it, is missing. */
-export function missing(path: string, what: string): WaybillError {
+function missing(path: string, what: string): WaybillError {
   return new WaybillError('export-unreadable', `The export ${what}.`, { place: { file: path } })
 }

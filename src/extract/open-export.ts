@@ -37,8 +37,9 @@ import {
 import { openCsv, openText } from './open-csv.ts'
 import { openHl7v2 } from './open-hl7v2.ts'
 import { ndjsonFormat, openJson } from './open-json.ts'
-import { openXlsx, refuseWorkbook } from './open-xlsx.ts'
+import { openXlsx } from './open-xlsx.ts'
 import type { Dialect, ReadDefinition, RecordsDefinition } from './read-definition.ts'
+import { refuseKind } from './xlsx-package.ts'
 
 export interface OpenExport extends OpenFormat {
   /**
@@ -68,7 +69,7 @@ export async function openExport(
   const compression = await detectCompression(path, limits, version).catch((cause) => {
     throw cause instanceof WaybillError ? cause : unreadable(path, cause)
   })
-  if (read.format !== 'xlsx') await refuseWorkbook(path, compression, read)
+  await refuseKind(path, compression, read.format)
   return {
     controlTotal: async () => undefined,
     share: (byteOffset) => shareBefore(byteOffset, bytes, compression),

@@ -126,7 +126,6 @@ const xlsxDefinition = z
       description: 'Names of the columns, from A on, in place of those in the header.',
     }),
     duplicates: csvDefinition.shape.duplicates,
-    trailer: csvDefinition.shape.trailer,
     below: z.enum(['rows', 'nothing']).optional().meta({
       description:
         'What stands below a blank row or a line of totals: rows like those above, or nothing that is read.',

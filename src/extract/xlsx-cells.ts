@@ -17,35 +17,28 @@ export interface NumberForm {
 }
 
 export const PLAIN: NumberForm = { zeros: 0, date: false, time: false, elapsed: false }
-const DATE: NumberForm = { ...PLAIN, date: true }
-const TIME: NumberForm = { ...PLAIN, time: true }
 
-const range = (from: number, to: number, form: NumberForm): [number, NumberForm][] =>
-  Array.from({ length: to - from + 1 }, (_, at) => [from + at, form])
+/** Formats that a file names by number alone (18.8.30; of Chinese, Japanese and Korean, too), as what they show. */
+const BUILT_IN: readonly (readonly [from: number, to: number, code: string])[] = [
+  ...([
+    [14, 17, 'd'],
+    [18, 21, 'h'],
+    [22, 22, 'd h'],
+    [27, 31, 'd'],
+    [32, 33, 'h'],
+    [34, 36, 'd'],
+  ] as const),
+  ...([
+    [45, 45, 'h'],
+    [46, 46, '[h]'],
+    [47, 47, 'h'],
+    [50, 58, 'd'],
+  ] as const),
+]
 
-/** Formats that a file names by number alone (18.8.30); those of Chinese, Japanese, Korean and Thai, too. */
-const BUILT_IN: ReadonlyMap<number, NumberForm> = new Map([
-  ...range(14, 17, DATE),
-  ...range(18, 21, TIME),
-  [22, { ...DATE, time: true }],
-  ...range(27, 31, DATE),
-  ...range(32, 33, TIME),
-  ...range(34, 36, DATE),
-  [45, TIME],
-  [46, { ...TIME, elapsed: true }],
-  [47, TIME],
-  ...range(50, 58, DATE),
-  ...range(71, 74, DATE),
-  ...range(75, 76, TIME),
-  [77, { ...DATE, time: true }],
-  ...range(78, 80, TIME),
-  [81, DATE],
-])
-
-/** @param code as `numFmts` has it; undefined of a format that has none */
-export function numberForm(id: number, code: string | undefined): NumberForm {
-  return code === undefined ? (BUILT_IN.get(id) ?? PLAIN) : formOf(code)
-}
+/** @param code as `numFmts` has it */
+export const numberForm = (id: number, code: string | undefined): NumberForm =>
+  formOf(code ?? BUILT_IN.find(([from, to]) => id >= from && id <= to)?.[2] ?? '')
 
 /** What stands for itself in a format: quoted, escaped, a blank as wide as a character, a character that fills the cell. */
 const LITERAL = /"[^"]*"?|\\.|_.|\*./gs
@@ -136,8 +129,8 @@ const SIXTEEN_DIGITS = 1e15
 /** Shortest decimal of a double, without exponent. */
 export function decimalText(value: number): string {
   const text = String(value === 0 ? 0 : value)
+  if (!text.includes('e')) return text
   const [, sign = '', first = '', rest = '', power = ''] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? []
-  if (power === '') return text
   const exponent = Number(power)
   const digits = first + rest
   return exponent < 0

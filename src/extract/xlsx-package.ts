@@ -3,49 +3,64 @@
  * within the limits of unpacking, and compared with its CRC-32. No relationship that leads out of the package is followed.
  */
 import { crc32 } from 'node:zlib'
-import { type Entry, fromFdPromise, type ZipFile } from 'yauzl'
-import { type Compression, countAgainst, openVersion, readContent } from './content.ts'
+import { type Entry, fromFdPromise } from 'yauzl'
+import { WaybillError } from '../model/errors.ts'
+import { type Compression, countAgainst, openVersion, readContent, unreadable } from './content.ts'
 import { readXml } from './xlsx-xml.ts'
 
-/** Of a local header of zip, and of a compound file ([MS-CFB], 2.2). */
+/** Of a local header of zip; of a compound file ([MS-CFB], 2.2). */
 const ZIP = 'PK\x03\x04'
 const COMPOUND = '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1'
-const CONTENT_TYPES = '[content_types].xml'
-/** The first member of an OpenDocument file (OpenDocument 1.3, part 2, 3.3). */
+/** Name and content of the first member of an OpenDocument file (OpenDocument 1.3, part 2, 3.3), behind its local header. */
 const OPEN_DOCUMENT = 'mimetypeapplication/vnd.oasis.opendocument.'
-/** Behind the fixed fields of a local header stand the name and the content. */
 const NAME_OFFSET = 30
-
-/** Bytes by which `isSpreadsheet` and `foreignKind` tell. */
 export const HEAD_BYTES = NAME_OFFSET + OPEN_DOCUMENT.length
 
-/** Whether an archive is an office document, by its first bytes and the names of its members: then its members are no exports. */
+const isOpenDocument = (head: Buffer): boolean => head.toString('latin1', NAME_OFFSET) === OPEN_DOCUMENT
+
+/** Whether an archive is an office document: then its members are no exports. @param head its first bytes, `HEAD_BYTES` of them */
 export const isOfficeDocument = (head: Buffer, members: readonly string[]): boolean =>
-  isOpenDocument(head) || members.some((name) => name.toLowerCase() === CONTENT_TYPES)
-
-const isOpenDocument = (head: Buffer): boolean =>
-  head.toString('latin1', NAME_OFFSET, HEAD_BYTES) === OPEN_DOCUMENT
-
-/** Whether a file may be a workbook or another office document, by its first bytes. */
-export const isPacked = (head: Buffer): boolean =>
-  head.toString('latin1', 0, 4) === ZIP || head.toString('latin1', 0, 8) === COMPOUND
+  isOpenDocument(head) || members.some((name) => name.toLowerCase() === '[content_types].xml')
 
 /**
- * Names a file that is no workbook of the kind that is read; undefined where it may be one.
- * @param scan finds a text in the file, as UTF-16
+ * Refuses a file that by its first bytes is of another kind than the mapping reads, where its lines or parts would not say why.
+ * @throws WaybillError `export-unreadable`, `export-empty`
  */
-export async function foreignKind(
-  head: Buffer,
-  scan: (text: string) => Promise<boolean>,
-): Promise<string | undefined> {
-  if (isOpenDocument(head)) return 'an OpenDocument file (.ods)'
-  if (head.toString('latin1', 0, 4) === ZIP) return undefined
-  if (head.toString('latin1', 0, 8) === COMPOUND)
-    return (await scan('EncryptedPackage'))
+export async function refuseKind(path: string, compression: Compression, format: string): Promise<void> {
+  const { handle } = await openVersion(path, compression.version)
+  const head = Buffer.alloc(HEAD_BYTES)
+  const { bytesRead } = await handle.read(head).finally(() => handle.close())
+  const [isZip, isCompound] = [ZIP, COMPOUND].map(
+    (magic) => head.toString('latin1', 0, magic.length) === magic,
+  )
+  const isRead = format === 'xlsx'
+  if (isRead && bytesRead === 0)
+    throw new WaybillError('export-empty', 'The export is empty.', { place: { file: path } })
+  let kind = 'text, XML or HTML, whatever its name says'
+  if (isZip && isOpenDocument(head)) kind = 'an OpenDocument file (.ods)'
+  else if (isZip) kind = 'a workbook (.xlsx) or another zip archive'
+  else if (isCompound)
+    kind = (await holdsUtf16(path, compression, 'EncryptedPackage'))
       ? 'a workbook with a password'
-      : 'a file of Excel 97 to 2003 (.xls), or of another old office program'
-  const text = head.toString('latin1').trimStart()
-  return text.startsWith('<') ? 'XML or HTML, whatever its name says' : 'text, and no workbook'
+      : 'a workbook of Excel 97 to 2003 (.xls), or another old office document'
+  if (isRead ? isZip && !isOpenDocument(head) : !isZip && !isCompound) return
+  throw new WaybillError('export-unreadable', `The export is ${kind}, and the mapping reads ${format}.`, {
+    place: { file: path },
+    remedy: isRead
+      ? 'Ask the vendor for .xlsx without a password, or for CSV. Where files must be encrypted, PGP does it.'
+      : 'Use the mapping that is meant for these files. `waybill mapping init FILE` drafts one from a workbook (.xlsx).',
+  })
+}
+
+/** Names of streams stand so in a compound file. */
+async function holdsUtf16(path: string, compression: Compression, text: string): Promise<boolean> {
+  const sought = Buffer.from(text, 'utf16le')
+  let kept: Buffer = Buffer.alloc(0)
+  for await (const chunk of readContent(path, compression, 0)) {
+    kept = Buffer.concat([kept.subarray(-sought.length), chunk])
+    if (kept.includes(sought)) return true
+  }
+  return false
 }
 
 /** Names of parts are compared without regard to case. */
@@ -54,9 +69,8 @@ export interface WorkbookPackage {
   sizeOf(name: string): number
   /** @throws Error with the reason; WaybillError `export-too-large` */
   read(name: string): AsyncIterable<Buffer>
-  /** Targets of the part's relationships by their ids, with the last word of their types; those that lead out of the package are left out. */
+  /** Relationships of a part by their ids: the last word of their type, and the part that they lead to. */
   relationships(name: string): Promise<ReadonlyMap<string, Relationship>>
-  close(): Promise<void>
 }
 
 export interface Relationship {
@@ -66,38 +80,40 @@ export interface Relationship {
 
 const MOST_PARTS = 10_000
 
-/** To be closed. @throws Error with the reason; WaybillError `export-changed` */
-export async function openPackage(path: string, compression: Compression): Promise<WorkbookPackage> {
-  const { handle, bytes } = await openVersion(path, compression.version)
-  const close = () => handle.close()
+/** Opens the package for as long as it is used. @throws WaybillError `export-unreadable`, `export-changed`; what `use` throws, as one */
+export async function* usingPackage<Result>(
+  path: string,
+  compression: Compression,
+  use: (opened: WorkbookPackage) => AsyncIterable<Result>,
+): AsyncGenerator<Result> {
   try {
-    const zip = await fromFdPromise(handle.fd, { autoClose: false })
-    return { ...packageOf(path, zip, await partsOf(zip), compression, bytes), close }
-  } catch (error) {
-    await close()
-    throw error
+    const { handle, bytes } = await openVersion(path, compression.version)
+    try {
+      const zip = await fromFdPromise(handle.fd, { autoClose: false })
+      const parts = new Map<string, Entry>()
+      for await (const entry of zip.eachEntry()) {
+        const name = entry.fileName.toLowerCase()
+        if (parts.size === MOST_PARTS) throw new Error(`it has more than ${MOST_PARTS} parts`)
+        if (parts.has(name)) throw new Error('a part stands in it twice, and nobody can tell which is meant')
+        parts.set(name, entry)
+      }
+      const streamOf = (entry: Entry): Promise<AsyncIterable<Buffer>> => zip.openReadStreamPromise(entry)
+      yield* use(packageOf(path, parts, streamOf, compression, bytes))
+    } finally {
+      await handle.close()
+    }
+  } catch (cause) {
+    throw cause instanceof WaybillError ? cause : unreadable(path, cause)
   }
-}
-
-async function partsOf(zip: ZipFile): Promise<Map<string, Entry>> {
-  const parts = new Map<string, Entry>()
-  for await (const entry of zip.eachEntry()) {
-    if (parts.size === MOST_PARTS) throw new Error(`it has more than ${MOST_PARTS} parts`)
-    const name = entry.fileName.toLowerCase()
-    if (name.endsWith('/')) continue
-    if (parts.has(name)) throw new Error('a part stands in it twice, and nobody can tell which is meant')
-    parts.set(name, entry)
-  }
-  return parts
 }
 
 function packageOf(
   path: string,
-  zip: ZipFile,
   parts: ReadonlyMap<string, Entry>,
+  streamOf: (entry: Entry) => Promise<AsyncIterable<Buffer>>,
   { limits }: Compression,
   packedBytes: number,
-): Omit<WorkbookPackage, 'close'> {
+): WorkbookPackage {
   const entryOf = (name: string): Entry => {
     const entry = parts.get(name.toLowerCase())
     if (entry === undefined) throw new Error(`it lacks the part ${name}`)
@@ -106,57 +122,31 @@ function packageOf(
   const read = async function* (name: string): AsyncGenerator<Buffer> {
     const entry = entryOf(name)
     if (entry.isEncrypted()) throw new Error('it is encrypted as zip does it')
-    if (!entry.canDecodeFileData())
-      throw new Error(`a part is compressed by method ${entry.compressionMethod}; workbooks use deflate`)
     const count = countAgainst(`${path} ${name}`, limits, packedBytes)
     let crc = 0
-    for await (const chunk of (await zip.openReadStreamPromise(entry)) as AsyncIterable<Buffer>) {
-      limits.signal?.throwIfAborted()
+    for await (const chunk of await streamOf(entry)) {
       count(chunk.length)
       crc = crc32(chunk, crc)
       yield chunk
     }
-    if (crc !== entry.crc32) throw new Error(`the part ${name} is damaged: its CRC-32 differs`)
+    if (crc !== entry.crc32) throw new Error(`the part ${name} is damaged: its CRC-32 is another one`)
   }
   return {
     sizeOf: (name) => entryOf(name).uncompressedSize,
     read,
     async relationships(name) {
       const found = new Map<string, Relationship>()
-      const slash = name.lastIndexOf('/') + 1
-      const rels = `${name.slice(0, slash)}_rels/${name.slice(slash)}.rels`
+      const rels = name.replace(/[^/]*$/, '_rels/$&.rels')
       if (!parts.has(rels.toLowerCase())) return found
       await readXml(read(rels), {
         open(element, { Id: id = '', Type: type = '', Target: target = '', TargetMode: mode }) {
-          if (element === 'Relationship' && mode !== 'External')
-            found.set(id, { type: type.split('/').at(-1) ?? '', target: partName(name, target) })
+          if (element !== 'Relationship' || mode === 'External') return
+          // Relative to the part that names it (RFC 3986).
+          const { pathname } = new URL(target.replaceAll('\\', '/'), `part:///${name}`)
+          found.set(id, { type: type.split('/').at(-1) ?? '', target: decodeURIComponent(pathname).slice(1) })
         },
-        text() {},
-        close() {},
       })
       return found
     },
   }
-}
-
-/** A target is a reference within the package (RFC 3986), relative to the part that names it. */
-function partName(from: string, target: string): string {
-  const { pathname } = new URL(target.replaceAll('\\', '/'), `part:///${from}`)
-  try {
-    return decodeURIComponent(pathname).replace(/^\/+/, '')
-  } catch {
-    return pathname.replace(/^\/+/, '')
-  }
-}
-
-/** Whether a text stands in a file as UTF-16: names of streams in compound files do. */
-export async function holdsUtf16(path: string, compression: Compression, text: string): Promise<boolean> {
-  const sought = Buffer.from(text, 'utf16le')
-  let kept: Buffer = Buffer.alloc(0)
-  for await (const chunk of readContent(path, compression, 0)) {
-    const joined = Buffer.concat([kept, chunk])
-    if (joined.includes(sought)) return true
-    kept = joined.subarray(-sought.length)
-  }
-  return false
 }

@@ -2,7 +2,7 @@
 import { WaybillError } from '../model/errors.ts'
 import { type Epoch, type NumberForm, numberForm, PLAIN, type SharedText, unescaped } from './xlsx-cells.ts'
 import type { WorkbookPackage } from './xlsx-package.ts'
-import { type Attributes, readXml } from './xlsx-xml.ts'
+import { readXml } from './xlsx-xml.ts'
 
 /** A worksheet as the workbook lists it. */
 export interface SheetEntry {
@@ -15,73 +15,61 @@ export interface SheetEntry {
 export interface Workbook {
   readonly sheets: readonly SheetEntry[]
   readonly epoch: Epoch
-  readonly parts: { readonly styles: string | undefined; readonly strings: string | undefined }
+  readonly styles: string | undefined
+  readonly strings: string | undefined
 }
 
 const isTrue = (text: string | undefined): boolean => text === '1' || text === 'true'
 
 /** @throws Error with the reason: no workbook, one in binary form, a part that is missing */
 export async function readWorkbook(opened: WorkbookPackage): Promise<Workbook> {
-  const root = [...(await opened.relationships('')).values()].find(({ type }) => type === 'officeDocument')
-  if (root === undefined) throw new Error('it is a zip archive, and no workbook')
-  const part = root.target
-  if (/\.bin$/i.test(part)) throw new Error('it is a binary workbook (.xlsb)')
-  const related = await opened.relationships(part)
-  const found: { name: string; id: string; isHidden: boolean }[] = []
-  let [isWorkbook, epoch]: [boolean, Epoch] = [false, { from: 1900, leap: true }]
-  await readXml(opened.read(part), {
-    open(name, attributes, depth, relatedOf) {
-      if (depth === 1) isWorkbook = name === 'workbook'
-      if (name === 'workbookPr')
-        epoch = {
-          from: isTrue(attributes['date1904']) ? 1904 : 1900,
-          leap: isTrue(attributes['dateCompatibility'] ?? '1'),
-        }
-      if (name === 'sheet' && depth === 3) {
-        const { name: sheet = '', state = 'visible' } = attributes
-        found.push({ name: sheet, id: relatedOf(attributes) ?? '', isHidden: state !== 'visible' })
+  const main = [...(await opened.relationships('')).values()].find(({ type }) => type === 'officeDocument')
+  if (main === undefined) throw new Error('it is a zip archive, and no workbook')
+  if (/\.bin$/i.test(main.target))
+    throw new Error('it is a binary workbook (.xlsb); .xlsx and .xlsm are read')
+  const related = await opened.relationships(main.target)
+  const sheets: SheetEntry[] = []
+  let epoch: Epoch = { from: 1900, leap: true }
+  await readXml(opened.read(main.target), {
+    open(name, attributes, depth) {
+      if (depth === 1 && name !== 'workbook') throw new Error('it is an office document, and no workbook')
+      if (name === 'workbookPr') {
+        const { date1904, dateCompatibility = '1' } = attributes
+        epoch = { from: isTrue(date1904) ? 1904 : 1900, leap: isTrue(dateCompatibility) }
       }
+      if (name !== 'sheet' || depth !== 3) return
+      const [, id = ''] = Object.entries(attributes).find(([key]) => key.endsWith(':id')) ?? []
+      const sheet = related.get(id)
+      if (sheet === undefined) throw new Error('the workbook names a sheet that it does not hold')
+      const { name: called = '', state = 'visible' } = attributes
+      // Charts and dialogs are sheets, too.
+      if (sheet.type === 'worksheet')
+        sheets.push({ name: called, part: sheet.target, isHidden: state !== 'visible' })
     },
-    text() {},
-    close() {},
   })
-  if (!isWorkbook) throw new Error('it is an office document, and no workbook')
-  const sheets = found.flatMap(({ name, id, isHidden }): SheetEntry[] => {
-    const sheet = related.get(id)
-    if (sheet === undefined) throw new Error(`the workbook names a sheet that it does not hold`)
-    // Charts and dialogs are sheets, too.
-    return sheet.type === 'worksheet' ? [{ name, part: sheet.target, isHidden }] : []
-  })
-  const partOf = (type: string): string | undefined =>
-    [...related.values()].find((one) => one.type === type)?.target
-  return { sheets, epoch, parts: { styles: partOf('styles'), strings: partOf('sharedStrings') } }
+  const partOf = (kind: string): string | undefined =>
+    [...related.values()].find(({ type }) => type === kind)?.target
+  return { sheets, epoch, styles: partOf('styles'), strings: partOf('sharedStrings') }
 }
 
 const MOST_STYLES = 100_000
 
-/** What the number format of each cell style says, by the style's index (18.8.10, 18.8.45). */
+/** What the number format of each cell style says, by the style's index (18.8.10). */
 export async function readStyles(
   opened: WorkbookPackage,
   part: string | undefined,
 ): Promise<readonly NumberForm[]> {
-  if (part === undefined) return [PLAIN]
   const codes = new Map<number, string>()
-  const above: number[] = []
   const ids: number[] = []
   let within = ''
+  if (part === undefined) return []
   await readXml(opened.read(part), {
-    open(name, { numFmtId = '', formatCode = '', xfId = '' }, depth) {
+    open(name, { numFmtId = '0', formatCode = '' }, depth) {
       if (depth === 2) within = name
-      if (depth !== 3) return
-      if (codes.size + ids.length + above.length > MOST_STYLES)
-        throw new Error('it has more than 100000 styles')
-      if (within === 'numFmts' && name === 'numFmt') codes.set(Number(numFmtId), formatCode)
-      else if (within === 'cellStyleXfs' && name === 'xf') above.push(Number(numFmtId))
-      else if (within === 'cellXfs' && name === 'xf')
-        ids.push(numFmtId === '' ? (above[Number(xfId)] ?? 0) : Number(numFmtId))
+      else if (within === 'numFmts' && name === 'numFmt') codes.set(Number(numFmtId), formatCode)
+      else if (within === 'cellXfs' && name === 'xf') ids.push(Number(numFmtId))
+      if (codes.size + ids.length > MOST_STYLES) throw new Error('it has more than 100000 styles')
     },
-    text() {},
-    close() {},
   })
   const forms = new Map([...new Set(ids)].map((id) => [id, numberForm(id, codes.get(id))]))
   return ids.map((id) => forms.get(id) ?? PLAIN)
@@ -100,87 +88,62 @@ export async function readStrings(
   part: string | undefined,
 ): Promise<SharedText> {
   if (part === undefined) return () => undefined
-  let bytes: Buffer = Buffer.allocUnsafe(64 * 1024)
+  let bytes = new Uint8Array(64 * 1024)
   let ends = new Uint32Array(1024)
-  let count = 0
-  let length = 0
+  let [count, length] = [0, 0]
+  const encoder = new TextEncoder()
   const add = (text: string): void => {
     const most = length + text.length * 3
-    if (most > bytes.length) {
-      if (length + Buffer.byteLength(text) > MOST_STRING_BYTES)
-        throw new WaybillError('export-too-large', 'The texts of the workbook are more than 128 MiB.', {
-          place: { file: path },
-          remedy: 'Ask the vendor for several workbooks, or for CSV.',
-        })
-      const grown = Buffer.allocUnsafe(Math.max(bytes.length * 2, most))
-      bytes.copy(grown, 0, 0, length)
-      bytes = grown
-    }
-    if (count === ends.length) {
-      const grown = new Uint32Array(ends.length * 2)
-      grown.set(ends)
-      ends = grown
-    }
-    length += bytes.write(text, length)
+    if (most > MOST_STRING_BYTES)
+      throw new WaybillError('export-too-large', 'The texts of the workbook are more than 128 MiB.', {
+        place: { file: path },
+        remedy: 'Ask the vendor for several workbooks, or for CSV.',
+      })
+    if (most > bytes.length) bytes = grown(bytes, new Uint8Array(Math.max(bytes.length * 2, most)))
+    if (count === ends.length) ends = grown(ends, new Uint32Array(ends.length * 2))
+    length += encoder.encodeInto(text, bytes.subarray(length)).written
     ends[count++] = length
   }
-  const rich = richText()
+  const item = createText()
   await readXml(opened.read(part), {
-    open(name, attributes, depth) {
-      if (depth === 1) rich.around(attributes)
-      else if (depth === 2 && name === 'si') rich.begin(attributes)
-      else rich.open(name, attributes)
-    },
-    text: rich.text,
+    open: item.open,
+    text: item.text,
     close(name, depth) {
-      if (depth === 2 && name === 'si') add(rich.end())
-      else if (depth > 2) rich.close(name)
+      if (depth === 2 && name === 'si') add(item.taken())
+      else item.close(name)
     },
   })
+  const held = Buffer.from(bytes.buffer)
   return (index) =>
-    index < count ? bytes.toString('utf8', index === 0 ? 0 : ends[index - 1], ends[index]) : undefined
+    index < count ? held.toString('utf8', index === 0 ? 0 : ends[index - 1], ends[index]) : undefined
+}
+
+function grown<Numbers extends Uint8Array | Uint32Array>(numbers: Numbers, larger: Numbers): Numbers {
+  larger.set(numbers)
+  return larger
 }
 
 /** Collects the text of `si` or `is`: of `t`, and of `t` in each run; what is said of pronunciation (`rPh`) is none. */
-export function richText() {
+export function createText() {
   let text = ''
   let inText = false
   let phonetic = 0
-  let runs = 0
-  let keptAround = false
-  let kept = false
-  const spaceOf = (attributes: Attributes, before: boolean): boolean => {
-    const space = attributes['xml:space']
-    return space === undefined ? before : space === 'preserve'
-  }
   return {
-    /** The root of the part. */
-    around(attributes: Attributes): void {
-      keptAround = spaceOf(attributes, false)
-    },
-    begin(attributes: Attributes): void {
-      text = ''
-      runs = 0
-      phonetic = 0
-      inText = false
-      kept = spaceOf(attributes, keptAround)
-    },
-    open(name: string, attributes: Attributes): void {
+    open(name: string): void {
       if (name === 'rPh') phonetic++
-      else if (name === 't' && phonetic === 0) {
-        inText = true
-        runs++
-        kept = spaceOf(attributes, kept)
-      }
+      inText = name === 't' && phonetic === 0
     },
     text(piece: string): void {
       if (inText) text += piece
     },
     close(name: string): void {
       if (name === 'rPh') phonetic--
-      else if (name === 't') inText = false
+      inText = false
     },
-    /** White space around it is no part of a text that does not say so (`xml:space`). */
-    end: (): string => unescaped(kept || runs > 1 ? text : text.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '')),
+    taken(): string {
+      const whole = unescaped(text)
+      text = ''
+      return whole
+    },
   }
 }

@@ -231,7 +231,7 @@ async function verifyExport(
 ): Promise<void> {
   const trailer =
     read.format === 'hl7v2' ||
-    ((read.format === 'csv' || read.format === 'xlsx') && read.trailer?.count !== undefined) ||
+    (read.format === 'csv' && read.trailer?.count !== undefined) ||
     (read.format === 'records' && read.count !== undefined)
   if (rows === undefined && !trailer && watch === undefined) return
   const opened = await openExport(file, read, limits, version)

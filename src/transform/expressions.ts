@@ -7,7 +7,7 @@
 import { createRequire } from 'node:module'
 import type jsonata from 'jsonata'
 import { RE2JS } from 're2js'
-import { type Fault, fault } from '../model/record.ts'
+import { fault } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { type CompileContext, type CompiledField, type FieldText, NOT_SCALAR } from './compile-context.ts'
 import { branchOf, type Scope } from './scope.ts'
@@ -38,6 +38,9 @@ const TOO_COSTLY = fault(
   'the expression does not end on this row, or makes too much of it',
 )
 
+/** What may read columns that the expression does not name. */
+const SEES_ALL = /\*|\$(?!\w)|\$(?:each|keys|lookup|merge|sift|spread)\b/
+
 /** Compiles one expression; problems go to the context's findings. */
 export function compileExpression(context: CompileContext, written: string, path: KeyPath): CompiledField {
   const nowhere: CompiledField = { from: written, branch: 0, read: () => '' }
@@ -60,38 +63,21 @@ export function compileExpression(context: CompileContext, written: string, path
   }
   const variables = [...context.names.variables].filter(([name]) => named.has(name))
   const evaluate = bounded(expression, nodes, parse)
-  const faultIn = faultFinder(context, nodes)
+  const { faultOf } = context.names
+  const isRead = (column: string): boolean => written.includes(column) || SEES_ALL.test(written)
   return {
     from: written,
     branch: branchOf(...variables.map(([, variable]) => variable)),
     read(scope) {
       const bindings = Object.fromEntries(variables.map(([name, { place }]) => [name, scope[place]]))
       const subject = context.names.subject(scope, (cell) => context.isBlank(cell))
-      const fault = faultIn(subject)
-      if (fault !== undefined) return fault
+      if (faultOf !== undefined)
+        for (const [column, cell] of Object.entries(subject ?? {})) {
+          const fault = isRead(column) && typeof cell === 'string' ? faultOf(cell) : undefined
+          if (fault !== undefined) return fault
+        }
       return asText(context, evaluate, subject, bindings)
     },
-  }
-}
-
-/** Finds a cell without value among those that an expression names; where it may read any, among all. */
-function faultFinder(
-  { names: { faultOf } }: CompileContext,
-  nodes: readonly Node[],
-): (subject: Scope[number]) => Fault | undefined {
-  if (faultOf === undefined) return () => undefined
-  const isNamed = !nodes.some(
-    ({ type, value }) =>
-      ['wildcard', 'descendant'].includes(String(type)) ||
-      (type === 'variable' && ['', '$', 'lookup', 'each', 'sift', 'spread', 'merge'].includes(String(value))),
-  )
-  const named = new Set(nodes.flatMap(({ value }) => (typeof value === 'string' ? [value] : [])))
-  return (subject) => {
-    for (const [column, cell] of Object.entries(subject ?? {})) {
-      const fault = typeof cell === 'string' && (!isNamed || named.has(column)) ? faultOf(cell) : undefined
-      if (fault !== undefined) return fault
-    }
-    return undefined
   }
 }
 

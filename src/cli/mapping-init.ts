@@ -7,7 +7,7 @@ import { parseCases } from '../mapping-tools/cases.ts'
 import { draftCases } from '../mapping-tools/draft/draft-cases.ts'
 import { type DraftedSample, draftSample } from '../mapping-tools/draft/draft-sample.ts'
 import { createVocabulary } from '../mapping-tools/draft/names.ts'
-import { readSample } from '../mapping-tools/draft/read-sample.ts'
+import { readAnySample } from '../mapping-tools/draft/sheet-sample.ts'
 import { draftText } from '../mapping-tools/draft/write-draft.ts'
 import { runCases, textReader, updateCases } from '../mapping-tools/run-cases.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
@@ -26,7 +26,7 @@ export const mappingInit: Action<'mapping init'> = async (context, options) => {
   const [files, synonyms] = await Promise.all([readCatalogFiles(folder, undefined), readSynonyms(folder)])
   const { catalog, units } = resourcesOf(files)
   const vocabulary = createVocabulary(catalog, units, synonyms)
-  const sample = await readSample(options.sample, vocabulary).catch(withRemedy)
+  const sample = await readAnySample(options.sample, vocabulary).catch(withRemedy)
   // The rest takes a moment.
   context.interrupt.throwIfAborted()
   const drafted = draftSample(name, basename(options.sample), sample, vocabulary)
@@ -53,7 +53,7 @@ function withRemedy(error: unknown): never {
     ...(error.place === undefined ? {} : { place: error.place }),
     findings: error.findings,
     remedy:
-      'A spreadsheet must be saved as CSV first. Where it is CSV or JSON in an unusual form, copy a mapping of its shape and write its `read` block by hand (encoding, delimiter, header line): docs/mapping.md, "Reading CSV".',
+      'Where it is CSV or JSON in an unusual form, copy a mapping of its shape and write its `read` block by hand (encoding, delimiter, header line): docs/mapping.md, "Reading CSV".',
     cause: error,
   })
 }

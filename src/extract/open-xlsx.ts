@@ -4,11 +4,11 @@
  */
 import { WaybillError } from '../model/errors.ts'
 import type { CsvRow, Origin, Row, RowFault } from '../model/row.ts'
-import type { Compression } from './content.ts'
+import { type Compression, DEFAULT_LIMITS, detectCompression } from './content.ts'
 import { readHeader } from './csv-layout.ts'
 import type { OpenFormat } from './framing.ts'
 import type { XlsxDefinition } from './read-definition.ts'
-import { usingPackage, type WorkbookPackage } from './xlsx-package.ts'
+import { refuseKind, usingPackage, type WorkbookPackage } from './xlsx-package.ts'
 import { readStrings, readStyles, readWorkbook, type SheetEntry } from './xlsx-parts.ts'
 import { readSheet, type SheetContext, type SheetFacts, type SheetRow } from './xlsx-sheet.ts'
 import { createSurveyor, dataFilter, type Survey, type Top } from './xlsx-survey.ts'
@@ -42,6 +42,26 @@ export async function openXlsx(
   }
 }
 
+/** Names of the sheets in which something stands, those that are shown first. @throws WaybillError as `openXlsx` */
+export async function filledSheets(path: string): Promise<readonly string[]> {
+  const compression = await detectCompression(path, DEFAULT_LIMITS)
+  const sheets: SheetEntry[] = []
+  const list = async function* (opened: WorkbookPackage) {
+    const { context, ...workbook } = await contextOf(path, opened)
+    for (const one of workbook.sheets) if (await holdsRows(opened, context, one)) yield one
+  }
+  await refuseKind(path, compression, 'xlsx')
+  for await (const one of usingPackage(path, compression, list)) sheets.push(one)
+  return sheets.sort((a, b) => Number(a.isHidden) - Number(b.isHidden)).map(({ name }) => name)
+}
+
+async function contextOf(path: string, opened: WorkbookPackage) {
+  const { sheets, epoch, styles, strings } = await readWorkbook(opened)
+  const forms = await readStyles(opened, styles)
+  const shared = await readStrings(path, opened, strings)
+  return { sheets, context: { forms, epoch, shared } satisfies SheetContext }
+}
+
 const noRows = (path: string): WaybillError =>
   new WaybillError('export-empty', 'No sheet of the workbook holds anything.', { place: { file: path } })
 
@@ -50,9 +70,7 @@ async function* lookThrough(
   opened: WorkbookPackage,
   read: XlsxDefinition,
 ): AsyncGenerator<OpenSheet> {
-  const { sheets, epoch, styles, strings } = await readWorkbook(opened)
-  const forms = await readStyles(opened, styles)
-  const context = { forms, epoch, shared: await readStrings(path, opened, strings) }
+  const { sheets, context } = await contextOf(path, opened)
   const sheet = await sheetOf(path, opened, context, sheets, read.sheet)
   const top = await topOf(path, opened, context, sheet, read)
   const surveyor = createSurveyor(path, read, top)

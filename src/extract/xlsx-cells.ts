@@ -113,10 +113,16 @@ const whole = (text: string): string => text.replace(/\.000$/, '')
 /** A date as text (18.18.11, `d`): of midnight only the day where the format shows no time. */
 const ISO = /^(?:(\d{4}-\d{2}-\d{2})(?:T|$))?T?(?:(\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:\d{2})?)?$/
 
+const isDay = (text: string): boolean => {
+  const at = Date.parse(`${text}T00:00Z`)
+  // 30 February is the second of March.
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(text)
+}
+
 function isoText(text: string, { date, time }: NumberForm): string | undefined {
   const [, day, clock, zone = ''] = ISO.exec(text) ?? []
   if (day === undefined && clock === undefined) return undefined
-  if (day !== undefined && Number.isNaN(Date.parse(`${day}T00:00Z`))) return undefined
+  if (day !== undefined && !isDay(day)) return undefined
   if (clock === undefined) return day
   if (day !== undefined && date && !time && zone === '' && /^00:00(?::00(?:\.0+)?)?$/.test(clock)) return day
   return `${day === undefined ? '' : `${day}T`}${clock.replace(/\.0+$/, '')}${zone}`

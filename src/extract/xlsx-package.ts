@@ -22,19 +22,35 @@ const isOpenDocument = (head: Buffer): boolean => head.toString('latin1', NAME_O
 export const isOfficeDocument = (head: Buffer, members: readonly string[]): boolean =>
   isOpenDocument(head) || members.some((name) => name.toLowerCase() === '[content_types].xml')
 
+async function headOf(path: string, version?: string): Promise<Buffer> {
+  const { handle } = await openVersion(path, version)
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEAD_BYTES))
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await handle.close()
+  }
+}
+
+const begins = (head: Buffer, magic: string): boolean => head.toString('latin1', 0, magic.length) === magic
+
+/** Whether a file is a zip archive, a workbook among them, or an old office document. @throws WaybillError `export-unreadable` */
+export async function isPacked(path: string): Promise<boolean> {
+  const head = await headOf(path).catch((cause) => {
+    throw unreadable(path, cause)
+  })
+  return begins(head, ZIP) || begins(head, COMPOUND)
+}
+
 /**
  * Refuses a file that by its first bytes is of another kind than the mapping reads, where its lines or parts would not say why.
  * @throws WaybillError `export-unreadable`, `export-empty`
  */
 export async function refuseKind(path: string, compression: Compression, format: string): Promise<void> {
-  const { handle } = await openVersion(path, compression.version)
-  const head = Buffer.alloc(HEAD_BYTES)
-  const { bytesRead } = await handle.read(head).finally(() => handle.close())
-  const [isZip, isCompound] = [ZIP, COMPOUND].map(
-    (magic) => head.toString('latin1', 0, magic.length) === magic,
-  )
+  const head = await headOf(path, compression.version)
+  const [isZip, isCompound] = [begins(head, ZIP), begins(head, COMPOUND)]
   const isRead = format === 'xlsx'
-  if (isRead && bytesRead === 0)
+  if (isRead && head.length === 0)
     throw new WaybillError('export-empty', 'The export is empty.', { place: { file: path } })
   let kind = 'text, XML or HTML, whatever its name says'
   if (isZip && isOpenDocument(head)) kind = 'an OpenDocument file (.ods)'
@@ -44,7 +60,7 @@ export async function refuseKind(path: string, compression: Compression, format:
       ? 'a workbook with a password'
       : 'a workbook of Excel 97 to 2003 (.xls), or another old office document'
   if (isRead ? isZip && !isOpenDocument(head) : !isZip && !isCompound) return
-  throw new WaybillError('export-unreadable', `The export is ${kind}, and the mapping reads ${format}.`, {
+  throw new WaybillError('export-unreadable', `The export is ${kind}, where ${format} is read.`, {
     place: { file: path },
     remedy: isRead
       ? 'Ask the vendor for .xlsx without a password, or for CSV. Where files must be encrypted, PGP does it.'

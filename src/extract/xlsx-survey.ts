@@ -30,7 +30,8 @@ export function dataFilter({ header }: XlsxDefinition, top: Top): (row: SheetRow
 
 /** So many rows may be totals; what more of them begin with means something else. */
 const MOST_TOTALS = 3
-const TOTALS = /^(?:grand |sub-? ?)?(?:totals?|sums?|gesamt(?:summe)?|zwischensumme|summe|somme|suma|soma)\b/i
+/** No words that are names of people, like Sum. */
+const TOTALS = /^(?:grand |sub-? ?)?(?:totale?s?|gesamt(?:summe)?|zwischensumme)\b/i
 
 const isFilled = (cell: string | undefined): boolean => (cell ?? '').trim() !== ''
 
@@ -57,7 +58,7 @@ export function createSurveyor(path: string, read: XlsxDefinition, { columns, li
     seen[byte] = (seen[byte] ?? 0) | bit
     const isBelowGap = counted.last > 0 && line > counted.last + 1
     const filled = cells.filter(isFilled)
-    const isTotal = isSum || (TOTALS.test(filled[0]?.trim() ?? '') && filled.length <= columns.length / 2)
+    const isTotal = isSum || (TOTALS.test(filled[0]?.trim() ?? '') && filled.length < columns.length)
     if (read.below === 'nothing' && (isBelowGap || isTotal)) end = Math.min(end, offset)
     if (offset >= end) {
       counted.cut++

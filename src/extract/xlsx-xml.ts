@@ -88,7 +88,10 @@ function createParser(handler: XmlHandler): { write(text: string): void; close()
     if (depth === silent) silent = Number.POSITIVE_INFINITY
     else if (depth < silent) {
       const name = names.of(written)
-      if (!AROUND.test(name)) handler.close?.(name, told--)
+      if (!AROUND.test(name)) {
+        handler.close?.(name, told)
+        told--
+      }
     }
     names.leave(depth--)
   })

@@ -141,25 +141,27 @@ async function documentsOf(
   return structured && documents.length > rows.length / 2 ? documents : undefined
 }
 
-interface OpenedSample {
+export interface OpenedSample {
   readonly columns: readonly string[]
+  /** See `OpenFormat`. */
+  readonly notes: readonly string[]
   readonly rows: readonly Row[]
   /** Set if the sample has no more rows. */
   readonly whole: boolean
 }
 
 /** The first rows, as a `read` block would read them. */
-async function openSample(path: string, read: object): Promise<OpenedSample> {
+export async function openSample(path: string, read: object): Promise<OpenedSample> {
   const opened = await openExport(path, readDefinition.parse(read))
   const rows: Row[] = []
-  const columns = opened.columns ?? []
+  const { columns = [], notes = [] } = opened
   for await (const block of opened.rows())
     for (const row of block) {
       const isTooFar = row.byteOffset - (rows[0]?.byteOffset ?? row.byteOffset) > SAMPLED_BYTES
-      if (rows.length === SAMPLED_ROWS || isTooFar) return { columns, rows, whole: false }
+      if (rows.length === SAMPLED_ROWS || isTooFar) return { columns, notes, rows, whole: false }
       rows.push(row)
     }
-  return { columns, rows, whole: true }
+  return { columns, notes, rows, whole: true }
 }
 
 /** A `read` block under way. */
@@ -195,27 +197,34 @@ async function readCsvSample(
     ...(units === undefined || found.header === 'none' ? {} : { header: { ...found.header, skip: 1 } }),
     ...(totals === undefined ? {} : { trailer: totals }),
   }
+  const notes = [...encodingNotes(dialect, data), ...edgeNotes(dialect), ...faultNotes(data)]
+  return tableOf(readLines(dialect), notes, opened.columns, units, data)
+}
+
+/** @param units of columns, by their index @param data rows as the `read` block reads them */
+export function tableOf(
+  read: readonly string[],
+  notes: readonly string[],
+  names: readonly string[],
+  units: ReadonlyMap<number, string> | undefined,
+  data: readonly Row[],
+): SampleTable {
   const rows = data.flatMap((row) => (row.kind === 'cells' ? [row.cells] : []))
-  const more = opened.columns.length - SAMPLED_COLUMNS
-  const columns = opened.columns.slice(0, SAMPLED_COLUMNS).flatMap((name, at) => {
+  const more = names.length - SAMPLED_COLUMNS
+  const columns = names.slice(0, SAMPLED_COLUMNS).flatMap((name, at) => {
     const unit = units?.get(at)
     return name === '' ? [] : [{ at, path: name, name: unit === undefined ? name : `${name} (${unit})` }]
   })
   return {
-    read: readLines(dialect),
-    notes: [
-      ...encodingNotes(dialect, data),
-      ...edgeNotes(dialect),
-      ...faultNotes(data),
-      ...(more > 0 ? [`DECIDE: the last ${more} columns were not read.`] : []),
-    ],
+    read,
+    notes: [...notes, ...(more > 0 ? [`DECIDE: the last ${more} columns were not read.`] : [])],
     columns,
     rows: rows.map((cells) => columns.map(({ at }) => cells[at] ?? '')),
   }
 }
 
 /** Also of a row that is too short or too long. */
-const cellsOf = (row: Row): readonly string[] => (row.kind === 'json' ? [] : (row.cells ?? []))
+export const cellsOf = (row: Row): readonly string[] => (row.kind === 'json' ? [] : (row.cells ?? []))
 
 function edgeNotes({ header, trailer }: Dialect): string[] {
   return [
@@ -288,9 +297,9 @@ function encodingNotes({ encoding }: Pick<Dialect, 'encoding'>, rows: readonly R
 }
 
 /** Undefined where it cannot be opened so; that the file is empty or cannot be read at all is thrown. */
-async function attempt(path: string, dialect: Dialect): Promise<OpenedSample | undefined> {
+export async function attempt(path: string, read: object): Promise<OpenedSample | undefined> {
   try {
-    return await openSample(path, dialect)
+    return await openSample(path, read)
   } catch (error) {
     if (error instanceof WaybillError && error.code === 'export-unreadable' && error.cause === undefined)
       return undefined
@@ -380,7 +389,7 @@ const flow = (members: Readonly<Record<string, number | undefined>>): string =>
     .flatMap(([key, value]) => (value === undefined ? [] : [`${key}: ${value}`]))
     .join(', ')} }`
 
-function faultNotes(rows: readonly Row[]): string[] {
+export function faultNotes(rows: readonly Row[]): string[] {
   const faults = Map.groupBy(
     rows.flatMap((row) => (row.kind === 'unreadable' ? [row] : [])),
     ({ fault }) => fault,

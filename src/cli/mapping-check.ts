@@ -105,7 +105,8 @@ async function fitOf(
   limit: number,
 ): Promise<Fit> {
   const name = basename(path)
-  const { columns, rows } = await openExport(path, mapping.read, { ...DEFAULT_LIMITS, signal: interrupt })
+  const opened = await openExport(path, mapping.read, { ...DEFAULT_LIMITS, signal: interrupt })
+  const { columns, rows, notes } = opened
   const { reads } = mapping.compiled
   const findings = columns === undefined ? [] : unknownColumns(reads, columns)
   if (findings.length > 0) {
@@ -134,6 +135,7 @@ async function fitOf(
   }
   return {
     export: name,
+    ...(notes === undefined ? {} : { notes }),
     unread: unreadColumns(reads, columns ?? []),
     ...coverage.result(),
     ...fit.report(),
@@ -188,15 +190,18 @@ const checkedJson = ({
 /** How a mapping fits an export. */
 export interface Fit extends Coverage, FitReport {
   readonly export: string
+  /** What was seen around the rows of a workbook. */
+  readonly notes?: readonly string[]
   /** Columns that the mapping does not read. */
   readonly unread: readonly string[]
 }
 
 function coverageText(fit: Fit): string[] {
-  const { rows, reasons, leftOut, unread, rules } = fit
+  const { rows, reasons, leftOut, unread, rules, notes = [] } = fit
   const why = Object.keys(reasons).length === 0 ? '' : ` (${byCount(reasons)})`
   const told = rules.map((rule) => [n(rule.made), rule.rule, shortcomings(rule)])
   const lines = [
+    ...notes.map((note) => `Sheet    ${note}`),
     ...(unread.length === 0 ? [] : [`Columns that it does not read: ${unread.join(', ')}`]),
     `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}${why}`,
     ...leftOutLine(leftOut),

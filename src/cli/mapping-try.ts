@@ -213,6 +213,7 @@ export const mappingPreview: Action<'mapping preview'> = async (context, options
   const { html } = options
   if (html === undefined && options.json === undefined)
     context.err('What follows is health data of persons; nothing is sent.')
+  for (const note of opened.notes ?? []) context.err(`The sheet: ${note}.`)
   const fit = await watchFit(context.settings, mapping, opened.columns)
   let shown = 0
   read: for await (const block of opened.rows()) {

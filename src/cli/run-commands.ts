@@ -257,10 +257,12 @@ export function wholeNumber(text: string): number {
   return Number(text)
 }
 
-function exportRow(text: string): { readonly name: string; readonly row: number } {
-  const [, name = '', row = ''] = /^(.+):([1-9]\d{0,8})$/.exec(text) ?? []
-  if (name !== '') return { name, row: Number(row) }
-  throw new InvalidArgumentError('It must be the name of an export and a row, like acme_20260302.csv:17.')
+function exportRow(text: string): { readonly name: string; readonly row: number; readonly sheet?: string } {
+  const [, name = '', sheet, row = ''] = /^(.+):(?:([^:]+)!)?([1-9]\d{0,8})$/.exec(text) ?? []
+  if (name !== '') return { name, row: Number(row), ...(sheet === undefined ? {} : { sheet }) }
+  throw new InvalidArgumentError(
+    'It must be the name of an export and a row, like acme_20260302.csv:17, or a row of a sheet, like acme.xlsx:Results!17.',
+  )
 }
 
 function address(text: string): ListenAddress {

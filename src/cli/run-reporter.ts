@@ -76,6 +76,9 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
         bytes: small.bytes,
       })
     },
+    exportNoted({ name, notes }) {
+      for (const note of notes) logger.warn(`${name}: ${note}`, { ...about, export: name })
+    },
     exportStarted(started) {
       const { name, bytes, counts } = started
       exportSince = now()

@@ -17,7 +17,13 @@ import {
   type RunQuestion,
   showRun,
 } from '../runs/listed-runs.ts'
-import { type Trace, type TracedPerson, type TracedRow, tracePerson } from '../runs/trace.ts'
+import {
+  type Trace,
+  type TracedOrigin,
+  type TracedPerson,
+  type TracedRow,
+  tracePerson,
+} from '../runs/trace.ts'
 import { counted, type Line, n, shownPath, type Tone } from '../shown-text.ts'
 import { logLineText } from '../telemetry/logger.ts'
 import { say } from './command-form.ts'
@@ -157,7 +163,7 @@ export const trace: Action<'trace'> = async (context, { transaction, row, person
   const { columns } = context
   if (transaction !== undefined) say(context, json, await traceRecord(context, transaction), traceText)
   else if (row !== undefined)
-    say(context, json, await traceExportRow(context, row.name, row.row), (traced) => rowText(traced, columns))
+    say(context, json, await traceExportRow(context, row.name, row), (traced) => rowText(traced, columns))
   else if (person !== undefined)
     say(context, json, await tracePerson(context, person), (traced) => personText(traced, columns))
   return EXIT.ok
@@ -193,6 +199,9 @@ function rowText({ export: name, row, records }: TracedRow, columns: number | un
   ]
 }
 
+const placeIn = ({ sheet, line, byteOffset }: TracedOrigin): string =>
+  sheet === undefined ? `line ${line}, byte ${byteOffset}` : `row ${line} of the sheet ${sheet}`
+
 function traceText(traced: Trace): string[] {
   const { origin, export: found } = traced
   const lines = [
@@ -200,7 +209,7 @@ function traceText(traced: Trace): string[] {
     `Export       ${found.name} (SHA-256 ${found.sha256})`,
     origin === undefined
       ? `Row          ${traced.row} (the file is not at ${shownPath(found.path)} any more, or has changed: its line cannot be told)`
-      : `Row          ${traced.row}, line ${origin.line}, byte ${origin.byteOffset} of ${shownPath(found.path)}`,
+      : `Row          ${traced.row}, ${placeIn(origin)} of ${shownPath(found.path)}`,
     `Rule         ${traced.rule}`,
   ]
   for (const { run, chunk, outcome, batches, decisions, reason } of traced.runs) {

@@ -78,6 +78,8 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
       const { received, mapping } = here
       const reading = start.reading === 'rejects' ? 'rejects' : 'whole'
       const { opened, mapper } = await openReading(reading, received, mapping, received.limits, now)
+      const { notes = [] } = opened
+      if (notes.length > 0) events.emit({ type: 'exportNoted', name, notes })
       const counts = noCounts()
       const fit = createFitWatch(mapping, opened.columns, world.doubts.get(mapping.name))
       for await (const { rows, entries } of cutChunks(opened.rows(), mapper, identity, exportId, range)) {

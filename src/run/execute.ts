@@ -147,6 +147,8 @@ async function carryOut(
     resumption.rejectsLength,
     runLedger.assertHeld,
   )
+  const { notes = [] } = opened
+  if (notes.length > 0) events.emit({ type: 'exportNoted', name: record.name, notes })
   const progress = (byteOffset: number) => ({ name: record.name, counts, share: opened.share(byteOffset) })
   const { bytes } = record
   events.emit({ type: 'exportStarted', ...progress(resumption.from?.byteOffset ?? 0), bytes, position })

@@ -187,8 +187,11 @@ export const trace = (application: Application, transactionId: string): Promise<
   withKnownLedger(application, (ledger) => traceRecord(ledger, transactionId))
 
 /** What became of one row of the latest export of that name. @throws WaybillError `transaction-not-found` */
-export const traceExportRow = (application: Application, name: string, row: number): Promise<TracedRow> =>
-  withKnownLedger(application, (ledger) => traceRow(ledger, name, row))
+export const traceExportRow = (
+  application: Application,
+  name: string,
+  place: Parameters<typeof traceRow>[2],
+): Promise<TracedRow> => withKnownLedger(application, (ledger) => traceRow(ledger, name, place))
 
 export interface ReconciledRun extends Reconciled, ShownRun {
   readonly run: string

@@ -21,7 +21,7 @@ export interface Trace {
   readonly rule: string
   readonly row: number
   /** Where the row stands; undefined where the file is gone or is another by now. */
-  readonly origin?: Pick<Origin, 'line' | 'byteOffset'>
+  readonly origin?: TracedOrigin
   readonly export: {
     readonly name: string
     readonly path: string
@@ -32,6 +32,11 @@ export interface Trace {
   readonly runs: readonly TracedRun[]
   /** Runs that read the export and of which nothing more is known, newest first. */
   readonly pruned: readonly { readonly run: string; readonly at: string }[]
+}
+
+/** In a workbook the line is the number of the row in its sheet. */
+export interface TracedOrigin extends Pick<Origin, 'line' | 'byteOffset'> {
+  readonly sheet?: string
 }
 
 export interface TracedRun {
@@ -212,7 +217,7 @@ async function findRow(
   record: ExportRecord,
   chunk: ChunkRecord,
   wanted: number,
-): Promise<{ file: string; origin?: Pick<Origin, 'line' | 'byteOffset'> }> {
+): Promise<{ file: string; origin?: TracedOrigin }> {
   const mapping = await ledger.mapping(record.mapping_digest)
   const file = mapping && (await fileOf(record))
   const origin = mapping && file && (await rowOf(file, mapping, chunk, wanted))
@@ -234,13 +239,15 @@ async function rowOf(
   mapping: string,
   chunk: ChunkRecord,
   wanted: number,
-): Promise<Pick<Origin, 'line' | 'byteOffset'> | undefined> {
+): Promise<TracedOrigin | undefined> {
   try {
     const opened = await openExport(file, loadMapping(mapping).read)
     const from = { row: chunk.first_row, line: chunk.first_line, byteOffset: chunk.byte_offset }
     for await (const block of opened.rows(from)) {
       const found = block.find(({ row }) => row === wanted)
-      if (found !== undefined) return { line: found.line, byteOffset: found.byteOffset }
+      if (found === undefined) continue
+      const { line, byteOffset } = found
+      return { line, byteOffset, ...present({ sheet: opened.sheet }) }
     }
     return undefined
   } catch (error) {
@@ -266,14 +273,20 @@ export interface TracedRecord extends Pick<TracedRun, 'run' | 'outcome' | 'reaso
 
 /**
  * @param name of the export, as it was delivered: the latest of that name
- * @throws WaybillError `transaction-not-found`
+ * @param place ordinal of the row; or its number in a sheet of a workbook
+ * @throws WaybillError `transaction-not-found`; with a sheet, `export-gone`, or what opening the export throws
  */
-export async function traceRow(ledger: Ledger, name: string, row: number): Promise<TracedRow> {
+export async function traceRow(
+  ledger: Ledger,
+  name: string,
+  place: { readonly row: number; readonly sheet?: string | undefined },
+): Promise<TracedRow> {
   const [latest] = await ledger.exportsNamed(name)
   if (latest === undefined)
     throw new WaybillError('transaction-not-found', `this ledger knows no export ${name}`, {
       remedy: 'Give its name as `waybill show` has it, and the row behind a colon: acme_20260302.csv:17.',
     })
+  const row = place.sheet === undefined ? place.row : await ordinalOf(ledger, latest, place.sheet, place.row)
   const traced = await recordsOfRow(ledger, latest, row)
   if (traced.records.length > 0) return traced
   throw new WaybillError(
@@ -284,6 +297,17 @@ export async function traceRow(ledger: Ledger, name: string, row: number): Promi
         'The row may have been skipped, or delivered before from another export; or its run was pruned.',
     },
   )
+}
+
+/** Ordinal of the row that has a number in a sheet; 0 where no row has it. */
+async function ordinalOf(ledger: Ledger, record: ExportRecord, sheet: string, line: number): Promise<number> {
+  const { opened } = await openAgain(ledger, record)
+  if (opened.sheet !== sheet) return 0
+  for await (const block of opened.rows()) {
+    const found = block.find((row) => row.line === line)
+    if (found !== undefined) return found.row
+  }
+  return 0
 }
 
 /** As all runs that have read the export have left them. */
@@ -371,6 +395,15 @@ export const tracePerson = (application: Application, reference: string): Promis
     return { rows, unread }
   })
 
+/** @throws WaybillError where the file is gone, or cannot be read */
+async function openAgain(ledger: Ledger, record: ExportRecord) {
+  const mapping = loadMapping(await keptMapping(ledger, record))
+  const file = await fileOf(record)
+  if (file === undefined)
+    throw new WaybillError('export-gone', `${record.name} is not there any more, or has changed`)
+  return { mapping, opened: await openExport(file, mapping.read) }
+}
+
 /** Numbers of the person's rows. @throws WaybillError where the file is gone, or cannot be read */
 async function* rowsOf(
   ledger: Ledger,
@@ -378,11 +411,7 @@ async function* rowsOf(
   reference: string,
   startedAt: number,
 ): AsyncGenerator<number> {
-  const mapping = loadMapping(await keptMapping(ledger, record))
-  const file = await fileOf(record)
-  if (file === undefined)
-    throw new WaybillError('export-gone', `${record.name} is not there any more, or has changed`)
-  const opened = await openExport(file, mapping.read)
+  const { mapping, opened } = await openAgain(ledger, record)
   const mapper = mapping.compiled.bind(opened.columns, record.name, startedAt)
   for await (const block of opened.rows())
     for (const row of block) {

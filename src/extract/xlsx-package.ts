@@ -11,16 +11,15 @@ import { readXml } from './xlsx-xml.ts'
 /** Of a local header of zip; of a compound file ([MS-CFB], 2.2). */
 const ZIP = 'PK\x03\x04'
 const COMPOUND = '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1'
-/** Name and content of the first member of an OpenDocument file (OpenDocument 1.3, part 2, 3.3), behind its local header. */
-const OPEN_DOCUMENT = 'mimetypeapplication/vnd.oasis.opendocument.'
-const NAME_OFFSET = 30
-export const HEAD_BYTES = NAME_OFFSET + OPEN_DOCUMENT.length
+const HEAD_BYTES = 8
 
-const isOpenDocument = (head: Buffer): boolean => head.toString('latin1', NAME_OFFSET) === OPEN_DOCUMENT
+/** Whether an archive is a document of an office program, a workbook among them: then its members are no exports. */
+export const isOfficeDocument = (members: readonly string[]): boolean =>
+  members.some((name) => name.toLowerCase() === '[content_types].xml') ||
+  isOpenDocument((name) => members.includes(name))
 
-/** Whether an archive is an office document: then its members are no exports. @param head its first bytes, `HEAD_BYTES` of them */
-export const isOfficeDocument = (head: Buffer, members: readonly string[]): boolean =>
-  isOpenDocument(head) || members.some((name) => name.toLowerCase() === '[content_types].xml')
+const isOpenDocument = (has: (name: string) => boolean): boolean =>
+  has('content.xml') && has('META-INF/manifest.xml')
 
 async function headOf(path: string, version?: string): Promise<Buffer> {
   const { handle } = await openVersion(path, version)
@@ -53,13 +52,12 @@ export async function refuseKind(path: string, compression: Compression, format:
   if (isRead && head.length === 0)
     throw new WaybillError('export-empty', 'The export is empty.', { place: { file: path } })
   let kind = 'text, XML or HTML, whatever its name says'
-  if (isZip && isOpenDocument(head)) kind = 'an OpenDocument file (.ods)'
-  else if (isZip) kind = 'a workbook (.xlsx) or another zip archive'
+  if (isZip) kind = 'a workbook (.xlsx) or another zip archive'
   else if (isCompound)
     kind = (await holdsUtf16(path, compression, 'EncryptedPackage'))
       ? 'a workbook with a password'
       : 'a workbook of Excel 97 to 2003 (.xls), or another old office document'
-  if (isRead ? isZip && !isOpenDocument(head) : !isZip && !isCompound) return
+  if (isRead ? isZip : !isZip && !isCompound) return
   throw new WaybillError('export-unreadable', `The export is ${kind}, where ${format} is read.`, {
     place: { file: path },
     remedy: isRead
@@ -81,6 +79,8 @@ async function holdsUtf16(path: string, compression: Compression, text: string):
 
 /** Names of parts are compared without regard to case. */
 export interface WorkbookPackage {
+  /** Whether it is an OpenDocument file (OpenDocument 1.3, part 2, 2.2.1). */
+  readonly isOpenDocument: boolean
   /** Bytes of a part as XML. */
   sizeOf(name: string): number
   /** @throws Error with the reason; WaybillError `export-too-large` */
@@ -148,6 +148,7 @@ function packageOf(
     if (crc !== entry.crc32) throw new Error(`the part ${name} is damaged: its CRC-32 is another one`)
   }
   return {
+    isOpenDocument: isOpenDocument((name) => parts.has(name.toLowerCase())),
     sizeOf: (name) => entryOf(name).uncompressedSize,
     read,
     async relationships(name) {

@@ -24,7 +24,12 @@ const isTrue = (text: string | undefined): boolean => text === '1' || text === '
 /** @throws Error with the reason: no workbook, one in binary form, a part that is missing */
 export async function readWorkbook(opened: WorkbookPackage): Promise<Workbook> {
   const main = [...(await opened.relationships('')).values()].find(({ type }) => type === 'officeDocument')
-  if (main === undefined) throw new Error('it is a zip archive, and no workbook')
+  if (main === undefined)
+    throw new Error(
+      opened.isOpenDocument
+        ? 'it is an OpenDocument file (.ods); .xlsx and .xlsm are read'
+        : 'it is a zip archive, and no workbook',
+    )
   if (/\.bin$/i.test(main.target))
     throw new Error('it is a binary workbook (.xlsb); .xlsx and .xlsm are read')
   const related = await opened.relationships(main.target)

@@ -582,15 +582,9 @@ describe('other files', () => {
       Buffer.from(stream, 'utf16le'),
       Buffer.alloc(600),
     ])
-  const ods = Buffer.concat([
-    Buffer.from('504b0304', 'hex'),
-    Buffer.alloc(26),
-    Buffer.from('mimetypeapplication/vnd.oasis.opendocument.spreadsheetPK'),
-  ])
   test.each([
     ['.xls', compound('Workbook'), 'Excel 97'],
     ['with a password', compound('EncryptedPackage'), 'with a password'],
-    ['.ods', ods, '.ods'],
     ['CSV', Buffer.from('a,b\n1,2\n'), 'text'],
     ['HTML', Buffer.from('<html><table><tr><td>1'), 'HTML'],
   ])('%s is named', async (_, content, words) => {

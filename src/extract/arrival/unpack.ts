@@ -4,11 +4,12 @@
  */
 import { WaybillError } from '../../model/errors.ts'
 import { openVersion, unreadable } from '../content.ts'
-import { HEAD_BYTES, isOfficeDocument } from '../xlsx-package.ts'
+import { isOfficeDocument } from '../xlsx-package.ts'
 import { isPgpMessage, type UnpackedExport, type UnpackRules } from './unpack-rules.ts'
 
 /** Archives in archives, messages in messages: nobody delivers more layers in good faith. */
 const MOST_LAYERS = 4
+const HEAD_BYTES = 64
 /** Of a local header, and of an archive without members (APPNOTE 4.3.7, 4.3.16). */
 const ZIP = ['PK\x03\x04', 'PK\x05\x06']
 
@@ -61,7 +62,7 @@ async function packingOf(address: string, file: string, head: Buffer): Promise<'
   if (isPgpMessage(head)) return 'pgp'
   if (!ZIP.includes(head.toString('latin1', 0, 4))) return undefined
   const { namesInZip } = await import('./zip.ts')
-  return isOfficeDocument(head, await namesInZip(address, file)) ? undefined : 'zip'
+  return isOfficeDocument(await namesInZip(address, file)) ? undefined : 'zip'
 }
 
 const nameOf = (address: string): string => address.split('/').at(-1) ?? address

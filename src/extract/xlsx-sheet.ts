@@ -147,8 +147,10 @@ function collectRows({ forms, shared, epoch }: SheetContext, found: SheetRow[]) 
   const closeRow = (): void => {
     let { length } = cells
     while (length > 0 && (cells[length - 1] ?? '').trim() === '') length--
-    const filled = Array.from({ length }, (_, at) => cells[at] ?? '')
-    if (length > 0) found.push({ line, offset, isHidden, cells: filled, problem, isSum })
+    if (length === 0) return
+    cells.length = length
+    for (let at = 0; at < length; at++) cells[at] ??= ''
+    found.push({ line, offset, isHidden, cells, problem, isSum })
   }
   return {
     open(name: string, attributes: Attributes, depth: number, position: number): void {

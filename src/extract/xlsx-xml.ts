@@ -30,6 +30,8 @@ const AROUND =
 /** A tag or a text of more characters is held by nobody. */
 const MOST_CHARACTERS = 16 * 1024 * 1024
 
+const isDeclaration = (key: string): boolean => key === 'xmlns' || key.startsWith('xmlns:')
+
 /** Names of elements, as the prefixes are declared that hold at the moment. */
 function createNames() {
   let prefixes: ReadonlyMap<string, string> = new Map([['', '']])
@@ -37,10 +39,7 @@ function createNames() {
   const names = new Map<string, string>()
   return {
     enter(attributes: Attributes, depth: number): void {
-      const declared: string[] = []
-      // Faster than to filter the keys of each cell.
-      for (const key in attributes) if (key === 'xmlns' || key.startsWith('xmlns:')) declared.push(key)
-      if (declared.length === 0) return
+      const declared = Object.keys(attributes).filter(isDeclaration)
       outer.push([depth, prefixes])
       prefixes = new Map([
         ...prefixes,
@@ -75,9 +74,16 @@ function createParser(handler: XmlHandler): { write(text: string): void; close()
   let [depth, told, quiet] = [0, 0, 0]
   /** Depth from which on nothing is told. */
   let silent = Number.POSITIVE_INFINITY
+  let declares = false
+  // Attribute by attribute, as to go through those of each cell would cost more.
+  parser.on('attribute', ({ name }) => {
+    if (name.charCodeAt(0) === 0x78 && isDeclaration(name)) declares = true
+  })
   parser.on('opentag', ({ name: written, attributes }) => {
     quiet = 0
-    names.enter(attributes, ++depth)
+    depth++
+    if (declares) names.enter(attributes, depth)
+    declares = false
     if (depth >= silent) return
     const name = names.of(written)
     if (name === CHOICE) silent = depth

@@ -39,7 +39,9 @@ const TOO_COSTLY = fault(
 )
 
 /** What may read columns that the expression does not name. */
-const SEES_ALL = /\*|\$(?!\w)|\$(?:each|keys|lookup|merge|sift|spread)\b/
+const SEES_ALL: ReadonlySet<unknown> = new Set([
+  ...['wildcard', 'descendant', '', '$', 'each', 'keys', 'lookup', 'merge', 'sift', 'spread'],
+])
 
 /** Compiles one expression; problems go to the context's findings. */
 export function compileExpression(context: CompileContext, written: string, path: KeyPath): CompiledField {
@@ -64,7 +66,8 @@ export function compileExpression(context: CompileContext, written: string, path
   const variables = [...context.names.variables].filter(([name]) => named.has(name))
   const evaluate = bounded(expression, nodes, parse)
   const { faultOf } = context.names
-  const isRead = (column: string): boolean => written.includes(column) || SEES_ALL.test(written)
+  const seesAll = nodes.some(({ type, value }) => SEES_ALL.has(type === 'variable' ? value : type))
+  const isRead = (column: string): boolean => seesAll || written.includes(column)
   return {
     from: written,
     branch: branchOf(...variables.map(([, variable]) => variable)),

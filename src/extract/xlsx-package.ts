@@ -51,7 +51,10 @@ export async function refuseKind(path: string, compression: Compression, format:
   const isRead = format === 'xlsx'
   if (isRead && head.length === 0)
     throw new WaybillError('export-empty', 'The export is empty.', { place: { file: path } })
-  let kind = 'text, XML or HTML, whatever its name says'
+  let kind =
+    compression.kind === 'plain'
+      ? 'text, XML or HTML, whatever its name says'
+      : 'packed once more, by gzip or Zstandard'
   if (isZip) kind = 'a workbook (.xlsx) or another zip archive'
   else if (isCompound)
     kind = (await holdsUtf16(path, compression, 'EncryptedPackage'))

@@ -195,8 +195,11 @@ export class CompileContext implements MappingResources {
   locate(name: string, path: KeyPath): Located {
     const joined = this.joined(name, path)
     if (joined !== undefined) {
-      const textOf = (text: FieldText): string | null =>
-        typeof text === 'string' ? text : text === NOT_SCALAR ? null : ''
+      const textOf = (text: FieldText): string | null => {
+        if (typeof text === 'string') return text
+        if (text.code.startsWith('cell-')) throw new CellWithoutValue(text, name)
+        return text === NOT_SCALAR ? null : ''
+      }
       return { branch: joined.branch, read: (scope) => textOf(joined.read(scope)) }
     }
     if (!this.names.isLevel(name)) this.reads.push({ name, place: this.#place(path) })

@@ -86,7 +86,7 @@ export function compileMapping(
     const mapper: UnboundMapper = (now) => {
       refuseUnread(context)
       const mapper = assemble(row, rules, names, context.checks, now)
-      return names.faultOf === undefined ? mapper : guarded(mapper)
+      return readsWorkbook(definition) ? guarded(mapper) : mapper
     }
     return { mapper, reads: context.reads, exportJoins: context.exportJoins }
   }
@@ -135,10 +135,12 @@ interface OwnDate {
  */
 function compileRules(
   context: CompileContext,
-  { row, biometrics, conditions, careTeams, medicalRecords, assessment }: MappingDefinition,
+  definition: MappingDefinition,
   dateBranch: Branch,
   rowReads: readonly string[],
 ): CompiledRule[] {
+  const { row, biometrics, conditions, careTeams, medicalRecords, assessment } = definition
+  const isGuarded = readsWorkbook(definition)
   const source = compileSource(row.source)
   if (isRoster({ biometrics, conditions, careTeams, medicalRecords, assessment }))
     return [compilePerson(source, row.source.type)]
@@ -166,8 +168,7 @@ function compileRules(
           path,
           'needs an observedAt of its own: that of the row block is read from a level that this rule does not read',
         )
-      if (rule !== undefined)
-        rules.push(context.names.faultOf === undefined ? rule : guardedRule(rule, section, name))
+      if (rule !== undefined) rules.push(isGuarded ? guardedRule(rule, section, name) : rule)
       const earlier = name === undefined ? undefined : sections.get(name)
       if (earlier !== undefined)
         context.report(
@@ -191,6 +192,10 @@ function compileRules(
     )
   return rules
 }
+
+/** Whether cells without value may be read, of the export or of one that is joined. */
+const readsWorkbook = ({ read, joins = {} }: Pick<MappingDefinition, 'read' | 'joins'>): boolean =>
+  [read, ...Object.values(joins).map((join) => join.read)].some((one) => one?.format === 'xlsx')
 
 /** Rejects the row where a condition of the row reads a cell without value. */
 const guarded =

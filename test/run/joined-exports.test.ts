@@ -14,6 +14,7 @@ import { type ExportDefinition, jobSource } from '../../src/definitions/export-d
 import { openExport } from '../../src/extract/open-export.ts'
 import { type Arrival, createArrival, type ReceivedExport } from '../../src/run/arrival.ts'
 import { joinBesideFile, joinExports, rejoin } from '../../src/run/joined-exports.ts'
+import { texts, workbookBytes } from '../extract/workbook-file.ts'
 import { load, refusalOf } from '../transform/mapping-under-test.ts'
 
 const ROW = (at: string): string =>
@@ -40,7 +41,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
-const deliver = async (name: string, text: string): Promise<string> => {
+const deliver = async (name: string, text: string | Buffer): Promise<string> => {
   await writeFile(join(folder, name), text)
   return join(folder, name)
 }
@@ -73,6 +74,33 @@ async function records(mapping: LoadedMapping, file: string): Promise<string[]> 
 const SEEN = ['seen 1234567893 Reed, Hope', 'seen 1245319599 Lane']
 /** What came of it, or the error. */
 const codeOf = (work: Promise<unknown>): Promise<unknown> => work.catch((error) => error)
+
+it('a workbook is joined as CSV is; a cell without value rejects the record that reads it, in a condition, too', async () => {
+  const file = await deliver('visits.csv', VISITS)
+  const cell = (at: string, type: string, value: string) => `<c r="${at}" t="${type}"><v>${value}</v></c>`
+  const rows =
+    texts(1, 'Id', 'NAME', 'CITY', 'NPI') +
+    `<row r="2">${cell('A2', 'str', 'd1')}${cell('B2', 'str', 'Reed')}${cell('D2', 'n', '1234567893')}</row>` +
+    `<row r="3">${cell('A3', 'str', 'd2')}${cell('B3', 'str', 'Lane')}${cell('D3', 'e', '#N/A')}</row>`
+  await deliver('providers.xlsx', await workbookBytes({ sheets: { Doctors: rows } }))
+  const mapping = load(
+    CSV.replace('providers*.csv*', 'providers*.xlsx').replace(
+      'read: { format: csv }, key',
+      'read: { format: xlsx }, key',
+    ),
+  )
+  const joined = await joinBesideFile(mapping, file)
+  const opened = await openExport(file, joined.read)
+  const map = joined.compiled.bind(opened.columns, 'visits', Number.POSITIVE_INFINITY)
+  const told: string[] = []
+  for await (const block of opened.rows())
+    for (const outcome of block.map(map)) {
+      if (outcome.outcome !== 'mapped') continue
+      told.push(...outcome.records.map(({ rule }) => rule))
+      told.push(...outcome.rejected.map(({ rule, issue }) => `${rule} ${issue.code} ${issue.field}`))
+    }
+  expect(told).toEqual(['seen', 'seen cell-error doctors.NPI'])
+})
 
 describe('a second export', () => {
   it('that lies beside the first is found, read by key, and kept as far as the mapping reads it', async () => {

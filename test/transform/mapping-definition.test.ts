@@ -49,7 +49,7 @@ const HEADS_OF_CSV = `
 zone: UTC → zone: New York → 3 row.observedAt.zone: is no IANA time zone; write it like America/New_York, or { from: … } where it is a column; did you mean "America/New_York"?
 , zone: UTC →  → 3 row.observedAt.zone: a zone is needed
 ISO → MM/DD/YYYY → 3 row.observedAt.format: "DD" in "MM/DD/YYYY" is no token; did you mean "dd"?
-csv } → cvs } → 2 read.format: must be one of csv, ndjson, json, hl7v2, records; did you mean "csv"?
+csv } → cvs } → 2 read.format: must be one of csv, xlsx, ndjson, json, hl7v2, records; did you mean "csv"?
 ISO → [ISO, MM/dd] → 3 row.observedAt.format[1]: "MM/dd" must tell year
 format: ISO → format: yyyy-MM-dd, partial: start → 3 row.observedAt.partial: is for HL7 and ISO
 format: ISO, zone: UTC → format: EXCEL → 3 row.observedAt.zone: a zone is needed

@@ -2,7 +2,7 @@
  * Texts of cells: what is stored, not what is shown. Number formats matter where they say what a number is: a date, a time, an id with
  * leading zeros. Pure. Sections are those of ISO/IEC 29500-1 (ECMA-376-1).
  */
-import { invalidCell, lostDigits, NOT_COMPUTED } from '../model/cell-fault.ts'
+import { invalidCell, isCellError, lostDigits, NOT_COMPUTED } from '../model/cell-fault.ts'
 
 /** What a number format says of a number. */
 export interface NumberForm {
@@ -174,7 +174,7 @@ export function cellText(cell: StoredCell, shared: SharedText, epoch: Epoch): st
       if (stored === '1' || stored === 'true') return 'TRUE'
       return stored === '0' || stored === 'false' ? 'FALSE' : invalidCell(stored)
     case 'e':
-      return /^#(?:N\/A|NAME\?|GETTING_DATA|DIV\/0!|[A-Z]+!)$/.test(stored) ? stored : invalidCell(stored)
+      return isCellError(stored) ? stored : invalidCell(stored)
     case 'd':
       return isoText(stored, form) ?? invalidCell(stored)
     case 'n':

@@ -48,6 +48,7 @@ describe('cells are what is stored', () => {
     ['a cell with a style alone', '<c r="B2" s="0"/>', ''],
     ['an error', '<c r="B2" t="e"><f>1/0</f><v>#DIV/0!</v></c>', '#DIV/0!'],
     ['#N/A', '<c r="B2" t="e"><v>#N/A</v></c>', '#N/A'],
+    ['an error that is none', '<c r="B2" t="e"><v>#SMITH!</v></c>', '#INVALID! #SMITH!'],
     ['a formula that nobody computed', '<c r="B2"><f>SUM(A2:A2)</f></c>', '#NOT-COMPUTED!'],
     ['as openpyxl writes one', '<c r="B2"><f>A2*2</f><v/></c>', '#NOT-COMPUTED!'],
     ['15 digits', '<c r="B2"><v>123456789012345</v></c>', '123456789012345'],

@@ -96,7 +96,7 @@ describe('a cell without value', () => {
   })
 
   test('is not looked for in texts that only begin alike', () => {
-    for (const doctor of ['#1 Clinic', '# N/A', '#n/a', '#N/A or so', '#Hash'])
+    for (const doctor of ['#1 Clinic', '# N/A', '#n/a', '#N/A or so', '#Hash', '#SMITH!'])
       expect(rejectedOf(outcome({ doctor }))).toEqual([])
   })
 })

@@ -4,8 +4,10 @@ import { describe, expect, it, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../src/extract/content.ts'
 import { openExport } from '../../src/extract/open-export.ts'
 import { readDefinition } from '../../src/extract/read-definition.ts'
+import { fullRow } from '../../src/mapping-tools/cases.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import type { Row } from '../../src/model/row.ts'
+import { load } from '../transform/mapping-under-test.ts'
 import { allRows, brief, CSV, collect, exportFile } from './export-file.ts'
 import {
   MAIN,
@@ -674,5 +676,63 @@ test('the same table as CSV and as a workbook gives the same cells', async () =>
       )
     }),
     { numRuns: 60 },
+  )
+})
+
+const MAPPED = `mapping: same
+read: { format: FORMAT }
+row:
+  key: [id, day]
+  account: { reference: id }
+  observedAt: { from: day, format: ISO, zone: America/New_York }
+  source: { name: Same, type: screening }
+biometrics:
+  hba1c: a1c
+  body-weight: { from: weight, unit: lb }
+conditions:
+  hypertension: { when: { htn: "TRUE" }, status: active }
+`
+const FIRST_DAY = Date.UTC(1899, 11, 30)
+
+test('the same table as CSV and as a workbook gives the same records', async () => {
+  const visit = fc.record({
+    id: fc.integer({ min: 1, max: 99_999 }),
+    // 2015 to 2026, as a spreadsheet counts days.
+    day: fc.integer({ min: 42_005, max: 46_300 }),
+    minute: fc.integer({ min: 0, max: 1_439 }),
+    a1c: fc.option(fc.integer({ min: 0, max: 150 }), { nil: undefined }),
+    weight: fc.integer({ min: 0, max: 6_000 }),
+    htn: fc.boolean(),
+  })
+  await fc.assert(
+    fc.asyncProperty(fc.array(visit, { minLength: 1, maxLength: 6 }), async (visits) => {
+      const csv = visits.map(({ id, day, minute, a1c, weight, htn }) =>
+        [
+          String(id).padStart(5, '0'),
+          new Date(FIRST_DAY + day * 86_400_000 + minute * 60_000).toISOString().slice(0, 19),
+          a1c === undefined ? '' : String(a1c / 10),
+          String(weight / 10),
+          htn ? 'TRUE' : 'FALSE',
+        ].join(),
+      )
+      const sheet = visits.map(
+        ({ id, day, minute, a1c, weight, htn }) =>
+          `<row><c s="1"><v>${id}</v></c><c s="2"><v>${day + minute / 1440}</v></c><c>${
+            a1c === undefined ? '' : `<v>${(a1c / 10).toPrecision(17)}</v>`
+          }</c><c><v>${weight / 10}</v></c><c t="b"><v>${htn ? 1 : 0}</v></c></row>`,
+      )
+      const header = texts(1, 'id', 'day', 'a1c', 'weight', 'htn')
+      const written = { sheets: { Data: header + sheet.join('') }, formats: ['00000', 'm/d/yy h:mm'] }
+      const outcomesOf = async (format: string, path: string) => {
+        const { read, compiled } = load(MAPPED.replace('FORMAT', format))
+        const opened = await openExport(path, read)
+        const map = compiled.bind(opened.columns, 'same', Date.UTC(2027, 0, 1))
+        const rows = await collect(opened.rows())
+        return rows.map((row) => fullRow(map(row)))
+      }
+      const asText = await exportFile(`id,day,a1c,weight,htn\n${csv.join('\n')}\n`)
+      expect(await outcomesOf('xlsx', await workbookFile(written))).toEqual(await outcomesOf('csv', asText))
+    }),
+    { numRuns: 40 },
   )
 })

@@ -33,18 +33,26 @@ const MOST_TOTALS = 3
 /** No words that are names of people, like Sum. */
 const TOTALS = /^(?:grand |sub-? ?)?(?:totale?s?|gesamt(?:summe)?|zwischensumme)\b/i
 
+interface Sign {
+  readonly line: number
+  readonly offset: number
+  /** Rows before it. */
+  readonly before: number
+}
+
 const isFilled = (cell: string | undefined): boolean => (cell ?? '').trim() !== ''
 
 /** @throws WaybillError `export-unreadable` where nobody can tell which rows, or columns, are meant */
 export function createSurveyor(path: string, read: XlsxDefinition, { columns, line: headerLine }: Top) {
   const seen = new Uint8Array(MOST_ROWS / 8 + 1)
   const repeated = new Set<number>()
-  const counted = { hidden: 0, gaps: 0, cut: 0, unordered: 0, last: 0, widest: columns.length }
+  const counted = { rows: 0, hidden: 0, gaps: 0, unordered: 0, last: 0, widest: columns.length }
   /** Columns without a name → values in them. */
   const nameless = new Map<number, number>()
   for (const [at, name] of columns.entries()) if (name === '') nameless.set(at, 0)
-  const totals: number[] = []
-  let [firstGap, end, apart, measured] = [0, Number.POSITIVE_INFINITY, 0, true]
+  const totals: Sign[] = []
+  let firstGap: Sign | undefined
+  let [apart, measured] = [0, true]
 
   /** Whether something else begins with a row below a blank one: a header, a title, a note. */
   const isApart = (cells: readonly string[]): boolean => {
@@ -59,15 +67,11 @@ export function createSurveyor(path: string, read: XlsxDefinition, { columns, li
     const isBelowGap = counted.last > 0 && line > counted.last + 1
     const filled = cells.filter(isFilled)
     const isTotal = isSum || (TOTALS.test(filled[0]?.trim() ?? '') && filled.length < columns.length)
-    if (read.below === 'nothing' && (isBelowGap || isTotal)) end = Math.min(end, offset)
-    if (offset >= end) {
-      counted.cut++
-      return
-    }
-    if (isTotal && totals.length <= MOST_TOTALS) totals.push(line)
+    const sign = { line, offset, before: counted.rows++ }
+    if (isTotal && totals.length <= MOST_TOTALS) totals.push(sign)
     if (isBelowGap) {
       counted.gaps++
-      firstGap ||= line
+      firstGap ??= sign
       if (apart === 0 && isApart(cells)) apart = line
     }
     measured &&= /\d/.test(cells.join())
@@ -81,8 +85,11 @@ export function createSurveyor(path: string, read: XlsxDefinition, { columns, li
     look,
     /** After the last row. @param tables how many the sheet declares */
     end({ dimension, merges, isFiltered }: SheetFacts, tables: number): Survey {
-      const [total = 0] = totals.length > MOST_TOTALS ? [] : totals
-      if (read.below === undefined && apart + total > 0) throw belowTable(path, apart, total)
+      const [total] = totals.length > MOST_TOTALS ? [] : totals
+      if (read.below === undefined && (apart > 0 || total !== undefined))
+        throw belowTable(path, apart, total?.line ?? 0)
+      const places = read.below === 'nothing' ? [firstGap, total].flatMap((one) => one ?? []) : []
+      const cut = places.reduce<Sign | undefined>((a, b) => (a && a.offset < b.offset ? a : b), undefined)
       const [, to] = rangeOf(dimension) ?? []
       const isShort = to !== undefined && (to.row < counted.last || to.column < counted.widest - 1)
       const merged = merges.filter((written) => {
@@ -102,12 +109,19 @@ export function createSurveyor(path: string, read: XlsxDefinition, { columns, li
         [unnamed.length > 0, `columns without a name have values, which nothing reads: ${listed(unnamed)}`],
         [empty !== undefined, 'columns stand behind an empty one: they may be another table'],
         [tables > 1, `the sheet has ${tables} tables`],
-        [counted.gaps > 0, `rows go on below blank ones ${counted.gaps} times, first in row ${firstGap}`],
-        [counted.cut > 0, `${counted.cut} rows below the table are not read, as read.below says`],
+        [
+          counted.gaps > 0 && cut === undefined,
+          `rows go on below blank ones ${counted.gaps} times, first in row ${firstGap?.line}`,
+        ],
+        [
+          cut !== undefined,
+          `${counted.rows - (cut?.before ?? 0)} rows below the table are not read, as read.below says`,
+        ],
         [isShort, `the sheet declares the range ${dimension}, and rows go on beyond; all are read`],
         [counted.unordered > 0, `${counted.unordered} rows are not in the order of their numbers`],
         [repeated.size > 0, `the numbers of ${repeated.size} rows come more than once`],
       ]
+      const end = cut?.offset ?? Number.POSITIVE_INFINITY
       return { end, repeated, notes: notes.flatMap(([holds, text]) => (holds ? [text] : [])) }
     },
   }

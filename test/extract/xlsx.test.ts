@@ -407,6 +407,15 @@ describe('told, never guessed', () => {
     expect((await collect(all.rows())).length).toBe(2 + below.split('<row').length - 1)
   })
 
+  test('running sums, in each row, are no totals', async () => {
+    const rows = [2, 3, 4, 5, 6, 7].map(
+      (line) =>
+        `<row r="${line}"><c r="A${line}"><v>1</v></c><c r="B${line}"><f>SUM(A$2:A${line})</f><v>${line}</v></c></row>`,
+    )
+    for (const read of [{}, { below: 'nothing' }])
+      expect(await sheetRows({ sheets: { Data: HEADER + rows.join('') } }, read)).toHaveLength(6)
+  })
+
   test('blank rows between rows are told; a person may be called Sum', async () => {
     const rows = DATA + texts(6, '3', '2026-01-04', '70') + texts(7, 'Sum', '2026-01-04', '70')
     const found = await opened({ sheets: { Data: rows } })

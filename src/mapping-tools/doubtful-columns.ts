@@ -62,7 +62,7 @@ export function unreadBeside(
   unread: readonly string[],
   vocabulary: Vocabulary,
 ): Suspicion[] {
-  if (read.format !== 'csv' || Array.isArray(biometrics)) return []
+  if (!isTable(read.format) || Array.isArray(biometrics)) return []
   return Object.entries(biometrics).flatMap(([rule, written]) => {
     const {
       catalog = rule,

@@ -220,17 +220,22 @@ const KIND_OF = new Map<string, RecordKind>([
 function guardedRule(rule: CompiledRule, section: string, name: string | undefined): CompiledRule {
   const kind = KIND_OF.get(section)
   if (kind === undefined) return rule
+  const guard = <Result>(ordinals: Map<string, number>, act: () => Result): Result | RejectedRecord => {
+    try {
+      return act()
+    } catch (error) {
+      if (!(error instanceof CellWithoutValue)) throw error
+      return rejected(kind, recordRule(name, 'unmapped', rule.branch, ordinals), error.fault, error.field)
+    }
+  }
+  const { apply, unread } = rule
   return {
     ...rule,
-    apply(scope, facts, observedAt, ordinals) {
-      try {
-        return rule.apply(scope, facts, observedAt, ordinals)
-      } catch (error) {
-        if (!(error instanceof CellWithoutValue)) throw error
-        const of = recordRule(name, 'unmapped', rule.branch, ordinals)
-        return rejected(kind, of, error.fault, error.field)
-      }
-    },
+    apply: (scope, facts, observedAt, ordinals) =>
+      guard(ordinals, () => apply(scope, facts, observedAt, ordinals)),
+    ...(unread === undefined
+      ? {}
+      : { unread: (scope, ordinals) => guard(ordinals, () => unread(scope, ordinals)) }),
   }
 }
 

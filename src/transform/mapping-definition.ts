@@ -263,8 +263,8 @@ export const MappingDefinition = z
       })
   })
   .superRefine(({ read, row, biometrics = {} }, context) => {
-    // Columns of CSV may have any name.
-    if (read.format === 'csv') return
+    // Columns of CSV and of a sheet may have any name.
+    if (isTable(read.format)) return
     const refuse = (path: (string | number)[], ignored: readonly string[] = []): void => {
       for (const [at, name] of ignored.entries())
         if (!PART_NAMES.includes(name))

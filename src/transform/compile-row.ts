@@ -121,6 +121,7 @@ function readPerson(context: CompileContext, field: CompiledField, scope: Scope)
   const text = field.read(scope)
   if (typeof text !== 'string') return issue(text.code, text.message)
   if (text === '') return issue('account-missing', 'there is no reference of the person')
+  if (context.checks.effects['damaged-key'] === 'off') return text
   const read = readReference(text)
   if ('reference' in read) {
     if (read.undone !== undefined) context.checks.note(issue('account-repaired', UNDONE[read.undone]))

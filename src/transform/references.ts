@@ -89,9 +89,12 @@ const UNRESOLVED = {
   is: 'elsewhere',
 } as const
 
+/** No reference of a person is longer; one that is stays as it is. */
+const LONGEST = 1_000
+
 /** What is undone in a key and in a reference alike, so that a row that comes in both forms is one row. */
 export function undone(text: string): { readonly text: string; readonly undone: Undone | undefined } {
-  if (PLAIN.test(text)) return { text, undone: undefined }
+  if (PLAIN.test(text) || text.length > LONGEST) return { text, undone: undefined }
   const visible = text.replaceAll(INVISIBLE, '').replaceAll(SPACES, ' ').trim()
   const [, inner] = FORMULA.exec(visible) ?? []
   if (inner !== undefined) return { text: inner.trim(), undone: 'formula' }
@@ -100,7 +103,7 @@ export function undone(text: string): { readonly text: string; readonly undone: 
 
 /** @param written not empty */
 export function readReference(written: string): ReadReference {
-  if (PLAIN.test(written)) return { reference: written, undone: undefined }
+  if (PLAIN.test(written) || written.length > LONGEST) return { reference: written, undone: undefined }
   const { text, undone: what } = undone(written)
   if (NONE.has(text.toLowerCase()) || ZEROS.test(text) || NO_DIGIT_OR_LETTER.test(text)) return NO_REFERENCE
   const damage = DAMAGE.find(([shows]) => shows(text))

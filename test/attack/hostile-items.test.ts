@@ -94,7 +94,7 @@ test('a list of articles that never ends is given up, and told as that', async (
 
 const REQUESTS = `mapping: clinic
 read: { format: csv }
-row: { key: [ref], account: { reference: ref } }
+row: { key: [ref], account: { reference: { concat: [{ constant: p- }, ref] } } }
 medicalRecords:
   aps:
     reference: ref

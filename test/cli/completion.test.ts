@@ -24,7 +24,7 @@ describe('what is offered', () => {
     ],
     [
       ['accounts', ''],
-      ['erase', 'export', 'forget', 'help'],
+      ['confirm', 'erase', 'export', 'forget', 'help'],
     ],
     [
       ['accounts', 'erase', '--job', ''],

@@ -11,7 +11,7 @@ import { compilePattern, type RemotePlace, type SourcePlace } from '../extract/s
 import type { ExpectationKey } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { readCronLine } from '../schedule/fires.ts'
-import { zoneFault } from '../transform/dates.ts'
+import { zoneFault } from '../transform/zones.ts'
 import { BYTE_SIZE, DURATION, type Quantity } from './quantity.ts'
 
 const quantity = ({ form, demand, read }: Quantity, example: string) =>

@@ -269,7 +269,7 @@ const ADULT_DAYS = 366
 
 const zoneOf = ({ row: { observedAt } }: MappingDefinition): IANAZone | undefined => {
   const zone = typeof observedAt === 'object' && 'zone' in observedAt ? observedAt.zone : undefined
-  return typeof zone === 'string' && IANAZone.isValidZone(zone) ? IANAZone.create(zone) : undefined
+  return typeof zone === 'string' ? IANAZone.create(zone) : undefined
 }
 
 /** Days and times of day, in the zone of the mapping; without one, in UTC. */

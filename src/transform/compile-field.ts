@@ -13,7 +13,7 @@ import {
   issueOf,
   NOT_SCALAR,
 } from './compile-context.ts'
-import { compileInstant, type Instant, isZone } from './dates.ts'
+import { compileInstant, type Instant } from './dates.ts'
 import { compileExpression } from './expressions.ts'
 import {
   COMPARISONS,
@@ -27,6 +27,7 @@ import {
 import { firstText, membersOf } from './json-values.ts'
 import { compareNumbers, type NumberReader, parseNumberText } from './numbers.ts'
 import { branchOf, type Scope } from './scope.ts'
+import { isZone, zoneFault } from './zones.ts'
 
 const NOT_IN_TABLE = fault('value-not-in-table', 'the value is not in the table')
 const NOT_EXTRACTED = fault('value-not-extracted', 'the expression of `extract` does not fit the value')
@@ -241,7 +242,9 @@ function compileZone(
     const parse = compileInstant(format, { ...options, zone })
     return { branch: 0, from: undefined, parser: () => parse }
   }
-  const { from, branch, read } = compileField(context, zone, [...path, 'zone'])
+  const at = [...path, 'zone']
+  const { from, branch, read } = compileField(context, zone, at)
+  reportZones(context, zone, at)
   // No more than there are zones.
   const parsers = new Map<string, Parse>()
   return {
@@ -258,6 +261,20 @@ function compileZone(
       return parse
     },
   }
+}
+
+/** Names of zones that the mapping itself says, where it has a field for the zone. */
+function reportZones(context: CompileContext, zone: FieldObject, path: KeyPath): void {
+  const { constant, otherwise, table } = zone
+  const report = (key: string, name: string | undefined): void => {
+    const wrong = name === undefined ? undefined : zoneFault(name)
+    if (wrong !== undefined) context.report([...path, key], `"${name}" ${wrong}`)
+  }
+  report('constant', table === undefined ? constant : undefined)
+  report('otherwise', otherwise)
+  if (typeof table === 'object') for (const name of Object.values(table)) report('table', name)
+  else if (table !== undefined)
+    for (const name of context.tables.get(table)?.values() ?? []) report('table', name)
 }
 
 function toObservedAt(instant: Instant, field: string | undefined): ObservedAt {

@@ -34,8 +34,8 @@ const COMMON_TOKENS = ['yyyy', 'MM', 'dd', 'HH', 'mm', 'ss', 'SSS', 'ZZ']
 
 const REMEMBERED = 20_000
 
-/** No zone, and the names of the one that never changes its clocks. */
-const UTC: ReadonlySet<string | undefined> = new Set([undefined, 'UTC', 'Etc/UTC'])
+/** No zone, and names of the one that never changes its clocks. */
+const UTC: ReadonlySet<string | undefined> = new Set([undefined, 'UTC', 'GMT', 'Etc/UTC'])
 
 /** Whether a luxon format tells the offset itself, so that no zone is needed. */
 export function carriesOffset(format: string): boolean {
@@ -66,17 +66,6 @@ export function formatFault(format: string): string | undefined {
 /** Whether a form can be given to the year or month alone. */
 export function takesPartial(format: string): boolean {
   return format === 'HL7' || format === 'ISO'
-}
-
-export function isZone(zone: string): boolean {
-  return IANAZone.isValidZone(zone)
-}
-
-/** What is wrong with the name of a zone, or undefined. @param otherwise what can be written instead */
-export function zoneFault(zone: string, otherwise = ''): string | undefined {
-  return isZone(zone)
-    ? undefined
-    : `is no IANA time zone; write it like America/New_York${otherwise}${didYouMean(zone.replaceAll(' ', '_'), Intl.supportedValuesOf('timeZone'))}`
 }
 
 /**

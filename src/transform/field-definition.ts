@@ -3,7 +3,8 @@
 import { RE2JS } from 're2js'
 import { z } from 'zod'
 import { reasonOf } from '../model/errors.ts'
-import { carriesOffset, formatFault, takesPartial, zoneFault } from './dates.ts'
+import { carriesOffset, formatFault, takesPartial } from './dates.ts'
+import { zoneFault } from './zones.ts'
 
 export const Text = z.union([
   z.string(),

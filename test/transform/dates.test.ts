@@ -6,8 +6,8 @@ import {
   compileInstant,
   formatFault,
   type InstantOptions,
-  isZone,
 } from '../../src/transform/dates.ts'
+import { isZone } from '../../src/transform/zones.ts'
 
 const NEW_YORK = 'America/New_York'
 const BERLIN = 'Europe/Berlin'

@@ -1,12 +1,9 @@
 /**
  * Dates and times of exports (luxon, IANA zones). A form that does not fit, a local time that daylight saving skips, or one that it doubles is an
- * issue, never a guess.
- *
- * Where a form is digits and signs between them, code of our own reads it: to build a value of luxon takes ten times as long. It gives what luxon
- * gives. A wall-clock time is told as the milliseconds since the epoch at which UTC would show it; NaN stands for none.
+ * issue, never a guess. A wall-clock time is told as the milliseconds since the epoch at which UTC would show it; NaN stands for none.
  */
 import { DateTime, FixedOffsetZone, IANAZone, type Zone } from 'luxon'
-import { didYouMean } from '../schema-problems.ts'
+import { compileDigits, compileTokens, DAY, minutesOf, tokensFault, wallClock } from './date-forms.ts'
 
 export type DateFault = 'date-invalid' | 'date-skipped-by-daylight-saving' | 'date-doubled-by-daylight-saving'
 
@@ -25,42 +22,24 @@ export interface InstantOptions {
   readonly doubled?: 'reject' | 'earlier' | 'later' | undefined
   /** A year or a month alone: `start` takes its first instant. */
   readonly partial?: 'reject' | 'start' | undefined
+  /** First of the hundred years that two digits of a year mean. */
+  readonly century?: number | undefined
 }
 
-const TOKEN = /^(yyyy|yy|M{1,4}|d{1,2}|H{1,2}|h{1,2}|m{1,2}|s{1,2}|S|SSS|u|a|E{3,4}|Z{1,3})$/
-
-/** Those that forms are mostly made of. */
-const COMMON_TOKENS = ['yyyy', 'MM', 'dd', 'HH', 'mm', 'ss', 'SSS', 'ZZ']
-
+/** Days of which a zone's offset is remembered. */
 const REMEMBERED = 20_000
 
 /** No zone, and names of the one that never changes its clocks. */
 const UTC: ReadonlySet<string | undefined> = new Set([undefined, 'UTC', 'GMT', 'Etc/UTC'])
 
-/** Whether a luxon format tells the offset itself, so that no zone is needed. */
+/** Whether a form tells the offset itself, so that no zone is needed. */
 export function carriesOffset(format: string): boolean {
   return format === 'EPOCH_MS' || /[Zz]/.test(format.replaceAll(/'[^']*'/g, ''))
 }
 
-/**
- * What is wrong with a form, or undefined. luxon takes unknown letters for text and fills what a form leaves out from
- * today's date, so a form may hold known tokens only and must tell the whole day.
- */
+/** What is wrong with a form, or undefined. */
 export function formatFault(format: string): string | undefined {
-  if (Object.hasOwn(NAMED_FORMS, format)) return undefined
-  const bare = format.replaceAll(/'[^']*'/g, ' ')
-  if (bare.includes("'")) return `"${format}" opens a quote that it does not close`
-  const tokens = [...bare.matchAll(/([A-Za-z])\1*/g)].map(([token]) => token)
-  const unknown = tokens.find((token) => !TOKEN.test(token))
-  if (unknown !== undefined)
-    return `"${unknown}" in "${format}" is no token${didYouMean(unknown, COMMON_TOKENS)}: a form reads like MM/dd/yyyy HH:mm, text in it stands in 'quotes'`
-  if (!['y', 'M', 'd'].every((letter) => tokens.some((token) => token.startsWith(letter)))) {
-    return `"${format}" must tell year, month and day (yyyy, MM, dd)`
-  }
-  const onTwelve = tokens.some((token) => token.startsWith('h'))
-  return onTwelve && !tokens.includes('a')
-    ? `"${format}" must tell morning from afternoon: add a, or write HH for 24 hours`
-    : undefined
+  return Object.hasOwn(NAMED_FORMS, format) ? undefined : tokensFault(format)
 }
 
 /** Whether a form can be given to the year or month alone. */
@@ -86,28 +65,13 @@ export function compileInstant(
       ? inZone(DateTime.fromMillis(wall, { zone: 'UTC' }), zone, options)
       : { ok: true, at: wall - offset * 60_000, offset }
   }
-  const forms = formats.map((format) => compileForm(format, toInstant, options.partial === 'start'))
+  const forms = formats.map((format) => compileForm(format, toInstant, options))
   return (text) => {
     let found = INVALID
     for (const form of forms) {
       found = form(text)
       if (found.ok || found.code !== 'date-invalid') break
     }
-    return found
-  }
-}
-
-/** What costs much to read is read once for each text. */
-function remembering(parse: (text: string) => Instant): (text: string) => Instant {
-  const remembered = new Map<string, Instant>()
-  return (text) => {
-    const known = remembered.get(text)
-    if (known !== undefined) return known
-    const found = parse(text)
-    // What does not fit can be of any length, and is not kept.
-    if (!found.ok) return found
-    if (remembered.size >= REMEMBERED) remembered.clear()
-    remembered.set(text, found)
     return found
   }
 }
@@ -125,17 +89,17 @@ export function compileCalendarDate(formats: readonly string[]): (text: string) 
 /** A wall-clock time as an instant. */
 type Localise = (wall: number) => Instant
 
-function compileForm(format: string, local: Localise, partial: boolean): (text: string) => Instant {
+function compileForm(format: string, local: Localise, options: InstantOptions): (text: string) => Instant {
   const named = Object.hasOwn(NAMED_FORMS, format) ? NAMED_FORMS[format] : undefined
-  if (named !== undefined) return (text) => named(text, local, partial)
+  const isPartial = options.partial === 'start'
+  if (named !== undefined) return (text) => named(text, local, isPartial)
   const digits = compileDigits(format)
   if (digits !== undefined) return (text) => local(digits(text))
-  const parser = DateTime.buildFormatParser(format, { locale: 'en-US' })
-  return remembering(
-    carriesOffset(format)
-      ? (text) => absolute(DateTime.fromFormatParser(text, parser, { setZone: true }))
-      : (text) => local(DateTime.fromFormatParser(text, parser, { zone: 'UTC' }).toMillis()),
-  )
+  const read = compileTokens(format, options.century)
+  return (text) => {
+    const { wall, offset } = read(text)
+    return offset === undefined ? local(wall) : told(wall, offset)
+  }
 }
 
 /**
@@ -177,8 +141,6 @@ function parseHl7(text: string, local: Localise, partial: boolean): Instant {
   const wall = wallClock([...parts, ms])
   return offset === undefined ? local(wall) : told(wall, minutesOf(offset))
 }
-
-const DAY = 86_400_000
 
 /**
  * Days and, behind the point, the part of the day, to the nearest millisecond.
@@ -251,97 +213,6 @@ function aroundChange(wall: DateTime, zone: Zone, side: 'before' | 'after'): Ins
   return { ok: true, at, offset: zone.offset(at) }
 }
 
-const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
-/** Of the Gregorian calendar, until it repeats. */
-const CYCLE = { years: 400, ms: 146_097 * DAY }
-
-/** @param month from 1. Hour 24 is the end of the day, and takes nothing behind it */
-function wallClock([
-  year = Number.NaN,
-  month = 1,
-  day = 1,
-  hour = 0,
-  minute = 0,
-  second = 0,
-  ms = 0,
-]: readonly number[]): number {
-  const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
-  const last = month === 2 && isLeap ? 29 : (DAYS[month - 1] ?? 0)
-  const isTime = minute < 60 && second < 60 && (hour < 24 || (hour === 24 && minute + second + ms === 0))
-  if (!isTime || day < 1 || day > last) return Number.NaN
-  // Of the years 0 to 99, Date.UTC makes 1900 to 1999.
-  return Date.UTC(year + CYCLE.years, month - 1, day, hour, minute, second, ms) - CYCLE.ms
-}
-
-/** Tokens of luxon that are so many digits, and which part of a wall-clock time they tell. */
-const TOKENS: Readonly<Record<string, readonly [part: number, least: number, most: number]>> = {
-  yyyy: [0, 4, 4],
-  MM: [1, 2, 2],
-  M: [1, 1, 2],
-  dd: [2, 2, 2],
-  d: [2, 1, 2],
-  HH: [3, 2, 2],
-  H: [3, 1, 2],
-  mm: [4, 2, 2],
-  m: [4, 1, 2],
-  ss: [5, 2, 2],
-  s: [5, 1, 2],
-  SSS: [6, 3, 3],
-}
-
-/** One digit or several of a part, or a character that stands between them, in upper case. */
-type Step = { readonly part: number; readonly least: number; readonly most: number } | number
-
-/** @returns undefined where the form is not digits and ASCII alone, or its numbers end nowhere that a reader without a way back can see */
-export function compileDigits(format: string): ((text: string) => number) | undefined {
-  const steps = stepsOf(format)
-  if (steps === undefined) return undefined
-  const parts = [0, 1, 1, 0, 0, 0, 0]
-  return (text) => {
-    let at = 0
-    for (const step of steps) {
-      if (typeof step === 'number') {
-        if (upper(text.charCodeAt(at++)) !== step) return Number.NaN
-        continue
-      }
-      let value = 0
-      const first = at
-      for (; at - first < step.most; at++) {
-        const digit = text.charCodeAt(at) - 0x30
-        if (!(digit >= 0 && digit <= 9)) break
-        value = value * 10 + digit
-      }
-      if (at - first < step.least) return Number.NaN
-      parts[step.part] = value
-    }
-    return at === text.length ? wallClock(parts) : Number.NaN
-  }
-}
-
-function stepsOf(format: string): Step[] | undefined {
-  const steps: Step[] = []
-  const told = new Set<number>()
-  for (const [piece, quoted] of format.matchAll(/'([^']+)'|([A-Za-z])\2*|./gs)) {
-    const before = steps.at(-1)
-    const isOpen = typeof before === 'object' && before.least < before.most
-    const token = TOKENS[piece]
-    if (token !== undefined) {
-      const [part, least, most] = token
-      if (isOpen || told.has(part)) return undefined
-      told.add(part)
-      steps.push({ part, least, most })
-      continue
-    }
-    const between = quoted ?? piece
-    if (quoted === undefined && /[A-Za-z']/.test(piece)) return undefined
-    if (/[^\u0020-\u007e]/.test(between) || (isOpen && /^\d/.test(between))) return undefined
-    for (let at = 0; at < between.length; at++) steps.push(upper(between.charCodeAt(at)))
-  }
-  return [0, 1, 2].every((part) => told.has(part)) ? steps : undefined
-}
-
-const upper = (unit: number): number => (unit >= 0x61 && unit <= 0x7a ? unit - 0x20 : unit)
-
 /** ISO 8601, extended: a day, or a day with a time, which may tell its offset. */
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,30}))?)?(Z|[+-]\d\d:?[0-5]\d)?)?$/
 
@@ -358,10 +229,4 @@ export function readIso(
     wall: wallClock(parts),
     offset: offset === undefined ? undefined : offset === 'Z' ? 0 : minutesOf(offset),
   }
-}
-
-/** Minutes east of UTC. @param offset like `+05:30` or `-0330` */
-function minutesOf(offset: string): number {
-  const minutes = Number(offset.slice(1, 3)) * 60 + Number(offset.slice(-2))
-  return offset.startsWith('-') ? 0 - minutes : minutes
 }

@@ -2,13 +2,8 @@
 import fc from 'fast-check'
 import { DateTime } from 'luxon'
 import { describe, expect, it } from 'vitest'
-import {
-  compileDigits,
-  compileInstant,
-  formatFault,
-  type Instant,
-  readIso,
-} from '../../src/transform/dates.ts'
+import { compileDigits } from '../../src/transform/date-forms.ts'
+import { compileInstant, formatFault, type Instant, readIso } from '../../src/transform/dates.ts'
 
 const ZONES = [
   'UTC',

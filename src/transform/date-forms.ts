@@ -1,0 +1,274 @@
+/**
+ * Forms of dates in tokens: `MM/dd/yyyy HH:mm`, with the tokens of luxon. Each tells the whole day, and where each of its numbers ends. A form of digits
+ * and signs is read character by character, any other by a regular expression. Both are faster than luxon, and hold each part of a
+ * text to account: luxon reads `15:10 AM`, and leaves AM out where it reads 24 hours.
+ */
+import { didYouMean } from '../schema-problems.ts'
+
+export const DAY = 86_400_000
+
+const TOKEN = /^(yyyy|yy|M{1,4}|d{1,2}|H{1,2}|h{1,2}|m{1,2}|s{1,2}|S|SSS|u|a|E{3,4}|Z{1,3})$/
+
+/** Those that forms are mostly made of. */
+const COMMON_TOKENS = ['yyyy', 'MM', 'dd', 'HH', 'mm', 'ss', 'SSS', 'ZZ']
+
+/** A text in quotes, letters of one kind, or any other character. */
+const PIECES = /'([^']*)'|([A-Za-z])\2*|./gs
+
+/** Numbers of one digit or more. */
+const OPEN = /^(?:[MdHhms]|S|u|Z+)$/
+
+/**
+ * What is wrong with a form, or undefined. A form may hold known tokens only and must tell the whole day; what it leaves out would be filled from
+ * today's date.
+ */
+export function tokensFault(format: string): string | undefined {
+  const bare = format.replaceAll(/'[^']*'/g, ' ')
+  if (bare.includes("'")) return `"${format}" opens a quote that it does not close`
+  const tokens = [...bare.matchAll(/([A-Za-z])\1*/g)].map(([token]) => token)
+  const unknown = tokens.find((token) => !TOKEN.test(token))
+  if (unknown !== undefined)
+    return `"${unknown}" in "${format}" is no token${didYouMean(unknown, COMMON_TOKENS)}: a form reads like MM/dd/yyyy HH:mm, text in it stands in 'quotes'`
+  if (!['y', 'M', 'd'].every((letter) => tokens.some((token) => token.startsWith(letter)))) {
+    return `"${format}" must tell year, month and day (yyyy, MM, dd)`
+  }
+  const onTwelve = tokens.some((token) => token.startsWith('h'))
+  if (onTwelve && !tokens.includes('a'))
+    return `"${format}" must tell morning from afternoon: add a, or write HH for 24 hours`
+  return endsNowhere(format)
+    ? `"${format}" does not tell where one number ends and the next begins: write MM, dd, HH, mm, or a sign between them`
+    : undefined
+}
+
+/** Whether two numbers of any length stand in one run of digits. */
+function endsNowhere(format: string): boolean {
+  let open = 0
+  for (const [piece, quoted] of format.matchAll(PIECES)) {
+    if (quoted === undefined && OPEN.test(piece)) open = piece.startsWith('Z') ? 1 : open + 1
+    else if (quoted === undefined ? !TOKENS_OF_DIGITS.test(piece) : /[^\d]|^$/.test(quoted)) open = 0
+    if (open > 1) return true
+  }
+  return false
+}
+
+/** Tokens, and signs, that lengthen a run of digits. */
+const TOKENS_OF_DIGITS = /^(?:yyyy|yy|MM|dd|HH|hh|mm|ss|SSS|\d)$/
+
+const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+/** Of the Gregorian calendar, until it repeats. */
+const CYCLE = { years: 400, ms: 146_097 * DAY }
+
+/** @param month from 1. Hour 24 is the end of the day, and takes nothing behind it */
+export function wallClock([
+  year = Number.NaN,
+  month = 1,
+  day = 1,
+  hour = 0,
+  minute = 0,
+  second = 0,
+  ms = 0,
+]: readonly number[]): number {
+  const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+  const last = month === 2 && isLeap ? 29 : (DAYS[month - 1] ?? 0)
+  const isTime = minute < 60 && second < 60 && (hour < 24 || (hour === 24 && minute + second + ms === 0))
+  if (!isTime || day < 1 || day > last) return Number.NaN
+  // Of the years 0 to 99, Date.UTC makes 1900 to 1999.
+  return Date.UTC(year + CYCLE.years, month - 1, day, hour, minute, second, ms) - CYCLE.ms
+}
+
+/** Tokens of luxon that are so many digits, and which part of a wall-clock time they tell. */
+const TOKENS: Readonly<Record<string, readonly [part: number, least: number, most: number]>> = {
+  yyyy: [0, 4, 4],
+  MM: [1, 2, 2],
+  M: [1, 1, 2],
+  dd: [2, 2, 2],
+  d: [2, 1, 2],
+  HH: [3, 2, 2],
+  H: [3, 1, 2],
+  mm: [4, 2, 2],
+  m: [4, 1, 2],
+  ss: [5, 2, 2],
+  s: [5, 1, 2],
+  SSS: [6, 3, 3],
+}
+
+/** One digit or several of a part, or a character that stands between them, in upper case. */
+type Step = { readonly part: number; readonly least: number; readonly most: number } | number
+
+/** @returns undefined where the form is not digits and ASCII alone, or its numbers end nowhere that a reader without a way back can see */
+export function compileDigits(format: string): ((text: string) => number) | undefined {
+  const steps = stepsOf(format)
+  if (steps === undefined) return undefined
+  const parts = [0, 1, 1, 0, 0, 0, 0]
+  return (text) => {
+    let at = 0
+    for (const step of steps) {
+      if (typeof step === 'number') {
+        if (upper(text.charCodeAt(at++)) !== step) return Number.NaN
+        continue
+      }
+      let value = 0
+      const first = at
+      for (; at - first < step.most; at++) {
+        const digit = text.charCodeAt(at) - 0x30
+        if (!(digit >= 0 && digit <= 9)) break
+        value = value * 10 + digit
+      }
+      if (at - first < step.least) return Number.NaN
+      parts[step.part] = value
+    }
+    return at === text.length ? wallClock(parts) : Number.NaN
+  }
+}
+
+function stepsOf(format: string): Step[] | undefined {
+  const steps: Step[] = []
+  const told = new Set<number>()
+  for (const [piece, quoted] of format.matchAll(PIECES)) {
+    const before = steps.at(-1)
+    const isOpen = typeof before === 'object' && before.least < before.most
+    const token = TOKENS[piece]
+    if (token !== undefined) {
+      const [part, least, most] = token
+      if (isOpen || told.has(part)) return undefined
+      told.add(part)
+      steps.push({ part, least, most })
+      continue
+    }
+    const between = quoted ?? piece
+    if (quoted === '' || (quoted === undefined && /[A-Za-z]/.test(piece))) return undefined
+    if (/[^\u0020-\u007e]/.test(between) || (isOpen && /^\d/.test(between))) return undefined
+    for (let at = 0; at < between.length; at++) steps.push(upper(between.charCodeAt(at)))
+  }
+  return [0, 1, 2].every((part) => told.has(part)) ? steps : undefined
+}
+
+const upper = (unit: number): number => (unit >= 0x61 && unit <= 0x7a ? unit - 0x20 : unit)
+
+/** Two digits of a year mean these hundred years and the next, where nothing says otherwise: those of luxon. */
+const CENTURY = 1961
+
+const MONTHS = [
+  ...['january', 'february', 'march', 'april', 'may', 'june', 'july', 'august', 'september'],
+  ...['october', 'november', 'december'],
+]
+const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday']
+const shortOf = (names: readonly string[]): readonly string[] => names.map((name) => name.slice(0, 3))
+
+/** What a token tells, the texts that it reads, and the number that such a text is. */
+type TokenReader = readonly [part: string, pattern: string, read: (text: string) => number]
+
+const named = (part: string, names: readonly string[], first = 0): TokenReader => [
+  part,
+  names.join('|'),
+  (text) => names.indexOf(text.toLowerCase()) + first,
+]
+const number = (part: string, pattern: string): TokenReader => [part, pattern, Number]
+
+/** `Z`, `+5`, `+05`, `+05:30`, `-0330`. */
+const OFFSET: TokenReader = [
+  'offset',
+  String.raw`Z|[+-](?:\d{2}[0-5]\d|\d{1,2}:[0-5]\d|\d{1,2})`,
+  (text) => (/^z$/i.test(text) ? 0 : minutesOf(text)),
+]
+const ONE_OR_TWO = String.raw`\d{1,2}`
+const TWO = String.raw`\d{2}`
+
+const readers = (century: number): Readonly<Record<string, TokenReader>> => ({
+  yyyy: number('year', String.raw`\d{4}`),
+  yy: ['year', TWO, (text) => century + ((((Number(text) - century) % 100) + 100) % 100)],
+  MMMM: named('month', MONTHS, 1),
+  MMM: named('month', shortOf(MONTHS), 1),
+  MM: number('month', TWO),
+  M: number('month', ONE_OR_TWO),
+  dd: number('day', TWO),
+  d: number('day', ONE_OR_TWO),
+  HH: number('hour', TWO),
+  H: number('hour', ONE_OR_TWO),
+  hh: number('hourOfTwelve', TWO),
+  h: number('hourOfTwelve', ONE_OR_TWO),
+  mm: number('minute', TWO),
+  m: number('minute', ONE_OR_TWO),
+  ss: number('second', TWO),
+  s: number('second', ONE_OR_TWO),
+  SSS: number('ms', String.raw`\d{3}`),
+  S: number('ms', String.raw`\d{1,3}`),
+  u: ['ms', String.raw`\d{1,9}`, (text) => Math.floor(Number(`0.${text}`) * 1000)],
+  a: named('half', ['am', 'pm']),
+  EEE: named('weekday', shortOf(WEEKDAYS)),
+  EEEE: named('weekday', WEEKDAYS),
+  Z: OFFSET,
+  ZZ: OFFSET,
+  ZZZ: OFFSET,
+})
+
+/** What a text tells in a form; `wall` is NaN where it does not fit, `offset` in minutes where the form has one. */
+export interface ReadTokens {
+  readonly wall: number
+  readonly offset: number | undefined
+}
+
+const UNREAD: ReadTokens = { wall: Number.NaN, offset: undefined }
+
+/**
+ * Compiles any form that tokensFault lets pass. Letters are read in either case, a space as one or several, of any width. A part that is told
+ * twice must be told alike, and the day of the week must be that of the date.
+ * @param century the first of the hundred years that `yy` means
+ */
+export function compileTokens(format: string, century = CENTURY): (text: string) => ReadTokens {
+  const known = readers(century)
+  const told: TokenReader[] = []
+  let pattern = ''
+  for (const [piece, quoted] of format.matchAll(PIECES)) {
+    const reader = quoted === undefined ? known[piece] : undefined
+    if (reader === undefined) {
+      pattern += (quoted === '' ? "'" : (quoted ?? piece)).replaceAll(/[^\w ]/g, String.raw`\$&`)
+      continue
+    }
+    told.push(reader)
+    pattern += `(${reader[1]})`
+  }
+  const expression = new RegExp(`^${pattern.replaceAll(/ +/g, String.raw`[ \u00a0\u202f]+`)}$`, 'i')
+  return (text) => {
+    const found = expression.exec(text)
+    if (found === null) return UNREAD
+    const parts: Record<string, number> = {}
+    for (const [at, [part, , read]] of told.entries()) {
+      const value = read(found[at + 1] ?? '')
+      if ((parts[part] ?? value) !== value) return UNREAD
+      parts[part] = value
+    }
+    return { wall: wallOf(parts), offset: parts['offset'] }
+  }
+}
+
+function wallOf({
+  hourOfTwelve,
+  half,
+  year = Number.NaN,
+  month = 0,
+  day = 0,
+  hour = hourOfTwelve === undefined ? 0 : hourOn24(hourOfTwelve, half),
+  ...parts
+}: Readonly<Record<string, number>>): number {
+  const { minute = 0, second = 0, ms = 0, weekday } = parts
+  const wall = wallClock([year, month, day, hour, minute, second, ms])
+  const isHour = hourOfTwelve === undefined || hour === hourOn24(hourOfTwelve, half)
+  const isHalf = half === undefined || (half === 1 ? hour >= 12 : hour < 12)
+  const isDay = weekday === undefined || new Date(wall).getUTCDay() === weekday
+  return isHour && isHalf && isDay ? wall : Number.NaN
+}
+
+/** An hour past midnight may be told as 0, one past noon may not. */
+function hourOn24(hour: number, half = 0): number {
+  if (hour > 12 || (hour === 0 && half === 1)) return Number.NaN
+  return (hour % 12) + half * 12
+}
+
+/** Minutes east of UTC. @param offset like `+05:30`, `-0330`, `+5` */
+export function minutesOf(offset: string): number {
+  const digits = offset.slice(1).replace(':', '')
+  const minutes =
+    digits.length < 3 ? Number(digits) * 60 : Number(digits.slice(0, -2)) * 60 + Number(digits.slice(-2))
+  return offset.startsWith('-') ? 0 - minutes : minutes
+}

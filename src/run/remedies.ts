@@ -49,6 +49,7 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'key-missing': 'either',
   'date-missing': 'data',
   'date-invalid': 'either',
+  'date-too-early': 'either',
   'date-skipped-by-daylight-saving': 'data',
   'date-doubled-by-daylight-saving': 'data',
   'field-not-scalar': 'mapping',

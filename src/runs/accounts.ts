@@ -26,7 +26,7 @@ import { bringExports } from '../run/exports-of-run.ts'
 import { findExports, noneFound } from '../run/find-exports.ts'
 import { plainSending } from '../run/plain-sending.ts'
 import { openReading } from '../run/rows.ts'
-import { compileCalendarDate } from '../transform/dates.ts'
+import { compileBirthDate } from '../transform/dates.ts'
 import { type Application, withKnownLedger, withLedgerIfAny } from './application.ts'
 import { sourceSettings } from './connect-gateway.ts'
 import { identityToLook } from './which-installation.ts'
@@ -201,23 +201,23 @@ export async function confirmAccounts(
 ): Promise<Confirmed> {
   const gateway = await gatewayOf(application, job)
   const people = peopleOf(file, await textOf(file))
-  const birthDate = compileCalendarDate(['yyyy-MM-dd'])
+  const birthDate = compileBirthDate({ format: ['yyyy-MM-dd'] })
   return withKnownLedger(application, async (ledger) => {
     const identity = await identityToLook(application, ledger)
     const births = people.map(({ account, born, line }): [string, number | null] => {
       const hashed = identity.account(account)
       if (born === '') return [hashed, null]
-      const date = birthDate(born)
-      if (date === undefined)
+      const day = birthDate(born)
+      if (day === undefined)
         throw new WaybillError(
           'usage-wrong',
           `${file} has no date in the column dateOfBirth on line ${line}`,
           {
             place: { file, line },
-            remedy: 'Write it as yyyy-MM-dd, or leave it empty.',
+            remedy: 'Write it as yyyy-MM-dd, from 1900 on, or leave it empty.',
           },
         )
-      return [hashed, identity.born(hashed, Date.parse(date))]
+      return [hashed, identity.born(hashed, day)]
     })
     const confirmed = await ledger.confirmPeople(gateway, new Map(births))
     return { gateway, people: people.length, confirmed }

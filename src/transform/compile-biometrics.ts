@@ -6,7 +6,8 @@ import type { BiometricEntry } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
 import { type CompiledCode, compileCoded } from './compile-code.ts'
 import { type CompileContext, type CompiledField, decisiveText, type FieldText } from './compile-context.ts'
-import { type CompiledDate, compileField, type ObservedAt } from './compile-field.ts'
+import type { CompiledDate, ObservedAt } from './compile-date.ts'
+import { compileField } from './compile-field.ts'
 import {
   compileNumber,
   compileValue,

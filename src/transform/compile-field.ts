@@ -1,33 +1,29 @@
 /**
- * Fields, dates and conditions (`when`, `skipWhen`) of a mapping compiled into functions over a row. What is done to a text is done in one
+ * Fields and conditions (`when`, `skipWhen`) of a mapping compiled into functions over a row. What is done to a text is done in one
  * order, whatever the order of the keys: emptyWhen, split, extract, case, table; another order is had by a field within `firstOf`.
  */
 import { RE2JS } from 're2js'
-import { type Fault, fault, type Issue, type ObservedTime } from '../model/record.ts'
+import { fault } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import {
   CellWithoutValue,
   type CompileContext,
   type CompiledField,
   type FieldText,
-  issueOf,
   NOT_SCALAR,
 } from './compile-context.ts'
-import { compileInstant, type Instant } from './dates.ts'
+import { compileInstant } from './dates.ts'
 import { compileExpression } from './expressions.ts'
 import {
   COMPARISONS,
-  type DateDefinition,
   type FieldDefinition,
   type FieldObject,
   type FieldSteps,
   type TestDefinition,
   type WhenDefinition,
 } from './field-definition.ts'
-import { firstText, membersOf } from './json-values.ts'
 import { compareNumbers, type NumberReader, parseNumberText } from './numbers.ts'
 import { branchOf, type Scope } from './scope.ts'
-import { isZone, zoneFault } from './zones.ts'
 
 const NOT_IN_TABLE = fault('value-not-in-table', 'the value is not in the table')
 const NOT_EXTRACTED = fault('value-not-extracted', 'the expression of `extract` does not fit the value')
@@ -145,148 +141,6 @@ function compileSteps(context: CompileContext, definition: FieldSteps, path: Key
   }
   return steps
 }
-
-/** When a record was observed, in the forms that the interface wants. */
-export type ObservedAt =
-  | ({ readonly ok: true } & ObservedTime)
-  | { readonly ok: false; readonly issue: Issue }
-
-export interface CompiledDate {
-  readonly branch: number
-  readonly read: (scope: Scope) => ObservedAt
-}
-
-const DATE_MESSAGES = {
-  'date-invalid': 'the date fits none of the forms that the mapping gives',
-  'date-skipped-by-daylight-saving': 'this local time does not exist: the clocks were put forward over it',
-  'date-doubled-by-daylight-saving': 'this local time happened twice: the clocks were put back over it',
-} as const
-
-const NO_DATE = fault('date-missing', 'there is no date')
-const NO_ZONE = fault('zone-unknown', 'there is no time zone, or it is none that is known')
-const OUT_OF_BOUNDS = fault('date-invalid', 'the year is out of all bounds')
-
-/** The gateway writes its dates with four-digit years (interface, "Biometric record, as sent"). */
-const EARLIEST = Date.parse('0001-01-01T00:00:00.000Z')
-const LATEST = Date.parse('9999-12-31T23:59:59.999Z')
-
-/** Compiles a date that every record may have; problems go to the context's findings. */
-export function compileDate(
-  context: CompileContext,
-  definition: DateDefinition,
-  path: KeyPath,
-): CompiledDate {
-  if (!('format' in definition)) {
-    const constant = toObservedAt({ ok: true, at: Date.parse(definition.constant), offset: 0 }, undefined)
-    return { branch: 0, read: () => constant }
-  }
-  const { from, branch, read } = compileField(context, definition, path)
-  const missing = undated(NO_DATE, from)
-  const zone = compileZone(context, definition, path)
-  const unknownZone = undated(NO_ZONE, zone.from)
-  const sent = definition.format.includes('HL7') ? compileInstant(['HL7'], { zone: 'UTC' }) : undefined
-  const offsetOf = compileSentOffset()
-  return {
-    branch: branchOf({ branch }, zone),
-    read: (scope) => {
-      const text = read(scope)
-      // An object or a list is no date.
-      if (text === NOT_SCALAR) return toObservedAt({ ok: false, code: 'date-invalid' }, from)
-      if (typeof text !== 'string') return undated(text, from)
-      if (text === '') return missing
-      if (sent !== undefined && HL7_WITHOUT_OFFSET.test(text)) {
-        const offset = offsetOf(scope)
-        if (offset !== '') return toObservedAt(sent(text + offset), from)
-      }
-      const parse = zone.parser(scope)
-      return parse === undefined ? unknownZone : toObservedAt(parse(text), from)
-    },
-  }
-}
-
-/** A day, or a time of one; a year or a month is no time. */
-const HL7_WITHOUT_OFFSET = /^\d{8,14}(?:\.\d{1,4})?$/
-
-/** The offset of MSH-7, which is that of all times of its message without one (HL7 v2.5.1, 2.15.9.7); else ''. MSH stands in the document, or its first member. */
-function compileSentOffset(): (scope: Scope) => string {
-  let last: Scope[number] | undefined
-  let offset = ''
-  return ([document]) => {
-    // The dates of a row share their message.
-    if (document !== last) {
-      const [within] = Object.values(membersOf(document))
-      const header = membersOf(document)['MSH'] ?? membersOf(within)['MSH']
-      const { '7': plain, 'MSH.7': named = plain } = membersOf(Array.isArray(header) ? header[0] : header)
-      offset = /\d([+-]\d{4})$/.exec(firstText(named))?.[1] ?? ''
-      last = document
-    }
-    return offset
-  }
-}
-
-type Parse = (text: string) => Instant
-
-/** How dates are read in the zone of a row; undefined where the row names no zone. */
-interface CompiledZone {
-  readonly branch: number
-  readonly from: string | undefined
-  readonly parser: (scope: Scope) => Parse | undefined
-}
-
-function compileZone(
-  context: CompileContext,
-  { format, zone, ...options }: Exclude<DateDefinition, { constant: string }>,
-  path: KeyPath,
-): CompiledZone {
-  if (zone === undefined || typeof zone === 'string') {
-    const parse = compileInstant(format, { ...options, zone })
-    return { branch: 0, from: undefined, parser: () => parse }
-  }
-  const at = [...path, 'zone']
-  const { from, branch, read } = compileField(context, zone, at)
-  reportZones(context, zone, at)
-  // No more than there are zones.
-  const parsers = new Map<string, Parse>()
-  return {
-    branch,
-    from,
-    parser(scope) {
-      const named = read(scope)
-      if (typeof named !== 'string') return undefined
-      let parse = parsers.get(named)
-      if (parse === undefined && isZone(named)) {
-        parse = compileInstant(format, { ...options, zone: named })
-        parsers.set(named, parse)
-      }
-      return parse
-    },
-  }
-}
-
-/** Names of zones that the mapping itself says, where it has a field for the zone. */
-function reportZones(context: CompileContext, zone: FieldObject, path: KeyPath): void {
-  const { constant, otherwise, table } = zone
-  const report = (key: string, name: string | undefined): void => {
-    const wrong = name === undefined ? undefined : zoneFault(name)
-    if (wrong !== undefined) context.report([...path, key], `"${name}" ${wrong}`)
-  }
-  report('constant', table === undefined ? constant : undefined)
-  report('otherwise', otherwise)
-  if (typeof table === 'object') for (const name of Object.values(table)) report('table', name)
-  else if (table !== undefined)
-    for (const name of context.tables.get(table)?.values() ?? []) report('table', name)
-}
-
-function toObservedAt(instant: Instant, field: string | undefined): ObservedAt {
-  if (!instant.ok) return undated(fault(instant.code, DATE_MESSAGES[instant.code]), field)
-  if (instant.at < EARLIEST || instant.at > LATEST) return undated(OUT_OF_BOUNDS, field)
-  return { ok: true, at: instant.at, iso: new Date(instant.at).toISOString() }
-}
-
-const undated = (fault: Fault, field: string | undefined): ObservedAt => ({
-  ok: false,
-  issue: issueOf(fault, field),
-})
 
 export interface CompiledCondition {
   readonly branch: number

@@ -6,7 +6,7 @@ import { createFrame, type Fault, fault } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import type { CompiledField } from './compile-context.ts'
 import { compileField, compileWhen } from './compile-field.ts'
-import { compileCalendarDate } from './dates.ts'
+import { compileBirthDate, compileDay, type DayForms, dayText } from './dates.ts'
 import type { FieldDefinition, FieldObject } from './field-definition.ts'
 import { type CompiledRule, type RuleSite, recordRule, rejected } from './rule.ts'
 import type { MedicalRecordsDefinition } from './rule-definition.ts'
@@ -23,7 +23,10 @@ interface Part {
 }
 
 const missing = (name: string): Fault => fault('value-missing', `there is no ${name}`)
-const NO_DATE = fault('date-invalid', 'the date fits none of the forms that the mapping gives')
+const NO_DATE = fault(
+  'date-invalid',
+  'the date fits none of the forms that the mapping gives, or is a birth date before 1900',
+)
 const NO_DISCLOSURE = fault('disclosure-unknown', 'the interface has no such disclosure')
 const DATES_CROSSED = fault('date-invalid', 'the dates of service end before they begin')
 const BADLY_NAMED = fault(
@@ -59,16 +62,17 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
   }
   const dated = (
     at: KeyPath,
-    { format, ...written }: FieldObject & { readonly format: readonly string[] },
+    { format, century, ...written }: FieldObject & DayForms,
+    compile = compileDay,
   ): void => {
     const field = fieldOf(at, written)
-    const dateOf = compileCalendarDate(format)
+    const dayOf = compile({ format, century })
     parts.push({
       ...{ at, field },
       read(scope) {
         const text = field.read(scope)
         if (typeof text !== 'string') return text
-        return text === '' ? missing(at.join('.')) : (dateOf(text) ?? NO_DATE)
+        return text === '' ? missing(at.join('.')) : (dayText(dayOf(text)) ?? NO_DATE)
       },
     })
   }
@@ -78,7 +82,7 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
   optional(['patient', 'zip'], patient.zip)
   needed(['patient', 'firstName'], fieldOf(['patient', 'firstName'], patient.firstName))
   needed(['patient', 'lastName'], fieldOf(['patient', 'lastName'], patient.lastName))
-  dated(['patient', 'dob'], patient.dob)
+  dated(['patient', 'dob'], patient.dob, compileBirthDate)
   const { others = {}, ...named } = provider
   for (const [key, field] of Object.entries(named)) optional(['provider', key], field)
   for (const [key, field] of Object.entries(others)) {

@@ -11,14 +11,9 @@ import {
 import type { KeyPath } from '../yaml-file.ts'
 import { isExponent } from './codes.ts'
 import { type CompileContext, type CompiledField, issueOf } from './compile-context.ts'
-import {
-  type CompiledCondition,
-  type CompiledDate,
-  compileDate,
-  compileField,
-  compileWhen,
-} from './compile-field.ts'
-import { compileCalendarDate, compileInstant } from './dates.ts'
+import { type CompiledDate, compileDate } from './compile-date.ts'
+import { type CompiledCondition, compileField, compileWhen } from './compile-field.ts'
+import { compileBirthDate, dayText } from './dates.ts'
 import type { FieldDefinition } from './field-definition.ts'
 import type { RegisterDefinition, RowBlock } from './mapping-definition.ts'
 import { readReference, type Undone, undone } from './references.ts'
@@ -140,19 +135,16 @@ function damagedKey(context: CompileContext, field: CompiledField, text: string)
   return context.checks.found('damaged-key', null, null, refused('key-damaged', field, message).issue)
 }
 
-const DAY = 86_400_000
-
 function compileBirth(
   register: RegisterDefinition | undefined,
   field: CompiledField | undefined,
 ): CompiledRow['bornAt'] {
   if (register === undefined || field === undefined) return () => Number.NEGATIVE_INFINITY
-  const parse = compileInstant(register.dateOfBirth.format)
+  const dayOf = compileBirthDate(register.dateOfBirth)
   return (scope) => {
     const text = field.read(scope)
-    const day = typeof text === 'string' && text !== '' ? parse(text) : undefined
-    // The day as it stood there, whatever its offset.
-    return day?.ok ? Math.floor((day.at + day.offset * 60_000) / DAY) * DAY : Number.NEGATIVE_INFINITY
+    const day = typeof text === 'string' && text !== '' ? dayOf(text) : undefined
+    return day ?? Number.NEGATIVE_INFINITY
   }
 }
 
@@ -168,7 +160,7 @@ function compileRegistration(
   register: RegisterDefinition,
   birth: CompiledField,
 ): NonNullable<CompiledRow['register']> {
-  const birthDate = compileCalendarDate(register.dateOfBirth.format)
+  const birthOf = compileBirthDate(register.dateOfBirth)
   const texts = (['firstName', 'lastName', 'gender', 'postalCode'] as const).map((name) => ({
     name,
     field: rowField(context, register[name], [...REGISTER, name], 'registration'),
@@ -185,12 +177,12 @@ function compileRegistration(
       values[name] = text
     }
     const { firstName = '', lastName = '', gender = '', postalCode = '' } = values
-    const dateOfBirth = birthDate(values['dateOfBirth'] ?? '')
+    const dateOfBirth = dayText(birthOf(values['dateOfBirth'] ?? ''))
     if (dateOfBirth === undefined)
       return refused(
         'registration-date-invalid',
         birth,
-        'the date of birth fits none of the forms that the mapping gives',
+        'the date of birth fits none of the forms that the mapping gives, or lies before 1900',
       )
     const { reference: partnerAccountId } = account
     const registration = { dateOfBirth, firstName, gender, lastName, partnerAccountId, postalCode }

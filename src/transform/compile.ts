@@ -21,7 +21,7 @@ import {
   type MappingResources,
   type ReadName,
 } from './compile-context.ts'
-import type { ObservedAt } from './compile-field.ts'
+import type { ObservedAt } from './compile-date.ts'
 import { compileMedicalRequest } from './compile-medical-records.ts'
 import { type CompiledRow, compileRow } from './compile-row.ts'
 import type { DateDefinition, WhenDefinition } from './field-definition.ts'

@@ -76,15 +76,41 @@ export function compileInstant(
   }
 }
 
-/** Compiles forms of a calendar date into a parser that gives `YYYY-MM-DD` as it stood there, whatever its offset; or undefined. */
-export function compileCalendarDate(formats: readonly string[]): (text: string) => string | undefined {
-  const parse = compileInstant(formats)
+/** The forms of a calendar day, and the first of the hundred years that two digits of a year mean in them. */
+export interface DayForms {
+  readonly format: readonly string[]
+  readonly century?: number | undefined
+}
+
+/** Compiles forms of a calendar day: the first instant in UTC of the day that stood there, whatever its offset; undefined where it fits none. */
+export function compileDay({ format, century }: DayForms): (text: string) => number | undefined {
+  const parse = compileInstant(format, { century })
   return (text) => {
     const instant = parse(text)
-    const day = instant.ok ? new Date(instant.at + instant.offset * 60_000).toISOString() : ''
-    return /^\d{4}-/.test(day) ? day.slice(0, 10) : undefined
+    return instant.ok ? Math.floor((instant.at + instant.offset * 60_000) / DAY) * DAY : undefined
   }
 }
+
+/** Nobody who is examined was born before. Databases write earlier days for none: 0001-01-01, 1753-01-01, 1899-12-30. */
+const EARLIEST_BIRTH = Date.UTC(1900, 0, 1)
+
+/** Compiles forms of a birth date as `compileDay` does; undefined where it lies before 1900, too. */
+export function compileBirthDate(forms: DayForms): (text: string) => number | undefined {
+  const dayOf = compileDay(forms)
+  return (text) => {
+    const day = dayOf(text)
+    return day !== undefined && day >= EARLIEST_BIRTH ? day : undefined
+  }
+}
+
+/** `YYYY-MM-DD`; undefined for no day, and for one that is not written so. */
+export function dayText(day: number | undefined): string | undefined {
+  const text = day === undefined || Math.abs(day) > LAST_DAY ? '' : new Date(day).toISOString()
+  return /^\d{4}-/.test(text) ? text.slice(0, 10) : undefined
+}
+
+/** The last one that Date can hold (ECMA-262, "Time Values and Time Range"). */
+const LAST_DAY = 8.64e15
 
 /** A wall-clock time as an instant. */
 type Localise = (wall: number) => Instant

@@ -135,6 +135,10 @@ const DateFrom = z
     skipped: told('A local time that the clocks jumped over.', z.enum(['reject', 'forward', 'backward'])),
     doubled: told('A local time that happened twice.', z.enum(['reject', 'earlier', 'later'])),
     partial: told('A year or month alone: start takes its first instant.', z.enum(['reject', 'start'])),
+    since: z.iso
+      .date('must be a day like 1985-01-31')
+      .default('1990-01-01')
+      .meta({ description: 'The first day that these dates can be of; earlier ones are rejected.' }),
   })
   .superRefine((date, context) => {
     checkSource(date, context)
@@ -154,10 +158,7 @@ export const DateDefinition = z.union([
 ])
 export type DateDefinition = z.infer<typeof DateDefinition>
 
-/** Of a date of birth: two digits of a year do not tell the century. */
-const BirthFormats = Formats.refine((formats) => formats.every((format) => !/(?<!y)yy(?!y)/.test(format)), {
-  message: 'a date of birth needs the year in four digits (yyyy)',
-})
+const CENTURY_BOUNDS = 'must be a year from 1900 to 2000'
 
 /** A calendar day; `yyyy-MM-dd` where no form is given. */
 export const BirthDateDefinition = z.union([
@@ -165,7 +166,26 @@ export const BirthDateDefinition = z.union([
     .string()
     .min(1)
     .transform((from) => ({ from, format: ['yyyy-MM-dd'] })),
-  z.strictObject({ ...fieldKeys, format: BirthFormats }).superRefine(checkSource),
+  z
+    .strictObject({
+      ...fieldKeys,
+      format: Formats,
+      century: told(
+        'The first of the hundred years that two digits of a year mean: with 1926, 26 is 1926 and 25 is 2025.',
+        z.int().min(1900, CENTURY_BOUNDS).max(2000, CENTURY_BOUNDS),
+      ),
+    })
+    .superRefine((date, context) => {
+      checkSource(date, context)
+      const refuse = refuser(context)
+      const isShort = date.format.some((format) => /(?<!y)yy(?!y)/.test(format.replaceAll(/'[^']*'/g, ' ')))
+      if (isShort && date.century === undefined)
+        refuse(
+          'century',
+          'is missing: two digits of a year do not tell the century; give the first of the hundred years that they mean, like 1926',
+        )
+      if (!isShort && date.century !== undefined) refuse('century', 'is for forms with yy')
+    }),
 ])
 
 export const COMPARISONS = ['<', '<=', '>', '>='] as const

@@ -10,13 +10,8 @@ import {
 } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { type CompileContext, issueOf } from './compile-context.ts'
-import {
-  type CompiledCondition,
-  type CompiledDate,
-  compileDate,
-  compileWhen,
-  type ObservedAt,
-} from './compile-field.ts'
+import { type CompiledDate, compileDate, type ObservedAt } from './compile-date.ts'
+import { type CompiledCondition, compileWhen } from './compile-field.ts'
 import type { DateDefinition, WhenDefinition } from './field-definition.ts'
 import type { RowBlock } from './mapping-definition.ts'
 import type { Branch, Scope } from './scope.ts'

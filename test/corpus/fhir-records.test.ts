@@ -16,7 +16,7 @@ read: { format: FORMAT, each: { component: "$.component[*]" } }
 row:
   key: [$.id]
   account: { reference: { from: $.subject.reference, extract: "^(?:urn:uuid:)?(.+)$" } }
-  observedAt: { from: $.effectiveDateTime, format: ISO, zone: UTC }
+  observedAt: { from: $.effectiveDateTime, format: ISO, zone: UTC, since: 1901-01-01 }
   source: { name: FHIR, type: ehr }
 biometrics:
   - when: { $.valueQuantity.value: present }

@@ -13,7 +13,7 @@ read: { format: csv }
 row:
   key: [Id]
   account: { reference: PATIENT }
-  observedAt: { from: START, format: ISO, zone: UTC }
+  observedAt: { from: START, format: ISO, zone: UTC, since: 1901-01-01 }
   source: { name: Synthea, type: ehr }
 joins:
   doctors: { export: "providers*.csv", read: { format: csv }, key: Id, on: PROVIDER }

@@ -15,7 +15,7 @@ biometrics:
   diastolic-bp: dbp
   systolic-2: { from: sbp2, catalog: systolic-bp }
   diastolic-2: { from: dbp2, catalog: diastolic-bp }
-  heart-rate: { from: hr, observedAt: { firstOf: [own, at], format: ISO, zone: UTC } }
+  heart-rate: { from: hr, observedAt: { firstOf: [own, at], format: ISO, zone: UTC, since: 1900-01-01 } }
 conditions: { asthma: { when: { dx: Y }, status: active } }
 careTeams: { pcp: { when: { npi: present }, npi: npi, name: { constant: Dr. Reed } } }
 `

@@ -295,7 +295,7 @@ it('an element is left out by `when` only where no rule takes it', () => {
     '',
     '{ from: at, format: EPOCH_MS }',
   )
-  const row = { id: '1', at: '0', code: '2093-3', value: '190' }
+  const row = { id: '1', at: '1770196200000', code: '2093-3', value: '190' }
   expect(either({ ...row, kind: 'nurse' })).toMatchObject({ outcome: 'mapped', leftOut: [] })
   expect(either({ ...row, kind: 'other' })).toMatchObject({ outcome: 'skipped', leftOut: ['when'] })
 })
@@ -308,19 +308,23 @@ describe('a coded CSV', () => {
     '{ from: at, format: EPOCH_MS }',
   )
   it('takes LOINC as it is; codes to skip are left out', () => {
-    expect(wires(coded({ id: '1', at: '0', code: '2093-3', value: '190' }))).toMatchObject([
-      { code: '2093-3', value: 190, observationDate: '1970-01-01T00:00:00.000Z' },
+    expect(wires(coded({ id: '1', at: '1770196200000', code: '2093-3', value: '190' }))).toMatchObject([
+      { code: '2093-3', value: 190, observationDate: '2026-02-04T09:10:00.000Z' },
     ])
-    expect(coded({ id: '1', at: '0', code: '9999-4', value: '1' })).toMatchObject({
+    expect(coded({ id: '1', at: '1770196200000', code: '9999-4', value: '1' })).toMatchObject({
       outcome: 'skipped',
       reason: 'nothing-kept',
       leftOut: ['code 9999-4'],
     })
     // What may be a name is counted, and not told.
     for (const code of ['Testina', 'see 2 below', `1${'x'.repeat(20)}`])
-      expect(coded({ id: '1', at: '0', code, value: '1' })).toMatchObject({ leftOut: ['other codes'] })
+      expect(coded({ id: '1', at: '1770196200000', code, value: '1' })).toMatchObject({
+        leftOut: ['other codes'],
+      })
     // A SNOMED code of the catalog is no LOINC.
-    expect(coded({ id: '1', at: '0', code: '44054006', value: '1' })).toMatchObject({ outcome: 'skipped' })
+    expect(coded({ id: '1', at: '1770196200000', code: '44054006', value: '1' })).toMatchObject({
+      outcome: 'skipped',
+    })
   })
 })
 

@@ -2,8 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   carriesOffset,
-  compileCalendarDate,
+  compileDay,
   compileInstant,
+  dayText,
   formatFault,
   type InstantOptions,
 } from '../../src/transform/dates.ts'
@@ -220,7 +221,7 @@ describe('calendar dates', () => {
     ['999999999999999', ['EPOCH_MS'], undefined],
     ['', ['yyyy-MM-dd'], undefined],
   ])('%s as %j is %s', (text, formats, expected) => {
-    expect(compileCalendarDate(formats)(text)).toBe(expected)
+    expect(dayText(compileDay({ format: formats })(text))).toBe(expected)
   })
 })
 

@@ -59,7 +59,7 @@ csv } → csv, each: { a: "$.a[*]" } } → 2 read.each.a: a cell of CSV has part
 csv } → csv, each: { a: { from: b } } } → 2 read.each.a
 csv } → csv, delimiter: ";;" } → 2 read.delimiter: must be one ASCII character
 reference: id → reference: id, type: accountId, register: { firstName: f, lastName: l, dateOfBirth: d, gender: g, postalCode: p } → 3 row.account.register: an account named by its accountId
-reference: id → reference: id, register: { firstName: f, lastName: l, dateOfBirth: { from: d, format: MM/dd/yy }, gender: g, postalCode: p } → 3 row.account.register.dateOfBirth.format: a date of birth needs
+reference: id → reference: id, register: { firstName: f, lastName: l, dateOfBirth: { from: d, format: MM/dd/yy }, gender: g, postalCode: p } → 3 row.account.register.dateOfBirth.century: is missing
 `
 const HEADS_OF_JSON = `
 $.obx[*] → $.obx → 2 read.each.obx: level "obx" must end in [*]

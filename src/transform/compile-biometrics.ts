@@ -128,7 +128,7 @@ export function compileBiometric(
     }),
   )
   const branch = branchOf(subject, condition, value, unit, range, date, status)
-  const readValue = compileValue(definition, row)
+  const readValue = compileValue(definition, row, context.exponents)
   const measured = { value, unit, range, date, readNumber: compileNumber(definition.number ?? row.number) }
   const writers = new Map(
     [...entries].map(([key, entry]) => [

@@ -8,7 +8,7 @@ import type { KeyPath } from '../yaml-file.ts'
 import type { Catalog } from './catalog.ts'
 import { Checker, type Checks } from './checks.ts'
 import type { FieldDefinition } from './field-definition.ts'
-import { compileNumber, type NumberFormat, type NumberReader } from './numbers.ts'
+import { compileNumber, Exponents, type NumberFormat, type NumberReader } from './numbers.ts'
 import type { Branch, Located, Names, Scope } from './scope.ts'
 import type { Units } from './units.ts'
 
@@ -141,6 +141,7 @@ export class CompileContext implements MappingResources {
   readonly reads: ReadName[] = []
   /** Numbers as the `row` block says that they are written. */
   readonly readNumber: NumberReader
+  readonly exponents = new Exponents()
   readonly checks: Checker
   readonly names: Names
   readonly #conventions: Conventions
@@ -163,7 +164,7 @@ export class CompileContext implements MappingResources {
     this.kept = resources.kept
     this.findings = findings
     this.#conventions = conventions
-    this.readNumber = compileNumber(conventions.number)
+    this.readNumber = compileNumber(conventions.number, this.exponents)
     this.checks = new Checker(conventions.checks)
     this.#blank = new Set(conventions.emptyWhen)
     this.names = names

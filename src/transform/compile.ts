@@ -8,7 +8,7 @@ import type { Finding } from '../model/errors.ts'
 import { isOfProfile, type RecordKind, type RejectedRecord } from '../model/record.ts'
 import { isTable, type Row } from '../model/row.ts'
 import { refusal, type YamlFile } from '../yaml-file.ts'
-import { type Checker, checkBloodPressure, compileDateCheck } from './checks.ts'
+import { checkBloodPressure, compileDateCheck } from './checks.ts'
 import { compileAssessment } from './compile-assessment.ts'
 import { compileBiometric } from './compile-biometrics.ts'
 import { besidePrimary, compileCareTeam } from './compile-care-teams.ts'
@@ -85,7 +85,7 @@ export function compileMapping(
     if (findings.length > 0) throw refusal(file.file, 'mapping-invalid', findings)
     const mapper: UnboundMapper = (now) => {
       refuseUnread(context)
-      const mapper = assemble(row, rules, names, context.checks, now)
+      const mapper = assemble(row, rules, names, context, now)
       return readsWorkbook(definition) ? guarded(mapper) : mapper
     }
     return { mapper, reads: context.reads, exportJoins: context.exportJoins }
@@ -281,7 +281,7 @@ function assemble(
   row: CompiledRow,
   rules: readonly CompiledRule[],
   names: Names,
-  checks: Checker,
+  { checks, exponents }: CompileContext,
   now: number,
 ): RowMapper {
   const branches = [...Map.groupBy(rules, (rule) => rule.branch)].sort(([a], [b]) => a - b)
@@ -300,6 +300,7 @@ function assemble(
     }
     const root = rootScope(source)
     checks.begin()
+    exponents.begin(source.kind === 'json' ? source.text : '')
     if (row.skip?.holds(root))
       return {
         ...{ ...origin, outcome: 'skipped', reason: 'skipWhen' },

@@ -42,6 +42,56 @@ export function parseNumberText(raw: string): NumberText {
   return fraction === '' ? sign + whole : `${sign}${whole}.${fraction}`
 }
 
+const EXPONENT = /^(-?)(\d+)(?:\.(\d+))?[eE]([+-]?\d+)$/
+/** No double reaches further (IEEE 754). */
+const LARGEST_EXPONENT = 400
+
+/** A number with an exponent in plain digits, without zeros at the end of its fraction; undefined where nothing can be that large, or small. */
+function withoutExponent(text: string): string | undefined {
+  const [, sign = '', whole = '', fraction = '', power = ''] = EXPONENT.exec(text) ?? []
+  const point = whole.length + Number(power)
+  if (power === '' || Math.abs(point) > LARGEST_EXPONENT) return undefined
+  const digits = `${'0'.repeat(Math.max(0, -point))}${whole}${fraction}`.padEnd(point, '0')
+  const at = Math.max(0, point)
+  const behind = digits.slice(at).replace(/0+$/, '')
+  return `${sign}${digits.slice(0, at).replace(/^0+(?=\d)/, '') || '0'}${behind === '' ? '' : `.${behind}`}`
+}
+
+/** In strings of JSON alone stand a backslash with what follows; outside of them, numbers. */
+const OF_JSON = /\\.|"|-?\d+(?:\.\d+)?[eE][+-]?\d+/gs
+
+/**
+ * Numbers with an exponent in the row that is being mapped. In JSON an exponent loses nothing; a text of that look was damaged by a spreadsheet. Values reach
+ * the mapping as texts, so the row's own text says which of them are numbers, once one looks so.
+ */
+export class Exponents {
+  #document = ''
+  #numbers: Set<string> | undefined
+
+  /** @param document text of the row, where it is JSON; else '' */
+  begin(document: string): void {
+    this.#document = document
+    this.#numbers = undefined
+  }
+
+  /** The number in plain digits; undefined where the text is no number with an exponent of the row. */
+  plain(text: string): string | undefined {
+    if (this.#document === '' || !EXPONENT.test(text)) return undefined
+    this.#numbers ??= this.#find()
+    return this.#numbers.has(text) ? withoutExponent(text) : undefined
+  }
+
+  #find(): Set<string> {
+    const found = new Set<string>()
+    let isString = false
+    for (const [token] of this.#document.matchAll(OF_JSON)) {
+      if (token === '"') isString = !isString
+      else if (!isString) found.add(token)
+    }
+    return found
+  }
+}
+
 /** How a vendor's country writes numbers: the mark before the fraction, and the one between thousands, if there is one. */
 export interface NumberFormat {
   readonly decimal: '.' | ','
@@ -52,7 +102,15 @@ export interface NumberFormat {
  * A reader of numbers in a format. Marks are never guessed: `1.234` is no number where the mark is a comma and thousands
  * have none; where they have one, each group behind it must have three digits. A space stands for any kind of space.
  */
-export function compileNumber(format: NumberFormat | undefined): NumberReader {
+export function compileNumber(format: NumberFormat | undefined, exponents = new Exponents()): NumberReader {
+  const read = compileMarks(format)
+  return (raw) => {
+    const number = read(raw)
+    return typeof number === 'string' ? number : (exponents.plain(raw) ?? number)
+  }
+}
+
+function compileMarks(format: NumberFormat | undefined): NumberReader {
   if (format === undefined) return parseNumberText
   const { decimal, group } = format
   const mark = group === ' ' ? '[ \\u00a0\\u2009\\u202f]' : group === undefined ? undefined : `\\${group}`
@@ -108,9 +166,9 @@ export type ValueReader = (raw: string) => string | NotedValue | Fault | undefin
 const BOUND = /^(?:<=|>=|[<>≤≥])\s*(.*)$/
 
 /** @param inRow what the `row` block says of all values */
-export function compileValue(rule: ValueForm, inRow: ValueForm): ValueReader {
+export function compileValue(rule: ValueForm, inRow: ValueForm, exponents: Exponents): ValueReader {
   if (rule.form !== undefined) return parseFeetAndInches
-  const read = compileNumber(rule.number ?? inRow.number)
+  const read = compileNumber(rule.number ?? inRow.number, exponents)
   const comparators = rule.comparators ?? inRow.comparators ?? 'reject'
   if (comparators === 'reject') return read
   return (raw) => {

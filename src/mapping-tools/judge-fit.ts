@@ -221,7 +221,7 @@ function hintOf(rule: RuleFacts, facts: FitFacts, measure: FitMeasure): string {
   const raw = rawMedian(rule, median, entry, measure)
   if (raw !== undefined)
     for (const [code, unit] of [[entry.unit, entry.unit], ...units.codes] as const) {
-      const conversion = units.conversion(code, entry.unit, entry.molarMass)
+      const conversion = units.conversion(code, entry.unit, entry.molarMass, entry.loinc)
       if (!conversion.ok || code === raw.unit) continue
       const then = conversion.convert(raw.value)
       if (isUsual(entry, then))
@@ -258,7 +258,7 @@ function rawMedian(
   const written = biometrics[rule]
   const unit = typeof written === 'object' ? (written.unit ?? entry.unit) : entry.unit
   if (typeof unit !== 'string') return undefined
-  const conversion = units.conversion(unit, entry.unit, entry.molarMass)
+  const conversion = units.conversion(unit, entry.unit, entry.molarMass, entry.loinc)
   if (!conversion.ok) return undefined
   const zero = conversion.convert(0)
   return { value: (median - zero) / (conversion.convert(1) - zero), unit: units.resolve(unit) ?? unit }

@@ -73,7 +73,7 @@ function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | u
   // A bare word is the unit itself; without one, the value is in the catalog's unit.
   const unit = definition.form === undefined ? (definition.unit ?? entry.unit) : INCH
   if (typeof unit !== 'string') return { ...common, unit: compileField(context, unit, [...path, 'unit']) }
-  const fixed = context.units.conversion(unit, entry.unit, entry.molarMass)
+  const fixed = context.units.conversion(unit, entry.unit, entry.molarMass, entry.loinc)
   if (!fixed.ok) {
     const hint = fixed.code === 'unit-unknown' ? `; if it is a column, write { from: ${unit} }` : ''
     const at = definition.form === undefined ? 'unit' : 'form'
@@ -298,7 +298,7 @@ const unknownUnit = (message: string): Conversion => ({ ok: false, code: 'unit-u
 function conversionOf(context: CompileContext, entry: BiometricEntry, unit: FieldText): Conversion {
   if (typeof unit !== 'string') return unknownUnit(`unit: ${unit.message}`)
   if (unit === '') return unknownUnit('there is no unit')
-  return context.units.conversion(unit, entry.unit, entry.molarMass)
+  return context.units.conversion(unit, entry.unit, entry.molarMass, entry.loinc)
 }
 
 /**

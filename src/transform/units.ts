@@ -2,7 +2,9 @@
  * Units of measure (UCUM, ucum.org) through @lhncbc/ucum-lhc. A conversion is worked out once for each pair of units and
  * kept as `value * slope + offset`.
  */
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
 import type * as Ucum from '@lhncbc/ucum-lhc'
 import type * as UnitStrings from '@lhncbc/ucum-lhc/source-cjs/unitString.js'
 
@@ -21,8 +23,9 @@ export interface Units {
    * @param from unit as spelled in the export
    * @param to UCUM code
    * @param molarMass g/mol, where mass and amount of substance may be converted into each other
+   * @param loinc code of the measurement, for which units of two names may be alike (`mappings/catalog/units-alike.csv`)
    */
-  conversion(from: string, to: string, molarMass: number | undefined): Conversion
+  conversion(from: string, to: string, molarMass: number | undefined, loinc?: string): Conversion
 }
 
 const UNKNOWN: Conversion = {
@@ -36,6 +39,26 @@ const LONGEST_UNIT = 100
 const KEPT = 10_000
 
 const IU = '[IU]'
+
+const ALIKE = fileURLToPath(new URL('../../mappings/catalog/units-alike.csv', import.meta.url))
+
+/** By LOINC: a unit, and the one that it counts as. */
+function readAlike(): ReadonlyMap<string, readonly [unit: string, alike: string]> {
+  const lines = readFileSync(ALIKE, 'utf8').split(/\r?\n/)
+  return new Map(
+    lines
+      .filter((line) => /^\d/.test(line))
+      .map((line) => {
+        const [loinc = '', , unit = '', alike = ''] = line.split(',')
+        return [loinc, [unit, alike]]
+      }),
+  )
+}
+/** Read with the first unit that is to be converted. */
+let known: ReturnType<typeof readAlike> | undefined
+const alike = (): ReturnType<typeof readAlike> => (known ??= readAlike())
+const alikeOf = (loinc: string | undefined): readonly [unit: string, alike: string] | undefined =>
+  loinc === undefined ? undefined : alike().get(loinc)
 
 /** Loaded with the first unit that is to be judged or converted: most exports come in the units of the catalog. */
 function loadUcum() {
@@ -68,30 +91,38 @@ export function createUnits(
     return known.has(spelling) || isUcum(spelling) ? spelling : folded.get(fold(spelling))
   }
 
-  const workOut = (from: string, to: string, molarMass: number | undefined): Conversion => {
-    const source = resolve(from)
-    if (source === undefined) return UNKNOWN
-    if (source === to) return { ok: true, same: true, convert: (value) => value }
+  const workOut = (
+    from: string,
+    to: string,
+    molarMass: number | undefined,
+    loinc: string | undefined,
+  ): Conversion => {
+    const resolved = resolve(from)
+    if (resolved === undefined) return UNKNOWN
+    const pair = resolved === to ? undefined : alikeOf(loinc)
+    const [source, target] =
+      pair === undefined ? [resolved, to] : [resolved.replace(...pair), to.replace(...pair)]
+    if (source === target) return { ok: true, same: true, convert: (value) => value }
     const refuse = (why: string): Conversion => ({
       ok: false,
       code: 'unit-mismatch',
       message: `the unit cannot be converted to ${to}${why}`,
     })
     // Ratios of different things share the dimension 1 (HbA1c: mmol/mol and % are related by the NGSP equation, not by 0.1).
-    if (isRatio(source) && isRatio(to))
+    if (isRatio(source) && isRatio(target))
       return refuse(
         ': these are ratios of different things, which no factor relates (HbA1c: mmol/mol is IFCC, % is NGSP)',
       )
     if (isRatio(source)) return refuse(', as it is a ratio and the measurement is none')
-    if (isRatio(to)) return refuse(', as the measurement is a ratio and the unit is none')
+    if (isRatio(target)) return refuse(', as the measurement is a ratio and the unit is none')
     const mismatch = refuse('')
     // No factor leads from an international unit to anything else, but its multiples are of one thing: uIU/mL is mIU/L. The
     // library refuses both; with an amount of substance in its place it works out the multiple.
-    const multiples = source.includes(IU) && to.includes(IU)
+    const multiples = source.includes(IU) && target.includes(IU)
     const plain = (code: string): string => (multiples ? code.replaceAll(IU, 'mol') : code)
     const options = molarMass === undefined || multiples ? {} : { molecularWeight: molarMass }
     const points = [0, 1, 2].map((value) => {
-      const answer = ucum().utilities.convertUnitTo(plain(source), value, plain(to), options)
+      const answer = ucum().utilities.convertUnitTo(plain(source), value, plain(target), options)
       return answer.status === 'succeeded' ? answer.toVal : null
     })
     const [zero, one, two] = points
@@ -114,12 +145,12 @@ export function createUnits(
       [...spellings].reverse().map(([spelling, code]) => [code, code.includes('[') ? spelling : code]),
     ),
     resolve,
-    conversion(from, to, molarMass) {
+    conversion(from, to, molarMass, loinc) {
       if (from.length > LONGEST_UNIT) return UNKNOWN
-      const key = `${from}\u0000${to}\u0000${molarMass ?? ''}`
+      const key = `${from}\u0000${to}\u0000${molarMass ?? ''}\u0000${loinc ?? ''}`
       let found = conversions.get(key)
       if (found === undefined) {
-        found = workOut(from, to, molarMass)
+        found = workOut(from, to, molarMass, loinc)
         // A column of free text must not grow this without bound.
         if (conversions.size < KEPT) conversions.set(key, found)
       }

@@ -109,6 +109,28 @@ describe('catalog of biometrics', () => {
     expect(others.length).toBeGreaterThan(10)
   })
 
+  it('has units that are alike for ions with one charge and enzymes, each by a LOINC', () => {
+    const alike = text('mappings/catalog/units-alike.csv')
+      .split('\n')
+      .filter((line) => /^\d/.test(line))
+    const rows = alike.map((line) => line.split(','))
+    expect(rows.filter((cells) => cells.length !== 4)).toEqual([])
+    const codes = rows.map(([loinc = '']) => loinc)
+    expect(codes.filter((code) => !/^\d{3,6}-\d$/.test(code) || !luhn(code.replace('-', '')))).toEqual([])
+    expect(new Set(codes).size).toBe(codes.length)
+    for (const [loinc = '', , unit, other] of rows) {
+      const entry = Object.values(biometrics).find((one) => one.loinc === loinc)
+      expect([
+        ['eq', 'mol'],
+        ['[IU]', 'U'],
+      ]).toContainEqual([unit, other])
+      if (entry !== undefined) expect(entry.unit, loinc).toBe(unit === 'eq' ? 'mmol/L' : 'U/L')
+    }
+    // What is reported in either unit.
+    for (const key of ['sodium', 'potassium', 'chloride', 'carbon-dioxide', 'lithium', 'alt', 'ast', 'ggt'])
+      expect(codes).toContain(biometrics[key]?.loinc)
+  })
+
   it('has at least 60 measurements', () => {
     expect(entries.length).toBeGreaterThanOrEqual(60)
   })

@@ -114,6 +114,51 @@ describe('conversion', () => {
   })
 })
 
+describe('units that are alike for a measurement', () => {
+  const catalog = createUnits(
+    new Map([
+      ['mEq/L', 'meq/L'],
+      ['IU/L', '[IU]/L'],
+    ]),
+  )
+  const POTASSIUM = '2823-3'
+  const ALT = '1742-6'
+
+  it.each([
+    ['mEq/L', 'mmol/L', POTASSIUM, 1],
+    ['meq/L', 'mmol/L', '14334-7', 1],
+    ['ueq/mL', 'mmol/L', '2951-2', 1],
+    ['eq/L', 'mmol/L', '2075-0', 1000],
+    ['meq/dL', 'mmol/L', '2028-9', 10],
+    ['IU/L', 'U/L', ALT, 1],
+    ['m[IU]/mL', 'U/L', '1920-8', 1],
+    ['k[IU]/L', 'U/L', '6768-6', 1000],
+  ])('a %s is so many %s of %s', (from, to, loinc, factor) => {
+    const conversion = catalog.conversion(from, to, undefined, loinc)
+    expect(conversion).toMatchObject({ ok: true, same: factor === 1 })
+    expect(conversion.ok && conversion.convert(3)).toBeCloseTo(3 * factor, 9)
+  })
+
+  it.each([
+    // Calcium, magnesium and phosphate have more charges; nobody knows what is measured.
+    ['meq/L', 'mmol/L', '2000-8'],
+    ['meq/L', 'mmol/L', '2601-3'],
+    ['meq/L', 'mmol/L', undefined],
+    ['meq/L', 'U/L', ALT],
+    // Thyrotropin; an ion has no international unit, an enzyme no equivalent.
+    ['[IU]/L', 'U/L', '3016-3'],
+    ['[IU]/L', 'mmol/L', POTASSIUM],
+    ['meq', 'mmol/L', POTASSIUM],
+  ])('%s is not told in %s of %s', (from, to, loinc) => {
+    expect(catalog.conversion(from, to, undefined, loinc)).toMatchObject({ ok: false, code: 'unit-mismatch' })
+  })
+
+  it('keeps measurements apart', () => {
+    expect(catalog.conversion('mEq/L', 'mmol/L', undefined, POTASSIUM).ok).toBe(true)
+    expect(catalog.conversion('mEq/L', 'mmol/L', undefined, '2000-8').ok).toBe(false)
+  })
+})
+
 describe('laws', () => {
   it('there and back again is where one started', () => {
     const pairs = fc.constantFrom(

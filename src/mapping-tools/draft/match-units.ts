@@ -31,7 +31,7 @@ export function matchUnit(
   { units, words }: Vocabulary,
 ): UnitMatch {
   const convert = (unit: string): ((value: number) => number) => {
-    const conversion = units.conversion(unit, entry.unit, entry.molarMass)
+    const conversion = units.conversion(unit, entry.unit, entry.molarMass, entry.loinc)
     return conversion.ok ? conversion.convert : () => Number.NaN
   }
   /** Most values lie in the catalog's range once they are converted. */
@@ -148,7 +148,7 @@ export function unitsOf(
   const values = cells.flatMap((cell, at) => {
     const value = numberOf(cell)
     if (value === undefined) return []
-    const conversion = units.conversion(column.cells[at] ?? '', entry.unit, entry.molarMass)
+    const conversion = units.conversion(column.cells[at] ?? '', entry.unit, entry.molarMass, entry.loinc)
     return [conversion.ok ? conversion.convert(value) : undefined]
   })
   const converted = values.flatMap((value) => value ?? [])

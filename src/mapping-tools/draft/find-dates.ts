@@ -22,7 +22,7 @@ const FEW = 0.02
 const WRONG = 0.05
 
 const LOOKS_LIKE_A_DATE =
-  /^(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{8}(?:\d{4,6})?(?:\.\d+)?(?:[+-]\d{4})?$|\d{1,2}[- ][A-Za-z]{3}[- ]\d{4}|[A-Z][a-z]{2} \d{1,2}, \d{4})/
+  /^(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{8}(?:\d{4,6})?(?:\.\d+)?(?:[+-]\d{4})?$|\d{8}[T ]\d{4}|\d{1,2}[- ][A-Za-z]{3}[- ]\d{2}|[A-Za-z]{3} +\d{1,2},? \d{4})/
 
 /** What numbers alone can be, where the name of the column says that they are dates. */
 const NUMBERED = [
@@ -105,15 +105,19 @@ export function createDateFinder(known: readonly string[]): FindDateForms {
       forms,
       ambiguous:
         turned.some((form, at) => form !== forms[at]) && total(unreadBy(turned, cells)) <= unread + all * FEW,
-      timed: read.some((cell) => cell.includes(':') || /^\d{10,}/.test(cell)),
+      timed:
+        forms.some(tellsTime) || read.some((cell) => cell.includes(':') || /^\d{10,}|^\d{8}T/.test(cell)),
       // The end of `02-04-2026` looks like an offset: only behind a time of day is it one.
       offset: read.every((cell) =>
-        /(?:\d:\d{2}[\d:.]*|^\d{10,}(?:\.\d+)?)(?:Z|[+-]\d{2}(?::?\d{2})?)$/.test(cell),
+        /(?:\d:\d{2}[\d:.]*|^\d{10,}(?:\.\d+)?|^\d{8}T\d{4,}[\d.]*)(?:Z|[+-]\d{2}(?::?\d{2})?)$/.test(cell),
       ),
       unread,
     }
   }
 }
+
+/** Whether tokens of a time of day stand in a form; the letters of a name are none. */
+const tellsTime = (form: string): boolean => form !== 'HL7' && /[Hh]/.test(form.replaceAll(/'[^']*'/g, ''))
 
 /** Day and month in each other's place; forms that name the month, or begin with the year, stay. */
 function swapped(form: string): string {

@@ -1,5 +1,6 @@
 /** Which column of dates says when something was observed: by its name, confirmed by its dates, and never guessed. */
 
+import { counted } from '../../shown-text.ts'
 import { compileInstant } from '../../transform/dates.ts'
 import { PLACEHOLDER_INSTANT } from '../../transform/mapping-definition.ts'
 import { hasWord, type Words } from './names.ts'
@@ -69,6 +70,11 @@ const TIME_FORMS: readonly (readonly [form: string, looksLike: RegExp])[] = [
   ['H:mm:ss', /^\d{1,2}:\d{2}:\d{2}$/],
   ['h:mm a', /^\d{1,2}:\d{2} [AP]M$/i],
   ['h:mm:ss a', /^\d{1,2}:\d{2}:\d{2} [AP]M$/i],
+  ["HH'h'mm", /^\d{2}h\d{2}$/i],
+  ["H'h'mm", /^\d{1,2}h\d{2}$/i],
+  ['HHmm', /^(?:[01]\d|2[0-3])[0-5]\d$/],
+  // A number has lost its zeros.
+  ['Hmm', /^(?:1?\d|2[0-3])[0-5]\d$/],
 ]
 
 /** The time of day that belongs to a day: under the same name, or right beside it. */
@@ -127,6 +133,9 @@ function changesWithin({ filled }: ColumnProfile, reference: ColumnProfile | und
   return changing.length > 0 && changing.length > several.length / 2
 }
 
+/** What a mapping takes where it says no other day. */
+const EARLIEST = Date.UTC(1990, 0, 1)
+
 /** Before anybody's birth, so that no record with it can pass for one with a date. */
 const PLACEHOLDER = line(`observedAt: { constant: "${PLACEHOLDER_INSTANT}" }`)
 
@@ -153,6 +162,13 @@ export function observedLines({ column, candidates, doubtful, time, paths = [] }
     )
   if (unread > 0)
     notes.push(note(`${unread} of the cells looked at are no such dates; their rows are rejected.`))
+  const early = instantsOf(column).filter((at) => at < EARLIEST).length
+  if (early > 0)
+    notes.push(
+      note(
+        `DECIDE: ${counted(early, 'different date')} before 1990 would be rejected. Where they are right, add since: with the first day.`,
+      ),
+    )
   if (only === 'EXCEL')
     notes.push(note('DECIDE: days as a spreadsheet counts them, since 1900 or since 1904 (EXCEL_1904)?'))
   else if (ambiguous) notes.push(note(MONTH_OR_DAY))

@@ -108,11 +108,17 @@ function birthLine({ path, dates }: ColumnProfile): DraftLine {
   const forms = dates?.forms.filter((form) => form !== 'EPOCH_MS') ?? []
   const bare = `  dateOfBirth: ${scalar(path)}`
   if (forms.length === 0) return line(bare, 'DECIDE: which form? For example { from: …, format: MM/dd/yyyy }')
-  if (forms.some((form) => /(?<!y)yy(?!y)/.test(form)))
-    return line(bare, 'DECIDE: years have two digits; ask for dates of birth with four')
+  const isOfTwo = forms.some((form) => /(?<!y)yy(?!y)/.test(form))
+  const asked = [
+    ...(dates?.ambiguous ? [MONTH_OR_DAY] : []),
+    ...(isOfTwo
+      ? ['DECIDE: years have two digits. Is 26 1926, and 25 2025? Change the century, or ask for four digits']
+      : []),
+  ]
+  const century = isOfTwo ? ', century: 1926' : ''
   return line(
-    `  dateOfBirth: { from: ${scalar(path)}, format: ${formsText(forms)} }`,
-    dates?.ambiguous ? MONTH_OR_DAY : undefined,
+    `  dateOfBirth: { from: ${scalar(path)}, format: ${formsText(forms)}${century} }`,
+    asked.length === 0 ? undefined : asked.join('. '),
   )
 }
 

@@ -242,13 +242,21 @@ function edgeNotes({ header, trailer }: Dialect): string[] {
 async function findDialect(path: string): Promise<Dialect> {
   const plain: Dialect = { format: 'csv', delimiter: 'auto', duplicates: 'number' }
   const marked: Dialect = { ...plain, ...(await encodingOf(path)) }
-  const opened = await attempt(path, marked)
+  // Quotes within cells (heights in feet) hide where the delimiters are.
+  const lenient: Dialect = { ...marked, quotes: 'lenient' }
+  const found =
+    (await asItStands(path, marked)) ??
+    (await asItStands(path, lenient)) ??
+    (await behindPreamble(path, [marked, lenient]))
+  return settled(path, found ?? ((await attempt(path, marked)) === undefined ? plain : marked))
+}
+
+/** With the header in the first line, or behind titles; undefined where few rows can be read so. */
+async function asItStands(path: string, dialect: Dialect): Promise<Dialect | undefined> {
+  const opened = await attempt(path, dialect)
   const readable = opened?.rows.filter(({ kind }) => kind === 'cells').length ?? 0
-  const usable = opened !== undefined && opened.columns.length > 1 && readable >= opened.rows.length / 2
-  const dialect = usable
-    ? await behindTitles(path, await pinned(path, marked, opened.columns))
-    : ((await behindPreamble(path, marked)) ?? (opened === undefined ? plain : marked))
-  return settled(path, dialect)
+  const isUsable = opened !== undefined && opened.columns.length > 1 && readable >= opened.rows.length / 2
+  return isUsable ? behindTitles(path, await pinned(path, dialect, opened.columns)) : undefined
 }
 
 /** What most files are that are not UTF-8 and have one byte a character. It reads those of others, too: somebody has to look. */
@@ -330,18 +338,19 @@ async function behindTitles(path: string, dialect: Dialect): Promise<Dialect> {
 }
 
 /** Lines above the header are narrower: it is the first record that is as wide as most. */
-async function behindPreamble(path: string, dialect: Dialect): Promise<Dialect | undefined> {
+async function behindPreamble(path: string, dialects: readonly Dialect[]): Promise<Dialect | undefined> {
   let best: { dialect: Dialect; rows: number } | undefined
-  for (const delimiter of DELIMITERS) {
+  const tried = dialects.flatMap((one) => DELIMITERS.map((delimiter): Dialect => ({ ...one, delimiter })))
+  for (const dialect of tried) {
     // Every record, however many cells it has; those that are broken have none.
-    const { rows } = await openSample(path, { ...dialect, delimiter, header: 'none', columns: ['-'] })
+    const { rows } = await openSample(path, { ...dialect, header: 'none', columns: ['-'] })
     const widths = Map.groupBy(rows.slice(0, LOOKED_AT), (row) =>
       row.kind === 'json' ? 0 : (row.cells?.length ?? 0),
     )
     for (const [width, alike] of widths) {
       const [header] = alike
       if (width < 2 || header === undefined || alike.length < 2 || alike.length <= (best?.rows ?? 0)) continue
-      best = { dialect: { ...dialect, delimiter, header: { line: header.line } }, rows: alike.length }
+      best = { dialect: { ...dialect, header: { line: header.line } }, rows: alike.length }
     }
   }
   return best?.dialect

@@ -163,7 +163,13 @@ const named = (part: string, names: readonly string[], first = 0): TokenReader =
   names.join('|'),
   (text) => names.indexOf(text.toLowerCase()) + first,
 ]
-const number = (part: string, pattern: string): TokenReader => [part, pattern, Number]
+const PARTS = ['year', 'month', 'day', 'hour', 'minute', 'second', 'ms']
+const DIGITS = Object.fromEntries(
+  Object.entries(TOKENS).map(([token, [part, least, most]]): [string, TokenReader] => [
+    token,
+    [PARTS[part] ?? '', String.raw`\d{${least},${most}}`, Number],
+  ]),
+)
 
 /** `Z`, `+5`, `+05`, `+05:30`, `-0330`. */
 const OFFSET: TokenReader = [
@@ -175,24 +181,13 @@ const ONE_OR_TWO = String.raw`\d{1,2}`
 const TWO = String.raw`\d{2}`
 
 const readers = (century: number): Readonly<Record<string, TokenReader>> => ({
-  yyyy: number('year', String.raw`\d{4}`),
+  ...DIGITS,
   yy: ['year', TWO, (text) => century + ((((Number(text) - century) % 100) + 100) % 100)],
   MMMM: named('month', MONTHS, 1),
   MMM: named('month', shortOf(MONTHS), 1),
-  MM: number('month', TWO),
-  M: number('month', ONE_OR_TWO),
-  dd: number('day', TWO),
-  d: number('day', ONE_OR_TWO),
-  HH: number('hour', TWO),
-  H: number('hour', ONE_OR_TWO),
-  hh: number('hourOfTwelve', TWO),
-  h: number('hourOfTwelve', ONE_OR_TWO),
-  mm: number('minute', TWO),
-  m: number('minute', ONE_OR_TWO),
-  ss: number('second', TWO),
-  s: number('second', ONE_OR_TWO),
-  SSS: number('ms', String.raw`\d{3}`),
-  S: number('ms', String.raw`\d{1,3}`),
+  hh: ['hourOfTwelve', TWO, Number],
+  h: ['hourOfTwelve', ONE_OR_TWO, Number],
+  S: ['ms', String.raw`\d{1,3}`, Number],
   u: ['ms', String.raw`\d{1,9}`, (text) => Math.floor(Number(`0.${text}`) * 1000)],
   a: named('half', ['am', 'pm']),
   EEE: named('weekday', shortOf(WEEKDAYS)),

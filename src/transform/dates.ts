@@ -26,7 +26,7 @@ export interface InstantOptions {
   readonly century?: number | undefined
 }
 
-/** Days of which a zone's offset is remembered. */
+/** Texts, or days of a zone, of which is remembered what they are. */
 const REMEMBERED = 20_000
 
 /** No zone, and names of the one that never changes its clocks. */
@@ -122,9 +122,24 @@ function compileForm(format: string, local: Localise, options: InstantOptions): 
   const digits = compileDigits(format)
   if (digits !== undefined) return (text) => local(digits(text))
   const read = compileTokens(format, options.century)
-  return (text) => {
+  return remembering((text) => {
     const { wall, offset } = read(text)
     return offset === undefined ? local(wall) : told(wall, offset)
+  })
+}
+
+/** What takes a regular expression to read is read once for each text. */
+function remembering(parse: (text: string) => Instant): (text: string) => Instant {
+  const remembered = new Map<string, Instant>()
+  return (text) => {
+    const known = remembered.get(text)
+    if (known !== undefined) return known
+    const found = parse(text)
+    // What does not fit can be of any length, and is not kept.
+    if (!found.ok) return found
+    if (remembered.size >= REMEMBERED) remembered.clear()
+    remembered.set(text, found)
+    return found
   }
 }
 

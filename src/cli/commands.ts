@@ -15,6 +15,7 @@ const SERVING = [
 ]
 const MAPPING = ['<mapping>', 'name of a file in the mappings folder, or a path'] as const
 const EXPORT = ['<export>', 'path of an export'] as const
+const MEMBERS = { '--members <pattern>': 'of an archive, read the file with such a name' } as const
 
 const INSTALLATION_COMMANDS = {
   init: {
@@ -39,8 +40,9 @@ const INSTALLATION_COMMANDS = {
   },
   'mapping init': {
     says: 'draft a mapping and its cases from a sample export; overwrites nothing',
-    arguments: { sample: ['<sample>', 'path of an export: CSV, NDJSON or JSON'] },
+    arguments: { sample: ['<sample>', 'path of an export, also packed or encrypted'] },
     options: {
+      ...MEMBERS,
       '--name <name>': 'of the mapping; without it, from the file name',
       '--out <path>': 'where to write it; without it, NAME.yaml in the mappings folder',
     },
@@ -53,6 +55,7 @@ const INSTALLATION_COMMANDS = {
     },
     options: {
       '--export <path>': 'say how it fits this export: columns, and what each rule gives',
+      ...MEMBERS,
       '--rows <n>': { says: 'of the export, look at so many rows', read: wholeNumber, else: 10_000 },
     },
     examples: ['waybill mapping check acme-onsite --export samples/inbox/acme_screening_20260302.csv'],
@@ -78,7 +81,10 @@ const INSTALLATION_COMMANDS = {
       after: ['<new>', 'the same, of the mapping that is to take its place'],
       sample: ['<export>', 'path of an export to try both on'],
     },
-    options: { '--examples <n>': { says: 'how many changes to show', read: wholeNumber, else: 10 } },
+    options: {
+      '--examples <n>': { says: 'how many changes to show', read: wholeNumber, else: 10 },
+      ...MEMBERS,
+    },
     examples: [
       'git show HEAD:mappings/acme-onsite.yaml > before.yaml',
       'waybill mapping diff before.yaml acme-onsite samples/inbox/acme_screening_20260302.csv',
@@ -90,6 +96,7 @@ const INSTALLATION_COMMANDS = {
     options: {
       '--row <n>': { says: 'only this row', read: wholeNumber },
       '--limit <n>': { says: 'how many rows', read: wholeNumber, else: 3 },
+      ...MEMBERS,
       '--full': 'records as the JSON that would be sent',
       '--html <file>': 'write a page instead of printing',
     },
@@ -107,6 +114,7 @@ const INSTALLATION_COMMANDS = {
         says: 'how many rows; as many that have something rejected are added',
         ...{ read: wholeNumber, else: 50 },
       },
+      ...MEMBERS,
     },
     note: 'It shows health data, to whoever opens the address that it prints. Nothing is sent. Ctrl-C ends it.',
     examples: ['waybill mapping edit acme-onsite samples/inbox/acme_screening_20260302.csv'],

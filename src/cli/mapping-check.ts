@@ -1,14 +1,12 @@
 /** `waybill mapping check`: every problem of mappings and their cases, and how a mapping fits an export. */
 
 import { readFile } from 'node:fs/promises'
-import { basename } from 'node:path'
 import {
   type DefinitionFolders,
   definitionsIn,
   type LoadedMapping,
   readMapping,
 } from '../definitions/definition-files.ts'
-import { DEFAULT_LIMITS } from '../extract/content.ts'
 import { openExport } from '../extract/open-export.ts'
 import { parseCases } from '../mapping-tools/cases.ts'
 import {
@@ -20,8 +18,11 @@ import {
 } from '../mapping-tools/coverage.ts'
 import type { FitReport } from '../mapping-tools/judge-fit.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import { joinBesideFile } from '../run/joined-exports.ts'
+import type { ReceivedExport } from '../run/arrival.ts'
+import { joinExports } from '../run/joined-exports.ts'
+import { withSample } from '../run/sample.ts'
 import { withLedgerIfAny } from '../runs/application.ts'
+import { sourceSettings } from '../runs/connect-gateway.ts'
 import { watchFit } from '../runs/doubtful-mappings.ts'
 import { type NewReasons, newReasons, type RejectedFor } from '../runs/new-reasons.ts'
 import { n, present } from '../shown-text.ts'
@@ -54,7 +55,9 @@ export const mappingCheck: Action<'mapping check'> = async (context, options) =>
       if (cases !== undefined) parseCases(cases, casesFile(mapping))
       const found = { undecided: mapping.undecided, warnings: warningsOf(mapping) }
       if (options.export === undefined) return found
-      const fit = await fitOf(context, mapping, options.export, options.rows)
+      const fit = await withSample(sourceSettings(context), options.export, options.members, (sample) =>
+        fitOf(context, mapping, sample, options.rows),
+      )
       const anew = await newReasonsOf(context, mapping.name, fit)
       return { ...found, fit, ...present({ newReasons: anew }) }
     })
@@ -99,13 +102,12 @@ async function checkOne(
 }
 
 async function fitOf(
-  { settings, now, interrupt }: CommandContext,
+  { settings, now }: CommandContext,
   mapping: LoadedMapping,
-  path: string,
+  { name, file, limits, version, beside }: ReceivedExport,
   limit: number,
 ): Promise<Fit> {
-  const name = basename(path)
-  const opened = await openExport(path, mapping.read, { ...DEFAULT_LIMITS, signal: interrupt })
+  const opened = await openExport(file, mapping.read, limits, version)
   const { columns, rows, notes } = opened
   const { reads } = mapping.compiled
   const findings = columns === undefined ? [] : unknownColumns(reads, columns)
@@ -119,7 +121,7 @@ async function fitOf(
       },
     )
   }
-  const { compiled } = await joinBesideFile(mapping, path, interrupt)
+  const { compiled } = (await joinExports(mapping, name, beside)).mapping
   const map = compiled.bind(columns, name, now())
   const coverage = createCoverage(mapping.definition)
   const fit = await watchFit(settings, mapping, columns)

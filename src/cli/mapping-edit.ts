@@ -12,14 +12,26 @@ import {
 } from '../mapping-tools/edit-page.ts'
 import { previewRow } from '../mapping-tools/preview.ts'
 import { type ErrorCode, EXIT, WaybillError } from '../model/errors.ts'
+import type { ReceivedExport } from '../run/arrival.ts'
+import { withSample } from '../run/sample.ts'
+import { sourceSettings } from '../runs/connect-gateway.ts'
 import { watchFit } from '../runs/doubtful-mappings.ts'
 import type { CommandContext } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
 import { fitLines, isSuspicious } from './fit-text.ts'
 import { type Bound, bound, differenceText } from './mapping-try.ts'
 
-export const mappingEdit: Action<'mapping edit'> = async (context, options) => {
-  const { mapping: name, sample } = options
+export const mappingEdit: Action<'mapping edit'> = async (context, options) =>
+  withSample(sourceSettings(context), options.sample, options.members, (sample) =>
+    editOn(context, options, sample),
+  )
+
+async function editOn(
+  context: CommandContext,
+  options: Options<'mapping edit'>,
+  sample: ReceivedExport,
+): Promise<number> {
+  const { mapping: name } = options
   let last: Bound | undefined
   let part = ''
   let view: EditView | undefined
@@ -31,24 +43,24 @@ export const mappingEdit: Action<'mapping edit'> = async (context, options) => {
         part = viewHtml(view)
         return
       }
-      view = await look(context, last, now, options)
+      view = await look(context, last, now, { ...sample, limit: options.limit })
       last = now
       part = viewHtml(view)
     } catch (error) {
-      if (!existsSync(sample)) throw error
+      if (!existsSync(sample.file)) throw error
       part = viewHtml(view, problemOf(error, view === undefined))
     }
   }
   await refresh()
   const { file } = last?.mapping ?? (await fileOf(context, name))
-  const page = (): string => editPage(name, basename(sample), part)
+  const page = (): string => editPage(name, sample.name, part)
   const server = await startEditServer(options.port, context.randomHex(16), page)
   const saves = follow(file, context.settings.mappings, context.interrupt, async () => {
     await refresh()
     server.show(part)
   })
   context.out([
-    `${server.url} shows ${basename(sample)} as ${name} maps it, and follows ${file} as you save it.`,
+    `${server.url} shows ${sample.name} as ${name} maps it, and follows ${file} as you save it.`,
     'It holds health data of persons. Nothing is sent. Ctrl-C ends it.',
   ])
   await saves
@@ -75,7 +87,7 @@ async function look(
   context: CommandContext,
   before: Bound | undefined,
   now: Bound,
-  { sample, limit }: Options<'mapping edit'>,
+  { name, limit }: Pick<ReceivedExport, 'name'> & Pick<Options<'mapping edit'>, 'limit'>,
 ): Promise<EditView> {
   const { mapping, opened, map } = now
   const fit = await watchFit(context.settings, mapping, opened.columns)
@@ -111,7 +123,7 @@ async function look(
     changes:
       before === undefined
         ? undefined
-        : ['What the last save changed:', ...differenceText(comparison.result(), basename(sample))],
+        : ['What the last save changed:', ...differenceText(comparison.result(), name)],
   }
 }
 

@@ -12,12 +12,24 @@ import { draftText } from '../mapping-tools/draft/write-draft.ts'
 import { runCases, textReader, updateCases } from '../mapping-tools/run-cases.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { makeFolder, writeOwn } from '../own-files.ts'
-import { shellPath, shownPath } from '../shown-text.ts'
+import type { ReceivedExport } from '../run/arrival.ts'
+import { withSample } from '../run/sample.ts'
+import { sourceSettings } from '../runs/connect-gateway.ts'
+import { shellPath, shellWord, shownPath } from '../shown-text.ts'
 import { undecidedLines } from '../transform/mapping-definition.ts'
 import { type CommandContext, say } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
 
-export const mappingInit: Action<'mapping init'> = async (context, options) => {
+export const mappingInit: Action<'mapping init'> = async (context, options) =>
+  withSample(sourceSettings(context), options.sample, options.members, (sample) =>
+    initFrom(context, options, sample),
+  )
+
+async function initFrom(
+  context: CommandContext,
+  options: Options<'mapping init'>,
+  received: ReceivedExport,
+): Promise<number> {
   const folder = context.settings.mappings
   const name = nameOf(options)
   const file = options.out ?? join(folder, `${name}.yaml`)
@@ -26,10 +38,10 @@ export const mappingInit: Action<'mapping init'> = async (context, options) => {
   const [files, synonyms] = await Promise.all([readCatalogFiles(folder, undefined), readSynonyms(folder)])
   const { catalog, units } = resourcesOf(files)
   const vocabulary = createVocabulary(catalog, units, synonyms)
-  const sample = await readAnySample(options.sample, vocabulary).catch(withRemedy)
+  const sample = await readAnySample(received.file, vocabulary).catch(withRemedy)
   // The rest takes a moment.
   context.interrupt.throwIfAborted()
-  const drafted = draftSample(name, basename(options.sample), sample, vocabulary)
+  const drafted = draftSample(name, received.name, sample, vocabulary)
   const schemas = relative(dirname(file), join(folder, '../schemas'))
   const text = draftText(drafted.draft, `${schemas}/mapping.schema.json`)
   makeFolder(dirname(file), 0o777)
@@ -41,7 +53,7 @@ export const mappingInit: Action<'mapping init'> = async (context, options) => {
   const asked = undecidedLines(text).length
   const { found } = drafted.draft
   const result = { mapping: file, ...(usable ? { cases } : {}), name, found, decide: asked }
-  say(context, options.json, result, () => told(result, options.sample))
+  say(context, options.json, result, () => told(result, options))
   return EXIT.ok
 }
 
@@ -102,8 +114,12 @@ interface Result {
   readonly decide: number
 }
 
-function told({ mapping, cases, found, decide }: Result, path: string): string[] {
-  const [file, sample] = [shellPath(mapping), shellPath(path)]
+function told(
+  { mapping, cases, found, decide }: Result,
+  { sample: path, members }: Options<'mapping init'>,
+): string[] {
+  const which = members === undefined ? '' : ` --members ${shellWord(members)}`
+  const [file, sample] = [shellPath(mapping), `${shellPath(path)}${which}`]
   if (cases === undefined)
     return [
       `Nothing of ${path} was recognised. ${shownPath(mapping)} is a skeleton that says what was seen: add rules, then`,

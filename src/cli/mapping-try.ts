@@ -7,7 +7,7 @@ import { basename } from 'node:path'
 import { diff } from 'node:util'
 import { stringify } from 'yaml'
 import { type DefinitionFolders, type LoadedMapping, readMapping } from '../definitions/definition-files.ts'
-import { DEFAULT_LIMITS, fingerprint } from '../extract/content.ts'
+import { fingerprint } from '../extract/content.ts'
 import { openExport } from '../extract/open-export.ts'
 import { recordText } from '../load/batches.ts'
 import { parseCases } from '../mapping-tools/cases.ts'
@@ -24,13 +24,16 @@ import { createEntries, type RowOutcome } from '../model/entry.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import { writeOwn } from '../own-files.ts'
-import { joinBesideFile } from '../run/joined-exports.ts'
+import type { ReceivedExport } from '../run/arrival.ts'
+import { joinExports } from '../run/joined-exports.ts'
+import { withSample } from '../run/sample.ts'
 import { knownIdentity } from '../runs/application.ts'
+import { sourceSettings } from '../runs/connect-gateway.ts'
 import { watchFit } from '../runs/doubtful-mappings.ts'
 import { n, shellWord } from '../shown-text.ts'
 import type { RowMapper } from '../transform/compile.ts'
 import type { CommandContext } from './command-form.ts'
-import type { Action } from './commands.ts'
+import type { Action, Options } from './commands.ts'
 import { fitLines, isSuspicious, suspicionLines } from './fit-text.ts'
 import { casesFile, mappingsMeant, readCasesText } from './mapping-check.ts'
 import { plainTable } from './terminal-text.ts'
@@ -136,9 +139,18 @@ function toldText(rows: CaseResult['found']): string[] {
   return stringify(told, { schema: 'failsafe', lineWidth: 0 }).trimEnd().split('\n')
 }
 
-export const mappingDiff: Action<'mapping diff'> = async (context, options) => {
-  const before = await bound(context, options.before, options.sample)
-  const after = await bound(context, options.after, options.sample)
+export const mappingDiff: Action<'mapping diff'> = async (context, options) =>
+  withSample(sourceSettings(context), options.sample, options.members, (sample) =>
+    diffOn(context, options, sample),
+  )
+
+async function diffOn(
+  context: CommandContext,
+  options: Options<'mapping diff'>,
+  sample: ReceivedExport,
+): Promise<number> {
+  const before = await bound(context, options.before, sample)
+  const after = await bound(context, options.after, sample)
   const comparison = createComparison(options.examples)
   for await (const pairs of rowPairs(before, after)) {
     for (const [old, now] of pairs)
@@ -148,7 +160,7 @@ export const mappingDiff: Action<'mapping diff'> = async (context, options) => {
   context.out(
     options.json
       ? JSON.stringify({ before: options.before, after: options.after, ...difference })
-      : differenceText(difference, basename(options.sample)),
+      : differenceText(difference, sample.name),
   )
   return difference.rows.different === 0 ? EXIT.ok : EXIT.recordsLeftBehind
 }
@@ -160,11 +172,15 @@ export interface Bound extends Reading {
 }
 
 /** @throws WaybillError as `readMapping`, and what opening the export throws */
-export async function bound(context: CommandContext, name: string, sample: string): Promise<Bound> {
-  const { settings, interrupt } = context
-  const mapping = await joinBesideFile(await readMapping(settings, name), sample, interrupt)
-  const opened = await openExport(sample, mapping.read, { ...DEFAULT_LIMITS, signal: interrupt })
-  const map = mapping.compiled.bind(opened.columns, basename(sample), context.now())
+export async function bound(
+  context: CommandContext,
+  name: string,
+  { name: exportName, file, limits, beside }: ReceivedExport,
+): Promise<Bound> {
+  const loaded = await readMapping(context.settings, name)
+  const { mapping } = await joinExports(loaded, exportName, beside)
+  const opened = await openExport(file, mapping.read, limits)
+  const map = mapping.compiled.bind(opened.columns, exportName, context.now())
   return { read: mapping.read, mapping, opened, map }
 }
 
@@ -204,9 +220,18 @@ function exampleLines({ row, line, rule, change, facts }: DifferenceExample): st
   ]
 }
 
-export const mappingPreview: Action<'mapping preview'> = async (context, options) => {
-  const { mapping, opened, map } = await bound(context, options.mapping, options.sample)
-  const { exportId } = await fingerprint(options.sample, context.interrupt)
+export const mappingPreview: Action<'mapping preview'> = async (context, options) =>
+  withSample(sourceSettings(context), options.sample, options.members, (sample) =>
+    previewOf(context, options, sample),
+  )
+
+async function previewOf(
+  context: CommandContext,
+  options: Options<'mapping preview'>,
+  sample: ReceivedExport,
+): Promise<number> {
+  const { mapping, opened, map } = await bound(context, options.mapping, sample)
+  const { exportId } = await fingerprint(sample.file, context.interrupt)
   const identity = await knownIdentity(context)
   const previewed: PreviewedRow[] = []
   const limit = options.row === undefined ? options.limit : 1
@@ -237,11 +262,10 @@ export const mappingPreview: Action<'mapping preview'> = async (context, options
     }
   }
   if (html !== undefined) {
-    writeOwn(html, previewPage(mapping.name, basename(options.sample), previewed))
+    writeOwn(html, previewPage(mapping.name, sample.name, previewed))
     context.out(`${html} was written. It holds health data of persons: keep it where the export may be kept.`)
   }
-  if (options.row !== undefined && shown === 0)
-    context.err(`${basename(options.sample)} has no row ${options.row}.`)
+  if (options.row !== undefined && shown === 0) context.err(`${sample.name} has no row ${options.row}.`)
   if (shown === 0) return EXIT.wrongUse
   if (options.row !== undefined) return EXIT.ok
   // A page and JSON lines hold rows alone.

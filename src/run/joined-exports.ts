@@ -4,7 +4,6 @@
  * the run has ended well. The ledger itself has none of it, as it may well be about people.
  */
 import { hash } from 'node:crypto'
-import { resolve } from 'node:path'
 import { z } from 'zod'
 import { type JoinedExport, type LoadedMapping, loadMapping } from '../definitions/definition-files.ts'
 import { openExport } from '../extract/open-export.ts'
@@ -13,14 +12,7 @@ import { WaybillError } from '../model/errors.ts'
 import type { Row } from '../model/row.ts'
 import type { Cell, KeptRows } from '../transform/compile-context.ts'
 import { LARGEST_JOIN } from '../transform/joins.ts'
-import {
-  type Arrival,
-  type Beside,
-  type BesideExport,
-  type ReceivedExport,
-  withPassingArrival,
-} from './arrival.ts'
-import { ANY_RULES } from './found-delivery.ts'
+import type { Arrival, Beside, BesideExport, ReceivedExport } from './arrival.ts'
 
 /** A mapping with what it joins, as it is to be kept: by SHA-256 of the text. */
 export interface JoinedMapping {
@@ -74,20 +66,6 @@ export async function joinAndKeep(
   const joined = await joinExports(mapping, name, beside)
   for (const [sha256, text] of joined.texts) await arrival.keep(sha256, text)
   return joined.mapping
-}
-
-/** For a file that no job is about, such as a sample: joined with what lies in its folder. @throws WaybillError as joinExports */
-export async function joinBesideFile(
-  mapping: LoadedMapping,
-  file: string,
-  signal?: AbortSignal,
-): Promise<LoadedMapping> {
-  if (mapping.joins.length === 0) return mapping
-  return withPassingArrival(signal === undefined ? {} : { signal }, async (arrival) => {
-    const [received] = await arrival.receive(arrival.named(resolve(file), ANY_RULES))
-    if (received === undefined) return mapping
-    return (await joinExports(mapping, received.name, received.beside)).mapping
-  })
 }
 
 /** The mapping that an export was read by, as the ledger has it. @throws WaybillError `mapping-not-found` */

@@ -2,8 +2,8 @@ import { basename } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { openExport } from '../../src/extract/open-export.ts'
-import { joinBesideFile } from '../../src/run/joined-exports.ts'
 import { NEEDS_CORPUS } from '../needed.ts'
+import { joinSample } from '../run/join-sample.ts'
 import { load, wires } from '../transform/mapping-under-test.ts'
 import { corpusPath, readPlainCsv } from './corpus-file.ts'
 
@@ -26,7 +26,7 @@ describe('Synthea, 28 patients', NEEDS_CORPUS, () => {
   test('every encounter is joined with its provider, and through him with his organization', async () => {
     const at = (name: string): string => corpusPath('synthea/csv-ohdsi-28pat', name)
     const file = at('encounters.csv')
-    const mapping = await joinBesideFile(load(ENCOUNTERS), file)
+    const mapping = await joinSample(load(ENCOUNTERS), file)
     const opened = await openExport(file, mapping.read)
     const map = mapping.compiled.bind(opened.columns, basename(file), Number.POSITIVE_INFINITY)
     const told: string[] = []

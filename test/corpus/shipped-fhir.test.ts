@@ -9,8 +9,8 @@ import { z } from 'zod'
 import type { LoadedMapping } from '../../src/definitions/definition-files.ts'
 import { openExport } from '../../src/extract/open-export.ts'
 import type { RowOutcome } from '../../src/model/entry.ts'
-import { joinBesideFile } from '../../src/run/joined-exports.ts'
 import { NEEDS_CORPUS } from '../needed.ts'
+import { joinSample } from '../run/join-sample.ts'
 import { load, ROOT, wires } from '../transform/mapping-under-test.ts'
 import { corpusPath } from './corpus-file.ts'
 
@@ -137,7 +137,7 @@ describe('FHIR care teams', NEEDS_CORPUS, () => {
     const file = join(await mkdtemp(join(folder, name)), 'CareTeam.ndjson')
     writeFileSync(file, `${JSON.stringify(team)}\n`)
     practitioners(join(file, '../Practitioner.000.ndjson'))
-    const [outcome] = await outcomes(await joinBesideFile(shipped('fhir-care-team'), file), file)
+    const [outcome] = await outcomes(await joinSample(shipped('fhir-care-team'), file), file)
     return outcome ?? expect.fail()
   }
 

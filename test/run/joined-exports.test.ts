@@ -13,9 +13,10 @@ import type { LoadedMapping } from '../../src/definitions/definition-files.ts'
 import { type ExportDefinition, jobSource } from '../../src/definitions/export-definition.ts'
 import { openExport } from '../../src/extract/open-export.ts'
 import { type Arrival, createArrival, type ReceivedExport } from '../../src/run/arrival.ts'
-import { joinBesideFile, joinExports, rejoin } from '../../src/run/joined-exports.ts'
+import { joinExports, rejoin } from '../../src/run/joined-exports.ts'
 import { texts, workbookBytes } from '../extract/workbook-file.ts'
 import { load, refusalOf } from '../transform/mapping-under-test.ts'
+import { joinSample } from './join-sample.ts'
 
 const ROW = (at: string): string =>
   `row: { key: ["${at}Id"], account: { reference: "${at}PATIENT" }, observedAt: { constant: "2026-02-04T00:00:00Z" }, source: { name: N, type: t } }`
@@ -89,7 +90,7 @@ it('a workbook is joined as CSV is; a cell without value rejects the record that
       'read: { format: xlsx }, key',
     ),
   )
-  const joined = await joinBesideFile(mapping, file)
+  const joined = await joinSample(mapping, file)
   const opened = await openExport(file, joined.read)
   const map = joined.compiled.bind(opened.columns, 'visits', Number.POSITIVE_INFINITY)
   const told: string[] = []
@@ -244,7 +245,7 @@ describe('a second export', () => {
     await deliver('visits.csv', VISITS)
     await deliver('providers.csv', `${PROVIDERS}d1,Reed,Hope,1234567893,another note\n`)
     const file = join(folder, 'visits.csv')
-    expect(await records(await joinBesideFile(load(CSV), file), file)).toEqual(SEEN)
+    expect(await records(await joinSample(load(CSV), file), file)).toEqual(SEEN)
   })
 
   it('is not taken for empty where it was not read', () => {
@@ -291,7 +292,7 @@ careTeams:
       'CareTeam.1.ndjson',
       `${JSON.stringify({ Id: 1, PATIENT: 'ann', participant })}\n`,
     )
-    expect(await records(await joinBesideFile(mapping, file), file)).toEqual([
+    expect(await records(await joinSample(mapping, file), file)).toEqual([
       'care-team-1 1234567893 Ann Reed',
       'care-team-2 1234567893 Ann Reed',
       'care-team-3 1234567893 Ann Reed',

@@ -82,7 +82,7 @@ async function entriesOf(zip: ZipFile): Promise<Entry[]> {
 
 function choose(address: string, entries: readonly Entry[], members: string | undefined): readonly Entry[] {
   const remedy =
-    'Say in the job which files of the archive are exports: `members: "*.csv"` beside `match` (docs/jobs.md).'
+    'Say which files of the archive are exports: `members: "*.csv"` beside `match` in the job (docs/jobs.md), `--members` of a mapping command.'
   const place = { file: address }
   if (members === undefined) {
     if (entries.length === 1) return entries

@@ -1,0 +1,55 @@
+/** Samples: exports that a person names to try a mapping on. They arrive as those of a run do: decrypted, unpacked, within the limits. */
+import { resolve } from 'node:path'
+import { WaybillError } from '../model/errors.ts'
+import { shellWord, shown } from '../shown-text.ts'
+import { type ReceivedExport, type SourceSettings, withPassingArrival } from './arrival.ts'
+import { ANY_RULES } from './found-delivery.ts'
+
+/** Files of an archive that an error names. */
+const MOST_NAMED = 5
+
+/**
+ * Receives a sample for as long as it is used. What was unpacked is removed afterwards.
+ * @param members pattern of the names of files in an archive; undefined: it holds one
+ * @throws WaybillError `usage-wrong` where several files of an archive could be meant; as `Arrival.receive`; what `use` throws, with the
+ *   address of the sample in the place of the unpacked file
+ */
+export async function withSample<Result>(
+  settings: SourceSettings,
+  path: string,
+  members: string | undefined,
+  use: (sample: ReceivedExport) => Promise<Result>,
+): Promise<Result> {
+  return withPassingArrival(settings, async (arrival) => {
+    const rules = { ...ANY_RULES, members: members ?? ANY_RULES.members }
+    const received = await arrival.receive(arrival.named(resolve(path), rules))
+    const [sample] = received
+    if (sample === undefined || received.length > 1) throw severalMeant(path, received)
+    return use(sample).catch((error: unknown) => {
+      throw atAddress(error, sample)
+    })
+  })
+}
+
+function severalMeant(path: string, received: readonly ReceivedExport[]): WaybillError {
+  const names = received.map(({ name }) => name.split('!').at(-1) ?? name)
+  const more = names.length - MOST_NAMED
+  const named = names.slice(0, MOST_NAMED).map(shown).join(', ')
+  return new WaybillError(
+    'usage-wrong',
+    `the archive holds ${names.length} files (${named}${more > 0 ? ` and ${more} more` : ''}), and one is read`,
+    {
+      place: { file: path },
+      remedy: `Say which: --members ${shellWord(names[0] ?? '')}`,
+    },
+  )
+}
+
+/** The path of an unpacked file leads nowhere once it is removed. */
+function atAddress(error: unknown, { file, address }: ReceivedExport): unknown {
+  if (!(error instanceof WaybillError) || file === address || error.place?.file !== file) return error
+  const { code, message, place, findings, remedy } = error
+  return new WaybillError(code, message, {
+    ...{ place: { ...place, file: address }, findings, remedy, cause: error },
+  })
+}

@@ -40,15 +40,22 @@ const MAGIC = [
 ] as const
 
 /** `export-unreadable` for a failure of the file system or of the decompression, `files-exhausted` for one that is not the file's. */
-export function unreadable(path: string, cause: unknown): WaybillError {
+export function unreadable(path: string, cause: unknown, remedy = remedyFor(cause)): WaybillError {
   const reason = reasonOf(cause)
   const exhausted = filesExhausted(cause)
   if (exhausted !== undefined) return exhausted
   return new WaybillError('export-unreadable', `The export cannot be read: ${reason}`, {
     place: { file: path },
+    ...(remedy === undefined ? {} : { remedy }),
     cause,
   })
 }
+
+/** Undefined of an error of the file system: for that, the code says what to do. */
+const remedyFor = (cause: unknown): string | undefined =>
+  cause instanceof Error && 'syscall' in cause
+    ? undefined
+    : 'See that the file has arrived whole; else ask the vendor for one without this fault.'
 
 /**
  * Goes by the magic bytes, never by the name: vendors deliver `.csv` that is gzip and `.gz` that is not.
@@ -215,7 +222,7 @@ export const versionOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): st
 /** Refuses a pipe, which can be read once only, and a device, which may never end. @throws WaybillError `export-unreadable` */
 export function assertFile(path: string, found: Pick<BigIntStats, 'isFile' | 'isDirectory'>): void {
   if (!found.isFile() && !found.isDirectory())
-    throw unreadable(path, new Error('it is a pipe or a device, not a file'))
+    throw unreadable(path, new Error('it is a pipe or a device, not a file'), 'Name a file.')
 }
 
 /**

@@ -33,6 +33,7 @@ import type {
   ChunkKey,
   ChunkSettlement,
   ChunkStart,
+  ExportFault,
   ExportStart,
   KnownAccount,
   KnownCareTeam,
@@ -86,7 +87,7 @@ export interface RunLedger {
   pauseWork(at: number): Promise<void>
   goOnWorking(at: number): Promise<void>
   addExport(start: ExportStart): Promise<ExportRecord>
-  endExport(exportRow: number, state: 'finished' | 'failed', reason: string | null): Promise<void>
+  endExport(exportRow: number, state: 'finished' | 'failed', fault?: ExportFault): Promise<void>
   /** For this export and for all that were read of the same file. */
   noteArchived(file: Pick<ExportRecord, 'path' | 'sha256'>, archived: string): Promise<void>
   /** @param drift JSON: in what the export differs from earlier deliveries */

@@ -37,8 +37,18 @@ export interface ExportStart {
   readonly originExport?: number
   /** Where it lies by now, of one that was archived before. */
   readonly archived?: string | null
-  /** Code of what is wrong with it, where it is over before it has begun. */
-  readonly failed?: string
+  /** What is wrong with it, where it is over before it has begun. */
+  readonly failed?: ExportFault
+}
+
+/** Why an export could not be used. */
+export interface ExportFault {
+  /** Code of the error. */
+  readonly reason: string
+  /** Its words. */
+  readonly detail: string
+  /** Null: what its code says. */
+  readonly remedy: string | null
 }
 
 /** Exports that are compared with each other: those of one job that are read by one mapping. */

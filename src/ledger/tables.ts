@@ -84,6 +84,10 @@ interface ExportTable {
   mapping_digest: string
   state: 'open' | 'finished' | 'failed'
   reason: string | null
+  /** The words of the error with that code, which hold no health data. */
+  detail: ColumnType<string | null, string | null | undefined, string | null>
+  /** What puts it right, where that is not what the code says. */
+  remedy: ColumnType<string | null, string | null | undefined, string | null>
   /** JSON: in what it differs from earlier deliveries. */
   drift: string | null
   reading: ColumnType<Reading, Reading | undefined, never>

@@ -15,7 +15,7 @@ import { type Chunk, createPipeline, cutChunks } from './chunks.ts'
 import type { WorkedChunk } from './collecting.ts'
 import { type Counted, countExports } from './count-exports.ts'
 import { exportsInRange } from './exports-in-range.ts'
-import { type ExportStep, resumeExports, startExports, startSelected } from './exports-of-run.ts'
+import { type ExportStep, exportFault, resumeExports, startExports, startSelected } from './exports-of-run.ts'
 import { holdBack } from './held-back.ts'
 import { lastWordsOf } from './last-words.ts'
 import { settledOnly } from './lease.ts'
@@ -119,7 +119,7 @@ async function runExport(run: OpenRun, step: ExportStep): Promise<ExportEnd | un
     // What an earlier process has sent of it must be settled first: with the export over, nobody would look for that.
     const chunks = await run.stages.ledger.chunksOf(record.id)
     if (chunks.some(({ state }) => state === 'open')) throw error
-    await run.runLedger.endExport(record.id, 'failed', error.code)
+    await run.runLedger.endExport(record.id, 'failed', exportFault(error))
     run.events.emit({ type: 'exportFailed', name: record.name, error })
     return undefined
   }
@@ -214,7 +214,7 @@ async function carryOut(
     await assertReadWhole(opened, record, counts)
     if (listsTeams) await noteMissing({ ...stages.load.careTeams, runLedger }, stages.load.jobId, arrival)
     const findings = toLookAt((await watch?.end(runLedger, record.id)) ?? [])
-    await runLedger.endExport(record.id, 'finished', null)
+    await runLedger.endExport(record.id, 'finished')
     assertBalanced(counts, record.name)
     const { name, sha256 } = record
     if (findings.length > 0) events.emit({ type: 'exportDrifted', name, sha256, findings, isSmall })

@@ -5,8 +5,15 @@ import type { JobSource } from '../definitions/export-definition.ts'
 import { notAsAnnounced } from '../extract/arrival/verify-delivery.ts'
 import { type ContentLimits, fingerprint } from '../extract/content.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
-import type { ExportRecord, ExportStart, Ledger, RunLedger, RunRecord } from '../ledger/ledger.ts'
-import { EXIT, endingOf, isExportProblem, WaybillError } from '../model/errors.ts'
+import type {
+  ExportFault,
+  ExportRecord,
+  ExportStart,
+  Ledger,
+  RunLedger,
+  RunRecord,
+} from '../ledger/ledger.ts'
+import { EXIT, endingOf, isExportProblem, remedyOf, WaybillError } from '../model/errors.ts'
 import type { Arrival, ReceivedExport } from './arrival.ts'
 import { readDrift } from './drift.ts'
 import { type DriftMemory, type DriftWatch, watchDrift } from './drift-watch.ts'
@@ -38,6 +45,16 @@ export interface BroughtExport {
     | { readonly received: ReceivedExport; readonly mapping: LoadedMapping; readonly isSmall: boolean }
     | { readonly error: WaybillError }
 }
+
+/** An archive may name a member at any length. */
+const LONGEST_DETAIL = 500
+
+/** What the ledger keeps of an error that was met in an export: a remedy is kept where it goes by the cause. */
+export const exportFault = ({ code, message, remedy }: WaybillError): ExportFault => ({
+  reason: code,
+  detail: message.slice(0, LONGEST_DETAIL),
+  remedy: remedy === remedyOf(code) ? null : remedy,
+})
 
 /** Exports of the run that it has begun already, in their order. */
 type Begun = readonly (Pick<ExportRecord, 'path' | 'ordinal'> & { readonly mapping: string | null })[]
@@ -118,7 +135,7 @@ export async function* startExports(
   const brought = bringExports(run.events, arrival, deliveries, mappings, memory, begun)
   for await (const { start, watch, here } of brought) {
     // In one write: left open by a kill, it would be gone on with as if nothing were wrong with it.
-    const failed = 'error' in here ? { failed: here.error.code } : {}
+    const failed = 'error' in here ? { failed: exportFault(here.error) } : {}
     const record = await run.runLedger.addExport({ ...start, ...failed })
     await watch?.begin(run.runLedger, record.id)
     if ('error' in here) run.events.emit({ type: 'exportFailed', name: start.name, error: here.error })

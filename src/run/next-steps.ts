@@ -213,9 +213,10 @@ function exportSteps(summary: RunSummary, { again, path }: Typed): Step[] {
   const named = failed.flatMap((one) => one.named ?? [])
   const then = named.length === 0 ? again : [again, '--file', ...named.map(path)].join(' ')
   return [
-    ...failed.map(({ name, error, mapping, file, counts }) =>
+    ...failed.map(({ name, error, detail = '', remedy = remedyOf(error, again), mapping, file, counts }) =>
       step(
-        `${sentOf(name, counts)} (${error}): ${remedyOf(error, again) ?? 'see docs/errors.md'}`,
+        // What differs is listed by itself.
+        `${sentOf(name, counts)} (${error}): ${error === 'export-drifted' ? '' : sentence(detail)}${remedy ?? 'see docs/errors.md'}`,
         // The ledger knows the code alone, not which columns.
         ...(error === 'columns-missing' && mapping !== undefined && file !== undefined
           ? [command('mapping', 'check', shellWord(mapping), '--export', path(file))]
@@ -228,6 +229,9 @@ function exportSteps(summary: RunSummary, { again, path }: Typed): Step[] {
       : []),
   ]
 }
+
+/** Ends with what parts it from the next sentence. */
+const sentence = (text: string): string => (text === '' ? '' : `${text.replace(/[.:]$/, '')}. `)
 
 /** An export may break off once much of it is delivered. */
 function sentOf(name: string, counts: Counts): string {

@@ -58,6 +58,10 @@ export interface ExportSummary {
   readonly measured?: ExportProfile['measured']
   /** Code of what was wrong with the export as a whole. */
   readonly error?: string
+  /** The words of that error. */
+  readonly detail?: string
+  /** What puts it right, where the code alone does not say. */
+  readonly remedy?: string
   /** Of such an export: where it was looked for, where the run was told to take it. */
   readonly named?: string
   /** Of such an export: the later run of the job that has read one of that name to its end. */
@@ -168,7 +172,7 @@ export async function summarise(
     addCounts(total, known)
     for (const finding of readDrift(record.drift)) drift.push({ export: record.name, ...finding })
     const profile = profiles.get(record.id)
-    const { mapping, reason: error } = record
+    const { mapping, reason: error, detail, remedy } = record
     exports.push({
       name: record.name,
       sha256: record.sha256,
@@ -182,7 +186,7 @@ export async function summarise(
         ? {}
         : { rejects: rejectsPath({ rejectsFolder: join(home, run.rejects_path) }, record) }),
       ...(error !== null && run.part === 'files' ? { named: record.path } : {}),
-      ...present({ error, readSince: error === null ? undefined : since.get(record.name) }),
+      ...present({ error, detail, remedy, readSince: error === null ? undefined : since.get(record.name) }),
     })
   }
   const tallies = readTallies(run.tallies)

@@ -19,6 +19,7 @@ import {
 } from '../../src/ledger/ledger.ts'
 import { packHolds, unpackHolds } from '../../src/ledger/packed-records.ts'
 import { wordsOf } from '../../src/model/ids.ts'
+import { fault } from '../ledger/export-fault.ts'
 
 export interface OpenedLedger {
   readonly ledger: Ledger
@@ -179,8 +180,8 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       await run.saveProfile(c, start('c', { mapping: 'n' }))
       await run.saveProfile(d, start('d'))
       expect(await ledger.profiles(key, 20)).toEqual([])
-      for (const id of [a, b, c]) await run.endExport(id, 'finished', null)
-      await run.endExport(d, 'failed', 'export-changed')
+      for (const id of [a, b, c]) await run.endExport(id, 'finished')
+      await run.endExport(d, 'failed', fault('export-changed'))
       const [ofA, ofB] = [start('a'), start('b')].map(({ content }) => ({ accepted: false, content }))
       expect(await ledger.profiles(key, 20)).toEqual([{ ...ofB, accepted: true }, ofA])
       expect(await ledger.profiles(key, 1)).toEqual([{ ...ofB, accepted: true }])
@@ -191,7 +192,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       ])
       // What failed and is delivered again takes the place of what was kept of it.
       await run.saveProfile(again, start('d', { accepted: true }))
-      await run.endExport(again, 'finished', null)
+      await run.endExport(again, 'finished')
       expect(await ledger.isProfiled(key, 'd')).toBe(true)
       expect([...(await ledger.profilesOfRun('run-1'))]).toEqual(
         expect.arrayContaining(
@@ -298,7 +299,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
           () => run.assertHeld(),
           () => addExport(run, 2),
           () => ledger.startRun({ ...run.lease, runId: 'run-2' }, begun('run-2')),
-          () => run.endExport(exportRow, 'finished', null),
+          () => run.endExport(exportRow, 'finished'),
           () => run.openChunk(exportRow, chunk(2)),
           () => run.beginBatch(intent),
           () => run.settleBatch(settled(batch)),
@@ -500,7 +501,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       const run = await startRun()
       const second = await addExport(run, 2)
       const first = await addExport(run, 1)
-      await run.endExport(second.id, 'failed', 'export-empty')
+      await run.endExport(second.id, 'failed', fault('export-empty'))
       expect((await ledger.exportsOf('run-1')).map((one) => [one.id, one.state, one.reason])).toEqual([
         [first.id, 'open', null],
         [second.id, 'failed', 'export-empty'],
@@ -954,7 +955,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
               exceptions: [doubt],
             },
           })
-          await run.endExport(exportRow, 'finished', null)
+          await run.endExport(exportRow, 'finished')
           await run.endRun({ state: 'finished', endedAt: NOW, reason: null })
           await ledger.releaseLease(run.lease)
         }
@@ -1526,7 +1527,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       if (record === undefined) throw new Error('one was begun')
       const again = { ...record, id: record.id + 1 }
       expect(await ledger.lastReading(jobId, again)).toBeUndefined()
-      await run.endExport(exportRow, 'finished', null)
+      await run.endExport(exportRow, 'finished')
       expect(await ledger.lastReading(jobId, again)).toBe(record.id)
       expect(await ledger.lastReading(jobId, record)).toBeUndefined()
       expect(await ledger.lastReading(jobId, { ...again, name: 'another.csv' })).toBeUndefined()
@@ -1590,7 +1591,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         const wanted = ids[(one.as ?? at + 1) - 1]
         expect([at + 1, await ledger.arrivalOf(jobId, record)]).toEqual([at + 1, wanted])
         if (sent === true) await run.openChunk(record.id, chunk(1))
-        if (end !== 'open') await run.endExport(record.id, end, null)
+        if (end !== 'open') await run.endExport(record.id, end)
         await run.endRun({ state: 'finished', endedAt: NOW, reason: null })
         await ledger.releaseLease(run.lease)
         expect([at + 1, await ledger.arrivalOf(jobId, record)]).toEqual([at + 1, wanted])

@@ -136,7 +136,7 @@ export async function watchInbox(startAt: string, yaml: string): Promise<Watched
         mapping: { name: found.mapping, digest: 'd', content: '{}' },
         delivered: { address: path, name, bytes, modifiedAt },
       })
-      await runLedger.endExport(id, 'finished', null)
+      await runLedger.endExport(id, 'finished')
       if (found.archived) await arrival.archive(found)
     }
     await ledger.releaseLease(answer.lease)

@@ -77,7 +77,7 @@ async function live(nights: readonly Night[]): Promise<string[]> {
       const decisions = left.map(({ id }) => ({ exception: id, event: 'deliver' as const }))
       await run.rule({ run: id, decisions, released: [] }, 0)
     }
-    await run.endExport(exportRow, night.read ?? 'finished', null)
+    await run.endExport(exportRow, night.read ?? 'finished')
     const state = night.state ?? 'finished'
     await run.endRun({ state, endedAt: start.startedAt, reason: null })
     await ledger.releaseLease(answer.lease)

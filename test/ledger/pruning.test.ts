@@ -116,7 +116,7 @@ test('of what exports looked like, the latest of each job and mapping stay', asy
     for (const [at, sha256] of ['a', 'b', 'c'].entries()) {
       const exportRow = await beginExport(run, { ordinal: at + 1, sha256 })
       await run.saveProfile(exportRow, { job, mapping, sha256, accepted: false, content: sha256 })
-      await run.endExport(exportRow, 'finished', null)
+      await run.endExport(exportRow, 'finished')
     }
     await run.endRun({ state: 'finished', endedAt: 0, reason: null })
     await ledger.releaseLease(run.lease)

@@ -156,7 +156,7 @@ test('what exports looked like is kept of the latest 20, and all are recognised'
     }
     const { id } = await run.addExport({ ordinal, ...file, mapping })
     await run.saveProfile(id, { ...key, sha256, accepted: false, content: `{"n":${ordinal}}` })
-    await run.endExport(id, 'finished', null)
+    await run.endExport(id, 'finished')
   }
   const deps = { ledger, home, now: Date.now, interrupt: new AbortController().signal }
   const pruned = await prune(deps, { before: 0, dryRun: false })

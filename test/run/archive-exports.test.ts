@@ -11,6 +11,7 @@ import { createRunEvents, type RunEvent } from '../../src/run/events.ts'
 import { summarise } from '../../src/run/summary.ts'
 import { BUILT_IN } from '../../src/settings.ts'
 import { beginExport, beginRun, passingLedger } from '../ledger/begun-run.ts'
+import { fault } from '../ledger/export-fault.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 type End = 'finished' | 'failed' | undefined
@@ -28,7 +29,8 @@ async function ran(files: Readonly<Record<string, End | Readonly<Record<string, 
   let ordinal = 0
   const add = async (path: string, sha256: string, end: End): Promise<void> => {
     const exportRow = await beginExport(runLedger, { ordinal: ++ordinal, path: join(inbox, path), sha256 })
-    if (end !== undefined) await runLedger.endExport(exportRow, end, end === 'failed' ? 'export-empty' : null)
+    if (end !== undefined)
+      await runLedger.endExport(exportRow, end, end === 'failed' ? fault('export-empty') : undefined)
   }
   for (const [name, ends] of Object.entries(files)) {
     await writeFile(join(inbox, name), 'x')

@@ -109,7 +109,7 @@ async function openNights(only: 'all' | 'changed' = 'changed', format: 'ndjson' 
     }
     if (open) return { asked: asked.toSorted(), people: undefined, collected: undefined }
     await collecting.publish(isRead)
-    await runLedger.endExport(exportRow, 'finished', null)
+    await runLedger.endExport(exportRow, 'finished')
     await runLedger.endRun({ state: 'finished', endedAt: 0, reason: null })
     await ledger.releaseLease(taken.lease)
     const at = join(folder, runId)

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { noCounts, type RowCounts } from '../../src/model/balance.ts'
 import { openChunksOf, resumptionOf, settledBefore, unansweredOf } from '../../src/run/resume.ts'
 import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '../ledger/begun-run.ts'
+import { fault } from '../ledger/export-fault.ts'
 
 /** By export: rows of its chunks, settled but for those that are open. */
 async function begun(exports: readonly (readonly (Omit<RowCounts, 'corrected'> | 'open')[])[]) {
@@ -66,7 +67,7 @@ test('open are the chunks of exports that are open; unanswered what was sent of 
   const run = await beginRun(ledger, 'run-1')
   const [done, exportRow] = [await beginExport(run), await beginExport(run, { ordinal: 2 })]
   await openChunk(run, done, 9)
-  await run.endExport(done, 'failed', 'export-changed')
+  await run.endExport(done, 'failed', fault('export-changed'))
   for (const chunk of [1, 2, 3, 4]) await openChunk(run, exportRow, chunk)
   await settleChunk(run, exportRow, 1)
   const send = (chunk: number, batchId: string, kind: string) =>

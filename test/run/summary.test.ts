@@ -5,6 +5,7 @@ import { byKind, noCounts } from '../../src/model/balance.ts'
 import { LEASE_MS } from '../../src/run/lease.ts'
 import { activityOf, cameAnew, exitOf, type RunSummary, readSince, summarise } from '../../src/run/summary.ts'
 import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '../ledger/begun-run.ts'
+import { fault } from '../ledger/export-fault.ts'
 
 const NOW = Date.parse('2026-03-02T07:00:00Z')
 const at = (seconds: number): string => new Date(NOW + seconds * 1_000).toISOString()
@@ -34,12 +35,12 @@ test.each<[string, Later, 'read' | 'anew' | 'no']>([
   const ledger = await passingLedger()
   const first = await beginRun(ledger, 'run-1', { startedAt: NOW })
   const failed = await beginExport(first)
-  await first.endExport(failed, 'failed', 'export-empty')
+  await first.endExport(failed, 'failed', fault('export-empty'))
   await first.endRun({ state: 'finished', endedAt: NOW, reason: null })
   await ledger.releaseLease(first.lease)
   const second = await beginRun(ledger, 'run-2', { startedAt: NOW + seconds * 1_000, job })
   const read = await beginExport(second, later.export)
-  await second.endExport(read, ends, ends === 'failed' ? 'export-empty' : null)
+  await second.endExport(read, ends, ends === 'failed' ? fault('export-empty') : undefined)
 
   const run = await runOf(ledger, 'run-1')
   const since = new Map(expected === 'no' ? [] : [['a.csv', 'run-2']])
@@ -57,12 +58,16 @@ test('of several exports that failed, each names the run that has read it since'
   const names = ['a.csv', 'b.csv', 'c.csv']
   const first = await beginRun(ledger, 'run-1', { startedAt: NOW })
   for (const [index, name] of names.entries())
-    await first.endExport(await beginExport(first, { ordinal: index + 1, name }), 'failed', 'export-empty')
+    await first.endExport(
+      await beginExport(first, { ordinal: index + 1, name }),
+      'failed',
+      fault('export-empty'),
+    )
   await first.endRun({ state: 'finished', endedAt: NOW, reason: null })
   await ledger.releaseLease(first.lease)
   for (const [index, name] of ['a.csv', 'b.csv'].entries()) {
     const later = await beginRun(ledger, `run-${index + 2}`, { startedAt: NOW + 1 + index })
-    await later.endExport(await beginExport(later, { name }), 'finished', null)
+    await later.endExport(await beginExport(later, { name }), 'finished')
     await ledger.releaseLease(later.lease)
   }
   const { exports } = await summarise(ledger, '/home', 'run-1')
@@ -77,7 +82,7 @@ test.each([
   async (part, named) => {
     const ledger = await passingLedger()
     const run = await beginRun(ledger, 'run-1', { part })
-    await beginExport(run, { failed: 'export-empty' })
+    await beginExport(run, { failed: fault('export-empty') })
     await beginExport(run, { ordinal: 2 })
     const { exports } = await summarise(ledger, '/home', 'run-1')
     expect(exports.map((one) => one.named)).toEqual([named, undefined])

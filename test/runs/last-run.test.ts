@@ -75,7 +75,7 @@ async function openJob() {
           ...{ field: null, message: 'words', batchId: null },
         })),
       })
-      await run.endExport(exportRow, 'finished', null)
+      await run.endExport(exportRow, 'finished')
       await run.endRun({ state: 'finished', endedAt, reason: null })
       await ledger.releaseLease(held.lease)
     },

@@ -80,7 +80,7 @@ test('how long it takes goes by every request of earlier runs, those that read p
     ...{ delivered: [], held: [], exceptions: [], at: 1_000, tallies: {} },
     said: { arrival: 1, byBackfill: false },
   })
-  await run.endExport(exportRow, 'finished', null)
+  await run.endExport(exportRow, 'finished')
   await run.endRun({ state: 'finished', endedAt: 1_000, reason: null })
   await release()
   // 40 requests of ten rows: four for each of nine, at two a second.
@@ -93,7 +93,7 @@ test('what an unfinished backfill of the range is through with is told apart fro
   for (const day of [1, 2]) {
     const name = `clinic_2026010${day}.csv`
     const { id } = await run.addExport(exportOf(name, join(inbox, name), day))
-    await run.endExport(id, 'finished', null)
+    await run.endExport(id, 'finished')
   }
   await run.endRun({ state: 'interrupted', endedAt: 1_000, reason: 'interrupted' })
   await release()

@@ -73,7 +73,7 @@ async function ranOver(...sent: readonly (readonly number[])[]) {
         ...{ delivered: [], held: [], exceptions: [], said: { arrival: at, byBackfill: false } },
       })
     }
-    await run.endExport(exportRow, 'finished', null)
+    await run.endExport(exportRow, 'finished')
     await run.endRun({ state: 'finished', endedAt: at, reason: null })
     await ledger.releaseLease(held.lease)
   }

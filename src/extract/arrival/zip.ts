@@ -32,7 +32,7 @@ export async function unpackZip(
     for (const entry of choose(address, await entriesOf(zip), members)) {
       assertMemberName(address, entry.fileName)
       const target = await newFile(entry.fileName)
-      await extract(zip, entry, target, count)
+      await extract(address, zip, entry, target, count)
       unpacked.push({ file: target, member: memberOf(entry.fileName) })
     }
     return unpacked
@@ -97,15 +97,24 @@ function choose(address: string, entries: readonly Entry[], members: string | un
 }
 
 async function extract(
+  address: string,
   zip: ZipFile,
   entry: Entry,
   target: string,
   count: (length: number) => void,
 ): Promise<void> {
   if (entry.isEncrypted())
-    throw new Error('the archive is encrypted as zip does it; have it encrypted with PGP')
+    throw unreadable(
+      address,
+      new Error('the archive is encrypted as zip does it'),
+      'Ask the vendor to encrypt with PGP instead, or not at all.',
+    )
   if (!entry.canDecodeFileData())
-    throw new Error(`a member is compressed by method ${entry.compressionMethod}; use deflate`)
+    throw unreadable(
+      address,
+      new Error(`a member is compressed by method ${entry.compressionMethod}, which is not read`),
+      'Ask the vendor to compress with deflate, the usual method of zip.',
+    )
   let crc = 0
   await pipeline(
     await zip.openReadStreamPromise(entry),

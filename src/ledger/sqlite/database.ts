@@ -175,7 +175,7 @@ export const SHAPE = [
   `create table export (id integer primary key, run_id text not null, ordinal integer not null, export_id text not null,
     name text not null, path text not null, sha256 text not null, bytes integer not null, mapping_digest text not null,
     state text not null, reason text, drift text, reading text not null default 'whole', origin_export integer,
-    totals text, archived text, held_back text, unique (run_id, ordinal))`,
+    totals text, archived text, held_back text, detail text, remedy text, unique (run_id, ordinal))`,
   `create index export_by_content on export (export_id)`,
   `create index export_by_name on export (sha256, name)`,
   `create index export_by_delivery on export (name)`,

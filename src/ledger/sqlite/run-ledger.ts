@@ -66,7 +66,9 @@ export function createRunLedger(
   }
   const noteOfExport = (
     id: number,
-    change: Partial<Pick<ExportRecord, 'state' | 'reason' | 'drift'>> & { readonly held_back?: string },
+    change: Partial<Pick<ExportRecord, 'state' | 'reason' | 'detail' | 'remedy' | 'drift'>> & {
+      readonly held_back?: string
+    },
   ): Promise<void> =>
     writeShared(async (writer) => {
       await writer.updateTable('export').set(change).where('id', '=', id).execute()
@@ -84,7 +86,7 @@ export function createRunLedger(
     pauseWork: (at) => writeShared((writer) => countWork(writer, lease.runId, at, 'pauses')),
     goOnWorking: (at) => writeShared((writer) => beginWork(writer, lease.runId, at)),
     addExport: (start) => writeShared((writer) => addExport(writer, lease.runId, start)),
-    endExport: (exportRow, state, reason) => noteOfExport(exportRow, { state, reason }),
+    endExport: (exportRow, state, fault) => noteOfExport(exportRow, { state, ...fault }),
     noteArchived: ({ path, sha256 }, archived) =>
       writeShared(async (writer) => {
         const same = writer.updateTable('export').where('path', '=', path).where('sha256', '=', sha256)
@@ -248,7 +250,7 @@ async function addExport(writer: Writer, runId: string, start: ExportStart): Pro
       reading: start.reading,
       origin_export: start.originExport,
       archived: start.archived,
-      ...(start.failed === undefined ? { state: 'open' } : { state: 'failed', reason: start.failed }),
+      ...(start.failed === undefined ? { state: 'open' } : { state: 'failed', ...start.failed }),
     })
     .returningAll()
     .executeTakeFirstOrThrow()

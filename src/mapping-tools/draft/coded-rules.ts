@@ -12,6 +12,7 @@ import {
   isLoinc,
   isSnomed,
 } from '../../transform/codes.ts'
+import { namesPerson } from './match-persons.ts'
 import type { Matches } from './match-wide.ts'
 import { isCalled, nameWords, type Vocabulary, type Words } from './names.ts'
 import { type ColumnProfile, MOST } from './profile-columns.ts'
@@ -253,7 +254,12 @@ export function matchLong(
 ): LongMatch | undefined {
   for (const system of SYSTEMS) {
     const coded = columns
-      .filter(({ filled }) => filled.length > 0 && areOf(system, filled))
+      .filter(
+        (column) =>
+          column.filled.length > 0 &&
+          areOf(system, column.filled) &&
+          !namesPerson(column, vocabulary.words.reference),
+      )
       .map((column) => ({ column, read: systemCode(column.path, system, column.filled, vocabulary) }))
       .find(({ read }) => read.found.length > 0)
     if (coded === undefined) continue

@@ -1,7 +1,7 @@
 /** Whose row it is: the column that names the person, registration, the codes for female and male. */
 import { counted } from '../../shown-text.ts'
 import { formsText, MONTH_OR_DAY } from './find-observed.ts'
-import type { Words } from './names.ts'
+import { isCalled, type Words } from './names.ts'
 import type { ColumnProfile, Profile } from './profile-columns.ts'
 import { type DraftLine, line, note, scalar } from './write-draft.ts'
 
@@ -53,6 +53,13 @@ export function findReference(
     whole[0]
   return column && { column, sure: false }
 }
+
+/** Whether a column is called like the id of a person, whatever its cells look like. */
+export const namesPerson = (
+  { words }: ColumnProfile,
+  { people, after, before, others, last }: Words['reference'],
+): boolean =>
+  isCalled(words, [...people.flatMap((one) => idsOf(one, { after, before })), ...people, ...others, ...last])
 
 const idsOf = (person: string, { after, before }: Pick<Words['reference'], 'after' | 'before'>): string[] => [
   ...after.map((number) => `${person} ${number}`),

@@ -51,9 +51,9 @@ export function matchMeasurements(vocabulary: Vocabulary, { columns }: Profile):
       write(column, pair.line, ...(pair.line.yaml === undefined ? [] : [pair.key]))
       continue
     }
-    if (isBloodPressure(column, words) && !found.includes('systolic-bp') && !found.includes('diastolic-bp')) {
-      for (const [at, key] of ['systolic-bp', 'diastolic-bp'].entries())
-        write(column, line(`${key}: { from: ${scalar(path)}, split: { by: /, take: ${at + 1} } }`), key)
+    const pressures = found.some((key) => PRESSURES.includes(key)) ? [] : bloodPressures(column, words)
+    if (pressures.length > 0) {
+      for (const [at, written] of pressures.entries()) write(column, written, PRESSURES[at] ?? '')
       continue
     }
     const name = nameOf(column, vocabulary)
@@ -148,10 +148,34 @@ function nameOf(column: ColumnProfile, { catalog, measurements }: Vocabulary): N
   return measurements.match(column)
 }
 
-/** `120/80`: both pressures in one column. */
-function isBloodPressure({ filled, words }: ColumnProfile, { wide }: Words): boolean {
-  const both = filled.filter((cell) => /^\d{2,3}\s*\/\s*\d{2,3}$/.test(cell))
-  return both.length > 0 && both.length >= filled.length * MOST && isCalled(words, wide.bloodPressure)
+const PRESSURES = ['systolic-bp', 'diastolic-bp']
+const BOTH = /^(\d{1,3}(?:[.,]\d)?)\s*([/x×X-])\s*(\d{1,3}(?:[.,]\d)?)$/
+/** No systolic pressure in mm[Hg] is below it, and none in cm[Hg] above. */
+const SMALLEST_SYSTOLIC = 40
+
+/** Rules of both pressures in one column: `120/80`, and asked about `120x80` and `13/8`; none where it is no such column. */
+function bloodPressures({ path, filled, words }: ColumnProfile, { wide }: Words): DraftLine[] {
+  const both = filled.flatMap((cell) => [BOTH.exec(cell) ?? []])
+  const read = both.filter(({ length }) => length > 0)
+  if (read.length === 0 || read.length < filled.length * MOST || !isCalled(words, wide.bloodPressure))
+    return []
+  const [mark = '', another] = new Set(read.map(([, , by = '']) => by))
+  const small = read.filter(([, systolic = '']) => Number(systolic.replace(',', '.')) < SMALLEST_SYSTOLIC)
+  if (another !== undefined || (small.length > 0 && small.length < read.length * MOST))
+    return [decide(`${scalar(path)} holds both pressures in several forms: split them where it is made.`)]
+  const isSmall = small.length > 0
+  const asked = [
+    ...(mark === '/' ? [] : [`is it systolic ${mark} diastolic?`]),
+    ...(isSmall ? [`such small numbers are cm[Hg], tens of mm[Hg]; are they?`] : []),
+  ]
+  const unit = isSmall ? ', unit: "cm[Hg]"' : ''
+  const by = mark === '/' ? '/' : JSON.stringify(mark)
+  return PRESSURES.map((key, at) =>
+    line(
+      `${key}: { from: ${scalar(path)}, split: { by: ${by}, take: ${at + 1} }${unit} }`,
+      asked.length === 0 ? undefined : `DECIDE: ${asked.join(' ')}`,
+    ),
+  )
 }
 
 /** Words that `when` takes for its own. */

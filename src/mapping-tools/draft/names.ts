@@ -33,6 +33,8 @@ export interface NameWords {
   readonly remarks: readonly string[]
   /** The unit in the brackets. */
   readonly unit: string | undefined
+  /** Those of `outside` before a slash or colon, and those behind; empty where there is not one such mark. */
+  readonly sides: readonly (readonly string[])[]
 }
 
 const LONGEST_NAME = 200
@@ -55,7 +57,13 @@ export function nameWords(name: string, { silent, asides, unitOf }: Naming): Nam
     within: parts.flatMap(wordsIn),
     remarks: remarked ? remarks : [],
     unit,
+    sides: sidesOf(short.replace(BRACKETS, '')),
   }
+}
+
+function sidesOf(name: string): string[][] {
+  const sides = name.split(/[/:]/).map(wordsIn)
+  return sides.length === 2 && sides.every(({ length }) => length > 0) ? sides : []
 }
 
 const wordsIn = (text: string): string[] =>
@@ -153,11 +161,13 @@ function createDictionary(
   }
   return {
     keysOf,
-    match({ outside, within, remarks, unit }, leftOut = []) {
+    match({ outside, within, remarks, unit, sides }, leftOut = []) {
       const kept = (words: readonly string[]): readonly string[] =>
         words.filter((word) => !leftOut.includes(word))
       const read = (words: readonly string[]): NameMatch | undefined =>
         taken(kept(words)) ?? taken(telling(kept(words), naming.silent))
+      const ratio = ratioOf(sides, read)
+      if (ratio !== undefined) return ratio
       const whole = within.length === 0 ? undefined : read([...outside, ...within])
       if (whole !== undefined) return whole
       const beside = remarks.length === 0 ? undefined : read([...outside, ...remarks])
@@ -171,6 +181,26 @@ function createDictionary(
       return remarks.length > 0 ? { kind: 'like', keys: bare.keys } : { ...bare, unit: unit ?? bare.unit }
     },
   }
+}
+
+/**
+ * `Chol/HDL`: of two measurements, their ratio and neither of them; undefined where the names are those of one. The one below the line is
+ * the last that the name of a ratio says.
+ */
+function ratioOf(
+  sides: NameWords['sides'],
+  read: (words: readonly string[]) => NameMatch | undefined,
+): NameMatch | undefined {
+  const [above, below] = sides.map(read)
+  if (above?.kind !== 'is' || below?.kind !== 'is') return undefined
+  if (above.keys.some((key) => below.keys.includes(key))) return undefined
+  const ratio = read([...sides.flat(), 'ratio'])
+  if (ratio?.kind === 'is') {
+    const [key = '', another] = ratio.keys
+    const isOver = below.keys.some((one) => key.includes(`-${one.split('-')[0]}-`))
+    if (another === undefined && isOver) return ratio
+  }
+  return { kind: 'like', keys: [...above.keys, ...below.keys] }
 }
 
 /** Shorter names stand in too many words. */

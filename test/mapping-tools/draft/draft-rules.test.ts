@@ -61,6 +61,64 @@ describe('measurements of a wide table', () => {
   })
 
   test.each([
+    ['Chol/HDL', 'cholesterol-hdl-ratio: Chol/HDL'],
+    ['CHOL:HDLC', 'cholesterol-hdl-ratio: "CHOL:HDLC"'],
+    ['Total Cholesterol / HDL', 'cholesterol-hdl-ratio: "Total Cholesterol / HDL"'],
+    // Two names of one measurement are no ratio.
+    ['ALT/SGPT', undefined],
+    ['HDL/Chol', undefined],
+    ['LDL/HDL', undefined],
+    ['Trig/HDL', undefined],
+  ])('%s is a ratio, or asked about', (name, rule) => {
+    const drafted = column(name, '3.5', '4.1')
+    const written = rules(drafted)
+    if (name === 'ALT/SGPT') expect(written.join()).not.toContain('ratio')
+    else if (rule === undefined) {
+      expect(written).toEqual([])
+      expect(notes(drafted).join()).toContain('DECIDE')
+    } else expect(written).toEqual([rule])
+  })
+
+  test.each([
+    ['120/80', '118/77', 'by: /', '', undefined],
+    ['120x80', '118 x 77', 'by: "x"', '', 'is it systolic x diastolic?'],
+    ['120-80', '118-77', 'by: "-"', '', 'is it systolic - diastolic?'],
+    ['13/8', '12.5/7', 'by: /', ', unit: "cm[Hg]"', 'cm[Hg], tens of mm[Hg]; are they?'],
+  ])('both pressures in one column as %s', (one, other, by, unit, asked) => {
+    const drafted = column('bp', one, other)
+    expect(rules(drafted)).toEqual([
+      `systolic-bp: { from: bp, split: { ${by}, take: 1 }${unit} }`,
+      `diastolic-bp: { from: bp, split: { ${by}, take: 2 }${unit} }`,
+    ])
+    if (asked === undefined) expect(notes(drafted).join()).not.toContain('DECIDE: is it')
+    else expect(notes(drafted).join()).toContain(asked)
+  })
+
+  test('pressures in several forms are asked about, and are no rule', () => {
+    for (const cells of [
+      ['120/80', '118x77'],
+      ['120/80', '13/8'],
+    ]) {
+      const drafted = column('bp', ...cells)
+      expect(rules(drafted)).toEqual([])
+      expect(notes(drafted).join()).toContain('in several forms')
+    }
+  })
+
+  test('ids that look like codes of diagnoses are those of persons, by their heading', () => {
+    const ids = ['E119', 'E780', 'I10', 'E669']
+    for (const name of ['Employee', 'member_id', 'MRN', 'Patient ID']) {
+      const { draft, text } = draftedMapping(
+        `${name},date,dx\n${ids.map((id) => `${id},2026-01-02,I10`).join('\n')}`,
+      )
+      expect(text).toContain(`reference: ${name}\n`)
+      expect(draft.conditions.map(({ yaml }) => yaml)).toContain(
+        '- code: { from: dx, system: ICD-10-CM, unknown: skip }',
+      )
+    }
+  })
+
+  test.each([
     ...['Weight (goal)', 'A1c (prior year)', 'Height (father)', 'Cholesterol (target)', 'Goal weight'],
     ...['Father height', 'prior_a1c', 'Glucose 2h', 'Sodium (urine)', 'weight_2'],
   ])('%s is asked about, and is no rule', (name) => {

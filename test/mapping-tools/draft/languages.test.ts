@@ -32,6 +32,12 @@ test.each([
     ['Mujer', 'Hombre', 'sí'],
     '{ Mujer: FEMALE, Hombre: MALE }',
   ],
+  [
+    'Portuguese',
+    'ID do paciente,Sobrenome,Nome,Data de nascimento,Sexo,CEP,Data da coleta,Peso (kg),Altura (cm),Pressão arterial,Frequência cardíaca,Colesterol total,Colesterol HDL,Colesterol LDL,Triglicerídeos,Hemoglobina glicada,Glicose,Diabetes,Médico de família',
+    ['Feminino', 'Masculino', 'Sim'],
+    '{ Feminino: FEMALE, Masculino: MALE }',
+  ],
 ])('headers in %s', (language, header, [female = '', male = '', yes = ''], genders) => {
   const { draft, text } = draftedMapping(
     table(header, (at) => [

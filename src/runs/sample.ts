@@ -1,9 +1,9 @@
 /** Samples: exports that a person names to try a mapping on. They arrive as those of a run do: decrypted, unpacked, within the limits. */
 import { resolve } from 'node:path'
 import { WaybillError } from '../model/errors.ts'
+import { type ReceivedExport, type SourceSettings, withPassingArrival } from '../run/arrival.ts'
+import { ANY_RULES } from '../run/found-delivery.ts'
 import { shellWord, shown } from '../shown-text.ts'
-import { type ReceivedExport, type SourceSettings, withPassingArrival } from './arrival.ts'
-import { ANY_RULES } from './found-delivery.ts'
 
 /** Files of an archive that an error names. */
 const MOST_NAMED = 5

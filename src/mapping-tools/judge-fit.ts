@@ -4,7 +4,7 @@
  */
 import type { RowOutcome } from '../model/entry.ts'
 import type { BiometricEntry, Catalog } from '../transform/catalog.ts'
-import type { ReadName } from '../transform/compile-context.ts'
+import type { ReadName, Word } from '../transform/compile-context.ts'
 import type { FitFinding, MappingDefinition } from '../transform/mapping-definition.ts'
 import type { Units } from '../transform/units.ts'
 import { unreadColumns, unreadUnits } from './coverage.ts'
@@ -31,7 +31,7 @@ export interface FitReport {
 export interface FittedMapping {
   readonly definition: MappingDefinition
   readonly resources: { readonly catalog: Catalog; readonly units: Units }
-  readonly compiled: { readonly reads: readonly ReadName[] }
+  readonly compiled: { readonly reads: readonly ReadName[]; readonly words: readonly Word[] }
 }
 
 /**
@@ -51,10 +51,20 @@ export function createFitWatch(
     report() {
       const facts = fit.facts()
       const odd = judgeFit(facts, { definition, catalog: catalog.biometrics, units, unread })
-      return { facts, suspicions: withReasons([...doubts, ...odd], definition) }
+      const all = [...doubts, ...wordsOfColumns(compiled.words, columns), ...odd]
+      return { facts, suspicions: withReasons(all, definition) }
     },
   }
 }
+
+/** Bare words that are sent as they stand, and are called like a column: that was meant to be read. */
+const wordsOfColumns = (words: readonly Word[], columns: readonly string[]): Suspicion[] =>
+  words.flatMap(({ word, at }) => {
+    const [section, name] = at
+    const rule = section === 'row' || typeof name !== 'string' ? null : name
+    const message = `${at.join('.')} is the word "${word}" in every row, and a column is called so: write { from: "${word}" } to read it, or { constant: "${word}" }`
+    return columns.includes(word) ? [{ finding: 'word-is-column', rule, message }] : []
+  })
 
 /** By what facts are judged. */
 export interface FitMeasure {

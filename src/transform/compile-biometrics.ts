@@ -73,6 +73,7 @@ function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | u
   // A bare word is the unit itself; without one, the value is in the catalog's unit.
   const unit = definition.form === undefined ? (definition.unit ?? entry.unit) : INCH
   if (typeof unit !== 'string') return { ...common, unit: compileField(context, unit, [...path, 'unit']) }
+  if (unit === definition.unit) context.word(unit, [...path, 'unit'])
   const fixed = context.units.conversion(unit, entry.unit, entry.molarMass, entry.loinc)
   if (!fixed.ok) {
     const hint = fixed.code === 'unit-unknown' ? `; if it is a column, write { from: ${unit} }` : ''

@@ -116,6 +116,13 @@ export interface ReadName {
   readonly place: Place
 }
 
+/** A bare word where the language takes it for the word itself, and not for a column. */
+export interface Word {
+  readonly word: string
+  /** Keys that lead to it in the mapping. */
+  readonly at: KeyPath
+}
+
 /** What the `row` block says of every cell. */
 export interface Conventions {
   /** Texts that mean nothing, wherever they stand. */
@@ -139,6 +146,8 @@ export class CompileContext implements MappingResources {
   readonly findings: Finding[]
   /** Every column or path that is read of the export, with the place in the mapping that reads it. */
   readonly reads: ReadName[] = []
+  /** Bare words that are sent or obeyed as they stand. */
+  readonly words: Word[] = []
   /** Numbers as the `row` block says that they are written. */
   readonly readNumber: NumberReader
   readonly exponents = new Exponents()
@@ -218,8 +227,10 @@ export class CompileContext implements MappingResources {
   /** A field where a bare word is the word itself; one that looks like a path was meant to be read. */
   word(definition: FieldDefinition, path: KeyPath): FieldDefinition {
     if (typeof definition !== 'string') return definition
+    this.words.push({ word: definition, at: path })
     const [, root, level = ''] = FIRST_STEP.exec(definition) ?? []
-    if (root !== undefined || this.#levels.includes(level) || this.joins.has(level))
+    const isPath = root !== undefined || this.#levels.includes(level) || this.joins.has(level)
+    if (isPath || this.names.isLevel(definition))
       this.report(path, `"${definition}" is sent as it stands; to read it, write { from: "${definition}" }`)
     return { constant: definition }
   }

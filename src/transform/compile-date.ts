@@ -116,6 +116,7 @@ function compileZone(
   path: KeyPath,
 ): CompiledZone {
   if (zone === undefined || typeof zone === 'string') {
+    if (zone !== undefined) context.word(zone, [...path, 'zone'])
     const parse = compileInstant(format, { ...options, zone })
     return { branch: 0, from: undefined, parser: () => parse }
   }

@@ -55,9 +55,9 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
   const needed = (at: KeyPath, field: CompiledField): void => {
     parts.push({ at, field, read: (scope) => field.read(scope) || missing(at.join('.')) })
   }
-  const optional = (at: KeyPath, written: FieldDefinition | undefined, compile = fieldOf): void => {
+  const optional = (at: KeyPath, written: FieldDefinition | undefined): void => {
     if (written === undefined) return
-    const field = compile(at, written)
+    const field = fieldOf(at, written)
     parts.push({ at, field, read: (scope) => field.read(scope) || null })
   }
   const dated = (
@@ -77,7 +77,7 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
     })
   }
 
-  optional(['patient', 'type'], patient.type, wordOf)
+  optional(['patient', 'type'], patient.type)
   optional(['patient', 'reference'], patient.reference)
   optional(['patient', 'zip'], patient.zip)
   needed(['patient', 'firstName'], fieldOf(['patient', 'firstName'], patient.firstName))
@@ -91,13 +91,13 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
     parts.push({ at, field: compiled, read: (scope) => compiled.read(scope) || null })
   }
   const ofRequest = (key: string): KeyPath => ['request', key]
-  const type = wordOf(ofRequest('type'), request.type ?? { constant: '' })
+  const type = fieldOf(ofRequest('type'), request.type ?? { constant: '' })
   parts.push({ at: ofRequest('type'), field: type, read: type.read })
   needed(ofRequest('requestType'), wordOf(ofRequest('requestType'), request.requestType))
   needed(ofRequest('requestSubType'), wordOf(ofRequest('requestSubType'), request.requestSubType))
   const dates = request.datesOfService
   const ofDates = (key: string): KeyPath => ['request', 'datesOfService', key]
-  needed(ofDates('type'), wordOf(ofDates('type'), dates.type ?? { constant: 'startEnd' }))
+  needed(ofDates('type'), fieldOf(ofDates('type'), dates.type ?? { constant: 'startEnd' }))
   dated(ofDates('start'), dates.start)
   dated(ofDates('end'), dates.end)
   if (request.disclosures !== undefined) parts.push(disclosuresOf(site, request.disclosures))

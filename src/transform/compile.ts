@@ -20,6 +20,7 @@ import {
   issueOf,
   type MappingResources,
   type ReadName,
+  type Word,
 } from './compile-context.ts'
 import type { ObservedAt } from './compile-date.ts'
 import { compileMedicalRequest } from './compile-medical-records.ts'
@@ -58,6 +59,8 @@ export interface CompiledMapping {
   readonly name: string
   /** What it reads of an export, with the places that do. */
   readonly reads: readonly ReadName[]
+  /** Bare words that it takes as they stand: one that is a column of an export was meant to be read. */
+  readonly words: readonly Word[]
   /** Second exports that it joins. */
   readonly exportJoins: readonly ExportJoin[]
   /**
@@ -88,7 +91,8 @@ export function compileMapping(
       const mapper = assemble(row, rules, names, context, now)
       return readsWorkbook(definition) ? guarded(mapper) : mapper
     }
-    return { mapper, reads: context.reads, exportJoins: context.exportJoins }
+    const { reads, words, exportJoins } = context
+    return { mapper, reads, words, exportJoins }
   }
   const name = definition.mapping
   const { format } = definition.read
@@ -96,7 +100,7 @@ export function compileMapping(
     const faultOf = format === 'xlsx' ? cellFault : undefined
     // Checks all but the columns, which only an export can tell.
     const { each = {} } = definition.read
-    const { reads, exportJoins } = compileWith({ ...anyNames(each), faultOf })
+    const { reads, words, exportJoins } = compileWith({ ...anyNames(each), faultOf })
     const split = Object.entries(each).flatMap(([level, written]) =>
       typeof written === 'string' || written.from in each
         ? []
@@ -105,6 +109,7 @@ export function compileMapping(
     return {
       name,
       reads: [...reads, ...split],
+      words,
       exportJoins,
       bind(columns = [], exportName, now) {
         const sought = { missing: new Set<string>(), found: new Set<string>() }
@@ -119,8 +124,8 @@ export function compileMapping(
   const names = jsonNames(definition.read, (level, message) =>
     levelFindings.push({ place: file.locate(['read', 'each', level]), message }),
   )
-  const { mapper, reads, exportJoins } = compileWith(names, levelFindings)
-  return { name, reads, exportJoins, bind: (_columns, _export, now) => mapper(now) }
+  const { mapper, ...compiled } = compileWith(names, levelFindings)
+  return { name, ...compiled, bind: (_columns, _export, now) => mapper(now) }
 }
 
 /** What a rule may say of its date, beside when it applies. */

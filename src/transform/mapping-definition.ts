@@ -170,7 +170,7 @@ const FitFinding = z.enum([
   ...(['one-person', 'person-mixed', 'person-split', 'registration-incomplete'] as const),
   ...(['one-sex', 'sexes-inverted', 'dates-in-future', 'first-twelve-days'] as const),
   ...(['always-midnight', 'at-night', 'born-when-observed', 'column-doubtful'] as const),
-  ...(['column-beside'] as const),
+  ...(['column-beside', 'word-is-column'] as const),
 ])
 export type FitFinding = z.infer<typeof FitFinding>
 export const FIT_FINDINGS = FitFinding.options

@@ -45,6 +45,12 @@ export const valueKeys = {
 /** Marks, for editors, where keys of the catalog stand; others may stand there, too. */
 export const keysOf = (section: 'biometrics' | 'conditions' | 'any') => ({ catalogKeys: section })
 
+/**
+ * A field where a bare word is the word itself: a column stands in an object. Everywhere else a bare word is a column or path (docs/mapping.md,
+ * "Fields", lists the keys).
+ */
+const WordOrField = z.union([z.string().min(1), FieldObject])
+
 /** What every rule has. */
 const ruleKeys = { when: WhenDefinition.optional(), observedAt: DateDefinition.optional() }
 
@@ -68,7 +74,7 @@ export const WideBiometric = z.union([
       catalog: z.string().meta(keysOf('biometrics')).optional(),
       unit: told(
         "The unit of the column, where it is not the catalog's; or { from: … } where it is read.",
-        z.union([z.string().min(1), FieldObject]),
+        WordOrField,
       ),
     })
     .superRefine((rule, context) => {
@@ -132,9 +138,6 @@ export const LongBiometric = z
   })
   .superRefine(checkCoded)
 
-/** A bare word is the status itself. */
-const StatusDefinition = z.union([z.string().min(1), FieldObject])
-
 const Medication = z.strictObject({
   code: FieldDefinition.meta({ description: 'Its code; where it is empty, the medication is left out.' }),
   system: told('The code system of `code`.', z.enum(['RxNorm', 'NDC', 'ATC', 'SNOMED'])),
@@ -145,7 +148,7 @@ export type MedicationDefinition = z.infer<typeof Medication>
 
 const Family = z
   .strictObject({
-    history: told('What the family history says; a bare word is sent as it stands.', StatusDefinition),
+    history: told('What the family history says; a bare word is sent as it stands.', WordOrField),
     member: told(
       'Relatives who have, or had, it: a list of fields, or the relatives each with its condition.',
       z.union([z.array(FieldDefinition).min(1), z.record(z.string().min(1), WhenDefinition)]),
@@ -156,7 +159,7 @@ export type FamilyDefinition = z.infer<typeof Family>
 
 /** What a condition can have beside its status. */
 const conditionKeys = {
-  status: StatusDefinition,
+  status: WordOrField,
   medication: told('Medications that are taken for it.', z.array(Medication).min(1)),
   family: told('The same condition in the family.', Family),
   ...ruleKeys,
@@ -176,7 +179,7 @@ export const CareTeam = z.strictObject({
   name: FieldDefinition,
   type: told(
     'A bare word is the type itself. Where it is not given, `PCP` goes out for rules with `primary`, and no type for others.',
-    z.union([z.string().min(1), FieldObject]),
+    WordOrField,
   ),
   /** A condition says of each entry whether it is, or is no longer, the primary care physician. */
   primary: z.union([z.boolean(), WhenDefinition]).default(false),
@@ -202,7 +205,7 @@ const DateOfService = z.union([
 ])
 
 const Dates = z.strictObject({
-  type: told('`startEnd` where it is not given.', z.union([z.string().min(1), FieldObject])),
+  type: told('`startEnd` where it is not given.', FieldDefinition),
   start: DateOfService,
   end: DateOfService,
 })
@@ -222,10 +225,7 @@ export const MedicalRecordsDefinition = z.strictObject({
     firstName: FieldDefinition,
     lastName: FieldDefinition,
     dob: BirthDateDefinition,
-    type: told(
-      'Of the reference; a bare word is the type itself.',
-      z.union([z.string().min(1), FieldObject]),
-    ),
+    type: told('Of the reference.', FieldDefinition),
     reference: FieldDefinition.optional(),
     zip: FieldDefinition.optional(),
   }),
@@ -240,17 +240,17 @@ export const MedicalRecordsDefinition = z.strictObject({
     }),
   ),
   request: z.strictObject({
-    type: told('Sent empty where it is not given.', z.union([z.string().min(1), FieldObject])),
-    requestType: z.union([z.string().min(1), FieldObject]).meta({
+    type: told('Sent empty where it is not given.', FieldDefinition),
+    requestType: WordOrField.meta({
       description: 'One of those that the gateway lists, by id or name; a bare word is the type itself.',
     }),
-    requestSubType: z.union([z.string().min(1), FieldObject]).meta({
+    requestSubType: WordOrField.meta({
       description: 'Of that type, by id or name; a bare word is the sub-type itself.',
     }),
     datesOfService: Dates,
     disclosures: told(
       'What may be disclosed; a bare word is the disclosure itself, and a field gives none, or several with commas.',
-      z.array(z.union([z.string().min(1), FieldObject])).min(1),
+      z.array(WordOrField).min(1),
     ),
   }),
   authorization: told(

@@ -72,6 +72,8 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'value-missing': 'either',
   'value-not-a-number': 'either',
   'value-with-comparator': 'mapping',
+  'bound-not-a-number': 'either',
+  'bounds-crossed': 'either',
   'value-repeated': 'either',
   'value-part-unread': 'mapping',
   'value-form-unread': 'mapping',

@@ -8,15 +8,9 @@ import { type CompiledCode, compileCoded } from './compile-code.ts'
 import { type CompileContext, type CompiledField, decisiveText, type FieldText } from './compile-context.ts'
 import type { CompiledDate, ObservedAt } from './compile-date.ts'
 import { compileField } from './compile-field.ts'
-import {
-  compileNumber,
-  compileValue,
-  INCH,
-  type NotedValue,
-  type NumberReader,
-  parseReferenceRange,
-} from './numbers.ts'
+import { compileNumber, compileValue, INCH, type NotedValue, type NumberReader } from './numbers.ts'
 import type { Unread } from './reading.ts'
+import { type CompiledRange, compileRange, rangeText } from './reference-range.ts'
 import {
   type CompiledRule,
   compileApplies,
@@ -33,8 +27,6 @@ import type { LongBiometricDefinition, WideBiometricDefinition } from './rule-de
 import { branchOf, type Names, type Scope } from './scope.ts'
 import type { Conversion } from './units.ts'
 import { compileWhole, type WholeValue } from './whole-value.ts'
-
-type WorkingConversion = Extract<Conversion, { ok: true }>
 
 /** In what wide and long rules differ. */
 interface Form {
@@ -114,7 +106,8 @@ export function compileBiometric(
 ): CompiledRule | undefined {
   const definition = typeof written === 'string' ? { from: written } : written
   const { context, name, row } = site
-  const { result: parts, read } = context.readsOf(() => compileParts(site, definition))
+  const readNumber = compileNumber(definition.number ?? row.number, context.exponents)
+  const { result: parts, read } = context.readsOf(() => compileParts(site, definition, readNumber))
   if (parts === undefined) return undefined
   const { form, range } = parts
   const { condition, date, otherwise } = parts.applies
@@ -130,7 +123,7 @@ export function compileBiometric(
   )
   const branch = branchOf(subject, condition, value, unit, range, date, status)
   const readValue = compileValue(definition, row, context.exponents)
-  const measured = { value, unit, range, date, readNumber: compileNumber(definition.number ?? row.number) }
+  const measured = { value, unit, range, date, readNumber }
   const writers = new Map(
     [...entries].map(([key, entry]) => [
       key,
@@ -177,16 +170,15 @@ const unread = (rule: string, { fault, part }: Unread): RejectedRecord =>
   rejected('biometric', rule, fault, part)
 
 /** All that a rule reads. */
-function compileParts(site: RuleSite, definition: WideBiometricDefinition | LongBiometricDefinition) {
+function compileParts(
+  site: RuleSite,
+  definition: WideBiometricDefinition | LongBiometricDefinition,
+  readNumber: NumberReader,
+) {
   const form = 'value' in definition ? longForm(site, definition) : wideForm(site, definition)
   if (form === undefined) return undefined
-  const { refRange } = definition
-  return {
-    form,
-    applies: compileApplies(site, definition),
-    range:
-      refRange === undefined ? undefined : compileField(site.context, refRange, [...site.path, 'refRange']),
-  }
+  const range = compileRange(site, definition, readNumber)
+  return { form, applies: compileApplies(site, definition), range }
 }
 
 /** Worked out where it is first asked for: what the other rules of the mapping read is known by then. Undefined of CSV, which has no structures. */
@@ -207,7 +199,7 @@ function once(
 interface Parts {
   readonly value: CompiledField
   readonly unit: CompiledUnit
-  readonly range: CompiledField | undefined
+  readonly range: CompiledRange | undefined
   readonly date: CompiledDate | undefined
   /** How numbers of the reference range are written. */
   readonly readNumber: NumberReader
@@ -268,8 +260,8 @@ function compileMeasurement(
   return (rule, measured, scope, facts, rowDate) => {
     const conversion = unit.fixed ?? conversionOf(context, entry, unit.read(scope))
     if (!conversion.ok) return rejected('biometric', rule, conversion, unit.from)
-    const told = range === undefined ? '' : range.read(scope)
-    if (typeof told !== 'string') return rejected('biometric', rule, told, range?.from)
+    const told = range?.read(scope)
+    if (told !== undefined && 'fault' in told) return rejected('biometric', rule, told.fault, told.from)
     if (typeof measured === 'object' && 'code' in measured) return rejected('biometric', rule, measured, from)
     const text = typeof measured === 'string' ? measured : measured.text
     const converted = conversion.same ? Number(text) : conversion.convert(Number(text))
@@ -284,7 +276,7 @@ function compileMeasurement(
       if (issue !== undefined) return outside
     }
     const ranged =
-      told === '' ? '' : rangeText(context, told, unit.read(scope), readNumber, conversion, entry)
+      told === undefined ? '' : rangeText(context, told, unit.read(scope), readNumber, conversion, entry)
     if (typeof measured !== 'string')
       return new Entry(noted, rule, facts, observedAt, value, [ranged, source.withNote(measured.note)])
     return new Entry(plain, rule, facts, observedAt, value, ranged === '' ? NO_RANGE : [ranged])
@@ -300,31 +292,4 @@ function conversionOf(context: CompileContext, entry: BiometricEntry, unit: Fiel
   if (typeof unit !== 'string') return unknownUnit(`unit: ${unit.message}`)
   if (unit === '') return unknownUnit('there is no unit')
   return context.units.conversion(unit, entry.unit, entry.molarMass, entry.loinc)
-}
-
-/**
- * The range as text, and its bounds where they can be read and are in the unit of the value, converted along with it. Text
- * that is in another unit than the value sent says so.
- */
-function rangeText(
-  context: CompileContext,
-  text: string,
-  unit: FieldText,
-  readNumber: NumberReader,
-  conversion: WorkingConversion,
-  entry: BiometricEntry,
-): string {
-  const spelling = typeof unit === 'string' ? unit : ''
-  const range = parseReferenceRange(text, readNumber)
-  const bare = range === undefined ? /\d/.test(text) : range.unit === ''
-  const refRange = `"refRange":${JSON.stringify(conversion.same || !bare ? text : `${text} ${spelling}`)},`
-  if (range === undefined) return refRange
-  if (range.unit !== '' && context.units.resolve(range.unit) !== context.units.resolve(spelling))
-    return refRange
-  const bound = (name: string, number: string | undefined): string => {
-    if (number === undefined) return ''
-    const value = conversion.same ? number : conversion.convert(Number(number)).toFixed(entry.decimals)
-    return `"${name}":${value},`
-  }
-  return bound('refHigh', range.high) + bound('refLow', range.low) + refRange
 }

@@ -58,7 +58,12 @@ const ruleKeys = { when: WhenDefinition.optional(), observedAt: DateDefinition.o
 const measurementKeys = {
   ...valueKeys,
   form: told('Heights as people say them in the United States.', z.literal('feet-and-inches')),
-  refRange: told('The column or path of the reference range.', FieldDefinition),
+  refRange: told('The column or path of the reference range, as text.', FieldDefinition),
+  refLow: told(
+    'Its lower bound, in the unit of the value; alone where there is no upper one.',
+    FieldDefinition,
+  ),
+  refHigh: told('Its upper bound, in the unit of the value.', FieldDefinition),
   ...ruleKeys,
 }
 

@@ -47,6 +47,7 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'collect-refused': 'next-run',
   'collect-fails': 'next-run',
   'key-missing': 'either',
+  'source-missing': 'either',
   'date-missing': 'data',
   'date-invalid': 'either',
   'date-too-early': 'either',

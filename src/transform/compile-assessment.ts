@@ -22,7 +22,7 @@ interface CompiledAnswer {
 }
 
 export function compileAssessment(site: RuleSite, definition: AssessmentDefinition): CompiledRule {
-  const { context, path, row, source } = site
+  const { context, path, source } = site
   const answers = Object.entries(definition.answers).flatMap(([question, written]): CompiledAnswer[] => {
     const at = [...path, 'answers', question]
     const compiled = (field: FieldDefinition, place: KeyPath, fact?: string): CompiledAnswer => ({
@@ -38,11 +38,13 @@ export function compileAssessment(site: RuleSite, definition: AssessmentDefiniti
   })
   const branch = branchOf(...answers.map(({ field }) => field))
   if (branch > 0) context.report(path, 'answers are read from the row itself, not from a level of it')
-  const frame = createFrame({
-    ...{ kind: 'assessment', sourceType: row.source.type, codes: [], name: '' },
-    pieces: [',"answers":', `,${source.beforeKey}`, source.afterKey],
-    holes: [0],
-  })
+  const frameOf = source.each(({ type, beforeKey, afterKey }) =>
+    createFrame({
+      ...{ kind: 'assessment', sourceType: type, codes: [], name: '' },
+      pieces: [',"answers":', `,${beforeKey}`, afterKey],
+      holes: [0],
+    }),
+  )
   const never = { at: 0, iso: new Date(0).toISOString() }
   return {
     branch: 0,
@@ -56,7 +58,7 @@ export function compileAssessment(site: RuleSite, definition: AssessmentDefiniti
         if (option !== '') said.push({ question, fact, option })
       }
       if (said.length === 0) return refuse(NO_ANSWERS, undefined)
-      return new AnswersEntry(frame, ASSESSMENT, facts, never, said)
+      return new AnswersEntry(frameOf(), ASSESSMENT, facts, never, said)
     },
   }
 }

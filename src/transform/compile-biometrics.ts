@@ -219,7 +219,7 @@ type MeasurementWriter = (
  * entry of the catalog.
  */
 function compileMeasurement(
-  { context, row, source }: RuleSite,
+  { context, source }: RuleSite,
   entry: BiometricEntry,
   { value: { from }, unit, range, date, readNumber, listed }: Parts,
 ): MeasurementWriter {
@@ -233,24 +233,23 @@ function compileMeasurement(
   ]
   const unitText = `,"unit":${JSON.stringify(written)},`
   const common = {
-    kind: 'biometric' as const,
-    sourceType: row.source.type,
-    codes: [loinc],
-    name,
-    unit: written,
-    listedAs: listed,
+    ...{ kind: 'biometric' as const, codes: [loinc], name },
+    ...{ unit: written, listedAs: listed },
   }
-  const plain = createFrame({
-    ...common,
-    pieces: [...before, unitText + source.beforeKey, source.afterKey],
-    holes: ['iso', 0, 'value'],
-  })
-  // A note stands in the source object: that is what the row says, too.
-  const noted = createFrame({
-    ...common,
-    pieces: [...before, unitText, '', source.afterKey],
-    holes: ['iso', 0, 'value', 1],
-  })
+  const framesOf = source.each(({ type: sourceType, beforeKey, afterKey, withNote }) => ({
+    plain: createFrame({
+      ...{ ...common, sourceType },
+      pieces: [...before, unitText + beforeKey, afterKey],
+      holes: ['iso', 0, 'value'],
+    }),
+    // A note stands in the source object: that is what the row says, too.
+    noted: createFrame({
+      ...{ ...common, sourceType },
+      pieces: [...before, unitText, '', afterKey],
+      holes: ['iso', 0, 'value', 1],
+    }),
+    withNote,
+  }))
   const [low, high] = entry.range
   const OUTSIDE = fault(
     'value-out-of-range',
@@ -277,8 +276,9 @@ function compileMeasurement(
     }
     const ranged =
       told === undefined ? '' : rangeText(context, told, unit.read(scope), readNumber, conversion, entry)
+    const { plain, noted, withNote } = framesOf()
     if (typeof measured !== 'string')
-      return new Entry(noted, rule, facts, observedAt, value, [ranged, source.withNote(measured.note)])
+      return new Entry(noted, rule, facts, observedAt, value, [ranged, withNote(measured.note)])
     return new Entry(plain, rule, facts, observedAt, value, ranged === '' ? NO_RANGE : [ranged])
   }
 }

@@ -75,7 +75,7 @@ export function compileCareTeam(
   definition: CareTeamDefinition,
   isBeside: boolean,
 ): CompiledRule {
-  const { context, name: named, path, row, source } = site
+  const { context, name: named, path, source } = site
   const { condition, date, otherwise } = compileApplies(site, definition)
   const primary = compilePrimary(context, definition.primary, [...path, 'primary'], isBeside)
   const fieldOf = (key: string, field: FieldDefinition) => compileField(context, field, [...path, key])
@@ -89,11 +89,13 @@ export function compileCareTeam(
     return field === undefined ? [] : [{ key, field: fieldOf(key, field) }]
   })
   const branch = branchOf(condition, date, primary, npi, name, type, ...details.map(({ field }) => field))
-  const frame = createFrame({
-    ...{ kind: 'careTeam', sourceType: row.source.type, codes: [], name: '' },
-    pieces: [',"name":', '', ',"npi":"', '","observationDate":"', `",${source.beforeKey}`, source.afterKey],
-    holes: [0, 1, 2, 'epochMs'],
-  })
+  const frameOf = source.each(({ type: sourceType, beforeKey, afterKey }) =>
+    createFrame({
+      ...{ kind: 'careTeam', sourceType, codes: [], name: '' },
+      pieces: [',"name":', '', ',"npi":"', '","observationDate":"', `",${beforeKey}`, afterKey],
+      holes: [0, 1, 2, 'epochMs'],
+    }),
+  )
 
   return {
     branch,
@@ -125,7 +127,7 @@ export function compileCareTeam(
       }
       const said = [JSON.stringify(called), more, number]
       const provider = { npi: number, name: called, ...primary.of(scope) }
-      return new CareTeamEntry(frame, rule, facts, observedAt, said, provider)
+      return new CareTeamEntry(frameOf(), rule, facts, observedAt, said, provider)
     },
   }
 }

@@ -18,6 +18,7 @@ import {
 } from './rule.ts'
 import type { ConditionDefinition, FamilyDefinition, MedicationDefinition } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
+import type { SourceText } from './source.ts'
 
 const NO_STATUS = fault('status-missing', 'there is no status')
 
@@ -37,7 +38,7 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
   const frames = new Map(
     [...context.catalog.conditions].map(([key, entry]) => [
       key,
-      frameOf(site, entry, hasDetails, listedAs(name, key, branch)),
+      site.source.each((source) => frameOf(source, entry, hasDetails, listedAs(name, key, branch))),
     ]),
   )
 
@@ -50,7 +51,7 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
       if (typeof key === 'object' && 'leftOut' in key) return key
       if (typeof key !== 'string')
         return rejected('condition', ordinalRule('unmapped', ordinals), key, subject.from)
-      const frame = frames.get(key)
+      const frame = frames.get(key)?.()
       if (frame === undefined) return undefined
       const rule = recordRule(name, key, branch, ordinals)
       const state = status.read(scope)
@@ -157,7 +158,7 @@ function compileFamily({ context, path }: RuleSite, { history, member = [] }: Fa
 
 /** @param hasDetails whether there is a second text, of what stands beside status and date */
 function frameOf(
-  { row, source }: RuleSite,
+  source: SourceText,
   entry: ConditionEntry,
   hasDetails: boolean,
   listed: string | undefined,
@@ -170,7 +171,7 @@ function frameOf(
   ]
   const codes = `,"codes":${JSON.stringify(codings)},${source.beforeKey}`
   return createFrame({
-    ...{ kind: 'condition', sourceType: row.source.type, codes: [icd10, snomed], name, listedAs: listed },
+    ...{ kind: 'condition', sourceType: source.type, codes: [icd10, snomed], name, listedAs: listed },
     pieces: [
       `,"name":${JSON.stringify(name)},"status":`,
       ',"observationDate":',

@@ -44,7 +44,7 @@ const isFault = (said: Said | Fault | undefined): said is Fault =>
 
 /** Compiles a rule of requests. */
 export function compileMedicalRequest(site: RuleSite, definition: MedicalRecordsDefinition): CompiledRule {
-  const { context, name, path, row, source } = site
+  const { context, name, path, source } = site
   const { patient, provider = {}, request, authorization } = definition
   const condition = compileWhen(context, definition.when, [...path, 'when'])
   const withdrawn = definition.withdrawn && compileWhen(context, definition.withdrawn, [...path, 'withdrawn'])
@@ -105,11 +105,13 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
   const reference = fieldOf(['reference'], definition.reference)
   const file = authorization && fieldOf(['authorization', 'file'], authorization.file)
   const branch = branchOf(condition, withdrawn, reference, file, ...parts.map(({ field }) => field))
-  const frame = createFrame({
-    ...{ kind: 'medicalRecords', sourceType: row.source.type, codes: [], name: '' },
-    pieces: [',"request":', `,"withdrawn":`, `,${source.beforeKey}`, source.afterKey],
-    holes: [0, 1],
-  })
+  const frameOf = source.each(({ type, beforeKey, afterKey }) =>
+    createFrame({
+      ...{ kind: 'medicalRecords', sourceType: type, codes: [], name: '' },
+      pieces: [',"request":', `,"withdrawn":`, `,${beforeKey}`, afterKey],
+      holes: [0, 1],
+    }),
+  )
   // What is asked for is asked for at no time of observation.
   const never = { at: 0, iso: new Date(0).toISOString() }
 
@@ -134,7 +136,7 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
       if (typeof pdf === 'object') return rejected('medicalRecords', rule, pdf, file?.from)
       if (pdf !== undefined && pdf !== '' && !FILE_NAME.test(pdf))
         return rejected('medicalRecords', rule, BADLY_NAMED, file?.from)
-      return new RequestEntry(frame, rule, facts, never, {
+      return new RequestEntry(frameOf(), rule, facts, never, {
         reference: number,
         body: JSON.stringify(body),
         isWithdrawn: withdrawn?.holds(scope) === true,

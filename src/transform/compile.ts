@@ -31,7 +31,6 @@ import { isRoster, type MappingDefinition } from './mapping-definition.ts'
 import {
   type CompiledRule,
   compilePerson,
-  compileSource,
   NOT_MEANT,
   type RuleSite,
   recordRule,
@@ -48,6 +47,7 @@ import {
   rootScope,
   type Scope,
 } from './scope.ts'
+import { type CompiledSource, compileSource } from './source.ts'
 
 /** Maps one row. Never throws for what a row holds. */
 export type RowMapper = (row: Row) => RowOutcome
@@ -83,12 +83,13 @@ export function compileMapping(
     const context = new CompileContext(resources, names, file.locate, definition.row, levels)
     compileJoins(context, definition.joins ?? {}, levels)
     const { result: row, read } = context.readsOf(() => compileRow(context, definition.row))
-    const rules = compileRules(context, definition, row.observedAt.branch, read)
+    const source = compileSource(context, definition.row.source)
+    const rules = compileRules(context, definition, source, row.observedAt.branch, read)
     const findings = [...levelFindings, ...context.findings]
     if (findings.length > 0) throw refusal(file.file, 'mapping-invalid', findings)
     const mapper: UnboundMapper = (now) => {
       refuseUnread(context)
-      const mapper = assemble(row, rules, names, context, now)
+      const mapper = assemble(row, source, rules, names, context, now)
       return readsWorkbook(definition) ? guarded(mapper) : mapper
     }
     const { reads, words, exportJoins } = context
@@ -141,14 +142,14 @@ interface OwnDate {
 function compileRules(
   context: CompileContext,
   definition: MappingDefinition,
+  source: CompiledSource,
   dateBranch: Branch,
   rowReads: readonly string[],
 ): CompiledRule[] {
   const { row, biometrics, conditions, careTeams, medicalRecords, assessment } = definition
   const isGuarded = readsWorkbook(definition)
-  const source = compileSource(row.source)
   if (isRoster({ biometrics, conditions, careTeams, medicalRecords, assessment }))
-    return [compilePerson(source, row.source.type)]
+    return [compilePerson(source)]
   const rules: CompiledRule[] = []
   const sections = new Map<string, string>()
   const add = <Written extends string | OwnDate>(
@@ -284,6 +285,7 @@ function findUnread(
 
 function assemble(
   row: CompiledRow,
+  origins: CompiledSource,
   rules: readonly CompiledRule[],
   names: Names,
   { checks, exponents }: CompileContext,
@@ -317,6 +319,8 @@ function assemble(
       return { ...origin, outcome: 'rejected', issue, ...(account && { account }) }
     }
     const { key, account } = identity
+    const sourceless = origins.enter(root)
+    if (sourceless !== undefined) return { ...origin, outcome: 'rejected', issue: sourceless, account }
     const facts = createRowFacts(account, key)
     const rowDate = rowDated ? row.observedAt.read(root) : undefined
     if (rowDate && !rowDate.ok) return { ...origin, outcome: 'rejected', issue: rowDate.issue, account }

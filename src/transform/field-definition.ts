@@ -108,6 +108,12 @@ export const FieldObject = z
   .strictObject({ ...fieldKeys, constant: Text.optional() })
   .superRefine(checkSource)
 
+/**
+ * A field where a bare word is the word itself: a column stands in an object. Everywhere else a bare word is a column or path (docs/mapping.md,
+ * "Fields", lists the keys).
+ */
+export const WordOrField = z.union([z.string().min(1), FieldObject])
+
 export const FieldDefinition: z.ZodType<FieldDefinition> = z.union([z.string().min(1), FieldObject])
 
 const Format = z.string().superRefine((format, context) => {

@@ -14,6 +14,7 @@ import {
   Text,
   told,
   WhenDefinition,
+  WordOrField,
 } from './field-definition.ts'
 import {
   CareTeam,
@@ -90,11 +91,11 @@ const Register = z.strictObject({
 export type RegisterDefinition = z.infer<typeof Register>
 
 const Source = z.strictObject({
-  name: z.string().min(1),
-  type: z.string().min(1),
-  sendingSystem: z.string().min(1).optional(),
-  notes: z.string().min(1).optional(),
-  dataQuality: z.string().min(1).optional(),
+  name: WordOrField,
+  type: WordOrField,
+  sendingSystem: WordOrField.optional(),
+  notes: told('Left out where it is empty.', WordOrField),
+  dataQuality: WordOrField.optional(),
 })
 
 const RowBlock = z.strictObject({

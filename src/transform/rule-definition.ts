@@ -8,7 +8,6 @@ import {
   checkSource,
   DateDefinition,
   FieldDefinition,
-  FieldObject,
   fieldKeys,
   readKeys,
   refuser,
@@ -16,6 +15,7 @@ import {
   Text,
   told,
   WhenDefinition,
+  WordOrField,
 } from './field-definition.ts'
 
 /** Marks of numbers as the vendor's country writes them. */
@@ -44,12 +44,6 @@ export const valueKeys = {
 
 /** Marks, for editors, where keys of the catalog stand; others may stand there, too. */
 export const keysOf = (section: 'biometrics' | 'conditions' | 'any') => ({ catalogKeys: section })
-
-/**
- * A field where a bare word is the word itself: a column stands in an object. Everywhere else a bare word is a column or path (docs/mapping.md,
- * "Fields", lists the keys).
- */
-const WordOrField = z.union([z.string().min(1), FieldObject])
 
 /** What every rule has. */
 const ruleKeys = { when: WhenDefinition.optional(), observedAt: DateDefinition.optional() }

@@ -15,6 +15,7 @@ import { type CompiledCondition, compileWhen } from './compile-field.ts'
 import type { DateDefinition, WhenDefinition } from './field-definition.ts'
 import type { RowBlock } from './mapping-definition.ts'
 import type { Branch, Scope } from './scope.ts'
+import type { CompiledSource } from './source.ts'
 
 /** The mapping leaves this one out on purpose, and why: it is counted by these words, which hold no health data. */
 export interface LeftOut {
@@ -49,7 +50,7 @@ export interface RuleSite {
   readonly name: string | undefined
   readonly path: KeyPath
   readonly row: RowBlock
-  readonly source: SourceText
+  readonly source: CompiledSource
   /** Columns or paths that the `row` block reads. */
   readonly rowReads: readonly string[]
 }
@@ -109,42 +110,17 @@ export const listedAs = (name: string | undefined, of: string, branch: Branch): 
 export const isListed = (name: string | undefined, branch: Branch): boolean =>
   name === undefined || branch !== 0
 
-/**
- * The end of every record's JSON text: the source object, up to where the batch id goes (interface, "Source object").
- * `resourceKey` is the row's key; `batchId` and `persistentRecordId` are added when the batch is cut.
- */
-export interface SourceText {
-  /** Before and after the row's key. */
-  readonly beforeKey: string
-  readonly afterKey: string
-  /** Before the row's key of a record that has a note of its own, behind that of the mapping. */
-  readonly withNote: (note: string) => string
-}
-
-export function compileSource(source: RowBlock['source']): SourceText {
-  const { name, type, notes, sendingSystem, dataQuality } = source
-  const quality = dataQuality === undefined ? '' : `"dataQuality":${JSON.stringify(dataQuality)},`
-  const system = sendingSystem === undefined ? '' : `,"sendingSystem":${JSON.stringify(sendingSystem)}`
-  const beforeKey = (noted: string | undefined): string => {
-    const outer = JSON.stringify({ name, type, ...(noted === undefined ? {} : { notes: noted }) })
-    return `"source":${outer.slice(0, -1)},"meta":{${quality}"resourceKey":`
-  }
-  return {
-    beforeKey: beforeKey(notes),
-    afterKey: `${system},"batchId":"`,
-    withNote: (note) => beforeKey(notes === undefined ? note : `${notes}; ${note}`),
-  }
-}
-
 /** The one rule of a roster: its record is the person. Of what the gateway has of people nothing is observed at any time. */
-export function compilePerson(source: SourceText, sourceType: string): CompiledRule {
-  const frame = createFrame({
-    ...{ kind: 'account', sourceType, codes: [], name: '', holes: [] },
-    pieces: [`,${source.beforeKey}`, source.afterKey],
-  })
+export function compilePerson(source: CompiledSource): CompiledRule {
+  const frameOf = source.each(({ type, beforeKey, afterKey }) =>
+    createFrame({
+      ...{ kind: 'account', sourceType: type, codes: [], name: '', holes: [] },
+      pieces: [`,${beforeKey}`, afterKey],
+    }),
+  )
   const never = { at: 0, iso: new Date(0).toISOString() }
   return {
     branch: 0,
-    apply: (_scope, facts) => new Entry(frame, 'account', facts, never, undefined, []),
+    apply: (_scope, facts) => new Entry(frameOf(), 'account', facts, never, undefined, []),
   }
 }

@@ -64,9 +64,11 @@ conditions:
 careTeams:
   doctor: { npi: npi, name: doctor, type: role }
 `
-  const columns = 'id,at,weight,kg,taken,UTC,dx,state,history,relative,npi,doctor,role'.split(',')
+  const columns = 'id,at,weight,kg,taken,UTC,dx,state,history,relative,npi,doctor,role,N,t'.split(',')
   expect(told(HEAD + rules, columns).toSorted()).toEqual([
     [null, 'row.observedAt.zone'],
+    [null, 'row.source.name'],
+    [null, 'row.source.type'],
     ['asthma', 'conditions.asthma.family.history'],
     ['asthma', 'conditions.asthma.status'],
     ['body-weight', 'biometrics.body-weight.observedAt.zone'],
@@ -85,7 +87,9 @@ it('says nothing where the word, or the column, is written out', () => {
   asthma: { when: { dx: Y }, status: { constant: state } }
   gout: { when: { dx: G }, status: { from: state } }
 `
-  expect(told(HEAD + rules, ['id', 'at', 'dx', 'state'])).toEqual([])
+  expect(
+    told(HEAD.replace('name: N', 'name: { constant: N }') + rules, ['id', 'at', 'dx', 'state', 'N']),
+  ).toEqual([])
 })
 
 it('lets a mapping expect it', () => {

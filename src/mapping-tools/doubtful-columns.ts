@@ -84,4 +84,4 @@ export function unreadBeside(
 
 /** Conditions of one ICD-10 code, or of codes that differ by their last characters: diabetes, and diabetes of a type. */
 const isKin = (one: ConditionEntry | undefined, other: ConditionEntry | undefined): boolean =>
-  one !== undefined && other !== undefined && one.icd10.slice(0, 2) === other.icd10.slice(0, 2)
+  one?.icd10 !== undefined && one.icd10.slice(0, 2) === other?.icd10?.slice(0, 2)

@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import type { KeyPath } from '../yaml-file.ts'
 import {
+  CODE_SYSTEM_OID,
   type CodeSystem,
   icd9WithPoint,
   icd10WithPoint,
@@ -13,6 +14,7 @@ import {
   isIcd10Cm,
   isLoinc,
   isSnomed,
+  isSystem,
 } from './codes.ts'
 import type { Units } from './units.ts'
 
@@ -22,11 +24,48 @@ const CatalogKey = z
 
 const Loinc = z.string().refine(isLoinc, 'is no LOINC number: its check digit does not hold')
 
+/** Codes of these are checked, and their OIDs are known. */
+const FORMS: Readonly<Record<CodeSystem, (code: string) => boolean>> = {
+  LOINC: isLoinc,
+  SNOMED: isSnomed,
+  'ICD-10-CM': isIcd10Cm,
+  'ICD-9-CM': isIcd9Cm,
+}
+
+/** A code that is sent beside those of an entry (interface, "Code object"); no export is read by it. */
+const FurtherCode = z
+  .strictObject({
+    code: z.string().min(1),
+    system: z.string().min(1).meta({ description: 'Name of the code system: LOINC, CPT, ICD-10-GM …' }),
+    oid: z
+      .string()
+      .min(1)
+      .optional()
+      .meta({ description: 'OID or URL of a system that Waybill does not know.' }),
+    name: z.string().min(1).optional().meta({ description: 'That of the entry where it is not given.' }),
+  })
+  .superRefine(({ code, system, oid }, context) => {
+    const refuse = (key: string, message: string) =>
+      context.addIssue({ code: 'custom', path: [key], message })
+    const known = isSystem(system)
+    if (known && !FORMS[system](code))
+      refuse('code', `does not have the form, or the check digit, of ${system}`)
+    if (known === (oid !== undefined))
+      refuse(
+        'oid',
+        known ? `is known of ${system}: leave it out` : 'is missing: what identifies the code system',
+      )
+  })
+type FurtherCode = z.infer<typeof FurtherCode>
+
+const FurtherCodes = z.array(FurtherCode).min(1).optional()
+
 /** A measurement. `range` is in `unit`; outside of it a value is taken for an error of data, not for illness. */
 const BiometricEntry = z.strictObject({
   name: z.string().min(1),
   /** The one that is sent. */
   loinc: Loinc,
+  codes: FurtherCodes,
   /** Others that are understood as the same measurement when an export is coded in them, each with its usual unit. */
   alsoLoinc: z.record(Loinc, z.string().min(1)).optional(),
   unit: z.string().min(1),
@@ -47,13 +86,18 @@ export type BiometricEntry = z.infer<typeof BiometricEntry>
 
 const Snomed = z.string().refine(isSnomed, 'is no SNOMED CT identifier: its check digit does not hold')
 
-/** A condition. Where `snomed` is a list, the first is the one that is sent; ICD-9-CM is understood and never sent. */
-const ConditionEntry = z.strictObject({
+const ConditionKeys = z.strictObject({
   name: z.string().min(1),
-  icd10: z.string().refine(isIcd10Cm, 'does not have the form of an ICD-10-CM code'),
+  icd10: z.string().refine(isIcd10Cm, 'does not have the form of an ICD-10-CM code').optional(),
   icd9: z.array(z.string().refine(isIcd9Cm, 'does not have the form of an ICD-9-CM code')).min(1).optional(),
-  snomed: z.union([Snomed, z.array(Snomed).min(1)]),
+  snomed: z.union([Snomed, z.array(Snomed).min(1)]).optional(),
+  codes: FurtherCodes,
 })
+/** A condition. Where `snomed` is a list, the first is the one that is sent; ICD-9-CM is understood and never sent. */
+const ConditionEntry = ConditionKeys.refine(
+  ({ icd10, snomed, codes }) => [icd10, snomed, codes].some((one) => one !== undefined),
+  'needs icd10, snomed or codes',
+)
 export type ConditionEntry = z.infer<typeof ConditionEntry>
 
 export const BiometricCatalog = z.record(CatalogKey, BiometricEntry)
@@ -62,7 +106,7 @@ export const ConditionCatalog = z.record(CatalogKey, ConditionEntry)
 /** Laid over the catalog: an entry of a known key may give some of its fields; another must be whole. */
 export const CatalogExtension = z.strictObject({
   biometrics: z.record(CatalogKey, BiometricEntry.partial()).optional(),
-  conditions: z.record(CatalogKey, ConditionEntry.partial()).optional(),
+  conditions: z.record(CatalogKey, ConditionKeys.partial()).optional(),
 })
 export type CatalogExtension = z.infer<typeof CatalogExtension>
 
@@ -73,8 +117,52 @@ export interface Catalog {
   keyOf(system: CodeSystem, code: string): string | undefined
 }
 
-export const snomedCodes = (entry: ConditionEntry): readonly string[] =>
-  typeof entry.snomed === 'string' ? [entry.snomed] : entry.snomed
+/** As a record carries it (interface, "Code object"). */
+export interface Coding {
+  readonly code: string
+  readonly codeSystem: string
+  readonly codeSystemName: string
+  readonly name: string
+}
+
+const coding = (system: CodeSystem, code: string, name: string): Coding => ({
+  ...{ code, codeSystem: CODE_SYSTEM_OID[system] },
+  ...{ codeSystemName: system === 'SNOMED' ? 'SNOMED CT' : system, name },
+})
+
+const further = ({
+  codes = [],
+  name,
+}: {
+  readonly codes?: FurtherCode[] | undefined
+  name: string
+}): Coding[] =>
+  codes.map(({ code, system, oid = '', name: own = name }) =>
+    isSystem(system)
+      ? coding(system, code, own)
+      : { code, codeSystem: oid, codeSystemName: system, name: own },
+  )
+
+/** In the order in which they are sent: the LOINC first, as a series goes by the first code. */
+export const codingsOfMeasurement = (entry: BiometricEntry): readonly [Coding, ...Coding[]] => [
+  coding('LOINC', entry.loinc, entry.name),
+  ...further(entry),
+]
+
+/** The same of a condition: ICD-10-CM, SNOMED CT, those of other systems. */
+export const codingsOfCondition = (entry: ConditionEntry): readonly Coding[] => [
+  ...(entry.icd10 === undefined ? [] : [coding('ICD-10-CM', entry.icd10, entry.name)]),
+  ...snomedCodes(entry)
+    .slice(0, 1)
+    .map((code) => coding('SNOMED', code, entry.name)),
+  ...further(entry),
+]
+
+const snomedCodes = ({ snomed = [] }: ConditionEntry): readonly string[] => [snomed].flat()
+
+/** Of an entry that has no others. */
+const otherCodes = ({ icd10, snomed, codes = [] }: ConditionEntry): readonly string[] =>
+  icd10 === undefined && snomed === undefined ? codes.map(({ system, code }) => `${system}|${code}`) : []
 
 const loincCodes = ({ loinc, alsoLoinc = {} }: BiometricEntry): readonly string[] => [
   loinc,
@@ -100,7 +188,9 @@ export function createCatalog(
     SNOMED: new Map(
       [...diagnosed].flatMap(([key, entry]) => snomedCodes(entry).map((code) => [code, key] as const)),
     ),
-    'ICD-10-CM': new Map([...diagnosed].map(([key, entry]) => [entry.icd10, key])),
+    'ICD-10-CM': new Map(
+      [...diagnosed].flatMap(([key, { icd10 }]) => (icd10 === undefined ? [] : [[icd10, key] as const])),
+    ),
     'ICD-9-CM': new Map(
       [...diagnosed].flatMap(([key, { icd9 = [] }]) => icd9.map((code) => [code, key] as const)),
     ),
@@ -134,6 +224,8 @@ export function extendCatalog(
     ofConditions(key, `has a code of "${other}": one SNOMED CT code, one key`, 'snomed')
   for (const [key, other] of sharing(diagnosed, Object.keys(conditions), ({ icd9 = [] }) => icd9))
     ofConditions(key, `has a code of "${other}": one ICD-9-CM code, one key`, 'icd9')
+  for (const [key, other] of sharing(diagnosed, Object.keys(conditions), otherCodes))
+    ofConditions(key, `has a code of "${other}", and neither has another: one code, one key`, 'codes')
   return createCatalog(measured, diagnosed)
 }
 
@@ -162,7 +254,9 @@ function lay<Entry extends object>(
     const whole = schema.safeParse({ ...known.get(key), ...change })
     if (whole.success) entries[key] = whole.data
     else {
-      const missing = whole.error.issues.map(({ path }) => path.join('.')).join(', ')
+      const missing = whole.error.issues
+        .map(({ path, message }) => path.join('.') || message.replace(/^needs /, ''))
+        .join(', ')
       report(key, `is not in the catalog, so it must be whole: it lacks ${missing}`)
     }
   }

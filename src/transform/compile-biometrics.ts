@@ -2,8 +2,7 @@
 
 import { Entry } from '../model/entry.ts'
 import { createFrame, type Fault, fault, type RejectedRecord, type RowFacts } from '../model/record.ts'
-import type { BiometricEntry } from './catalog.ts'
-import { CODE_SYSTEM_OID } from './codes.ts'
+import { type BiometricEntry, codingsOfMeasurement } from './catalog.ts'
 import { type CompiledCode, compileCoded } from './compile-code.ts'
 import { type CompileContext, type CompiledField, decisiveText, type FieldText } from './compile-context.ts'
 import type { CompiledDate, ObservedAt } from './compile-date.ts'
@@ -224,11 +223,11 @@ function compileMeasurement(
   { value: { from }, unit, range, date, readNumber, listed }: Parts,
 ): MeasurementWriter {
   const { loinc, name, unit: written } = entry
-  const coding = { code: loinc, codeSystem: CODE_SYSTEM_OID.LOINC, codeSystemName: 'LOINC' }
+  const codings = codingsOfMeasurement(entry)
   // Between them stand date, reference range and value.
   const before = [
     `,"name":${JSON.stringify(name)},"observationDate":"`,
-    `","codeSystem":"${coding.codeSystem}","codeSystemName":"LOINC","code":"${loinc}","codes":${JSON.stringify([{ ...coding, name }])},`,
+    `","codeSystem":"${codings[0].codeSystem}","codeSystemName":"LOINC","code":"${loinc}","codes":${JSON.stringify(codings)},`,
     '"type":"Observation","value":',
   ]
   const unitText = `,"unit":${JSON.stringify(written)},`

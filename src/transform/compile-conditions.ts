@@ -2,7 +2,7 @@
 
 import { Entry } from '../model/entry.ts'
 import { createFrame, type Fault, fault, type RecordFrame } from '../model/record.ts'
-import { type ConditionEntry, snomedCodes } from './catalog.ts'
+import { type ConditionEntry, codingsOfCondition } from './catalog.ts'
 import { CODE_SYSTEM_OID } from './codes.ts'
 import { compileCoded } from './compile-code.ts'
 import { compileField, compileWhen } from './compile-field.ts'
@@ -163,15 +163,18 @@ function frameOf(
   hasDetails: boolean,
   listed: string | undefined,
 ): RecordFrame {
-  const { name, icd10 } = entry
-  const [snomed = ''] = snomedCodes(entry)
-  const codings = [
-    { code: icd10, codeSystem: CODE_SYSTEM_OID['ICD-10-CM'], codeSystemName: 'ICD-10-CM', name },
-    { code: snomed, codeSystem: CODE_SYSTEM_OID.SNOMED, codeSystemName: 'SNOMED CT', name },
-  ]
+  const { name } = entry
+  const codings = codingsOfCondition(entry)
+  const ofSystems = codings.slice(0, Math.max(1, codings.length - (entry.codes?.length ?? 0)))
   const codes = `,"codes":${JSON.stringify(codings)},${source.beforeKey}`
   return createFrame({
-    ...{ kind: 'condition', sourceType: source.type, codes: [icd10, snomed], name, listedAs: listed },
+    ...{
+      kind: 'condition',
+      sourceType: source.type,
+      codes: ofSystems.map(({ code }) => code),
+      name,
+      listedAs: listed,
+    },
     pieces: [
       `,"name":${JSON.stringify(name)},"status":`,
       ',"observationDate":',

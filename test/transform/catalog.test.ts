@@ -111,7 +111,7 @@ biometrics:
     ],
     [
       'conditions: { gout: { name: Gout } }',
-      ['conditions.gout: is not in the catalog, so it must be whole: it lacks icd10, snomed'],
+      ['conditions.gout: is not in the catalog, so it must be whole: it lacks icd10, snomed or codes'],
     ],
     ['biometrics: { heart-rate: { unit: bpm } }', ['biometrics.heart-rate.unit: "bpm" is no UCUM code']],
     [
@@ -190,5 +190,77 @@ ${rules}
       [11, 'catalog.biometrics.bmi.unit'],
       [12, 'biometrics.nothing'],
     ])
+  })
+})
+
+describe('codes of other systems', () => {
+  const CATALOG = `catalog:
+  biometrics:
+    heart-rate: { codes: [{ code: "364075005", system: SNOMED, name: Pulse }, { code: H-1, system: House, oid: 1.2.3 }] }
+  conditions:
+    tinnitus: { name: Tinnitus, icd10: H93.19 }
+    deafness: { name: Deafness, snomed: "15188001" }
+    tiredness: { name: Tiredness, codes: [{ code: A04, system: ICPC-2, oid: 2.16.840.1.113883.6.139 }] }
+`
+  const map = csvMapper(
+    `${HEAD}${CATALOG}biometrics: { heart-rate: pulse }
+conditions:
+  tinnitus: { when: { dx: Y }, status: active }
+  deafness: { when: { dx: Y }, status: active }
+  tiredness: { when: { dx: Y }, status: active }
+`,
+    ['id', 'at', 'pulse', 'dx'],
+  )
+  const outcome = map({ id: '1', at: '2026-02-04', pulse: '61', dx: 'Y' })
+  const icd10 = { codeSystem: '2.16.840.1.113883.6.90', codeSystemName: 'ICD-10-CM' }
+  const snomed = { codeSystem: '2.16.840.1.113883.6.96', codeSystemName: 'SNOMED CT' }
+
+  it('are sent behind those that the catalog knows, and a condition needs one code of any', () => {
+    expect(wires(outcome).map(({ codes }) => codes)).toEqual([
+      [
+        expect.objectContaining({ code: '8867-4', codeSystemName: 'LOINC' }),
+        { code: '364075005', ...snomed, name: 'Pulse' },
+        { code: 'H-1', codeSystem: '1.2.3', codeSystemName: 'House', name: 'Heart rate' },
+      ],
+      [{ code: 'H93.19', ...icd10, name: 'Tinnitus' }],
+      [{ code: '15188001', ...snomed, name: 'Deafness' }],
+      [{ code: 'A04', codeSystem: '2.16.840.1.113883.6.139', codeSystemName: 'ICPC-2', name: 'Tiredness' }],
+    ])
+  })
+
+  it('tell a record only where it has no others: several measurements may share one', () => {
+    expect(mapped(outcome).records.map(({ evidence: { codes }, seriesCode }) => [codes, seriesCode])).toEqual(
+      [
+        [['8867-4'], '8867-4'],
+        [['H93.19'], 'H93.19'],
+        [['15188001'], '15188001'],
+        [['A04'], 'A04'],
+      ],
+    )
+  })
+
+  it.each([
+    ['{ icd10: J45.909, codes: [] }', 'empty list'],
+    ['{ name: X }', 'lacks icd10, snomed or codes'],
+    ['{ name: X, codes: [{ code: X, system: ICPC-2 }] }', 'what identifies the code system'],
+    ['{ name: X, codes: [{ code: "44054007", system: SNOMED }] }', 'check digit'],
+    ['{ name: X, codes: [{ code: "44054006", system: SNOMED, oid: 1.2.3 }] }', 'leave it out'],
+  ])('of %s are refused', (entry, message) => {
+    const text = `${HEAD}catalog: { conditions: { mine: ${entry} } }\nbiometrics: { heart-rate: pulse }\n`
+    expect(
+      refusalOf(() => load(text))
+        .findings.map((one) => one.message)
+        .join(),
+    ).toContain(message)
+  })
+
+  it('of a condition with no others are those of one key', () => {
+    const twice = CATALOG.replace(
+      'tinnitus:',
+      'weary: { name: W, codes: [{ code: A04, system: ICPC-2, oid: "1" }] }\n    tinnitus:',
+    )
+    expect(refusalOf(() => load(`${HEAD}${twice}biometrics: { heart-rate: pulse }\n`)).findings).toHaveLength(
+      2,
+    )
   })
 })

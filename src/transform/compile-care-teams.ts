@@ -8,7 +8,7 @@ import type { CompileContext } from './compile-context.ts'
 import { compileField, compileWhen } from './compile-field.ts'
 import type { FieldDefinition } from './field-definition.ts'
 import { type CompiledRule, compileApplies, type RuleSite, recordRule, rejected } from './rule.ts'
-import type { CareTeamDefinition } from './rule-definition.ts'
+import { type CareTeamDefinition, isOptional } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 
 /**
@@ -117,8 +117,8 @@ export function compileCareTeam(
       if (type !== undefined) {
         const role = type.read(scope)
         if (typeof role !== 'string') return refuse(role, type.from)
-        if (role === '') return refuse(NO_TYPE, type.from)
-        more = `,"type":${JSON.stringify(role)}`
+        if (role === '' && !isOptional(ofType)) return refuse(NO_TYPE, type.from)
+        if (role !== '') more = `,"type":${JSON.stringify(role)}`
       }
       for (const { key, field } of details) {
         const detail = field.read(scope)

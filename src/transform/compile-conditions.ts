@@ -16,7 +16,12 @@ import {
   recordRule,
   rejected,
 } from './rule.ts'
-import type { ConditionDefinition, FamilyDefinition, MedicationDefinition } from './rule-definition.ts'
+import {
+  type ConditionDefinition,
+  type FamilyDefinition,
+  isOptional,
+  type MedicationDefinition,
+} from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 import type { SourceText } from './source.ts'
 
@@ -28,19 +33,25 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
   const subject = compileCoded(context, definition, 'conditions', path, name)
   const { condition, date, otherwise } = compileApplies(site, definition)
   const at = [...path, 'status']
-  const status = compileField(context, context.word(definition.status, at), at)
+  const { status: written } = definition
+  const status = written === undefined ? undefined : compileField(context, context.word(written, at), at)
   const details = [
     ...(definition.medication === undefined ? [] : [compileMedication(site, definition.medication)]),
     ...(definition.family === undefined ? [] : [compileFamily(site, definition.family)]),
   ]
   const hasDetails = details.length > 0
   const branch = branchOf(subject, condition, date, status, ...details)
-  const frames = new Map(
-    [...context.catalog.conditions].map(([key, entry]) => [
-      key,
-      site.source.each((source) => frameOf(source, entry, hasDetails, listedAs(name, key, branch))),
-    ]),
-  )
+  const framesOf = (hasStatus: boolean) =>
+    new Map(
+      [...context.catalog.conditions].map(([key, entry]) => [
+        key,
+        site.source.each((source) =>
+          frameOf(source, entry, { hasStatus, hasDetails, listedAs: listedAs(name, key, branch) }),
+        ),
+      ]),
+    )
+  const frames = framesOf(true)
+  const withoutStatus = isOptional(written) ? framesOf(false) : undefined
 
   return {
     branch,
@@ -51,12 +62,12 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
       if (typeof key === 'object' && 'leftOut' in key) return key
       if (typeof key !== 'string')
         return rejected('condition', ordinalRule('unmapped', ordinals), key, subject.from)
-      const frame = frames.get(key)?.()
-      if (frame === undefined) return undefined
+      if (!frames.has(key)) return undefined
       const rule = recordRule(name, key, branch, ordinals)
-      const state = status.read(scope)
-      if (typeof state !== 'string') return rejected('condition', rule, state, status.from)
-      if (state === '') return rejected('condition', rule, NO_STATUS, status.from)
+      const state = status === undefined ? '' : status.read(scope)
+      if (typeof state !== 'string') return rejected('condition', rule, state, status?.from)
+      const frame = (state === '' ? withoutStatus : frames)?.get(key)?.()
+      if (frame === undefined) return rejected('condition', rule, NO_STATUS, status?.from)
       const observedAt = date === undefined ? rowDate : date.read(scope)
       if (!observedAt.ok) return { kind: 'condition', rule, issue: observedAt.issue }
       const said = [JSON.stringify(state)]
@@ -156,12 +167,17 @@ function compileFamily({ context, path }: RuleSite, { history, member = [] }: Fa
   }
 }
 
-/** @param hasDetails whether there is a second text, of what stands beside status and date */
+interface ConditionParts {
+  readonly hasStatus: boolean
+  /** Whether there is a second text, of what stands beside status and date. */
+  readonly hasDetails: boolean
+  readonly listedAs: string | undefined
+}
+
 function frameOf(
   source: SourceText,
   entry: ConditionEntry,
-  hasDetails: boolean,
-  listed: string | undefined,
+  { hasStatus, hasDetails, listedAs: listed }: ConditionParts,
 ): RecordFrame {
   const { name } = entry
   const codings = codingsOfCondition(entry)
@@ -176,12 +192,13 @@ function frameOf(
       listedAs: listed,
     },
     pieces: [
-      `,"name":${JSON.stringify(name)},"status":`,
-      ',"observationDate":',
+      ...(hasStatus
+        ? [`,"name":${JSON.stringify(name)},"status":`, ',"observationDate":']
+        : [`,"name":${JSON.stringify(name)},"observationDate":`]),
       ...(hasDetails ? [''] : []),
       codes,
       source.afterKey,
     ],
-    holes: [0, 'epochMs', ...(hasDetails ? [1] : [])],
+    holes: [...(hasStatus ? [0] : []), 'epochMs', ...(hasDetails ? [1] : [])],
   })
 }

@@ -137,6 +137,21 @@ export const LongBiometric = z
   })
   .superRefine(checkCoded)
 
+/** A word or field that a record can do without: `optional` says that an empty one is left out. */
+const OptionalWord = z.union([
+  z.string().min(1),
+  z
+    .strictObject({
+      ...fieldKeys,
+      constant: Text.optional(),
+      optional: told('Where it is empty, the record goes out without; else it is rejected.', z.boolean()),
+    })
+    .superRefine(checkSource),
+])
+
+export const isOptional = (field: z.infer<typeof OptionalWord> | undefined): boolean =>
+  field === undefined || (typeof field === 'object' && field.optional === true)
+
 const Medication = z.strictObject({
   code: FieldDefinition.meta({ description: 'Its code; where it is empty, the medication is left out.' }),
   system: told('The code system of `code`.', z.enum(['RxNorm', 'NDC', 'ATC', 'SNOMED'])),
@@ -158,7 +173,7 @@ export type FamilyDefinition = z.infer<typeof Family>
 
 /** What a condition can have beside its status. */
 const conditionKeys = {
-  status: WordOrField,
+  status: told('A bare word is the status itself. Where it is not given, none goes out.', OptionalWord),
   medication: told('Medications that are taken for it.', z.array(Medication).min(1)),
   family: told('The same condition in the family.', Family),
   ...ruleKeys,
@@ -178,7 +193,7 @@ export const CareTeam = z.strictObject({
   name: FieldDefinition,
   type: told(
     'A bare word is the type itself. Where it is not given, `PCP` goes out for rules with `primary`, and no type for others.',
-    WordOrField,
+    OptionalWord,
   ),
   /** A condition says of each entry whether it is, or is no longer, the primary care physician. */
   primary: z.union([z.boolean(), WhenDefinition]).default(false),

@@ -73,6 +73,15 @@ describe('care-team entries', () => {
     expect(faults(typed(BASE))).toEqual(['any: type-missing site'])
   })
 
+  it('may go without a type where the mapping says that it may be empty', () => {
+    const typed = csvRules(
+      COLUMNS,
+      'careTeams: { any: { npi: npi, name: doctor, primary: true, type: { from: site, optional: true } } }',
+    )
+    expect(wires(typed({ ...BASE, site: 'Nurse' }))).toMatchObject([{ type: 'Nurse' }])
+    expect(wires(typed(BASE)).map((one) => Object.hasOwn(one, 'type'))).toEqual([false])
+  })
+
   it.each([
     [{ npi: '' }, 'pcp: npi-missing npi'],
     [{ npi: '1234567890' }, 'pcp: npi-invalid npi'],

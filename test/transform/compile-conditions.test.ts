@@ -70,6 +70,28 @@ conditions:
   })
 })
 
+describe('a status', () => {
+  const of = (status: string) =>
+    rules(`conditions: { asthma: { when: { dm: A }${status}, family: { history: { from: state } } } }`)
+  const statuses = (status: string, state: string) =>
+    wires(of(status)({ ...BASE, dm: 'A', state })).map((one) => [one['status'], Object.hasOwn(one, 'status')])
+
+  it('is left out where the rule has none, or says that it may be empty', () => {
+    expect(statuses('', 'a')).toEqual([[undefined, false]])
+    expect(statuses(', status: { from: state, optional: true }', '')).toEqual([[undefined, false]])
+    expect(statuses(', status: { from: state, optional: true }', 'a')).toEqual([['a', true]])
+    expect(wires(of('')({ ...BASE, dm: 'A', state: 'a' }))).toMatchObject([{ family: { history: 'a' } }])
+  })
+
+  it('that is read and empty rejects the record', () => {
+    expect(faults(of(', status: { from: state }')({ ...BASE, dm: 'A' }))).toEqual([
+      'asthma: status-missing state',
+    ])
+    const looked = ', status: { from: state, table: { a: active }, optional: true }'
+    expect(faults(of(looked)({ ...BASE, dm: 'A', state: 'b' }))).toEqual(['asthma: value-not-in-table state'])
+  })
+})
+
 describe('coded conditions', () => {
   const map = rules(`
 conditions:

@@ -123,6 +123,7 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'page-repeated': 'gateway',
   'user-token-refused': 'gateway',
   'disclosure-unknown': 'either',
+  'flag-not-true-or-false': 'either',
   'authorization-badly-named': 'either',
   'request-type-unknown': 'either',
   'request-types-unreadable': 'gateway',

@@ -4,7 +4,7 @@ import { Disclosure } from '../gateway/contract/medical-records.ts'
 import { RequestEntry } from '../model/entry.ts'
 import { createFrame, type Fault, fault } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
-import type { CompiledField } from './compile-context.ts'
+import type { CompiledField, FieldText } from './compile-context.ts'
 import { compileField, compileWhen } from './compile-field.ts'
 import { compileBirthDate, compileDay, type DayForms, dayText } from './dates.ts'
 import type { FieldDefinition, FieldObject } from './field-definition.ts'
@@ -13,7 +13,7 @@ import type { MedicalRecordsDefinition } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 
 /** What stands in a request under a name: null clears what an earlier one said (interface, "States and transitions"). */
-type Said = string | readonly string[] | null
+type Said = string | boolean | readonly string[] | null
 
 /** A field of the request, below a block or at its top. */
 interface Part {
@@ -28,6 +28,7 @@ const NO_DATE = fault(
   'the date fits none of the forms that the mapping gives, or is a birth date before 1900',
 )
 const NO_DISCLOSURE = fault('disclosure-unknown', 'the interface has no such disclosure')
+const NO_FLAG = fault('flag-not-true-or-false', 'the field is neither true nor false')
 const DATES_CROSSED = fault('date-invalid', 'the dates of service end before they begin')
 const BADLY_NAMED = fault(
   'authorization-badly-named',
@@ -102,6 +103,13 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
   dated(ofDates('end'), dates.end)
   if (request.disclosures !== undefined) parts.push(disclosuresOf(site, request.disclosures))
 
+  const changes = definition.webhook?.sendStatusChange
+  if (changes !== undefined) {
+    const at = ['webhook', 'sendStatusChange']
+    const field = fieldOf(at, typeof changes === 'boolean' ? { constant: String(changes) } : changes)
+    parts.push({ at, field, read: (scope) => flagOf(field.read(scope)) })
+  }
+
   const reference = fieldOf(['reference'], definition.reference)
   const file = authorization && fieldOf(['authorization', 'file'], authorization.file)
   const branch = branchOf(condition, withdrawn, reference, file, ...parts.map(({ field }) => field))
@@ -152,7 +160,7 @@ interface Body {
   readonly provider: Record<string, unknown>
   readonly request: Record<string, unknown> & { readonly datesOfService: Record<string, unknown> }
   /** Reserved: "send an empty string". */
-  readonly webhook: { readonly url: '' }
+  readonly webhook: Record<string, unknown> & { readonly url: '' }
 }
 
 const emptyBody = (referenceNumber: string): Body => ({
@@ -164,10 +172,17 @@ const emptyBody = (referenceNumber: string): Body => ({
 })
 
 function put(body: Body, [block, ...rest]: KeyPath, said: Said): void {
-  const within = block === 'patient' ? body.patient : block === 'provider' ? body.provider : body.request
+  const { patient, provider, request, webhook } = body
+  const within = { patient, provider, webhook }[String(block)] ?? request
   const [key, below] = rest
   if (below === undefined) within[String(key)] = said
   else body.request.datesOfService[String(below)] = said
+}
+
+function flagOf(text: FieldText): boolean | null | Fault {
+  if (typeof text !== 'string') return text
+  const flag = text.toLowerCase()
+  return flag === '' ? null : flag === 'true' || (flag === 'false' ? false : NO_FLAG)
 }
 
 /** A bare word is the disclosure itself; a field gives none, one, or several with commas. */

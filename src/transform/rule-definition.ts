@@ -271,6 +271,14 @@ export const MedicalRecordsDefinition = z.strictObject({
     'The PDF with which the patient allows it; it lies in the folder that the job names.',
     z.strictObject({ file: FieldDefinition.meta({ description: 'Its name, without a folder.' }) }),
   ),
+  webhook: told(
+    'Reserved by the interface; the address is always sent empty.',
+    z.strictObject({
+      sendStatusChange: z
+        .union([z.boolean(), FieldDefinition])
+        .meta({ description: 'true or false, or the field that says so.' }),
+    }),
+  ),
   withdrawn: told('Requests that are to be withdrawn.', WhenDefinition),
 })
 export type MedicalRecordsDefinition = z.infer<typeof MedicalRecordsDefinition>

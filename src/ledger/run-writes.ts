@@ -125,6 +125,8 @@ export interface ChunkSettlement extends ChunkKey {
   readonly receiptsLength: number
   readonly rejectsLength: number
   readonly delivered: readonly DeliveredRow[]
+  /** Packed: what was accepted in no batch. */
+  readonly accepted?: Uint8Array | undefined
   readonly held: readonly HeldRecord[]
   /** By which export it speaks. */
   readonly said: Said

@@ -132,6 +132,8 @@ interface ChunkTable {
   settled_at: number | null
   /** What the run had worked by then, in milliseconds; null until it is settled. */
   worked_ms: number | null
+  /** Packed: what the gateway has taken of it in no batch, as registrations and requests for medical records; null where that is nothing. */
+  accepted: ColumnType<Uint8Array | null, never, Uint8Array | null>
 }
 
 interface BatchTable {

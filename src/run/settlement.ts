@@ -14,6 +14,7 @@ import {
   type RunOrigin,
   type Said,
 } from '../ledger/ledger.ts'
+import { packEntries } from '../ledger/packed-records.ts'
 import { listedBy } from '../load/care-team-owed.ts'
 import { toException } from '../load/gateway-words.ts'
 import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
@@ -76,6 +77,7 @@ export async function settleChunk(
     receiptsLength: context.receipts.length,
     rejectsLength: rejects.length,
     delivered: isRemembered ? newlyDelivered(loaded.memory, loaded.outcomes, said) : [],
+    accepted: withoutBatch(loaded.outcomes),
     held: heldBy(context.identity, loaded.outcomes),
     said,
     exceptions: exceptionsOf(chunk.rows, loaded, (outcome) =>
@@ -94,6 +96,14 @@ export async function settleChunk(
     at: context.now(),
   })
   return counts
+}
+
+/** Registrations and requests for medical records go out by themselves; what else was accepted its batch holds. */
+function withoutBatch(outcomes: readonly EntryOutcome[]): Uint8Array | undefined {
+  const alone = outcomes.flatMap((one) =>
+    one.outcome === 'accepted' && one.batchId === null ? [one.entry] : [],
+  )
+  return alone.length === 0 ? undefined : packEntries(alone)
 }
 
 /**

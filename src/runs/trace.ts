@@ -8,7 +8,7 @@ import { loadMapping } from '../definitions/definition-files.ts'
 import { fingerprint } from '../extract/content.ts'
 import { openExport } from '../extract/open-export.ts'
 import type { BatchRecord, ChunkRecord, ExceptionRecord, ExportRecord, Ledger } from '../ledger/ledger.ts'
-import { unpackHolds } from '../ledger/packed-records.ts'
+import { type Held, unpackHolds } from '../ledger/packed-records.ts'
 import { WaybillError } from '../model/errors.ts'
 import { parseTransactionId, transactionId } from '../model/ids.ts'
 import type { Origin } from '../model/row.ts'
@@ -96,7 +96,8 @@ export async function traceRecord(ledger: Ledger, transactionId: string): Promis
     if (record.reading !== 'whole') {
       for (const chunk of chunks) {
         const traced = await traceRun(ledger, record, chunk, parts)
-        if (traced.batches.length > 0 || traced.reason !== undefined) runs.push(traced)
+        if (traced.outcome === 'accepted' || traced.batches.length > 0 || traced.reason !== undefined)
+          runs.push(traced)
       }
       continue
     }
@@ -166,15 +167,12 @@ async function traceRun(
       row === parts.row && (rule === null || (rule === parts.rule && content?.startsWith(parts.content))),
   )
   const sent = await ledger.batchesOf(key)
-  const holding = sent.filter((batch) =>
-    unpackHolds(batch.holds).some(
-      ({ row, rule, content }) =>
-        row === parts.row && rule === parts.rule && content.startsWith(parts.content),
-    ),
-  )
+  const isIt = ({ row, rule, content }: Held): boolean =>
+    row === parts.row && rule === parts.rule && content.startsWith(parts.content)
+  const holding = sent.filter((batch) => unpackHolds(batch.holds).some(isIt))
   // A settled batch holds what was taken of it; what was not names its batch itself.
   const batches = sent.filter((batch) => holding.includes(batch) || batch.batch_id === exception?.batch_id)
-  const settled = holding.some((batch) => batch.state === 'settled')
+  const settled = holding.some((batch) => batch.state === 'settled') || takenAlone(chunk).some(isIt)
   const failed = outcomeOf(exception)
   const decisions = exception === undefined ? [] : await ledger.left.decisions([exception.id])
   const outcome = failed ?? (settled ? 'accepted' : chunk.state === 'open' ? 'pending' : 'unchanged')
@@ -189,6 +187,9 @@ async function traceRun(
     ...present({ reason: exception && reasonOf(exception) }),
   }
 }
+
+/** Registrations and requests for medical records, which are of no batch. */
+const takenAlone = ({ accepted }: ChunkRecord): Held[] => (accepted === null ? [] : unpackHolds(accepted))
 
 /** Why it was left behind. */
 export const reasonOf = ({ stage, code, message }: ExceptionRecord) => ({ stage, code, message })
@@ -337,9 +338,8 @@ async function recordsOf(
     const exceptions = (await ledger.exceptionsOf(at)).filter(
       (one) => one.row === row && one.state !== 'warning',
     )
-    const held = (await ledger.batchesOf(at)).flatMap(({ holds }) =>
-      unpackHolds(holds).filter((one) => one.row === row),
-    )
+    const sent = (await ledger.batchesOf(at)).flatMap(({ holds }) => unpackHolds(holds))
+    const held = [...sent, ...takenAlone(chunk)].filter((one) => one.row === row)
     const made = [...held, ...exceptions.flatMap(madeOf)]
     for (const { rule, content } of made) {
       const { run, outcome, reason } = await traceRun(ledger, record, chunk, { row, rule, content })

@@ -130,6 +130,12 @@ it('sends requests once, with their documents byte for byte, and changes alone a
     webhook: { url: '' },
   })
 
+  const traced = await clinic.workplace.waybill('trace', '--row', 'a.csv:2', '--json')
+  const [record] = JSON.parse(traced.out).records
+  expect(record).toMatchObject({ rule: 'aps', run: summaryOf(first).run, outcome: 'accepted' })
+  const forward = await clinic.workplace.waybill('trace', record.transactionId, '--json')
+  expect(JSON.parse(forward.out)).toMatchObject({ row: 2, runs: [{ outcome: 'accepted', batches: [] }] })
+
   // The second time nothing is sent, whatever the file is called.
   await clinic.deliver('b.csv', HEAD + row('r1', { more: 'x_ray_reports, pft' }) + row('r2'))
   expect(summaryOf(await clinic.run())).toMatchObject({

@@ -53,6 +53,17 @@ it('registers its people once, whoever stands on two rows, and counts whom the g
     })),
   )
 
+  const [{ transactionId }] = receipts.map((line) => JSON.parse(line))
+  const traced = await clinic.workplace.waybill('trace', transactionId, '--json')
+  expect(JSON.parse(traced.out)).toMatchObject({
+    ...{ transactionId, rule: 'account', row: 1, origin: { line: 2 } },
+    runs: [{ run: summary.run, outcome: 'accepted', batches: [] }],
+  })
+  const ofAnn = await clinic.workplace.waybill('trace', '--person', 'ann', '--json')
+  expect(JSON.parse(ofAnn.out).rows).toMatchObject([
+    { row: 1, records: [{ transactionId, outcome: 'accepted' }] },
+  ])
+
   const dry = await clinic.workplace.waybill('run', 'clinic', '--dry-run')
   expect(dry.out).toContain('made 4: 1 to send, 3 delivered before, 0 rejected')
 

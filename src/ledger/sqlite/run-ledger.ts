@@ -344,6 +344,7 @@ async function settleChunk(
     .set((eb) => ({
       state: advanceChunk(state, 'settle'),
       counts: settlement.counts,
+      accepted: settlement.accepted ?? null,
       rejects_length: settlement.rejectsLength,
       settled_at: settlement.at,
       worked_ms: eb.selectFrom('run').select('run.worked_ms').where('run.id', '=', lease.runId),

@@ -267,7 +267,9 @@ export async function readMappings(
       [...names].map(async (name) => [name, await readDecidedMapping(folders, name, job.catalog)] as const),
     ),
   )
-  if (authorizationsFolder(job) !== undefined) return mappings
+  // Of a job that collects, mappings say who is asked about, and nothing is sent.
+  const { collect } = job.definition
+  if (collect !== undefined || authorizationsFolder(job) !== undefined) return mappings
   for (const { file, definition } of mappings.values())
     for (const { authorization } of Object.values(definition.medicalRecords ?? {}))
       if (authorization !== undefined)

@@ -2,7 +2,7 @@
 
 import { Disclosure } from '../gateway/contract/medical-records.ts'
 import { RequestEntry } from '../model/entry.ts'
-import { createFrame, type Fault, fault } from '../model/record.ts'
+import { type AccountKey, createFrame, type Fault, fault } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import type { CompiledField, FieldText } from './compile-context.ts'
 import { compileField, compileWhen } from './compile-field.ts'
@@ -138,6 +138,7 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
         if (isFault(said)) return refuse(said, field)
         put(body, at, said)
       }
+      if (patient.reference === undefined) nameBy(body, facts.account)
       const { start, end } = body.request.datesOfService
       if (String(end) < String(start)) return rejected('medicalRecords', rule, DATES_CROSSED, undefined)
       const pdf = file?.read(scope)
@@ -177,6 +178,12 @@ function put(body: Body, [block, ...rest]: KeyPath, said: Said): void {
   const [key, below] = rest
   if (below === undefined) within[String(key)] = said
   else body.request.datesOfService[String(below)] = said
+}
+
+/** Whoever asks for the status of a person's requests finds them by this. */
+function nameBy({ patient }: Body, { reference, type }: AccountKey): void {
+  patient['reference'] = reference
+  patient['type'] ??= type
 }
 
 function flagOf(text: FieldText): boolean | null | Fault {

@@ -240,7 +240,7 @@ export const MedicalRecordsDefinition = z.strictObject({
     lastName: FieldDefinition,
     dob: BirthDateDefinition,
     type: told('Of the reference.', FieldDefinition),
-    reference: FieldDefinition.optional(),
+    reference: told('That of row.account where it is not given.', FieldDefinition),
     zip: FieldDefinition.optional(),
   }),
   provider: told(

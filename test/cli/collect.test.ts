@@ -115,6 +115,9 @@ it('collects as CSV of those whom the ledger knows', async () => {
   const [head, ...rows] = readFileSync(join(at, 'biometrics.csv'), 'utf8').trim().split('\n')
   expect(head).toMatch(/^reference,type,accountId,id,name,observationDate,value,unit,/)
   expect(rows.map((one) => one.split(',')[6]).sort()).toEqual(['61', '62'])
+  // They are known by their account ids, and named by these.
+  for (const [reference, type, accountId] of rows.map((one) => one.split(',')))
+    expect([type, accountId]).toEqual(['accountId', reference])
   expect(readFileSync(join(at, 'conditions.csv'), 'utf8').trim().split('\n')).toHaveLength(1)
   expect(readdirSync(join(clinic.workplace.home, 'collections'))).toEqual([])
 })

@@ -396,3 +396,47 @@ it('refuses a job without the folder that its mapping needs', async () => {
   const { code, out } = await clinic.run()
   expect([code, summaryOf({ out }).error]).toMatchObject([2, { code: 'job-invalid' }])
 })
+
+it('a collection finds the requests that the mapping of the page sends', async () => {
+  const [, mapping = ''] =
+    /```yaml\n(mapping: records\n[^`]*)```/.exec(
+      readFileSync(join(PROJECT, 'docs/medical-records.md'), 'utf8'),
+    ) ?? []
+  const clinic = await openClinic({
+    mapping: mapping.replace('mapping: records', 'mapping: clinic'),
+    job: JOB,
+    store: await startReferenceStore(),
+  })
+  await mkdir(join(clinic.workplace.folder, 'authorizations'))
+  const columns = 'ref,member_id,first,last,born,practice,npi,phone,purpose,from,to,more,state\n'
+  const of = (ref: string, member: string): string =>
+    `${ref},${member},Ann,Person,02/03/1980,North,1234567893,555,life,2020-01-01,2020-12-31,,\n`
+  await clinic.deliver('a.csv', `${columns}${of('r1', 'm-1')}${of('r2', 'm-2')}${of('r3', 'm-1')}`)
+  expect((await clinic.run()).code).toBe(1)
+  await clinic.workplace.job(
+    'status',
+    `people: { exports: { from: ../inbox, match: "*.csv" }, mapping: clinic }
+collect: { what: [requestStatus], requests: [{ type: Attending Physician Statement, subType: Life Insurance }] }
+to: { folder: ../out }
+`,
+  )
+  const { code, out } = await clinic.workplace.waybill('run', 'status', '--json')
+  const lines = readFileSync(
+    join(clinic.workplace.folder, 'out', JSON.parse(out).run, 'people.ndjson'),
+    'utf8',
+  )
+  const found = lines
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(code).toBe(0)
+  expect(
+    found.map(({ account, requestStatus }) => [
+      account.reference,
+      requestStatus.map((one: { referenceNumber: string }) => one.referenceNumber).sort(),
+    ]),
+  ).toEqual([
+    ['m-1', ['r1', 'r3']],
+    ['m-2', ['r2']],
+  ])
+})

@@ -48,6 +48,20 @@ it('say whether changes of status are sent, with the empty address that the inte
   expect(webhookOf(looked, 'Y')).toEqual({ sendStatusChange: true, url: '' })
 })
 
+it('name the patient as row.account does, unless the mapping says otherwise', () => {
+  const patientOf = (patient: string): Record<string, unknown> => {
+    const text = mapping('').replace('dob: born }', `dob: born${patient} }`)
+    const [entry] = mapped(csvMapper(text, COLUMNS)({ ...ROW, tell: 'x' })).records
+    if (!(entry instanceof RequestEntry)) expect.fail('no request')
+    return JSON.parse(entry.request.body).patient
+  }
+  const person = { firstName: 'Ann', lastName: 'Person', dob: '1980-02-03' }
+  expect(patientOf('')).toEqual({ ...person, reference: 'r1', type: 'partnerAccountId' })
+  expect(patientOf(', type: tell')).toEqual({ ...person, reference: 'r1', type: 'x' })
+  expect(patientOf(', reference: tell')).toEqual({ ...person, reference: 'x' })
+  expect(patientOf(', reference: { constant: "" }')).toEqual({ ...person, reference: null })
+})
+
 it('refuse a flag that is neither, and an address', () => {
   expect(faults(outcome('    webhook: { sendStatusChange: tell }', 'yes'))).toEqual([
     'aps: flag-not-true-or-false tell',

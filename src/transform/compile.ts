@@ -28,14 +28,7 @@ import { type CompiledRow, compileRow } from './compile-row.ts'
 import type { DateDefinition, WhenDefinition } from './field-definition.ts'
 import { compileJoins, refuseUnread } from './joins.ts'
 import { isRoster, type MappingDefinition } from './mapping-definition.ts'
-import {
-  type CompiledRule,
-  compilePerson,
-  NOT_MEANT,
-  type RuleSite,
-  recordRule,
-  rejected,
-} from './rule.ts'
+import { type CompiledRule, compilePerson, NOT_MEANT, type RuleSite, recordRule, rejected } from './rule.ts'
 import {
   anyNames,
   type Branch,

@@ -21,6 +21,9 @@ const named = (): ReadonlySet<string> => (names ??= readNames())
 
 const isListed = (zone: string): boolean => zone === 'UTC' || zone === 'GMT' || named().has(zone)
 
+/** `EST`, `CEST`: of several places, and like the name of none. */
+const SHORT = /^[A-Z]{1,5}$/i
+
 /** Whether Intl can work out the offsets of a listed zone. Data of an older tz database lack the newest ones. */
 const hasRules = (zone: string): boolean => IANAZone.isValidZone(zone)
 
@@ -39,6 +42,8 @@ export function zoneFault(zone: string, otherwise = '', isUsable = hasRules): st
       : 'is an IANA time zone that this Node.js has no rules for: install a newer Node.js, with full ICU data'
   const hint = /^[+-]?\d/.test(zone)
     ? '; an offset is read with the time, by ZZ in its form'
-    : didYouMean(zone.replaceAll(' ', '_'), named())
+    : SHORT.test(zone)
+      ? ''
+      : didYouMean(zone.replaceAll(' ', '_'), named())
   return `is no IANA time zone; write it like America/New_York${otherwise}${hint}`
 }

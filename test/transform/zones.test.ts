@@ -131,7 +131,9 @@ describe('a zone in a mapping', () => {
 
   it('that is listed and has no rules in this Node.js is refused as that', () => {
     expect(zoneFault('America/Coyhaique', '', () => false)).toContain('this Node.js has no rules')
-    expect(zoneFault('EST', '', () => true)).toContain('is no IANA time zone')
+    for (const short of ['EST', 'AST', 'BST', 'IST', 'CST', 'CET', 'CEST', 'est'])
+      expect(zoneFault(short, '', () => true)).toBe('is no IANA time zone; write it like America/New_York')
+    expect(zoneFault('America/New York')).toContain('did you mean "America/New_York"')
   })
 
   it('that is an offset, or a short name, leads to no other zone', () => {

@@ -8,9 +8,14 @@ import type { Blame, Evidence, Telling } from './verdict.ts'
 
 interface CareTeams extends Pick<Evidence, 'stored' | 'changed' | 'ordered'> {
   readonly tellings: readonly Telling[]
+  /** With what a wiped gateway need not have: it may have been sent again, and taken back again. */
+  readonly all?: readonly Telling[]
 }
 
-export function judgeCareTeams({ tellings, stored, changed, ordered }: CareTeams, blame: Blame): void {
+export function judgeCareTeams(
+  { tellings, all = tellings, stored, changed, ordered }: CareTeams,
+  blame: Blame,
+): void {
   const told = tellings.filter(({ record }) => record.kind === 'careTeam')
   const entries = stored.filter(({ kind }) => kind === 'careTeam')
   const storedOf = Map.groupBy(entries, ({ person }) => person)
@@ -25,7 +30,8 @@ export function judgeCareTeams({ tellings, stored, changed, ordered }: CareTeams
         ordered,
         blame,
       )
-    judgeMark(person, own, there, blame)
+    const mayBeTakenBack = isTakenBack(all.filter(({ record }) => record.person === person))
+    judgeMark(person, own, there, mayBeTakenBack, blame)
   }
 }
 
@@ -72,6 +78,13 @@ function judgePhysician(
   else if (isSure && found.size > 1) blame('doubled', `${kept}: ${who}`)
 }
 
+/** Whether the physician who was called the primary one last is so no longer: then nobody need bear the mark. */
+function isTakenBack(tellings: readonly Telling[]): boolean {
+  const sorted = byTime(tellings.filter(({ record }) => record.kind === 'careTeam'))
+  const called = sorted.findLast(({ record }) => record.primary)?.record
+  return sorted.findLast(({ record }) => record.series === called?.series)?.record.primary === false
+}
+
 /**
  * The mark belongs to the physician who was said to be the primary one last. Where a later row takes that back, it must not stay
  * there; it may go to another whose last row calls him so.
@@ -80,6 +93,7 @@ function judgeMark(
   person: string,
   tellings: readonly Telling[],
   there: readonly StoredRecord[],
+  mayBeTakenBack: boolean,
   blame: Blame,
 ): void {
   if (tellings.some((one) => !isThrough(one) || one.owed)) return
@@ -88,6 +102,7 @@ function judgeMark(
   const latest = new Map(sorted.map(({ record }) => [record.series, record]))
   const called = sorted.findLast(({ record }) => record.primary)?.record
   if (called !== undefined && latest.get(called.series)?.primary === true) {
+    if (marked.length === 0 && mayBeTakenBack) return
     if (marked.length === 0) blame('marks', `${person} has no mark, and ${called.series} is the primary one`)
     else if (marked[0] !== called.series)
       blame('marks', `${person} has ${marked[0]} marked, and ${called.series} is the primary one`)

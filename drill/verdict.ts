@@ -160,7 +160,7 @@ export function judgeRound(evidence: Evidence): Verdict {
     if (!ofText.has(text)) blame('altered', `stored, but nobody said so: ${text}`)
   if (ordered) checkLatest(tellings, stored, blame)
   judgeCareTeams(
-    { tellings: tellings.filter(({ record }) => isKept(record)), stored, changed, ordered },
+    { tellings: tellings.filter(({ record }) => isKept(record)), all: tellings, stored, changed, ordered },
     blame,
   )
   checkReceipts(evidence, ofText, blame)

@@ -394,6 +394,25 @@ describe('care teams', () => {
     expect(judged(changed, told, stored)).toEqual(expected)
   })
 
+  it('asks for no mark at a wiped gateway that may have been sent, and lost again, a newer one', () => {
+    const [b, before, a] = [entryOn('B1*', 1), entryOn('A1*', 2), entryOn('A2', 2)]
+    const tellings = [telling(0, b, 'through'), telling(1, a, 'through')]
+    const stored = [b, a].map(({ kind, person, text }, at) => ({
+      kind,
+      id: `${at}`,
+      person,
+      text,
+      primary: false,
+    }))
+    const wrongs = (all: readonly Telling[]): string[] => {
+      const found: string[] = []
+      judgeCareTeams({ changed: 'add', ordered: true, tellings, all, stored }, (wrong) => found.push(wrong))
+      return found
+    }
+    expect(wrongs(tellings)).toEqual(['marks'])
+    expect(wrongs([telling(0, before, 'through'), ...tellings])).toEqual([])
+  })
+
   it('asks nothing of what was refused or is in doubt, but that nothing is there twice', () => {
     expect(judged('replace', 'A1* A2*', 'A1', 'in-doubt')).toEqual([])
     expect(judged('add', 'A1* B1*', 'B1', 'refused')).toEqual([])

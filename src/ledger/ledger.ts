@@ -269,7 +269,7 @@ export interface Ledger {
    * @param references asked for only where anybody was
    */
   forgotten(gateway: string, references: () => readonly string[]): Promise<ReadonlyMap<string, number>>
-  /** Of hashed references, those that stand for people with several birth dates. */
+  /** Hashed references that stand for people with several birth dates, of those given. */
   sharedReferences(gateway: string, references: readonly string[]): Promise<ReadonlySet<string>>
   /**
    * Takes people as one each again, whatever was found before.

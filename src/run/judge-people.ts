@@ -1,5 +1,5 @@
 /**
- * Who the rows of a chunk are about, looked at together: one reference is one person, with one birth date; and numbers that are longer than a
+ * People of a chunk, looked at together: one reference is one person, with one birth date; and numbers that are longer than a
  * spreadsheet can keep have not all zeros at their end. The same rows give the same verdict, whatever was read before. Pure.
  */
 import type { MappedRow, RejectedRow, RowOutcome } from '../model/entry.ts'

@@ -20,7 +20,7 @@ export interface NewReasons {
 /** Newest runs among which one is looked for. */
 const RUNS_LOOKED_AT = 50
 
-/** Which run is compared with: the last of a job at a gateway, or the last that read an export by a mapping of that name. */
+/** The run that is compared with: the last of a job at a gateway, or the last that read an export by a mapping of that name. */
 export type ComparedWith = { readonly job: string; readonly gateway: string } | { readonly mapping: string }
 
 /** @returns undefined where there is no such run */

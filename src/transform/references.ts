@@ -1,11 +1,11 @@
 /**
- * What stands where an export names the person: a reference, a word for none, or one that was damaged on its way. The same in every format, for
+ * Text by which an export names the person: a reference, a word for none, or one that was damaged on its way. The same in every format, for
  * mappings and drafts alike. Pure.
  */
 import { type Fault, fault } from '../model/record.ts'
 import { isExponent } from './codes.ts'
 
-/** What was undone, as the reference behind it is certain. */
+/** Damage that was undone, as the reference behind it is certain. */
 export type Undone = 'formula' | 'invisible'
 
 export type ReadReference =
@@ -92,7 +92,7 @@ const UNRESOLVED = {
 /** No reference of a person is longer; one that is stays as it is. */
 const LONGEST = 1_000
 
-/** What is undone in a key and in a reference alike, so that a row that comes in both forms is one row. */
+/** Undoes damage in a key and in a reference alike, so that a row that comes in both forms is one row. */
 export function undone(text: string): { readonly text: string; readonly undone: Undone | undefined } {
   if (PLAIN.test(text) || text.length > LONGEST) return { text, undone: undefined }
   const visible = text.replaceAll(INVISIBLE, '').replaceAll(SPACES, ' ').trim()
@@ -116,13 +116,13 @@ export function readReference(written: string): ReadReference {
 
 /** Digits that a spreadsheet keeps of a number (IEEE 754 double, as Excel shows it). */
 const KEPT_DIGITS = 15
-/** Of zeros that stand there by chance, this many together are one in a thousand. */
+/** So many zeros together stand there by chance once in a thousand. */
 const ZEROS_BY_ROUNDING = 3
 
 /** Tells, of the references of an export, whether a spreadsheet has rounded those that are longer than it can keep. */
 export interface RoundedWatch {
   add(reference: string): void
-  /** Whether it is a number that is longer than a spreadsheet can keep. */
+  /** True of a number that is longer than a spreadsheet can keep. */
   isLong(reference: string): boolean
   /** True where every long one has zeros alone behind its 15th digit, and there are too many of them for chance. */
   isRounded(): boolean

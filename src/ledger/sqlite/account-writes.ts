@@ -45,7 +45,7 @@ export async function saveAccounts(
       .execute()
 }
 
-/** Who is who, as exports say it. */
+/** Birth dates and shared references, as exports give them. */
 export async function saveBirths(
   writer: Writer,
   gateway: string,

@@ -92,7 +92,7 @@ export function draftShape(
 /** Types of numbers that name a patient, the first that a sample has before the others (HL7 table 0203). Never SS, which names a citizen. */
 const TYPES_OF_PATIENTS = ['MR', 'MRN', 'PI', 'PT'] as const
 
-/** Of repetitions each with a type of its own the paths by type, the last of them of a number without one; else the paths as they are. */
+/** Paths by type, of repetitions that each have a type of their own, the last of them of a number without one; else the paths as they are. */
 function byType({ reference, referenceType }: JsonShape, read: Reader): readonly string[] {
   const path = read.best(reference)
   const [, repetitions, number] = /^(.*)\[0\](\[.+?\](?:\[0\])?)$/.exec(path ?? '') ?? []

@@ -7,7 +7,7 @@
  */
 import { type Job, type LoadedMapping, readMappings } from '../definitions/definition-files.ts'
 import { targetsOf } from '../definitions/jobs.ts'
-import type { BackfillRange, Reason, RunRecord } from '../ledger/ledger.ts'
+import type { BackfillRange, ExportRecord, Reason, RunRecord } from '../ledger/ledger.ts'
 import { owedBy } from '../load/care-team-owed.ts'
 import { EXIT, typedAgain, WaybillError, withRemedy } from '../model/errors.ts'
 import { archiveResumed, archiveRun, isOf } from '../run/archive-exports.ts'
@@ -16,7 +16,7 @@ import type { RunDependencies } from '../run/events.ts'
 import { execute, type JobEnd } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
 import { divideByContents } from '../run/exports-of-run.ts'
-import { type Finding, findExports, noneFound, type Patience } from '../run/find-exports.ts'
+import { type Finding, type FoundExport, findExports, noneFound, type Patience } from '../run/find-exports.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
 import {
   forgetKnownPeople,
@@ -213,7 +213,7 @@ export const backfillSources = ({ sources }: Job, range: BackfillRange): Job['so
  *   `lookInRange`: nothing was sent
  */
 export async function backfillJob(deps: RunDependencies, job: Job, range: BackfillRange): Promise<JobEnd> {
-  const { ledger, events, now } = deps
+  const { ledger, now } = deps
   const name = job.definition.job
   const jobId = await ledger.jobId(name, deps.gatewayName)
   const mappings = await readMappings(deps.folders, job)
@@ -256,18 +256,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
         } as const
         const end = await execute(plan, { ...deps, held, arrival, turn, onDelivery })
         if (end.error !== undefined) return end
-        const { gatewayName, home, interrupt } = deps
-        const archiving = {
-          ...{ interrupt, gatewayName, arrival, events, ledger, home },
-          runLedger: ledger.amendRun(held.lease),
-        }
-        // A newer delivery may have the name of one that an earlier process has read.
-        const { now: own = [], before: earlier = [] } = Object.groupBy(found, ({ source, delivery }) =>
-          had.some(({ path }) => isOf(path, source.address(delivery.name))) ? 'before' : 'now',
-        )
-        const { done } = await divideByContents(arrival, earlier, await ledger.exportsOf(end.summary.run))
-        const summary = await archiveRun(archiving, end.summary, own)
-        return { ...end, summary: await archiveResumed(archiving, summary, done) }
+        return await archiveBackfill(deps, { held, arrival }, end, found.map(readToItsEnd), had)
       } finally {
         await asked.stop()
       }
@@ -277,15 +266,44 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
   const typed = backfillCommand(name, range)
   let end: JobEnd | undefined
   do {
-    end = await once(end).catch((error: unknown) => {
+    const before = end
+    end = await once(before).catch((error: unknown) => {
       if (!(error instanceof WaybillError)) throw error
-      if (end === undefined) throw error.code === 'interrupted' ? notBegun(error, typed) : error
-      return { summary: end.summary, exit: error.exit, error }
+      // It was asked for the job before it had begun anything anew.
+      if (error.code === 'gave-way') return before
+      if (before === undefined) throw error.code === 'interrupted' ? notBegun(error, typed) : error
+      return { summary: before.summary, exit: error.exit, error }
     })
-  } while (end.error?.code === 'gave-way')
+  } while (end === undefined || end.error?.code === 'gave-way')
   if (end.error === undefined) return end
   return { ...end, error: typedAgain(end.error, typed) }
 }
+
+async function archiveBackfill(
+  { ledger, events, gatewayName, home, interrupt }: RunDependencies,
+  { held, arrival }: Pick<Holding, 'held' | 'arrival'>,
+  end: JobEnd,
+  found: readonly FoundExport[],
+  had: readonly ExportRecord[],
+): Promise<JobEnd> {
+  const archiving = {
+    ...{ interrupt, gatewayName, arrival, events, ledger, home },
+    runLedger: ledger.amendRun(held.lease),
+  }
+  // A newer delivery may have the name of one that an earlier process has read.
+  const { now: own = [], before: earlier = [] } = Object.groupBy(found, ({ source, delivery }) =>
+    had.some(({ path }) => isOf(path, source.address(delivery.name))) ? 'before' : 'now',
+  )
+  const { done } = await divideByContents(arrival, earlier, await ledger.exportsOf(end.summary.run))
+  const summary = await archiveRun(archiving, end.summary, own)
+  return { ...end, summary: await archiveResumed(archiving, summary, done) }
+}
+
+/** Whoever asks for the job once all is loaded waits until it is archived. */
+const readToItsEnd = (found: FoundExport): FoundExport => ({
+  ...found,
+  rules: { ...found.rules, limits: { ...found.rules.limits, signal: undefined } },
+})
 
 /** Sources whose exports are read until the signal is aborted. */
 const endingWith = (sources: Job['sources'], signal: AbortSignal): Job['sources'] =>

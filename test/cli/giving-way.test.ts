@@ -1,6 +1,6 @@
 /** Whoever is on call need not wait for the end of a backfill: each command that wants its job asks it, and it gives way. */
 import type { ChildProcess } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import type { CommandContext } from '../../src/cli/command-form.ts'
@@ -187,6 +187,46 @@ test('a backfill that is given up while it lets another one go first ends, and d
   expect(summary).toMatchObject({ run: own, state: 'failed', error: { code: 'lease-lost' } })
   expect(summary.error?.message).toContain('(failed, given-up)')
   expect(scene.sent()).toEqual([found, d1])
+})
+
+test.each([
+  { when: 'in its only go', atDays: [DAYS.at(-1)] },
+  { when: 'once it has given way before', atDays: [DAYS[0], DAYS.at(-1)] },
+])('a backfill that is asked for its job when all of it is loaded ends, $when', async ({ atDays }) => {
+  const scene = await openHistory(JOB.replace('mapping: clinic', 'mapping: clinic, archive: ../done'))
+  for (const day of DAYS) await scene.deliver(nameOf(day), HEADER + rowOf(day))
+  const found = '2026-04-01'
+  const run = await inDoubt(scene, found, 'pass-then-reset')
+  const others: Promise<Ended>[] = []
+  const open = new Set(atDays)
+  let isSeen = (): void => {}
+  scene.strike(async (request) => {
+    if (!isBatch(request) || !open.delete(daysOf(request))) return PASS
+    const seen = new Promise<void>((resolve) => {
+      isSeen = resolve
+    })
+    others.push(scene.start(['reconcile', run]))
+    // Beside the last export it learns of it while the batch is under way, after which it begins no chunk.
+    await (open.size === 0 ? seen : scene.untilAsked())
+    return PASS
+  })
+  const typed = ['backfill', 'clinic', '--from', DAYS[0] ?? '', '--to', DAYS.at(-1) ?? '', '--json']
+  const filled = await scene.start(typed, (context) => ({
+    async openLedger() {
+      const ledger = await context.openLedger()
+      const waiter: typeof ledger.way.waiter = async (...looked) => {
+        const one = await ledger.way.waiter(...looked)
+        if (one !== undefined) isSeen()
+        return one
+      }
+      return { ...ledger, way: { ...ledger.way, waiter } }
+    },
+  }))
+  expect({ code: filled.code, err: filled.err }).toMatchObject({ code: 0 })
+  for (const other of others) expect(await other).toMatchObject({ code: 0 })
+  expect(summaryOf(filled)).toMatchObject({ state: 'finished', balanced: true, rows: { read: 9 } })
+  expect(await readdir(join(scene.workplace.folder, 'done'))).toHaveLength(DAYS.length)
+  expect(await storedDays(scene.store)).toEqual(eachOnce([...DAYS, found]))
 })
 
 test('a backfill that reads an export ahead gives way in the middle of that, and reads it again', async () => {

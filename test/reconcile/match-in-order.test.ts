@@ -72,6 +72,22 @@ describe('an answer in order', () => {
     expect(carefully(unknown, body('a-1', 'a-1'))).toBeUndefined()
   })
 
+  it('of people whose ids are what was sent for them teaches no form by which another account passes', () => {
+    const match = createMatchInOrder()
+    const idOf = ({ reference }: { reference: string }) =>
+      reference.startsWith('own-') ? reference : `id-of-${reference}`
+    const answered = (...people: string[]) => {
+      const some = people.map((person, at) => entryOf(biometric, { row: at + 1, person }))
+      const byId = some.map((entry) => ({
+        ...sentAs(entry),
+        account: { reference: entry.account.reference, type: 'accountId' },
+      }))
+      return match(some, Buffer.from(bodyOf(byId)), idOf)
+    }
+    expect(answered('own-1', 'own-2', 'own-3')).toEqual(['g-1', 'g-2', 'g-3'])
+    expect(answered('person-4')).toBeUndefined()
+  })
+
   const [first, second, third] = entries as [Entry, Entry, Entry]
   const echoes = (fields: object) => [{ ...sentAs(first), ...fields }, sentAs(second)]
   it.each([

@@ -9,7 +9,7 @@ import type { JsonRow, JsonValue, Origin, Row, RowFault, UnreadableRow } from '.
 /** Rows handed over at once: enough that the asynchronous step costs nothing a row, few enough to stay small. */
 const BLOCK_ROWS = 256
 /** Of an unreadable row, this much is kept for the rejects file. */
-const EXCERPT_BYTES = 64 * 1024
+export const EXCERPT_BYTES = 64 * 1024
 
 export const LF = 0x0a
 export const CR = 0x0d

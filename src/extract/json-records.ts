@@ -8,7 +8,7 @@
 
 import { WaybillError } from '../model/errors.ts'
 import type { JsonValue, Origin, Row, UnreadableRow } from '../model/row.ts'
-import { jsonRow, type RowFrame, unreadableRow, utf8Check } from './framing.ts'
+import { EXCERPT_BYTES, jsonRow, type RowFrame, unreadableRow, utf8Check } from './framing.ts'
 import { cursorAt, type JsonCursor, JsonFault, type JsonSource } from './json-cursor.ts'
 import { Envelope } from './json-envelope.ts'
 import {
@@ -32,8 +32,6 @@ import {
   readJson,
   VALUE_BYTES,
 } from './json-text.ts'
-
-const EXCERPT_BYTES = 64 * 1024
 
 /** How the rows of one export lie in it, found by looking at it up to the first of them. */
 export interface JsonRecords {

@@ -194,7 +194,10 @@ export function frameValue(bytes: Buffer, start: number, ended: boolean): Framed
       lineStart = position + 1
     } else if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth += 1
     else depth -= 1
-    if (depth <= 0) return { end: depth < 0 ? start : position + 1, lines, lineStart }
+    if (depth > 0) continue
+    const end = depth < 0 ? start : position + 1
+    if (end - start > VALUE_BYTES) break
+    return { end, lines, lineStart }
   }
   if (limit > start + VALUE_BYTES) return { end: start + VALUE_BYTES, lines, lineStart, problem: 'large' }
   return ended ? { end: limit, lines, lineStart, problem: 'cut' } : undefined

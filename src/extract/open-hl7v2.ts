@@ -184,7 +184,8 @@ function linesIn(bytes: Buffer, from: number, end: number): number {
   return lines
 }
 
-function messageFrame(bytes: Buffer, start: number, ended: boolean): Frame | undefined {
+/** A message, with the blanks and lines before the next one; a line that is none is a frame of its own. */
+export function messageFrame(bytes: Buffer, start: number, ended: boolean): Frame | undefined {
   const first = lineAt(bytes, start, ended)
   if (first === undefined) return bytes.length - start > MESSAGE_BYTES ? tooLarge(start) : undefined
   const mark = markAt(bytes, first.from)

@@ -20,6 +20,8 @@ function start(
     concurrency?: number
     lookMs?: number
     unanswered?: number
+    /** What the gateway has asked for of the time to come. */
+    askedForMs?: number
     /** Waits that overlap, by timers that the test moves on. */
     byTimers?: boolean
   } = {},
@@ -51,8 +53,10 @@ function start(
     state.now += ms
     state.waits.push(ms)
   }
+  const dispatcher = createDispatcher({ now, random, sleep })
+  const { askedForMs } = options
   const sending = createSending({
-    dispatcher: createDispatcher({ now, random, sleep }),
+    dispatcher: askedForMs === undefined ? dispatcher : { ...dispatcher, askedForMs: () => askedForMs },
     concurrency: options.concurrency ?? 2,
     patienceMs: options.patienceMs ?? 1_800_000,
     notFound: 'unknown',
@@ -124,6 +128,22 @@ describe('sending', () => {
       }
       expect(await failureOf(sending.idempotent('mark', fails))).toMatchObject(end)
       if (unanswered < 3) expect(state.asked).toBe(unanswered + 1)
+    },
+  )
+
+  it.each([
+    [2_000, 'ambiguous', 1],
+    [2_001, undefined, 0],
+  ] as const)(
+    'asks about nobody where the gateway has asked for %i ms of quiet: %s, asked %i times',
+    async (askedForMs, kind, asked) => {
+      const { sending, state } = start({ patienceMs: 60_000, askedForMs })
+      const fails = async () => {
+        throw failure('ambiguous')
+      }
+      const end = await failureOf(sending.idempotent('mark', fails))
+      expect(end).toMatchObject(kind === undefined ? { code: 'gateway-unreachable' } : { class: kind })
+      expect(state.asked).toBe(asked)
     },
   )
 

@@ -101,3 +101,15 @@ it('a checksum file that speaks of other exports, too, stays where it is', async
   expect(await readdir(inbox)).toEqual(['SHA256SUMS'])
   await arrival.close(false)
 })
+
+it.each([
+  [16 * 1024 ** 2, 'export-not-as-announced'],
+  [16 * 1024 ** 2 + 1, 'export-too-large'],
+])('a checksum file of %i bytes: %s', async (bytes, code) => {
+  const { inbox, source, arrival } = await place({ match: '*.csv', verify: { checksum: '{name}.sha256' } })
+  await writeFile(join(inbox, 'a.csv'), 'first')
+  await writeFile(join(inbox, 'a.csv.sha256'), Buffer.alloc(bytes, 'x'))
+  const [found] = (await arrival.look(source, Date.now())).complete
+  await expect(arrival.receive(found ?? expect.fail('nothing is found'))).rejects.toMatchObject({ code })
+  await arrival.close(false)
+})

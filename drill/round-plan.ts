@@ -11,7 +11,7 @@ import {
   unreadable,
 } from './draw-faults.ts'
 import { DRILL_STREAM, type ExportsPlan } from './exports.ts'
-import { CARE_TEAM_POINTS, type Kill, RUN_POINTS } from './kill-points.ts'
+import { CARE_TEAM_POINTS, type Kill, type KillPoint, RUN_POINTS } from './kill-points.ts'
 import type { Ending } from './scene.ts'
 import { WIPES, type Wipe } from './wipe-gateway.ts'
 
@@ -133,10 +133,7 @@ export function planRound(seed: number, round: number): RoundPlan {
     },
     // Who answers 200 to everybody gives no sign that it knows somebody.
     registeredAgain: theme === 'ledger-lost' ? 'conflict' : random.pick(['same', 'conflict']),
-    changed:
-      theme === 'two-jobs' || theme === 'gateway-wiped'
-        ? 'add'
-        : random.pick(['add', 'replace', 'replace', 'keep']),
+    changed: changedOf(theme, point, random),
     archive:
       theme === 'while-archived' ||
       (!OF_INSTALLATION.has(theme) && (random.chance(0.4) || point.endsWith('-archived'))),
@@ -166,6 +163,12 @@ export function planRound(seed: number, round: number): RoundPlan {
     theme !== 'two-jobs' && plan.faults.some(({ fault }) => fault['on'] === 'deleteCareTeams')
   const replacing = { changed: 'replace', archive: false, again: true, owesNothing: true } as const
   return { ...plan, ...(isUndeletable ? replacing : {}), patience: isShort ? '10s' : undefined }
+}
+
+function changedOf(theme: Theme, point: KillPoint, random: Random): RoundPlan['changed'] {
+  if (theme === 'two-jobs' || theme === 'gateway-wiped') return 'add'
+  const drawn = random.pick(['add', 'replace', 'replace', 'keep'] as const)
+  return point.endsWith('-delete') ? 'replace' : drawn
 }
 
 const OF_LEDGER: ReadonlySet<Theme> = new Set(['ledger-lost', 'ledger-restored', 'other-key'])

@@ -53,7 +53,7 @@ test.each([
   [`${'x'.repeat(64 * KIB - 1)}é`, 64 * KIB - 1],
 ])('of an unreadable row 64 KiB are kept', (written, kept) => {
   const bytes = Buffer.from(written)
-  const frame = { row: 1, line: 1, byteOffset: 0, start: 0, end: bytes.length, lines: 1 }
+  const frame = { row: 1, line: 1, byteOffset: 0, start: 0, end: bytes.length, lines: 1, cutOff: false }
   const row = unreadableRow(bytes, frame, { fault: 'row-json-invalid', message: '' })
   expect(row.text).toBe(written.slice(0, kept))
 })

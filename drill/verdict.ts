@@ -304,20 +304,17 @@ function mostCopies(
 }
 
 /**
- * What was refused is not sent any more, where something else has been said in its place since that got through. Which was read first is not
- * known of exports that are not in order.
+ * What was refused is not sent any more, where something else has been said in its place since that got through; and what an export itself says
+ * otherwise further down need not be sent at all. Which was read first is not known of exports that are not in order.
  */
 const isOutdated = (own: readonly Telling[], tellings: readonly Telling[], ordered: boolean): boolean =>
-  own.every(
-    ({ record, delivery, wasRefused }) =>
-      wasRefused &&
-      tellings.some(
-        (other) =>
-          (!ordered || isLater(other, { record, delivery })) &&
-          other.said === 'through' &&
-          other.record.text !== record.text &&
-          placeOf(other.record) === placeOf(record),
-      ),
+  own.every(({ record, delivery, wasRefused }) =>
+    tellings.some((other) => {
+      if (other.record.text === record.text || placeOf(other.record) !== placeOf(record)) return false
+      const isBehind = isLater(other, { record, delivery })
+      if (other.delivery === delivery && isBehind) return true
+      return wasRefused && other.said === 'through' && (!ordered || isBehind)
+    }),
   )
 
 const isLater = (one: Telling, than: Pick<Telling, 'record' | 'delivery'>): boolean =>

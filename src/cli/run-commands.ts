@@ -11,6 +11,7 @@ export const RUN_OR_LATEST = ['[run]', 'id of the run; without it, the latest'] 
 const NOTE = 'why; it is kept in the ledger and shown: no health data'
 const QUIET = 'no progress, no summary'
 const FILES = 'take these files instead of those that the job finds'
+const ACCEPT_END = 'take exports that may be cut (export-cut): they are whole as they are'
 const ACCEPT_DRIFT = 'take exports as they are, however they differ from earlier deliveries'
 
 export const RUN_COMMANDS = {
@@ -21,6 +22,7 @@ export const RUN_COMMANDS = {
       '--file <path...>': FILES,
       '--limit <rows>': { says: 'take so many rows of each export at most', read: wholeNumber },
       '--accept-drift': ACCEPT_DRIFT,
+      '--accept-end': ACCEPT_END,
       '--look-first': 'read profiles before sending: the ledger has lost what was delivered',
       '--new-ledger': {
         says: 'begin a new ledger: this home has never delivered anything',
@@ -48,6 +50,7 @@ export const RUN_COMMANDS = {
       '--in <folder>': 'take the exports that lie in this folder, not where the job finds them',
       '--rate <n>': { says: 'requests a second that are sent at most, like 5 or 0.5', read: rate },
       '--accept-drift': ACCEPT_DRIFT,
+      '--accept-end': ACCEPT_END,
       '--dry-run': 'print the plan: exports, sizes, rows, time; send nothing, write nothing',
       '--quiet': QUIET,
     },

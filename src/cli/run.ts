@@ -40,6 +40,7 @@ export const run: Action<'run'> = async (context, options) => {
     files: options.file ?? [],
     limit: options.limit ?? Number.POSITIVE_INFINITY,
     acceptDrift: options.acceptDrift === true,
+    acceptEnd: options.acceptEnd,
     lookFirst: options.lookFirst,
     newLedger: options.newLedger,
     newKey: options.newKey,
@@ -121,7 +122,7 @@ export const backfill: Action<'backfill'> = async (context, options) => {
   const range = {
     ...days,
     in: options.in === undefined ? undefined : await folderOf(options.in),
-    ...{ rate: options.rate, acceptDrift: options.acceptDrift },
+    ...{ rate: options.rate, acceptDrift: options.acceptDrift, acceptEnd: options.acceptEnd },
   }
   if (options.dryRun) return printPlan(context, options, range)
   const onFound = (job: string, look: BackfillLook): void => {

@@ -169,6 +169,8 @@ export interface Reason {
   readonly knownSince?: string
   /** One of those that are not settled, where it came so far as to be a record: one that the mapping rejected has no content. */
   readonly example?: LeftExample
+  /** Of results that were withdrawn: transaction ids under which the gateway has some of them. */
+  readonly sentAs?: readonly string[]
 }
 
 /** Of what a transaction id is made. */

@@ -25,6 +25,7 @@ const BLOCK_ENTRIES = 180
 /** Of the four bytes that say by which export; the others are its arrival. */
 const CONTESTED = 0x8000_0000
 const BY_BACKFILL = 0x4000_0000
+const WITHDRAWN = 0x2000_0000
 
 /** Where a row lies: its pack, and its offset there. */
 export type Place = number
@@ -92,8 +93,9 @@ class Words {
   private readonly known = new Map<string, number>()
 
   /** @param likely the number that it probably has */
-  numberOf({ rule, arrival, byBackfill, isContested }: Word, likely: number): number {
-    const said = arrival + (byBackfill ? BY_BACKFILL : 0) + (isContested ? CONTESTED : 0)
+  numberOf({ rule, arrival, byBackfill, isContested, isWithdrawn }: Word, likely: number): number {
+    const marks = (byBackfill ? BY_BACKFILL : 0) + (isContested ? CONTESTED : 0)
+    const said = arrival + marks + (isWithdrawn ? WITHDRAWN : 0)
     if (this.rules[likely] === rule && this.saids[likely] === said) return likely
     const key = `${rule}${said}`
     const number = this.known.get(key) ?? this.rules.length
@@ -136,9 +138,10 @@ function openPack(packed: Uint8Array): PackReader {
     const said = bytes.readUInt32BE(cursor.at + 4)
     words.push({
       rule: bytes.toString('hex', cursor.at, cursor.at + 4),
-      arrival: said % BY_BACKFILL,
+      arrival: said % WITHDRAWN,
       byBackfill: (said & BY_BACKFILL) !== 0,
       isContested: said >= CONTESTED,
+      ...((said & WITHDRAWN) === 0 ? {} : { isWithdrawn: true }),
     })
     cursor.at += 8
   }
@@ -151,11 +154,12 @@ function openPack(packed: Uint8Array): PackReader {
       const first = readVarint(bytes, cursor)
       ofRecords.push(...words.slice(first, first + readVarint(bytes, cursor)))
     }
-    const records = ofRecords.map(({ rule, arrival, byBackfill, isContested }) => {
+    const records = ofRecords.map(({ rule, arrival, byBackfill, isContested, isWithdrawn }) => {
       const first = bytes.readInt32BE(cursor.at)
       const last = bytes.readInt32BE(cursor.at + 4)
       cursor.at += CONTENT_BYTES
-      return { rule, first, last, arrival, byBackfill, isContested }
+      const record = { rule, first, last, arrival, byBackfill, isContested }
+      return isWithdrawn ? { ...record, isWithdrawn } : record
     })
     return { rowKey, records }
   }

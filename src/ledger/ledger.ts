@@ -210,6 +210,11 @@ export interface Ledger {
   profilesOfRun(runId: string): Promise<ReadonlyMap<number, string>>
   /** Whether an export of this content was finished, and has a profile. */
   isProfiled(key: ProfileKey, sha256: string): Promise<boolean>
+  /**
+   * How the latest finished export of the job by the mapping ended; undefined where there is none.
+   * @returns `read` where this content was finished before
+   */
+  lastEnd(key: ProfileKey, sha256: string): Promise<'read' | 'ended' | 'open' | undefined>
   chunksOf(exportRow: number): Promise<ChunkRecord[]>
   /** Those of all its exports, in the order of these. */
   chunksOfRun(runId: string): Promise<ChunkRecord[]>

@@ -33,6 +33,8 @@ export interface DeliveredRecord extends Said, ContentWords {
   readonly rule: string
   /** Something else was said since, and did not get through: whoever says this one again has the last word. */
   readonly isContested: boolean
+  /** The source has taken it back since, and a person was told. */
+  readonly isWithdrawn?: boolean
 }
 
 /** What a person has decided on a run, by one command. */

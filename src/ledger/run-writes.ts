@@ -37,6 +37,8 @@ export interface ExportStart {
   readonly originExport?: number
   /** Where it lies by now, of one that was archived before. */
   readonly archived?: string | null
+  /** Whether its last line has a line end; undefined where the format has no lines. */
+  readonly isEnded?: boolean | undefined
   /** What is wrong with it, where it is over before it has begun. */
   readonly failed?: ExportFault
 }
@@ -101,6 +103,8 @@ export interface Exception {
   readonly field: string | null
   readonly message: string
   readonly batchId: string | null
+  /** Of a result that was withdrawn: the transaction id under which the gateway has it. */
+  readonly sentAs?: string | undefined
 }
 
 /** What is settled once the run has come to its end, or without it: receipts of that are written at once. */
@@ -276,14 +280,17 @@ export interface BackfillRange {
   readonly rate?: number | undefined
   /** Whether exports are taken as they are, however they differ from earlier deliveries. */
   readonly acceptDrift?: boolean | undefined
+  /** Whether exports that may be cut are taken. */
+  readonly acceptEnd?: boolean | undefined
 }
 
 /** As the ledger has it, without the folder: `2026-01-01/2026-03-31`, and then what else it was begun with: `/rate=5/accept-drift`. */
-export const backfillText = ({ from, to, rate, acceptDrift }: BackfillRange): string =>
+export const backfillText = ({ from, to, rate, acceptDrift, acceptEnd }: BackfillRange): string =>
   [
     ...[from, to],
     ...(rate === undefined ? [] : [`rate=${rate}`]),
     ...(acceptDrift === true ? ['accept-drift'] : []),
+    ...(acceptEnd === true ? ['accept-end'] : []),
   ].join('/')
 
 /** Characters of that text that are the range. */

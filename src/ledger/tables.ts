@@ -97,6 +97,8 @@ interface ExportTable {
   archived: ColumnType<string | null, string | null | undefined, string>
   /** JSON: why rows of the chunk in which the run was stopped would have been left behind, of which nothing was sent. */
   held_back: ColumnType<string | null, never, string | null>
+  /** 1 where its last line has a line end, 0 where it has none; null where the format has no lines. */
+  is_ended: ColumnType<number | null, number | null | undefined, never>
   /** JSON: the counts of rows and records of a run that was pruned; else its chunks have them. */
   totals: ColumnType<string | null, never, string>
 }
@@ -285,6 +287,8 @@ export interface ExceptionTable {
   batch_id: string | null
   /** When the run began in which the same one was met first; null of one that is new (known-since.ts). */
   known_since: ColumnType<number | null, never, number>
+  /** Of a result that was withdrawn: the transaction id under which the gateway has it. */
+  sent_as: ColumnType<string | null, string | null | undefined, never>
 }
 
 /** What has befallen an exception after its run: never changed, only added to. */

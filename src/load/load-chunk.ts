@@ -4,8 +4,10 @@
  */
 
 import type { ChunkKey, Ledger, PerhapsSent } from '../ledger/ledger.ts'
-import { type Entry, rowKeysOf } from '../model/entry.ts'
+import { unpackHolds } from '../ledger/packed-records.ts'
+import { type Entry, rowKeysOf, type WithdrawnEntry } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
+import { hasSameContent } from '../model/ids.ts'
 import { type EntryOutcome, Outcomes, type StoredAs, type Verdict } from '../model/outcome.ts'
 import type { AccountKey } from '../model/record.ts'
 import { type AccountsContext, loadRoster, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
@@ -29,17 +31,27 @@ import {
   nothingEarlier,
   recallChunk,
   recognise,
-  type Speaks,
   shareFate,
+  standingOf,
 } from './recognise.ts'
 import { leaveStale, renewRowKeys } from './stale-accounts.ts'
 import { seriesThatWait, waitForLate } from './waiting-series.ts'
+import { type ChunkWords, lastWordsIn, type TakenBack, takenBackOf, type Withdrawing } from './withdrawn.ts'
 
 export interface LoadContext extends Delivery {
   readonly firstContact: FirstContact
   readonly memory: Pick<
     Ledger,
-    'delivered' | 'held' | 'heldSeries' | 'batchesOf' | 'exceptionsOf' | 'listedCareTeams'
+    | 'delivered'
+    | 'held'
+    | 'heldSeries'
+    | 'batchesOf'
+    | 'exceptionsOf'
+    | 'listedCareTeams'
+    | 'exportRecord'
+    | 'exportsWithContent'
+    | 'chunksOf'
+    | 'left'
   >
   readonly accounts: AccountsContext
   readonly careTeams: CareTeamContext
@@ -64,9 +76,11 @@ export interface LoadContext extends Delivery {
   readonly perhapsSent: PerhapsSent
 }
 
-export interface ChunkToLoad extends ChunkKey, Speaks {
+export interface ChunkToLoad extends ChunkKey, Withdrawing {
   readonly exportId: string
   readonly entries: readonly Entry[]
+  /** Results that the source has taken back. */
+  readonly withdrawn: readonly WithdrawnEntry[]
   /** People whose rows are rejected, as they give several birth dates under one reference. */
   readonly shared: readonly AccountKey[]
   /** Whose care teams it lists, also where it lists nobody; empty where it does not list all. */
@@ -86,6 +100,8 @@ export interface LoadedChunk {
   readonly accounts: ResolvedAccounts['counts']
   /** What the ledger knew under its row keys before. */
   readonly memory: Memory
+  /** Withdrawn results that the gateway has, or may have. */
+  readonly takenBack?: readonly TakenBack[]
 }
 
 /** @throws WaybillError where the run must stop */
@@ -107,7 +123,57 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
   if (kind === 'assessment')
     return { ...NOTHING_OF_PROFILES, ...(await loadAssessments(context.assessment, chunk)) }
   await context.firstContact(entries)
-  return load(context, chunk)
+  const words = lastWordsIn(entries, chunk.withdrawn)
+  return words.replaced.length + words.withdrawn.length === 0
+    ? load(context, chunk)
+    : loadLastWords(context, chunk, words)
+}
+
+/** Of what the chunk itself replaces nothing is sent, unless the ledger does not know yet what became of it. */
+async function loadLastWords(
+  context: LoadContext,
+  chunk: ChunkToLoad,
+  { replaced, withdrawn }: ChunkWords,
+): Promise<LoadedChunk> {
+  const { memory, jobId, perhapsSent, accounts } = context
+  await renewRowKeys(accounts.ledger, accounts.gatewayName, context.identity, withdrawn)
+  const rowKeys = rowKeysOf([...replaced, ...withdrawn])
+  const known = {
+    delivered: await memory.delivered(jobId, rowKeys),
+    held: await memory.held(jobId, rowKeys),
+  }
+  const begun = replaced.length > 0 && chunk.resumed ? await memory.batchesOf(chunk) : []
+  const sent = new Set(begun.flatMap(({ holds }) => unpackHolds(holds)).map(({ content }) => content))
+  const passed = replaced.filter(
+    ({ rowKey, content }) =>
+      !known.held.get(rowKey)?.has(content) && !perhapsSent.unanswered.has(content) && !sent.has(content),
+  )
+  const isPassed = new Set(passed)
+  const entries = isPassed.size === 0 ? chunk.entries : chunk.entries.filter((entry) => !isPassed.has(entry))
+  const loaded = await load(context, { ...chunk, entries })
+  const outcomes = new Outcomes()
+  outcomes.note(loaded.outcomes)
+  outcomes.note(
+    passed.map((entry) => {
+      const stands = standingOf(known.delivered.get(entry.rowKey) ?? [], entry.ruleHash)
+      return stands !== undefined && hasSameContent(stands, entry)
+        ? { entry, outcome: 'unchanged' }
+        : { entry, outcome: 'unchanged', passedOver: 'outdated' }
+    }),
+  )
+  // Rows of which something is left, and rows of known keys, are counted with that.
+  const counted = new Set(entries.map(({ row }) => row))
+  const corrected = passed.filter(({ row, rowKey }) => !counted.has(row) && !known.delivered.has(rowKey))
+  return {
+    ...loaded,
+    outcomes: outcomes.all(),
+    rowsCorrected: loaded.rowsCorrected + new Set(corrected.map(({ row }) => row)).size,
+    memory: {
+      delivered: new Map([...known.delivered, ...loaded.memory.delivered]),
+      held: new Map([...known.held, ...loaded.memory.held]),
+    },
+    takenBack: await takenBackOf(memory, jobId, withdrawn, known, chunk),
+  }
 }
 
 const NOTHING_OF_PROFILES = {

@@ -138,7 +138,7 @@ export function isReplaced(entry: Entry, delivered: Memory['delivered']): boolea
   return stands !== undefined && !hasSameContent(stands, entry)
 }
 
-const standingOf = (records: readonly DeliveredRecord[], rule: string): DeliveredRecord | undefined =>
+export const standingOf = (records: readonly DeliveredRecord[], rule: string): DeliveredRecord | undefined =>
   records.findLast((one) => one.rule === rule)
 
 /** Whether it was delivered, be it replaced since. */

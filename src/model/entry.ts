@@ -30,6 +30,8 @@ export interface TakenRow {
 
 const NOT_TAKEN = 'the record has no place in a chunk yet'
 
+export const FINAL = 1
+
 /** @param key the row's key for the vendor */
 export function createRowFacts({ reference, type, sponsor }: SentAccount, key: string): RowFacts {
   const accountJson = `"account":${JSON.stringify({ reference, type, sponsor })}`
@@ -63,6 +65,8 @@ export class Entry {
   ruleHash = ''
   /** Its place in its chunk, from 0. */
   place = 0
+  /** Of several results in one place, one of a lower rank is older, wherever it stands: 0 preliminary, 1 final, 2 corrected. */
+  rank = FINAL
 
   constructor(
     frame: RecordFrame,
@@ -276,6 +280,17 @@ export class CareTeamEntry extends Entry {
   }
 }
 
+/** The place of a result that the source has taken back: it is never sent. */
+export class WithdrawnEntry extends Entry {
+  /** Counts it among what is left out, where nothing of it was delivered. */
+  readonly leftOut: string
+
+  constructor(frame: RecordFrame, rule: string, facts: RowFacts, observed: ObservedTime, leftOut: string) {
+    super(frame, rule, facts, observed, undefined, [])
+    this.leftOut = leftOut
+  }
+}
+
 /** The record as it was sent from another export: under the transaction id that it had there. */
 export const sentUnder = (entry: Entry, transactionId: string): Entry =>
   Object.create(entry, { transactionId: { value: transactionId } })
@@ -288,14 +303,33 @@ const placeOf = (identity: Identity, { frame: { listedAs }, rule, observedAt, be
   listedAs === undefined ? identity.rule(rule) : identity.listed(`${listedAs}\n${observedAt}\n${before}`)
 
 /** Appends the entries of a row. @param entries of the chunk, so far */
-export function createEntries(
+export const createEntries = (
   identity: Identity,
   exportId: string,
   row: MappedRow,
   entries: Entry[] = [],
-): Entry[] {
+): Entry[] => append(identity, exportId, row, row.records, entries)
+
+/** Appends the withdrawn results of a row, if there are any. @param withdrawn of the chunk, so far */
+export function createWithdrawn(
+  identity: Identity,
+  exportId: string,
+  outcome: RowOutcome,
+  withdrawn: WithdrawnEntry[],
+): void {
+  const row = asMapped(outcome)
+  if (row?.withdrawn !== undefined) append(identity, exportId, row, row.withdrawn, withdrawn)
+}
+
+function append<One extends Entry>(
+  identity: Identity,
+  exportId: string,
+  row: MappedRow,
+  records: readonly One[],
+  entries: One[],
+): One[] {
   const taken = { row, rowKey: identity.rowKey(row.key), idStart: idStart(exportId, row.row) }
-  for (const record of row.records) {
+  for (const record of records) {
     record.take(taken, identity, entries.length)
     entries.push(record)
   }
@@ -328,6 +362,8 @@ export interface MappedRow extends Origin {
   readonly rejected: readonly RejectedRecord[]
   /** What the mapping leaves out of the row on purpose: why, once for each element or rule. */
   readonly leftOut: readonly string[]
+  /** Places of results that the source has taken back, without their values; each is among what is left out. */
+  readonly withdrawn?: readonly WithdrawnEntry[] | undefined
   readonly warnings: readonly Warning[]
 }
 
@@ -340,6 +376,8 @@ export interface SkippedRow extends Origin {
   readonly warnings: readonly Warning[]
   /** Where all rules have left it out: whose row it is. */
   readonly account?: AccountKey
+  /** Where results of it are withdrawn: the row as it is mapped. */
+  readonly mapped?: MappedRow
 }
 
 export interface RejectedRow extends Origin {
@@ -351,3 +389,7 @@ export interface RejectedRow extends Origin {
 
 /** Exactly one outcome for each row read: rows read = mapped + skipped + rejected. */
 export type RowOutcome = MappedRow | SkippedRow | RejectedRow
+
+/** The row as it is mapped, where anything of it can come into a chunk. */
+export const asMapped = (outcome: RowOutcome): MappedRow | undefined =>
+  outcome.outcome === 'skipped' ? outcome.mapped : outcome.outcome === 'mapped' ? outcome : undefined

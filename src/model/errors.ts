@@ -80,6 +80,11 @@ export const ERROR_CODES = {
     ofExport: true,
     remedy: 'Ask the vendor to deliver the export and its checksum or manifest again.',
   },
+  'export-cut': {
+    exit: EXIT.wrongUse,
+    ofExport: true,
+    remedy: 'Ask the vendor for the whole file; if it is whole as it is, take it once with --accept-end.',
+  },
   'export-drifted': {
     exit: EXIT.wrongUse,
     ofExport: true,

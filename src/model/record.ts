@@ -181,6 +181,8 @@ export interface RejectedRecord {
   readonly kind: RecordKind
   readonly rule: string
   readonly issue: Issue
+  /** Transaction id under which the gateway has a result that was withdrawn since, where the ledger knows. */
+  readonly sentAs?: string | undefined
   /** Of a measurement that could be read and is implausible, in the catalog's unit: health data, for aggregates alone. */
   readonly value?: number
 }

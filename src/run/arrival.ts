@@ -32,7 +32,14 @@ import {
 import type { RunKind } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { assertWithin, createRoom } from '../own-files.ts'
-import { chooseBeside, completeBeside, type FoundDelivery, rulesOf, unlisted } from './found-delivery.ts'
+import {
+  chooseBeside,
+  completeBeside,
+  type FoundDelivery,
+  isAnnounced,
+  rulesOf,
+  unlisted,
+} from './found-delivery.ts'
 
 /** Manifests and checksum files are held in memory. */
 const MOST_COMPANION_BYTES = 16 * 1024 ** 2
@@ -197,7 +204,8 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
         room(length)
       }
     }
-    const packed = { ...rules, limits: { ...own, whole: written }, pgp: settings }
+    const isWhole = found.acceptEnd === true || isAnnounced(found, announced)
+    const packed = { ...rules, limits: { ...own, whole: written }, pgp: settings, isWhole }
     // What was listed, and no other file that was put in its place since: that of a folder is read where it lies.
     const isWhereItLies = file === join(dirname(address), nameThere(delivery))
     if (isWhereItLies && delivery.version !== '') assertVersion(address, version, delivery.version)

@@ -136,6 +136,7 @@ export function rangeOf({
     ...(folder === null ? {} : { in: folder }),
     ...(rate === undefined ? {} : { rate: Number(rate) }),
     ...(options.includes('accept-drift') ? { acceptDrift: true } : {}),
+    ...(options.includes('accept-end') ? { acceptEnd: true } : {}),
   }
 }
 
@@ -148,7 +149,7 @@ export const kindOf = ({ backfill }: RunRecord): RunKind => (backfill === null ?
 /** What to type for a backfill: with its rate, so that what is typed as it stands does not reach the gateway at full speed. */
 export const backfillCommand = (
   job: string,
-  { from, to, in: folder, rate, acceptDrift }: BackfillRange,
+  { from, to, in: folder, rate, acceptDrift, acceptEnd }: BackfillRange,
   path: (file: string) => string = shellPath,
 ): string =>
   [
@@ -156,6 +157,7 @@ export const backfillCommand = (
     ...(folder === undefined ? [] : ['--in', path(folder)]),
     ...(rate === undefined ? [] : ['--rate', rate]),
     ...(acceptDrift === true ? ['--accept-drift'] : []),
+    ...(acceptEnd === true ? ['--accept-end'] : []),
   ].join(' ')
 
 /** The day of an instant, in UTC: `2026-03-02`. */

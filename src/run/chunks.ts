@@ -1,6 +1,14 @@
 /** Cuts an export's rows into chunks, mapping them on the way. The same rows and mapping give the same chunks. */
 
-import { createEntries, type Entry, RequestEntry, type RowOutcome, rowKeysOf } from '../model/entry.ts'
+import {
+  createEntries,
+  createWithdrawn,
+  type Entry,
+  RequestEntry,
+  type RowOutcome,
+  rowKeysOf,
+  type WithdrawnEntry,
+} from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import type { AccountKey } from '../model/record.ts'
@@ -26,6 +34,8 @@ export interface Chunk {
   readonly start: Origin
   readonly rows: readonly ChunkRow[]
   readonly entries: readonly Entry[]
+  /** Results that the source has taken back. */
+  readonly withdrawn: readonly WithdrawnEntry[]
   /** People whose rows are rejected, as they give several birth dates under one reference. */
   readonly shared: readonly AccountKey[]
 }
@@ -56,9 +66,12 @@ export async function* cutChunks(
   const closed = (): Chunk => {
     const { judged, shared } = judgePeople(rows)
     const entries: Entry[] = []
-    for (const { outcome } of judged)
+    const withdrawn: WithdrawnEntry[] = []
+    for (const { outcome } of judged) {
       if (outcome.outcome === 'mapped') createEntries(identity, exportId, outcome, entries)
-    return { number: number++, start: startOf(judged), rows: judged, entries, shared }
+      createWithdrawn(identity, exportId, outcome, withdrawn)
+    }
+    return { number: number++, start: startOf(judged), rows: judged, entries, withdrawn, shared }
   }
   for await (const block of blocks) {
     for (const source of block) {
@@ -152,8 +165,8 @@ export function createPipeline<Loaded>(
   }
 }
 
-function claimsOf({ rows, entries }: Chunk): Set<string> {
-  const claims = new Set<string>(rowKeysOf(entries))
+function claimsOf({ rows, entries, withdrawn }: Chunk): Set<string> {
+  const claims = new Set<string>([...rowKeysOf(entries), ...rowKeysOf(withdrawn)])
   // A person of whom the export lists nobody may lose care teams.
   for (const { outcome } of rows) if (outcome.account !== undefined) claims.add(outcome.account.reference)
   let last: string | undefined

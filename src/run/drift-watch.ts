@@ -29,7 +29,7 @@ export const DELIVERIES_COMPARED = 20
 export interface DriftMemory {
   readonly job: string
   readonly rules: DriftDefinition
-  readonly ledger: Pick<Ledger, 'profiles' | 'isProfiled' | 'expectations'>
+  readonly ledger: Pick<Ledger, 'profiles' | 'isProfiled' | 'expectations' | 'lastEnd'>
   /** Exports are taken as they are. */
   readonly accept: boolean
   /** Whether an export may be stopped for what is found, and is read ahead for it; else that is told alone. */
@@ -53,6 +53,8 @@ export interface DriftWatch {
   catchUp(opened: OpenExport, exportName: string, rows: number): Promise<void>
   /** @throws WaybillError `export-drifted` where what was read ahead differs by more than the job allows */
   assertAllowed(exportName: string, path: string): void
+  /** Adds what was found elsewhere. */
+  note(finding: DriftFinding): void
   /** Writes down what was read ahead. */
   begin(runLedger: RunLedger, exportRow: number): Promise<void>
   /** Every row, as it is mapped. */
@@ -92,6 +94,7 @@ function createWatch(
   /** Whether all rows were read ahead. */
   let complete = false
   let found: readonly DriftFinding[] = []
+  const noted: DriftFinding[] = []
 
   const judge = (profile: ExportProfile, all: boolean): void => {
     const columns = isCsv
@@ -107,7 +110,7 @@ function createWatch(
           ...fitFindings(profiler?.suspicions() ?? [], rules.fit),
         ]
       : []
-    const drifted = [...columns, ...values]
+    const drifted = [...noted, ...columns, ...values]
     found = accept
       ? drifted.map((one) => (one.level === 'stop' ? { ...one, level: 'accepted' } : one))
       : drifted
@@ -181,6 +184,10 @@ function createWatch(
         `${exportName} differs from earlier deliveries by more than the job allows: ${told.join('; ')}${rest === 0 ? '' : `; and ${rest} more`}`,
         { place: { file: path }, findings },
       )
+    },
+    note(finding) {
+      noted.push(finding)
+      found = [...found, finding]
     },
     async begin(runLedger, exportRow) {
       if (complete) await save(runLedger, exportRow)

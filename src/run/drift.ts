@@ -300,6 +300,7 @@ export const DriftFinding = z.strictObject({
     'skipped',
     'checks',
     'empty-handed',
+    'end',
   ]),
   /** `stop` where the job stops for it, `accepted` where it was told to take the export all the same. */
   level: z.enum(['warn', 'stop', 'accepted']),

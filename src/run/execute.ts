@@ -29,6 +29,7 @@ import { resumptionOf, rowsOf } from './resume.ts'
 import { assertReadWhole, openRows } from './rows.ts'
 import { leftBehind, settleChunk } from './settlement.ts'
 import { exitOf, type RunSummary, summarise } from './summary.ts'
+import { withTakenBack } from './taken-back.ts'
 
 export interface JobEnd {
   readonly summary: RunSummary
@@ -160,16 +161,17 @@ async function carryOut(
   }
   /** Recognises, registers, delivers; or collects. */
   const load = async (chunk: Chunk): Promise<WorkedChunk> => {
-    const { number, rows, entries, start, shared } = chunk
+    const { number, rows, entries, withdrawn, start, shared } = chunk
     open.set(number, chunk)
     stages.inHand(entries.length)
     const { row: firstRow, line: firstLine, byteOffset } = start
     await runLedger.openChunk(record.id, { number, firstRow, firstLine, byteOffset, rows: rows.length })
     if (stages.collecting !== undefined) return stages.collecting.collect(chunk).catch(stopped)
     return loadChunk(stages.load, {
-      ...{ exportRow: record.id, chunk: number, exportId: record.export_id, arrival, entries },
+      ...{ exportRow: record.id, chunk: number, exportId: record.export_id, arrival, entries, withdrawn },
       isBackfill: stages.isBackfill,
       isAgain: record.reading !== 'whole' || arrival !== record.id,
+      isTakenUp: record.reading !== 'whole',
       resumed: resumption.open.has(number),
       shared,
       listed: listsTeams ? rows.flatMap(({ outcome }) => outcome.account ?? []) : [],
@@ -177,7 +179,8 @@ async function carryOut(
     }).catch(stopped)
   }
   const settle = async (begun: Chunk, loaded: WorkedChunk): Promise<void> => {
-    const chunk = loaded.collected === undefined ? begun : { ...begun, rows: loaded.collected.rows }
+    const rows = loaded.collected?.rows ?? withTakenBack(begun.rows, loaded.takenBack ?? [])
+    const chunk = { ...begun, rows }
     addCounts(
       counts,
       await settleChunk(stages, { record, inFront, arrival, listsTeams }, rejects, chunk, loaded),

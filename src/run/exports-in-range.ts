@@ -8,7 +8,7 @@ import { archivesOf, type Dated, inRange, isMemberOf, openBeside } from './backf
 import type { DriftMemory } from './drift-watch.ts'
 import type { RangePosition } from './events.ts'
 import { type ExportStep, type RunWriter, resumeExports, startExports } from './exports-of-run.ts'
-import type { FoundExport } from './find-exports.ts'
+import { acceptingEnds, type FoundExport } from './find-exports.ts'
 import type { PlannedExports, World } from './plan.ts'
 
 interface Looking {
@@ -64,7 +64,11 @@ export async function* exportsInRange(
   unfinished: RunRecord | undefined,
   memory: DriftMemory,
 ): AsyncGenerator<ExportStep> {
-  const all = (await lookInRange({ range, sources, arrival, now })).found.map(({ found }) => found)
+  const look = await lookInRange({ range, sources, arrival, now })
+  const all = acceptingEnds(
+    look.found.map(({ found }) => found),
+    range.acceptEnd,
+  )
   const positions = positionsOf(all)
   const addresses = all.map(({ source, delivery }) => source.address(delivery.name))
   if (unfinished !== undefined) {

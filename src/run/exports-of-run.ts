@@ -19,7 +19,9 @@ import { readDrift } from './drift.ts'
 import { type DriftMemory, type DriftWatch, watchDrift } from './drift-watch.ts'
 import type { RangePosition, RunEvents } from './events.ts'
 import { type FoundExport, smallOfRun } from './find-exports.ts'
+import { isAnnounced } from './found-delivery.ts'
 import { joinAndKeep, keptMapping, rejoin } from './joined-exports.ts'
+import { judgeEnd } from './judge-end.ts'
 import type { PlannedExports } from './plan.ts'
 import { resumptionOf } from './resume.ts'
 import type { ExportAtHand } from './rows.ts'
@@ -111,6 +113,10 @@ export async function* bringExports(
         if (found.rejects === undefined) {
           watch = memory && (await watchDrift(memory, joined, start.sha256))
           await verifyExport(one, joined, watch)
+          const isVouched = found.acceptEnd === true || isAnnounced(found, one.announced)
+          const { isEnded, finding } = await judgeEnd(one, joined, start.sha256, memory, isVouched)
+          start = { ...start, isEnded }
+          if (finding !== undefined) watch?.note(finding)
         } else start = { ...start, exportId: found.rejects.exportId, reading: 'rejects' }
       } catch (error) {
         yield failed(start, error, watch)

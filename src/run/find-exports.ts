@@ -29,6 +29,10 @@ export interface Patience {
   readonly wait: (ms: number) => Promise<void>
 }
 
+/** As a person has said that they are whole. */
+export const acceptingEnds = (found: readonly FoundExport[], acceptEnd = false): readonly FoundExport[] =>
+  acceptEnd ? found.map((one) => ({ ...one, acceptEnd })) : found
+
 export interface Finding {
   readonly found: readonly FoundExport[]
   /** Incomplete exports, each with its reason. */

@@ -25,9 +25,17 @@ export interface FoundDelivery extends CompleteExport {
   readonly isListed: boolean
   /** Whether it is moved away after its run. */
   readonly archived: boolean
+  /** A person has said that it is whole, whatever it ends with. */
+  readonly acceptEnd?: boolean
   /** Why it is not taken: `receive` throws it. */
   readonly refused?: WaybillError
 }
+
+/** Whether its size, number of rows or checksum was announced: then it is compared with that, whatever it ends with. */
+export const isAnnounced = (
+  { checksum }: Pick<CompleteExport, 'checksum'>,
+  { bytes, sha256, rows }: Announced,
+): boolean => checksum !== undefined || (bytes ?? sha256 ?? rows) !== undefined
 
 /** For a file that no source of the job covers any more. */
 export const ANY_RULES: DeliveryRules = {

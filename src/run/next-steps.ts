@@ -227,6 +227,9 @@ function exportSteps(summary: RunSummary, { again, path }: Typed): Step[] {
     ...(drifted && backfill?.acceptDrift !== true
       ? [step('Or, where what differs is right', `${then} --accept-drift`)]
       : []),
+    ...(failed.some(({ error }) => error === 'export-cut') && backfill?.acceptEnd !== true
+      ? [step('Or, where the file is whole as it is', `${then} --accept-end`)]
+      : []),
   ]
 }
 
@@ -244,6 +247,9 @@ function sentOf(name: string, counts: Counts): string {
 
 /** Files named one by one; of more their folder is told. */
 const FILES_NAMED = 5
+
+/** Transaction ids named one by one. */
+const IDS_NAMED = 5
 
 /** Codes named of those that have the same remedy. */
 const CODES_NAMED = 5
@@ -285,6 +291,15 @@ function leftSteps(
     say(
       `Exports give several birth dates under one reference${codesOf(shared)}: find out whose the rows are; \`trace --person\` tells what was sent under it. Once \`accounts confirm\` has taken the right date, or the source gives each a reference of their own`,
       rerun,
+    )
+  const withdrawn = those('void')
+  if (withdrawn.length > 0)
+    say(
+      `The source has withdrawn what the gateway has${codesOf(withdrawn)}: ask whoever runs the gateway to remove it; the rejects files name all transaction ids`,
+      ...withdrawn
+        .flatMap(({ sentAs = [] }) => sentAs)
+        .slice(0, IDS_NAMED)
+        .map((id) => command('trace', id)),
     )
   const documents = those('document')
   if (documents.length > 0)

@@ -16,7 +16,6 @@ import { type OpenExport, openExport, readRecords } from '../extract/open-export
 import { csvDefinition, type ReadDefinition } from '../extract/read-definition.ts'
 import type { ExportRecord } from '../ledger/ledger.ts'
 import type { FollowUpFailure } from '../load/care-team-marks.ts'
-import type { RowOutcome } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import type { Issue } from '../model/record.ts'
@@ -77,30 +76,35 @@ export function rejectsText(
   trouble: ChunkTrouble,
 ): string {
   // By the row itself, not by its number: of a rejects file several lines can be of one row.
-  const byRow = new Map<RowOutcome, Reject[]>()
-  const add = (row: RowOutcome, ...reject: Reject): void => {
+  const byRow = new Map<Row, Reject[]>()
+  const add = (row: Row, ...reject: Reject): void => {
     const known = byRow.get(row)
     if (known === undefined) byRow.set(row, [reject])
     else known.push(reject)
   }
-  for (const { outcome } of rows) {
-    if (outcome.outcome === 'rejected') add(outcome, '', outcome.issue)
+  for (const { source, outcome } of rows) {
+    if (outcome.outcome === 'rejected') add(source, '', outcome.issue)
     else if (outcome.outcome === 'mapped')
-      for (const { rule, issue } of outcome.rejected) add(outcome, rule, issue)
+      for (const { rule, issue, sentAs } of outcome.rejected)
+        add(
+          source,
+          rule,
+          sentAs === undefined ? issue : { ...issue, message: `${issue.message} (${sentAs})` },
+        )
   }
   for (const outcome of trouble.outcomes)
     if (outcome.outcome === 'rejected' || outcome.outcome === 'in-doubt')
-      add(outcome.entry.row, outcome.entry.rule, outcome.reason)
+      add(outcome.entry.row.source, outcome.entry.rule, outcome.reason)
   // Of a mark or a deletion the field is none of the export.
   for (const { entry, reason } of trouble.followUpFailures) {
     const { field: _field, ...issue } = reason
-    add(entry.row, entry.rule, issue)
+    add(entry.row.source, entry.rule, issue)
   }
   if (byRow.size === 0) return ''
   const context = rows.flatMap(({ source }) => (source.kind === 'json' ? (source.context ?? []) : [])).at(0)
   let text = ''
-  for (const { source, outcome } of rows) {
-    const rejects = byRow.get(outcome)
+  for (const { source } of rows) {
+    const rejects = byRow.get(source)
     if (rejects === undefined) continue
     const { cells, raw } = asItCame(source, inFront, context)
     const place = [origin.exportId, String(source.row), String(source.line)]

@@ -10,6 +10,7 @@ import type { Reason } from '../ledger/ledger.ts'
  * - `doubt`: somebody must find out whether the gateway has it.
  * - `send-again`: the gateway does not have it, and nothing else is wrong.
  * - `person`: somebody must find out whose the records are.
+ * - `void`: the gateway has what the source has withdrawn, and somebody must have it removed there.
  * - `document`: a file that goes with it is missing, or is none.
  * - `next-run`: every later run that meets it tries again by itself.
  * - `none`: it is as the job wants it.
@@ -23,6 +24,7 @@ export type Remedy =
   | 'doubt'
   | 'send-again'
   | 'person'
+  | 'void'
   | 'document'
   | 'next-run'
   | 'none'
@@ -147,6 +149,7 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'care-team-kept': 'none',
   'care-team-outdated': 'none',
   outdated: 'none',
+  withdrawn: 'void',
 }
 
 /** By its code; what was in doubt and is not stored can simply be sent. A code of another version is looked at from both sides. */

@@ -18,7 +18,8 @@ import { packEntries } from '../ledger/packed-records.ts'
 import { listedBy } from '../load/care-team-owed.ts'
 import { toException } from '../load/gateway-words.ts'
 import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
-import { type Memory, MOST_OF_A_ROW } from '../load/recognise.ts'
+import { type Memory, MOST_OF_A_ROW, standingOf } from '../load/recognise.ts'
+import type { TakenBack } from '../load/withdrawn.ts'
 import { allRecords, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
 import { type Entry, rowKeysOf } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
@@ -68,7 +69,9 @@ export async function settleChunk(
   await context.receipts.append(await receiptsText(receiptsOf(loaded.outcomes, sentAs)))
   // Whom the gateway knows the crosswalk tells, and its requests a table of their own; of either a chunk has nothing else.
   const kind = loaded.outcomes[0]?.entry.kind
-  const isRemembered = kind !== undefined && (isOfProfile(kind) || kind === 'assessment')
+  const { takenBack = [] } = loaded
+  const isRemembered =
+    takenBack.length > 0 || (kind !== undefined && (isOfProfile(kind) || kind === 'assessment'))
   const collected = loaded.collected && (await context.collecting?.append(loaded.collected))
   await context.runLedger.settleChunk({
     exportRow: record.id,
@@ -76,7 +79,7 @@ export async function settleChunk(
     counts: JSON.stringify(counts),
     receiptsLength: context.receipts.length,
     rejectsLength: rejects.length,
-    delivered: isRemembered ? newlyDelivered(loaded.memory, loaded.outcomes, said) : [],
+    delivered: isRemembered ? newlyDelivered(loaded.memory, loaded.outcomes, said, takenBack) : [],
     accepted: withoutBatch(loaded.outcomes),
     held: heldBy(context.identity, loaded.outcomes),
     said,
@@ -115,10 +118,15 @@ export function newlyDelivered(
   { delivered: before, held }: Memory,
   outcomes: readonly EntryOutcome[],
   said: Said,
+  takenBack: readonly TakenBack[] = [],
 ): DeliveredRow[] {
-  return [...byRowKey(outcomes)].flatMap(([rowKey, ofKey]) => {
+  const groups = byRowKey(outcomes)
+  const told = Map.groupBy(takenBack, ({ entry }) => entry.rowKey)
+  for (const rowKey of told.keys()) if (!groups.has(rowKey)) groups.set(rowKey, [])
+  return [...groups].flatMap(([rowKey, ofKey]): DeliveredRow[] => {
     const known = before.get(rowKey) ?? []
-    if (ofKey.every(isSaidAgain) && !known.some(({ isContested }) => isContested)) return []
+    const toldOfKey = told.get(rowKey) ?? []
+    if (ofKey.every(isSaidAgain) && !known.some(isMarked) && toldOfKey.length === 0) return []
     if (known.length === 0 && !held.has(rowKey) && ofKey.every(isWithGateway) && areDistinct(ofKey)) {
       const { arrival, byBackfill } = said
       const records = ofKey.map(({ entry: { ruleHash: rule, first, last } }) => {
@@ -128,7 +136,7 @@ export function newlyDelivered(
     }
     // A later export may have said again what was in doubt until now.
     const saidLast = ({ content }: Entry): Said => latestSaid(said, held.get(rowKey)?.get(content) ?? said)
-    const records = afterChunk(known, ofKey, said, saidLast)
+    const records = markTold(afterChunk(known, ofKey, said, saidLast), toldOfKey, said)
     return records.length === known.length && records.every((one, at) => one === known[at])
       ? []
       : [{ rowKey, records }]
@@ -150,6 +158,27 @@ function byRowKey(outcomes: readonly EntryOutcome[]): Map<string, EntryOutcome[]
     group.push(one)
   }
   return groups
+}
+
+/** Whoever says it again has the last word. */
+const isMarked = ({ isContested, isWithdrawn }: DeliveredRecord): boolean =>
+  isContested || isWithdrawn === true
+
+/** A person is told once, and again where it was said once more meanwhile. */
+function markTold(
+  records: readonly DeliveredRecord[],
+  told: readonly TakenBack[],
+  said: Said,
+): readonly DeliveredRecord[] {
+  let marked = records
+  for (const { entry } of told) {
+    const stands = standingOf(marked, entry.ruleHash)
+    if (stands === undefined) continue
+    const { arrival, byBackfill } = latestSaid(said, stands)
+    const now = { ...stands, arrival, byBackfill, isWithdrawn: true }
+    marked = marked.map((one) => (one === stands ? now : one))
+  }
+  return marked
 }
 
 /** It was known, and is still so. */
@@ -184,10 +213,16 @@ function afterChunk(
     if (stands === undefined) continue
     const isStandingStill = one.outcome === 'unchanged' && hasSameContent(stands, one.entry)
     // Most say again what nobody contests: of them nothing is written.
-    const isLater = isStandingStill && stands.isContested && !said.byBackfill && said.arrival > stands.arrival
+    const isLater = isStandingStill && isMarked(stands) && !said.byBackfill && said.arrival > stands.arrival
     const isNewlyContested = one.outcome !== 'unchanged' && !stands.isContested
     if (!isLater && !isNewlyContested) continue
-    const now = { ...stands, ...(isLater ? said : {}), isContested: true }
+    const { isWithdrawn = false, ...known } = stands
+    const now = {
+      ...known,
+      ...(isLater ? said : {}),
+      isContested: known.isContested || isNewlyContested,
+      ...(isWithdrawn && !isLater ? { isWithdrawn } : {}),
+    }
     records = records.map((known) => (known === stands ? now : known))
   }
   return records
@@ -228,9 +263,9 @@ export function exceptionsOf(
       exceptions.push({ ...place, kind: null, rule: null, stage, code, field: field ?? null, message })
       continue
     }
-    for (const { kind, rule, issue } of outcome.rejected) {
+    for (const { kind, rule, issue, sentAs } of outcome.rejected) {
       const { stage, code, field, message } = issue
-      exceptions.push({ ...place, kind, rule, stage, code, field: field ?? null, message })
+      exceptions.push({ ...place, kind, rule, stage, code, field: field ?? null, message, sentAs })
     }
   }
   for (const outcome of loaded.outcomes) {
@@ -394,9 +429,9 @@ const placeOf = (row: number, rule: string | undefined): string => `${row}\n${ru
 /** What of the chunk did not get through, for those who are told. */
 export function leftBehind(record: ExportRecord, chunk: Chunk, loaded: LoadedChunk): LeftBehind[] {
   return exceptionsOf(chunk.rows, loaded, toException).map((one) => {
-    const { row, line, rule, content, outcome, stage, code, batchId } = one
+    const { row, line, rule, content, outcome, stage, code, batchId, sentAs } = one
     const transaction =
-      rule === null || content === null ? undefined : transactionId(record.export_id, row, rule, content)
+      rule === null || content === null ? sentAs : transactionId(record.export_id, row, rule, content)
     return { row, line, rule, outcome, stage, code, batchId, transaction }
   })
 }

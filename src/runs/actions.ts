@@ -12,7 +12,7 @@ import { type Counted, countDelivered } from '../run/count-exports.ts'
 import { createRunEvents } from '../run/events.ts'
 import { execute, type JobEnd } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
-import { findExports, noneFound } from '../run/find-exports.ts'
+import { acceptingEnds, findExports, noneFound } from '../run/find-exports.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
 import { doubtsOfGivenUp } from '../run/resume.ts'
 import { present } from '../shown-text.ts'
@@ -75,7 +75,7 @@ export interface DryRunResult extends Counted {
 export async function tryRun(
   application: Application,
   name: string,
-  { files, limit, acceptDrift, ...without }: RunOptions,
+  { files, limit, acceptDrift, acceptEnd, ...without }: RunOptions,
 ): Promise<DryRunResult> {
   const { settings, now } = application
   const job = await readJob(settings, name)
@@ -93,7 +93,11 @@ export async function tryRun(
       const doubts = await doubtsOf(settings, mappings.values())
       const events = createRunEvents()
       const world = { arrival, ledger, countDelivered: countBefore, identity, now, doubts, events }
-      const exports = { from: 'found', found, mappings, acceptDrift } as const
+      const exports = {
+        from: 'found',
+        found: acceptingEnds(found, acceptEnd),
+        ...{ mappings, acceptDrift },
+      } as const
       const counted = await execute({ records: 'count', job, limit, exports }, world)
       const { job: ofJob } = job.definition
       const anew = ledger && (await newReasons(ledger, { job: ofJob, gateway }, counted.reasons))

@@ -16,7 +16,14 @@ import type { RunDependencies } from '../run/events.ts'
 import { execute, type JobEnd } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
 import { divideByContents } from '../run/exports-of-run.ts'
-import { type Finding, type FoundExport, findExports, noneFound, type Patience } from '../run/find-exports.ts'
+import {
+  acceptingEnds,
+  type Finding,
+  type FoundExport,
+  findExports,
+  noneFound,
+  type Patience,
+} from '../run/find-exports.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
 import {
   forgetKnownPeople,
@@ -44,6 +51,8 @@ export interface RunOptions extends WithoutOld {
   readonly limit: number
   /** Take exports as they are, however they differ from earlier deliveries. */
   readonly acceptDrift: boolean
+  /** Take exports that may be cut. */
+  readonly acceptEnd?: boolean | undefined
 }
 
 /**
@@ -64,9 +73,11 @@ async function findNewest(
   deps: RunDependencies,
   arrival: Holding['arrival'],
   job: Job,
-  files: readonly string[],
+  { files, acceptEnd }: Pick<RunOptions, 'files' | 'acceptEnd'>,
 ): Promise<Finding> {
-  const { found, waiting } = await findExports(arrival, job, files, deps.now, patienceOf(deps))
+  const all = await findExports(arrival, job, files, deps.now, patienceOf(deps))
+  const { waiting } = all
+  const found = acceptingEnds(all.found, acceptEnd)
   if (job.definition.collect === undefined || files.length > 0) return { found, waiting }
   const newest = job.sources.flatMap((source) => found.findLast(({ rules }) => rules === source) ?? [])
   return { found: newest, waiting }
@@ -122,7 +133,7 @@ async function runWith(
           : await knownPeople(deps, arrival, runId),
         waiting: [],
       }
-    : await findNewest(deps, arrival, job, options.files)
+    : await findNewest(deps, arrival, job, options)
   // Else the error lists them.
   if (waiting.length > 0 && (found.length > 0 || resumed !== undefined))
     events.emit({ type: 'exportsWaiting', job: job.definition.job, waiting })

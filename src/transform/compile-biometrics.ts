@@ -1,7 +1,15 @@
 /** Biometric rules: wide (a column is a measurement) and long (a coded row, or element, is one). */
 
-import { Entry } from '../model/entry.ts'
-import { createFrame, type Fault, fault, type RejectedRecord, type RowFacts } from '../model/record.ts'
+import { Entry, FINAL } from '../model/entry.ts'
+import {
+  createFrame,
+  type Fault,
+  fault,
+  type RecordFrame,
+  type RejectedRecord,
+  type RowFacts,
+} from '../model/record.ts'
+import type { KeyPath } from '../yaml-file.ts'
 import { type BiometricEntry, codingsOfMeasurement } from './catalog.ts'
 import { type CompiledCode, compileCoded } from './compile-code.ts'
 import { type CompileContext, type CompiledField, decisiveText, type FieldText } from './compile-context.ts'
@@ -15,6 +23,7 @@ import {
   compileApplies,
   isListed,
   type LeftOut,
+  leftOutAsWithdrawn,
   listedAs,
   ordinalRule,
   type RuleResult,
@@ -35,11 +44,17 @@ interface Form {
   readonly valueReads: readonly string[]
   readonly unit: CompiledUnit
   /** Whether the state of a result is one that is kept. */
-  readonly status?: { readonly branch: number; readonly kept: (scope: Scope) => boolean } | undefined
+  readonly status?: CompiledStatus | undefined
   /** Nothing says that there should be a value. */
   readonly optional: boolean
   /** What records can be of, by catalog key. */
   readonly entries: ReadonlyMap<string, BiometricEntry>
+}
+
+interface CompiledStatus {
+  readonly branch: number
+  /** Rank of a result that is kept (`Entry.rank`); another one than `NOT_KEPT` where it is withdrawn. */
+  readonly read: (scope: Scope) => number | LeftOut
 }
 
 /** The unit that a value is in; `fixed`: how it converts to the catalog's, where both are always the same. */
@@ -81,20 +96,50 @@ function longForm(site: RuleSite, definition: LongBiometricDefinition): Form {
   const { result: value, read: valueReads } = context.readsOf(() =>
     compileField(context, definition.value, [...path, 'value']),
   )
-  const state = status && compileField(context, status, [...path, 'status'])
-  const kept = new Set<FieldText>(status?.keep)
   return {
     subject,
     value,
     valueReads,
     unit: unit === undefined ? constantUnit(INCH) : compileField(context, unit, [...path, 'unit']),
-    status: state && { branch: state.branch, kept: (scope) => kept.has(decisiveText(state, context, scope)) },
+    status: status && compileStatus(context, status, [...path, 'status']),
     optional: code === undefined,
     entries: context.catalog.biometrics,
   }
 }
 
 const NOT_KEPT: LeftOut = { leftOut: 'status' }
+
+/** States that come before and after `final`, in capitals (HL7 table 0085; FHIR R4, ObservationStatus). */
+const BEFORE_FINAL = ['P', 'R', 'S', 'I', 'PRELIMINARY', 'REGISTERED', 'PARTIAL']
+const BEHIND_FINAL = ['C', 'CORRECTED', 'AMENDED']
+
+const rankOf = (text: string): number => {
+  const state = text.toUpperCase()
+  return BEFORE_FINAL.includes(state) ? FINAL - 1 : BEHIND_FINAL.includes(state) ? FINAL + 1 : FINAL
+}
+
+function compileStatus(
+  context: CompileContext,
+  definition: NonNullable<LongBiometricDefinition['status']>,
+  path: KeyPath,
+): CompiledStatus {
+  const state = compileField(context, definition, path)
+  const kept = new Map<FieldText, number>(definition.keep.map((text) => [text, rankOf(text)]))
+  const withdrawn = new Map<FieldText, LeftOut>(
+    definition.withdrawn?.map((text) => [text, { leftOut: `status ${text}` }]),
+  )
+  const both = definition.withdrawn?.find((text) => kept.has(text))
+  if (both !== undefined)
+    context.report([...path, 'withdrawn'], `"${both}" is kept already: a result is kept, or it is withdrawn`)
+  return {
+    branch: state.branch,
+    read(scope) {
+      const text = decisiveText(state, context, scope)
+      return kept.get(text) ?? withdrawn.get(text) ?? NOT_KEPT
+    },
+  }
+}
+
 const COMPARATOR: LeftOut = { leftOut: 'comparator' }
 const NO_VALUE = fault('value-missing', 'there is no value')
 
@@ -130,32 +175,51 @@ export function compileBiometric(
     ]),
   )
 
+  /** Without its value: that may be missing by now, and says nothing of what was delivered. */
+  const takeBack = (
+    { leftOut }: LeftOut,
+    key: ReturnType<CompiledCode['read']>,
+    scope: Scope,
+    facts: RowFacts,
+    rowDate: ObservedAt,
+    ordinals: Map<string, number>,
+  ): LeftOut => {
+    const frame = typeof key === 'string' ? writers.get(key)?.frameOf() : undefined
+    if (typeof key !== 'string' || frame === undefined) return { leftOut }
+    const observedAt = date === undefined ? rowDate : date.read(scope)
+    return leftOutAsWithdrawn(frame, recordRule(name, key, branch, ordinals), facts, observedAt, leftOut)
+  }
+
   return {
     branch,
     dateOf: isListed(name, branch) ? (scope, rowDate) => date?.read(scope) ?? rowDate : undefined,
     apply(scope, facts, rowDate, ordinals) {
       if (!condition.holds(scope)) return otherwise
-      if (status !== undefined && !status.kept(scope)) return NOT_KEPT
+      const state = status?.read(scope)
+      if (state === NOT_KEPT) return state
       const key = subject.read(scope)
+      if (typeof state === 'object') return takeBack(state, key, scope, facts, rowDate, ordinals)
       if (typeof key === 'object' && 'leftOut' in key) return key
       if (typeof key !== 'string')
         return rejected('biometric', ordinalRule('unmapped', ordinals), key, subject.from)
       const text = value.read(scope)
       const whole = wholeOf?.()
-      const left = whole?.unread(scope, text !== '')
-      if (text === '' && optional && left === undefined) return otherwise
+      const beside = whole?.unread(scope, text !== '')
+      if (text === '' && optional && beside === undefined) return otherwise
       const rule = recordRule(name, key, branch, ordinals)
-      if (left !== undefined) return unread(rule, left)
+      if (beside !== undefined) return unread(rule, beside)
       if (typeof text !== 'string') return rejected('biometric', rule, text, value.from)
       if (text === '') return rejected('biometric', rule, NO_VALUE, value.from)
       const measured = readValue(whole?.isHl7 === true ? text.replace(/^=\s*/, '') : text)
       if (measured === undefined) return COMPARATOR
-      return writers.get(key)?.(rule, measured, scope, facts, rowDate)
+      const made = writers.get(key)?.write(rule, measured, scope, facts, rowDate)
+      if (state !== undefined && state !== FINAL && made instanceof Entry) made.rank = state
+      return made
     },
     // A rule that is always of the same has nothing but its condition to tell what a scope is of.
     unread(scope, ordinals) {
       if (optional) return undefined
-      if (status !== undefined && !status.kept(scope)) return undefined
+      if (typeof status?.read(scope) === 'object') return undefined
       const left = wholeOf?.()?.unread(scope, false)
       const key = left === undefined ? undefined : subject.read(scope)
       return left === undefined || typeof key !== 'string'
@@ -205,13 +269,16 @@ interface Parts {
   readonly listed: string | undefined
 }
 
-type MeasurementWriter = (
-  rule: string,
-  value: string | NotedValue | Fault,
-  scope: Scope,
-  facts: RowFacts,
-  rowDate: ObservedAt,
-) => RuleResult
+interface MeasurementWriter {
+  readonly frameOf: () => RecordFrame
+  readonly write: (
+    rule: string,
+    value: string | NotedValue | Fault,
+    scope: Scope,
+    facts: RowFacts,
+    rowDate: ObservedAt,
+  ) => RuleResult
+}
 
 /**
  * Writes the record of one measurement (interface, "Biometric record, as sent"). Its constant text is folded here, once for each
@@ -255,7 +322,7 @@ function compileMeasurement(
     `the value is outside the plausible range ${low} to ${high} ${entry.unit}`,
   )
 
-  return (rule, measured, scope, facts, rowDate) => {
+  const write: MeasurementWriter['write'] = (rule, measured, scope, facts, rowDate) => {
     const conversion = unit.fixed ?? conversionOf(context, entry, unit.read(scope))
     if (!conversion.ok) return rejected('biometric', rule, conversion, unit.from)
     const told = range?.read(scope)
@@ -280,6 +347,7 @@ function compileMeasurement(
       return new Entry(noted, rule, facts, observedAt, value, [ranged, withNote(measured.note)])
     return new Entry(plain, rule, facts, observedAt, value, ranged === '' ? NO_RANGE : [ranged])
   }
+  return { frameOf: () => framesOf().plain, write }
 }
 
 /** Of most records: one for all of them. */

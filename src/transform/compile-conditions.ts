@@ -10,6 +10,7 @@ import {
   type CompiledRule,
   compileApplies,
   isListed,
+  leftOutAsWithdrawn,
   listedAs,
   ordinalRule,
   type RuleSite,
@@ -40,7 +41,8 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
     ...(definition.family === undefined ? [] : [compileFamily(site, definition.family)]),
   ]
   const hasDetails = details.length > 0
-  const branch = branchOf(subject, condition, date, status, ...details)
+  const withdrawn = definition.withdrawn && compileWhen(context, definition.withdrawn, [...path, 'withdrawn'])
+  const branch = branchOf(subject, condition, date, status, withdrawn, ...details)
   const framesOf = (hasStatus: boolean) =>
     new Map(
       [...context.catalog.conditions].map(([key, entry]) => [
@@ -64,6 +66,11 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
         return rejected('condition', ordinalRule('unmapped', ordinals), key, subject.from)
       if (!frames.has(key)) return undefined
       const rule = recordRule(name, key, branch, ordinals)
+      if (withdrawn?.holds(scope)) {
+        const takenBack = frames.get(key)?.()
+        const at = date?.read(scope) ?? rowDate
+        return takenBack && leftOutAsWithdrawn(takenBack, rule, facts, at, 'status withdrawn')
+      }
       const state = status === undefined ? '' : status.read(scope)
       if (typeof state !== 'string') return rejected('condition', rule, state, status?.from)
       const frame = (state === '' ? withoutStatus : frames)?.get(key)?.()

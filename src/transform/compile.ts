@@ -3,7 +3,13 @@
  */
 
 import { cellFault } from '../model/cell-fault.ts'
-import { createRowFacts, Entry, type RowOutcome } from '../model/entry.ts'
+import {
+  createRowFacts,
+  Entry,
+  type MappedRow,
+  type RowOutcome,
+  type WithdrawnEntry,
+} from '../model/entry.ts'
 import type { Finding } from '../model/errors.ts'
 import { isOfProfile, type RecordKind, type RejectedRecord } from '../model/record.ts'
 import { isTable, type Row } from '../model/row.ts'
@@ -323,6 +329,7 @@ function assemble(
     ordinals.clear()
     places.clear()
     const leftOut: string[] = []
+    const withdrawn: WithdrawnEntry[] = []
     for (const [branch, rulesThere] of branches) {
       for (const scope of names.scopes(root, branch)) {
         const observedAt = rowDate ?? row.observedAt.read(scope)
@@ -342,8 +349,12 @@ function assemble(
               result.before = countBefore(result, places)
               records.push(result)
             } else rejected.push({ kind: result.kind, rule: result.rule, issue })
-          } else if ('leftOut' in result) leftOut.push(result.leftOut)
-          else {
+          } else if ('leftOut' in result) {
+            leftOut.push(result.leftOut)
+            if (result.withdrawn === undefined) continue
+            result.withdrawn.before = countBefore(result.withdrawn, places)
+            withdrawn.push(result.withdrawn)
+          } else {
             rejected.push(result)
             countRejected(rule, result, rule.dateOf?.(scope, observedAt), places)
           }
@@ -357,9 +368,7 @@ function assemble(
     }
     checkBloodPressure(checks, records, rejected)
     const warnings = checks.warnings(rejected)
-    if (records.length === 0 && rejected.length === 0 && leftOut.length > 0)
-      return { ...origin, outcome: 'skipped', reason: 'nothing-kept', leftOut, warnings, account }
-    return {
+    const mapped: MappedRow = {
       ...origin,
       outcome: 'mapped',
       source,
@@ -370,7 +379,12 @@ function assemble(
       records,
       rejected,
       leftOut,
+      withdrawn: withdrawn.length === 0 ? undefined : withdrawn,
       warnings,
     }
+    if (records.length > 0 || rejected.length > 0 || leftOut.length === 0) return mapped
+    const nothingKept = { ...origin, outcome: 'skipped', reason: 'nothing-kept' } as const
+    const skipped = { ...nothingKept, leftOut, warnings, account }
+    return withdrawn.length === 0 ? skipped : { ...skipped, mapped }
   }
 }

@@ -126,7 +126,14 @@ export const LongBiometric = z
     value: FieldDefinition,
     unit: FieldDefinition.optional(),
     status: z
-      .strictObject({ ...fieldKeys, keep: z.array(Text).min(1) })
+      .strictObject({
+        ...fieldKeys,
+        keep: z.array(Text).min(1),
+        withdrawn: told(
+          'States of results that the source has taken back. Of one that was delivered a person is told, as the gateway cannot delete it.',
+          z.array(Text).min(1),
+        ),
+      })
       .superRefine(checkSource)
       .optional(),
   })
@@ -174,6 +181,10 @@ export type FamilyDefinition = z.infer<typeof Family>
 /** What a condition can have beside its status. */
 const conditionKeys = {
   status: told('A bare word is the status itself. Where it is not given, none goes out.', OptionalWord),
+  withdrawn: told(
+    'Conditions that the source has taken back. Of one that was delivered a person is told, as the gateway cannot delete it.',
+    WhenDefinition,
+  ),
   medication: told('Medications that are taken for it.', z.array(Medication).min(1)),
   family: told('The same condition in the family.', Family),
   ...ruleKeys,

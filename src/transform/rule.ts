@@ -1,9 +1,10 @@
 /** What a compiled rule is, and what rules of all kinds have in common. */
 
-import { Entry } from '../model/entry.ts'
+import { Entry, WithdrawnEntry } from '../model/entry.ts'
 import {
   createFrame,
   type Fault,
+  type RecordFrame,
   type RecordKind,
   type RejectedRecord,
   type RowFacts,
@@ -20,6 +21,21 @@ import type { CompiledSource } from './source.ts'
 /** The mapping leaves this one out on purpose, and why: it is counted by these words, which hold no health data. */
 export interface LeftOut {
   readonly leftOut: string
+  /** The place of a result that the source has taken back: it may have been delivered. */
+  readonly withdrawn?: WithdrawnEntry
+}
+
+/** Leaves out a result that the source has taken back. @param why counts it */
+export function leftOutAsWithdrawn(
+  frame: RecordFrame,
+  rule: string,
+  facts: RowFacts,
+  observedAt: ObservedAt,
+  why: string,
+): LeftOut {
+  // Without its date it has no place; nothing without a date was delivered.
+  if (!observedAt.ok) return { leftOut: why }
+  return { leftOut: why, withdrawn: new WithdrawnEntry(frame, rule, facts, observedAt, why) }
 }
 
 /** A condition of the rule does not hold; another rule may take the element. */

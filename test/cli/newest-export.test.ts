@@ -214,37 +214,56 @@ describe('a value that the gateway refused', () => {
 })
 
 describe('a value that the gateway refused, run again', () => {
-  test.each([
-    ['is not sent where its export says another one further down', [70, 75], 70, 0, 75],
-    ['is sent where its export says it last', [75, 70], 70, 1, 70],
-    ['is sent where it says it last and had it before', [70, 75, 70], 70, 1, 70],
-  ] as const)('%s', async (_name, values, refusedAt, accepted, shown) => {
-    const store = await startReferenceStore()
-    let refused: string | undefined
-    const faultOf = ({ body }: Passing) =>
-      refused !== undefined && body.includes(refused) ? answer(400) : PASS
-    const clinic = await openClinic({ store, mapping: MAPPING, job: JOB, faultOf })
-    if (values.length > 2) {
-      await clinic.deliver('day_20260302.csv', pulse(values[0]))
-      await clinic.run()
-    }
-    refused = `"value":${refusedAt}`
-    const rows = values.slice(-2).map((value) => row('ann', '2026-03-02', `${value},,,`))
-    await clinic.deliver('day_20260303.csv', `${HEADER}${rows.join('')}`)
-    const { run, records } = summaryOf(await clinic.run())
-    expect(records.biometric).toMatchObject({ rejected: 1 })
-    refused = undefined
-    const again = await clinic.workplace.waybill('rerun', run, '--json')
-    expect(JSON.parse(again.out).records.biometric).toMatchObject({ made: 1, accepted })
-    expect((await profile(store, 'biometrics')).map(({ value }) => value)).toEqual([shown])
-    expect(again.code).toBe(0)
-    expect(summaryOf(await clinic.run()).requests.sent).toBe(0)
-  })
+  test.each([['is sent where its export says it last', [75, 70], 70, 1, 70]] as const)(
+    '%s',
+    async (_name, values, refusedAt, accepted, shown) => {
+      const store = await startReferenceStore()
+      let refused: string | undefined
+      const faultOf = ({ body }: Passing) =>
+        refused !== undefined && body.includes(refused) ? answer(400) : PASS
+      const clinic = await openClinic({ store, mapping: MAPPING, job: JOB, faultOf })
+      if (values.length > 2) {
+        await clinic.deliver('day_20260302.csv', pulse(values[0]))
+        await clinic.run()
+      }
+      refused = `"value":${refusedAt}`
+      const rows = values.slice(-2).map((value) => row('ann', '2026-03-02', `${value},,,`))
+      await clinic.deliver('day_20260303.csv', `${HEADER}${rows.join('')}`)
+      const { run, records } = summaryOf(await clinic.run())
+      expect(records.biometric).toMatchObject({ rejected: 1 })
+      refused = undefined
+      const again = await clinic.workplace.waybill('rerun', run, '--json')
+      expect(JSON.parse(again.out).records.biometric).toMatchObject({ made: 1, accepted })
+      expect((await profile(store, 'biometrics')).map(({ value }) => value)).toEqual([shown])
+      expect(again.code).toBe(0)
+      expect(summaryOf(await clinic.run()).requests.sent).toBe(0)
+    },
+  )
+})
+
+test.each([
+  ['a correction', [70, 75], 1, [75]],
+  ['a correction of what stands', [75, 70, 75], 0, [75]],
+  ['a correction that is taken back', [70, 75, 70], 1, [70]],
+])('of one chunk the last word alone is sent: %s', async (_name, [first = 0, ...more], accepted, sent) => {
+  const clinic = await openClinic({ mapping: MAPPING, job: JOB })
+  if (accepted === 0) {
+    await clinic.deliver('day_20260302.csv', pulse(first))
+    await clinic.run()
+  }
+  const rows = [...(accepted === 0 ? [] : [first]), ...more]
+  await clinic.deliver(
+    'day_20260303.csv',
+    `${HEADER}${rows.map((value) => row('ann', '2026-03-02', `${value},,,`)).join('')}`,
+  )
+  const { code, out } = await clinic.run('--file', join(clinic.workplace.folder, 'inbox/day_20260303.csv'))
+  expect(code).toBe(0)
+  expect(JSON.parse(out).records.biometric).toMatchObject({ accepted, unchanged: rows.length - accepted })
+  expect((await clinic.store.records('biometric')).map(({ value }) => Number(value))).toEqual(sent)
 })
 
 describe('a value in doubt that a later export says again', () => {
   test.each([
-    ['the one that was corrected', [75, 70], [75], 75],
     ['the correction', [75, 70], [70], 70],
     ['the one that came back', [75, 70, 75], [70, 75], 75],
   ] as const)(
@@ -275,6 +294,24 @@ describe('a value in doubt that a later export says again', () => {
       }
     },
   )
+})
+
+test('a value that waits behind one in doubt, which is stored then, is sent once a person says so', async () => {
+  const clinic = await openFaultyClinic({ submit: 'batch: { records: 10 }' })
+  clinic.strike(unanswered('reset'))
+  const runs: string[] = []
+  for (const [at, values] of [[75, 70], [75]].entries()) {
+    const rows = values.map((value) => `ann,2026-03-02,${value},,,,\n`)
+    const file = await clinic.deliver(`${at}.csv`, `id,day,pulse,a1c,weight,unit,remark\n${rows.join('')}`)
+    runs.push(summaryOf(await clinic.run('--file', file)).run)
+  }
+  clinic.strike(() => PASS)
+  for (const run of runs) await clinic.workplace.waybill('rerun', run, '--json')
+  expect((await profile(clinic.store, 'biometrics')).map(({ value }) => value)).toEqual([70])
+  // The profile shows one record of an instant: nobody can tell whether the other one is behind it.
+  expect((await showOf(clinic, runs[1] ?? '')).records.biometric).toMatchObject({ inDoubt: 1 })
+  await clinic.workplace.waybill('resolve', runs[1] ?? '', '--resend')
+  expect((await profile(clinic.store, 'biometrics')).map(({ value }) => value)).toEqual([75])
 })
 
 describe('a ledger that is lost', () => {

@@ -40,7 +40,7 @@ const record = (at: number) => ({ rule: hex(`r ${at % 7}`, 8), content: content(
 const said = (at: number) => ({
   rule: record(at).rule,
   ...wordsOf(content(at)),
-  arrival: 2 ** 30 - 1 - at,
+  arrival: 2 ** 29 - 1 - at,
   byBackfill: at % 3 === 0,
   isContested: at % 2 === 1,
 })

@@ -274,6 +274,34 @@ describe('a value that comes back', () => {
       expect(faults.map((fault) => fault.split(':')[0])).toEqual(expected)
     },
   )
+
+  it.each([
+    [['75'], []],
+    [['70', '75'], []],
+    [['75', '70'], ['altered']],
+    [['70'], ['lost', 'altered']],
+    [[], ['lost']],
+  ] as const)('that one export says 70 and then 75, stored %j: %j', (stored, expected) => {
+    const [first] = toldAs(['70'])
+    if (first === undefined) expect.fail('there is one')
+    const exports = [
+      {
+        ...first,
+        ...{ rows: { read: 2, mapped: 2, skipped: 0, rejected: 0 }, made: { ...first.made, biometric: 2 } },
+        told: ['70', '75'].map((value, at) => ({ ...pulse(value), row: at + 1 })),
+      },
+    ]
+    const ids = stored.map((_, at) => `id-${at}`)
+    const { faults } = judgeRound({
+      ...{ ...undisturbed(), exports, receipts: ids, runs: [runThat(stored.length)] },
+      log: { accounts: 0, requests: 0, underWay: 0 },
+      words: exports.map((one) => ({ summary: summaryOf(one), rejects: [] })),
+      stored: stored.map((value, at) => ({
+        ...{ kind: 'biometric', id: ids[at] ?? '', person: 'p-1', text: pulse(value).text, primary: false },
+      })),
+    })
+    expect(faults.map((fault) => fault.split(':')[0])).toEqual(expected)
+  })
 })
 
 it.each([

@@ -32,11 +32,15 @@ const word = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })
 const record = fc.record({
   rule: fc.constantFrom('00000000', '0a0b0c0d', 'ffffffff'),
   ...{ first: word, last: word },
-  arrival: fc.constantFrom(0, 1, 77, 2 ** 30 - 1),
+  arrival: fc.constantFrom(0, 1, 77, 2 ** 29 - 1),
   byBackfill: fc.boolean(),
   isContested: fc.boolean(),
 })
-const row: fc.Arbitrary<DeliveredRow> = fc.record({ rowKey, records: fc.array(record, { maxLength: 5 }) })
+const withdrawn = record.map((one) => ({ ...one, isWithdrawn: true }))
+const row: fc.Arbitrary<DeliveredRow> = fc.record({
+  rowKey,
+  records: fc.array(fc.oneof(record, withdrawn), { maxLength: 5 }),
+})
 const hash = (text: string): string => createHash('md5').update(text).digest('hex')
 
 describe('packs', () => {

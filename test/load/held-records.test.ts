@@ -94,7 +94,7 @@ describe('records in doubt since an earlier run', () => {
         },
       ],
     })
-    const speaks = { arrival: 1, isBackfill: false, isAgain: false }
+    const speaks = { arrival: 1, isBackfill: false, isAgain: false, isTakenUp: false }
     const chunk = {
       exportRow,
       chunk: 2,
@@ -103,6 +103,7 @@ describe('records in doubt since an earlier run', () => {
       resumed: false,
       listed: [],
       shared: [],
+      withdrawn: [],
     }
     const lastWords = async () => new Set<Entry>()
     const { outcomes } = await loadChunk(loading.context, { ...chunk, entries: [entry], lastWords })
@@ -206,7 +207,7 @@ describe('while an older record of a series is asked about', () => {
       exportId: EXPORT_ID,
       arrival: 1,
       isBackfill: false,
-      isAgain: false,
+      ...{ isAgain: false, isTakenUp: false, withdrawn: [] },
       resumed: false,
     }
     const lastWords = async () => new Set<Entry>()

@@ -266,7 +266,7 @@ export async function startLoading(options: LoadingOptions = {}) {
           exportId: EXPORT_ID,
           arrival,
           isBackfill: false,
-          isAgain: false,
+          ...{ isAgain: false, isTakenUp: false, withdrawn: [] },
           entries,
           resumed,
         },

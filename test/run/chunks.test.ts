@@ -96,6 +96,7 @@ const chunk = (number: number, key = `key-${number}`, person = `person-${number}
   number,
   start: { row: 1, line: 1, byteOffset: 0 },
   rows: [],
+  withdrawn: [],
   entries: [entryOf(biometric, { key, person })],
   shared: [],
 })

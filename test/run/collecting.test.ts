@@ -94,7 +94,7 @@ async function openNights(only: 'all' | 'changed' = 'changed', format: 'ndjson' 
         return { source: outcome.source, outcome }
       })
       const place = { row: number * 10, line: number * 10 + 1, byteOffset: number * 1_000 }
-      const chunk: Chunk = { number, start: place, rows, entries: [], shared: [] }
+      const chunk: Chunk = { number, start: place, rows, entries: [], withdrawn: [], shared: [] }
       const { row: firstRow, line: firstLine, byteOffset } = place
       await runLedger.openChunk(exportRow, { number, firstRow, firstLine, byteOffset, rows: rows.length })
       const { collected } = await collecting.collect(chunk)

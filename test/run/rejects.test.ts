@@ -2,6 +2,7 @@ import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { inert, revived } from '../../src/csv-text.ts'
+import type { Entry, MappedRow } from '../../src/model/entry.ts'
 import type { Row } from '../../src/model/row.ts'
 import type { ChunkRow } from '../../src/run/chunks.ts'
 import { REJECT_COLUMNS, rejectsHeader, rejectsText } from '../../src/run/rejects.ts'
@@ -100,18 +101,17 @@ describe('rejects', () => {
 
   it('have a line for each record and mark that did not get through, and none for the rest', () => {
     const entry = entryOf(biometric, { row: 1 })
-    const twoRules = { ...entry.row, rejected: [{ kind: 'condition', rule: 'dx', issue }] as const }
+    const asRead = (one: Entry, rejected: MappedRow['rejected'] = []): Entry => {
+      const { row, line } = one.row
+      const source = { kind: 'cells' as const, row, line, byteOffset: 0, cells: ['a', 'b', 'c'] }
+      return Object.create(one, { row: { value: { ...one.row, source, rejected } } })
+    }
     const [refused, fine, marked] = [
-      Object.create(entry, { row: { value: twoRules } }),
-      entryOf(biometric, { row: 2 }),
-      entryOf(careTeam, { row: 3 }),
+      asRead(entry, [{ kind: 'condition', rule: 'dx', issue }]),
+      asRead(entryOf(biometric, { row: 2 })),
+      asRead(entryOf(careTeam, { row: 3 })),
     ]
-    const rows = [refused, fine, marked].map(
-      ({ row }): ChunkRow => ({
-        source: { kind: 'cells', row: row.row, line: row.line, byteOffset: 0, cells: ['a', 'b', 'c'] },
-        outcome: row,
-      }),
-    )
+    const rows = [refused, fine, marked].map(({ row }): ChunkRow => ({ source: row.source, outcome: row }))
     const reason = {
       stage: 'submit',
       code: 'refused',

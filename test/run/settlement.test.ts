@@ -58,7 +58,14 @@ async function openRun() {
     const start = { row: 1, line: 2, byteOffset: 0 }
     await runLedger.openChunk(of, { number, firstRow: 1, firstLine: 2, byteOffset: 0, rows: rows.length })
     const record = (await ledger.exportsOf('run-1')).find(({ id }) => id === of) ?? expect.fail('no export')
-    const chunk = { number, start, rows, entries: outcomes.map(({ entry }) => entry), shared: [] }
+    const chunk = {
+      number,
+      start,
+      rows,
+      entries: outcomes.map(({ entry }) => entry),
+      withdrawn: [],
+      shared: [],
+    }
     await settleChunk(stages, { record, inFront: [], arrival: of, listsTeams: false }, rejects, chunk, {
       ...{ outcomes, followUpFailures: [], rowsCorrected: 0, accounts: { known: 0, refused: 0 } },
       memory: { delivered: new Map(), held: new Map() },

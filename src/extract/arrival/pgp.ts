@@ -62,6 +62,61 @@ export async function decryptPgp(
   }
 }
 
+const ARMOR_END = '-----END PGP MESSAGE-----'
+
+/** Packets that stand before the encrypted data of a message: session keys, marker (RFC 9580, 5). */
+const BEFORE_DATA = new Set([1, 3, 10])
+
+/** Tells whether a file holds more than its first PGP message, which alone is decrypted. */
+export async function hasMoreBehind(file: string): Promise<boolean> {
+  if (await isArmored(file)) {
+    let behind: string | undefined
+    let last = ''
+    for await (const chunk of createReadStream(file, 'latin1')) {
+      const text = behind === undefined ? last + chunk : String(chunk)
+      const end = behind === undefined ? text.indexOf(ARMOR_END) : -ARMOR_END.length
+      last = text.slice(-ARMOR_END.length)
+      if (end === -1) continue
+      behind = text.slice(end + ARMOR_END.length)
+      if (behind.trim() !== '') return true
+    }
+    return false
+  }
+  const { handle, bytes } = await openVersion(file)
+  const read = async (at: number): Promise<Buffer> => (await handle.read(Buffer.alloc(6), 0, 6, at)).buffer
+  try {
+    for (let at = 0, tag = 1; BEFORE_DATA.has(tag); ) {
+      const head = await read(at)
+      const [first = 0] = head
+      if ((first & 0x40) === 0) {
+        // The old form (4.2.2); the last of its lengths reaches to the end of the file.
+        tag = (first >> 2) & 0x0f
+        const octets = 1 << (first & 3)
+        if (octets === 8) return false
+        at += 1 + octets + head.readUIntBE(1, octets)
+      } else {
+        tag = first & 0x3f
+        at += 1
+        // The new one (4.2.1), in parts.
+        for (let isPart = true; isPart; ) {
+          const length = await read(at)
+          const octet = length[0] ?? 0
+          isPart = octet >= 224 && octet < 255
+          if (isPart) at += 1 + (1 << (octet & 0x1f))
+          else if (octet < 192) at += 1 + octet
+          else if (octet < 224) at += 2 + ((octet - 192) << 8) + (length[1] ?? 0) + 192
+          else at += 5 + length.readUInt32BE(1)
+        }
+      }
+      if (!BEFORE_DATA.has(tag)) return at < bytes
+      if (at >= bytes) return false
+    }
+    return false
+  } finally {
+    await handle.close()
+  }
+}
+
 /** The session key is decrypted here: another key fails before any data. */
 async function openMessage(
   address: string,

@@ -8,6 +8,8 @@ export interface UnpackRules {
   /** Refuse what is not encrypted. */
   readonly encrypted: boolean
   readonly pgp: PgpKeyFiles
+  /** Whether the file is known to be as it was delivered: then what stands behind a PGP message is not looked for. */
+  readonly isWhole?: boolean
 }
 
 /** Files with OpenPGP keys, armored or binary. */

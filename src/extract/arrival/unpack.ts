@@ -33,7 +33,13 @@ export async function unpack(
       throw unreadable(address, new Error(`it is packed more than ${MOST_LAYERS} times`))
     if (packing === 'pgp') {
       const target = await newFile(one.member ?? nameOf(address))
-      const { decryptPgp } = await import('./pgp.ts')
+      const { decryptPgp, hasMoreBehind } = await import('./pgp.ts')
+      if (rules.isWhole !== true && (await hasMoreBehind(one.file)))
+        throw new WaybillError(
+          'export-cut',
+          'Behind the first PGP message of the export stands more, which is not read. Nothing of it was sent.',
+          { place: { file: address } },
+        )
       await decryptPgp(address, one.file, target, rules.pgp, rules.limits)
       return layer({ ...one, file: target }, depth + 1, true)
     }

@@ -182,6 +182,26 @@ export async function openLedger(
       const same = finishedProfiles(db, key).select('profile.sha256').where('profile.sha256', '=', sha256)
       return (await same.executeTakeFirst()) !== undefined
     },
+    async lastEnd({ job, mapping }, sha256) {
+      const finished = db
+        .selectFrom('export')
+        .innerJoin('run', 'run.id', 'export.run_id')
+        .innerJoin('job', 'job.id', 'run.job_id')
+        .innerJoin('mapping', 'mapping.digest', 'export.mapping_digest')
+        .where('job.name', '=', job)
+        .where('mapping.name', '=', mapping)
+        .where('export.state', '=', 'finished')
+        .where('export.is_ended', 'is not', null)
+        .select('export.is_ended')
+        // A file that is read again is no later one.
+        .select((eb) => eb.fn.min('export.id').as('first'))
+        .groupBy('export.sha256')
+        .orderBy('first', 'desc')
+        .limit(1)
+      if ((await finished.where('export.sha256', '=', sha256).executeTakeFirst()) !== undefined) return 'read'
+      const last = await finished.executeTakeFirst()
+      return last === undefined ? undefined : last.is_ended === 1 ? 'ended' : 'open'
+    },
     chunksOf: (exportRow) =>
       db.selectFrom('chunk').selectAll().where('export_row', '=', exportRow).orderBy('number').execute(),
     chunksOfRun: (runId) =>

@@ -30,10 +30,13 @@ export const reasonsOf = ({
       db,
       groups.flatMap(({ first }) => (first === null ? [] : idOf(first))),
     )
+    const sent = groups.some(({ code }) => code === 'withdrawn') ? await sentAs(db, runId) : []
     return groups.map(({ first, since, ...group }) => {
       const example = first === null ? undefined : examples.get(idOf(first))
+      const ofGroup = sent.filter(({ rule, name }) => rule === group.rule && name === group.exportName)
       return {
         ...group,
+        ...(group.code === 'withdrawn' ? { sentAs: ofGroup.flatMap((one) => one.id ?? []) } : {}),
         ...(since === null ? {} : { knownSince: new Date(since).toISOString() }),
         ...(example === undefined ? {} : { example }),
       }
@@ -55,6 +58,18 @@ export const reasonsOf = ({
       .select((eb) => [eb.fn.count<number>('known_since').as('known'), eb.fn.min('known_since').as('since')])
       .executeTakeFirstOrThrow(),
 })
+
+/** Ids of withdrawn results that are told at once: more stand in the rejects files. */
+const SENT_TOLD = 20
+
+const sentAs = (db: Kysely<LedgerTables>, runId: string) =>
+  exceptionsOf(db, runId)
+    .where('sent_as', 'is not', null)
+    .where('exception.state', '!=', 'settled')
+    .select(['sent_as as id', 'rule', 'name'])
+    .orderBy('exception.id')
+    .limit(SENT_TOLD)
+    .execute()
 
 const exceptionsOf = (db: Kysely<LedgerTables>, runId: string) =>
   db

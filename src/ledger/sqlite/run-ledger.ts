@@ -250,6 +250,7 @@ async function addExport(writer: Writer, runId: string, start: ExportStart): Pro
       reading: start.reading,
       origin_export: start.originExport,
       archived: start.archived,
+      is_ended: start.isEnded === undefined ? null : Number(start.isEnded),
       ...(start.failed === undefined ? { state: 'open' } : { state: 'failed', ...start.failed }),
     })
     .returningAll()
@@ -316,11 +317,12 @@ function insertExceptions(
 ): void {
   for (const one of exceptions) {
     const { row, line, byteOffset, kind, rule, content, outcome, stage, code, field, message, batchId } = one
+    const sentAs = one.sentAs ?? null
     statements.run(
       `insert into exception (export_row, chunk, row, line, byte_offset, kind, rule, content, outcome, state, stage, code,
-        field, message, batch_id) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        field, message, batch_id, sent_as) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       ...[exportRow, chunk, row, line, byteOffset, kind, rule, content, outcome, outcome],
-      ...[stage, code, field, message, batchId],
+      ...[stage, code, field, message, batchId, sentAs],
     )
   }
 }

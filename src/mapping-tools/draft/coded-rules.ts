@@ -168,8 +168,14 @@ const firstOf = (...fields: readonly (string | undefined)[]): string => {
 }
 
 function statusLine({ path, states }: NonNullable<ResultParts['status']>, { cells }: Words): DraftLine {
-  const keep = finalStates(new Set(states), cells)
-  const written = `status: { from: ${scalar(path)}, keep: ${list(keep.length === 0 ? ['F'] : keep)} }`
+  // As the vendor writes them: all where one that is final is seen, since few samples have one that is corrected or withdrawn.
+  const final = stylesOf(cells.finalLetters, cells.final)
+  const seen = final.flatMap((words, style) => (words.some((word) => states.includes(word)) ? [style] : []))
+  const keep = seen.flatMap((style) => final[style] ?? [])
+  const takenBack = stylesOf(cells.withdrawnLetters, cells.withdrawn)
+  const withdrawn = (keep.length === 0 ? [0] : seen).flatMap((style) => takenBack[style] ?? [])
+  const kept = list(keep.length === 0 ? ['F'] : keep)
+  const written = `status: { from: ${scalar(path)}, keep: ${kept}, withdrawn: ${list(withdrawn)} }`
   if (keep.length === 0) return decide(`which states are final? ${written}`)
   const known = [...cells.final, ...cells.finalLetters, ...cells.notFinal, ...cells.notFinalLetters]
   const [others] = leftOut(
@@ -179,16 +185,13 @@ function statusLine({ path, states }: NonNullable<ResultParts['status']>, { cell
   return line(`  ${written}`, others?.note)
 }
 
-/** As the vendor writes them: all that are final where one is seen, since few samples have a corrected result. */
-function finalStates(seen: ReadonlySet<string>, { final, finalLetters }: Words['cells']): string[] {
-  const styles = [
-    finalLetters,
-    final,
-    final.map((word) => word.charAt(0).toUpperCase() + word.slice(1)),
-    final.map((word) => word.toUpperCase()),
-  ]
-  return styles.flatMap((words) => (words.some((word) => seen.has(word)) ? words : []))
-}
+/** In the letters of HL7, and as words in small letters, with a capital and in capitals. */
+const stylesOf = (letters: readonly string[], words: readonly string[]): (readonly string[])[] => [
+  letters,
+  words,
+  words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)),
+  words.map((word) => word.toUpperCase()),
+]
 
 /** Whether all texts of a column are states of results, and more than letters that stand for anything. */
 export function holdsStates({ distinct }: ColumnProfile, { cells }: Words): boolean {

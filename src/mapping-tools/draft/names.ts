@@ -250,7 +250,7 @@ const Bounds = z.tuple([z.coerce.number(), z.coerce.number()])
 const Words = z.strictObject({
   cells: lists(
     ...(['meaningless', 'yes', 'no', 'female', 'male'] as const),
-    ...(['final', 'finalLetters', 'notFinal', 'notFinalLetters'] as const),
+    ...(['final', 'finalLetters', 'notFinal', 'notFinalLetters', 'withdrawn', 'withdrawnLetters'] as const),
   ).and(z.object({ partners: mapOf(z.string()) })),
   silent: Texts,
   asides: Texts,

@@ -331,6 +331,43 @@ describe('PGP', () => {
     }
   })
 
+  it.each([false, true])(
+    'with more behind it may be cut: nothing of it is taken (armored: %s)',
+    async (armored) => {
+      const pgp = await keys()
+      const [first, second] = await Promise.all(
+        ['id,a1c\nann,5.1\n', TABLE].map(async (text) =>
+          readFile(await encrypt(Buffer.from(text), { armored })),
+        ),
+      )
+      const both = await exportFile(Buffer.concat([first ?? Buffer.of(), second ?? Buffer.of()]))
+      await expect(unpacked(both, { pgp })).rejects.toMatchObject({ code: 'export-cut' })
+      const ended = await exportFile(
+        Buffer.concat([first ?? Buffer.of(), Buffer.from(armored ? '\n\n' : '')]),
+      )
+      expect((await unpacked(ended, { pgp }))[0]?.[1]).toBe('id,a1c\nann,5.1\n')
+    },
+  )
+
+  it('in parts of a stream ends with the last of them', async () => {
+    const pgp = await keys()
+    const stream = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (let part = 0; part < 40; part++) controller.enqueue(Buffer.alloc(40_000, 'id,a1c\n'))
+        controller.close()
+      },
+    })
+    const encrypted = await openpgp.encrypt({
+      message: await openpgp.createMessage({ binary: stream }),
+      encryptionKeys: await openpgp.readKey({ armoredKey: ours.publicKey }),
+      format: 'binary',
+    })
+    const bytes = Buffer.concat(await Array.fromAsync(encrypted as unknown as AsyncIterable<Uint8Array>))
+    expect((await unpacked(await exportFile(bytes), { pgp }))[0]?.[1].length).toBe(1_600_000)
+    const more = await exportFile(Buffer.concat([bytes, bytes]))
+    await expect(unpacked(more, { pgp })).rejects.toMatchObject({ code: 'export-cut' })
+  })
+
   it('for another key, or without any, is unreadable', async () => {
     const other = await encrypt(content, { for: vendor.publicKey })
     await expect(unpacked(other, { pgp: await keys() })).rejects.toMatchObject({ code: 'export-unreadable' })

@@ -301,7 +301,7 @@ describe('rows of one finding each, and JSON', () => {
       '  value: result',
       '  unit: units',
       '  refRange: ref range',
-      '  status: { from: status, keep: [final, corrected, amended] }',
+      '  status: { from: status, keep: [final, corrected, amended], withdrawn: [entered-in-error, cancelled, canceled, withdrawn, deleted] }',
     ])
     expect(drafted.draft.found).toEqual(['hba1c', 'systolic-bp'])
   })
@@ -363,7 +363,7 @@ describe('what looks like something else', () => {
       'B,2026-02-05,2951-2,140,mmol/L,P',
       'C,2026-02-05,5763-8,80,ug/dL,F',
     )
-    expect(rules(drafted)).toContain('  status: { from: x, keep: [F, C] }')
+    expect(rules(drafted)).toContain('  status: { from: x, keep: [F, C], withdrawn: [W, D, X] }')
     const told = notes(drafted).join('\n')
     expect(told).toContain('DECIDE: x is read as the state, by its texts alone.')
     expect(told).toContain('how often they stand there: P (1).')

@@ -1,0 +1,144 @@
+/**
+ * What a chunk says last in each place, and results that the source has taken back: the gateway deletes no biometrics and no conditions, so that of
+ * one that was delivered a person must know.
+ */
+import type { DeliveredRecord, Ledger } from '../ledger/ledger.ts'
+import { unpackHolds } from '../ledger/packed-records.ts'
+import type { Entry, MappedRow, WithdrawnEntry } from '../model/entry.ts'
+import { contentDigits, hasSameContent, transactionId } from '../model/ids.ts'
+import { type Memory, type Speaks, standingOf } from './recognise.ts'
+
+/** A withdrawn result that the gateway has, or may have. */
+export interface TakenBack {
+  readonly entry: WithdrawnEntry
+  /** Transaction id under which it was sent; undefined where the ledger does not know it any more. */
+  readonly sentAs: string | undefined
+}
+
+export interface ChunkWords {
+  /** Records that the chunk itself replaces further down. */
+  readonly replaced: readonly Entry[]
+  /** Withdrawals that nothing follows. */
+  readonly withdrawn: readonly WithdrawnEntry[]
+}
+
+/** Where a mapping gives two people one key, neither says anything of the other. */
+const placeOf = ({ rowKey, ruleHash, account }: Entry): string => `${rowKey}${ruleHash}${account.reference}`
+
+/** Row keys that stand on several rows: nearly always none. */
+function sharedKeys(...lists: readonly (readonly Entry[])[]): ReadonlySet<string> {
+  const rows = new Map<string, MappedRow>()
+  const shared = new Set<string>()
+  for (const entries of lists) {
+    let last: MappedRow | undefined
+    for (const { row, rowKey } of entries) {
+      if (row === last) continue
+      last = row
+      const known = rows.get(rowKey)
+      if (known === undefined) rows.set(rowKey, row)
+      else if (known !== row) shared.add(rowKey)
+    }
+  }
+  return shared
+}
+
+/** Care teams have a state of their own. */
+const hasWords = ({ kind }: Entry): boolean => kind === 'biometric' || kind === 'condition'
+
+/** Looks through a chunk, before anything of it is sent. */
+export function lastWordsIn(entries: readonly Entry[], withdrawn: readonly WithdrawnEntry[]): ChunkWords {
+  const shared = sharedKeys(entries, withdrawn)
+  if (shared.size === 0) return { replaced: [], withdrawn }
+  const several = (entry: Entry): boolean => hasWords(entry) && shared.has(entry.rowKey)
+  const taken = new Set<Entry>(withdrawn)
+  const words = [...entries, ...withdrawn].filter(several).sort((a, b) => a.row.row - b.row.row)
+  const last = new Map<string, Entry>()
+  for (const word of words) {
+    const before = last.get(placeOf(word))
+    const isOlder = before !== undefined && !taken.has(before) && !taken.has(word) && word.rank < before.rank
+    if (!isOlder) last.set(placeOf(word), word)
+  }
+  return {
+    replaced: words.filter((entry) => {
+      const word = last.get(placeOf(entry))
+      return !taken.has(entry) && word !== undefined && (taken.has(word) || !hasSameContent(entry, word))
+    }),
+    withdrawn: withdrawn.filter((entry) => !several(entry) || last.get(placeOf(entry)) === entry),
+  }
+}
+
+export interface Withdrawing extends Speaks {
+  /** Rows are taken up that were rejected before: what was told is told again. */
+  readonly isTakenUp: boolean
+}
+
+type TakenBackLedger = Pick<Ledger, 'exportRecord' | 'exportsWithContent' | 'chunksOf' | 'batchesOf' | 'left'>
+
+/** Which of them a person must know of. @param memory what is known under their row keys */
+export async function takenBackOf(
+  ledger: TakenBackLedger,
+  jobId: number,
+  withdrawn: readonly WithdrawnEntry[],
+  { delivered, held }: Memory,
+  speaks: Withdrawing,
+): Promise<TakenBack[]> {
+  const told: { readonly entry: WithdrawnEntry; readonly contents: readonly string[] }[] = []
+  const wanted = new Map<number, Set<string>>()
+  for (const entry of withdrawn) {
+    const stands = standingOf(delivered.get(entry.rowKey) ?? [], entry.ruleHash)
+    const doubts = [...(held.get(entry.rowKey) ?? [])].filter(([, { rule }]) => rule === entry.ruleHash)
+    const isNews = stands !== undefined && isToTell(stands, speaks)
+    if (!isNews && doubts.length === 0) continue
+    const contents = [...(isNews ? [contentDigits(stands)] : []), ...doubts.map(([content]) => content)]
+    told.push({ entry, contents })
+    if (isNews) {
+      const ofExport = wanted.get(stands.arrival) ?? new Set()
+      wanted.set(stands.arrival, ofExport.add(contentDigits(stands)))
+    }
+  }
+  if (told.length === 0) return []
+  const ids = new Map<string, string>()
+  const doubtful = told.flatMap(({ contents }) => contents)
+  for (const { content, exportId, row, rule } of await ledger.left.inDoubtWith(jobId, doubtful))
+    if (content !== null) ids.set(content, transactionId(exportId, row, rule ?? '', content))
+  for (const [arrival, contents] of wanted) await findSent(ledger, arrival, contents, ids)
+  return told.map(({ entry, contents }) => ({
+    entry,
+    sentAs: contents.map((content) => ids.get(content)).find((id) => id !== undefined),
+  }))
+}
+
+/** Not where a later export has said it, or something else, since, and not twice. */
+function isToTell(
+  { arrival, byBackfill, isWithdrawn = false }: DeliveredRecord,
+  speaks: Withdrawing,
+): boolean {
+  const isOutdated = !speaks.isBackfill && !byBackfill && arrival > speaks.arrival
+  if (isOutdated) return false
+  if (speaks.isTakenUp) return true
+  // The export was read before, and what stands is its own word: it says it further down.
+  return !isWithdrawn && !(speaks.isAgain && arrival === speaks.arrival)
+}
+
+/** Looks through what was sent of an export. @param ids by content: found ones are added */
+async function findSent(
+  ledger: TakenBackLedger,
+  arrival: number,
+  contents: ReadonlySet<string>,
+  ids: Map<string, string>,
+): Promise<void> {
+  const record = await ledger.exportRecord(arrival)
+  if (record === undefined) return
+  const open = new Set(contents)
+  for (const { id } of await ledger.exportsWithContent(record.export_id))
+    for (const { number: chunk } of await ledger.chunksOf(id))
+      for (const { holds } of await ledger.batchesOf({ exportRow: id, chunk })) {
+        if (open.size === 0) return
+        const packed = Buffer.from(holds.buffer, holds.byteOffset, holds.byteLength)
+        if (![...open].some((content) => packed.includes(Buffer.from(content, 'hex')))) continue
+        for (const { row, rule, content } of unpackHolds(holds)) {
+          if (!open.delete(content)) continue
+          ids.set(content, transactionId(record.export_id, row, rule, content))
+        }
+      }
+}

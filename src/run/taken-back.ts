@@ -1,0 +1,30 @@
+/** Rows with withdrawn results that the gateway has: these are rejected, not left out. Pure. */
+import type { TakenBack } from '../load/withdrawn.ts'
+import { asMapped } from '../model/entry.ts'
+import type { RejectedRecord } from '../model/record.ts'
+import type { ChunkRow } from './chunks.ts'
+
+const MESSAGE =
+  'the source has withdrawn the result, and the gateway has it, or may have it; it cannot be deleted there by Waybill'
+
+const rejectedAs = ({ entry: { kind, rule }, sentAs }: TakenBack): RejectedRecord => ({
+  ...{ kind, rule, sentAs },
+  issue: { stage: 'transform', code: 'withdrawn', message: MESSAGE },
+})
+
+export function withTakenBack(
+  rows: readonly ChunkRow[],
+  takenBack: readonly TakenBack[],
+): readonly ChunkRow[] {
+  if (takenBack.length === 0) return rows
+  const byRow = Map.groupBy(takenBack, ({ entry }) => entry.row)
+  return rows.map((one) => {
+    const mapped = asMapped(one.outcome)
+    const taken = mapped && byRow.get(mapped)
+    if (mapped === undefined || taken === undefined) return one
+    const leftOut = [...mapped.leftOut]
+    for (const { entry } of taken) leftOut.splice(leftOut.indexOf(entry.leftOut), 1)
+    const rejected = [...mapped.rejected, ...taken.map(rejectedAs)]
+    return { source: one.source, outcome: { ...mapped, leftOut, rejected } }
+  })
+}

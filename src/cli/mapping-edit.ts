@@ -1,8 +1,10 @@
 /** `waybill mapping edit`: a page on this machine that shows rows of an export as a mapping has them, and follows the mapping as it is saved. */
 import { existsSync, watch } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { readMapping } from '../definitions/definition-files.ts'
 import { createComparison, rowPairs } from '../mapping-tools/compare-outcomes.ts'
+import { ignoredColumns, unreadColumns } from '../mapping-tools/coverage.ts'
 import {
   type EditProblem,
   type EditView,
@@ -35,24 +37,28 @@ async function editOn(
   let last: Bound | undefined
   let part = ''
   let view: EditView | undefined
+  const { file } = await fileOf(context, name)
+  let text = ''
   const refresh = async (): Promise<void> => {
+    // While an editor puts another file in its place, there may be none.
+    text = await readFile(file, 'utf8').catch(() => text)
+    const source = { file, text }
     try {
       const now = await bound(context, name, sample)
       // Editors and file systems tell of one save several times: what it has changed stays on the page.
       if (view !== undefined && now.mapping.content === last?.mapping.content) {
-        part = viewHtml(view)
+        part = viewHtml(source, view)
         return
       }
       view = await look(context, last, now, { ...sample, limit: options.limit })
       last = now
-      part = viewHtml(view)
+      part = viewHtml(source, view)
     } catch (error) {
       if (!existsSync(sample.file)) throw error
-      part = viewHtml(view, problemOf(error, view === undefined))
+      part = viewHtml(source, view, problemOf(error, view === undefined))
     }
   }
   await refresh()
-  const { file } = last?.mapping ?? (await fileOf(context, name))
   const page = (): string => editPage(name, sample.name, part)
   const server = await startEditServer(options.port, context.randomHex(16), page)
   const saves = follow(file, context.settings.mappings, context.interrupt, async () => {
@@ -115,9 +121,12 @@ async function look(
     }
   }
   const report = fit.report()
+  const { definition, compiled } = mapping
+  const ignored = ignoredColumns(definition)
   return {
     rows,
-    reads: mapping.compiled.reads,
+    reads: compiled.reads,
+    unread: unreadColumns(compiled.reads, opened.columns ?? []).filter((column) => !ignored.has(column)),
     fit: fitLines(report),
     isSuspicious: isSuspicious(report),
     changes:
@@ -133,7 +142,7 @@ const OF_THE_MAPPING: readonly ErrorCode[] = ['mapping-invalid', 'columns-missin
 /** @throws what is no problem of the mapping or the export; at first also an export or a mapping that is not there */
 function problemOf(error: unknown, first: boolean): EditProblem {
   if (!(error instanceof WaybillError) || (first && !OF_THE_MAPPING.includes(error.code))) throw error
-  return { message: error.message, findings: error.findings }
+  return { message: error.message, place: error.place, findings: error.findings }
 }
 
 /**

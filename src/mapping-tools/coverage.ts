@@ -176,6 +176,13 @@ export function unreadColumns(reads: readonly ReadName[], columns: readonly stri
   return columns.filter((column) => column !== '' && !read.has(column))
 }
 
+/** Columns that the mapping says to ignore, for whatever rule. */
+export const ignoredColumns = ({ row, biometrics = {} }: MappingDefinition): Set<string> =>
+  new Set([
+    ...(row.ignore ?? []),
+    ...Object.values(biometrics).flatMap((rule) => (typeof rule === 'object' ? (rule.ignore ?? []) : [])),
+  ])
+
 /** A name without what people write differently: case, spaces, punctuation. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '')
 

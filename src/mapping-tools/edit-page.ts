@@ -5,16 +5,19 @@
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type Finding, WaybillError } from '../model/errors.ts'
+import { type Finding, type Place, WaybillError } from '../model/errors.ts'
 import { html, htmlPage } from '../shown-text.ts'
 import type { ReadName } from '../transform/compile-context.ts'
-import { type PreviewedRow, rowHtml, STYLE } from './preview.ts'
+import { undecidedLines } from '../transform/mapping-definition.ts'
+import { lineLink, type PreviewedRow, type RowMarks, rowHtml, STYLE } from './preview.ts'
 
 /** What the page shows of a mapping that was saved. */
 export interface EditView {
   readonly rows: readonly { readonly now: PreviewedRow; readonly before: PreviewedRow | undefined }[]
   /** Columns and paths that the mapping reads, each with its key. */
   readonly reads: readonly ReadName[]
+  /** Columns of CSV that the mapping neither reads nor ignores. */
+  readonly unread: readonly string[]
   /** Lines of the fit report. */
   readonly fit: readonly string[]
   readonly isSuspicious: boolean
@@ -25,7 +28,15 @@ export interface EditView {
 /** The mapping cannot be used as it was saved: what was wrong, above what the page has shown so far. */
 export interface EditProblem {
   readonly message: string
+  readonly place: Place | undefined
   readonly findings: readonly Finding[]
+}
+
+/** The mapping as it was saved, whether it can be used or not. */
+export interface EditSource {
+  /** Its path, as places name it. */
+  readonly file: string
+  readonly text: string
 }
 
 export const editPage = (mapping: string, sample: string, view: string): string =>
@@ -35,35 +46,76 @@ export const editPage = (mapping: string, sample: string, view: string): string 
     body: `<header>
 <h1>${html(sample)} <span>as ${html(mapping)} maps it</span></h1>
 <p>Nothing is sent. <strong>This page holds health data of persons.</strong> It follows the mapping as you save it.</p>
-<p><label><input type="checkbox" id="only"> Show only rows with something rejected</label> <span id="ended" hidden>The command has ended: this page follows no more.</span></p>
+<form id="filter"><b>Rows</b> ${['state', 'rule', 'reason'].map((name) => `<label>${name} <select name="${name}"></select></label>`).join(' ')} <output></output></form>
+<p id="ended" hidden>The command has ended: this page follows no more.</p>
 </header>
 <main id="view">${view}</main>`,
     script: SCRIPT,
   })
 
 /** The part of the page that each save makes anew. @param view the last mapping that could be used; undefined where there was none */
-export function viewHtml(view: EditView | undefined, problem?: EditProblem): string {
-  const rows = view?.rows ?? []
-  const reads = view === undefined ? () => [] : readsByRule(view.reads)
+export function viewHtml(source: EditSource, view: EditView | undefined, problem?: EditProblem): string {
+  const { changes, unread, fit, isSuspicious, reads, rows } = view ?? NOTHING_YET
+  const links = linksOf(reads)
+  // Lines of the mapping before are not those of the text that is shown.
+  const line = problem === undefined ? links.line : () => undefined
   return [
-    problem === undefined ? '' : problemHtml(problem),
-    view?.changes === undefined || problem !== undefined
+    problem === undefined ? '' : problemHtml(source, problem),
+    decisionsHtml(source),
+    changes === undefined || problem !== undefined
       ? ''
-      : `<pre class="changes">${view.changes.map(html).join('\n')}</pre>`,
+      : `<pre class="changes">${changes.map(html).join('\n')}</pre>`,
+    unread.length === 0
+      ? ''
+      : `<p id="unread"><b>Columns that nothing reads</b>: ${unread.map(html).join(', ')}</p>`,
     view === undefined
       ? ''
-      : `<details id="fit" open><summary>How it fits${view.isSuspicious ? ': <strong>suspicious</strong>' : ''}</summary><pre>${view.fit.map(html).join('\n')}</pre></details>`,
-    ...rows.map(({ now, before }) => rowHtml(now, { reads, before })),
+      : `<details id="fit" open><summary>How it fits${isSuspicious ? ': <strong>suspicious</strong>' : ''}</summary><pre>${fit.map(html).join('\n')}</pre></details>`,
+    sourceHtml(source),
+    ...rows.map(({ now, before }) => rowHtml(now, { reads: links.reads, line, before })),
   ].join('\n')
 }
 
-const problemHtml = ({ message, findings }: EditProblem): string =>
-  `<div id="problem" role="alert"><p><b>${html(message)}</b>. Rows are shown as the mapping before had them.</p><ul>${findings
-    .map(
-      ({ place, message: found }) =>
-        `<li>${place.line === undefined ? '' : `line ${place.line}: `}<code>${html(place.key ?? '')}</code> ${html(found)}</li>`,
-    )
-    .join('')}</ul></div>`
+const NOTHING_YET: EditView = {
+  rows: [],
+  reads: [],
+  unread: [],
+  fit: [],
+  isSuspicious: false,
+  changes: undefined,
+}
+
+function problemHtml({ file }: EditSource, { message, place, findings }: EditProblem): string {
+  const where = ({ file: named, line }: Place): string => {
+    if (line === undefined) return ''
+    return named === file ? ` ${lineLink(line)}` : ` ${html(named ?? '')} line ${line}`
+  }
+  const lines = findings.map(
+    (one) =>
+      `<li>${where(one.place).trim()} <code>${html(one.place.key ?? '')}</code> ${html(one.message)}</li>`,
+  )
+  return `<div id="problem" role="alert"><p><b>${html(message)}</b>${where(place ?? {})}. Rows are shown as the mapping before had them.</p><ul>${lines.join('')}</ul></div>`
+}
+
+/** Lines of a draft on which a decision is open: no job runs before they are decided. */
+function decisionsHtml({ text }: EditSource): string {
+  const asked = undecidedLines(text)
+  if (asked.length === 0) return ''
+  const written = text.split('\n')
+  const lines = asked.map(
+    (line) => `<li>${lineLink(line)} <code>${html((written[line - 1] ?? '').trim())}</code></li>`,
+  )
+  return `<div id="decisions"><p><b>Open decisions: ${asked.length}</b>. No job runs with the mapping before they are made.</p><ul>${lines.join('')}</ul></div>`
+}
+
+function sourceHtml({ file, text }: EditSource): string {
+  const lines = text.trimEnd().split(/\r?\n/)
+  const width = String(lines.length).length
+  const numbered = lines.map(
+    (line, at) => `<span id="line-${at + 1}">${String(at + 1).padStart(width)}  ${html(line)}</span>`,
+  )
+  return `<details id="mapping"><summary>${html(file)}</summary><pre tabindex="0">${numbered.join('\n')}</pre></details>`
+}
 
 /** What stands for a name in a shown row: a column, or the last member of a path. */
 function shownName(name: string): string {
@@ -73,29 +125,46 @@ function shownName(name: string): string {
 }
 
 /**
- * Columns by what is made of them. A rule of a list is known by its section alone: it has the reads of all rules of lists.
+ * Columns, and the line of the mapping, by what is made of them. A rule of a list is known by its section alone: it has the reads of all
+ * rules of lists, and no line.
  */
-function readsByRule(reads: readonly ReadName[]): (rule: string) => readonly string[] {
-  const byKey = reads.map(({ name, place: { key = '' } }) => ({ key, names: [name, shownName(name)] }))
+function linksOf(reads: readonly ReadName[]): Pick<RowMarks, 'reads' | 'line'> {
+  const byKey = reads.map(({ name, place: { key = '', line } }) => ({
+    key,
+    line,
+    names: [name, shownName(name)],
+  }))
   const under = (...starts: readonly string[]): string[] =>
     byKey.flatMap(({ key, names }) => (starts.some((start) => key.startsWith(start)) ? names : []))
   const ofRow = { key: 'row.key', account: 'row.account.reference', register: 'row.account.register' }
-  return (rule) => {
-    if (rule === 'key' || rule === 'account' || rule === 'register') return under(ofRow[rule])
+  const ofRule = (rule: string): typeof byKey => {
     const named = rule.replace(/-\d+$/, '')
     const own = SECTIONS.flatMap((section) => [rule, named].map((one) => `${section}.${one}`))
-    const found = byKey.flatMap(({ key, names }) =>
-      own.some((start) => key === start || key.startsWith(`${start}.`)) ? names : [],
-    )
-    const all = found.length > 0 ? found : under(...SECTIONS.map((section) => `${section}[`))
-    return [...new Set([...all, ...under('row.observedAt')])]
+    return byKey.filter(({ key }) => own.some((start) => key === start || key.startsWith(`${start}.`)))
+  }
+  return {
+    reads(rule) {
+      if (rule === 'key' || rule === 'account' || rule === 'register') return under(ofRow[rule])
+      const found = ofRule(rule).flatMap(({ names }) => names)
+      const all = found.length > 0 ? found : under(...SECTIONS.map((section) => `${section}[`))
+      return [...new Set([...all, ...under('row.observedAt')])]
+    },
+    line: (rule) => ofRule(rule)[0]?.line,
   }
 }
 
 const SECTIONS = ['biometrics', 'conditions', 'careTeams']
 
 const EDIT_STYLE = `
-.only section:not(.failed) { display: none }
+section[hidden] { display: none }
+#filter { display: flex; flex-wrap: wrap; gap: .25rem 1rem; align-items: baseline; margin-bottom: 1rem }
+#filter select { font: inherit; max-width: 20rem }
+a { color: inherit }
+summary { cursor: pointer }
+:target { background: color-mix(in srgb, #d9a400 35%, transparent) }
+#decisions { border-left: 4px solid #d9a400; padding: .25rem 1rem; background: var(--tint) }
+#decisions ul { color: inherit }
+#fit, #mapping { margin: .5rem 0 }
 .lit { background: color-mix(in srgb, var(--soft) 30%, transparent) }
 .new { background: color-mix(in srgb, #2e8b57 25%, transparent) }
 .gone { text-decoration: line-through; color: var(--soft) }
@@ -107,8 +176,35 @@ const EDIT_STYLE = `
 // Text, as it runs in the page: the project has no types of a browser.
 const SCRIPT = `
 const view = document.getElementById('view')
-const only = document.getElementById('only')
-only.addEventListener('change', () => document.body.classList.toggle('only', only.checked))
+const form = document.getElementById('filter')
+const NAMES = ['state', 'rule', 'reason']
+const rows = () => [...view.querySelectorAll('section')]
+const parts = (row) => JSON.parse(row.dataset.parts)
+// All that is chosen must hold of one part: an accepted record of a rule and a rejected one of another are two.
+const filter = () => {
+  const chosen = NAMES.map((name) => form.elements[name].value)
+  for (const row of rows())
+    row.hidden = !parts(row).some((part) => chosen.every((value, at) => value === '' || value === part[at]))
+  const shown = rows().filter((row) => !row.hidden).length
+  form.querySelector('output').textContent = shown + ' of ' + rows().length + ' shown'
+}
+const offer = () => {
+  const all = rows().flatMap(parts)
+  for (const [at, name] of NAMES.entries()) {
+    const select = form.elements[name]
+    const values = new Set([select.value, ...all.map((part) => part[at])])
+    values.delete('')
+    const options = [...values].sort().map((value) => new Option(value, value, false, value === select.value))
+    select.replaceChildren(new Option('all', ''), ...options)
+  }
+  filter()
+}
+form.addEventListener('change', filter)
+offer()
+// A line can be led to where the text is folded away, too.
+document.addEventListener('click', (event) => {
+  if (event.target.closest('a[href^="#line-"]') !== null) document.getElementById('mapping').open = true
+})
 const reads = (element) => JSON.parse(element.dataset.reads)
 view.addEventListener('mouseover', (event) => {
   for (const lit of view.querySelectorAll('.lit')) lit.classList.remove('lit')
@@ -124,7 +220,12 @@ view.addEventListener('mouseover', (event) => {
   }
 })
 const events = new EventSource('events')
-events.addEventListener('message', (event) => { view.innerHTML = JSON.parse(event.data) })
+events.addEventListener('message', (event) => {
+  const open = new Map([...view.querySelectorAll('details')].map((one) => [one.id, one.open]))
+  view.innerHTML = JSON.parse(event.data)
+  for (const one of view.querySelectorAll('details')) one.open = open.get(one.id) ?? one.open
+  offer()
+})
 events.addEventListener('error', () => { document.getElementById('ended').hidden = false; events.close() })
 `
 

@@ -3,7 +3,7 @@
 import type { Entry, MappedRow, RowOutcome } from '../model/entry.ts'
 import type { Row } from '../model/row.ts'
 import { html, htmlPage, shown } from '../shown-text.ts'
-import { factsOf, registration } from './record-facts.ts'
+import { factsOf, registration, withoutOrdinal } from './record-facts.ts'
 
 /** A record in short: rule; value or status, or who; when; code. */
 export interface PreviewedRecord {
@@ -174,6 +174,8 @@ function totals(rows: readonly PreviewedRow[]): string {
 export interface RowMarks {
   /** Columns, or last members of paths, that a rule reads. */
   readonly reads: (rule: string) => readonly string[]
+  /** Line of the mapping on which a rule stands; undefined where it is not known. */
+  readonly line: (rule: string) => number | undefined
   /** The same row before the change. */
   readonly before: PreviewedRow | undefined
 }
@@ -184,13 +186,26 @@ export function rowHtml(row: PreviewedRow, marks?: RowMarks): string {
   const source = named
     ? `<dl>${row.source.map(([name, text]) => `<dt${nameMark(name, marks)}>${html(name)}</dt><dd${nameMark(name, marks)}>${html(text)}</dd>`).join('')}</dl>`
     : `<pre>${row.source.map(([, text]) => lineHtml(text, marks)).join('\n')}</pre>`
-  const failed = row.outcome === 'rejected' || row.faults.length > 0 ? ' failed' : ''
-  return `<section class="${row.outcome}${failed}">
+  const parts = marks === undefined ? '' : ` data-parts="${html(JSON.stringify(partsOf(row)))}"`
+  return `<section class="${row.outcome}"${parts}>
 <h2>Row ${row.row} <span>line ${row.line}, ${row.outcome}</span></h2>
 <div class="source">${source}</div>
 <div class="records">${aboutHtml(row, marks)}${recordsHtml(row, marks)}${leftOutHtml(row)}${faultsHtml(row, marks)}</div>
 </section>`
 }
+
+/** State, rule and reason of each part of a row, by which a page filters rows; '' where there is none. */
+function partsOf({ outcome, records, faults, leftOut }: PreviewedRow): string[][] {
+  const parts = [
+    ...records.map(({ rule }) => ['accepted', withoutOrdinal(rule), '']),
+    ...faults.map(({ rule = '', code }) => ['rejected', withoutOrdinal(rule), code]),
+    ...leftOut.map((why) => ['left out', '', why]),
+  ]
+  return parts.length > 0 ? parts : [[outcome === 'skipped' ? 'left out' : 'accepted', '', '']]
+}
+
+/** Link to a line of the mapping on the page that has its text. */
+export const lineLink = (line: number): string => `<a href="#line-${line}">line ${line}</a>`
 
 const nameMark = (name: string, marks: RowMarks | undefined): string =>
   marks === undefined ? '' : ` data-name="${html(name)}"`
@@ -241,10 +256,11 @@ const leftOutHtml = ({ leftOut }: PreviewedRow): string =>
 
 function faultsHtml({ faults }: PreviewedRow, marks: RowMarks | undefined): string {
   if (faults.length === 0) return ''
-  const lines = faults.map(
-    ({ rule, code, message }) =>
-      `<li${rule === undefined ? '' : readsMark(rule, marks)}>${rule === undefined ? '' : `<b>${html(rule)}</b> `}<code>${html(code)}</code> ${html(message)}</li>`,
-  )
+  const lines = faults.map(({ rule, code, message }) => {
+    const line = rule === undefined ? undefined : marks?.line(rule)
+    const at = line === undefined ? '' : ` (${lineLink(line)})`
+    return `<li${rule === undefined ? '' : readsMark(rule, marks)}>${rule === undefined ? '' : `<b>${html(rule)}</b>${at} `}<code>${html(code)}</code> ${html(message)}</li>`
+  })
   return `<ul>${lines.join('')}</ul>`
 }
 

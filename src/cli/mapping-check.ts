@@ -8,6 +8,7 @@ import {
   readMapping,
 } from '../definitions/definition-files.ts'
 import { openExport } from '../extract/open-export.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { parseCases } from '../mapping-tools/cases.ts'
 import {
   type Coverage,
@@ -19,9 +20,11 @@ import {
 import type { FitReport } from '../mapping-tools/judge-fit.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import type { ReceivedExport } from '../run/arrival.ts'
+import type { DriftFinding } from '../run/drift.ts'
 import { joinExports } from '../run/joined-exports.ts'
 import { withLedgerIfAny } from '../runs/application.ts'
 import { sourceSettings } from '../runs/connect-gateway.ts'
+import { watchDelivered } from '../runs/delivered-before.ts'
 import { watchFit } from '../runs/doubtful-mappings.ts'
 import { type NewReasons, newReasons, type RejectedFor } from '../runs/new-reasons.ts'
 import { withSample } from '../runs/sample.ts'
@@ -58,7 +61,9 @@ export const mappingCheck: Action<'mapping check'> = async (context, options) =>
       const fit = await withSample(sourceSettings(context), options.export, options.members, (sample) =>
         fitOf(context, mapping, sample, options.rows),
       )
-      const anew = await newReasonsOf(context, mapping.name, fit)
+      const anew = await ofLedger(context, (ledger) =>
+        newReasons(ledger, { mapping: mapping.name }, rejectedFor(fit)),
+      )
       return { ...found, fit, ...present({ newReasons: anew }) }
     })
     checked.push(one)
@@ -68,18 +73,21 @@ export const mappingCheck: Action<'mapping check'> = async (context, options) =>
   }
   if (options.json) context.out(JSON.stringify({ mappings: checked.map(checkedJson) }))
   const wrong = checked.find(({ error }) => error !== undefined)?.error
-  const odd = checked.some((one) => isUndecided(one) || (one.fit !== undefined && isSuspicious(one.fit)))
+  const odd = checked.some((one) => isUndecided(one) || isOdd(one.fit))
   return wrong?.exit ?? (odd ? EXIT.recordsLeftBehind : EXIT.ok)
 }
 
 /** Without a ledger that can be read there is nothing to compare with. */
-const newReasonsOf = (context: CommandContext, mapping: string, fit: Fit): Promise<NewReasons | undefined> =>
-  withLedgerIfAny(context, async (ledger) =>
-    ledger === undefined ? undefined : newReasons(ledger, { mapping }, rejectedFor(fit)),
-  ).catch((error: unknown) => {
-    if (error instanceof WaybillError) return undefined
-    throw error
-  })
+const ofLedger = <Result>(
+  context: CommandContext,
+  ask: (ledger: Ledger) => Promise<Result | undefined>,
+): Promise<Result | undefined> =>
+  withLedgerIfAny(context, async (ledger) => (ledger === undefined ? undefined : ask(ledger))).catch(
+    (error: unknown) => {
+      if (error instanceof WaybillError) return undefined
+      throw error
+    },
+  )
 
 const rejectedFor = ({ reasons, rules }: Fit): RejectedFor[] => [
   ...Object.entries(reasons).map(([code, count]) => ({ code, rule: null, count })),
@@ -102,7 +110,7 @@ async function checkOne(
 }
 
 async function fitOf(
-  { settings, now }: CommandContext,
+  context: CommandContext,
   mapping: LoadedMapping,
   { name, file, limits, version, beside }: ReceivedExport,
   limit: number,
@@ -121,16 +129,19 @@ async function fitOf(
       },
     )
   }
-  const { compiled } = (await joinExports(mapping, name, beside)).mapping
-  const map = compiled.bind(columns, name, now())
+  const { mapping: joined } = await joinExports(mapping, name, beside)
+  const map = joined.compiled.bind(columns, name, context.now())
   const coverage = createCoverage(mapping.definition)
-  const fit = await watchFit(settings, mapping, columns)
+  const fit = await watchFit(context.settings, mapping, columns)
+  const watch = await ofLedger(context, (ledger) => watchDelivered(ledger, joined, context.now()))
+  await watch?.readAhead(opened, name)
   let left = limit
   for await (const block of rows()) {
     for (const row of block.slice(0, left)) {
       const outcome = map(row)
       coverage.add(outcome)
       fit.add(outcome)
+      watch?.look([{ source: row, outcome }])
     }
     left -= Math.min(left, block.length)
     if (left === 0) break
@@ -141,6 +152,7 @@ async function fitOf(
     unread: unreadColumns(reads, columns ?? []),
     ...coverage.result(),
     ...fit.report(),
+    drift: watch?.compare() ?? [],
   }
 }
 
@@ -151,10 +163,13 @@ const warningsOf = ({ definition: { careTeams } }: LoadedMapping): string[] =>
       `careTeams.${rule} reads its NPI as careTeams.${other} does, which has primary: a provider whom a later row names by ${rule} alone loses the mark.`,
   )
 
+const isOdd = (fit: Fit | undefined): boolean =>
+  fit !== undefined && (isSuspicious(fit) || fit.drift.length > 0)
+
 const isUndecided = ({ undecided = [] }: Checked): boolean => undecided.length > 0
 
 function checkedText({ mapping, fit, undecided = [], warnings = [], newReasons: anew }: Checked): string[] {
-  const fits = fit === undefined || !isSuspicious(fit)
+  const fits = !isOdd(fit)
   const against =
     fit === undefined ? '' : fits ? ` and fits ${fit.export}` : `; how it fits ${fit.export} is suspicious`
   const left =
@@ -182,7 +197,7 @@ const checkedJson = ({
   newReasons: anew,
 }: Checked): object => ({
   mapping,
-  ok: error === undefined && undecided.length === 0 && !(fit !== undefined && isSuspicious(fit)),
+  ok: error === undefined && undecided.length === 0 && !isOdd(fit),
   ...(undecided.length === 0 ? {} : { undecided }),
   ...(warnings.length === 0 ? {} : { warnings }),
   ...errorAsJson(error),
@@ -196,6 +211,8 @@ export interface Fit extends Coverage, FitReport {
   readonly notes?: readonly string[]
   /** Columns that the mapping does not read. */
   readonly unread: readonly string[]
+  /** How it differs from what was delivered by the mapping. */
+  readonly drift: readonly DriftFinding[]
 }
 
 function coverageText(fit: Fit): string[] {
@@ -209,7 +226,12 @@ function coverageText(fit: Fit): string[] {
     ...leftOutLine(leftOut),
     ...plainTable(['made', 'rule', 'what it did not give'], told, 1),
   ]
-  return [...lines.map((line) => line.trimEnd()), ...fitLines(fit)]
+  const drifted = fit.drift.map(({ measure, message }) => `  ${measure}: ${message}`)
+  return [
+    ...lines.map((line) => line.trimEnd()),
+    ...fitLines(fit),
+    ...(drifted.length === 0 ? [] : ['Differs from what was delivered', ...drifted]),
+  ]
 }
 
 function shortcomings({ made, rejected, neverSet }: RuleCoverage): string {

@@ -4,12 +4,13 @@ import { isTable } from '../model/row.ts'
 import type { ConditionEntry } from '../transform/catalog.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
 import { columnsBeside } from './draft/columns-beside.ts'
+import { REGISTER, registeredAs } from './draft/match-persons.ts'
 import { type Dictionary, hasWord, nameWords, type Vocabulary } from './draft/names.ts'
 import { isNear, type Suspicion } from './judge-fit.ts'
 
 /** Of wide CSV alone: paths of JSON are named by the form, not by the vendor. */
 export function doubtfulColumns(
-  { read, biometrics = {}, conditions = {} }: MappingDefinition,
+  { read, row, biometrics = {}, conditions = {} }: MappingDefinition,
   { naming, measurements, conditions: diagnoses, words, catalog }: Vocabulary,
 ): Suspicion[] {
   if (!isTable(read.format)) return []
@@ -34,7 +35,16 @@ export function doubtfulColumns(
   }
   const measured = Array.isArray(biometrics) ? {} : biometrics
   const diagnosed = Array.isArray(conditions) ? {} : conditions
+  const { register } = row.account
   return [
+    ...REGISTER.flatMap((key) => {
+      const written = register?.[key]
+      const column = typeof written === 'object' ? wholeColumn(written) : written
+      const named = column === undefined ? [] : registeredAs(nameWords(column, naming).words, words)
+      if (named.length === 0 || named.includes(key)) return []
+      const message = `register.${key} reads the column "${column}", which names ${named.join(' or ')}`
+      return [{ finding: 'column-doubtful' as const, rule: null, message }]
+    }),
     ...Object.entries(measured).flatMap(([rule, written]) => {
       const [key, column] =
         typeof written === 'string' ? [rule, written] : [written.catalog ?? rule, written.from]
@@ -55,6 +65,10 @@ export function doubtfulColumns(
     }),
   ]
 }
+
+/** The column of a field, unless a part of it is taken: of a full name each name is one. */
+const wholeColumn = (field: { readonly from?: string | undefined }): string | undefined =>
+  ['split', 'extract', 'expression'].some((part) => part in field) ? undefined : field.from
 
 /** Columns that nothing reads, nor the mapping ignores, and that belong to the value of a rule by their names. */
 export function unreadBeside(

@@ -14,6 +14,7 @@ import type { BiometricEntry } from '../transform/catalog.ts'
 import { isRoster, type MappingDefinition } from '../transform/mapping-definition.ts'
 import { createPeople, FEWEST_VALUES, HashSample, hashOf, increase, type PeopleFacts } from './fit-people.ts'
 import { withoutOrdinal } from './record-facts.ts'
+import { type Clock, HALVES } from './times-of-day.ts'
 
 /** Quantiles of the values of a rule, in the catalog's unit; `low` and `high` are the 5th and 95th percentile. */
 export interface Spread {
@@ -259,6 +260,8 @@ export interface DateFacts {
   /** Rows of which the person was born within a year before; `aged`: rows whose person's birth is known. */
   readonly newborn: number
   readonly aged: number
+  /** Times of day but midnight, of rows at another time than the row before; undefined where they are few. */
+  readonly clock: Clock | undefined
 }
 
 const DAY = 86_400_000
@@ -266,6 +269,9 @@ const HOUR = 3_600_000
 /** The last hour of the evening and the first of the morning that are no night. */
 const [EVENING, MORNING] = [21, 6]
 const ADULT_DAYS = 366
+
+/** Days with and without summer time, in whatever half of the world. */
+const YEAR = [Date.UTC(2026, 0, 1), Date.UTC(2026, 6, 1)]
 
 const zoneOf = ({ row: { observedAt } }: MappingDefinition): IANAZone | undefined => {
   const zone = typeof observedAt === 'object' && 'zone' in observedAt ? observedAt.zone : undefined
@@ -275,6 +281,12 @@ const zoneOf = ({ row: { observedAt } }: MappingDefinition): IANAZone | undefine
 /** Days and times of day, in the zone of the mapping; without one, in UTC. */
 function createDates(mapping: MappingDefinition) {
   const zone = zoneOf(mapping)
+  const placeless = zone === undefined || !/^(?!Etc\/).+\//.test(zone.name)
+  const [winter, summer] = YEAR.map((at) => (placeless ? 0 : zone.offset(at) * 60_000))
+  const standard = Math.min(winter ?? 0, summer ?? 0)
+  const halves = Array.from({ length: HALVES }, () => 0)
+  let timed = 0
+  let before = Number.NaN
   const offsets = new Map<number, number>()
   const days = new Map<number, number>()
   const facts = { rows: 0, firstTwelve: 0, midnight: 0, night: 0, newborn: 0, aged: 0 }
@@ -303,6 +315,12 @@ function createDates(mapping: MappingDefinition) {
       if (new Date(local).getUTCDate() <= 12) facts.firstTwelve++
       if (time === 0) facts.midnight++
       else if (time >= EVENING * HOUR || time < MORNING * HOUR) facts.night++
+      if (time !== 0 && at !== before) {
+        const half = Math.floor((((local - standard) % DAY) + DAY) / (HOUR / 2)) % HALVES
+        halves[half] = (halves[half] ?? 0) + 1
+        timed++
+      }
+      before = at
       if (born === undefined) return
       facts.aged++
       if (Math.abs(day - Math.floor(born / DAY)) < ADULT_DAYS) facts.newborn++
@@ -327,6 +345,7 @@ function createDates(mapping: MappingDefinition) {
         days: days.size,
         months: months.size,
         span: dayAt(0.95) - dayAt(0.05),
+        clock: timed < FEWEST_VALUES ? undefined : { rows: [...halves], placeless },
       }
     },
   }

@@ -19,6 +19,8 @@ export interface PeopleFacts {
     /** People by name and birth that stand in several rows, and how many of them have several references. */
     readonly met: number
     readonly split: number
+    /** Different first and last names of those who can be registered, estimated where there are many. */
+    readonly names: { readonly first: number; readonly last: number }
   }
   /** Rows by registered gender. */
   readonly sexes: Readonly<Record<string, number>>
@@ -42,6 +44,7 @@ export function createPeople() {
   const incomplete: Record<string, number> = {}
   const sexes: Record<string, number> = {}
   const bySex = new Map<string, DDSketch>()
+  const names = { first: new HashSample<true>(), last: new HashSample<true>() }
   let registered = 0
   return {
     /** @returns the day of birth, milliseconds since the epoch, where it is known */
@@ -57,6 +60,8 @@ export function createPeople() {
       }
       registered++
       const { firstName, lastName, dateOfBirth, gender } = draft.registration
+      names.first.of(hashOf(firstName), seen)
+      names.last.of(hashOf(lastName), seen)
       const identity = hashOf(`${firstName}|${lastName}|${dateOfBirth}`)
       if (person !== undefined) {
         // Names are spelled and change; somebody else is born on another day as well.
@@ -101,6 +106,7 @@ export function createPeople() {
           mixed: repeated.filter(({ mixed }) => mixed).length,
           met: met.length,
           split: met.filter(({ split }) => split).length,
+          names: { first: names.first.different(), last: names.last.different() },
         },
         sexes: { ...sexes },
         bySex: medians,
@@ -108,6 +114,8 @@ export function createPeople() {
     },
   }
 }
+
+const seen = (): true => true
 
 export const increase = (counts: Record<string, number>, code: string): void => {
   counts[code] = (counts[code] ?? 0) + 1

@@ -21,6 +21,7 @@ import {
 } from './drift.ts'
 import { createProfiler, ExportProfile, type Profiler, ROWS_SAMPLED } from './export-profile.ts'
 import { fitFindings, measureDrift, outcomeDrift } from './measure-drift.ts'
+import { swappedDrift } from './swapped-drift.ts'
 
 /** Finished deliveries that an export is compared with. */
 export const DELIVERIES_COMPARED = 20
@@ -58,7 +59,7 @@ export interface DriftWatch {
   /** Writes down what was read ahead. */
   begin(runLedger: RunLedger, exportRow: number): Promise<void>
   /** Every row, as it is mapped. */
-  look(rows: readonly ChunkRow[]): void
+  look(rows: readonly Pick<ChunkRow, 'source' | 'outcome'>[]): void
   /** After the last row: all that was found. */
   compare(): readonly DriftFinding[]
   /** After the last row: writes down what was found on the way. @returns all that was found */
@@ -107,6 +108,7 @@ function createWatch(
           ...outcomeDrift(profile, earlier, rules),
           ...valueDrift(profile, earlier, rules),
           ...measureDrift(profile, earlier, rules),
+          ...swappedDrift(profile, earlier, rules),
           ...fitFindings(profiler?.suspicions() ?? [], rules.fit),
         ]
       : []

@@ -8,6 +8,7 @@ import type { LoadedMapping } from '../definitions/definition-files.ts'
 import type { FitFacts } from '../mapping-tools/fit-facts.ts'
 import { FEWEST_VALUES } from '../mapping-tools/fit-people.ts'
 import { createFitWatch, type Suspicion, unexpected } from '../mapping-tools/judge-fit.ts'
+import { HALVES } from '../mapping-tools/times-of-day.ts'
 import type { RowOutcome } from '../model/entry.ts'
 import type { CsvRow, JsonRow, Row } from '../model/row.ts'
 import { compileCoded } from '../transform/compile-code.ts'
@@ -75,6 +76,10 @@ export const ExportProfile = z.strictObject({
   rejectedRows: count.default(0),
   /** Days that hold nine of ten dates; undefined where there are few. */
   daysSpanned: count.optional(),
+  /** Rows by half hour of the day (times-of-day.ts); undefined where there are few. */
+  clock: z.strictObject({ rows: z.array(count).length(HALVES), placeless: z.boolean() }).optional(),
+  /** How many different first and last names people have; undefined where few can be registered. */
+  names: z.strictObject({ first: count.min(1), last: count.min(1) }).optional(),
 })
 export type ExportProfile = z.infer<typeof ExportProfile>
 
@@ -132,7 +137,8 @@ function measuredOf({
   rules,
   rows,
   dates,
-}: FitFacts): Pick<ExportProfile, 'measured' | 'rejectedRows' | 'daysSpanned'> {
+  people,
+}: FitFacts): Pick<ExportProfile, 'measured' | 'rejectedRows' | 'daysSpanned' | 'clock' | 'names'> {
   const measured = rules.map(({ rule, made, rejected, values }): [string, MeasuredProfile] => {
     const refused = Object.values(rejected).reduce((sum, one) => sum + one, 0)
     const looked = values?.count ?? 0
@@ -146,8 +152,13 @@ function measuredOf({
     measured: Object.fromEntries(measured),
     rejectedRows: rows.rejected,
     ...(dates.rows < FEWEST_VALUES ? {} : { daysSpanned: dates.span }),
+    ...(dates.clock === undefined ? {} : { clock: { ...dates.clock, rows: [...dates.clock.rows] } }),
+    ...(people.registered < FEWEST_NAMED ? {} : { names: people.names }),
   }
 }
+
+/** Registered rows in which names repeat often enough to be counted. */
+const FEWEST_NAMED = 100
 
 const threeDigits = (value: number): number => Number(value.toPrecision(3))
 

@@ -32,26 +32,27 @@ export async function newReasons(
   const run = await lastRun(ledger, compared)
   if (run === undefined) return undefined
   const before = new Set(
-    (await ledger.reasonsOf(run)).flatMap(({ outcome, code, rule }) =>
+    (await ledger.reasonsOf(run.id)).flatMap(({ outcome, code, rule }) =>
       outcome === 'rejected' ? keyOf(code, rule) : [],
     ),
   )
   const reasons = found.filter(({ code, rule }) => !before.has(keyOf(code, rule)))
-  return { run, reasons: reasons.toSorted((a, b) => b.count - a.count) }
+  return { run: run.id, reasons: reasons.toSorted((a, b) => b.count - a.count) }
 }
 
 const keyOf = (code: string, rule: string | null): string =>
   `${code} ${rule === null ? '' : withoutOrdinal(rule)}`
 
-async function lastRun(
+/** The newest finished one that read a whole export so. */
+export async function lastRun(
   ledger: Pick<Ledger, 'runs' | 'exportsOf'>,
   compared: ComparedWith,
-): Promise<string | undefined> {
+): Promise<{ readonly id: string; readonly job: string } | undefined> {
   for (const run of await ledger.runs(RUNS_LOOKED_AT, 'job' in compared ? { job: compared.job } : {})) {
     if (run.state !== 'finished' || run.origin_run !== null || run.pruned_at !== null) continue
     if ('job' in compared && run.gateway !== compared.gateway) continue
     const read = (await ledger.exportsOf(run.id)).filter(({ reading }) => reading === 'whole')
-    if (read.some(({ mapping }) => 'job' in compared || mapping === compared.mapping)) return run.id
+    if (read.some(({ mapping }) => 'job' in compared || mapping === compared.mapping)) return run
   }
   return undefined
 }

@@ -215,3 +215,41 @@ test('check, preview and dry run tell the same of a mistake, and end with 1; wit
     expect(code, command.join(' ')).toBe(0)
   }
 })
+
+test('times of another zone are told by check before anything is sent, and by the run that sends them', async () => {
+  const mapping = MAPPING.replace('format: MM/dd/yyyy', 'format: MM/dd/yyyy HH:mm')
+  const clinic = await openClinic({ mapping, job: JOB })
+  const timed = (text: string): string =>
+    text.replaceAll(/-(\d+),(\S{10}),/g, (_, at: string, day: string) => {
+      const hour = String(8 + (Number(at) % 9)).padStart(2, '0')
+      return `-${at},${day} ${hour}:${String(10 + (Number(at) % 50))},`
+    })
+  for (const at of [1, 2, 3, 4]) await clinic.deliver(`a${at}.csv`, timed(night(`a${at}`, at)))
+  expect((await clinic.run()).code).toBe(0)
+
+  const file = await clinic.deliver('b.csv', timed(night('b', 5)))
+  const { waybill } = clinic.workplace
+  const check = (): ReturnType<typeof waybill> => waybill('mapping', 'check', 'clinic', '--export', file)
+  const right = await check()
+  expect(right.out).not.toContain('Differs')
+  expect(right.code).toBe(0)
+  const wrong = mapping.replace('America/New_York', 'America/Chicago')
+  await writeFile(join(clinic.workplace.folder, 'mappings/clinic.yaml'), wrong)
+  const checked = await check()
+  const told = 'values: times of day 1 hour later than usual, in the same pattern: is the zone right?'
+  expect(checked.out).toContain(`Differs from what was delivered\n  ${told}`)
+  expect(checked.code).toBe(1)
+  const asJson = await waybill('mapping', 'check', 'clinic', '--export', file, '--json')
+  expect(JSON.parse(asJson.out)).toMatchObject({
+    mappings: [{ ok: false, fit: { drift: [{ measure: 'values', level: 'warn' }] } }],
+  })
+
+  const ran = await clinic.run()
+  expect(ran.code).toBe(0)
+  expect(
+    Drift.parse(JSON.parse(ran.out)).drift.map(({ measure, message }) => `${measure}: ${message}`),
+  ).toEqual([told])
+  // What stays so is told once.
+  await clinic.deliver('c.csv', timed(night('c', 6)))
+  expect(Drift.parse(JSON.parse((await clinic.run()).out)).drift).toEqual([])
+})

@@ -2,9 +2,14 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { readMapping } from '../../src/definitions/definition-files.ts'
+import { DriftDefinition } from '../../src/definitions/job-definition.ts'
 import { openExport } from '../../src/extract/open-export.ts'
 import { doubtfulColumns } from '../../src/mapping-tools/doubtful-columns.ts'
 import { createFitWatch, type Suspicion, unexpected } from '../../src/mapping-tools/judge-fit.ts'
+import { valueDrift } from '../../src/run/drift.ts'
+import { createProfiler, type ExportProfile } from '../../src/run/export-profile.ts'
+import { measureDrift } from '../../src/run/measure-drift.ts'
+import { swappedDrift } from '../../src/run/swapped-drift.ts'
 import { FIT_FINDINGS } from '../../src/transform/mapping-definition.ts'
 import { corpusPath } from '../corpus/corpus-file.ts'
 import { page } from '../docs/pages.ts'
@@ -26,6 +31,34 @@ function suspicionsOf(text: string, rows: readonly Record<string, string>[]): Su
 }
 
 const exported = rowsOf(20260301)
+
+function profileOf(text: string, seed: number): ExportProfile {
+  const rows = rowsOf(seed).wide
+  const mapping = load(text, TABLES)
+  const columns = Object.keys(rows[0] ?? {})
+  const map = mapping.compiled.bind(columns, 'tried.csv', NOW)
+  const profiler = createProfiler(mapping, columns)
+  for (const [at, cells] of rows.entries()) {
+    const row = {
+      row: at + 1,
+      line: at + 2,
+      byteOffset: 0,
+      kind: 'cells' as const,
+      cells: Object.values(cells),
+    }
+    profiler.add(row, map(row))
+  }
+  return profiler.profile()
+}
+
+const earlier = [2, 3, 4, 5].map((seed) => ({ profile: profileOf(RIGHT_WIDE, seed), accepted: false }))
+const driftOf = (text: string): string[] => {
+  const profile = profileOf(text, 20260301)
+  const rules = DriftDefinition.parse({})
+  return [valueDrift, measureDrift, swappedDrift].flatMap((compare) =>
+    compare(profile, earlier, rules).map(({ measure, message }) => `${measure}: ${message}`),
+  )
+}
 
 const found = ({ of, right, wrong }: Mistake): Suspicion[] => {
   const text = of === 'wide' ? RIGHT_WIDE : RIGHT_LONG
@@ -57,6 +90,24 @@ test('what a mapping expects is told with its reason, and is no suspicion', () =
   expect(suspicionsOf(wrong, wide)).toHaveLength(1)
   expect(suspicionsOf(expects('body-weight'), wide)).toEqual([])
   expect(suspicionsOf(expects('heart-rate'), wide)).toHaveLength(1)
+})
+
+test('names that are taken out of one column, or read from columns that say whose they are, are not doubted', () => {
+  const written = (first: string, last: string): string =>
+    RIGHT_WIDE.replace('firstName: first', `firstName: ${first}`).replace(
+      'lastName: last',
+      `lastName: ${last}`,
+    )
+  const doubts = (first: string, last: string): string[] =>
+    doubtfulColumns(load(written(first, last)).definition, vocabulary).map(({ message }) => message)
+  const part = (take: number): string => `{ from: nombre, split: { by: " ", take: ${take} } }`
+  expect(doubts(part(1), part(-1))).toEqual([])
+  expect(doubts('"Patient First Name"', '"Patient Surname"')).toEqual([])
+  expect(doubts('"{ from: x }"', '{ constant: last }')).toEqual([])
+  expect(doubts('"Patient Surname"', '{ from: Vorname, case: upper }')).toEqual([
+    'register.firstName reads the column "Patient Surname", which names lastName',
+    'register.lastName reads the column "Vorname", which names firstName',
+  ])
 })
 
 const inbox = (file: string): string => join(ROOT, 'samples/inbox', file)
@@ -101,18 +152,27 @@ test('the page on judging has each mistake with what tells it, and each finding'
 })
 
 describe('a planted mistake', () => {
-  test.each(MISTAKES.filter(({ finding }) => finding !== undefined).map((one) => [one.name, one] as const))(
-    'is told: %s',
-    (_, one) => {
-      const told = found(one)
-      expect(told.map(({ finding }) => finding)).toContain(one.finding)
-      const words = told
-        .filter(({ finding }) => finding === one.finding)
-        .map(({ rule, message }) => `${rule}: ${message}`)
-        .join('\n')
-      expect(words).toContain(one.says ?? '')
-    },
-  )
+  const alone = MISTAKES.filter(({ finding, byEarlier }) => finding !== undefined && !byEarlier)
+  test.each(alone.map((one) => [one.name, one] as const))('is told: %s', (_, one) => {
+    const told = found(one)
+    expect(told.map(({ finding }) => finding)).toContain(one.finding)
+    const words = told
+      .filter(({ finding }) => finding === one.finding)
+      .map(({ rule, message }) => `${rule}: ${message}`)
+      .join('\n')
+    expect(words).toContain(one.says ?? '')
+  })
+
+  const later = MISTAKES.filter(({ byEarlier }) => byEarlier)
+  test.each(later.map((one) => [one.name, one] as const))('is told by earlier deliveries: %s', (_, one) => {
+    const { right, wrong, finding, says = '' } = one
+    expect(driftOf(RIGHT_WIDE)).toEqual([])
+    expect(driftOf(RIGHT_WIDE.replace(right, wrong))).toEqual([
+      expect.stringMatching(new RegExp(`^${finding}: .*${says.replaceAll('?', '\\?')}`)),
+    ])
+    // And by nothing else.
+    expect(found(one)).toEqual([])
+  })
 
   test.each(MISTAKES.filter(({ finding }) => finding === undefined).map((one) => [one.name, one] as const))(
     'cannot be told, and the page says so: %s',

@@ -34,7 +34,8 @@ export function rowsOf(seed: number): { readonly wide: Cells[]; readonly long: C
   const chance = drawFrom(seed)
   const normal = (mean: number, deviation: number): number =>
     mean + deviation * Math.sqrt(-2 * Math.log(chance() || 0.5)) * Math.cos(2 * Math.PI * chance())
-  const flag = (share: number): string => (chance() < share ? 'Y' : 'N')
+  const flag = (share: number, draw = chance): string => (draw() < share ? 'Y' : 'N')
+  const smokers = drawFrom(seed + 1_000)
   const people = Array.from({ length: ROWS }, (_, at) => ({
     id: `M${10_000 + at * 7}`,
     first: `Given${at}`,
@@ -96,6 +97,7 @@ export function rowsOf(seed: number): { readonly wide: Cells[]; readonly long: C
       dx_htn: flag(0.28),
       lot: '77',
       pulse_standing: '',
+      tobacco: flag(0.42, smokers),
     }
   })
   const long = people.slice(0, 100).flatMap((person, at) =>
@@ -152,6 +154,7 @@ conditions:
   type-2-diabetes: { when: { dx_diabetes: Y }, status: active }
   asthma: { when: { dx_asthma: Y }, status: active }
   hypertension: { when: { dx_htn: Y }, status: active }
+  tobacco-use: { when: { tobacco: Y }, status: active }
 `
 
 const table = (codes: readonly string[], keys: readonly string[]): string =>
@@ -178,13 +181,15 @@ biometrics:
     status: { from: status, keep: [F] }
 `
 
-/** A mistake: what is written in place of what is right; by which finding it is told, if it is, and of which rule. */
+/** A mistake: what is written in place of what is right; by which finding, or measure of drift, it is told, if it is. */
 export interface Mistake {
   readonly name: string
   readonly of: 'wide' | 'long'
   readonly right: string
   readonly wrong: string
   readonly finding?: string
+  /** Earlier deliveries tell it, and no export alone. */
+  readonly byEarlier?: boolean
   /** What its message says. */
   readonly says?: string
 }
@@ -194,6 +199,7 @@ const wide = (name: string, right: string, wrong: string, finding?: string, says
   ...(finding === undefined ? {} : { finding }),
   ...(says === undefined ? {} : { says }),
 })
+const later = (...told: Parameters<typeof wide>): Mistake => ({ ...wide(...told), byEarlier: true })
 const long = (...told: Parameters<typeof wide>): Mistake => ({ ...wide(...told), of: 'long' })
 
 const DATE =
@@ -397,11 +403,33 @@ export const MISTAKES: readonly Mistake[] = [
   ),
   long('another column as the unit', 'unit: unit', 'unit: flag', 'always-rejected', 'unit-mismatch'),
   long('another column as the code', 'code: { from: code,', 'code: { from: order,', 'codes-unknown'),
-  wide('the date of the report in place of the visit', DATE, DATE.replace('visit_date', 'report_date')),
-  wide('the zone of a neighbour', 'zone: America/New_York', 'zone: America/Chicago'),
   wide(
     'given and family name swapped',
     'firstName: first\n      lastName: last',
     'firstName: last\n      lastName: first',
+    'column-doubtful',
+    'register.firstName reads the column "last", which names lastName',
   ),
+  later(
+    'the zone of a neighbour',
+    'zone: America/New_York',
+    'zone: America/Chicago',
+    'values',
+    'times of day 1 hour later',
+  ),
+  later(
+    'times of a place read as UTC',
+    'zone: America/New_York',
+    'zone: UTC',
+    'values',
+    'times of day 5 hours earlier',
+  ),
+  later(
+    'a flag near one half the other way round',
+    'tobacco-use: { when: { tobacco: Y }',
+    'tobacco-use: { when: { tobacco: N }',
+    'mix',
+    'is its flag the other way round?',
+  ),
+  wide('the date of the report in place of the visit', DATE, DATE.replace('visit_date', 'report_date')),
 ]

@@ -83,15 +83,23 @@ export function findRegistration(
   )
   const people = named === undefined ? register.whose : [...register.whose, named]
   for (const key of REGISTER) {
-    const names = register[key]
-    const ofPeople = people.flatMap((one) => names.flatMap((name) => [`${one} ${name}`, `${name} ${one}`]))
-    const column = columnCalled(columns, [...names, ...ofPeople])
+    const column = columnCalled(columns, namesOfPeople(register[key], people))
     if (column !== undefined) found.set(key, column)
   }
   const beside = lastBesideFirst.get(found.get('firstName')?.words.join('') ?? '')
   const last = found.has('lastName') ? undefined : columnCalled(columns, beside ?? [])
   return last === undefined ? found : found.set('lastName', last)
 }
+
+/** Names of a column, also with whose they are before or behind them. */
+const namesOfPeople = (names: readonly string[], people: readonly string[]): string[] => [
+  ...names,
+  ...people.flatMap((one) => names.flatMap((name) => [`${one} ${name}`, `${name} ${one}`])),
+]
+
+/** What of a registration a column is called like. */
+export const registeredAs = (words: readonly string[], { register }: Words): RegisterKey[] =>
+  REGISTER.filter((key) => isCalled(words, namesOfPeople(register[key], register.whose)))
 
 /** The `register` block where all of it is there, or a comment that says what is not. */
 export function registerLines(registered: Registered, words: Words): DraftLine[] {

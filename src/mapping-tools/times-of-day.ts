@@ -1,0 +1,70 @@
+/**
+ * Hours by which the times of day of an export have moved since earlier ones: the pattern of opening hours at other hours is that of another
+ * zone. Pure.
+ */
+
+/** Times of day of many rows, as numbers alone. */
+export interface Clock {
+  /** Rows by half hour of UTC, as if their zone had no summer time: the season moves nothing. */
+  readonly rows: readonly number[]
+  /** The zone is no place's, like UTC: if the places have summer time, it moves the rows by an hour. */
+  readonly placeless: boolean
+}
+
+/** Half hours of a day: zones lie half hours apart. */
+export const HALVES = 48
+
+/** Mean hours by which times must have moved, and by which those of one pattern may differ. */
+const [FAR, ALIKE] = [0.75, 0.5]
+/** Mean deviations: times the root of one over the rows, more than three standard errors of a mean. */
+const BEYOND_CHANCE = 4
+
+/**
+ * Hours by which times lie later than usual, negative for earlier; undefined where they do not, or in another pattern.
+ * @param after so many earlier exports are needed
+ */
+export function hoursMoved(now: Clock, earlier: readonly Clock[], after: number): number | undefined {
+  if (earlier.length < after) return undefined
+  const mine = shares(now.rows)
+  const known = earlier.map(({ rows }) => shares(rows))
+  const usual = TIMES.map((at) => total(known.map((one) => one[at] ?? 0)) / known.length)
+  const far = apart(mine, usual)
+  const spread = Math.min(...TIMES.map((at) => apart(usual, moved([1], at))))
+  const usually = middle(known.map((one) => apart(one, usual)))
+  const counts = [total(now.rows), total(earlier.flatMap(({ rows }) => rows))]
+  const chance = BEYOND_CHANCE * spread * Math.sqrt(total(counts.map((count) => 1 / count)))
+  // What an earlier export had was told then, or is a day of another kind.
+  if (far < Math.max(FAR, usually * 2, chance) || known.some((one) => apart(mine, one) < far / 2))
+    return undefined
+  const left = TIMES.map((by) => apart(mine, moved(usual, by)))
+  const best = left.indexOf(Math.min(...left))
+  const whole = left.indexOf(Math.min(...left.filter((_, half) => half % 2 === 0)))
+  // Few zones lie half hours apart.
+  const by = (left[best] ?? 0) < (left[whole] ?? 0) / 2 ? best : whole
+  const hours = (by > HALVES / 2 ? by - HALVES : by) / 2
+  const isSummer = Math.abs(hours) === 1 && [now, ...earlier].every(({ placeless }) => placeless)
+  return isSummer || (left[by] ?? ALIKE) >= ALIKE ? undefined : hours
+}
+
+const TIMES = Array.from({ length: HALVES }, (_, at) => at)
+
+const total = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0)
+
+const shares = (rows: readonly number[]): number[] => {
+  const all = total(rows)
+  return rows.map((count) => count / all)
+}
+
+const moved = (rows: readonly number[], by: number): number[] =>
+  TIMES.map((at) => rows[(at - by + HALVES) % HALVES] ?? 0)
+
+/** Mean hours from the times of one to those of the other, the short way round the clock (Wasserstein distance on a circle). */
+function apart(one: readonly number[], other: readonly number[]): number {
+  const sums = TIMES.map((at) => total(one.slice(0, at + 1)) - total(other.slice(0, at + 1)))
+  const between = middle(sums)
+  return total(sums.map((sum) => Math.abs(sum - between))) / 2
+}
+
+/** The upper of the two in the middle, of an even number. */
+const middle = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0

@@ -1,8 +1,9 @@
 /** Carries out a plan whose records are counted: its exports go the way of a run until they are mapped. Nothing is sent. */
 
-import type { Ledger } from '../ledger/ledger.ts'
-import { isKnown } from '../load/recognise.ts'
+import type { DeliveredRecord, Ledger } from '../ledger/ledger.ts'
+import { isKnown, standingOf } from '../load/recognise.ts'
 import { renewRowKeys } from '../load/stale-accounts.ts'
+import { lastWordsIn } from '../load/withdrawn.ts'
 import { withoutFew } from '../mapping-tools/fit-facts.ts'
 import { createFitWatch, type FitReport } from '../mapping-tools/judge-fit.ts'
 import {
@@ -18,11 +19,12 @@ import { type Entry, RequestEntry, rowKeysOf } from '../model/entry.ts'
 import { isExportProblem, type WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import type { Issue } from '../model/record.ts'
-import { type ChunkRow, cutChunks } from './chunks.ts'
+import { type Chunk, type ChunkRow, cutChunks } from './chunks.ts'
 import type { ExportDrift } from './drift.ts'
 import { bringExports } from './exports-of-run.ts'
-import type { CountPlan, CountWorld } from './plan.ts'
+import type { CountPlan, CountWorld, DeliveredBefore } from './plan.ts'
 import { assertReadWhole, openReading } from './rows.ts'
+import { WITHDRAWN } from './taken-back.ts'
 
 export interface Counted extends Omit<Counts, 'warnings' | 'leftOut'> {
   readonly exports: readonly { readonly name: string; readonly sha256: string; readonly rows: number }[]
@@ -82,9 +84,12 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
       if (notes.length > 0) events.emit({ type: 'exportNoted', name, notes })
       const counts = noCounts()
       const fit = createFitWatch(mapping, opened.columns, world.doubts.get(mapping.name))
-      for await (const { rows, entries } of cutChunks(opened.rows(), mapper, identity, exportId, range)) {
+      for await (const chunk of cutChunks(opened.rows(), mapper, identity, exportId, range)) {
+        const { rows } = chunk
         addCounts(counts, countChunk(rows, [], 0))
-        deliveredBefore += (await world.countDelivered?.(entries)) ?? 0
+        const { records, withdrawn } = (await world.countDelivered?.(chunk)) ?? NONE_DELIVERED
+        deliveredBefore += records
+        for (const { rule } of withdrawn) noteReason(reasons, WITHDRAWN, rule)
         watch?.look(rows)
         for (const row of rows) {
           noteReasons(reasons, row)
@@ -111,43 +116,58 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
 }
 
 function noteReasons(reasons: Map<string, MappingReason>, { outcome }: ChunkRow): void {
-  const note = ({ code, message }: Issue, rule: string | null): void => {
-    const key = JSON.stringify([code, rule, message])
-    reasons.set(key, { code, rule, message, count: (reasons.get(key)?.count ?? 0) + 1 })
-  }
-  if (outcome.outcome === 'rejected') note(outcome.issue, null)
-  if (outcome.outcome === 'mapped') for (const { rule, issue } of outcome.rejected) note(issue, rule)
+  if (outcome.outcome === 'rejected') noteReason(reasons, outcome.issue, null)
+  if (outcome.outcome === 'mapped')
+    for (const { rule, issue } of outcome.rejected) noteReason(reasons, issue, rule)
 }
 
-/**
- * How many records of a chunk an earlier run of the job has brought to the gateway as they are.
- * @returns counts them, each kind by what remembers it
- */
+function noteReason(
+  reasons: Map<string, MappingReason>,
+  { code, message }: Issue,
+  rule: string | null,
+): void {
+  const key = JSON.stringify([code, rule, message])
+  reasons.set(key, { code, rule, message, count: (reasons.get(key)?.count ?? 0) + 1 })
+}
+
+const NONE_DELIVERED: DeliveredBefore = { records: 0, withdrawn: [] }
+
+/** @returns counts what of a chunk was delivered, each kind by what remembers it */
 export const countDelivered =
   (
     ledger: Pick<Ledger, 'delivered' | 'forgotten' | 'accounts' | 'medicalRequests'>,
     identity: Identity,
     { jobId, gateway }: { readonly jobId: number; readonly gateway: string },
   ) =>
-  async (entries: readonly Entry[]): Promise<number> => {
+  async ({ entries, withdrawn }: Pick<Chunk, 'entries' | 'withdrawn'>): Promise<DeliveredBefore> => {
+    const counted = (records: number): DeliveredBefore => ({ records, withdrawn: [] })
     const kind = entries[0]?.kind
     if (kind === 'account') {
       const hashes = entries.map((entry) => identity.account(entry.account))
       const known = await ledger.accounts(gateway, [...new Set(hashes)])
-      return hashes.filter((one) => known.has(one)).length
+      return counted(hashes.filter((one) => known.has(one)).length)
     }
     if (kind === 'medicalRecords') {
       const requests = entries.flatMap((entry) => (entry instanceof RequestEntry ? entry.request : []))
       const hashes = requests.map(({ reference }) => identity.request(reference))
       const known = await ledger.medicalRequests(gateway, [...new Set(hashes)])
-      return requests.filter(({ body, isWithdrawn }, at) => {
+      const isDone = requests.filter(({ body, isWithdrawn }, at) => {
         const { state, content } = known.get(hashes[at] ?? '') ?? {}
         return isWithdrawn
           ? state === 'withdrawn'
           : state === 'complete' && content === identity.requestBody(body)
-      }).length
+      })
+      return counted(isDone.length)
     }
-    await renewRowKeys(ledger, gateway, identity, entries)
-    const known = await ledger.delivered(jobId, rowKeysOf(entries))
-    return entries.filter((entry) => isKnown(known.get(entry.rowKey) ?? [], entry)).length
+    const all = [...entries, ...withdrawn]
+    await renewRowKeys(ledger, gateway, identity, all)
+    const delivered = await ledger.delivered(jobId, rowKeysOf(all))
+    const of = ({ rowKey }: Entry): readonly DeliveredRecord[] => delivered.get(rowKey) ?? []
+    return {
+      records: entries.filter((entry) => isKnown(of(entry), entry)).length,
+      withdrawn: lastWordsIn(entries, withdrawn).withdrawn.filter((entry) => {
+        const stands = standingOf(of(entry), entry.ruleHash)
+        return stands !== undefined && stands.isWithdrawn !== true
+      }),
+    }
   }

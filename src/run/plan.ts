@@ -10,8 +10,9 @@ import type {
   RunRecord,
 } from '../ledger/ledger.ts'
 import type { Suspicion } from '../mapping-tools/judge-fit.ts'
-import type { Entry } from '../model/entry.ts'
+import type { WithdrawnEntry } from '../model/entry.ts'
 import type { Arrival, ReceivedExport } from './arrival.ts'
+import type { Chunk } from './chunks.ts'
 import type { DriftMemory } from './drift-watch.ts'
 import type { RunDependencies } from './events.ts'
 import type { FoundExport } from './find-exports.ts'
@@ -75,14 +76,24 @@ export interface ChosenExport {
   readonly mapping: LoadedMapping
 }
 
+/** What of a chunk an earlier run of the job has brought to the gateway. */
+export interface DeliveredBefore {
+  /** Records, as they are. */
+  readonly records: number
+  /** Results that the source has taken back since, of which nobody was told yet. */
+  readonly withdrawn: readonly WithdrawnEntry[]
+}
+
 /** What a plan whose records are counted is carried out in. */
 export interface CountWorld extends Pick<RunDependencies, 'identity' | 'events' | 'now'> {
   readonly arrival: Arrival
-  /** How many of a chunk's records were delivered before; undefined where the job was never run at this gateway. */
-  readonly countDelivered?: ((entries: readonly Entry[]) => Promise<number>) | undefined
-  /** What is known of earlier deliveries; undefined where there is no ledger yet. */
+  /** What of a chunk was delivered before; undefined where the job was never run at this gateway. */
+  readonly countDelivered?:
+    | ((chunk: Pick<Chunk, 'entries' | 'withdrawn'>) => Promise<DeliveredBefore>)
+    | undefined
   /** What the names of columns say against a mapping, by its name. */
   readonly doubts: ReadonlyMap<string, readonly Suspicion[]>
+  /** What is known of earlier deliveries; undefined where there is no ledger yet. */
   readonly ledger: DriftMemory['ledger'] | undefined
 }
 

@@ -1,15 +1,18 @@
 /** Rows with withdrawn results that the gateway has: these are rejected, not left out. Pure. */
 import type { TakenBack } from '../load/withdrawn.ts'
 import { asMapped } from '../model/entry.ts'
-import type { RejectedRecord } from '../model/record.ts'
+import type { Issue, RejectedRecord } from '../model/record.ts'
 import type { ChunkRow } from './chunks.ts'
 
-const MESSAGE =
-  'the source has withdrawn the result, and the gateway has it, or may have it; it cannot be deleted there by Waybill'
+export const WITHDRAWN: Issue = {
+  ...{ stage: 'transform', code: 'withdrawn' },
+  message:
+    'the source has withdrawn the result, and the gateway has it, or may have it; it cannot be deleted there by Waybill',
+}
 
 const rejectedAs = ({ entry: { kind, rule }, sentAs }: TakenBack): RejectedRecord => ({
   ...{ kind, rule, sentAs },
-  issue: { stage: 'transform', code: 'withdrawn', message: MESSAGE },
+  issue: WITHDRAWN,
 })
 
 export function withTakenBack(

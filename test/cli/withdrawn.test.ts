@@ -45,12 +45,15 @@ it('what the gateway has and the laboratory withdraws is rejected once, under it
     receipts.map(({ transactionId }) => transactionId).find((id) => Number(id.split('-')[1]) === row) ?? ''
 
   // W with its value, D without, X of somebody else's; two that were never delivered, and a new one.
-  const second = await night(
-    clinic,
-    'b.hl7',
+  const messages = [
     ...[message(1, '91', 'W'), message(2, '', 'D'), message(3, '""', 'X')],
     ...[message(7, '97', 'W'), message(8, '', 'X'), message(9, '99', 'F')],
-  )
+  ]
+  const lies = await clinic.deliver('b.hl7', messages.join(''))
+  const tried = async () => (await waybill('run', 'clinic', '--file', lies, '--dry-run', '--json')).out
+  const reasonsOf = (out: string) => JSON.parse(out).reasons
+  expect(reasonsOf(await tried())).toMatchObject([{ code: 'withdrawn', rule: 'glucose-1', count: 3 }])
+  const second = await night(clinic, 'b.hl7', ...messages)
   expect(second.code).toBe(1)
   const { run, rows, records } = second.summary
   expect(rows).toMatchObject({ read: 6, mapped: 4, skipped: 2, rejected: 0 })
@@ -67,6 +70,8 @@ it('what the gateway has and the laboratory withdraws is rejected once, under it
   expect(shown.out).toContain('Left out status W 1, status X 1')
   expect(shown.out).toContain(`waybill trace ${sentAs(2)}`)
   expect((await waybill('trace', sentAs(2))).code).toBe(0)
+
+  expect(reasonsOf(await tried())).toEqual([])
 
   // The same withdrawal each night, and once more in the same file, is nothing new.
   const again = await night(clinic, 'c.hl7', message(1, '91', 'W'), message(2, '', 'D'))

@@ -75,6 +75,7 @@ it('erases at the gateway and in the ledger, with receipts, and may be repeated'
   const again = await erase(clinic, ids, '--yes')
   expect(again.out).toContain('3 accounts at http')
   expect(again.out).toContain('erased 0, not there 3, refused 0')
+  expect(again.out).toContain('take them out of what the vendor sends, or add them to skipWhen.')
   expect(again.out).toContain('Files may still hold them: exports')
   expect(readdirSync(join(clinic.workplace.home, 'erasures'))).toHaveLength(2)
   // Who comes again is new.

@@ -6,6 +6,7 @@ import { openExport } from '../../src/extract/open-export.ts'
 import { messageFrame } from '../../src/extract/open-hl7v2.ts'
 import { ndjsonFormat } from '../../src/extract/open-json.ts'
 import { readDefinition } from '../../src/extract/read-definition.ts'
+import { openSample } from '../../src/mapping-tools/draft/read-sample.ts'
 import { plainSending } from '../../src/run/plain-sending.ts'
 import { readSettings } from '../../src/settings.ts'
 import { brief, collect, exportFile } from '../extract/export-file.ts'
@@ -14,6 +15,7 @@ import { createIdleClock } from '../load/idle-clock.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
+const CSV = { format: 'csv' }
 const ACCOUNT = { reference: 'p', type: 'partnerAccountId' } as const
 const text = (bytes: number): string => `"${'x'.repeat(bytes - 2)}"`
 /** The same as bytes, which are many. */
@@ -116,6 +118,29 @@ test('what no run is needed for waits ten minutes for a gateway, and no longer',
   // The next wait, of a minute at most, would end behind them.
   expect(clock.now).toBeGreaterThan(9 * 60_000)
   expect(clock.now).toBeLessThanOrEqual(10 * 60_000)
+})
+
+test('a sample is its first 5,000 rows', async () => {
+  const sampled = async (rows: number) => {
+    const { rows: read, whole } = await openSample(await exportFile(`a\n${'1\n'.repeat(rows)}`), CSV)
+    return [read.length, whole]
+  }
+  expect([await sampled(5_000), await sampled(5_001)]).toEqual([
+    [5_000, true],
+    [5_000, false],
+  ])
+})
+
+test('a sample is the rows that begin within 16 MiB behind its first', async () => {
+  const row = `${'x'.repeat(4 * KIB - 1)}\n`
+  const sampled = async (first: string) => {
+    const { rows, whole } = await openSample(await exportFile(`a\n${first}${row.repeat(4 * KIB)}`), CSV)
+    return [rows.length, whole]
+  }
+  expect([await sampled(row), await sampled(`x${row}`)]).toEqual([
+    [4 * KIB + 1, true],
+    [4 * KIB, false],
+  ])
 })
 
 test('a run begins with 64 MiB that are free, where nothing else is said', () => {

@@ -58,6 +58,15 @@ describe('a care-team entry of which the account has', () => {
 describe('entries of one provider in a chunk', () => {
   const older = wants(made({ row: 1 }))
   const newer = wants(made({ row: 2, observedAt: after }))
+
+  it('an older one that says less than the newest, and nothing else, is the same; one that says more is not', () => {
+    const telling = (one: WantedCareTeam, phoneNumber?: string): WantedCareTeam => {
+      const { phoneNumber: _, ...fields } = one.fields
+      return { ...one, fields: phoneNumber === undefined ? fields : { ...fields, phoneNumber } }
+    }
+    expect(stepsOf([telling(older), telling(newer, '217')], [], 'replace')).toEqual(['share', 'create'])
+    expect(stepsOf([telling(older, '217'), telling(newer)], [], 'replace')).toEqual(['omit', 'create'])
+  })
   const other = wants(made({ row: 3, name: 'Other Practice', observedAt: before }))
 
   it.each([

@@ -45,6 +45,12 @@ test('where the name of a column ends in a word for dates, numbers alone are dat
   expect(text).toContain('observedAt: { from: Messdatum, format: EXCEL, zone: UTC }')
 })
 
+test('a column may mix three forms, and no more', () => {
+  const three = ['2026-02-14', '14.02.2026', '02/14/2026']
+  expect(vocabulary.findDates(new Set(three), false)?.forms).toHaveLength(3)
+  expect(vocabulary.findDates(new Set([...three, '14-Feb-2026']), false)).toBeUndefined()
+})
+
 const often = (count: number, ...cells: readonly string[]) =>
   Array.from({ length: count }, () => cells).flat()
 

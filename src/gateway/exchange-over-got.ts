@@ -49,7 +49,6 @@ export function exchangeOverGot({ agent, timeouts, room }: ExchangeOptions): Exc
       ...(body === undefined ? {} : { body: new WholeBody(body) }),
     })
     exchanged.on('downloadProgress', ({ transferred, total = 0 }) => {
-      if (brokenOff !== undefined) return
       room.grow(reading, transferred - reading.bytes)
       if (Math.max(transferred, total) > maxAnswerBytes) reading.breakOff(tooLong(maxAnswerBytes))
     })

@@ -106,12 +106,16 @@ export type AnswerRoom = ReturnType<typeof createAnswerRoom>
 /** @param limit bytes; above the limit the longest answer is broken off */
 export function createAnswerRoom(limit: number) {
   const open = new Set<Reading>()
+  /** Some of their bytes may come once they are broken off. */
+  const gone = new WeakSet<Reading>()
   let total = 0
   const leave = (reading: Reading): void => {
+    gone.add(reading)
     if (open.delete(reading)) total -= reading.bytes
   }
   return {
     grow(reading: Reading, bytes: number): void {
+      if (gone.has(reading)) return
       open.add(reading)
       reading.bytes += bytes
       total += bytes

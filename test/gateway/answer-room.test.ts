@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest'
 import { createAnswerRoom, type Reading } from '../../src/gateway/exchange.ts'
 
-const reading = () => {
+const reading = (): Reading & { readonly told: readonly string[] } => {
   const told: string[] = []
-  return { told, bytes: 0, breakOff: (what: string) => void told.push(what) } satisfies Reading & object
+  return { told, bytes: 0, breakOff: (what) => void told.push(what) }
 }
 
 test('above the limit the longest is broken off; of what still comes of it, nothing counts', () => {

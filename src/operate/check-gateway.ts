@@ -50,7 +50,8 @@ export async function checkGateway(access: GatewayAccess): Promise<GatewayLook> 
     const answered = judgeKey(url, keyed)
     if (noToken !== undefined) return [answered, tokenProblem(noToken)]
     const isThere = keyed === undefined || (keyed instanceof GatewayError && keyed.status !== undefined)
-    if (!isThere) return [answered, UNTRIED]
+    if (!isThere) return [answered, untried('the gateway cannot be had', 'the gateway answers')]
+    if (refusesCredentials(keyed)) return [answered, untried('the key is refused', 'the key is taken')]
     const account = { reference: nobody, type: 'partnerAccountId' } as const
     return [answered, judgeToken(await failureOf(async () => gateway?.biometrics.read(account)))]
   }
@@ -105,7 +106,7 @@ function judgeKey(url: string, failure: Failure | undefined): CheckFinding {
       : 'Check WAYBILL_GATEWAY_URL, name server, proxy and firewall. Runs wait as long as `submit.patience` says, then go on with the next start.'
     return told('problem', `${how}: ${message}`, remedy)
   }
-  if (status === 401 || status === 403)
+  if (refusesCredentials(failure))
     return told(
       'problem',
       `refuses the API key (HTTP ${status})`,
@@ -145,12 +146,11 @@ function judgeToken(failure: Failure | undefined): CheckFinding {
 
 const TAKEN = finding('token', 'ok', 'the gateway takes it')
 
-const UNTRIED = finding(
-  'token',
-  'warning',
-  'not tried, as the gateway cannot be had',
-  'Look again when the gateway answers.',
-)
+const untried = (why: string, until: string): CheckFinding =>
+  finding('token', 'warning', `not tried, as ${why}`, `Look again when ${until}.`)
+
+const refusesCredentials = (failure: Failure | undefined): boolean =>
+  failure instanceof GatewayError && (failure.status === 401 || failure.status === 403)
 
 const tokenProblem = (error: WaybillError): CheckFinding =>
   finding('token', 'problem', wordsOf(error), error.remedy)

@@ -25,6 +25,7 @@ import { createRunEvents } from '../run/events.ts'
 import { bringExports } from '../run/exports-of-run.ts'
 import { findExports, noneFound } from '../run/find-exports.ts'
 import { plainSending } from '../run/plain-sending.ts'
+import { namingCredential } from '../run/refused-credential.ts'
 import { openReading } from '../run/rows.ts'
 import { compileBirthDate } from '../transform/dates.ts'
 import { type Application, withKnownLedger, withLedgerIfAny } from './application.ts'
@@ -126,7 +127,7 @@ export async function eraseAccounts(
       await Promise.all(Array.from({ length: AT_ONCE }, work))
       await kept.sync()
     } catch (error) {
-      if (!application.interrupt.aborted) throw error
+      if (!application.interrupt.aborted) throw await namingCredential(error, connection.gateway)
       throw new WaybillError('interrupted', 'the erasure was interrupted', {
         remedy: 'Run the same command again: who is erased already is told as not there.',
         cause: error,

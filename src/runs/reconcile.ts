@@ -25,6 +25,7 @@ import { connectStages } from '../run/connect-stages.ts'
 import type { RunDependencies } from '../run/events.ts'
 import { keptMapping, rejoin } from '../run/joined-exports.ts'
 import { openAppended, receiptsOfSent } from '../run/receipts.ts'
+import { namingCredential } from '../run/refused-credential.ts'
 import { isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from '../run/resume.ts'
 import { type OpenRows, openAll, openRows, selectRows } from '../run/rows.ts'
 import { releaseDoubts, sentIds } from '../run/settle-doubts.ts'
@@ -153,6 +154,8 @@ export async function withRunAgain<Result>(
   const arrival = createArrival(spoolFolder(deps.home, run.job_id, kindOf(run)), sources)
   try {
     return await work(connectAgain(deps, job, run, amending, arrival))
+  } catch (error) {
+    throw await namingCredential(error, deps.gateway)
   } finally {
     // An unfinished run goes on with what was fetched and kept for it; that need not be this one.
     const unfinished = await deps.ledger.unfinishedRun(run.job_id, kindOf(run))

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ANN, HEADER, openClinic } from '../cli/clinic.ts'
 import { createWorkplace, PROJECT } from '../cli/command-line.ts'
+import { gatewaySettings, startReferenceStore } from '../cli/reference-store.ts'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { json, serve } from '../gateway/loopback.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
@@ -26,6 +27,24 @@ test.each([
     3,
     { code: 'gateway-refused-credentials', message: expect.stringContaining(`: it refuses ${named}`) },
   ])
+})
+
+test('an erasure and a look at profiles name the one that is refused, too', async () => {
+  let isRefused = false
+  const clinic = await openClinic({
+    faultOf: ({ path }) => (isRefused && path.startsWith('/health-profile') ? answer(403) : PASS),
+  })
+  await clinic.deliver('a.csv', `${HEADER}${ANN}`)
+  expect((await clinic.run()).code).toBe(0)
+  isRefused = true
+  const looked = await clinic.workplace.waybill('reconcile', 'latest', '--verify', '--json')
+  expect([looked.code, looked.out]).toEqual([3, expect.stringContaining(`it refuses ${TOKEN}`)])
+
+  const store = await startReferenceStore({ apiKeys: ['another'] })
+  const { waybill, folder } = await createWorkplace(gatewaySettings(store.url))
+  await writeFile(join(folder, 'ids.csv'), 'partnerAccountId\nann\n')
+  const erased = await waybill('accounts', 'erase', '--file', 'ids.csv', '--yes', '--json')
+  expect([erased.code, erased.out]).toEqual([3, expect.stringContaining(`it refuses ${KEY}`)])
 })
 
 test('a key of the requester that is refused ends a check with 3', async () => {

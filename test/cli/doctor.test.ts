@@ -137,6 +137,15 @@ test('a key that is refused, and a token command that fails', async () => {
   expect(ended.out).not.toContain('secret')
 })
 
+test('a key that is refused says nothing of the token', async () => {
+  const store = await startReferenceStore({ apiKeys: ['another'] })
+  const { waybill } = await createBare(gatewaySettings(store.url))
+  const [code, bad] = trouble(await waybill('doctor', '--json'))
+  expect(code).toBe(3)
+  expect(bad).toContain('warning token: not tried, as the key is refused')
+  expect(bad.filter((one) => one.startsWith('problem token'))).toEqual([])
+})
+
 test('a token command is run, and what it prints is tried', async () => {
   const store = await startReferenceStore()
   const { WAYBILL_ACCESS_TOKEN: _none, ...settings } = gatewaySettings(store.url)

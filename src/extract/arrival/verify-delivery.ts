@@ -229,11 +229,14 @@ export function waitingLines(waiting: readonly WaitingExport[], rules: ArrivalRu
 /** Time since when a file is known to be unchanged, in milliseconds since the epoch. */
 export type KnownSince = (delivery: Delivery) => number
 
-/** Modification time, for a single look. Another clock has set it: a time in the future says nothing. */
+/**
+ * Modification time, for a single look. Another clock has set it: a time far in the future says nothing. One that is ahead by less than `stableFor`
+ * may be of a file that is being written.
+ */
 const byItsTime =
-  (now: number): KnownSince =>
+  (now: number, stableForMs: number): KnownSince =>
   ({ modifiedAt }) =>
-    modifiedAt > now ? 0 : modifiedAt
+    modifiedAt - now >= stableForMs ? 0 : modifiedAt
 
 /** The manifests of a listing, oldest date first. */
 export function manifestsOf(rules: ArrivalRules, listing: readonly Delivery[]): readonly Delivery[] {
@@ -251,7 +254,7 @@ export function sortExports(
   listing: readonly Delivery[],
   announced: ReadonlyMap<string, Announced>,
   now: number,
-  since: KnownSince = byItsTime(now),
+  since: KnownSince = byItsTime(now, rules.stableForMs),
 ): { readonly complete: CompleteExport[]; readonly waiting: WaitingExport[] } {
   const byName = new Map(listing.map((delivery) => [delivery.name, delivery]))
   const companion = (pattern: string | undefined, { name }: Delivery): Delivery | undefined =>

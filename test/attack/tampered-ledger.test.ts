@@ -45,6 +45,8 @@ test.each([
   ['delete from export', 'chunk without export: 2'],
   ['delete from chunk', 'finished exports without their chunks: 2'],
   ['delete from exception', 'chunks without their reasons: 2'],
+  ['delete from mapping', 'exports without their mapping: 2'],
+  ['delete from installation', 'runs without the fingerprint of a key: 2'],
   ["update delivered set rows = x'05'", 'packs that cannot be read: 1'],
   ['update delivered set rows = substr(rows, 1, length(rows) - 3)', 'packs that cannot be read: 1'],
   ['update delivered set rows = zeroblob(0)', 'packs that cannot be read: 1'],

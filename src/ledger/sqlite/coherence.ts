@@ -35,6 +35,9 @@ const LOSSES = {
   'chunks of jobs without delivered rows': `${COUNTED} and job_id not in (select job_id from delivered)
     and counts ->> '$.records.biometric.accepted' + counts ->> '$.records.condition.accepted' > 0`,
   'batches without their records': `batch where state in ('planned', 'sending') and id not in (select batch from batch_holds)`,
+  'exports without their mapping': `export join run on run.id = export.run_id
+    where run.pruned_at is null and mapping_digest not in (select digest from mapping)`,
+  'runs without the fingerprint of a key': 'run where not exists (select 1 from installation)',
   'segments without their parts': `delivered_segment where state = 'ready'
     and (id not in (select segment from delivered_block) or id not in (select segment from delivered_filter))`,
 } as const

@@ -34,7 +34,7 @@ function peopleOf({ workplace }: Clinic): Record<string, number> {
   try {
     const count = (table: string): number =>
       Number(database.prepare(`select count(*) as count from ${table}`).get()?.['count'])
-    return { account: count('account'), care_team: count('care_team') }
+    return { account: count('account'), care_team: count('care_team'), collected: count('collected') }
   } finally {
     database.close()
   }
@@ -49,14 +49,20 @@ it('erases at the gateway and in the ledger, with receipts, and may be repeated'
   const ids = `partnerAccountId,accountId\nann,\n,${idOfBen}\nann,x\nnobody,\n`
   const dry = await erase(clinic, ids, '--dry-run')
   expect([dry.code, dry.out]).toEqual([0, expect.stringContaining('Would erase 3 accounts at http')])
-  expect(peopleOf(clinic)).toEqual({ account: 3, care_team: 3 })
+  expect(peopleOf(clinic)).toMatchObject({ account: 3, care_team: 3 })
+  await clinic.workplace.job(
+    'known',
+    'people: known\ncollect: { what: [biometrics] }\nto: { folder: ../out }\n',
+  )
+  expect((await clinic.workplace.waybill('run', 'known')).code).toBe(0)
+  expect(peopleOf(clinic)).toMatchObject({ collected: 3 })
 
   const done = await erase(clinic, ids, '--yes', '--json')
   expect([done.code, JSON.parse(done.out)]).toMatchObject([
     0,
     { people: 3, known: 1, erased: 2, notThere: 1, refused: 0, dryRun: false },
   ])
-  expect(peopleOf(clinic)).toEqual({ account: 1, care_team: 1 })
+  expect(peopleOf(clinic)).toEqual({ account: 1, care_team: 1, collected: 1 })
   expect((await clinic.stored()).map((line) => line.split(' ')[0])).toEqual(['cat'])
   const { receipts } = JSON.parse(done.out)
   expect(statSync(receipts).mode & 0o777).toBe(0o600)
@@ -84,7 +90,7 @@ it('erases at the gateway and in the ledger, with receipts, and may be repeated'
     accounts: { registered: 2 },
     records: { biometric: { made: 3, accepted: 2, unchanged: 1 } },
   })
-  expect(peopleOf(clinic)).toEqual({ account: 3, care_team: 3 })
+  expect(peopleOf(clinic)).toMatchObject({ account: 3, care_team: 3 })
   await clinic.deliver('b.csv', HEAD + row('ann', '03'))
   expect(JSON.parse((await clinic.run()).out)).toMatchObject({ accounts: { registered: 0 } })
 })
@@ -101,7 +107,7 @@ it('tells a refusal, and keeps such a person; a 404 that is not the word of the 
   )
   const { code, out } = await erase(clinic, 'partnerAccountId\nann\nben\ncat\n', '--yes')
   expect([code, out]).toEqual([1, expect.stringContaining('erased 1, not there 0, refused 2')])
-  expect(peopleOf(clinic)).toEqual({ account: 2, care_team: 2 })
+  expect(peopleOf(clinic)).toMatchObject({ account: 2, care_team: 2 })
 })
 
 it('goes on after answers that were lost', async () => {
@@ -110,7 +116,7 @@ it('goes on after answers that were lost', async () => {
   )
   const { code, out } = await erase(clinic, 'partnerAccountId\nann\n', '--yes')
   expect([code, out]).toEqual([0, expect.stringContaining('erased 0, not there 1, refused 0')])
-  expect(peopleOf(clinic)).toEqual({ account: 2, care_team: 2 })
+  expect(peopleOf(clinic)).toMatchObject({ account: 2, care_team: 2 })
 })
 
 it.each([

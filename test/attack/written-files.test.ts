@@ -47,6 +47,7 @@ const WRITERS: readonly (readonly [name: string, file: string, ...args: string[]
   ['a page of a preview', 'page.html', 'mapping', 'preview', 'clinic', 'inbox/a.csv', '--html', 'page.html'],
   ['a report', 'report.html', 'report', '--out', 'report.html'],
   ['a backup', 'copy.sqlite', 'backup', 'copy.sqlite'],
+  ['ids of accounts', 'ids.csv', 'accounts', 'export', 'clinic', '--out', 'ids.csv'],
   ['a drafted mapping', 'mappings/draft.yaml', 'mapping', 'init', 'inbox/a.csv', '--name', 'draft'],
   ['its cases', 'mappings/draft.cases.yaml', 'mapping', 'init', 'inbox/a.csv', '--name', 'draft'],
 ]

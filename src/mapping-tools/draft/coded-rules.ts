@@ -16,6 +16,7 @@ import { namesPerson } from './match-persons.ts'
 import type { Matches } from './match-wide.ts'
 import { isCalled, nameWords, type Vocabulary, type Words } from './names.ts'
 import { type ColumnProfile, MOST } from './profile-columns.ts'
+import { type CodedAs, unitQuestions } from './unit-questions.ts'
 import { type DraftLine, decide, line, list, scalar } from './write-draft.ts'
 
 const FORMS: Readonly<Record<CodeSystem, (code: string) => boolean>> = {
@@ -37,6 +38,8 @@ export interface ReadCode {
   readonly notes: readonly DraftLine[]
   /** Catalog keys of codes that occur. */
   readonly found: readonly string[]
+  /** By code, each that occurs and is known. */
+  readonly known: ReadonlyMap<string, CodedAs>
 }
 
 /** Codes of a system of the catalog. */
@@ -46,12 +49,21 @@ export function systemCode(
   codes: readonly string[],
   { catalog }: Vocabulary,
 ): ReadCode {
-  const found = new Set(codes.flatMap((code) => catalog.keyOf(system, code) ?? []))
-  const others = codes.filter((code) => catalog.keyOf(system, code) === undefined)
+  const known = new Map(
+    [...new Set(codes)].flatMap((code) => {
+      const key = catalog.keyOf(system, code)
+      const unit = catalog.biometrics.get(key ?? '')?.alsoLoinc?.[code]
+      return key === undefined ? [] : [[code, { key, unit }] as const]
+    }),
+  )
   return {
     code: `{ from: ${scalar(path)}, system: ${system}, unknown: skip }`,
-    notes: leftOut(others, FORMS[system]),
-    found: [...found],
+    notes: leftOut(
+      codes.filter((code) => !known.has(code)),
+      FORMS[system],
+    ),
+    found: [...new Set([...known.values()].map(({ key }) => key))],
+    known,
   }
 }
 
@@ -90,39 +102,55 @@ function perhaps(likely: readonly (readonly [code: string, key: string])[]): Dra
 
 /** A vendor's own codes or names of tests, through a table that turns those which are recognised into catalog keys. */
 export interface TableCode extends ReadCode {
-  readonly known: number
   readonly unknown: number
 }
+
+/** Whether enough of the codes are known for none of them to be so by chance. */
+export const isKnown = ({ known: { size }, unknown }: TableCode): boolean => size >= 2 && size >= unknown / 2
 
 /** @param codes each with what it is called, which goes first */
 export function tableCode(
   path: string,
   codes: Iterable<readonly [code: string, name: string]>,
-  { measurements, naming }: Vocabulary,
+  { measurements, naming, decided, catalog }: Vocabulary,
 ): TableCode {
-  const known: [string, string][] = []
+  const known = new Map<string, CodedAs>()
   const all = [...codes]
   const seen = new Map<string, string>()
   for (const [code, name] of all) if (!seen.has(code)) seen.set(code, name)
   const likely: [string, string][] = []
+  const said: [string, string][] = []
   for (const [code, name] of seen) {
     const matches = [name, code].flatMap((text) => measurements.match(nameWords(text, naming)) ?? [])
     const [match] = matches
     const [key, another] = match?.kind === 'is' && match.ordinal === 1 ? match.keys : []
     const [like, other] = matches.find(({ kind }) => kind === 'like')?.keys ?? []
-    if (another === undefined && key !== undefined) known.push([code, key])
-    else if (other === undefined && like !== undefined) likely.push([code, like])
+    if (match?.kind === 'is' && another === undefined && key !== undefined)
+      known.set(code, { key, unit: match.unit })
+    else {
+      const before = decided?.codeOf(path, code)
+      if (before !== undefined && catalog.biometrics.has(before.text)) {
+        known.set(code, { key: before.text, unit: undefined })
+        said.push([code, before.file])
+      } else if (other === undefined && like !== undefined) likely.push([code, like])
+    }
   }
-  const told = new Set([...known, ...likely].map(([code]) => code))
+  const told = new Set([...known.keys(), ...likely.map(([code]) => code)])
   const others = all.flatMap(([code]) => (told.has(code) ? [] : [code]))
-  const table = known.map(([code, key]) => `${JSON.stringify(code)}: ${key}`).join(', ')
+  const table = [...known].map(([code, { key }]) => `${JSON.stringify(code)}: ${key}`).join(', ')
   return {
     code: `{ from: ${scalar(path)}, unknown: skip, table: { ${table} } }`,
     // What stands there once could be anything.
-    notes: [...perhaps(likely), ...leftOut(others, (code, count) => count > 1 && code.length <= 40)],
-    found: [...new Set(known.map(([, key]) => key))],
-    known: known.length,
-    unknown: seen.size - known.length,
+    notes: [
+      ...[...Map.groupBy(said, ([, file]) => file)].map(([file, codes]) =>
+        decide(`${codes.map(([code]) => JSON.stringify(code)).join(', ')}: as ${file} says. Is it so here?`),
+      ),
+      ...perhaps(likely),
+      ...leftOut(others, (code, count) => count > 1 && code.length <= 40),
+    ],
+    found: [...new Set([...known.values()].map(({ key }) => key))],
+    known,
+    unknown: seen.size - known.size,
   }
 }
 
@@ -136,6 +164,8 @@ export interface ResultParts {
   /** What is odd about the values. */
   readonly odd?: string | undefined
   readonly unit: string | undefined
+  /** Where no unit is found: the lines that ask for each. */
+  readonly units: readonly DraftLine[]
   readonly range: string | undefined
   readonly status: { readonly path: string; readonly states: readonly string[] } | undefined
 }
@@ -143,7 +173,7 @@ export interface ResultParts {
 /** The rule for results, below the notes on its code. */
 export function resultLines(
   { code, notes }: ReadCode,
-  { value, odd, score, unit, range, status, hasSubIds = false }: ResultParts,
+  { value, odd, score, unit, units, range, status, hasSubIds = false }: ResultParts,
   words: Words,
 ): DraftLine[] {
   const [only, another] = value
@@ -153,9 +183,9 @@ export function resultLines(
     ...notes,
     line(`- code: ${code}`),
     line(`  value: ${firstOf(whole, score && scalar(score))}`, odd),
-    unit === undefined && score === undefined
-      ? line('  unit: { constant: mg/dL }', 'DECIDE: no units were found')
-      : line(`  unit: ${firstOf(unit && scalar(unit), score && constant)}`),
+    ...(unit === undefined && score === undefined
+      ? units
+      : [line(`  unit: ${firstOf(unit && scalar(unit), score && constant)}`)]),
     ...(range === undefined ? [] : [line(`  refRange: ${scalar(range)}`)]),
     ...(status === undefined ? [] : [statusLine(status, words)]),
     ...(hasSubIds ? [line('  ignore: [OBX-4]', 'DECIDE: do sub-ids change what a value means?')] : []),
@@ -273,26 +303,44 @@ export function matchLong(
         : conditionsOf(column, read, columns, vocabulary, measured)
     if (match !== undefined) return match
   }
-  return ownCodes(vocabulary, columns)
+  return ownCodes(vocabulary, columns, measured)
 }
 
 /** Codes that a vendor gives tests of its own. */
 const MOST_CODES = 400
+/** Columns of a table of findings: in one that has more, names of tests are looked for by the heading alone. */
+const NARROW = 20
 
-function ownCodes(vocabulary: Vocabulary, columns: readonly ColumnProfile[]): LongMatch | undefined {
+function ownCodes(
+  vocabulary: Vocabulary,
+  columns: readonly ColumnProfile[],
+  measured: boolean,
+): LongMatch | undefined {
   const { test } = vocabulary.words.long
-  const [best] = columns
-    .filter(
-      ({ words, distinct }) =>
-        distinct.size > 0 && distinct.size <= MOST_CODES && words.some((word) => test.includes(word)),
-    )
+  const isNamed = ({ words }: ColumnProfile): boolean => words.some((word) => test.includes(word))
+  const isText = ({ numbers, dates }: ColumnProfile): boolean => numbers.length === 0 && dates === undefined
+  const texts = columns.filter(({ distinct: { size } }) => size > 0 && size <= MOST_CODES)
+  const other = measured || columns.length > NARROW ? [] : texts.filter((one) => !isNamed(one) && isText(one))
+  const [best] = [...texts.filter(isNamed), ...other]
     .map((column) => {
       const named = column.filled.map((text) => [text, text] as const)
       return { column, read: tableCode(column.path, named, vocabulary) }
     })
-    .filter(({ read: { known, unknown } }) => known >= 2 && known >= unknown / 2)
-    .sort((a, b) => b.read.known - a.read.known)
+    .filter(({ read }) => isKnown(read))
+    .sort((a, b) => b.read.known.size - a.read.known.size)
   return best && resultsOf(best.column, best.read, columns, vocabulary)
+}
+
+/** Where nothing is called a value: columns of numbers that are nothing else by their names. */
+function likeValues(columns: readonly ColumnProfile[], { words }: Vocabulary): ColumnProfile[] {
+  const { postalCode, dateOfBirth } = words.register
+  return columns.filter(
+    (column) =>
+      column.numbers.length > column.filled.length / 2 &&
+      column.dates === undefined &&
+      !namesPerson(column, words.reference) &&
+      !isCalled(column.words, [...postalCode, ...dateOfBirth]),
+  )
 }
 
 /** The first column that is called so: by a whole name, else by the word at its end. */
@@ -314,37 +362,48 @@ function resultsOf(
   code: ColumnProfile,
   read: ReadCode,
   columns: readonly ColumnProfile[],
-  { units, words }: Vocabulary,
+  vocabulary: Vocabulary,
 ): LongMatch | undefined {
+  const { units, words } = vocabulary
   const { long } = words
   const others = columns.filter((column) => column !== code)
-  const value = called(others, long.value)
+  const named = called(others, long.value)
+  const [only, another] = named === undefined ? likeValues(others, vocabulary) : []
+  if (only !== undefined && another !== undefined) {
+    const names = likeValues(others, vocabulary).map(({ path }) => scalar(path))
+    const asked = `${scalar(code.path)} names measurements; which column is their value: ${names.join(' or ')}? No rule is written.`
+    return { section: 'biometrics', code, lines: [decide(asked)], found: [], used: paths(code) }
+  }
+  const value = named ?? only
   if (value === undefined) return undefined
   const unit =
     called(others, long.unit) ??
-    others.find(({ distinct, numbers }) => {
-      const known = [...distinct].filter((text) => units.resolve(text) !== undefined).length
-      return numbers.length === 0 && known > 0 && known >= distinct.size * 0.8
-    })
+    others.find((one) => !namesPerson(one, words.reference) && holdsUnits(one, units))
   const range = called(others, long.range)
-  const named = called(others, long.status)
+  const state = called(others, long.status)
   const status =
-    named ??
+    state ??
     others.find((column) => holdsStates(column, words) && !isCalled(column.words, [...words.register.gender]))
   const texts = value.filled.length - value.numbers.length
-  const odd =
-    texts === 0
-      ? undefined
-      : `${texts} of ${value.filled.length} are no numbers: comparators, or answers to leave out with when`
+  const odd = [
+    ...(named === undefined ? [`DECIDE: is ${scalar(value.path)} the value? No heading says so`] : []),
+    ...(texts === 0
+      ? []
+      : [
+          `${texts} of ${value.filled.length} are no numbers: comparators, or answers to leave out with when`,
+        ]),
+  ]
+  const values = code.cells.map((one, at) => [one, value.cells[at] ?? ''] as const)
   const parts: ResultParts = {
     value: [value.path],
-    odd,
+    odd: odd.length === 0 ? undefined : odd.join('; '),
     unit: unit?.path,
+    units: unit === undefined ? unitQuestions(code.path, read.known, values, value.numberOf, vocabulary) : [],
     range: range?.path,
     status: status && { path: status.path, states: status.filled },
   }
   const told =
-    status === named
+    status === state
       ? []
       : [decide(`${scalar(status?.name ?? '')} is read as the state, by its texts alone.`)]
   const lines = [...told, ...resultLines(read, parts, words)]
@@ -355,6 +414,13 @@ function resultsOf(
     found: read.found,
     used: paths(code, value, unit, range, status),
   }
+}
+
+/** Letters of units are those of sexes, states and ids, too: `F`, `P1`. */
+const holdsUnits = ({ distinct, numbers }: ColumnProfile, units: Vocabulary['units']): boolean => {
+  const known = [...distinct].filter((text) => units.resolve(text) !== undefined)
+  const isTold = known.some((text) => !/^[A-Z]\d*$/i.test(text))
+  return numbers.length === 0 && isTold && known.length >= distinct.size * 0.8
 }
 
 function conditionsOf(

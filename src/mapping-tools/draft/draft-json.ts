@@ -9,6 +9,7 @@ import type { JsonShape, ResultPaths } from './json-shapes.ts'
 import { REGISTER } from './match-persons.ts'
 import type { Vocabulary } from './names.ts'
 import { type ColumnProfile, profileColumns } from './profile-columns.ts'
+import { unitQuestions } from './unit-questions.ts'
 import { type Draft, type DraftLine, line, list, note, scalar } from './write-draft.ts'
 
 /** Rows of a sample, and how a mapping reads them. */
@@ -181,8 +182,15 @@ function resultRules(paths: ResultPaths, read: Reader, vocabulary: Vocabulary): 
   const named = read.textsAt(read.best(paths.name) ?? code)
   const coded = codeOf(code, read.textsAt(code), named, vocabulary)
   const states = read.textsAt(status).filter((text) => text !== '')
+  const texts = read.textsAt(own)
+  const values = read.textsAt(code).map((one, at) => [one, texts[at] ?? ''] as const)
+  const numberOf = (text: string): number | undefined => {
+    const number = text.trim() === '' ? Number.NaN : Number(text)
+    return Number.isFinite(number) ? number : undefined
+  }
+  const units = unit === undefined ? unitQuestions(code, coded.known, values, numberOf, vocabulary) : []
   const parts = {
-    ...{ value, score, unit, range, hasSubIds: read.best(paths.subId) !== undefined },
+    ...{ value, score, unit, units, range, hasSubIds: read.best(paths.subId) !== undefined },
     status: status === undefined ? status : { path: status, states },
   }
   return { code, lines: resultLines(coded, parts, vocabulary.words), found: coded.found }
@@ -198,7 +206,7 @@ function codeOf(
   if (areOf('LOINC', filled)) return systemCode(path, 'LOINC', filled, vocabulary)
   const pairs = codes.map((code, at) => [code, named[at] ?? ''] as const).filter(([code]) => code !== '')
   const read = tableCode(path, pairs, vocabulary)
-  if (read.known === 0) return read
+  if (read.known.size === 0) return read
   return {
     ...read,
     notes: [note('DECIDE: matched by what the tests are called; check each.'), ...read.notes],

@@ -2,7 +2,7 @@
  * A mapping drafted from records of several types. Their cells have no names: what each holds is told by its texts alone, and asked. Where two cells
  * could be the same, no rule is written.
  */
-import { holdsStates, type LongMatch, matchLong, tableCode } from './coded-rules.ts'
+import { holdsStates, isKnown, type LongMatch, matchLong, tableCode } from './coded-rules.ts'
 import { readerOf } from './draft-json.ts'
 import { assembleDraft, lookedAt } from './draft-table.ts'
 import { findObserved, type Observed, observedLines } from './find-observed.ts'
@@ -219,12 +219,8 @@ function named(
       share((text) => units.resolve(text) !== undefined)
     )
       return 'unit'
-    const { known, unknown } = tableCode(
-      path,
-      filled.map((text) => [text, text]),
-      vocabulary,
-    )
-    return known >= 2 && known >= unknown / 2 ? 'test' : 'text'
+    const named = filled.map((text) => [text, text] as const)
+    return isKnown(tableCode(path, named, vocabulary)) ? 'test' : 'text'
   }
   const kinds = columns.map((column) => called(column, kindOf(column)))
   const valued = kinds.map((column) => (column.name === 'number' ? called(column, 'value') : column))

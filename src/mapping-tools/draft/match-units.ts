@@ -26,7 +26,7 @@ const CLEARLY_NEARER = Math.log(4)
 export function matchUnit(
   key: string,
   entry: BiometricEntry,
-  { filled, numbers }: ColumnProfile,
+  { filled, numbers }: Pick<ColumnProfile, 'filled' | 'numbers'>,
   told: string | undefined,
   { units, words }: Vocabulary,
 ): UnitMatch {

@@ -18,6 +18,8 @@ export interface Naming {
   readonly asides: readonly string[]
   /** The unit that a text is, as a mapping can write it. */
   readonly unitOf: (text: string) => string | undefined
+  /** Words that say which of several readings a name is of: the first, the second … */
+  readonly ordinals: readonly (readonly string[])[]
   /** Units by the last words of names, without spaces. */
   readonly unitWords: ReadonlyMap<string, string>
 }
@@ -153,7 +155,10 @@ function createDictionary(
   /** The words in the ways in which they can be taken apart, the whole first. */
   const taken = (words: readonly string[]): NameMatch | undefined => {
     for (const cut of withoutUnit(words, naming))
-      for (const { called, ordinal } of [{ called: cut.words, ordinal: 1 }, withoutOrdinal(cut.words)]) {
+      for (const { called, ordinal } of [
+        { called: cut.words, ordinal: 1 },
+        withoutOrdinal(cut.words, naming),
+      ]) {
         const found = keysOf(called)
         if (found.length > 0) return { kind: 'is', keys: found, unit: cut.unit, ordinal }
       }
@@ -229,11 +234,20 @@ function withoutUnit(
   return [{ words }, ...cut]
 }
 
-/** `sbp 1`, `bpxsy1`: one of several readings. */
-function withoutOrdinal(words: readonly string[]): { called: readonly string[]; ordinal: number } {
+/** `sbp 1`, `bpxsy1`, `1st sbp`, `sbp second`: one of several readings. */
+export function withoutOrdinal(
+  words: readonly string[],
+  { ordinals }: Pick<Naming, 'ordinals'>,
+): { called: readonly string[]; ordinal: number } {
   const [, bare = '', digit] = /^(.*?)(\d)$/.exec(words.at(-1) ?? '') ?? []
-  if (digit === undefined) return { called: words, ordinal: 1 }
-  return { called: [...words.slice(0, -1), ...(bare === '' ? [] : [bare])], ordinal: Number(digit) }
+  if (digit !== undefined)
+    return { called: [...words.slice(0, -1), ...(bare === '' ? [] : [bare])], ordinal: Number(digit) }
+  const told = (word: string | undefined): number => ordinals.findIndex((all) => all.includes(word ?? '')) + 1
+  const [before, behind] = [told(words[0]), told(words.at(-1))]
+  if (words.length < 2 || before + behind === 0) return { called: words, ordinal: 1 }
+  return before > 0
+    ? { called: words.slice(1), ordinal: before }
+    : { called: words.slice(0, -1), ordinal: behind }
 }
 
 const Texts = z.array(z.string())
@@ -254,6 +268,7 @@ const Words = z.strictObject({
   ).and(z.object({ partners: mapOf(z.string()) })),
   silent: Texts,
   asides: Texts,
+  ordinals: z.array(Texts),
   reference: lists('people', 'after', 'before', 'others', 'last'),
   register: lists('whose', 'firstName', 'lastName', 'dateOfBirth', 'gender', 'postalCode'),
   lastBesideFirst: mapOf(Texts),
@@ -270,10 +285,11 @@ const Words = z.strictObject({
     'times',
   ),
   leftOut: Texts,
+  notHeld: lists('whole', 'within'),
   totals: Texts,
   otherwise: Texts,
   wide: lists(
-    ...(['fasting', 'bloodPressure', 'diagnosed', 'beside'] as const),
+    ...(['fasting', 'notFasting', 'bloodPressure', 'diagnosed', 'beside'] as const),
     ...(['providerName', 'providerPhone', 'primary', 'physician', 'physicians'] as const),
   ),
   long: z.strictObject({
@@ -299,6 +315,18 @@ const FILE = fileURLToPath(new URL('words.yaml', import.meta.url))
 const readWords = (): Words =>
   parseYaml(readFileSync(FILE, 'utf8'), FILE, Words, 'catalog-invalid', 'text').value
 
+/** What a mapping says, with the name of its file. */
+export interface Said {
+  readonly text: string
+  readonly file: string
+}
+
+/** What codes and units of rows that are one finding each were said to be, by the column of the code. */
+export interface DecidedCodes {
+  readonly codeOf: (column: string, code: string) => Said | undefined
+  readonly unitOf: (column: string, code: string) => Said | undefined
+}
+
 /** What names are matched with. */
 export interface Vocabulary {
   readonly catalog: Catalog
@@ -308,6 +336,8 @@ export interface Vocabulary {
   readonly measurements: Dictionary
   readonly conditions: Dictionary
   readonly findDates: FindDateForms
+  /** What mappings of the folder say of codes. */
+  readonly decided?: DecidedCodes
 }
 
 /** @param synonyms pairs of catalog key and name (`mappings/catalog/synonyms.csv`) */

@@ -1,0 +1,78 @@
+/** Units of findings of which no column and no name tells one: each is asked, with what its values suggest. */
+import { matchUnit } from './match-units.ts'
+import type { Vocabulary } from './names.ts'
+import { type DraftLine, decide, line, scalar } from './write-draft.ts'
+
+/** What a code stands for, and the unit that its name tells. */
+export interface CodedAs {
+  readonly key: string
+  readonly unit: string | undefined
+}
+
+/**
+ * The lines of `unit`: a table by code, in which stands what a name tells, or what the values suggest. A code of which these do not tell
+ * is left out of the table, so that its values are rejected until somebody has said the unit.
+ * @param path of the code
+ * @param known each code that has a rule
+ * @param values code and value of each finding
+ */
+export function unitQuestions(
+  path: string,
+  known: ReadonlyMap<string, CodedAs>,
+  values: readonly (readonly [code: string, value: string])[],
+  numberOf: (text: string) => number | undefined,
+  vocabulary: Vocabulary,
+): DraftLine[] {
+  const texts = Map.groupBy(values, ([code]) => code)
+  const lines = [...known].map(([code, coded]) => {
+    const filled = (texts.get(code) ?? []).flatMap(([, text]) => (text === '' ? [] : [text]))
+    const numbers = filled.flatMap((text) => numberOf(text) ?? [])
+    const said = coded.unit === undefined ? vocabulary.decided?.unitOf(path, code) : undefined
+    const asked = unitQuestion(
+      code,
+      { ...coded, unit: said?.text ?? coded.unit },
+      { filled, numbers },
+      vocabulary,
+    )
+    return said === undefined || asked.yaml === undefined
+      ? asked
+      : line(asked.yaml, `DECIDE: ${said.file} says so. Is it so here?`)
+  })
+  const isEmpty = lines.every(({ yaml }) => yaml === undefined)
+  return [
+    line('  unit:'),
+    line(`    from: ${scalar(path)}`),
+    line(isEmpty ? '    table: {}' : '    table:', 'DECIDE: no column tells units; is each of these right?'),
+    ...lines,
+  ]
+}
+
+function unitQuestion(
+  code: string,
+  { key, unit: told }: CodedAs,
+  values: { readonly filled: readonly string[]; readonly numbers: readonly number[] },
+  vocabulary: Vocabulary,
+): DraftLine {
+  const entry = vocabulary.catalog.biometrics.get(key)
+  const asked = (text: string): DraftLine => decide(`${JSON.stringify(code)}: ${text}`)
+  const match = entry && matchUnit(key, entry, values, told, vocabulary)
+  if (match?.kind === 'feet-and-inches')
+    return asked('its values are feet and inches: it needs a rule of its own, with form: feet-and-inches.')
+  if (entry === undefined || values.numbers.length === 0) return asked('which unit? It has no numbers here.')
+  switch (match?.kind) {
+    case 'found': {
+      const unit = match.unit ?? entry.unit
+      const alone = `DECIDE: no unit is told; the values are plausible in ${unit} alone`
+      return line(
+        `      ${JSON.stringify(code)}: ${scalar(unit)}`,
+        told === undefined ? (match.how ?? alone) : undefined,
+      )
+    }
+    case 'unclear':
+      return asked(`${match.units.join(' or ')}? Both would be plausible.`)
+    case 'implausible':
+      return asked(`which unit? Most values are implausible in ${match.unit}.`)
+    default:
+      return asked('which unit?')
+  }
+}

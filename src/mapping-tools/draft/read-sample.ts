@@ -6,12 +6,13 @@ import { WaybillError } from '../../model/errors.ts'
 import type { JsonValue, Row, RowFault } from '../../model/row.ts'
 import type { Vocabulary } from './names.ts'
 import {
+  type BelowHeader,
+  belowHeader,
   headerBehindTitles,
   type RecordTypes,
   recordTypesOf,
   type Totals,
   totalsBelow,
-  unitsBelowHeader,
 } from './sample-layout.ts'
 import { list, scalar } from './write-draft.ts'
 
@@ -31,6 +32,8 @@ export interface SampleTable {
   readonly notes: readonly string[]
   readonly columns: readonly Column[]
   readonly rows: readonly (readonly string[])[]
+  /** Each row is an element of a level; paths from `$` are of what stands around several of them. */
+  readonly hasLevels?: boolean
 }
 
 export type Sample =
@@ -187,34 +190,34 @@ async function readCsvSample(
 ): Promise<SampleTable> {
   const found = await findDialect(path)
   const opened = await openSample(path, found)
-  const [first, second] = opened.rows.map(cellsOf)
-  const units = found.header === 'none' ? undefined : unitsBelowHeader(first, second, vocabulary)
-  const below = opened.rows.slice(units === undefined ? 0 : 1)
+  const { header } = found
+  const records = header === 'none' ? [] : opened.rows.slice(0, LOOKED_AT).map(cellsOf)
+  const { skip, called, notes: told } = belowHeader(records, vocabulary)
+  const below = opened.rows.slice(skip)
   const totals = opened.whole ? totalsBelow(below.map(cellsOf), vocabulary.words.totals) : undefined
   const data = below.slice(0, below.length - (totals?.length ?? 0))
   const dialect: Dialect = {
     ...found,
-    ...(units === undefined || found.header === 'none' ? {} : { header: { ...found.header, skip: 1 } }),
+    ...(skip === 0 || header === 'none' ? {} : { header: { ...header, skip } }),
     ...(totals === undefined ? {} : { trailer: totals }),
   }
-  const notes = [...encodingNotes(dialect, data), ...edgeNotes(dialect), ...faultNotes(data)]
-  return tableOf(readLines(dialect), notes, opened.columns, units, data)
+  const notes = [...encodingNotes(dialect, data), ...told, ...totalNotes(dialect), ...faultNotes(data)]
+  return tableOf(readLines(dialect), notes, opened.columns, called, data)
 }
 
-/** @param units of columns, by their index @param data rows as the `read` block reads them */
+/** @param called what is told of a column @param data rows as the `read` block reads them */
 export function tableOf(
   read: readonly string[],
   notes: readonly string[],
   names: readonly string[],
-  units: ReadonlyMap<number, string> | undefined,
+  called: BelowHeader['called'],
   data: readonly Row[],
 ): SampleTable {
   const rows = data.flatMap((row) => (row.kind === 'cells' ? [row.cells] : []))
   const more = names.length - SAMPLED_COLUMNS
-  const columns = names.slice(0, SAMPLED_COLUMNS).flatMap((name, at) => {
-    const unit = units?.get(at)
-    return name === '' ? [] : [{ at, path: name, name: unit === undefined ? name : `${name} (${unit})` }]
-  })
+  const columns = names
+    .slice(0, SAMPLED_COLUMNS)
+    .flatMap((name, at) => (name === '' ? [] : [{ at, path: name, name: called(name, at) }]))
   return {
     read,
     notes: [...notes, ...(more > 0 ? [`DECIDE: the last ${more} columns were not read.`] : [])],
@@ -226,16 +229,10 @@ export function tableOf(
 /** Also of a row that is too short or too long. */
 export const cellsOf = (row: Row): readonly string[] => (row.kind === 'json' ? [] : (row.cells ?? []))
 
-function edgeNotes({ header, trailer }: Dialect): string[] {
+function totalNotes({ trailer }: Dialect): string[] {
+  if (trailer === undefined) return []
   return [
-    ...(typeof header === 'object' && header.skip !== undefined
-      ? ['The record below the header names units: it is no row.']
-      : []),
-    ...(trailer === undefined
-      ? []
-      : [
-          `DECIDE: the file ends with what looks like totals (${trailer.words.map((word) => `"${word}"`).join(', ')}), which are no rows. With read.trailer, a file without them is refused as cut off: does each have them?`,
-        ]),
+    `DECIDE: the file ends with what looks like totals (${trailer.words.map((word) => `"${word}"`).join(', ')}), which are no rows. With read.trailer, a file without them is refused as cut off: does each have them?`,
   ]
 }
 

@@ -164,23 +164,81 @@ export function headerBehindTitles(records: readonly Cells[]): number | undefine
 
 const hasNumber = (cells: Cells): boolean => filledOf(cells).some((cell) => NUMBER.test(cell))
 
+/** Records below a header that are no rows, and what they tell. */
+export interface BelowHeader {
+  /** How many. */
+  readonly skip: number
+  /** A column by all that is told of it: `Weight (lb)`. @param at its index */
+  readonly called: (name: string, at: number) => string
+  readonly notes: readonly string[]
+}
+
+/** @param records the first ones below the header, cells of each */
+export function belowHeader(records: readonly Cells[], vocabulary: Pick<Vocabulary, 'naming'>): BelowHeader {
+  const [first = [], ...others] = records
+  const survey = surveyBelow(first, others[0] ?? [])
+  if (survey !== undefined) return survey
+  const units = unitsIn(first, others, vocabulary)
+  if (units === undefined) return { skip: 0, called: (name) => name, notes: [] }
+  const rest = filledOf(first).length - units.size
+  return {
+    skip: 1,
+    called: (name, at) => (units.has(at) ? `${name} (${units.get(at)})` : name),
+    notes: [
+      rest === 0
+        ? 'The record below the header names units: it is no row.'
+        : `DECIDE: the record below the header names ${units.size} units beside ${rest} other texts: it is read as no row.`,
+    ],
+  }
+}
+
+const IMPORT_ID = /^\{\s*"ImportId"\s*:/
+/** Names that a survey tool gives questions of itself. */
+const NUMBERED = /^Q(?:ID)?\d/i
+
+/** The second and third header line of a survey tool: question texts, and ids as JSON. */
+function surveyBelow(questions: Cells, ids: Cells): BelowHeader | undefined {
+  const filled = filledOf(ids)
+  if (filled.length === 0 || !filled.every((cell) => IMPORT_ID.test(cell))) return undefined
+  const zones = new Set(filled.flatMap((cell) => /"timeZone"\s*:\s*"([\w/+-]+)"/.exec(cell)?.[1] ?? []))
+  return {
+    skip: 2,
+    called: (name, at) => (NUMBERED.test(name) ? questions[at]?.trim() || name : name),
+    notes: [
+      'The two records below the header are those of a survey tool (questions, import ids): they are no rows.',
+      ...[...zones].map((zone) => `DECIDE: the third line says that times are those of ${zone}. Are they?`),
+    ],
+  }
+}
+
+/** Records in which numbers below units are looked for. */
+const BELOW_UNITS = 20
+/** What a line of units says of columns without one: `Y/N`, `ICD-10`, `0/1`, `1 = yes`; no number, and no date. */
+const REMARK = /^(?:\D|\d\s*(?:=|\/\s*\d$))/
+
 /**
- * The unit of each column, by its index, where the record below the header names units and nothing else; `[lb]` and `(lb)` are `lb`.
- * @param first below the header
- * @param second the first row then: under some unit a number must stand
+ * The unit of each column, by its index, where a record names units, and little else; `[lb]` and `(lb)` are `lb`.
+ * @param below records behind it: under some unit a number must stand
  */
-export function unitsBelowHeader(
-  first: Cells | undefined,
-  second: Cells | undefined,
+function unitsIn(
+  first: Cells,
+  below: readonly Cells[],
   { naming }: Pick<Vocabulary, 'naming'>,
 ): ReadonlyMap<number, string> | undefined {
-  if (first === undefined || second === undefined) return undefined
-  const units = first.map((cell) => cell.trim().replace(/^[([](.*)[)\]]$/, '$1'))
-  const told = [...units.entries()].filter(([, text]) => text !== '')
-  if (told.length === 0 || told.some(([, text]) => /^\d/.test(text) || naming.unitOf(text) === undefined))
-    return undefined
-  const measured = told.some(([at]) => NUMBER.test(second[at]?.trim() ?? ''))
-  return measured ? new Map(told) : undefined
+  const texts = first.map((cell) => cell.trim().replace(/^[([](.*)[)\]]$/, '$1'))
+  const told = [...texts.entries()].filter(([, text]) => /[^\s-]/.test(text))
+  const isUnit = (text: string): boolean => /^(?:\D|10[*^])/.test(text) && naming.unitOf(text) !== undefined
+  const units = new Map(told.filter(([, text]) => isUnit(text)))
+  const rest = told.filter(([at]) => !units.has(at))
+  const cellsAt = (at: number): string[] =>
+    filledOf(below.slice(0, BELOW_UNITS).map((cells) => cells[at] ?? ''))
+  if (![...units.keys()].some((at) => cellsAt(at).some((cell) => NUMBER.test(cell)))) return undefined
+  // A row with units of its own has the same ones below.
+  const isRow =
+    rest.length > units.size ||
+    [...units.keys()].some((at) => cellsAt(at).length > 0 && !cellsAt(at).some((cell) => /\d/.test(cell))) ||
+    rest.some(([at, text]) => !REMARK.test(text) || cellsAt(at).includes(text))
+  return rest.length > 0 && isRow ? undefined : units
 }
 
 /** The last records of a file that are totals. */

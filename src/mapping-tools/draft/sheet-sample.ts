@@ -13,7 +13,7 @@ import {
   type Sample,
   tableOf,
 } from './read-sample.ts'
-import { headerBehindTitles, unitsBelowHeader } from './sample-layout.ts'
+import { belowHeader, headerBehindTitles } from './sample-layout.ts'
 import { list } from './write-draft.ts'
 
 /** Rows among which a header is looked for. */
@@ -60,10 +60,10 @@ async function tableIn(
   const width = Math.max(...records.map((cells) => cells.length))
   const padded = records.map((cells) => Array.from({ length: width }, (_, at) => cells[at] ?? ''))
   const at = headerBehindTitles(padded) ?? 0
-  const units = unitsBelowHeader(records[at + 1], records[at + 2], vocabulary)
+  const { skip, called, notes: told } = belowHeader(records.slice(at + 1), vocabulary)
   const place = {
     ...(at > 0 ? { line: raw[at]?.line } : {}),
-    ...(units === undefined ? {} : { skip: 1 }),
+    ...(skip === 0 ? {} : { skip }),
   }
   const base = {
     ...{ ...SHEET, ...(sheet === undefined ? {} : { sheet }) },
@@ -81,6 +81,7 @@ async function tableIn(
   opened ??= await openSample(path, base)
   const notes = [
     ...before,
+    ...told,
     ...('below' in read
       ? ['DECIDE: below the table stands something else, which is not read. Is that right, in each file?']
       : []),
@@ -88,7 +89,7 @@ async function tableIn(
     ...opened.notes.map((note) => `DECIDE: ${note}.`),
     ...faultNotes(opened.rows),
   ]
-  return tableOf(readLines(read), notes, opened.columns, units, opened.rows)
+  return tableOf(readLines(read), notes, opened.columns, called, opened.rows)
 }
 
 const readLines = (read: object): string[] =>

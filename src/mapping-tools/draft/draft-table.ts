@@ -1,5 +1,5 @@
 /** A mapping drafted from a table, one wide row a visit, or one row a finding; and what every draft is put together from. */
-import { type LongMatch, matchLong } from './coded-rules.ts'
+import { holdsStates, type LongMatch, matchLong } from './coded-rules.ts'
 import type { DateForms } from './find-dates.ts'
 import { findObserved, type Observed, observedLines } from './find-observed.ts'
 import {
@@ -10,9 +10,10 @@ import {
   registerLines,
 } from './match-persons.ts'
 import { type Matches, matchCareTeams, matchConditions, matchMeasurements } from './match-wide.ts'
-import { isCalled, type Vocabulary } from './names.ts'
+import type { Vocabulary } from './names.ts'
 import { type ColumnProfile, type Profile, profileColumns } from './profile-columns.ts'
 import type { SampleTable } from './read-sample.ts'
+import { rowsLeftOut } from './rows-left-out.ts'
 import { type Draft, type DraftLine, indent, line, list, note, quoted, scalar } from './write-draft.ts'
 
 /** A draft of which the row block is still to be written, and what is known for that. */
@@ -102,27 +103,37 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
   const long = coded?.section === 'conditions' && measured.found.length > 0 ? undefined : coded
   const { used, ...rules } =
     long === undefined ? wideRules(profile, vocabulary, measured, coded) : longRules(long)
-  const registered = findRegistration(columns, words)
-  // Columns that may say that a row is none.
-  const leftOut = columns.filter(
-    (column) => long === undefined && isCalled(column.words, words.leftOut) && column.yesNo !== undefined,
+  // Person, key and what leaves a row out are read from the row itself.
+  const own = table.hasLevels === true ? columns.filter(({ path }) => path.startsWith('$')) : columns
+  const registered = findRegistration(own, words)
+  // States of a result are kept, or not, by its rule.
+  const valued = long === undefined ? measured.used : new Set([long.code.path])
+  const { lines: skip, flags } = rowsLeftOut(
+    own.filter(
+      (column) => !valued.has(column.path) && !(long?.used.has(column.path) && holdsStates(column, words)),
+    ),
+    vocabulary,
   )
-  const taken = new Set([...used, ...[...leftOut, ...registered.values()].map(({ path }) => path)])
-  const reference = findReference(profile, taken, words)
+  const taken = new Set([...used, ...[...flags, ...registered.values()].map(({ path }) => path)])
+  const reference = findReference({ ...profile, columns: own }, taken, words)
   const observed = findObserved(columns, reference?.column, words, long !== undefined)
   for (const column of [reference?.column, observed.column, observed.time?.column])
     if (column) taken.add(column.path)
-  const kind = long === undefined ? 'a row is a visit' : 'a row is one finding, told by a code'
+  const one = table.hasLevels === true ? 'an element of a list' : 'a row'
+  const kind = `${one} is ${long === undefined ? 'a visit' : 'one finding, told by a code'}`
   const parts: Parts = {
     ...rules,
     ...{ name, sample, notes: table.notes, read: table.read, profile, registered, observed },
     kind: `${kind}; ${lookedAt(table.rows.length)}`,
-    identity: keyLines(profile, reference, observed.column, long?.code),
+    identity: keyLines(
+      profile,
+      reference,
+      [observed.column, long?.code].filter((column) => column !== undefined && own.includes(column)),
+      table.hasLevels === true,
+    ),
     reference: reference?.column.path,
     sourceType: 'screening',
-    skip: leftOut.map(({ path, yesNo }) =>
-      note(`DECIDE: leave these rows out? skipWhen: { ${scalar(path)}: ${quoted(yesNo?.yes ?? [])} }`),
-    ),
+    skip,
     unused: columns.filter(({ path }) => !taken.has(path)).map(({ path }) => path),
     finding: long !== undefined,
   }
@@ -171,16 +182,17 @@ function wideRules(
 function keyLines(
   { rows, columns }: Profile,
   reference: { column: ColumnProfile; sure: boolean } | undefined,
-  observed: ColumnProfile | undefined,
-  code: ColumnProfile | undefined,
+  others: readonly (ColumnProfile | undefined)[],
+  hasLevels: boolean,
 ): DraftLine[] {
   // The check of a mapping says that an export has no such column.
   const nobody = columns.some(({ path }) => path.startsWith('$')) ? '$' : '?'
-  const parts = [reference?.column, observed, code].filter((column) => column !== undefined)
+  const parts = [reference?.column, ...others].filter((column) => column !== undefined)
   const key = [...new Set(parts.map(({ path }) => path))]
   const keys = Array.from({ length: rows }, (_, at) => JSON.stringify(parts.map(({ filled }) => filled[at])))
   // Only whole columns lie row by row beside each other.
-  const shared = parts.every(({ filled }) => filled.length === rows) ? rows - new Set(keys).size : 0
+  const isWhole = !hasLevels && parts.every(({ filled }) => filled.length === rows)
+  const shared = isWhole ? rows - new Set(keys).size : 0
   const unsure =
     reference === undefined
       ? 'DECIDE: no column is left that could name the person'
@@ -189,7 +201,10 @@ function keyLines(
     ...(shared === 0
       ? []
       : [note(`DECIDE: ${shared} of ${rows} rows share their key with another row; is there a better one?`)]),
-    line(`key: ${list(key.length === 0 ? [nobody] : key)}`),
+    line(
+      `key: ${list(key.length === 0 ? [nobody] : key)}`,
+      hasLevels && key.length < 2 ? 'DECIDE: what tells a row of the vendor from all others?' : undefined,
+    ),
     line('account:'),
     line(
       `  reference: ${scalar(reference?.column.path ?? nobody)}`,

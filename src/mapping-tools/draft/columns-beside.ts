@@ -86,14 +86,36 @@ export function columnPairs(named: readonly NamedColumn[], units: Units): Column
 
 const SIGNS = /^(?:[<>]=?|[≤≥=])$/
 
+const holdsSigns = ({ distinct }: ColumnProfile): boolean =>
+  distinct.size > 0 && [...distinct].every((text) => SIGNS.test(text))
+
+/** Recognises a column of signs that is called so alone, and belongs to the value before it. */
+export const isSignOf = (column: ColumnProfile, { words }: Pick<Vocabulary, 'words'>): boolean =>
+  holdsSigns(column) &&
+  column.words.every((word) => words.wide.beside.includes(word.replace(/\d$/, '') || 'sign'))
+
+/** A column of one of several readings; without `rest`, one that no expression reads. */
+export interface Reading {
+  readonly path: string
+  /** Members of its rule behind the column. */
+  readonly rest: string | undefined
+}
+
+/** What a draft proposes in the place of the first of several readings, where all are in one unit; else nothing. */
+export function meanOf(key: string, readings: readonly Reading[]): string {
+  const rest = readings[0]?.rest
+  if (rest === undefined || readings.some((one) => one.rest !== rest)) return ''
+  const numbers = readings.map(({ path }) => `$number(${path.startsWith('$') ? path : `\`${path}\``})`)
+  const mean = JSON.stringify(`$round($average([${numbers.join(', ')}]), 2)`)
+  return `; or the mean of all ${readings.length} in the place of the first: ${key}: { expression: ${mean}${rest} }`
+}
+
 /** Columns beside the value in a rule, with its question: a sign goes in front, all others are ignored. */
 export function besideParts(
   { path }: ColumnProfile,
   beside: readonly ColumnProfile[],
 ): { readonly from: string; readonly ignore: string; readonly asked: string | undefined } {
-  const sign = beside.find(
-    ({ distinct }) => distinct.size > 0 && [...distinct].every((text) => SIGNS.test(text)),
-  )
+  const sign = beside.find(holdsSigns)
   const others = beside.filter((one) => one !== sign)
   const asked = [
     ...(sign === undefined ? [] : [`is ${scalar(sign.path)} its sign?`]),

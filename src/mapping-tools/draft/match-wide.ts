@@ -1,10 +1,11 @@
 /** Which columns of a wide export, where a row is a visit, are measurements, conditions and physicians. */
 
 import { isLoinc, isNpi } from '../../transform/codes.ts'
-import { besideParts, columnPairs, isBeside } from './columns-beside.ts'
+import { besideParts, columnPairs, isBeside, isSignOf, meanOf, type Reading } from './columns-beside.ts'
+import { findFasting, glucoseRules } from './fasting.ts'
 import { columnCalled } from './match-persons.ts'
 import { findUnitColumn, matchUnit, unitColumns, unitsOf } from './match-units.ts'
-import { isCalled, type NameMatch, type Vocabulary, type Words } from './names.ts'
+import { isCalled, type NameMatch, type Vocabulary, withoutOrdinal } from './names.ts'
 import { type ColumnProfile, MOST, type Profile } from './profile-columns.ts'
 import { type DraftLine, decide, line, note, quoted, scalar } from './write-draft.ts'
 
@@ -18,15 +19,20 @@ export interface Matches {
 }
 
 /** By name or LOINC number, confirmed by their values. */
-export function matchMeasurements(vocabulary: Vocabulary, { columns }: Profile): Matches {
-  const { catalog, words } = vocabulary
+export function matchMeasurements(vocabulary: Vocabulary, { columns, decimalComma }: Profile): Matches {
+  const { catalog } = vocabulary
   const lines: DraftLine[] = []
   const found: string[] = []
   const used = new Set<string>()
   const ofUnits = unitColumns(columns, vocabulary)
-  const fasting = columns.find(
-    (column) => isCalled(column.words, words.wide.fasting) && column.yesNo?.no.length,
-  )
+  const fasting = findFasting(columns, vocabulary)
+  /** Columns by the measurement of which each is a reading. */
+  const readings = new Map<string, readonly Reading[]>()
+  const nextOf = (key: string, reading: Reading): readonly Reading[] => {
+    const all = [...(readings.get(key) ?? []), reading]
+    readings.set(key, all)
+    return all
+  }
   const write = (column: ColumnProfile, written: DraftLine, ...keys: readonly string[]): void => {
     lines.push(written)
     used.add(column.path)
@@ -51,9 +57,15 @@ export function matchMeasurements(vocabulary: Vocabulary, { columns }: Profile):
       write(column, pair.line, ...(pair.line.yaml === undefined ? [] : [pair.key]))
       continue
     }
-    const pressures = found.some((key) => PRESSURES.includes(key)) ? [] : bloodPressures(column, words)
+    const pressures = bloodPressures(column, vocabulary)
     if (pressures.length > 0) {
-      for (const [at, written] of pressures.entries()) write(column, written, PRESSURES[at] ?? '')
+      const { length } = nextOf('systolic-bp', { path, rest: undefined })
+      const more = pressures.flatMap(
+        ({ yaml }) => yaml?.replace(/^([a-z-]+)(.*) \}$/, `$1-${length}$2, catalog: $1 }`) ?? [],
+      )
+      if (found.some((key) => PRESSURES.includes(key)))
+        write(column, decide(`one more reading of both pressures: ${more.join('; ')}`))
+      else for (const [at, written] of pressures.entries()) write(column, written, PRESSURES[at] ?? '')
       continue
     }
     const name = nameOf(column, vocabulary)
@@ -104,28 +116,30 @@ export function matchMeasurements(vocabulary: Vocabulary, { columns }: Profile):
       const unit =
         match.kind === 'column' ? `{ from: ${scalar(match.path)} }` : match.unit && scalar(match.unit)
       const others = columns.filter(
-        (one) => one !== told?.column && one !== fasting && isBeside(column, one, vocabulary),
+        (one) =>
+          one !== told?.column &&
+          one !== fasting?.column &&
+          (isBeside(column, one, vocabulary) ||
+            (one === columns[columns.indexOf(column) + 1] && isSignOf(one, vocabulary))),
       )
       for (const one of others) used.add(one.path)
       const { from, ignore, asked } = besideParts(column, others)
-      const measured = `${from}${unit === undefined ? '' : `, unit: ${unit}`}${ignore}`
-      if (found.includes(key))
-        write(column, decide(`one more of ${key}: ${key}-2: { ${measured}, catalog: ${key} }`))
-      else if (name.ordinal > 1)
+      const rest = `${unit === undefined ? '' : `, unit: ${unit}`}${ignore}`
+      const measured = from + rest
+      const isPlain = decimalComma === 'none' && from.startsWith('from:')
+      const all = nextOf(key, { path, rest: isPlain ? rest : undefined })
+      if (found.includes(key)) {
+        const more = `${key}-${all.length}: { ${measured}, catalog: ${key} }`
+        write(column, decide(`one more of ${key}: ${more}${meanOf(key, all)}`))
+      } else if (name.ordinal > 1)
         write(
           column,
           decide(`${scalar(column.name)} is a later reading, and there is no first: ${key}: { ${measured} }`),
         )
-      else if (key === 'glucose' && fasting?.yesNo !== undefined && !found.includes('glucose-fasting')) {
-        const { yes, no } = fasting.yesNo
-        for (const [of, cells] of [
-          ['glucose-fasting', yes],
-          ['glucose', [...no, '']],
-        ] as const) {
-          const when = `when: { ${scalar(fasting.path)}: ${quoted(cells)} }`
-          write(column, line(`${of}: { ${measured}, ${when} }`, match.how, asked, oddNote), of)
-        }
-        used.add(fasting.path)
+      else if (key === 'glucose' && fasting !== undefined && !found.includes('glucose-fasting')) {
+        for (const [of, { yaml = '', note: its }] of glucoseRules(measured, fasting))
+          write(column, line(yaml, its, match.how, asked, oddNote), of)
+        used.add(fasting.column.path)
       } else {
         const written = unit === undefined && asked === undefined ? scalar(path) : `{ ${measured} }`
         write(column, line(`${key}: ${written}`, match.how, asked, oddNote), key)
@@ -154,10 +168,14 @@ const BOTH = /^(\d{1,3}(?:[.,]\d)?)\s*([/x×X-])\s*(\d{1,3}(?:[.,]\d)?)$/
 const SMALLEST_SYSTOLIC = 40
 
 /** Rules of both pressures in one column: `120/80`, and asked about `120x80` and `13/8`; none where it is no such column. */
-function bloodPressures({ path, filled, words }: ColumnProfile, { wide }: Words): DraftLine[] {
+function bloodPressures(
+  { path, filled, words }: ColumnProfile,
+  { words: { wide }, naming }: Vocabulary,
+): DraftLine[] {
   const both = filled.flatMap((cell) => [BOTH.exec(cell) ?? []])
   const read = both.filter(({ length }) => length > 0)
-  if (read.length === 0 || read.length < filled.length * MOST || !isCalled(words, wide.bloodPressure))
+  const { called } = withoutOrdinal(words, naming)
+  if (read.length === 0 || read.length < filled.length * MOST || !isCalled(called, wide.bloodPressure))
     return []
   const [mark = '', another] = new Set(read.map(([, , by = '']) => by))
   const small = read.filter(([, systolic = '']) => Number(systolic.replace(',', '.')) < SMALLEST_SYSTOLIC)

@@ -185,7 +185,7 @@ describe('measurements of a wide table', () => {
     const drafted = draftedMapping('id,sbp1,sbp2\n1,118,120\n2,130,128')
     expect(rules(drafted)).toEqual(['systolic-bp: sbp1'])
     expect(notes(drafted)).toContain(
-      'DECIDE: one more of systolic-bp: systolic-bp-2: { from: sbp2, catalog: systolic-bp }',
+      'DECIDE: one more of systolic-bp: systolic-bp-2: { from: sbp2, catalog: systolic-bp }; or the mean of all 2 in the place of the first: systolic-bp: { expression: "$round($average([$number(`sbp1`), $number(`sbp2`)]), 2)" }',
     )
   })
 

@@ -116,8 +116,8 @@ function findHl7(
   }
 }
 
-/** By their last members, in small letters. */
-function levelNames(levels: readonly Trail[]): ReadonlyMap<string, string> {
+/** By their last members, in small letters. @returns by the trail as JSON */
+export function levelNames(levels: readonly Trail[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>()
   for (const level of levels) {
     const plain = (level.at(-1) ?? '')

@@ -2,8 +2,9 @@
 import { rm } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { readCatalogFiles, readSynonyms, resourcesOf } from '../definitions/catalog-files.ts'
-import { type LoadedMapping, readMapping } from '../definitions/definition-files.ts'
+import { definitionsIn, type LoadedMapping, readMapping } from '../definitions/definition-files.ts'
 import { parseCases } from '../mapping-tools/cases.ts'
+import { decidedCodes, type EarlierMapping, withDecided } from '../mapping-tools/draft/decided-before.ts'
 import { draftCases } from '../mapping-tools/draft/draft-cases.ts'
 import { type DraftedSample, draftSample } from '../mapping-tools/draft/draft-sample.ts'
 import { createVocabulary } from '../mapping-tools/draft/names.ts'
@@ -37,11 +38,12 @@ async function initFrom(
     throw new WaybillError('usage-wrong', '--out names no YAML file', { remedy: 'Let it end in .yaml.' })
   const [files, synonyms] = await Promise.all([readCatalogFiles(folder, undefined), readSynonyms(folder)])
   const { catalog, units } = resourcesOf(files)
-  const vocabulary = createVocabulary(catalog, units, synonyms)
+  const earlier = await earlierMappings(context)
+  const vocabulary = { ...createVocabulary(catalog, units, synonyms), decided: decidedCodes(earlier) }
   const sample = await readAnySample(received.file, vocabulary).catch(withRemedy)
   // The rest takes a moment.
   context.interrupt.throwIfAborted()
-  const drafted = draftSample(name, received.name, sample, vocabulary)
+  const drafted = withDecided(draftSample(name, received.name, sample, vocabulary), earlier)
   const schemas = relative(dirname(file), join(folder, '../schemas'))
   const text = draftText(drafted.draft, `${schemas}/mapping.schema.json`)
   makeFolder(dirname(file), 0o777)
@@ -55,6 +57,31 @@ async function initFrom(
   const result = { mapping: file, ...(usable ? { cases } : {}), name, found, decide: asked }
   say(context, options.json, result, () => told(result, options))
   return EXIT.ok
+}
+
+/** Those of the folder of which nothing is left to decide. One that is not in order is passed over: `mapping check` tells of it. */
+async function earlierMappings({ settings }: CommandContext): Promise<EarlierMapping[]> {
+  const names = await definitionsIn(settings.mappings)
+  const mappings = await Promise.all(
+    names.map((name) =>
+      readMapping(settings, name).catch((error: unknown) => {
+        if (error instanceof WaybillError) return undefined
+        throw error
+      }),
+    ),
+  )
+  return mappings.flatMap((one) =>
+    one === undefined || one.undecided.length > 0
+      ? []
+      : [
+          {
+            file: basename(one.file),
+            text: one.text,
+            reads: one.compiled.reads,
+            tables: one.resources.tables,
+          },
+        ],
+  )
 }
 
 /** A dialect that cannot be found out can still be told. */

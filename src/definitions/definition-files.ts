@@ -86,6 +86,8 @@ export interface LoadedMapping {
   readonly resources: MappingResources
   /** Lines on which a draft asks for a decision that nobody has made yet, from 1. */
   readonly undecided: readonly number[]
+  /** The mapping as it is written. */
+  readonly text: string
   /** The bundle as text, and its SHA-256. */
   readonly content: string
   readonly digest: string
@@ -168,6 +170,7 @@ export function loadMapping(content: string, kept?: ReadonlyMap<string, KeptRows
     compiled,
     resources,
     undecided: undecidedLines(bundle.mapping),
+    text: bundle.mapping,
     content,
     digest: hash('sha256', content, 'hex'),
     joins: compiled.exportJoins.flatMap((join) => {

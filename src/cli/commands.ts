@@ -39,11 +39,13 @@ const INSTALLATION_COMMANDS = {
     hidden: true,
   },
   'mapping init': {
-    says: 'draft a mapping and its cases from a sample export; overwrites nothing',
-    arguments: { sample: ['<sample>', 'path of an export, also packed or encrypted'] },
+    says: 'draft a mapping and its cases from sample exports; overwrites nothing',
+    arguments: {
+      samples: ['<sample...>', 'paths of exports, also packed or encrypted; several are judged together'],
+    },
     options: {
       ...MEMBERS,
-      '--name <name>': 'of the mapping; without it, from the file name',
+      '--name <name>': 'of the mapping; without it, from the first file name',
       '--out <path>': 'where to write it; without it, NAME.yaml in the mappings folder',
     },
     examples: ['waybill mapping init samples/inbox/acme_screening_20260302.csv --name acme'],

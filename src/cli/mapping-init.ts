@@ -1,4 +1,4 @@
-/** `waybill mapping init`: drafts a mapping and its cases from a sample export. It overwrites nothing and sends nothing. */
+/** `waybill mapping init`: drafts a mapping and its cases from sample exports. It overwrites nothing and sends nothing. */
 import { rm } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { readCatalogFiles, readSynonyms, resourcesOf } from '../definitions/catalog-files.ts'
@@ -7,13 +7,13 @@ import { parseCases } from '../mapping-tools/cases.ts'
 import { decidedCodes, type EarlierMapping, withDecided } from '../mapping-tools/draft/decided-before.ts'
 import { draftCases } from '../mapping-tools/draft/draft-cases.ts'
 import { type DraftedSample, draftSample } from '../mapping-tools/draft/draft-sample.ts'
+import { joinSamples, type NamedSample } from '../mapping-tools/draft/join-samples.ts'
 import { createVocabulary } from '../mapping-tools/draft/names.ts'
 import { readAnySample } from '../mapping-tools/draft/sheet-sample.ts'
 import { draftText } from '../mapping-tools/draft/write-draft.ts'
 import { runCases, textReader, updateCases } from '../mapping-tools/run-cases.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { makeFolder, writeOwn } from '../own-files.ts'
-import type { ReceivedExport } from '../run/arrival.ts'
 import { sourceSettings } from '../runs/connect-gateway.ts'
 import { withSample } from '../runs/sample.ts'
 import { shellPath, shellWord, shownPath } from '../shown-text.ts'
@@ -21,16 +21,7 @@ import { undecidedLines } from '../transform/mapping-definition.ts'
 import { type CommandContext, say } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
 
-export const mappingInit: Action<'mapping init'> = async (context, options) =>
-  withSample(sourceSettings(context), options.sample, options.members, (sample) =>
-    initFrom(context, options, sample),
-  )
-
-async function initFrom(
-  context: CommandContext,
-  options: Options<'mapping init'>,
-  received: ReceivedExport,
-): Promise<number> {
+export const mappingInit: Action<'mapping init'> = async (context, options) => {
   const folder = context.settings.mappings
   const name = nameOf(options)
   const file = options.out ?? join(folder, `${name}.yaml`)
@@ -40,10 +31,20 @@ async function initFrom(
   const { catalog, units } = resourcesOf(files)
   const earlier = await earlierMappings(context)
   const vocabulary = { ...createVocabulary(catalog, units, synonyms), decided: decidedCodes(earlier) }
-  const sample = await readAnySample(received.file, vocabulary).catch(withRemedy)
-  // The rest takes a moment.
-  context.interrupt.throwIfAborted()
-  const drafted = withDecided(draftSample(name, received.name, sample, vocabulary), earlier)
+  const readNamed = (path: string): Promise<NamedSample> =>
+    withSample(sourceSettings(context), path, options.members, async ({ file: unpacked, name: called }) => {
+      const sample = await readAnySample(unpacked, vocabulary).catch(withRemedy)
+      // The rest takes a moment.
+      context.interrupt.throwIfAborted()
+      return { file: called, sample }
+    })
+  const [first, ...others] = options.samples
+  const samples: [NamedSample, ...NamedSample[]] = [await readNamed(first ?? '')]
+  for (const path of others) samples.push(await readNamed(path))
+  const drafted = withDecided(
+    draftSample(name, samples.map((one) => one.file).join(', '), joinSamples(samples), vocabulary),
+    earlier,
+  )
   const schemas = relative(dirname(file), join(folder, '../schemas'))
   const text = draftText(drafted.draft, `${schemas}/mapping.schema.json`)
   makeFolder(dirname(file), 0o777)
@@ -98,7 +99,7 @@ function withRemedy(error: unknown): never {
 }
 
 /** From the file's name: without folders, endings and dates. */
-function nameOf({ name, out, sample }: Options<'mapping init'>): string {
+function nameOf({ name, out, samples: [sample = ''] }: Options<'mapping init'>): string {
   const given = name ?? (out === undefined ? undefined : basename(out).replace(/\.ya?ml$/, ''))
   const derived = basename(sample)
     .replace(/\..*$/, '')
@@ -143,14 +144,16 @@ interface Result {
 
 function told(
   { mapping, cases, found, decide }: Result,
-  { sample: path, members }: Options<'mapping init'>,
+  { samples, members }: Options<'mapping init'>,
 ): string[] {
   const which = members === undefined ? '' : ` --members ${shellWord(members)}`
-  const [file, sample] = [shellPath(mapping), `${shellPath(path)}${which}`]
+  const file = shellPath(mapping)
+  const exports = samples.map((path) => `${shellPath(path)}${which}`)
+  const checks = exports.map((sample) => `  waybill mapping check ${file} --export ${sample}`)
   if (cases === undefined)
     return [
-      `Nothing of ${path} was recognised. ${shownPath(mapping)} is a skeleton that says what was seen: add rules, then`,
-      `  waybill mapping check ${file} --export ${sample}`,
+      `Nothing of ${samples.join(', ')} was recognised. ${shownPath(mapping)} is a skeleton that says what was seen: add rules, then`,
+      ...checks,
     ]
   const questions = decide === 1 ? '1 line says' : `${decide} lines say`
   return [
@@ -158,8 +161,8 @@ function told(
     `${questions} DECIDE: answer them first. ${shownPath(cases)} holds cases of made-up people.`,
     '',
     'Next:',
-    `  waybill mapping check ${file} --export ${sample}`,
-    `  waybill mapping preview ${file} ${sample}`,
+    ...checks,
+    `  waybill mapping preview ${file} ${exports[0]}`,
     `  waybill mapping test ${file}`,
   ]
 }

@@ -138,3 +138,30 @@ test('until its lines are decided, a draft is no mapping to run: the check, the 
   expect((await waybill('mapping', 'check', 'drafted')).code).toBe(0)
   expect((await waybill('run', 'nightly', '--dry-run')).code).toBe(0)
 })
+
+test('several samples are judged together, beside what the mappings of the folder say', async () => {
+  const { waybill, folder, environment } = await createWorkplace()
+  const mappings = join(folder, 'mappings')
+  await cp(join(PROJECT, 'mappings/catalog'), join(mappings, 'catalog'), { recursive: true })
+  environment['WAYBILL_MAPPINGS'] = mappings
+  await writeFile(
+    join(mappings, 'first.yaml'),
+    [
+      'mapping: first\nread: { format: csv }\nrow:\n  key: [mrn, seen]\n  account: { reference: mrn }',
+      '  observedAt: { from: seen, format: dd/MM/yyyy, zone: America/Denver }',
+      '  source: { name: First, type: screening }\nbiometrics:\n  body-weight: { from: wt, unit: lb }\n',
+    ].join('\n'),
+  )
+  await writeFile(join(mappings, 'broken.yaml'), 'mapping: [')
+  await writeFile(join(folder, 'a.csv'), 'mrn,seen,wt\n1,03/04/2026,122\n')
+  await writeFile(join(folder, 'b.csv'), 'mrn,seen,wt,sbp\n2,05/04/2026,124,118\n')
+  const init = await waybill('mapping', 'init', 'a.csv', 'b.csv', '--name', 'second')
+  expect([init.code, init.err]).toEqual([0, ''])
+  expect(init.out).toMatch(/check \S*second\.yaml --export a\.csv\n.*check \S*second\.yaml --export b\.csv\n/)
+  const text = await readFile(join(mappings, 'second.yaml'), 'utf8')
+  const says = '# DECIDE: first.yaml says so of the same headings. Is it so here?'
+  expect(text).toContain(`{ from: seen, format: dd/MM/yyyy, zone: America/Denver } ${says}`)
+  expect(text).toContain(`body-weight: { from: wt, unit: lb } ${says}`)
+  expect(text).toContain('DECIDE: b.csv differs from a.csv: it alone has sbp.')
+  expect((await waybill('mapping', 'test', 'second')).code).toBe(0)
+})

@@ -1,0 +1,89 @@
+/** Several samples of one vendor as one: their columns, rows and forms are judged together; where they differ, the draft says it by file. */
+import { WaybillError } from '../../model/errors.ts'
+import type { Sample, SampleTable } from './read-sample.ts'
+import { scalar } from './write-draft.ts'
+
+/** @param file its name, without folders */
+export interface NamedSample {
+  readonly file: string
+  readonly sample: Sample
+}
+
+/** @throws WaybillError `usage-wrong` where they are of different kinds: one mapping does not read them all */
+export function joinSamples(samples: readonly [NamedSample, ...NamedSample[]]): Sample {
+  const [first, ...others] = samples
+  return others.reduce((joined, other) => join(first.file, joined, other), first.sample)
+}
+
+function join(file: string, one: Sample, { file: name, sample: other }: NamedSample): Sample {
+  if (one.kind === 'table' && other.kind === 'table')
+    return { kind: 'table', table: joinTables(file, one.table, name, other.table) }
+  if (one.kind === 'json' && other.kind === 'json' && one.format === other.format)
+    return { ...one, documents: [...one.documents, ...other.documents] }
+  if (
+    one.kind === 'records' &&
+    other.kind === 'records' &&
+    JSON.stringify(one.types) === JSON.stringify(other.types)
+  )
+    return { ...one, ...{ notes: told(one, name, other), documents: [...one.documents, ...other.documents] } }
+  throw new WaybillError(
+    'usage-wrong',
+    `${name} is of another form than ${file}, and one mapping reads one form`,
+    {
+      remedy: 'Draft a mapping of each: `waybill mapping init SAMPLE`.',
+    },
+  )
+}
+
+type Read = Pick<SampleTable, 'read' | 'notes'>
+
+/** Notes of both, and whether they are read in two ways. */
+function told({ read, notes }: Read, file: string, other: Read): string[] {
+  const another = other.read.filter((line) => !read.includes(line))
+  const isSame = another.length === 0 && other.read.length === read.length
+  return [
+    ...notes,
+    ...(isSame
+      ? []
+      : [
+          `DECIDE: ${file} is read otherwise (${another.join(', ') || 'less is said'}), and one mapping reads one form.`,
+        ]),
+    ...other.notes
+      .filter((note) => !notes.includes(note))
+      .map((note) => note.replace(/^(DECIDE: )?/, `$1${file}: `)),
+  ]
+}
+
+function joinTables(file: string, one: SampleTable, name: string, other: SampleTable): SampleTable {
+  const places = new Map(other.columns.map(({ path }, at) => [path, at]))
+  const more = other.columns.filter(({ path }) => !one.columns.some((column) => column.path === path))
+  const columns = [...one.columns, ...more]
+  const list = (paths: readonly { readonly path: string }[]): string =>
+    paths.map(({ path }) => scalar(path)).join(', ')
+  const missing = one.columns.filter(({ path }) => !places.has(path))
+  const renamed = one.columns.filter((column) => {
+    const same = other.columns[places.get(column.path) ?? -1]
+    return same !== undefined && same.name !== column.name
+  })
+  const differences = [
+    ...(missing.length === 0 ? [] : [`it has no ${list(missing)}`]),
+    ...(more.length === 0 ? [] : [`it alone has ${list(more)}`]),
+    ...(renamed.length === 0 ? [] : [`below the header stands something else of ${list(renamed)}`]),
+  ]
+  return {
+    ...one,
+    notes: [
+      ...told(one, name, other),
+      ...(differences.length === 0
+        ? []
+        : [
+            `DECIDE: ${name} differs from ${file}: ${differences.join('; ')}. A column that a rule reads must be in each file.`,
+          ]),
+    ],
+    columns,
+    rows: [
+      ...one.rows.map((row) => [...row, ...more.map(() => '')]),
+      ...other.rows.map((row) => columns.map(({ path }) => row[places.get(path) ?? -1] ?? '')),
+    ],
+  }
+}

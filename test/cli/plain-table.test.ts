@@ -74,3 +74,11 @@ describe('the age of a run', () => {
     [72 * HOUR, '3 d'],
   ])('of %i ms is %s', (ms, text) => expect(ageText(ms)).toBe(text))
 })
+
+it('the last column stands beside the others from where 24 characters are left for it, and below them before', () => {
+  const lines = (columns: number) =>
+    fittedTable(['name', 'what it says'], [['one', 'some words that go on and on for long']], 'rest', columns)
+  // ` name ` and a blank.
+  expect(lines(7 + 24)[0]).toMatch(/^ name +what it says/)
+  expect(lines(7 + 23)[0]).toBe(' name ')
+})

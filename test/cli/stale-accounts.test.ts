@@ -5,6 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { createAccountIdCipher } from '../../src/ledger/sealed-ids.ts'
+import { CHUNK_SIZE } from '../../src/run/chunks.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { type Clinic, openClinic, REGISTERED_ROW } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
@@ -182,8 +183,10 @@ it('a gateway that forgot its accounts: all are registered anew, and all of thei
 it('what an export has taken back stands as it says, also where it is read again with those before it', async () => {
   const clinic = await openWiped()
   const said = (pulse: number): string => row('a').replace(',61,', `,${pulse},`)
+  // Rows of which nothing is made, as many as a chunk has.
+  const between = Array.from({ length: CHUNK_SIZE.rows }, () => row('nobody').replace(',61,', ',,'))
   // The second export takes back what the first one says last.
-  await clinic.deliver('1.csv', csv(said(85), said(63)))
+  await clinic.deliver('1.csv', csv(said(85), ...between, said(63)))
   expect((await clinic.run()).code).toBe(0)
   await clinic.deliver('2.csv', csv(said(85)))
   expect((await clinic.run()).code).toBe(0)

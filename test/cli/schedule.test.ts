@@ -176,3 +176,9 @@ test('a wrong job file is refused with line and example; of all jobs, the others
   expect(out).toContain('clinic: "* * * * *" in America/New_York')
   expect(out).toContain('wrong: it cannot be run: job-invalid')
 })
+
+test('where no job has a schedule, that is said', async () => {
+  const { workplace } = await openClinic()
+  const { code, out } = await workplace.waybill('schedule', '--explain')
+  expect([code, out]).toEqual([0, 'No job has a schedule. See docs/jobs.md, "Schedule".\n'])
+})

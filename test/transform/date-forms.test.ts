@@ -38,6 +38,7 @@ describe('a form', () => {
   it.each([
     // An hour that no clock of twelve shows, or half of the day that the hour denies.
     ['02/04/2026 15:10 AM', 'MM/dd/yyyy h:mm a'],
+    ['02/04/2026 13:10 PM', 'MM/dd/yyyy h:mm a'],
     ['02/04/2026 15:10 PM', 'MM/dd/yyyy h:mm a'],
     ['02/04/2026 00:10 PM', 'MM/dd/yyyy hh:mm a'],
     ['02/04/2026 09:10 PM', 'MM/dd/yyyy HH:mm a'],

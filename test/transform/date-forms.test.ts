@@ -176,6 +176,9 @@ describe('law: what is written in a form is read again', () => {
           const text = written.slice(0, where) + sign + written.slice(where + 1)
           const found = compileInstant([form], { zone: 'UTC' })(text)
           if (!found.ok) return
+          const isMidnight = new Date(found.at + found.offset * 60_000).getUTCHours() === 0
+          // On a clock of twelve that hour is 12, and may be told as 0.
+          if (isMidnight && form.replaceAll(/'[^']*'/g, '').includes('h')) return
           // What is read says what was there: written in the same form it differs in padding and case alone.
           const again = DateTime.fromMillis(found.at + found.offset * 60_000, {
             zone: 'UTC',

@@ -33,6 +33,9 @@ export const NEEDS_CORPUS = needing(
 )
 export const NEEDS_ROOT = needing(IS_ROOT, 'root')
 export const NEEDS_NO_ROOT = needing(!IS_ROOT, 'a user that is not root')
+/** Whether the clock of processes is shifted, and that of files is not (test/at-midnight.ts). */
+export const IS_SHIFTED = process.env['FAKETIME'] !== undefined
+export const NEEDS_CLOCK_OF_FILES = needing(!IS_SHIFTED, 'a clock that files share')
 export const NEEDS_PROC = needing(existsSync('/proc/self/ns/pid'), '/proc of Linux')
 
 /** @param program answers to `--version` where it is installed */

@@ -8,7 +8,7 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { type Ended, ended, INHERITED } from '../cli/command-line.ts'
 import { NEEDS_MOUNTS } from '../faults/mounted-disk.ts'
-import { needing } from '../needed.ts'
+import { IS_SHIFTED, needing } from '../needed.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 import { blocks, PROJECT, page } from './pages.ts'
 
@@ -57,10 +57,9 @@ function waybill({ uid, folder, environment, groups = [] }: As, ...args: string[
 }
 
 const canBe = process.getuid?.() === 0 && spawnSync('setpriv', ['--version']).status === 0
-/** Of another user, a process may not open what shifts the clock (libfaketime). */
-const isShifted = process.env['FAKETIME'] !== undefined
+// Processes of another user may not open what shifts the clock (libfaketime).
 const NEEDS_OTHER_USER = needing(
-  canBe && !isShifted,
+  canBe && !IS_SHIFTED,
   'root, setpriv on the PATH, and a clock that is not shifted',
 )
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { createLogFile } from '../../src/telemetry/logger.ts'
+import { NEEDS_CLOCK_OF_FILES } from '../needed.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 function open(path: string, maxBytes = 1_000, files = 3) {
@@ -108,28 +109,32 @@ test('a process that was killed while it put the file aside keeps the others fro
   expect(await contents(at)).toEqual({ 'w.log': 'ddd\n', 'w.log.1': 'aaa\nbbb\nccc\n' })
 })
 
-test('of two processes that share a file and end at once, no line is lost, torn or written twice', async () => {
-  const at = await temporaryFolder()
-  const script = join(import.meta.dirname, 'log-writer-process.ts')
-  const [lines, maxBytes] = [600, 500]
-  const run = promisify(execFile)
-  const said = await Promise.all(
-    ['one', 'two'].map((name) =>
-      run(process.execPath, [script, join(at, 'w.log'), name, String(lines), String(maxBytes)]),
-    ),
-  )
-  expect(said.map(({ stderr }) => stderr)).toEqual(['', ''])
-  const files = await contents(at)
-  const rows = Object.values(files).flatMap((text) =>
-    text
-      .split('\n')
-      .flatMap((line) => (line === '' ? [] : [JSON.parse(line) as { job: string; row: number }])),
-  )
-  for (const name of ['one', 'two'])
-    expect(rows.flatMap(({ job, row }) => (job === name ? [row] : [])).sort((a, b) => a - b)).toEqual(
-      Array.from({ length: lines }, (_, row) => row + 1),
+test(
+  'of two processes that share a file and end at once, no line is lost, torn or written twice',
+  NEEDS_CLOCK_OF_FILES,
+  async () => {
+    const at = await temporaryFolder()
+    const script = join(import.meta.dirname, 'log-writer-process.ts')
+    const [lines, maxBytes] = [600, 500]
+    const run = promisify(execFile)
+    const said = await Promise.all(
+      ['one', 'two'].map((name) =>
+        run(process.execPath, [script, join(at, 'w.log'), name, String(lines), String(maxBytes)]),
+      ),
     )
-  // They are about as many as it takes: neither puts aside what the other has just begun.
-  const bytes = Object.values(files).reduce((sum, text) => sum + text.length, 0)
-  expect(Object.keys(files).length).toBeLessThanOrEqual(Math.ceil(bytes / maxBytes) * 1.4)
-})
+    expect(said.map(({ stderr }) => stderr)).toEqual(['', ''])
+    const files = await contents(at)
+    const rows = Object.values(files).flatMap((text) =>
+      text
+        .split('\n')
+        .flatMap((line) => (line === '' ? [] : [JSON.parse(line) as { job: string; row: number }])),
+    )
+    for (const name of ['one', 'two'])
+      expect(rows.flatMap(({ job, row }) => (job === name ? [row] : [])).sort((a, b) => a - b)).toEqual(
+        Array.from({ length: lines }, (_, row) => row + 1),
+      )
+    // They are about as many as it takes: neither puts aside what the other has just begun.
+    const bytes = Object.values(files).reduce((sum, text) => sum + text.length, 0)
+    expect(Object.keys(files).length).toBeLessThanOrEqual(Math.ceil(bytes / maxBytes) * 1.4)
+  },
+)

@@ -329,7 +329,7 @@ function assemble(
     ordinals.clear()
     places.clear()
     const leftOut: string[] = []
-    const withdrawn: WithdrawnEntry[] = []
+    let withdrawn: WithdrawnEntry[] | undefined
     for (const [branch, rulesThere] of branches) {
       for (const scope of names.scopes(root, branch)) {
         const observedAt = rowDate ?? row.observedAt.read(scope)
@@ -353,6 +353,7 @@ function assemble(
             leftOut.push(result.leftOut)
             if (result.withdrawn === undefined) continue
             result.withdrawn.before = countBefore(result.withdrawn, places)
+            withdrawn ??= []
             withdrawn.push(result.withdrawn)
           } else {
             rejected.push(result)
@@ -379,12 +380,12 @@ function assemble(
       records,
       rejected,
       leftOut,
-      withdrawn: withdrawn.length === 0 ? undefined : withdrawn,
+      withdrawn,
       warnings,
     }
     if (records.length > 0 || rejected.length > 0 || leftOut.length === 0) return mapped
     const nothingKept = { ...origin, outcome: 'skipped', reason: 'nothing-kept' } as const
     const skipped = { ...nothingKept, leftOut, warnings, account }
-    return withdrawn.length === 0 ? skipped : { ...skipped, mapped }
+    return withdrawn === undefined ? skipped : { ...skipped, mapped }
   }
 }

@@ -211,7 +211,7 @@ export interface Fit extends Coverage, FitReport {
   readonly notes?: readonly string[]
   /** Columns that the mapping does not read. */
   readonly unread: readonly string[]
-  /** How it differs from what was delivered by the mapping. */
+  /** Differences from what was delivered by the mapping. */
   readonly drift: readonly DriftFinding[]
 }
 

@@ -60,7 +60,7 @@ export const mappingInit: Action<'mapping init'> = async (context, options) => {
   return EXIT.ok
 }
 
-/** Those of the folder of which nothing is left to decide. One that is not in order is passed over: `mapping check` tells of it. */
+/** Mappings of the folder in which nothing is left to decide. One that is not in order is passed over: `mapping check` tells of it. */
 async function earlierMappings({ settings }: CommandContext): Promise<EarlierMapping[]> {
   const names = await definitionsIn(settings.mappings)
   const mappings = await Promise.all(

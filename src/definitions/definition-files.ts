@@ -270,7 +270,7 @@ export async function readMappings(
       [...names].map(async (name) => [name, await readDecidedMapping(folders, name, job.catalog)] as const),
     ),
   )
-  // Of a job that collects, mappings say who is asked about, and nothing is sent.
+  // Mappings of a job that collects say who is asked about; nothing is sent.
   const { collect } = job.definition
   if (collect !== undefined || authorizationsFolder(job) !== undefined) return mappings
   for (const { file, definition } of mappings.values())

@@ -1,4 +1,4 @@
-/** How the text of an export ends: a file that was cut may lack the end of its last line, the end of a batch, or the rest of a segment. */
+/** End of the text of an export: a file that was cut may lack the end of its last line, the end of a batch, or the rest of a segment. */
 import { type Compression, readContent } from './content.ts'
 import type { ReadDefinition } from './read-definition.ts'
 

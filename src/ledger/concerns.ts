@@ -169,7 +169,7 @@ export interface Reason {
   readonly knownSince?: string
   /** One of those that are not settled, where it came so far as to be a record: one that the mapping rejected has no content. */
   readonly example?: LeftExample
-  /** Of results that were withdrawn: transaction ids under which the gateway has some of them. */
+  /** Transaction ids under which the gateway has some of the withdrawn results. */
   readonly sentAs?: readonly string[]
 }
 

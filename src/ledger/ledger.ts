@@ -211,7 +211,7 @@ export interface Ledger {
   /** Whether an export of this content was finished, and has a profile. */
   isProfiled(key: ProfileKey, sha256: string): Promise<boolean>
   /**
-   * How the latest finished export of the job by the mapping ended; undefined where there is none.
+   * End of the latest finished export of the job by the mapping; undefined where there is none.
    * @returns `read` where this content was finished before
    */
   lastEnd(key: ProfileKey, sha256: string): Promise<'read' | 'ended' | 'open' | undefined>

@@ -37,9 +37,9 @@ export interface ExportStart {
   readonly originExport?: number
   /** Where it lies by now, of one that was archived before. */
   readonly archived?: string | null
-  /** Whether its last line has a line end; undefined where the format has no lines. */
+  /** True if its last line has a line end; undefined where the format has no lines. */
   readonly isEnded?: boolean | undefined
-  /** What is wrong with it, where it is over before it has begun. */
+  /** Error of an export that is over before it has begun. */
   readonly failed?: ExportFault
 }
 
@@ -103,7 +103,7 @@ export interface Exception {
   readonly field: string | null
   readonly message: string
   readonly batchId: string | null
-  /** Of a result that was withdrawn: the transaction id under which the gateway has it. */
+  /** Transaction id under which the gateway has a withdrawn result. */
   readonly sentAs?: string | undefined
 }
 
@@ -280,7 +280,7 @@ export interface BackfillRange {
   readonly rate?: number | undefined
   /** Whether exports are taken as they are, however they differ from earlier deliveries. */
   readonly acceptDrift?: boolean | undefined
-  /** Whether exports that may be cut are taken. */
+  /** True to take exports that may be cut. */
   readonly acceptEnd?: boolean | undefined
 }
 

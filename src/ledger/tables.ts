@@ -86,7 +86,7 @@ interface ExportTable {
   reason: string | null
   /** The words of the error with that code, which hold no health data. */
   detail: ColumnType<string | null, string | null | undefined, string | null>
-  /** What puts it right, where that is not what the code says. */
+  /** Remedy, where it is another one than that of the code. */
   remedy: ColumnType<string | null, string | null | undefined, string | null>
   /** JSON: in what it differs from earlier deliveries. */
   drift: string | null
@@ -287,7 +287,7 @@ export interface ExceptionTable {
   batch_id: string | null
   /** When the run began in which the same one was met first; null of one that is new (known-since.ts). */
   known_since: ColumnType<number | null, never, number>
-  /** Of a result that was withdrawn: the transaction id under which the gateway has it. */
+  /** Transaction id under which the gateway has a withdrawn result. */
   sent_as: ColumnType<string | null, string | null | undefined, never>
 }
 

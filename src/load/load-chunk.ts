@@ -129,7 +129,7 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
     : loadLastWords(context, chunk, words)
 }
 
-/** Of what the chunk itself replaces nothing is sent, unless the ledger does not know yet what became of it. */
+/** Sends no record that the chunk itself replaces, unless the ledger does not know yet what became of it. */
 async function loadLastWords(
   context: LoadContext,
   chunk: ChunkToLoad,

@@ -1,5 +1,5 @@
 /**
- * What a chunk says last in each place, and results that the source has taken back: the gateway deletes no biometrics and no conditions, so that of
+ * Last words of a chunk in each place, and results that the source has taken back: the gateway deletes no biometrics and no conditions, so that of
  * one that was delivered a person must know.
  */
 import type { DeliveredRecord, Ledger } from '../ledger/ledger.ts'
@@ -22,7 +22,7 @@ export interface ChunkWords {
   readonly withdrawn: readonly WithdrawnEntry[]
 }
 
-/** Where a mapping gives two people one key, neither says anything of the other. */
+/** Two people to whom a mapping gives one key say nothing of each other. */
 const placeOf = ({ rowKey, ruleHash, account }: Entry): string => `${rowKey}${ruleHash}${account.reference}`
 
 /** Row keys that stand on several rows: nearly always none. */
@@ -74,7 +74,7 @@ export interface Withdrawing extends Speaks {
 
 type TakenBackLedger = Pick<Ledger, 'exportRecord' | 'exportsWithContent' | 'chunksOf' | 'batchesOf' | 'left'>
 
-/** Which of them a person must know of. @param memory what is known under their row keys */
+/** Withdrawn results of which a person must know. @param memory what is known under their row keys */
 export async function takenBackOf(
   ledger: TakenBackLedger,
   jobId: number,

@@ -33,7 +33,7 @@ export function hoursMoved(now: Clock, earlier: readonly Clock[], after: number)
   const usually = middle(known.map((one) => apart(one, usual)))
   const counts = [total(now.rows), total(earlier.flatMap(({ rows }) => rows))]
   const chance = BEYOND_CHANCE * spread * Math.sqrt(total(counts.map((count) => 1 / count)))
-  // What an earlier export had was told then, or is a day of another kind.
+  // A shift of an earlier export was told then, or is a day of another kind.
   if (far < Math.max(FAR, usually * 2, chance) || known.some((one) => apart(mine, one) < far / 2))
     return undefined
   const left = TIMES.map((by) => apart(mine, moved(usual, by)))

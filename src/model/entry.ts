@@ -65,7 +65,7 @@ export class Entry {
   ruleHash = ''
   /** Its place in its chunk, from 0. */
   place = 0
-  /** Of several results in one place, one of a lower rank is older, wherever it stands: 0 preliminary, 1 final, 2 corrected. */
+  /** Rank among results of one place; the lower one is older, wherever it stands: 0 preliminary, 1 final, 2 corrected. */
   rank = FINAL
 
   constructor(
@@ -376,7 +376,7 @@ export interface SkippedRow extends Origin {
   readonly warnings: readonly Warning[]
   /** Where all rules have left it out: whose row it is. */
   readonly account?: AccountKey
-  /** Where results of it are withdrawn: the row as it is mapped. */
+  /** The row as it is mapped, where results of it are withdrawn. */
   readonly mapped?: MappedRow
 }
 

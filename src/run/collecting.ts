@@ -147,7 +147,7 @@ export function createCollecting(parts: CollectingParts): Collecting {
         [...people].map(async ([hashed, row]): Promise<Answered | undefined> => {
           if (earlier.get(hashed)?.run === runId) return undefined
           const { reference, type } = row.account
-          // Who is named by their account id needs no entry in the crosswalk.
+          // A person named by the account id needs no entry in the crosswalk.
           const named = type === 'accountId' ? reference : undefined
           const accountId = known.get(hashed)?.accountId ?? named
           const found = await ask({ reference, type }, accountId)

@@ -78,7 +78,7 @@ export const ExportProfile = z.strictObject({
   daysSpanned: count.optional(),
   /** Rows by half hour of the day (times-of-day.ts); undefined where there are few. */
   clock: z.strictObject({ rows: z.array(count).length(HALVES), placeless: z.boolean() }).optional(),
-  /** How many different first and last names people have; undefined where few can be registered. */
+  /** Number of different first and last names of people; undefined where few can be registered. */
   names: z.strictObject({ first: count.min(1), last: count.min(1) }).optional(),
 })
 export type ExportProfile = z.infer<typeof ExportProfile>

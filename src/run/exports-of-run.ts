@@ -51,7 +51,7 @@ export interface BroughtExport {
 /** An archive may name a member at any length. */
 const LONGEST_DETAIL = 500
 
-/** What the ledger keeps of an error that was met in an export: a remedy is kept where it goes by the cause. */
+/** Error of an export as the ledger keeps it: a remedy is kept where it goes by the cause. */
 export const exportFault = ({ code, message, remedy }: WaybillError): ExportFault => ({
   reason: code,
   detail: message.slice(0, LONGEST_DETAIL),

@@ -31,7 +31,7 @@ export interface FoundDelivery extends CompleteExport {
   readonly refused?: WaybillError
 }
 
-/** Whether its size, number of rows or checksum was announced: then it is compared with that, whatever it ends with. */
+/** True if its size, number of rows or checksum was announced: the export is compared with that, whatever its end. */
 export const isAnnounced = (
   { checksum }: Pick<CompleteExport, 'checksum'>,
   { bytes, sha256, rows }: Announced,

@@ -215,7 +215,7 @@ function exportSteps(summary: RunSummary, { again, path }: Typed): Step[] {
   return [
     ...failed.map(({ name, error, detail = '', remedy = remedyOf(error, again), mapping, file, counts }) =>
       step(
-        // What differs is listed by itself.
+        // Differences are listed by themselves.
         `${sentOf(name, counts)} (${error}): ${error === 'export-drifted' ? '' : sentence(detail)}${remedy ?? 'see docs/errors.md'}`,
         // The ledger knows the code alone, not which columns.
         ...(error === 'columns-missing' && mapping !== undefined && file !== undefined

@@ -76,7 +76,7 @@ export interface ChosenExport {
   readonly mapping: LoadedMapping
 }
 
-/** What of a chunk an earlier run of the job has brought to the gateway. */
+/** Records of a chunk that an earlier run of the job has brought to the gateway. */
 export interface DeliveredBefore {
   /** Records, as they are. */
   readonly records: number
@@ -87,13 +87,13 @@ export interface DeliveredBefore {
 /** What a plan whose records are counted is carried out in. */
 export interface CountWorld extends Pick<RunDependencies, 'identity' | 'events' | 'now'> {
   readonly arrival: Arrival
-  /** What of a chunk was delivered before; undefined where the job was never run at this gateway. */
+  /** Counts records of a chunk that were delivered before; undefined where the job was never run at this gateway. */
   readonly countDelivered?:
     | ((chunk: Pick<Chunk, 'entries' | 'withdrawn'>) => Promise<DeliveredBefore>)
     | undefined
   /** What the names of columns say against a mapping, by its name. */
   readonly doubts: ReadonlyMap<string, readonly Suspicion[]>
-  /** What is known of earlier deliveries; undefined where there is no ledger yet. */
+  /** Earlier deliveries; undefined where there is no ledger yet. */
   readonly ledger: DriftMemory['ledger'] | undefined
 }
 

@@ -60,7 +60,7 @@ export interface ExportSummary {
   readonly error?: string
   /** The words of that error. */
   readonly detail?: string
-  /** What puts it right, where the code alone does not say. */
+  /** Remedy, where the code alone does not say it. */
   readonly remedy?: string
   /** Of such an export: where it was looked for, where the run was told to take it. */
   readonly named?: string

@@ -5,7 +5,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { type DriftWatch, watchDrift } from '../run/drift-watch.ts'
 import { lastRun } from './new-reasons.ts'
 
-/** What may differ in a sample, and what the fit report tells, is not compared. */
+/** Facts that may differ in a sample, or that the fit report tells, are not compared. */
 const COMPARED = DriftDefinition.parse({ columns: 'off', rows: 'off', fit: 'off', checks: 'off' })
 
 /** @returns undefined where no job has delivered by it */

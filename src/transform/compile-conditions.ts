@@ -176,7 +176,7 @@ function compileFamily({ context, path }: RuleSite, { history, member = [] }: Fa
 
 interface ConditionParts {
   readonly hasStatus: boolean
-  /** Whether there is a second text, of what stands beside status and date. */
+  /** True for a second text, of fields beside status and date. */
   readonly hasDetails: boolean
   readonly listedAs: string | undefined
 }

@@ -103,7 +103,7 @@ function compileSentOffset(): (scope: Scope) => string {
 
 type Parse = (text: string) => Instant
 
-/** How dates are read in the zone of a row; undefined where the row names no zone. */
+/** Reader of dates in the zone of a row; undefined where the row names no zone. */
 interface CompiledZone {
   readonly branch: number
   readonly from: string | undefined

@@ -9,7 +9,7 @@ export const DAY = 86_400_000
 
 const TOKEN = /^(yyyy|yy|M{1,4}|d{1,2}|H{1,2}|h{1,2}|m{1,2}|s{1,2}|S|SSS|u|a|E{3,4}|Z{1,3})$/
 
-/** Those that forms are mostly made of. */
+/** Tokens that most forms are made of. */
 const COMMON_TOKENS = ['yyyy', 'MM', 'dd', 'HH', 'mm', 'ss', 'SSS', 'ZZ']
 
 /** A text in quotes, letters of one kind, or any other character. */
@@ -19,7 +19,7 @@ const PIECES = /'([^']*)'|([A-Za-z])\2*|./gs
 const OPEN = /^(?:[MdHhms]|S|u|Z+)$/
 
 /**
- * What is wrong with a form, or undefined. A form may hold known tokens only and must tell the whole day; what it leaves out would be filled from
+ * Fault of a form, or undefined. A form may hold known tokens only and must tell the whole day; what it leaves out would be filled from
  * today's date.
  */
 export function tokensFault(format: string): string | undefined {
@@ -40,7 +40,7 @@ export function tokensFault(format: string): string | undefined {
     : undefined
 }
 
-/** Whether two numbers of any length stand in one run of digits. */
+/** Tells whether two numbers of any length stand in one run of digits. */
 function endsNowhere(format: string): boolean {
   let open = 0
   for (const [piece, quoted] of format.matchAll(PIECES)) {
@@ -55,7 +55,7 @@ function endsNowhere(format: string): boolean {
 const TOKENS_OF_DIGITS = /^(?:yyyy|yy|MM|dd|HH|hh|mm|ss|SSS|\d)$/
 
 const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
-/** Of the Gregorian calendar, until it repeats. */
+/** Length of the cycle of the Gregorian calendar. */
 const CYCLE = { years: 400, ms: 146_097 * DAY }
 
 /** @param month from 1. Hour 24 is the end of the day, and takes nothing behind it */
@@ -72,7 +72,7 @@ export function wallClock([
   const last = month === 2 && isLeap ? 29 : (DAYS[month - 1] ?? 0)
   const isTime = minute < 60 && second < 60 && (hour < 24 || (hour === 24 && minute + second + ms === 0))
   if (!isTime || day < 1 || day > last) return Number.NaN
-  // Of the years 0 to 99, Date.UTC makes 1900 to 1999.
+  // Date.UTC takes the years 0 to 99 for 1900 to 1999.
   return Date.UTC(year + CYCLE.years, month - 1, day, hour, minute, second, ms) - CYCLE.ms
 }
 
@@ -155,7 +155,7 @@ const MONTHS = [
 const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday']
 const shortOf = (names: readonly string[]): readonly string[] => names.map((name) => name.slice(0, 3))
 
-/** What a token tells, the texts that it reads, and the number that such a text is. */
+/** Part that a token tells, the texts that it reads, and the number that such a text is. */
 type TokenReader = readonly [part: string, pattern: string, read: (text: string) => number]
 
 const named = (part: string, names: readonly string[], first = 0): TokenReader => [
@@ -197,7 +197,7 @@ const readers = (century: number): Readonly<Record<string, TokenReader>> => ({
   ZZZ: OFFSET,
 })
 
-/** What a text tells in a form; `wall` is NaN where it does not fit, `offset` in minutes where the form has one. */
+/** Parts of a time that a text tells in a form; `wall` is NaN where it does not fit, `offset` in minutes where the form has one. */
 export interface ReadTokens {
   readonly wall: number
   readonly offset: number | undefined

@@ -32,12 +32,12 @@ const REMEMBERED = 20_000
 /** No zone, and names of the one that never changes its clocks. */
 const UTC: ReadonlySet<string | undefined> = new Set([undefined, 'UTC', 'GMT', 'Etc/UTC'])
 
-/** Whether a form tells the offset itself, so that no zone is needed. */
+/** Tells whether a form has the offset itself, so that no zone is needed. */
 export function carriesOffset(format: string): boolean {
   return format === 'EPOCH_MS' || /[Zz]/.test(format.replaceAll(/'[^']*'/g, ''))
 }
 
-/** What is wrong with a form, or undefined. */
+/** Fault of a form, or undefined. */
 export function formatFault(format: string): string | undefined {
   return Object.hasOwn(NAMED_FORMS, format) ? undefined : tokensFault(format)
 }
@@ -128,14 +128,14 @@ function compileForm(format: string, local: Localise, options: InstantOptions): 
   })
 }
 
-/** What takes a regular expression to read is read once for each text. */
+/** Texts that take a regular expression are read once each. */
 function remembering(parse: (text: string) => Instant): (text: string) => Instant {
   const remembered = new Map<string, Instant>()
   return (text) => {
     const known = remembered.get(text)
     if (known !== undefined) return known
     const found = parse(text)
-    // What does not fit can be of any length, and is not kept.
+    // A text that does not fit can have any length, and is not kept.
     if (!found.ok) return found
     if (remembered.size >= REMEMBERED) remembered.clear()
     remembered.set(text, found)

@@ -78,7 +78,7 @@ export function rangeText(
   const written = conversion.same || !bare ? text : `${text} ${spelling}`
   const isOfValue = (of: string): boolean =>
     of === '' || context.units.resolve(of) === context.units.resolve(spelling)
-  // Of two sources of one range only one tells its bounds.
+  // One of two sources of a range alone tells its bounds.
   const read =
     low === '' && high === '' && range !== undefined && isOfValue(range.unit) ? range : { low, high }
   const bound = (name: string, number = ''): string => {

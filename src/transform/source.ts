@@ -25,7 +25,7 @@ export interface SourceText {
 export interface CompiledSource {
   /** Takes the source of a row, for the records that are made next; tells why the row has none. */
   readonly enter: (scope: Scope) => Issue | undefined
-  /** What records of one source have in common: made once for each source. */
+  /** Parts that records of one source have in common, made once for each source. */
   readonly each: <Made>(make: (source: SourceText) => Made) => () => Made
 }
 

@@ -24,14 +24,14 @@ const isListed = (zone: string): boolean => zone === 'UTC' || zone === 'GMT' || 
 /** `EST`, `CEST`: of several places, and like the name of none. */
 const SHORT = /^[A-Z]{1,5}$/i
 
-/** Whether Intl can work out the offsets of a listed zone. Data of an older tz database lack the newest ones. */
+/** Tells whether Intl can work out the offsets of a listed zone. Data of an older tz database lack the newest ones. */
 const hasRules = (zone: string): boolean => IANAZone.isValidZone(zone)
 
-/** Whether local times can be read in the zone. */
+/** Tells whether local times can be read in the zone. */
 export const isZone = (zone: string): boolean => isListed(zone) && hasRules(zone)
 
 /**
- * What is wrong with the name of a zone, or undefined.
+ * Fault of the name of a zone, or undefined.
  * @param otherwise what can be written instead
  * @param isUsable whether Node.js has the rules of a zone
  */

@@ -8,7 +8,7 @@ export interface UnpackRules {
   /** Refuse what is not encrypted. */
   readonly encrypted: boolean
   readonly pgp: PgpKeyFiles
-  /** Whether the file is known to be as it was delivered: then what stands behind a PGP message is not looked for. */
+  /** True for a file that is known to be as it was delivered: bytes behind a PGP message are not looked for. */
   readonly isWhole?: boolean
 }
 

@@ -105,7 +105,7 @@ export interface TableCode extends ReadCode {
   readonly unknown: number
 }
 
-/** Whether enough of the codes are known for none of them to be so by chance. */
+/** Tells whether more codes are known than chance explains. */
 export const isKnown = ({ known: { size }, unknown }: TableCode): boolean => size >= 2 && size >= unknown / 2
 
 /** @param codes each with what it is called, which goes first */
@@ -164,7 +164,7 @@ export interface ResultParts {
   /** What is odd about the values. */
   readonly odd?: string | undefined
   readonly unit: string | undefined
-  /** Where no unit is found: the lines that ask for each. */
+  /** Lines that ask for each unit, where none is found. */
   readonly units: readonly DraftLine[]
   readonly range: string | undefined
   readonly status: { readonly path: string; readonly states: readonly string[] } | undefined
@@ -331,7 +331,7 @@ function ownCodes(
   return best && resultsOf(best.column, best.read, columns, vocabulary)
 }
 
-/** Where nothing is called a value: columns of numbers that are nothing else by their names. */
+/** Columns of numbers that are nothing else by their names, where none is called a value. */
 function likeValues(columns: readonly ColumnProfile[], { words }: Vocabulary): ColumnProfile[] {
   const { postalCode, dateOfBirth } = words.register
   return columns.filter(

@@ -101,7 +101,7 @@ export interface Reading {
   readonly rest: string | undefined
 }
 
-/** What a draft proposes in the place of the first of several readings, where all are in one unit; else nothing. */
+/** Proposal for the first of several readings, where all are in one unit; else nothing. */
 export function meanOf(key: string, readings: readonly Reading[]): string {
   const rest = readings[0]?.rest
   if (rest === undefined || readings.some((one) => one.rest !== rest)) return ''

@@ -1,5 +1,5 @@
 /**
- * What was decided before: where a draft asks, it proposes what mappings of the folder say of the same headings, with the file that says so.
+ * Earlier decisions: where a draft asks, it proposes what mappings of the folder say of the same headings, with the file that says so.
  * What the sample tells for certain stays, and each proposal is asked.
  */
 import { parse, stringify } from 'yaml'
@@ -198,7 +198,7 @@ function rowWith(
   return row
 }
 
-/** Whether the forms of a date read most of what stands in its columns. */
+/** Tells whether the forms of a date read most cells of its columns. */
 function readsDates({ columns, rows }: SampleTable, { value, columns: names }: Piece): boolean {
   const format = at(value, 'format')
   const parse = compileInstant((Array.isArray(format) ? format : [format]).map(String))

@@ -116,7 +116,7 @@ export function createDateFinder(known: readonly string[]): FindDateForms {
   }
 }
 
-/** Whether tokens of a time of day stand in a form; the letters of a name are none. */
+/** Tells whether tokens of a time of day stand in a form; the letters of a name are none. */
 const tellsTime = (form: string): boolean => form !== 'HL7' && /[Hh]/.test(form.replaceAll(/'[^']*'/g, ''))
 
 /** Day and month in each other's place; forms that name the month, or begin with the year, stay. */

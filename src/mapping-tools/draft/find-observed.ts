@@ -133,7 +133,7 @@ function changesWithin({ filled }: ColumnProfile, reference: ColumnProfile | und
   return changing.length > 0 && changing.length > several.length / 2
 }
 
-/** What a mapping takes where it says no other day. */
+/** First day that a mapping takes unless it says another. */
 const EARLIEST = Date.UTC(1990, 0, 1)
 
 /** Before anybody's birth, so that no record with it can pass for one with a date. */

@@ -29,7 +29,7 @@ type Trail = readonly string[]
 const pathOf = (trail: Trail): string => `$${trail.map(step).join('')}`
 
 /**
- * Where the rows of documents may be: the elements of their longest list; else each object around that list, which may be one of several in
+ * Places where the rows of documents may be: the elements of their longest list; else each object around that list, which may be one of several in
  * another file, the innermost first.
  * @param documents those of JSON files, one a file
  */
@@ -89,7 +89,7 @@ function listsOf(value: JsonValue, trail: Trail): { readonly trail: Trail; reado
   return Object.entries(value).flatMap(([name, inner]) => listsOf(inner, [...trail, name]))
 }
 
-/** What stands at a trail, in all rows together. */
+/** Values at a trail, in all rows together. */
 interface Place {
   readonly trail: Trail
   readonly members: Map<string, Place>
@@ -137,14 +137,14 @@ const TEXT = '#text'
 const ATTRIBUTE = /^@_?/
 const isXml = ({ trail }: Place): boolean => trail.at(-1) === TEXT || ATTRIBUTE.test(trail.at(-1) ?? '')
 
-/** What a member is called: a text like its element, an attribute like it, too, and by its own name behind that. */
+/** Name of a member: a text like its element, an attribute like it, too, and by its own name behind that. */
 function calledAt(trail: Trail): string {
   const [last = '', above = ''] = trail.toReversed()
   if (last === TEXT) return above || last
   return ATTRIBUTE.test(last) ? `${above} ${last.replace(ATTRIBUTE, '')}`.trim() : last
 }
 
-/** Whether a trail begins with another. */
+/** Tells whether a trail begins with another. */
 const isWithin = (trail: Trail, outer: Trail): boolean => outer.every((name, at) => trail[at] === name)
 
 const keyOf = (trail: Trail): string => JSON.stringify(trail)
@@ -196,7 +196,7 @@ export interface DraftedJson {
   readonly sample: JsonSample
 }
 
-/** How much a draft has found: what is measured, and whom it is of. */
+/** Findings of a draft, counted: what is measured, and whom it is of. */
 function foundIn({ draft: { found, persons, row } }: DraftedJson): number {
   const isAsked = row.some(({ yaml, note }) => yaml?.startsWith('  reference:') && note !== undefined)
   return found.length + persons.size - (isAsked ? 1 : 0)
@@ -229,7 +229,7 @@ export function draftJsonTable(
   return [...before, ...drafted].reduce((most, one) => (foundIn(one) > foundIn(most) ? one : most))
 }
 
-/** Of XML, the element that holds a finding, which may be one of several in another row. */
+/** Element of XML that holds a finding, which may be one of several in another row. */
 function loneOf({ draft, sample }: DraftedJson, places: readonly Place[]): Place | undefined {
   const { table, trails } = tableAt(sample, places, undefined)
   const [first = [], ...others] = trails.filter((_, at) => draft.coded.has(table.columns[at]?.path ?? ''))

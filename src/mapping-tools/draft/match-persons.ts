@@ -54,7 +54,7 @@ export function findReference(
   return column && { column, sure: false }
 }
 
-/** Whether a column is called like the id of a person, whatever its cells look like. */
+/** Tells whether a column is called like the id of a person, whatever its cells look like. */
 export const namesPerson = (
   { words }: ColumnProfile,
   { people, after, before, others, last }: Words['reference'],
@@ -97,7 +97,7 @@ const namesOfPeople = (names: readonly string[], people: readonly string[]): str
   ...people.flatMap((one) => names.flatMap((name) => [`${one} ${name}`, `${name} ${one}`])),
 ]
 
-/** What of a registration a column is called like. */
+/** Field of a registration that a column is called like. */
 export const registeredAs = (words: readonly string[], { register }: Words): RegisterKey[] =>
   REGISTER.filter((key) => isCalled(words, namesOfPeople(register[key], register.whose)))
 

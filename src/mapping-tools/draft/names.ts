@@ -35,7 +35,7 @@ export interface NameWords {
   readonly remarks: readonly string[]
   /** The unit in the brackets. */
   readonly unit: string | undefined
-  /** Those of `outside` before a slash or colon, and those behind; empty where there is not one such mark. */
+  /** Words of `outside` before a slash or colon, and those behind; empty where there is not one such mark. */
   readonly sides: readonly (readonly string[])[]
 }
 
@@ -315,13 +315,13 @@ const FILE = fileURLToPath(new URL('words.yaml', import.meta.url))
 const readWords = (): Words =>
   parseYaml(readFileSync(FILE, 'utf8'), FILE, Words, 'catalog-invalid', 'text').value
 
-/** What a mapping says, with the name of its file. */
+/** Value that a mapping gives, with the name of its file. */
 export interface Said {
   readonly text: string
   readonly file: string
 }
 
-/** What codes and units of rows that are one finding each were said to be, by the column of the code. */
+/** Codes and units of rows that are one finding each were said to be, by the column of the code. */
 export interface DecidedCodes {
   readonly codeOf: (column: string, code: string) => Said | undefined
   readonly unitOf: (column: string, code: string) => Said | undefined
@@ -336,7 +336,7 @@ export interface Vocabulary {
   readonly measurements: Dictionary
   readonly conditions: Dictionary
   readonly findDates: FindDateForms
-  /** What mappings of the folder say of codes. */
+  /** Rules that mappings of the folder have for codes. */
   readonly decided?: DecidedCodes
 }
 

@@ -62,7 +62,7 @@ function createTexts({ whole, within }: Words['notHeld']): (column: ColumnProfil
     const found = new Set(texts)
     const rows = filled.filter((cell) => found.has(cell)).length
     if (rows === 0 || rows === cells.length) return undefined
-    // What else stands in a cell could be anything, and is not shown.
+    // Other text of a cell could be anything, and is not shown.
     const isShown = texts.length <= MOST_TEXTS && texts.every((text) => entire.test(text) && !/\d/.test(text))
     const patterns = [...whole.map((one) => `^(?:${one})$`), ...within].filter((one) =>
       texts.some((text) => new RegExp(one, 'i').test(text)),

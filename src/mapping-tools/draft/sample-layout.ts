@@ -213,7 +213,7 @@ function surveyBelow(questions: Cells, ids: Cells): BelowHeader | undefined {
 
 /** Records in which numbers below units are looked for. */
 const BELOW_UNITS = 20
-/** What a line of units says of columns without one: `Y/N`, `ICD-10`, `0/1`, `1 = yes`; no number, and no date. */
+/** Remarks of a line of units on columns without one: `Y/N`, `ICD-10`, `0/1`, `1 = yes`; no number, and no date. */
 const REMARK = /^(?:\D|\d\s*(?:=|\/\s*\d$))/
 
 /**

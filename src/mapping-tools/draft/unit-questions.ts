@@ -3,7 +3,7 @@ import { matchUnit } from './match-units.ts'
 import type { Vocabulary } from './names.ts'
 import { type DraftLine, decide, line, scalar } from './write-draft.ts'
 
-/** What a code stands for, and the unit that its name tells. */
+/** Measurement of a code, and the unit that its name tells. */
 export interface CodedAs {
   readonly key: string
   readonly unit: string | undefined

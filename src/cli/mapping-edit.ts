@@ -15,18 +15,13 @@ import {
 import { previewRow } from '../mapping-tools/preview.ts'
 import { type ErrorCode, EXIT, WaybillError } from '../model/errors.ts'
 import type { ReceivedExport } from '../run/arrival.ts'
-import { sourceSettings } from '../runs/connect-gateway.ts'
 import { watchFit } from '../runs/doubtful-mappings.ts'
-import { withSample } from '../runs/sample.ts'
 import type { CommandContext } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
 import { fitLines, isSuspicious } from './fit-text.ts'
-import { type Bound, bound, differenceText } from './mapping-try.ts'
+import { type Bound, bound, differenceText, onSample } from './mapping-try.ts'
 
-export const mappingEdit: Action<'mapping edit'> = async (context, options) =>
-  withSample(sourceSettings(context), options.sample, options.members, (sample) =>
-    editOn(context, options, sample),
-  )
+export const mappingEdit: Action<'mapping edit'> = onSample(editOn)
 
 async function editOn(
   context: CommandContext,

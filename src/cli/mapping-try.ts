@@ -139,10 +139,17 @@ function toldText(rows: CaseResult['found']): string[] {
   return stringify(told, { schema: 'failsafe', lineWidth: 0 }).trimEnd().split('\n')
 }
 
-export const mappingDiff: Action<'mapping diff'> = async (context, options) =>
-  withSample(sourceSettings(context), options.sample, options.members, (sample) =>
-    diffOn(context, options, sample),
-  )
+/** Command on a sample, which is received for as long as the command works on it. */
+export const onSample =
+  <Given extends { readonly sample: string; readonly members?: string | undefined }>(
+    act: (context: CommandContext, options: Given, sample: ReceivedExport) => Promise<number>,
+  ) =>
+  (context: CommandContext, options: Given): Promise<number> =>
+    withSample(sourceSettings(context), options.sample, options.members, (sample) =>
+      act(context, options, sample),
+    )
+
+export const mappingDiff: Action<'mapping diff'> = onSample(diffOn)
 
 async function diffOn(
   context: CommandContext,
@@ -220,10 +227,7 @@ function exampleLines({ row, line, rule, change, facts }: DifferenceExample): st
   ]
 }
 
-export const mappingPreview: Action<'mapping preview'> = async (context, options) =>
-  withSample(sourceSettings(context), options.sample, options.members, (sample) =>
-    previewOf(context, options, sample),
-  )
+export const mappingPreview: Action<'mapping preview'> = onSample(previewOf)
 
 async function previewOf(
   context: CommandContext,

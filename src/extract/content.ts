@@ -1,6 +1,6 @@
 /**
- * The decoded content of an export: the file's bytes, decompressed where they are gzip (RFC 1952) or Zstandard (RFC 8878). And whether
- * the file is still the one that it was. How far it is read at most, and the SHA-256 that is its identity.
+ * Decoded content of an export: the bytes of the file, decompressed where they are gzip (RFC 1952) or Zstandard (RFC 8878). Version, limits
+ * and SHA-256 of the file.
  */
 
 import { createHash } from 'node:crypto'
@@ -8,9 +8,9 @@ import { type BigIntStats, constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
-import { filesExhausted, reasonOf, WaybillError } from '../model/errors.ts'
+import { type ErrorCode, type ErrorDetails, filesExhausted, reasonOf, WaybillError } from '../model/errors.ts'
 import { n } from '../shown-text.ts'
-import { ByteWindow } from './framing.ts'
+import { readStart } from './framing.ts'
 
 const CHUNK_BYTES = 128 * 1024
 const BOM = Buffer.from('\ufeff')
@@ -18,18 +18,16 @@ const BOM = Buffer.from('\ufeff')
 export interface Compression {
   readonly kind: 'plain' | 'gzip' | 'zstd'
   readonly limits: ContentLimits
-  /** That of the file: each reading is of this one. */
+  /** Version of the file; each reading is of this version. */
   readonly version: string
   readonly reading: Reading
 }
 
-/** How far the latest reading of a file has come, in bytes. */
+/** Progress of the latest reading, in bytes. */
 interface Reading {
-  /** Of the file, */
   file: number
-  /** of the content that they became, */
   content: number
-  /** and of UTF-8, where the content is another encoding. */
+  /** UTF-8 that was made of content in another encoding. */
   decoded?: number | undefined
 }
 
@@ -39,27 +37,40 @@ const MAGIC = [
   ['zstd', Buffer.of(0x28, 0xb5, 0x2f, 0xfd)],
 ] as const
 
-/** `export-unreadable` for a failure of the file system or of the decompression, `files-exhausted` for one that is not the file's. */
+/** Error about an export: `export-unreadable`, unless the details have another code. */
+export function exportError(
+  file: string,
+  message: string,
+  details: Omit<ErrorDetails, 'place'> & { readonly code?: ErrorCode; readonly line?: number } = {},
+): WaybillError {
+  const { code = 'export-unreadable', line, ...others } = details
+  return new WaybillError(code, message, { ...others, place: line === undefined ? { file } : { file, line } })
+}
+
+/**
+ * Error for a failure of the file system or of a decompression: `export-unreadable`, or `files-exhausted`, for which the file is not to blame.
+ * A `WaybillError` is returned as it is.
+ */
 export function unreadable(path: string, cause: unknown, remedy = remedyFor(cause)): WaybillError {
-  const reason = reasonOf(cause)
+  if (cause instanceof WaybillError) return cause
   const exhausted = filesExhausted(cause)
   if (exhausted !== undefined) return exhausted
-  return new WaybillError('export-unreadable', `The export cannot be read: ${reason}`, {
+  return new WaybillError('export-unreadable', `The export cannot be read: ${reasonOf(cause)}`, {
     place: { file: path },
     ...(remedy === undefined ? {} : { remedy }),
     cause,
   })
 }
 
-/** Undefined of an error of the file system: for that, the code says what to do. */
+/** Undefined for an error of the file system: the error code has a remedy for that. */
 const remedyFor = (cause: unknown): string | undefined =>
   cause instanceof Error && 'syscall' in cause
     ? undefined
     : 'See that the file has arrived whole; else ask the vendor for one without this fault.'
 
 /**
- * Goes by the magic bytes, never by the name: vendors deliver `.csv` that is gzip and `.gz` that is not.
- * @param of the version that the file must be; undefined: the one that it is now
+ * Detects compression by the first bytes: vendors deliver `.csv` that is gzip and `.gz` that is not.
+ * @param of required version of the file; undefined: the present one
  * @throws WaybillError `export-changed`; an error of the file system
  */
 export async function detectCompression(
@@ -67,22 +78,30 @@ export async function detectCompression(
   limits: ContentLimits,
   of?: string,
 ): Promise<Compression> {
+  const { head, version } = await readHead(path, 4, of)
+  const known = MAGIC.find(([, magic]) => head.subarray(0, magic.length).equals(magic))
+  return { kind: known?.[0] ?? 'plain', limits, version, reading: { file: 0, content: 0 } }
+}
+
+/** Reads the first bytes of a file. @throws WaybillError as `openVersion`; an error of the file system */
+export async function readHead(
+  path: string,
+  bytes: number,
+  of?: string,
+): Promise<{ readonly head: Buffer; readonly version: string }> {
   const { handle, version } = await openVersion(path, of)
   try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(4), 0, 4, 0)
-    const start = buffer.subarray(0, bytesRead)
-    const known = MAGIC.find(([, magic]) => start.subarray(0, magic.length).equals(magic))
-    return { kind: known?.[0] ?? 'plain', limits, version, reading: { file: 0, content: 0 } }
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(bytes), 0, bytes, 0)
+    return { head: buffer.subarray(0, bytesRead), version }
   } finally {
     await handle.close()
   }
 }
 
 /**
- * The decoded content from an offset on, in chunks that are read as they are asked for.
- * A plain file is read from there; a compressed one is decompressed from its start and what stands before is dropped.
+ * The decoded content from an offset on, read as it is consumed. Compressed content is decompressed from the start.
  * @throws WaybillError `export-unreadable` (also for a damaged or cut-off compressed file), `export-too-large`, `export-changed` where the
- *   content ends before the offset; what the limits are aborted with
+ *   content ends before the offset; the reason of an aborted signal
  */
 export async function* readContent(
   path: string,
@@ -94,7 +113,7 @@ export async function* readContent(
       ? readPlain(path, compression, from)
       : readCompressed(path, compression, from)
   } catch (cause) {
-    throw cause instanceof WaybillError ? cause : unreadable(path, cause)
+    throw unreadable(path, cause)
   }
 }
 
@@ -126,13 +145,15 @@ async function* readCompressed(
   const source = handle.createReadStream({ highWaterMark: CHUNK_BYTES })
   const options = { chunkSize: CHUNK_BYTES }
   const decompress = kind === 'gzip' ? createGunzip(options) : createZstdDecompress(options)
-  // Who reads sees every failure: a pipeline that fails destroys its last stream with the error.
-  const content = pipeline(source, decompress, () => {})
+  // A pipeline that fails destroys its last stream with the error: the reader gets it.
+  const content: AsyncIterable<Buffer> = pipeline(source, decompress, () => {})
   Object.assign(reading, { file: 0, content: 0, decoded: undefined } satisfies Reading)
   const counted = async function* (): AsyncGenerator<Buffer> {
-    for await (const chunk of bounded(path, content as AsyncIterable<Buffer>, limits, bytes)) {
+    const count = countAgainst(path, limits, bytes)
+    for await (const chunk of content) {
+      count(chunk.length)
       reading.content += chunk.length
-      // It works ahead: what it has ready is not read yet.
+      // The decompressor works ahead of the reader.
       const ahead = reading.content / (reading.content + decompress.readableLength)
       reading.file = decompress.bytesWritten * ahead
       yield chunk
@@ -142,15 +163,15 @@ async function* readCompressed(
 }
 
 /**
- * The share of a file, from 0 to 1, that stands before an offset of its content. Of a compressed file, or one in another encoding than
- * UTF-8, it is reckoned by what the latest reading has made of its bytes.
+ * Share of a file, from 0 to 1, before an offset of its content. For content that was decompressed or transcoded, an estimate by the latest
+ * reading.
  */
 export function shareBefore(byteOffset: number, fileBytes: number, { reading }: Compression): number {
   const made = reading.decoded ?? reading.content
   return fileBytes === 0 || made === 0 ? 0 : Math.min(1, (byteOffset * reading.file) / made / fileBytes)
 }
 
-/** Content that was brought into UTF-8, counted for `shareBefore`. */
+/** Counts content in UTF-8 for `shareBefore`. */
 export async function* countDecoded(
   { reading }: Compression,
   content: AsyncIterable<Buffer>,
@@ -163,10 +184,7 @@ export async function* countDecoded(
   }
 }
 
-/**
- * Content that can only be read from its start, without what stands before an offset.
- * @throws WaybillError `export-changed` where it ends before the offset
- */
+/** Drops the bytes before an offset. @throws WaybillError `export-changed` where the content ends before the offset */
 export async function* behind(
   path: string,
   content: AsyncIterable<Buffer>,
@@ -181,7 +199,7 @@ export async function* behind(
   if (ahead > 0) throw tooShort(path, from)
 }
 
-/** Content up to so many bytes. */
+/** Ends content after a number of bytes. */
 export async function* upTo(content: AsyncIterable<Buffer>, bytes: number): AsyncGenerator<Buffer> {
   let left = bytes
   for await (const chunk of content) {
@@ -191,31 +209,20 @@ export async function* upTo(content: AsyncIterable<Buffer>, bytes: number): Asyn
   }
 }
 
-/**
- * Offset of the first byte that is text: behind a byte order mark.
- * @throws WaybillError `export-empty` where there is none
- */
+/** Offset of the first byte behind a byte order mark. @throws WaybillError `export-empty` */
 export async function textStart(path: string, content: AsyncIterable<Buffer>): Promise<number> {
-  const window = new ByteWindow(content, 0)
-  while (!window.ended && window.bytes.length <= BOM.length) await window.refill(0)
-  await window.close()
-  const start = window.bytes.subarray(0, BOM.length).equals(BOM) ? BOM.length : 0
-  if (window.bytes.length > start) return start
-  throw new WaybillError('export-empty', 'The export is empty.', { place: { file: path } })
+  const { bytes } = await readStart(content, BOM.length + 1)
+  const start = bytes.subarray(0, BOM.length).equals(BOM) ? BOM.length : 0
+  if (bytes.length > start) return start
+  throw exportError(path, 'The export is empty.', { code: 'export-empty' })
 }
 
-function tooShort(path: string, from: number): WaybillError {
-  return new WaybillError(
-    'export-changed',
-    `Reading should go on at byte ${from}, but the content ends before it.`,
-    { place: { file: path } },
-  )
-}
+const tooShort = (path: string, from: number): WaybillError =>
+  exportError(path, `Reading should go on at byte ${from}, but the content ends before it.`, {
+    code: 'export-changed',
+  })
 
-/**
- * Differs whenever the file is another one, or has been written to. The time of its last change of any kind (POSIX `st_ctim`) is part of
- * it: unlike that of its content, nobody can put it back.
- */
+/** Version of a file. Includes `st_ctim` (POSIX): nobody can set the time of that change back, unlike that of the content. */
 export const versionOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
   `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`
 
@@ -227,7 +234,7 @@ export function assertFile(path: string, found: Pick<BigIntStats, 'isFile' | 'is
 
 /**
  * Opens a file to read.
- * @param version which it must be; undefined: whichever it is
+ * @param version required; undefined: any
  * @throws WaybillError `export-changed`, `export-unreadable` (a pipe); an error of the file system
  */
 export async function openVersion(
@@ -249,38 +256,36 @@ export async function openVersion(
 
 /** @throws WaybillError `export-changed` */
 export function assertVersion(path: string, found: string, version: string): void {
-  if (found === version) return
-  throw new WaybillError('export-changed', 'The export changed after it was opened.', {
-    place: { file: path },
-  })
+  if (found !== version)
+    throw exportError(path, 'The export changed after it was opened.', { code: 'export-changed' })
 }
 
-/** The ratio is judged from here on: a small file of repeated lines compresses beyond any bound and harms nobody. */
+/** Bytes without a limit by ratio: a small file of repeated lines compresses beyond any ratio and harms nobody. */
 const HARMLESS_BYTES = 64 * 1024 ** 2
 
 export interface ContentLimits {
-  /** Unpacked bytes of a delivery at most. */
+  /** Most unpacked bytes of a delivery. */
   readonly bytes: number
-  /** Unpacked bytes of a delivery at most, as a multiple of its size. */
+  /** Most unpacked bytes of a delivery, as a multiple of its size. */
   readonly ratio: number
-  /** Aborted, with a `WaybillError`, when what is being read is not wanted any more: reading ends with that between one piece and the next. */
+  /** Ends reading between two chunks; aborted with a `WaybillError`, which is thrown. */
   readonly signal?: AbortSignal | undefined
   /** Counter of the delivery, for a file that is part of one. */
   readonly whole?: CountPart | undefined
 }
 
-/** Starts to count the unpacked bytes of a file. @returns counts a chunk: call it with the length, before the chunk is used */
+/** Starts to count the unpacked bytes of a file. @returns a function to call with the length of each chunk before its use */
 type CountPart = (file: string) => (length: number) => void
 
 /** DEFLATE reaches 1,032 on zeros; exports of repeated codes stay below 100. */
 export const DEFAULT_LIMITS: ContentLimits = { bytes: 10 * 1024 ** 3, ratio: 200 }
 
 /**
- * Counts the unpacked bytes of a delivery, over all layers and members. A file that is read several times counts once, by its longest
+ * Counts the unpacked bytes of a delivery, over all layers and members. A file that is read several times counts once, by the longest
  * reading.
  * @param address of the delivery
- * @param packedBytes its size
- * @throws WaybillError `export-too-large`; what the limits are aborted with
+ * @param packedBytes size of the delivery
+ * @throws WaybillError `export-too-large`; the reason of an aborted signal
  */
 export function countWhole(
   address: string,
@@ -305,8 +310,8 @@ export function countWhole(
         most === bytes
           ? `more than ${n(bytes)} bytes`
           : `more than ${ratio} times its ${n(packedBytes)} bytes`
-      throw new WaybillError('export-too-large', `The export was refused: ${limit} come out of it.`, {
-        place: { file: address },
+      throw exportError(address, `The export was refused: ${limit} come out of it.`, {
+        code: 'export-too-large',
       })
     }
   }
@@ -316,21 +321,7 @@ export function countWhole(
 export const countAgainst = (file: string, limits: ContentLimits, packedBytes: number) =>
   (limits.whole ?? countWhole(file, limits, packedBytes))(file)
 
-/** The content as it is, as long as it is within the limits. @throws WaybillError `export-too-large` */
-export async function* bounded(
-  path: string,
-  content: AsyncIterable<Buffer>,
-  limits: ContentLimits,
-  packedBytes: number,
-): AsyncGenerator<Buffer> {
-  const count = countAgainst(path, limits, packedBytes)
-  for await (const chunk of content) {
-    count(chunk.length)
-    yield chunk
-  }
-}
-
-/** Large enough that the hash, not the reading, takes the time. One buffer serves the whole file, whatever its size. */
+/** Large enough that the hash, not the reading, takes the time. One buffer serves the whole file. */
 const READ_BYTES = 256 * 1024
 
 export interface Fingerprint {
@@ -338,40 +329,48 @@ export interface Fingerprint {
   readonly sha256: string
   /** Size of the file as delivered. */
   readonly bytes: number
-  /** The first 16 digits of `sha256`: what transaction ids begin with. */
+  /** The first 16 digits of `sha256`: the start of transaction ids. */
   readonly exportId: string
 }
 
-/**
- * Reads the whole file once.
- * @param signal aborted, with a `WaybillError`, when it is to end before
- * @param version which the file must be; undefined: whichever it is
- * @throws WaybillError `export-changed`, `export-unreadable`; what the signal is aborted with
- */
+/** Reads a whole file for its SHA-256. @throws WaybillError as `digestOf`, `export-unreadable` */
 export async function fingerprint(
   path: string,
   signal?: AbortSignal,
   version?: string,
 ): Promise<Fingerprint> {
-  const hash = createHash('sha256')
-  let bytes = 0
-  try {
-    const { handle: file } = await openVersion(path, version)
-    try {
-      const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
-      for (;;) {
-        signal?.throwIfAborted()
-        const { bytesRead } = await file.read(buffer, 0, READ_BYTES)
-        if (bytesRead === 0) break
-        hash.update(buffer.subarray(0, bytesRead))
-        bytes += bytesRead
-      }
-    } finally {
-      await file.close()
-    }
-  } catch (cause) {
-    throw cause instanceof WaybillError ? cause : unreadable(path, cause)
-  }
-  const sha256 = hash.digest('hex')
+  const { digest: sha256, bytes } = await digestOf(path, 'sha256', signal, version).catch((cause) => {
+    throw unreadable(path, cause)
+  })
   return { sha256, bytes, exportId: sha256.slice(0, 16) }
+}
+
+/**
+ * Hashes a whole file.
+ * @param signal ends the reading; aborted with a `WaybillError`
+ * @param version required; undefined: any
+ * @returns hexadecimal digits in lower case
+ * @throws WaybillError as `openVersion`; an error of the file system; the reason of an aborted signal
+ */
+export async function digestOf(
+  path: string,
+  algorithm: string,
+  signal?: AbortSignal,
+  version?: string,
+): Promise<{ readonly digest: string; readonly bytes: number }> {
+  const { handle } = await openVersion(path, version)
+  try {
+    const hash = createHash(algorithm)
+    const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
+    let bytes = 0
+    for (;;) {
+      signal?.throwIfAborted()
+      const { bytesRead } = await handle.read(buffer, 0, READ_BYTES)
+      if (bytesRead === 0) return { digest: hash.digest('hex'), bytes }
+      hash.update(buffer.subarray(0, bytesRead))
+      bytes += bytesRead
+    }
+  } finally {
+    await handle.close()
+  }
 }

@@ -1,17 +1,16 @@
 /**
- * What a CSV file says of itself: which columns its header names and where that stands; the delimiter where the mapping says `delimiter: auto`,
- * by Excel's `sep=` line or by what splits the first records alike; and the trailer, the last lines, which are no data rows and may state how
- * many of those there are. It is found from the end before the first row is read, so that a row is never taken for the trailer, or the trailer
- * for a row.
+ * Layout of a CSV file: the columns of its header; the delimiter where the mapping says `delimiter: auto`, by the `sep=` line of Excel or by
+ * what splits the first records alike; the trailer, the last lines, which are no data rows and may state the number of rows. The trailer is
+ * found from the end, before the first row is read: no row is taken for the trailer, nor the trailer for a row.
  */
 
-import { WaybillError } from '../model/errors.ts'
 import type { Origin, Row } from '../model/row.ts'
-import { cellSplitter, csvLineEnd, frameRecord } from './csv.ts'
-import { afterLineEnd } from './framing.ts'
+import { exportError } from './content.ts'
+import { cellSplitter, frameRecord } from './csv.ts'
+import { afterLineEnd, lineEnd } from './framing.ts'
 import { type CsvDefinition, dialectOf } from './read-definition.ts'
 
-/** Records among which a header with certain cells is looked for. */
+/** Records that are searched for `header.find`. */
 const SEARCHED_RECORDS = 50
 
 export interface Header {
@@ -22,7 +21,7 @@ export interface Header {
 
 type HeaderPlace = Exclude<CsvDefinition['header'], 'none'>
 
-/** Index of the header among the first records (undefined: one that is broken), or undefined where it is not there. */
+/** Index of the header among the first records (undefined: broken); undefined for none. */
 function findHeader(
   { find }: HeaderPlace,
   records: readonly (readonly string[] | undefined)[],
@@ -35,10 +34,7 @@ function findHeader(
   return at === -1 ? undefined : at
 }
 
-/**
- * @param blocks rows from where the header is looked for
- * @throws WaybillError `export-empty` (no record), `export-unreadable` (not found, broken, a name twice)
- */
+/** @throws WaybillError `export-empty` (no record), `export-unreadable` (not found, broken, a name twice) */
 export async function readHeader(
   path: string,
   place: HeaderPlace,
@@ -52,8 +48,7 @@ export async function readHeader(
     if (rows.length >= wanted) break
   }
   const [first] = rows
-  if (first === undefined)
-    throw new WaybillError('export-empty', 'The export has no header.', { place: { file: path } })
+  if (first === undefined) throw exportError(path, 'The export has no header.', { code: 'export-empty' })
   const at = findHeader(
     place,
     rows.map((row) => (row.kind === 'cells' ? row.cells : undefined)),
@@ -61,16 +56,13 @@ export async function readHeader(
   const row = at === undefined ? undefined : rows[at]
   if (row === undefined) {
     const names = place.find?.map((name) => `"${name}"`).join(', ')
-    throw new WaybillError(
-      'export-unreadable',
-      `None of the first ${SEARCHED_RECORDS} records has the cells ${names} of \`read.header.find\`.`,
-      { place: { file: path, line: first.line } },
-    )
+    const message = `None of the first ${SEARCHED_RECORDS} records has the cells ${names} of \`read.header.find\`.`
+    throw exportError(path, message, { line: first.line })
   }
   if (row.kind !== 'cells') {
     const reason = row.kind === 'unreadable' ? row.message : 'it is not CSV'
-    throw new WaybillError('export-unreadable', `The header cannot be read: ${reason}.`, {
-      place: { file: path, line: row.line },
+    throw exportError(path, `The header cannot be read: ${reason}.`, {
+      line: row.line,
       remedy:
         'Correct `read` in the mapping where the file is whole; else ask the vendor for the file again.',
     })
@@ -78,7 +70,7 @@ export async function readHeader(
   return { columns: columnsOf(path, row, row.cells, duplicates), origin: row }
 }
 
-/** Repeated column names in a message. */
+/** Most repeated names in a message. */
 const MOST_TOLD = 20
 
 function columnsOf(
@@ -91,7 +83,7 @@ function columnsOf(
   if (duplicates === 'number') return numbered(columns)
   const first = new Map<string, number>()
   for (const [at, name] of columns.entries()) if (!first.has(name)) first.set(name, at)
-  // By their numbers: a file that has lost its header has a person's data in its place.
+  // Numbers, no names: a file without its header has a person's data there.
   const numbers = columns.flatMap((name, at) => {
     const before = first.get(name) ?? at
     return name === '' || before === at ? [] : [`column ${at + 1} is named as column ${before + 1}`]
@@ -99,14 +91,14 @@ function columnsOf(
   if (numbers.length === 0) return columns
   if (numbers.length > MOST_TOLD)
     numbers.splice(MOST_TOLD, numbers.length, `and ${numbers.length - MOST_TOLD} more`)
-  throw new WaybillError('export-unreadable', `Names in the header are not unique: ${numbers.join(', ')}.`, {
-    place: { file: path, line: origin.line },
+  throw exportError(path, `Names in the header are not unique: ${numbers.join(', ')}.`, {
+    line: origin.line,
     remedy:
       'Ask the vendor for a file in which each column has a name of its own, or say `duplicates: number` in `read`.',
   })
 }
 
-/** `name`, `name_2`, `name_3`; a number that another column already has in its name is passed over. */
+/** `name`, `name_2`, `name_3`; skips a name that another column has. */
 function numbered(columns: readonly string[]): readonly string[] {
   const taken = new Set(columns)
   const seen = new Map<string, number>()
@@ -122,29 +114,25 @@ function numbered(columns: readonly string[]): readonly string[] {
 
 const CANDIDATES: readonly string[] = [',', ';', '\t', '|']
 const SAMPLE_RECORDS = 100
-/** Shares of the records that must be as wide as the header, tried in turn: the strictest that tells one decides. */
+/** Shares of the records as wide as the header, tried in turn: the strictest with one delimiter decides. */
 const SHARES = [1, 0.9, 0.5]
 
-/** The first of a content: UTF-8, behind the byte order mark. */
+/** Start of a content: UTF-8, behind the byte order mark. */
 export interface Head {
   readonly bytes: Buffer
-  /** Whether that is all. */
   readonly whole: boolean
 }
 
-/** `sep=;` in the first line (Excel): the delimiter, and where the next line starts. */
+/** `sep=;` in the first line (Excel): the delimiter, and the start of the next line. */
 export function sepLine({ bytes, whole }: Head): { delimiter: string; next: number } | undefined {
-  const end = csvLineEnd(bytes, 0)
+  const end = lineEnd(bytes, 0)
   const next = end === -1 ? undefined : afterLineEnd(bytes, end, whole)
   if (next === undefined) return undefined
   const delimiter = /^sep=([\t -~])$/i.exec(bytes.toString('latin1', 0, end))?.[1]
   return delimiter === undefined ? undefined : { delimiter, next }
 }
 
-/**
- * The only one of `,` `;` tab `|` that splits header and records alike.
- * @throws WaybillError `export-unreadable` where none does, or more than one
- */
+/** The only one of `,` `;` tab `|` that splits header and records alike. @throws WaybillError `export-unreadable` for none, or several */
 export function findDelimiter(path: string, head: Head, read: CsvDefinition): string {
   const fits = CANDIDATES.map((delimiter) => ({ delimiter, share: shareOfAlike(head, read, delimiter) }))
   for (const share of SHARES) {
@@ -152,12 +140,12 @@ export function findDelimiter(path: string, head: Head, read: CsvDefinition): st
     if (fitting.length === 1 && fitting[0] !== undefined) return fitting[0]
     if (fitting.length > 1) throw unclear(path, `could be ${fitting.map(spelled).join(' or ')}`)
   }
-  // A single column has no delimiter, and any that does not occur reads it.
+  // A single column has no delimiter: one that does not occur reads it.
   if (!CANDIDATES.some((delimiter) => head.bytes.includes(delimiter))) return ','
   throw unclear(path, `is none of ${CANDIDATES.map(spelled).join(' ')}: none splits the first records alike`)
 }
 
-/** Share of the sample's records that are as wide as the header; -1 where the header is not split at all. */
+/** Share of the records as wide as the header; -1 where the header is not split. */
 function shareOfAlike(head: Head, read: CsvDefinition, delimiter: string): number {
   const records = sampleOf(head, read, delimiter)
   const { header } = read
@@ -169,7 +157,7 @@ function shareOfAlike(head: Head, read: CsvDefinition, delimiter: string): numbe
   return rows.length === 0 ? 1 : rows.filter((cells) => cells?.length === width).length / rows.length
 }
 
-/** The cells of the first whole records; undefined where one is broken. */
+/** Cells of the first whole records; undefined for a broken record. */
 function sampleOf(
   { bytes, whole }: Head,
   read: CsvDefinition,
@@ -194,29 +182,27 @@ function sampleOf(
 
 const spelled = (delimiter: string): string => (delimiter === '\t' ? 'tab' : `"${delimiter}"`)
 
-function unclear(path: string, what: string): WaybillError {
-  return new WaybillError('export-unreadable', `The delimiter ${what}.`, {
-    place: { file: path },
+const unclear = (path: string, what: string) =>
+  exportError(path, `The delimiter ${what}.`, {
     remedy: 'Say which it is in the mapping, for example `delimiter: ";"`.',
   })
-}
 
-/** The trailer must stand within the last so many bytes. */
+/** Bytes at the end that hold the trailer. */
 export const TAIL_BYTES = 64 * 1024
 
 type TrailerDefinition = NonNullable<CsvDefinition['trailer']>
 
 export interface Trailer {
-  /** Offset in the content at which it starts: where the rows end. */
+  /** Offset in the content: the end of the rows. */
   readonly byteOffset: number
-  /** Its first line. */
+  /** The first line. */
   readonly text: string
 }
 
 /**
- * @param content from `from` on to its end; only the last of it is held
+ * @param content from `from` on to the end; only the last of it is held
  * @param isStart whether a line starts at `from`
- * @throws WaybillError `export-unreadable` where the export does not end with it
+ * @throws WaybillError `export-unreadable` where the export does not end with the trailer
  */
 export async function findTrailer(
   path: string,
@@ -252,18 +238,14 @@ export async function findTrailer(
   return first
 }
 
-/** How many of the last lines are the trailer. */
+/** Number of last lines that are the trailer. */
 function trailerLength({ match, lines = 0 }: TrailerDefinition, texts: readonly string[]): number {
   if (match === undefined) return lines
   const pattern = new RegExp(match, 'u')
   return texts.length - 1 - texts.findLastIndex((text) => !pattern.test(text))
 }
 
-/**
- * The number in the trailer's cell: its only run of digits.
- * @param cells those of the trailer's first line
- * @throws WaybillError `export-unreadable` where there is none, or more than one
- */
+/** The only run of digits in a cell of the trailer. @throws WaybillError `export-unreadable` for none, or several */
 export function statedCount(path: string, cell: number, cells: readonly string[]): number {
   const digits = /^\D*(\d{1,15})\D*$/.exec(cells[cell - 1] ?? '')?.[1]
   if (digits === undefined)
@@ -271,6 +253,4 @@ export function statedCount(path: string, cell: number, cells: readonly string[]
   return Number(digits)
 }
 
-function missing(path: string, what: string): WaybillError {
-  return new WaybillError('export-unreadable', `The export ${what}.`, { place: { file: path } })
-}
+const missing = (path: string, what: string) => exportError(path, `The export ${what}.`)

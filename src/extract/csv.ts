@@ -1,25 +1,27 @@
 /**
- * CSV rows (RFC 4180, and the dialects beside it). First it is found where a record ends, without taking it apart: that gives its origin and
- * survives a broken quote. Cells of a record without quotes are what stands between the delimiters; csv-parse takes those with quotes apart,
- * many in one call (docs/decisions/0006-csv-framing.md).
+ * CSV rows (RFC 4180 and its dialects). The end of a record is found without parsing: that gives the origin and survives a broken quote. A
+ * record without quotes is split at the delimiters; csv-parse parses records with quotes, many in one call (docs/decisions/0006-csv-framing.md).
  *
- * LF, CR LF and CR each end a line. A quote may open only at the start of a cell, and a closing quote may be followed
- * only by a delimiter or a line end. Where that does not hold, the row's first physical line alone is unreadable and
- * the next line is looked at afresh, so that one stray quote costs one line and never the rest of the file.
+ * LF, CR LF and CR each end a line. A quote opens only at the start of a cell, and only a delimiter or a line end follows a closing quote.
+ * Where that does not hold, the first physical line of the row alone is unreadable and reading goes on at the next line: a stray quote costs
+ * one line, never the rest of the file.
  *
- * This stays linear in the file: of two lines that each leave a quote open, the second closes (or breaks) what the
- * first has opened, since the number of its quotes is odd; an escaped quote outside of quotes breaks a line at once. So
- * the stretches that are looked at twice do not overlap. Lenient quotes, and escapes without quotes, give no such proof;
- * there a bound on the lines of a record keeps a byte from being looked at more often than that.
+ * Framing stays linear in the file: of two lines that each leave a quote open, the second closes (or breaks) the quote of the first, since
+ * the number of its quotes is odd; an escaped quote outside of quotes breaks a line at once. So no two searched stretches overlap. Lenient
+ * quotes, and escapes without quotes, give no such proof: there the lines of a record are bounded.
  */
 import { parse } from 'csv-parse/sync'
 import type { Row } from '../model/row.ts'
+import { validStart } from './encoding.ts'
 import {
   afterLineEnd,
+  blockOf,
   CR,
+  cutText,
   type Frame,
   type FrameFault,
   LF,
+  lineEnd,
   type RowFormat,
   type RowFrame,
   unreadableRow,
@@ -27,14 +29,14 @@ import {
 } from './framing.ts'
 import type { CsvDefinition, Dialect } from './read-definition.ts'
 
-export interface CsvForm {
+interface CsvForm {
   readonly dialect: Dialect
-  /** How many cells each row must have, and what says so; absent while the header itself is read. */
+  /** Cells of each row, and the source of that number; absent while the header is read. */
   readonly expected?: { readonly width: number; readonly named: string }
   readonly ragged: CsvDefinition['ragged']
-  /** What to say of a row that is not valid in the file's encoding. */
+  /** Message for a row that is not valid in the encoding of the file. */
   readonly invalidEncoding: string
-  /** The content was in another encoding and is UTF-8 by now. */
+  /** The content was in another encoding and is UTF-8 now. */
   readonly transcoded: boolean
 }
 
@@ -49,15 +51,15 @@ export function csvFormat({ dialect, expected, ragged, invalidEncoding, transcod
     unreadableRow(bytes, frame, fault, undefined, readAs)
   return {
     frame: (bytes, start, ended) => frameRecord(bytes, start, ended, dialect),
-    lineEnd: (bytes, from) => csvLineEnd(bytes, from),
     rows(bytes, frames) {
       const isUtf8 = utf8Check(bytes, frames)
-      const hasNul = nulCheck(bytes, frames)
-      /** Its text, or what is wrong with it. */
+      const hasNul = blockOf(bytes, frames).includes(0)
+      /** Text of a frame, or an unreadable row. */
       const told = (frame: RowFrame): string | Row => {
         if (frame.fault !== undefined) return unreadable(bytes, frame, frame.fault)
         if (!isUtf8(frame)) {
-          const message = `${invalidEncoding} (column ${invalidColumn(bytes, frame)})`
+          const valid = validStart(bytes.subarray(frame.start, frame.end)).toString()
+          const message = `${invalidEncoding} (column ${valid.length + 1})`
           return unreadable(bytes, frame, { fault: 'row-encoding-invalid', message })
         }
         const text = bytes.toString('utf8', frame.start, frame.end)
@@ -83,7 +85,7 @@ export function csvFormat({ dialect, expected, ragged, invalidEncoding, transcod
   }
 }
 
-/** A line may end before its last cell does: blanks at its end are often left out. What stands behind all of them is a cell too many. */
+/** Splits a line by widths. Blanks at the end of a line are often left out; text behind the last width is a cell too many. */
 export function cutByWidths(text: string, widths: readonly number[]): string[] {
   const cells: string[] = []
   let at = 0
@@ -96,7 +98,7 @@ export function cutByWidths(text: string, widths: readonly number[]): string[] {
   return rest.trim() === '' ? cells : [...cells, rest]
 }
 
-/** Cells made as many as there are columns, or undefined where the mapping allows no such thing. */
+/** Pads or trims cells to the width; undefined where the mapping does not allow that. */
 function fitted(
   cells: readonly string[],
   width: number,
@@ -116,39 +118,14 @@ function wrongWidth(
   { width, named }: NonNullable<CsvForm['expected']>,
 ): Row {
   const found = `${cells.length} ${cells.length === 1 ? 'cell' : 'cells'} where ${named} ${width}`
-  const cut = frame.cutOff ? '; this is the last line and it has no line end: the file may be cut off' : ''
   const fault = cells.length < width ? 'row-too-short' : 'row-too-long'
-  return unreadableRow(bytes, frame, { fault, message: found + cut }, cells)
+  return unreadableRow(bytes, frame, { fault, message: found + cutText(frame) }, cells)
 }
 
-/** Whether any of the frames can hold a NUL. */
-function nulCheck(bytes: Buffer, frames: readonly RowFrame[]): boolean {
-  const [first] = frames
-  const last = frames.at(-1)
-  if (first === undefined || last === undefined) return false
-  return bytes.subarray(first.start, last.end).includes(0)
-}
+/** Splits whole records into cells. */
+type CellSplitter = (records: readonly string[]) => readonly (readonly string[])[]
 
-/** Column, from 1, of the first character that is not UTF-8: the first replacement that was not in the text itself. */
-function invalidColumn(bytes: Buffer, { start, end }: RowFrame): number {
-  const text = bytes.toString('utf8', start, end)
-  let offset = start
-  let counted = 0
-  for (let at = text.indexOf(REPLACEMENT); at !== -1; at = text.indexOf(REPLACEMENT, at + 1)) {
-    offset += Buffer.byteLength(text.slice(counted, at))
-    counted = at
-    if (bytes.toString('latin1', offset, offset + 3) !== REPLACEMENT_BYTES) return at + 1
-  }
-  return text.length + 1
-}
-
-const REPLACEMENT = '\ufffd'
-const REPLACEMENT_BYTES = '\xef\xbf\xbd'
-
-/** Records that are whole, each into its cells. */
-export type CellSplitter = (records: readonly string[]) => readonly (readonly string[])[]
-
-/** The dialect's marks as text; those it does not have are empty. */
+/** Marks of the dialect as text; empty for none. */
 interface Marks {
   readonly delimiter: string
   readonly quote: string
@@ -159,7 +136,7 @@ export function cellSplitter(dialect: Dialect): CellSplitter {
   const [delimiter, quote, escapedBy] = [dialect.delimiter, dialect.quote, dialect.escapedBy].map((byte) =>
     byte < 0 ? '' : String.fromCharCode(byte),
   ) as [string, string, string]
-  // csv-parse knows escapes within quotes alone, and takes a lenient quote for the end of its cell.
+  // csv-parse reads no escapes outside of quotes, and ends a cell at a lenient quote.
   if (quote === '' || escapedBy !== '' || dialect.lenient) {
     const split = splitterOf({ delimiter, quote, escapedBy })
     return (records) => records.map(split)
@@ -167,14 +144,14 @@ export function cellSplitter(dialect: Dialect): CellSplitter {
   const options = { delimiter, quote, escape: quote, record_delimiter: '\n', relax_column_count: true }
   return (records) => {
     const cells = records.length === 0 ? [] : parse(records.join('\n'), options)
-    // One more or less, and each row behind it would have the cells of another person.
+    // With one more or less, each later row would have the cells of another person.
     if (cells.length !== records.length)
       throw new Error(`csv-parse made ${cells.length} records of ${records.length}`)
     return cells
   }
 }
 
-/** Of the dialects that csv-parse does not read as their writers mean them. */
+/** Splits records of dialects that csv-parse reads otherwise than their writers mean them. */
 function splitterOf(marks: Marks): (record: string) => string[] {
   const { delimiter, quote, escapedBy } = marks
   const literal = unescaper(marks)
@@ -195,7 +172,7 @@ function splitterOf(marks: Marks): (record: string) => string[] {
   }
 }
 
-/** The quote that closes the cell: one that is neither doubled nor escaped. */
+/** Place of the closing quote, which is neither doubled nor escaped. */
 function closingMark(record: string, from: number, { quote, escapedBy }: Marks): number {
   for (let at = from; ; at += 2) {
     at = find(record, at, quote, escapedBy)
@@ -203,7 +180,7 @@ function closingMark(record: string, from: number, { quote, escapedBy }: Marks):
   }
 }
 
-/** The first mark before which no escape stands; the record's length where there is none. */
+/** Place of the first mark without an escape before it; the length of the record for none. */
 function find(record: string, from: number, mark: string, escapedBy: string): number {
   if (escapedBy === '') {
     const found = record.indexOf(mark, from)
@@ -216,7 +193,7 @@ function find(record: string, from: number, mark: string, escapedBy: string): nu
   return record.length
 }
 
-/** Takes escapes away before a mark of the dialect or a line end; before anything else they are text. */
+/** Removes escapes before a mark of the dialect or a line end; other escapes are text. */
 function unescaper({ delimiter, quote, escapedBy }: Marks): (text: string) => string {
   if (escapedBy === '') return (text) => text.replaceAll(quote + quote, quote)
   const escaped = `${code(escapedBy)}(\\r\\n|[\\r\\n${code(delimiter + escapedBy + quote)}])`
@@ -224,14 +201,13 @@ function unescaper({ delimiter, quote, escapedBy }: Marks): (text: string) => st
   return (text) => text.replace(pattern, (_, mark: string | undefined) => mark ?? quote)
 }
 
-/** Characters as a regular expression names them, whatever they mean in one. */
-function code(marks: string): string {
-  return [...marks].map((mark) => `\\x${mark.charCodeAt(0).toString(16).padStart(2, '0')}`).join('')
-}
+/** Characters as escapes of a regular expression. */
+const code = (marks: string): string =>
+  [...marks].map((mark) => `\\x${mark.charCodeAt(0).toString(16).padStart(2, '0')}`).join('')
 
-/** A record longer than this is taken for one whose quote was never closed. */
+/** A longer record has a quote that is never closed. */
 const RECORD_BYTES = 1024 * 1024
-/** Line ends that a record may hold with lenient quotes, or with escapes and no quotes. */
+/** Most line ends in a record with lenient quotes, or with escapes and no quotes. */
 const INNER_LINES = 64
 
 const TOO_LARGE: FrameFault = { fault: 'row-too-large', message: 'the line is longer than 1 MiB' }
@@ -240,7 +216,7 @@ const TOO_MANY_LINES: FrameFault = {
   message: `a record that begins on this line does not end within ${INNER_LINES} lines`,
 }
 
-/** The record at `start`, or undefined when `bytes` must reach further to tell. */
+/** The record at `start`; undefined when `bytes` must reach further to tell. */
 export function frameRecord(
   bytes: Buffer,
   start: number,
@@ -297,7 +273,7 @@ export function frameRecord(
   return { end: limit, next: limit, lines: 1 + lineEnds(bytes, start, limit), quoted }
 }
 
-/** A comment line, which is no row; `none` where another line starts. */
+/** A comment line, which is no row; `none` for another line. */
 function commentFrame(
   bytes: Buffer,
   start: number,
@@ -310,16 +286,7 @@ function commentFrame(
   return line && { ...line, blank: true }
 }
 
-/** The first line end from a position on, or -1. */
-export function csvLineEnd(bytes: Buffer, from: number, limit: number = bytes.length): number {
-  for (let position = from; position < limit; position += 1) {
-    const byte = bytes[position]
-    if (byte === LF || byte === CR) return position
-  }
-  return -1
-}
-
-/** The quote that closes a cell: one that is neither doubled nor escaped. -1: it stands behind the limit, if anywhere. */
+/** Position of the closing quote, which is neither doubled nor escaped; -1 for none before the limit. */
 function closingQuote(bytes: Buffer, from: number, limit: number, { quote, escapedBy }: Dialect): number {
   for (let position = from; position < limit; position += 1) {
     const byte = bytes[position]
@@ -332,7 +299,7 @@ function closingQuote(bytes: Buffer, from: number, limit: number, { quote, escap
   return -1
 }
 
-/** The last byte of what an escape stands before: one byte, or CR LF. */
+/** Position of the last escaped byte: an escape escapes one byte, or CR LF. */
 function lastEscaped(bytes: Buffer, at: number): number {
   return bytes[at + 1] === CR && bytes[at + 2] === LF ? at + 2 : at + 1
 }
@@ -346,11 +313,11 @@ function lineEnds(bytes: Buffer, from: number, to: number): number {
   return count
 }
 
-/** The physical line at `start` as a frame of its own, with what is wrong with it, if anything is. */
+/** The physical line at `start` as a frame of its own, with a fault if there is any. */
 function firstLineAlone(bytes: Buffer, start: number, ended: boolean, fault?: FrameFault): Frame | undefined {
   const faulty = fault && { fault }
   const limit = Math.min(bytes.length, start + RECORD_BYTES + 1)
-  const end = csvLineEnd(bytes, start, limit)
+  const end = lineEnd(bytes, start, limit)
   if (end !== -1) {
     const next = afterLineEnd(bytes, end, ended)
     return next === undefined ? undefined : { end, next, lines: 1, ...faulty }
@@ -364,6 +331,7 @@ function broken(what: string, bytes: Buffer, start: number, position: number): F
   return { fault: 'row-quote-broken', message: `${what}, at column ${column}` }
 }
 
-function notClosed(why: string): FrameFault {
-  return { fault: 'row-quote-not-closed', message: `a quote that opens on this line is not closed: ${why}` }
-}
+const notClosed = (why: string): FrameFault => ({
+  fault: 'row-quote-not-closed',
+  message: `a quote that opens on this line is not closed: ${why}`,
+})

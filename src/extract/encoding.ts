@@ -1,19 +1,16 @@
 /**
- * Which character encoding an export is in: as the mapping says, or by what its first bytes prove. Never by a guess. Content in another
- * one becomes UTF-8, chunk by chunk.
+ * Character encoding of an export: as the mapping says, or as the first bytes prove; never a guess. Other encodings become UTF-8, chunk by
+ * chunk.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
-import { WaybillError } from '../model/errors.ts'
+import { exportError } from './content.ts'
+import { LF } from './framing.ts'
 
-const LF = 0x0a
-
-/** The WHATWG name of an encoding, or `iso-8859-1`, which is itself here and not windows-1252. */
-export type Encoding = string
-/** `auto`, or a label of an encoding. */
-export type AskedEncoding = string
-
-/** The encoding of a label (WHATWG Encoding, 4.2, "Names and labels"); undefined for one that is none. */
-export function encodingOf(label: string): Encoding | undefined {
+/**
+ * WHATWG name of an encoding by a label (WHATWG Encoding, 4.2, "Names and labels"); undefined for an unknown label. `iso-8859-1` is itself,
+ * and not windows-1252.
+ */
+export function encodingOf(label: string): string | undefined {
   if (label === 'iso-8859-1') return label
   try {
     return new TextDecoder(label).encoding
@@ -22,11 +19,11 @@ export function encodingOf(label: string): Encoding | undefined {
   }
 }
 
-/** How much of the content is looked at. */
+/** Bytes of the content that decide. */
 export const HEAD_BYTES = 64 * 1024
 
 /** Byte order marks (Unicode 16, 2.6 and 23.8). UTF-32 comes first: its mark begins with that of UTF-16. */
-const MARKS: readonly { readonly bytes: Buffer; readonly encoding: Encoding | 'utf-32' }[] = [
+const MARKS: readonly { readonly bytes: Buffer; readonly encoding: string }[] = [
   { bytes: Buffer.of(0xff, 0xfe, 0, 0), encoding: 'utf-32' },
   { bytes: Buffer.of(0, 0, 0xfe, 0xff), encoding: 'utf-32' },
   { bytes: Buffer.of(0xef, 0xbb, 0xbf), encoding: 'utf-8' },
@@ -35,11 +32,11 @@ const MARKS: readonly { readonly bytes: Buffer; readonly encoding: Encoding | 'u
 ]
 
 /**
- * The encoding of a content that begins with `head`. `auto` goes by the byte order mark, then by the NUL that is half of
- * every ASCII character in UTF-16; all else is UTF-8, and what is not valid in it is a rejected row later.
- * @throws WaybillError `export-unreadable`: a mark that contradicts what was asked for; UTF-32
+ * Encoding of a content that begins with `head`.
+ * @param asked a label, or `auto`: the byte order mark decides, then the NUL that is half of every ASCII character in UTF-16, else UTF-8
+ * @throws WaybillError `export-unreadable`: a mark that contradicts `asked`; UTF-32
  */
-export function findEncoding(path: string, head: Buffer, asked: AskedEncoding): Encoding {
+export function findEncoding(path: string, head: Buffer, asked: string): string {
   const marked = MARKS.find(({ bytes }) => head.subarray(0, bytes.length).equals(bytes))?.encoding
   if (marked === 'utf-32') throw contradiction(path, marked, 'Have the file exported as UTF-8.')
   if (asked === 'auto') return marked ?? byNul(head)
@@ -52,16 +49,14 @@ export function findEncoding(path: string, head: Buffer, asked: AskedEncoding): 
   )
 }
 
-function contradiction(path: string, marked: string, remedy: string): WaybillError {
-  const message = `The export begins with the byte order mark of ${marked}.`
-  return new WaybillError('export-unreadable', message, { place: { file: path }, remedy })
-}
+const contradiction = (path: string, marked: string, remedy: string) =>
+  exportError(path, `The export begins with the byte order mark of ${marked}.`, { remedy })
 
 /**
- * Proof of UTF-16 is that the first character is ASCII, a tenth of all units are, and NULs hardly stand elsewhere: a NUL or
- * two in UTF-8 are damage. Delimiters, digits and line ends are ASCII in every language.
+ * Proof of UTF-16: the first character and a tenth of all units are ASCII, and NULs hardly stand elsewhere. A NUL or two in UTF-8 are damage.
+ * Delimiters, digits and line ends are ASCII in every language.
  */
-function byNul(head: Buffer): Encoding {
+function byNul(head: Buffer): string {
   const nul = [0, 0] as [number, number]
   for (let at = head.indexOf(0); at !== -1; at = head.indexOf(0, at + 1)) nul[at % 2 === 0 ? 0 : 1] += 1
   const [even, odd] = nul
@@ -71,10 +66,10 @@ function byNul(head: Buffer): Encoding {
 }
 
 /**
- * What to say of a row that is not valid in the encoding it was read in, and what to do about it.
- * @param head UTF-8 as read: where it has characters beyond ASCII and all are valid, the file is UTF-8 and the row damaged
+ * Message and remedy for a row that is not valid in its encoding.
+ * @param head UTF-8 as read: a head with valid characters beyond ASCII proves that the file is UTF-8 and the row damaged
  */
-export function invalidEncodingMessage(encoding: Encoding, asked: AskedEncoding, head: Buffer): string {
+export function invalidEncodingMessage(encoding: string, asked: string, head: Buffer): string {
   const invalid = `the row is not valid ${SPELLED[encoding] ?? encoding}`
   if (encoding === 'iso-8859-1')
     return `${invalid}; the file may be windows-1252: say so in \`read.encoding\``
@@ -94,28 +89,28 @@ const SPELLED: Readonly<Record<string, string>> = {
 }
 
 const INVALID = Buffer.of(0xff)
-/** A lone surrogate stands for a byte that has no meaning, until the text is written as UTF-8. */
+/** A lone surrogate stands for a byte without meaning until the text is written as UTF-8. */
 const MEANINGLESS = '\ud800'
 const LONE_SURROGATE = /(\p{Surrogate})/u
 
-/** The content as UTF-8; a byte order mark stays one. */
-export function transcode(content: AsyncIterable<Buffer>, encoding: Encoding): AsyncGenerator<Buffer> {
+/** Converts content to UTF-8; a byte order mark stays. */
+export function transcode(content: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer> {
   if (encoding === 'utf-16le' || encoding === 'utf-16be') return fromUtf16(content, encoding === 'utf-16be')
   return fromBytes(content, encoding)
 }
 
 /**
- * Control characters of the second half (80 to 9F) are what the WHATWG decoders make of bytes that have no meaning, as the five of
- * windows-1252; ISO 8859-1 has them, but a file that uses them is windows-1252 under a wrong name.
+ * The WHATWG decoders make control characters (80 to 9F) of bytes without meaning, as the five of windows-1252. A file that uses those of ISO
+ * 8859-1 is windows-1252 under a wrong name.
  */
 const MEANS_NOTHING = /[\x80-\x9f\ufffd]/g
 
-async function* fromBytes(content: AsyncIterable<Buffer>, encoding: Encoding): AsyncGenerator<Buffer> {
+async function* fromBytes(content: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer> {
   const decoder = encoding === 'iso-8859-1' ? undefined : new TextDecoder(encoding)
   const decoded = (text: string): Buffer => toUtf8(text.replace(MEANS_NOTHING, MEANINGLESS))
   for await (const chunk of content)
     yield decoded(decoder?.decode(chunk, { stream: true }) ?? chunk.toString('latin1'))
-  // A character that the end cuts apart.
+  // A character may be cut by the end.
   yield decoded(decoder?.decode() ?? '')
 }
 
@@ -132,19 +127,34 @@ async function* fromUtf16(content: AsyncIterable<Buffer>, bigEndian: boolean): A
   if (paired < rest.length) yield INVALID
 }
 
-/** Up to where units are whole and no surrogate pair is cut apart. */
+/** Length up to the last unit that is whole, and no half of a surrogate pair. */
 function wholeUnits(bytes: Buffer, bigEndian: boolean): number {
   const even = bytes.length - (bytes.length % 2)
   const high = bytes[bigEndian ? even - 2 : even - 1] ?? 0
   return high >= 0xd8 && high <= 0xdb ? even - 2 : even
 }
 
-function fromUnits(bytes: Buffer, bigEndian: boolean): Buffer {
-  return toUtf8((bigEndian ? Buffer.from(bytes).swap16() : bytes).toString('utf16le'))
-}
+const fromUnits = (bytes: Buffer, bigEndian: boolean): Buffer =>
+  toUtf8((bigEndian ? Buffer.from(bytes).swap16() : bytes).toString('utf16le'))
 
 function toUtf8(text: string): Buffer {
   if (text.isWellFormed()) return Buffer.from(text)
   const parts = text.split(LONE_SURROGATE)
   return Buffer.concat(parts.map((part, at) => (at % 2 === 1 ? INVALID : Buffer.from(part))))
+}
+
+const REPLACEMENT = '\ufffd'
+const REPLACEMENT_BYTES = '\xef\xbf\xbd'
+
+/** Start of a text up to the first byte that is not UTF-8: decoding replaces that byte, and leaves a replacement character of the text itself. */
+export function validStart(bytes: Buffer): Buffer {
+  const text = bytes.toString()
+  let end = 0
+  let passed = 0
+  for (let at = text.indexOf(REPLACEMENT); at !== -1; at = text.indexOf(REPLACEMENT, at + 1)) {
+    end += Buffer.byteLength(text.slice(passed, at))
+    passed = at
+    if (bytes.toString('latin1', end, end + 3) !== REPLACEMENT_BYTES) return bytes.subarray(0, end)
+  }
+  return bytes
 }

@@ -1,34 +1,38 @@
-/**
- * Cuts content into frames, a frame for each row, and gives each row its origin.
- * The two formats differ in where a frame ends and in what it becomes (`RowFormat`); counting, refilling, and
- * passing over lines too long to hold are the same for both.
- */
+/** Cuts content into frames, a frame for each row, and gives each row its origin. A `RowFormat` says where a frame ends and what it becomes. */
 import { isUtf8 } from 'node:buffer'
 import type { JsonRow, JsonValue, Origin, Row, RowFault, UnreadableRow } from '../model/row.ts'
 
-/** Rows handed over at once: enough that the asynchronous step costs nothing a row, few enough to stay small. */
+/** Rows handed over at once: the asynchronous step costs nothing a row, and the block stays small. */
 const BLOCK_ROWS = 256
-/** Of an unreadable row, this much is kept for the rejects file. */
+/** Bytes of an unreadable row that are kept for the rejects file. */
 export const EXCERPT_BYTES = 64 * 1024
+/** A row that is larger is not held. */
+export const ROW_BYTES = 16 * 1024 * 1024
 
 export const LF = 0x0a
 export const CR = 0x0d
 
-/** Why a frame cannot become a row, found while cutting. */
+/** Reason why a frame cannot become a row. */
 export interface FrameFault {
   readonly fault: RowFault
   readonly message: string
 }
 
-/** Where a record stands in the window: positions, not offsets. */
+/** @param what `the line is longer` */
+export const tooLarge = (what: string, remedy = ''): FrameFault => ({
+  fault: 'row-too-large',
+  message: `${what} than 16 MiB${remedy}`,
+})
+
+/** Place of a record in the window: positions, not offsets. */
 export interface Frame {
-  /** Behind its last byte, without the line end. */
+  /** Behind the last byte, without the line end. */
   readonly end: number
-  /** Where the next frame starts; absent where the line's end lies beyond what may be held. */
+  /** Start of the next frame; absent where the end of the line is too far away to be held. */
   readonly next?: number
-  /** Physical lines that it takes. */
+  /** Physical lines of the record. */
   readonly lines: number
-  /** Nothing stands there: no row. */
+  /** No row. */
   readonly blank?: boolean
   /** CSV: a quote occurs, so that a delimiter need not end a cell. */
   readonly quoted?: boolean
@@ -38,83 +42,97 @@ export interface Frame {
 /** A frame that is a row. */
 export interface RowFrame extends Frame, Origin {
   readonly start: number
-  /** It ends with the content, not with a line end. */
+  /** True for a frame that ends with the content, without a line end. */
   readonly cutOff: boolean
 }
 
-/** How many data rows the trailer states, and how many there are. */
+/** Origin of the first row of a content. */
+export const firstOrigin = (byteOffset: number): Origin => ({ row: 1, line: 1, byteOffset })
+
+/** Number of data rows by the trailer, and by count. */
 export interface ControlTotal {
   readonly stated: number
   readonly found: number
 }
 
-/** What an opened export gives, whatever its format. */
+/** An opened export of any format. */
 export interface OpenFormat {
   /** Name of the sheet of a workbook. */
   readonly sheet?: string
-  /** What was seen around the rows and changes none of them, without the content of any cell: hidden rows, merged cells. */
+  /** Observations about the file that change no row, without the content of any cell: hidden rows, merged cells. */
   readonly notes?: readonly string[]
-  /** CSV, workbook: the names in the header (or of `read.columns`), trimmed; a name may be empty, and such a column cannot be mapped. */
+  /** CSV, workbook: trimmed names of the header (or of `read.columns`). A column with an empty name cannot be mapped. */
   readonly columns?: readonly string[]
-  /** Whether reading from a later row spares reading what stands before it: a plain file in UTF-8. */
+  /** True for a plain file in UTF-8: reading from a later row skips the bytes before. */
   readonly seekable: boolean
   /**
-   * The rows in blocks of some hundred (a step a row would cost more than the row), read as they are asked for.
-   * @param from origin of the row to begin with, as an earlier reading gave it; the rows are then the same as in that
-   *   reading. Without it, the first.
+   * The rows in blocks of some hundred, read as they are consumed.
+   * @param from origin of the first row, from an earlier reading: the rows are equal to those of that reading. Default: the first row
    * @throws WaybillError `export-unreadable`; `export-changed` where the content ends before `from`
    */
   rows(from?: Origin): AsyncIterable<readonly Row[]>
   /**
-   * How many rows the trailer states and how many there are, counted in one pass that takes no row apart; undefined where
-   * the mapping names no such count. To be asked before anything of the export is sent.
-   * @param counted number of rows, where `rows` has given all of them already: then nothing is read
+   * Compares row counts before anything of the export is sent. Undefined where the mapping names no such count.
+   * @param counted number of rows, if `rows` has given all of them: the file is not read again
    */
   controlTotal(counted?: number): Promise<ControlTotal | undefined>
 }
 
 export interface RowFormat {
   /**
-   * The frame that starts at `start`, or undefined when `bytes` must reach further to tell. The answer depends on the
-   * content alone, never on how much of it is in memory: a checkpoint and any block size give the same rows.
+   * The frame that starts at `start`; undefined when `bytes` must reach further to tell. The answer depends on the content alone, never on
+   * the size of `bytes`: a checkpoint and any block size give the same rows.
    */
   frame(bytes: Buffer, start: number, ended: boolean): Frame | undefined
-  /** The first byte of the next line end, or -1: for passing over a line that is too long. */
-  lineEnd(bytes: Buffer, from: number): number
-  /** The rows of a block of frames, in their order. */
+  /** The first byte of the next line end, or -1, to skip a line that is too long. Default: `lineEnd` */
+  lineEnd?(bytes: Buffer, from: number): number
+  /** The rows of a block of frames, in order. */
   rows(bytes: Buffer, frames: readonly RowFrame[]): Row[]
 }
 
-/** The rows from an origin on. The window must stand at the origin's byte offset; it is closed at the end. */
+/** Content from an offset on. */
+export type ContentFrom = (byteOffset: number) => AsyncIterable<Buffer>
+
+/** The rows from an origin on. */
 export async function* readRows(
-  window: ByteWindow,
+  content: ContentFrom,
   from: Origin,
   format: RowFormat,
 ): AsyncGenerator<readonly Row[]> {
-  for await (const { bytes, frames } of readFrames(window, from, format)) yield format.rows(bytes, frames)
+  for await (const { bytes, frames } of readFrames(content, from, format)) yield format.rows(bytes, frames)
 }
 
-/** How many rows there are from an origin on, without taking them apart. */
-export async function countRows(window: ByteWindow, from: Origin, format: RowFormat): Promise<number> {
+/** Number of rows from an origin on. Parses no row. */
+export async function countRows(content: ContentFrom, from: Origin, format: RowFormat): Promise<number> {
   let count = 0
-  for await (const { frames } of readFrames(window, from, format)) count += frames.length
+  for await (const { frames } of readFrames(content, from, format)) count += frames.length
   return count
 }
 
-/** Where a later physical line starts, as the origin of a row 1; the end of the content where it has no such line. */
-export async function originOfLine(
-  window: ByteWindow,
-  from: Origin,
-  line: number,
-  lineEnd: RowFormat['lineEnd'],
-): Promise<Origin> {
+/** Origin of a row 1 at the start of a later physical line; the end of the content if there is no such line. */
+export async function originOfLine(content: ContentFrom, from: Origin, line: number): Promise<Origin> {
+  const window = windowAt(content, from)
   try {
     let position = 0
-    for (let at = from.line; at < line; at += 1) position = await passLine(window, position, lineEnd)
+    for (let at = from.line; at < line; at += 1) position = await passLine(window, position)
     return { row: 1, line, byteOffset: window.offset + position }
   } finally {
     await window.close()
   }
+}
+
+const windowAt = (content: ContentFrom, { byteOffset }: Origin): ByteWindow =>
+  new ByteWindow(content(byteOffset), byteOffset)
+
+/** The first bytes of a content. @param least number of bytes, unless the content ends before */
+export async function readStart(
+  content: AsyncIterable<Buffer>,
+  least: number,
+): Promise<{ readonly bytes: Buffer; readonly whole: boolean }> {
+  const window = new ByteWindow(content, 0)
+  while (!window.ended && window.bytes.length < least) await window.refill(0)
+  await window.close()
+  return { bytes: window.bytes, whole: window.ended }
 }
 
 interface FrameBlock {
@@ -122,7 +140,12 @@ interface FrameBlock {
   readonly frames: readonly RowFrame[]
 }
 
-async function* readFrames(window: ByteWindow, from: Origin, format: RowFormat): AsyncGenerator<FrameBlock> {
+async function* readFrames(
+  content: ContentFrom,
+  from: Origin,
+  format: RowFormat,
+): AsyncGenerator<FrameBlock> {
+  const window = windowAt(content, from)
   let { row, line } = from
   let position = 0
   try {
@@ -162,11 +185,20 @@ async function* readFrames(window: ByteWindow, from: Origin, format: RowFormat):
   }
 }
 
-/** The position behind the line end that comes next, reading and forgetting up to there. */
-async function passLine(window: ByteWindow, from: number, lineEnd: RowFormat['lineEnd']): Promise<number> {
+/** First LF or CR from a position on; -1 for none. */
+export function lineEnd(bytes: Buffer, from: number, limit: number = bytes.length): number {
+  for (let position = from; position < limit; position += 1) {
+    const byte = bytes[position]
+    if (byte === LF || byte === CR) return position
+  }
+  return -1
+}
+
+/** Position behind the next line end. Reads on, and forgets the bytes before. */
+async function passLine(window: ByteWindow, from: number, endOf = lineEnd): Promise<number> {
   let position = from
   for (;;) {
-    const end = lineEnd(window.bytes, position)
+    const end = endOf(window.bytes, position)
     const next = end === -1 ? undefined : afterLineEnd(window.bytes, end, window.ended)
     if (next !== undefined) return next
     if (window.ended) return window.bytes.length
@@ -175,7 +207,7 @@ async function passLine(window: ByteWindow, from: number, lineEnd: RowFormat['li
   }
 }
 
-/** Behind LF, CR LF or CR at `end`; undefined when the byte after a CR is not yet known. */
+/** Position behind LF, CR LF or CR at `end`; undefined while the byte after a CR is unknown. */
 export function afterLineEnd(bytes: Buffer, end: number, ended: boolean): number | undefined {
   if (bytes[end] !== CR) return end + 1
   if (end + 1 < bytes.length) return bytes[end + 1] === LF ? end + 2 : end + 1
@@ -184,7 +216,7 @@ export function afterLineEnd(bytes: Buffer, end: number, ended: boolean): number
 
 /**
  * An unreadable row; its text is cut at 64 KiB.
- * @param otherwise how to read a text that is not UTF-8: as Latin-1 no byte is lost
+ * @param otherwise encoding for a text that is not UTF-8: Latin-1 loses no byte
  */
 export function unreadableRow(
   bytes: Buffer,
@@ -205,31 +237,45 @@ export function unreadableRow(
   return cells === undefined ? unread : { ...unread, cells }
 }
 
-export function jsonRow({ row, line, byteOffset }: Origin, value: JsonValue, text: string): JsonRow {
-  return { kind: 'json', row, line, byteOffset, value, text }
-}
+export const jsonRow = ({ row, line, byteOffset }: Origin, value: JsonValue, text: string): JsonRow => ({
+  ...{ kind: 'json', row, line, byteOffset, value, text },
+})
 
-/** Which frames are valid UTF-8 (one look at the whole block, and at the single frames only where that fails). */
+/** The bytes from the first frame to the last. */
+export const blockOf = (bytes: Buffer, frames: readonly RowFrame[]): Buffer =>
+  bytes.subarray(frames[0]?.start ?? 0, frames.at(-1)?.end ?? 0)
+
+/** Checks the whole block for UTF-8 at once, and single frames only where that fails. */
 export function utf8Check(bytes: Buffer, frames: readonly RowFrame[]): (frame: RowFrame) => boolean {
-  const first = frames[0]
-  const last = frames.at(-1)
-  if (first === undefined || last === undefined || isUtf8(bytes.subarray(first.start, last.end)))
-    return () => true
+  if (isUtf8(blockOf(bytes, frames))) return () => true
   return (frame) => isUtf8(bytes.subarray(frame.start, frame.end))
 }
 
-export const NOT_UTF8: FrameFault = {
-  fault: 'row-encoding-invalid',
-  message: 'the row is not valid UTF-8; export the file as UTF-8',
+/** Rows of frames; a frame with a fault, or in another encoding than UTF-8, is an unreadable row. */
+export function rowsOf(
+  bytes: Buffer,
+  frames: readonly RowFrame[],
+  row: (frame: RowFrame) => Row,
+  invalid: (frame: RowFrame) => FrameFault,
+): Row[] {
+  const isValid = utf8Check(bytes, frames)
+  return frames.map((frame) => {
+    const fault = frame.fault ?? (isValid(frame) ? undefined : invalid(frame))
+    return fault === undefined ? row(frame) : unreadableRow(bytes, frame, fault)
+  })
 }
 
-/** The stretch of an export's content that is in memory while rows are cut from it. */
+/** For a row that a cut file may have shortened. */
+export const cutText = ({ cutOff }: RowFrame): string =>
+  cutOff ? '; this is the last line and it has no line end: the file may be cut off' : ''
+
+/** The part of a content that is in memory while rows are cut. */
 export class ByteWindow {
-  /** What is in memory. Positions within it hold until the next refill. */
+  /** Positions in the buffer hold until the next refill. */
   bytes: Buffer = Buffer.alloc(0)
   /** Offset in the content of `bytes[0]`. */
   offset: number
-  /** Whether the content ends where `bytes` ends. */
+  /** True when the content ends where `bytes` ends. */
   ended = false
   readonly #chunks: AsyncIterator<Buffer>
 
@@ -239,8 +285,8 @@ export class ByteWindow {
   }
 
   /**
-   * Forgets what stands before `keepFrom` and reads on. What is kept at least doubles, so that a record which needs
-   * several refills is copied and looked through in time linear to its size.
+   * Forgets the bytes before `keepFrom` and reads on. The kept bytes at least double: a record that needs several refills is copied and
+   * searched in time linear to its size.
    */
   async refill(keepFrom: number): Promise<void> {
     const kept = this.bytes.subarray(keepFrom)
@@ -258,7 +304,7 @@ export class ByteWindow {
     this.bytes = parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts)
   }
 
-  /** Ends the reading, also before the content's end. */
+  /** Ends the reading, also before the end of the content. */
   async close(): Promise<void> {
     await this.#chunks.return?.()
   }

@@ -1,12 +1,11 @@
 /**
- * A message of HL7 v2 as text, taken apart (HL7 v2.5.1, chapter 2, sections 2.5.3 "Fields", 2.7 "Use of escape sequences in text fields"; the groups
- * of a result are those of ORU^R01, chapter 7). Whatever the message: what stands behind a PID, an ORC or OBR, an OBX belongs to it.
+ * Parses a message of HL7 v2 (HL7 v2.5.1, chapter 2, sections 2.5.3 "Fields", 2.7 "Use of escape sequences in text fields"). The groups of any
+ * message are those of ORU^R01 (chapter 7): segments behind a PID, an ORC or OBR, an OBX belong to that segment.
  *
  *     { MSH, PATIENT_RESULT: [{ PATIENT: { PID }, ORDER_OBSERVATION: [{ ORC, OBR, OBSERVATION: [{ OBX, NTE: […] }] }] }] }
  *
- * All other segments are lists, in the group in which they stand. A segment has its fields by number, each a list of its repetitions, each with its
- * components by number: `OBX['3'][0]['1']`. A component is a text; one with subcomponents has these by number, so that nothing takes a part of it for
- * the whole. What is empty is not there.
+ * All other segments are lists in their group. A segment has fields by number, each a list of repetitions, each with components by number:
+ * `OBX['3'][0]['1']`. A component is a text, or has subcomponents by number: a part is never taken for the whole. Empty parts are absent.
  */
 import type { JsonValue } from '../model/row.ts'
 
@@ -24,9 +23,9 @@ interface Delimiters {
 
 const SEGMENT = /^[A-Z][A-Z0-9]{2}/
 
-/** @returns the document, or what is wrong with the message, without any of its content */
+/** @returns the document, or a problem without any content */
 export function readMessage(text: string): { readonly value: JsonValue } | { readonly problem: string } {
-  // Where MSH ends with CR, a line feed is text.
+  // A line feed is text if MSH ends with CR.
   const endsWithCr = /^[^\r\n]*\r(?!\n)/.test(text)
   const segments = text.split(endsWithCr ? /\r\n?/ : /\r\n?|\n/)
   const delimiters = delimitersOf(segments[0] ?? '')
@@ -49,15 +48,15 @@ export function readMessage(text: string): { readonly value: JsonValue } | { rea
   return { value: message.document as JsonValue }
 }
 
-/** Segments that begin a group of a result, or are one. */
+/** Segments that begin a group of a result. */
 const OF_RESULTS = /^(?:PID|ORC|OBR|OBX)/
 
-/** Tells a line feed that may be the end of a segment. */
+/** True for a line feed that may end a segment. */
 const beginsAnother = (segment: string, { field }: Delimiters): boolean =>
   segment.includes('\n') &&
   segment.split('\n').some((line, at) => at > 0 && OF_RESULTS.test(line) && line[3] === field)
 
-/** MSH-1 and MSH-2 (section 2.5.4): of the others the first four, in this order, as far as they are given. */
+/** MSH-1 and MSH-2 (section 2.5.4): the first four of the others, as far as given. */
 function delimitersOf(header: string): Delimiters | undefined {
   const field = header[3]
   if (field === undefined || /[\w\s]/.test(field)) return undefined
@@ -65,7 +64,7 @@ function delimitersOf(header: string): Delimiters | undefined {
   return component === undefined ? undefined : { field, component, repetition, escaping, subcomponent }
 }
 
-/** By number, from 1. MSH-1 is the delimiter of fields itself, and MSH-2 the others: neither is taken apart. */
+/** Fields by number, from 1. MSH-1 is the delimiter of fields, MSH-2 the others: neither is split. */
 function fieldsOf(name: string, segment: string, delimiters: Delimiters): Members {
   const [, ...fields] = segment.split(delimiters.field)
   const found: Members = {}
@@ -83,25 +82,24 @@ function fieldsOf(name: string, segment: string, delimiters: Delimiters): Member
 }
 
 function componentsOf(repetition: string, delimiters: Delimiters): Members {
-  const found: Members = {}
-  for (const [at, component] of split(repetition, delimiters.component).entries()) {
-    if (component === '') continue
+  return numbered(split(repetition, delimiters.component), (component) => {
     const parts = split(component, delimiters.subcomponent)
-    found[String(at + 1)] = parts.length === 1 ? textOf(component, delimiters) : partsOf(parts, delimiters)
-  }
-  return found
+    if (parts.length === 1) return textOf(component, delimiters)
+    return numbered(parts, (part) => textOf(part, delimiters))
+  })
 }
 
-function partsOf(parts: readonly string[], delimiters: Delimiters): Members {
+/** Parts by number, from 1, without the empty ones. */
+function numbered(parts: readonly string[], read: (part: string) => string | Members): Members {
   const found: Members = {}
-  for (const [at, text] of parts.entries()) if (text !== '') found[String(at + 1)] = textOf(text, delimiters)
+  for (const [at, part] of parts.entries()) if (part !== '') found[String(at + 1)] = read(part)
   return found
 }
 
 const split = (text: string, delimiter: string): string[] =>
   delimiter === '' ? [text] : text.split(delimiter)
 
-/** Section 2.7: delimiters, characters by their bytes (of UTF-8), line breaks; what is for display or of a site stays as it is. */
+/** Section 2.7: delimiters, characters by their bytes (of UTF-8), line breaks. Escapes for display or of a site stay as written. */
 function textOf(text: string, delimiters: Delimiters): string {
   const mark = delimiters.escaping
   if (mark === '' || !text.includes(mark)) return text
@@ -122,7 +120,7 @@ function textOf(text: string, delimiters: Delimiters): string {
   return unescaped
 }
 
-/** Puts segments into the groups of a result as they come. */
+/** Puts segments into the groups of a result. */
 class Grouping {
   readonly document: Members = {}
   #patient: Members | undefined
@@ -157,7 +155,7 @@ class Grouping {
     }
   }
 
-  /** A note is of what stands right before it; any other segment of the order, else of the patient, else of the message. */
+  /** A note belongs to the observation right before; other segments to the order, else the patient, else the message. */
   #groupOf(name: string): Members {
     if (name === 'NTE' && this.#observation !== undefined) return this.#observation
     this.#observation = undefined

@@ -1,4 +1,4 @@
-/** Walks through JSON that is not held: token by token, each checked by the grammar of RFC 8259, with line and column. */
+/** Cursor in JSON that is not held: token by token, each checked by the grammar of RFC 8259, with line and column. */
 import { isUtf8 } from 'node:buffer'
 import type { JsonValue } from '../model/row.ts'
 import { ByteWindow, LF } from './framing.ts'
@@ -15,10 +15,10 @@ import {
 } from './json-text.ts'
 import type { TextSource } from './open-csv.ts'
 
-/** A key, number or literal longer than this is taken for damage. */
+/** A longer key, number or literal is damage. */
 const TOKEN_BYTES = 64 * 1024
 const DEPTH = 100_000
-/** How far an earlier line feed and token are looked for at first. */
+/** First distance of the search for an earlier line feed and token. */
 const LOOK_BACK_BYTES = 64 * 1024
 
 const PLAIN = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/
@@ -27,7 +27,7 @@ const ESCAPE = /^\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/
 
 export type JsonSource = Pick<TextSource, 'path' | 'start' | 'text'>
 
-/** What is wrong with the content, without any of it but names of members, and where. */
+/** Fault of the content, with names of members as its only content. */
 export class JsonFault extends Error {
   readonly place: JsonPlace
 
@@ -37,12 +37,16 @@ export class JsonFault extends Error {
   }
 }
 
+/** @param isMore true for content behind the place */
+export const jsonFault = (isMore: boolean, place: JsonPlace): JsonFault =>
+  new JsonFault(isMore ? 'not JSON: it breaks off' : 'it ends too early', place)
+
 export class JsonCursor {
   readonly window: ByteWindow
-  /** Position in the window of the next byte. */
+  /** Of the next byte, in the window. */
   position = 0
   line: number
-  /** Offset in the content at which the line starts. */
+  /** Offset in the content. */
   lineStart: number
 
   constructor(window: ByteWindow, line: number, lineStart: number) {
@@ -59,19 +63,17 @@ export class JsonCursor {
     return { line: this.line, column: this.offset - this.lineStart + 1 }
   }
 
-  /** The content is not JSON at this place. */
   broken(): JsonFault {
-    const more = this.position < this.window.bytes.length
-    return new JsonFault(more ? 'not JSON: it breaks off' : 'it ends too early', this.place)
+    return jsonFault(this.position < this.window.bytes.length, this.place)
   }
 
-  /** Reads on; what stands before the position is forgotten. */
+  /** Reads on and forgets the bytes before the position. */
   async refill(): Promise<void> {
     await this.window.refill(this.position)
     this.position = 0
   }
 
-  /** Passes over white space, as far as it is in the window. */
+  /** Passes white space in the window. */
   passSpace(): void {
     const { bytes } = this.window
     while (isSpace(bytes[this.position])) {
@@ -80,13 +82,13 @@ export class JsonCursor {
     }
   }
 
-  /** @param position in the window, where the next line starts */
+  /** @param position start of the next line, in the window */
   endLine(position: number): void {
     this.line += 1
     this.lineStart = this.window.offset + position
   }
 
-  /** The next byte that is no white space, not passed; -1 at the end. */
+  /** The next byte that is no white space; -1 at the end. */
   async peek(): Promise<number> {
     for (;;) {
       this.passSpace()
@@ -97,13 +99,13 @@ export class JsonCursor {
     }
   }
 
-  /** Passes over a byte. @throws JsonFault where another stands */
+  /** Passes a byte. @throws JsonFault for another byte */
   async expect(byte: number): Promise<void> {
     if ((await this.peek()) !== byte) throw this.broken()
     this.position += 1
   }
 
-  /** Passes over a value of any size. @throws JsonFault */
+  /** Passes a value of any size. @throws JsonFault */
   async skipValue(): Promise<void> {
     const open: ('{' | '[')[] = []
     let expected: Expected = 'value'
@@ -120,7 +122,7 @@ export class JsonCursor {
     } while (open.length > 0)
   }
 
-  /** Passes over the name of a member. @throws JsonFault */
+  /** Passes the name of a member. @throws JsonFault */
   async readKey(): Promise<string> {
     if ((await this.peek()) !== QUOTE) throw this.broken()
     const key = await this.readValue(TOKEN_BYTES)
@@ -128,7 +130,7 @@ export class JsonCursor {
     return key
   }
 
-  /** Passes over a value and reads it. @throws JsonFault, also where it is longer than `limit` bytes */
+  /** Reads and passes a value. @throws JsonFault, also for more than `limit` bytes */
   async readValue(limit: number): Promise<JsonValue> {
     await this.peek()
     const framed = await this.frame()
@@ -141,7 +143,7 @@ export class JsonCursor {
     return reading.value
   }
 
-  /** The value at the position, held in the window. */
+  /** Frames the value at the position, and holds it in the window. */
   async frame(): Promise<FramedValue> {
     for (;;) {
       const framed = frameValue(this.window.bytes, this.position, this.window.ended)
@@ -193,7 +195,7 @@ export class JsonCursor {
   }
 }
 
-/** Where in a string something other than its plain text comes: its end, an escape, a control character. */
+/** Position of the end of a string, an escape, or a control character. */
 function plainTextEnd(bytes: Buffer, from: number): number {
   for (let position = from; position < bytes.length; position += 1) {
     const byte = bytes[position] ?? 0
@@ -204,7 +206,7 @@ function plainTextEnd(bytes: Buffer, from: number): number {
 
 /**
  * A cursor at an offset where a token starts.
- * @returns with the last byte before it that is no white space (undefined at the content's start)
+ * @returns with the last byte before that is no white space; undefined at the start of the content
  */
 export async function cursorAt(
   source: JsonSource,
@@ -217,7 +219,7 @@ export async function cursorAt(
   }
 }
 
-/** Looks near the offset first, and through all that stands before it only where the line is longer than that. */
+/** Searches near the offset first, and from the start of the content for a longer line. */
 async function lookBack(source: JsonSource, offset: number) {
   let before: number | undefined
   let lineStart = source.start

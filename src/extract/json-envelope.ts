@@ -1,11 +1,11 @@
-/** What stands around the list whose elements are rows: the way to it, the way out, and what is read on the way. */
+/** The document around the list of rows: the way in, the way out, and the context that is read on the way. */
 
 import type { JsonValue } from '../model/row.ts'
 import { type JsonCursor, JsonFault } from './json-cursor.ts'
 import { type ContextPaths, type JsonPlace, memberAt, type RecordsPath } from './json-path.ts'
 import { CLOSE_OBJECT, COLON, COMMA, OPEN_LIST, OPEN_OBJECT } from './json-text.ts'
 
-/** A member from which the context takes something is held, up to this. */
+/** Most bytes of a member of the context. */
 const CONTEXT_BYTES = 1024 * 1024
 const KEYS_SHOWN = 12
 const NULL = 0x6e
@@ -20,8 +20,7 @@ export class Envelope {
   }
 
   /**
-   * From the start of a document to its list. The cursor then stands at a list, or at what stands for one: a lone
-   * object, or null.
+   * Moves the cursor from the start of a document to the list, or to what stands for a list: a lone object, or null.
    * @throws JsonFault where the way does not lead there, with what was met instead
    */
   async enter(cursor: JsonCursor): Promise<Readonly<Record<string, JsonValue>>> {
@@ -43,7 +42,7 @@ export class Envelope {
     )
   }
 
-  /** From behind the list to the end of the document. @throws JsonFault */
+  /** Moves the cursor from behind the list to the end of the document. @throws JsonFault */
   async leave(cursor: JsonCursor): Promise<void> {
     for (const [depth, name] of [...this.#records.to.entries()].reverse()) {
       for await (const { key, place } of members(cursor, COMMA)) {
@@ -54,7 +53,7 @@ export class Envelope {
     }
   }
 
-  /** Passes the members of an object up to the value of the one that the way takes. */
+  /** Passes the members of an object up to the value of the next one on the way. */
   async #seek(cursor: JsonCursor, depth: number, name: string, found: Map<string, JsonValue>): Promise<void> {
     const start = cursor.place
     const keys: string[] = []
@@ -82,7 +81,7 @@ export class Envelope {
     const { to } = this.#records
     const byte = await cursor.peek()
     if (byte === OPEN_OBJECT && depth === 0) return this.#nowhere(objectWith(await firstKeys(cursor)), place)
-    // What stands there is called a value only where it is one.
+    // Only JSON is called a value.
     if (byte !== OPEN_LIST && byte !== OPEN_OBJECT) await cursor.skipValue()
     const kind = byte === OPEN_LIST ? 'a list' : byte === OPEN_OBJECT ? 'an object' : 'a single value'
     const what = depth === 0 ? 'the document' : way(to.slice(0, depth))
@@ -93,7 +92,7 @@ export class Envelope {
     return new JsonFault(`"${this.#records.text}" leads nowhere: ${met}`, place)
   }
 
-  /** What the context takes from a member outside of the way. */
+  /** Parts of the context in a member. */
   #taken(depth: number, key: string) {
     const { to } = this.#records
     return this.#context.filter(
@@ -103,8 +102,8 @@ export class Envelope {
 }
 
 /**
- * The members of an object, or those of it that are left. Whoever takes one passes its value. The object's end is not passed.
- * @param before what stands before the first of them
+ * The members of an object, or the rest of them. The consumer passes each value; the end of the object is not passed.
+ * @param before byte before the first member
  */
 async function* members(
   cursor: JsonCursor,
@@ -139,7 +138,7 @@ function objectWith(keys: readonly string[]): string {
 
 const way = (names: readonly string[]): string => ['$', ...names].join('.')
 
-/** Only names that the mapping has are named. */
+/** @param key a name in the mapping */
 function namedTwice(key: string, place: JsonPlace): JsonFault {
   return new JsonFault(`an object names ${JSON.stringify(key)} twice`, place)
 }

@@ -1,21 +1,22 @@
-/** The paths of `read.records` and `read.context` (RFC 9535): member names, and one `[*]` for the list whose elements are rows. */
+/** Paths of `read.records` and `read.context` (RFC 9535): member names, and one `[*]` for the list whose elements are rows. */
 import { compile, jsonpath } from 'json-p3'
 import type { JsonValue } from '../model/row.ts'
+import { validStart } from './encoding.ts'
 import { type FrameFault, LF } from './framing.ts'
 
-/** Where the rows of a JSON export stand. */
+/** Place of the rows in a JSON export. */
 export interface RecordsPath {
   /** As the mapping has it. */
   readonly text: string
-  /** Names of the members that lead from the document to the list. */
+  /** Member names from the document to the list. */
   readonly to: readonly string[]
-  /** The rows are the elements of a list; otherwise each document is a row. */
+  /** True if the elements of a list are the rows, false if each document is a row. */
   readonly list: boolean
-  /** Names of the members that lead from an element to the row: `resource` in `$.entry[*].resource`. */
+  /** Member names from an element to the row: `resource` in `$.entry[*].resource`. */
   readonly within: readonly string[]
 }
 
-/** Members outside of the list, by the name under which rows see them: names that lead from the document. */
+/** Paths from the document to members outside of the list, by their names in rows. */
 export type ContextPaths = Readonly<Record<string, readonly string[]>>
 
 /** @throws Error with the reason: no RFC 9535 path, more than one list, or steps that are no member names */
@@ -54,7 +55,7 @@ function steps(text: string): (string | undefined)[] {
   })
 }
 
-/** The value that names lead to, or undefined where there is none. */
+/** The value at a path of names; undefined for none. */
 export function memberAt(value: JsonValue, names: readonly string[]): JsonValue | undefined {
   let found: JsonValue | undefined = value
   for (const name of names) {
@@ -74,12 +75,9 @@ export interface JsonPlace {
   readonly column: number
 }
 
-const REPLACEMENT = '\ufffd'
-const REPLACEMENT_BYTES = Buffer.from(REPLACEMENT)
-
 export const placeText = ({ line, column }: JsonPlace): string => `line ${line}, column ${column}`
 
-/** Where one stands behind a stretch of text that starts at a place. */
+/** Place behind a text that starts at a place. */
 export function placeBehind(passed: Buffer, start: JsonPlace): JsonPlace {
   const lineEnd = passed.lastIndexOf(LF)
   if (lineEnd === -1) return { line: start.line, column: start.column + passed.length }
@@ -88,17 +86,8 @@ export function placeBehind(passed: Buffer, start: JsonPlace): JsonPlace {
   return { line: start.line + lines, column: passed.length - lineEnd }
 }
 
-/** The fault of bytes that are not UTF-8, with the place of the first that is wrong. */
+/** Fault of bytes that are not UTF-8, with the place of the first of them. */
 export function notUtf8(bytes: Buffer, start: JsonPlace): FrameFault {
-  const text = bytes.toString()
-  let before = 0
-  let passed = 0
-  for (let at = text.indexOf(REPLACEMENT); at !== -1; at = text.indexOf(REPLACEMENT, at + 1)) {
-    before += Buffer.byteLength(text.slice(passed, at))
-    passed = at + 1
-    if (!bytes.subarray(before, before + 3).equals(REPLACEMENT_BYTES)) break
-    before += 3
-  }
-  const place = placeText(placeBehind(bytes.subarray(0, before), start))
+  const place = placeText(placeBehind(validStart(bytes), start))
   return { fault: 'row-encoding-invalid', message: `not UTF-8 at ${place}; export the file as UTF-8` }
 }

@@ -1,15 +1,24 @@
 /**
- * Rows that are the elements of a list within a JSON document, or documents one after another. The file is never held:
- * elements are framed and parsed one by one, all else is passed over token by token.
+ * Rows that are the elements of a list within a JSON document, or documents one after another. The file is never held: elements are framed and
+ * parsed one by one, the rest is passed token by token.
  *
- * Reading can begin at the origin of any row: what is expected there follows from the byte before it. A row that stands
- * for all that could not be read (`rest-unreadable`) has its origin at a place for which that holds too.
+ * Reading can begin at the origin of any row: the byte before tells what is expected there. A row for all that could not be read
+ * (`rest-unreadable`) has its origin at such a place, too.
  */
 
 import { WaybillError } from '../model/errors.ts'
 import type { JsonValue, Origin, Row, UnreadableRow } from '../model/row.ts'
-import { EXCERPT_BYTES, jsonRow, type RowFrame, unreadableRow, utf8Check } from './framing.ts'
-import { cursorAt, type JsonCursor, JsonFault, type JsonSource } from './json-cursor.ts'
+import { exportError } from './content.ts'
+import {
+  EXCERPT_BYTES,
+  jsonRow,
+  ROW_BYTES,
+  type RowFrame,
+  tooLarge,
+  unreadableRow,
+  utf8Check,
+} from './framing.ts'
+import { cursorAt, type JsonCursor, JsonFault, type JsonSource, jsonFault } from './json-cursor.ts'
 import { Envelope } from './json-envelope.ts'
 import {
   type ContextPaths,
@@ -30,23 +39,22 @@ import {
   jsonFaultAt,
   OPEN_LIST,
   readJson,
-  VALUE_BYTES,
 } from './json-text.ts'
 
-/** How the rows of one export lie in it, found by looking at it up to the first of them. */
+/** Layout of an export, as found up to its first row. */
 export interface JsonRecords {
   readonly source: JsonSource
   readonly records: RecordsPath
   readonly envelope: Envelope
-  /** What `read.context` asks for, by name; undefined where it asks for nothing. */
+  /** Values of `read.context` by name; undefined without it. */
   readonly context: JsonValue | undefined
   readonly first: Origin
 }
 
 /**
- * Looks for the first row.
- * @throws WaybillError `export-empty`: nothing but white space; `export-unreadable`: not JSON, or no list where the path
- *   leads, or something of the context does not stand before it
+ * Finds the first row.
+ * @throws WaybillError `export-empty`: only white space; `export-unreadable`: not JSON, no list where the path leads, or no context before the
+ *   list
  */
 export async function findRecords(
   source: JsonSource,
@@ -57,9 +65,7 @@ export async function findRecords(
   const { cursor } = await cursorAt(source, { byteOffset: source.start, line: 1 })
   try {
     if ((await cursor.peek()) === -1)
-      throw new WaybillError('export-empty', 'The export holds no JSON document.', {
-        place: { file: source.path },
-      })
+      throw exportError(source.path, 'The export holds no JSON document.', { code: 'export-empty' })
     const values = records.list ? await envelope.enter(cursor) : {}
     if (records.list) await passBracket(cursor)
     const context = contextPaths === undefined ? undefined : values
@@ -75,7 +81,7 @@ export async function findRecords(
   }
 }
 
-/** The rows from an origin on, in blocks. What follows a place that cannot be read is one row, the last. */
+/** The rows from an origin on, in blocks. All behind a place that cannot be read is one row, the last. */
 export async function* readRecords(found: JsonRecords, from: Origin): AsyncGenerator<readonly Row[]> {
   const { source, records, context } = found
   const { cursor, before } = await cursorAt(source, from)
@@ -100,7 +106,7 @@ export async function* readRecords(found: JsonRecords, from: Origin): AsyncGener
       expected = cut.expected
       if (cut.because === 'more') await cursor.refill()
       if (cut.because === 'large') {
-        const large = tooLarge(cursor, origin)
+        const large = largeRow(cursor, origin)
         await cursor.skipValue()
         expected = await expectedBehind(cursor, expected)
         yield [large]
@@ -115,7 +121,7 @@ export async function* readRecords(found: JsonRecords, from: Origin): AsyncGener
   }
 }
 
-/** What is expected at the origin of a row. @throws JsonFault where no row can have its origin */
+/** @throws JsonFault at a place that is no origin of a row */
 async function expectedAt(cursor: JsonCursor, before: number | undefined): Promise<Expected> {
   if (before === OPEN_LIST) return 'first'
   if (before === COMMA) return 'element'
@@ -133,7 +139,7 @@ async function expectedBehind(cursor: JsonCursor, passed: Expected): Promise<Exp
   return next
 }
 
-/** From behind the elements of one document to those of the next; undefined where there is none. */
+/** Moves from behind the elements of a document to those of the next one; undefined for none. */
 async function nextDocument(
   cursor: JsonCursor,
   { envelope, context }: JsonRecords,
@@ -154,16 +160,15 @@ async function passBracket(cursor: JsonCursor): Promise<boolean> {
   return true
 }
 
-function originAt(cursor: JsonCursor, row: number): Origin {
-  return { row, line: cursor.line, byteOffset: cursor.offset }
-}
+const originAt = (cursor: JsonCursor, row: number): Origin => ({
+  ...{ row, line: cursor.line, byteOffset: cursor.offset },
+})
 
 /** The element at the cursor, of which 16 MiB are in the window. */
-function tooLarge(cursor: JsonCursor, origin: Origin): UnreadableRow {
+function largeRow(cursor: JsonCursor, origin: Origin): UnreadableRow {
   const start = cursor.position
-  const frame = { ...origin, start, end: start + VALUE_BYTES, lines: 1, cutOff: false }
-  const message = 'the element is larger than 16 MiB'
-  return unreadableRow(cursor.window.bytes, frame, { fault: 'row-too-large', message })
+  const frame = { ...origin, start, end: start + ROW_BYTES, lines: 1, cutOff: false }
+  return unreadableRow(cursor.window.bytes, frame, tooLarge('the element is larger'))
 }
 
 async function restRow(
@@ -188,18 +193,15 @@ async function restRow(
 
 const BLOCK_ROWS = 256
 
-/**
- * What comes next. `first`: an element or the list's end. `lone`: what stands for a list of one, or null for none.
- * `tail`: what follows the elements.
- */
-export type Expected = 'first' | 'element' | 'lone' | 'document' | 'tail'
+/** `first`: an element or the end of the list. `lone`: an object for a list of one, or null for none. `tail`: behind the elements. */
+type Expected = 'first' | 'element' | 'lone' | 'document' | 'tail'
 
-export interface ElementFrame extends RowFrame {
-  /** Offset in the content at which the element's first line starts. */
+interface ElementFrame extends RowFrame {
+  /** Offset in the content: start of the first line of the element. */
   readonly lineStart: number
 }
 
-export interface Cut {
+interface Cut {
   readonly frames: readonly ElementFrame[]
   readonly expected: Expected
   /** `more`: the window must reach further. `large`: an element over 16 MiB comes next. `end`: of the content. */
@@ -207,8 +209,8 @@ export interface Cut {
 }
 
 /**
- * Frames the elements in the window, up to a block of them. The cursor then stands where reading goes on, or at the
- * element with a fault: also where it is followed by neither a comma nor the end, since it need not end there then.
+ * Frames a block of elements in the window. Leaves the cursor where reading goes on, or at an element with a fault; without a comma or the end
+ * behind an element, its end is uncertain: that is a fault of the element, too.
  */
 function cutElements(cursor: JsonCursor, from: Expected, row: number): Cut {
   const { bytes, ended } = cursor.window
@@ -229,14 +231,8 @@ function cutElements(cursor: JsonCursor, from: Expected, row: number): Cut {
     if (framed.problem === 'large') return stop('large')
     const { end, lines } = framed
     const frame = {
-      start,
-      end,
-      lines,
-      row: row + frames.length,
-      line,
-      lineStart,
-      byteOffset: offset,
-      cutOff: false,
+      ...{ start, end, lines, row: row + frames.length },
+      ...{ line, lineStart, byteOffset: offset, cutOff: false },
     }
     if (end === start) return stop(cursor.broken())
     if (framed.problem !== undefined) return stop(faultIn(bytes.toString('utf8', start, end), frame))
@@ -255,7 +251,7 @@ function cutElements(cursor: JsonCursor, from: Expected, row: number): Cut {
   return stop('full')
 }
 
-/** Passes the comma behind an element. Undefined where neither it nor the end stands there. */
+/** Passes the comma behind an element. Undefined for neither comma nor end. */
 function behindElement(cursor: JsonCursor, expected: Expected): Expected | undefined {
   const byte = cursor.window.bytes[cursor.position]
   if (expected === 'lone') return byte === COMMA || byte === CLOSE_OBJECT ? 'tail' : undefined
@@ -266,8 +262,8 @@ function behindElement(cursor: JsonCursor, expected: Expected): Expected | undef
 }
 
 /**
- * The rows of framed elements, up to the first of which it is not certain that it ends where its frame does.
- * @param within names that lead from an element to the row
+ * The rows of framed elements, up to the first whose end is uncertain.
+ * @param within member names from an element to the row
  */
 function readElements(
   bytes: Buffer,
@@ -308,24 +304,20 @@ function elementRow(
   return context === undefined ? row : { ...row, context }
 }
 
-/** In an element or, where it is JSON, behind it. */
+/** Fault in an element, or behind an element that is JSON. */
 function faultAround(text: string, frame: ElementFrame, cursor: JsonCursor): JsonFault {
   return jsonFaultAt(text) < text.length ? faultIn(text, frame) : cursor.broken()
 }
 
 function faultIn(text: string, frame: ElementFrame): JsonFault {
   const at = jsonFaultAt(text)
-  return new JsonFault(
-    at < text.length ? 'not JSON: it breaks off' : 'it ends too early',
-    placeIn(text, at, frame),
-  )
+  return jsonFault(at < text.length, placeIn(text, at, frame))
 }
 
-/** Of a position in an element's text. */
-function placeIn(text: string, at: number, frame: ElementFrame): JsonPlace {
-  return placeBehind(Buffer.from(text.slice(0, at)), startOf(frame))
-}
+/** Place of a position in the text of an element. */
+const placeIn = (text: string, at: number, frame: ElementFrame): JsonPlace =>
+  placeBehind(Buffer.from(text.slice(0, at)), startOf(frame))
 
-function startOf({ line, byteOffset, lineStart }: ElementFrame): JsonPlace {
-  return { line, column: byteOffset - lineStart + 1 }
-}
+const startOf = ({ line, byteOffset, lineStart }: ElementFrame): JsonPlace => ({
+  ...{ line, column: byteOffset - lineStart + 1 },
+})

@@ -1,16 +1,15 @@
 /**
- * JSON (RFC 8259) in which every number stays the text that stood there.
+ * JSON (RFC 8259) in which every number stays text, as written.
  *
- * Where a value ends is told by its brackets and strings alone, on the bytes: no byte of a longer UTF-8 sequence is ASCII. Numbers are put
- * into quotes before JSON.parse sees them: exact, and 1.5 times the time of JSON.parse alone, where a reviver that looks at `context.source`
- * takes 5 times as long.
+ * Brackets and strings alone tell the end of a value, on the bytes: no byte of a longer UTF-8 sequence is ASCII. Numbers are quoted before
+ * JSON.parse: exact, and 1.5 times the time of JSON.parse alone; a reviver that reads `context.source` takes 5 times as long.
  */
 
 import { DEEPEST, membersIn } from '../model/json-depth.ts'
 import type { JsonValue } from '../model/row.ts'
-import { LF } from './framing.ts'
+import { LF, ROW_BYTES } from './framing.ts'
 
-/** A number that is not, by mistake, the key of an object. */
+/** A number that is no key of an object. */
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![ \t\r\n]*:)/y
 
 export const QUOTE = 0x22
@@ -23,22 +22,19 @@ export const OPEN_OBJECT = 0x7b
 export const CLOSE_OBJECT = 0x7d
 const MINUS = 0x2d
 
-/** A value longer than this is not held. */
-export const VALUE_BYTES = 16 * 1024 * 1024
-
 export type JsonReading =
   | { readonly value: JsonValue }
-  /** What is wrong, without any content, as a message. */
+  /** Message without any content. */
   | { readonly problem: string }
 
-/** How a message says where in the text something stands. */
+/** Text of a place in a message. */
 export type Spot = (at: number) => string
 
 const columnAlone: Spot = (at) => `column ${at + 1}`
 
 /**
- * Reads one document. An object that names a key twice is refused (RFC 7493, 2.3): JSON.parse would keep the last
- * value and drop the others unseen. `__proto__` is a key like any other. Nesting beyond `DEEPEST` is refused.
+ * Reads one document. Refuses an object with a key twice (RFC 7493, 2.3), as JSON.parse would keep the last value in silence, and nesting
+ * beyond `DEEPEST`. `__proto__` is a key like any other.
  */
 export function readJson(text: string, spot: Spot = columnAlone): JsonReading {
   const { quoted, members } = quoteNumbers(text)
@@ -54,9 +50,8 @@ export function readJson(text: string, spot: Spot = columnAlone): JsonReading {
 }
 
 /**
- * The text with each number in quotes, and how many members its objects have in all (the colons outside of strings).
- * A text that is not JSON does not become JSON by it: a number is quoted only in its full, valid form and never as a key,
- * and what is left of an invalid one stands beside a string, which no grammar rule allows.
+ * Quotes each number, and counts the members of all objects (the colons outside of strings). A text that is not JSON stays so: a number is
+ * quoted only in its valid form and never as a key, and the rest of an invalid number stands beside a string, which the grammar forbids.
  */
 function quoteNumbers(text: string): { quoted: string; members: number } {
   let quoted = ''
@@ -79,7 +74,7 @@ function quoteNumbers(text: string): { quoted: string; members: number } {
   return { quoted: copied === 0 ? text : quoted + text.slice(copied), members }
 }
 
-/** The quote that closes a string: one with an even number of backslashes before it. */
+/** Position of the closing quote, which has an even number of backslashes before it. */
 function stringEnd(text: string, from: number): number {
   for (let end = text.indexOf('"', from); end !== -1; end = text.indexOf('"', end + 1)) {
     let before = end - 1
@@ -92,13 +87,12 @@ function stringEnd(text: string, from: number): number {
 const SPACE = /[ \t\r\n]*/y
 const PUNCTUATION = /[{}[\],:]/y
 const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-/** Bounded, so that the stack of the regular expression is: a long string is matched in pieces. */
+/** Bounded for the stack of the regular expression: a long string is matched in pieces. */
 const STRING_PIECE = /(?:[^"\\\p{Cc}]|[\x7f-\x9f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})){1,1000}/uy
 
-/** What may stand next. */
 export type Expected = 'value' | 'value-or-end' | 'key' | 'key-or-end' | 'colon' | 'more'
 
-/** Position of the first token that does not belong where it stands; the text's length where it ends too early. */
+/** Position of the first misplaced token; the length of a text that ends too early. */
 export function jsonFaultAt(text: string): number {
   const open: ('{' | '[')[] = []
   let expected: Expected = 'value'
@@ -114,7 +108,7 @@ export function jsonFaultAt(text: string): number {
   return text.length
 }
 
-/** What may stand after a token that begins with `first`, or undefined when it may not stand here. */
+/** Expectation after a token that begins with `first`; undefined for a misplaced token. */
 export function follow(expected: Expected, first: string, open: ('{' | '[')[]): Expected | undefined {
   const inside = open.at(-1)
   if (first === ':') return expected === 'colon' ? 'value' : undefined
@@ -143,43 +137,42 @@ function tokenEnd(text: string, at: number): number {
   return text.charAt(end) === '"' ? end + 1 : -1
 }
 
-/** Where a match that starts at `at` ends, or -1. */
+/** End of a match that starts at `at`, or -1. */
 function behind(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at
   return pattern.test(text) ? pattern.lastIndex : -1
 }
 
 export interface FramedValue {
-  /** Behind its last byte. For what is no value (a comma, say), where it starts. */
+  /** Behind the last byte; the start for what is no value (a comma, say). */
   readonly end: number
-  /** Line feeds within. */
+  /** Number of line feeds. */
   readonly lines: number
-  /** Behind its last line feed; -1 where it has none. */
+  /** Behind the last line feed; -1 for none. */
   readonly lineStart: number
   /** `cut`: the content ends within. `large`: over 16 MiB. `text`: a line ends within a string. */
   readonly problem?: 'cut' | 'large' | 'text'
 }
 
 /** White space of JSON (RFC 8259, 2). */
-export function isSpace(byte: number | undefined): boolean {
-  return byte === 0x20 || byte === LF || byte === 0x0d || byte === 0x09
-}
+export const isSpace = (byte: number | undefined): boolean =>
+  byte === 0x20 || byte === LF || byte === 0x0d || byte === 0x09
 
-/** 1 for bytes at which something changes; all others are passed over by one look. */
+/** 1 for bytes of structure; one look passes each other byte. */
 const MARKS = Uint8Array.from({ length: 256 }, (_, byte) =>
   /["\n[\]{}]/.test(String.fromCharCode(byte)) ? 1 : 0,
 )
 
-/** The value whose first byte is at `start`, or undefined when `bytes` must reach further to tell. */
+/** The value at `start`; undefined when `bytes` must reach further to tell. */
 export function frameValue(bytes: Buffer, start: number, ended: boolean): FramedValue | undefined {
-  const limit = Math.min(bytes.length, start + VALUE_BYTES + 1)
+  const limit = Math.min(bytes.length, start + ROW_BYTES + 1)
   let depth = 0
   let lines = 0
   let lineStart = -1
   let position = start
   if (!isMark(bytes[start])) {
     position = plainEnd(bytes, start, limit)
-    if (position < limit || (ended && limit === bytes.length && limit - start <= VALUE_BYTES))
+    if (position < limit || (ended && limit === bytes.length && limit - start <= ROW_BYTES))
       return { end: position, lines, lineStart }
   }
   for (; position < limit; position += 1) {
@@ -196,14 +189,14 @@ export function frameValue(bytes: Buffer, start: number, ended: boolean): Framed
     else depth -= 1
     if (depth > 0) continue
     const end = depth < 0 ? start : position + 1
-    if (end - start > VALUE_BYTES) break
+    if (end - start > ROW_BYTES) break
     return { end, lines, lineStart }
   }
-  if (limit > start + VALUE_BYTES) return { end: start + VALUE_BYTES, lines, lineStart, problem: 'large' }
+  if (limit > start + ROW_BYTES) return { end: start + ROW_BYTES, lines, lineStart, problem: 'large' }
   return ended ? { end: limit, lines, lineStart, problem: 'cut' } : undefined
 }
 
-/** The quote that closes a string, or the line feed that breaks it off, or the limit. */
+/** Position of the closing quote, of the line feed that breaks the string off, or the limit. */
 function closingQuote(bytes: Buffer, from: number, limit: number): number {
   for (let position = from; position < limit; position += 1) {
     const byte = bytes[position]
@@ -220,18 +213,14 @@ function plainEnd(bytes: Buffer, from: number, limit: number): number {
   return position
 }
 
-function isBorder(byte: number | undefined): boolean {
-  return isMark(byte) || byte === COMMA || byte === COLON || isSpace(byte)
-}
+const isBorder = (byte: number | undefined): boolean =>
+  isMark(byte) || byte === COMMA || byte === COLON || isSpace(byte)
 
-function isMark(byte: number | undefined): boolean {
-  return byte !== undefined && MARKS[byte] === 1
-}
+const isMark = (byte: number | undefined): boolean => byte !== undefined && MARKS[byte] === 1
 
 /**
- * Whether a framed value that is not JSON ends for certain where its frame does: brackets match in kind, and each
- * string stands between marks of structure. A quote too many or too few turns texts into structure and structure into
- * texts, and then a string stands beside a text's own characters.
+ * True if a framed value that is not JSON ends for certain with its frame: brackets match in kind, and each string stands between marks of
+ * structure. A quote too many or too few turns texts into structure and structure into texts; then a string stands beside characters of a text.
  */
 export function endsForCertain(text: string): boolean {
   const open: string[] = []

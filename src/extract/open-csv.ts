@@ -1,22 +1,36 @@
-/** Opens a CSV export: finds out encoding, trailer, delimiter and header, then gives its rows. */
+/** Opens a CSV export: finds encoding, trailer, delimiter and header, then gives the rows. */
 import { stat } from 'node:fs/promises'
-import { WaybillError } from '../model/errors.ts'
 import type { Origin, Row } from '../model/row.ts'
-import { behind, type Compression, countDecoded, readContent, textStart, upTo } from './content.ts'
-import { cellSplitter, csvFormat, csvLineEnd, frameRecord } from './csv.ts'
+import {
+  behind,
+  type Compression,
+  countDecoded,
+  exportError,
+  readContent,
+  textStart,
+  upTo,
+} from './content.ts'
+import { cellSplitter, csvFormat, frameRecord } from './csv.ts'
 import {
   findDelimiter,
   findTrailer,
   type Head,
-  type Header,
   readHeader,
   sepLine,
   statedCount,
   TAIL_BYTES,
   type Trailer,
 } from './csv-layout.ts'
-import { type Encoding, findEncoding, HEAD_BYTES, invalidEncodingMessage, transcode } from './encoding.ts'
-import { ByteWindow, countRows, type OpenFormat, originOfLine, type RowFormat, readRows } from './framing.ts'
+import { findEncoding, HEAD_BYTES, invalidEncodingMessage, transcode } from './encoding.ts'
+import {
+  type ContentFrom,
+  countRows,
+  firstOrigin,
+  type OpenFormat,
+  originOfLine,
+  readRows,
+  readStart,
+} from './framing.ts'
 import { type CsvDefinition, type Dialect, dialectOf } from './read-definition.ts'
 
 /** @throws WaybillError `export-unreadable`, `export-empty` */
@@ -27,16 +41,13 @@ export async function openCsv(
 ): Promise<OpenFormat> {
   const source = await openText(path, compression, read)
   const top = await topOf(source, read)
-  const head = await headOf(source.text(top.origin.byteOffset))
+  const head = await readStart(source.text(top.origin.byteOffset), HEAD_BYTES)
   refuseOthers(path, head)
   const delimiter = top.delimiter ?? findDelimiter(path, head, read)
   const dialect = dialectOf(read, delimiter)
   const { invalidEncoding, transcoded } = source
   const form = { dialect, ragged: read.ragged, invalidEncoding, transcoded }
-  const rowsFrom = (from: Origin, format: RowFormat) =>
-    readRows(new ByteWindow(source.text(from.byteOffset), from.byteOffset), from, format)
-
-  const data = await dataOf(path, read, top.origin, rowsFrom(top.origin, csvFormat(form)))
+  const data = await dataOf(path, read, top.origin, readRows(source.text, top.origin, csvFormat(form)))
   const named = read.header === 'none' ? '`read.columns` has' : 'the header has'
   const format = csvFormat({ ...form, expected: { width: data.columns.length, named } })
   const stated =
@@ -47,17 +58,13 @@ export async function openCsv(
     columns: data.columns,
     seekable: source.seekable,
     rows: (from) =>
-      from === undefined ? withoutFirst(data.before, rowsFrom(data.origin, format)) : rowsFrom(from, format),
+      from === undefined
+        ? withoutFirst(data.before, readRows(source.text, data.origin, format))
+        : readRows(source.text, from, format),
     async controlTotal(counted) {
       if (stated === undefined) return undefined
-      if (counted !== undefined) return { stated, found: counted }
-      const { origin, before } = data
-      const all = await countRows(
-        new ByteWindow(source.text(origin.byteOffset), origin.byteOffset),
-        origin,
-        format,
-      )
-      return { stated, found: Math.max(0, all - before) }
+      const found = counted ?? (await countRows(source.text, data.origin, format)) - data.before
+      return { stated, found: Math.max(0, found) }
     },
   }
 }
@@ -68,13 +75,12 @@ export interface TextSource {
   /** Offset of the first character. */
   readonly start: number
   readonly trailer: Trailer | undefined
-  /** Whether reading can begin anywhere: a plain file in UTF-8. */
+  /** True for a plain file in UTF-8: reading can begin anywhere. */
   readonly seekable: boolean
   readonly transcoded: boolean
   /** See `csvFormat`. */
   readonly invalidEncoding: string
-  /** From an offset on. */
-  text(from: number): AsyncIterable<Buffer>
+  readonly text: ContentFrom
 }
 
 export async function openText(
@@ -82,7 +88,7 @@ export async function openText(
   compression: Compression,
   read: Pick<CsvDefinition, 'encoding' | 'trailer'>,
 ): Promise<TextSource> {
-  const head = await headOf(readContent(path, compression, 0))
+  const head = await readStart(readContent(path, compression, 0), HEAD_BYTES)
   const encoding = findEncoding(path, head.bytes, read.encoding)
   const all = (from: number) => decoded(path, compression, encoding, from)
   const start = await textStart(path, all(0))
@@ -100,11 +106,11 @@ export async function openText(
   }
 }
 
-/** As UTF-8. Other encodings are read from their start: only so is it known where a character begins. */
+/** Content as UTF-8. Other encodings are read from the start, which tells where a character begins. */
 function decoded(
   path: string,
   compression: Compression,
-  encoding: Encoding,
+  encoding: string,
   from: number,
 ): AsyncIterable<Buffer> {
   if (encoding === 'utf-8') return readContent(path, compression, from)
@@ -112,39 +118,39 @@ function decoded(
   return behind(path, countDecoded(compression, content), from)
 }
 
-/** @param seekable then the tail of the file suffices */
+/** @param seekable true reads the tail of the file only */
 async function trailerOf(
   path: string,
   { trailer }: Pick<CsvDefinition, 'trailer'>,
   start: number,
   seekable: boolean,
-  all: (from: number) => AsyncIterable<Buffer>,
+  all: ContentFrom,
 ): Promise<Trailer | undefined> {
   if (trailer === undefined) return undefined
   const from = seekable ? Math.max(start, (await stat(path)).size - TAIL_BYTES) : start
   return findTrailer(path, trailer, all(from), from, from === start)
 }
 
-/** Where header or first row is looked for, and the delimiter, unless it must be found. */
+/** Start of the search for header or first row; the delimiter, unless it must be found. */
 async function topOf(
   source: TextSource,
   { delimiter, header }: CsvDefinition,
 ): Promise<{ origin: Origin; delimiter: string | undefined }> {
-  const first: Origin = { row: 1, line: 1, byteOffset: source.start }
-  const sep = delimiter === 'auto' ? sepLine(await headOf(source.text(source.start))) : undefined
+  const first = firstOrigin(source.start)
+  const sep =
+    delimiter === 'auto' ? sepLine(await readStart(source.text(source.start), HEAD_BYTES)) : undefined
   const from = sep === undefined ? first : { row: 1, line: 2, byteOffset: source.start + sep.next }
   const given = delimiter === 'auto' ? sep?.delimiter : delimiter
   const line = header === 'none' ? 1 : (header.line ?? 1)
-  if (line <= from.line) return { origin: from, delimiter: given }
-  const window = new ByteWindow(source.text(from.byteOffset), from.byteOffset)
-  return { origin: await originOfLine(window, from, line, csvLineEnd), delimiter: given }
+  const origin = line <= from.line ? from : await originOfLine(source.text, from, line)
+  return { origin, delimiter: given }
 }
 
-/** The columns, and where reading begins: with the header, which is then left out with what stands below it. */
+/** Columns, and the origin of reading: the header, which is skipped with the records below. */
 interface Data {
   readonly columns: readonly string[]
   readonly origin: Origin
-  /** Records there before the first row. */
+  /** Records before the first row. */
   readonly before: number
 }
 
@@ -155,7 +161,7 @@ async function dataOf(
   blocks: AsyncIterable<readonly Row[]>,
 ): Promise<Data> {
   if (header === 'none') return { columns, origin: top, before: 0 }
-  const found: Header = await readHeader(path, header, duplicates, blocks)
+  const found = await readHeader(path, header, duplicates, blocks)
   const { line, byteOffset } = found.origin
   return {
     columns: found.columns,
@@ -175,7 +181,7 @@ async function* withoutFirst(
   }
 }
 
-/** @throws WaybillError `export-unreadable` where the file is JSON or HL7 v2: as CSV, each of its lines would be broken, and none would say why */
+/** @throws WaybillError `export-unreadable` for JSON or HL7 v2: each line would be a broken row, without the reason */
 function refuseOthers(path: string, { bytes }: Head): void {
   const head = bytes.toString('utf8', 0, 200)
   const [json, list] = /^\s*(\[\s*)?\{\s*["}]/.exec(head) ?? []
@@ -183,22 +189,15 @@ function refuseOthers(path: string, { bytes }: Head): void {
   if (json === undefined && hl7v2 === undefined) return
   const [is, format] =
     json === undefined ? ['HL7 v2', 'hl7v2'] : ['JSON', list === undefined ? 'ndjson' : 'json']
-  throw new WaybillError('export-unreadable', `The export is ${is}, and the mapping reads CSV.`, {
-    place: { file: path, line: 1 },
+  throw exportError(path, `The export is ${is}, and the mapping reads CSV.`, {
+    line: 1,
     remedy: `Use the mapping that is meant for these files, or write \`read: { format: ${format} }\` into this one.`,
   })
 }
 
-async function headOf(content: AsyncIterable<Buffer>): Promise<Head> {
-  const window = new ByteWindow(content, 0)
-  while (!window.ended && window.bytes.length < HEAD_BYTES) await window.refill(0)
-  await window.close()
-  return { bytes: window.bytes, whole: window.ended }
-}
-
-/** Of a line that nobody has framed: where its quotes are broken, what stands between the delimiters. */
+/** Cells of an unframed line; split at the delimiters where quotes are broken. */
 function cellsOf(line: string, dialect: Dialect): readonly string[] {
-  // The trailer of a file of fixed widths has widths of its own: its words stand apart.
+  // The trailer of a file of fixed widths has other widths: blanks separate its words.
   if (dialect.widths !== undefined) return line.trim().split(/\s+/)
   const isWhole = frameRecord(Buffer.from(line), 0, true, dialect)?.fault === undefined
   const cells = isWhole ? cellSplitter(dialect)([line])[0] : undefined

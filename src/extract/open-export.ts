@@ -1,12 +1,11 @@
 /**
- * Opens an export: looks at it once, then gives its rows, from the start or from a checkpoint, as often as asked.
+ * Opens an export, and gives its rows from the start or from a checkpoint, as often as asked.
  *
- * With `format: records` it is a flat file whose lines are of several types, told by what they begin with. One type begins a row; what follows
- * belongs to it, each in its place: `{ patient, born, OBR: [{ order, OBX: [{ code, value }] }] }`.
+ * `format: records` is a flat file with lines of several types, which the first cell of a line names. One type begins a row; the lines behind
+ * belong to the row, each in its place: `{ patient, born, OBR: [{ order, OBX: [{ code, value }] }] }`.
  */
 import { stat } from 'node:fs/promises'
-import { WaybillError } from '../model/errors.ts'
-import type { JsonValue, Origin, Row } from '../model/row.ts'
+import type { JsonValue } from '../model/row.ts'
 import {
   assertFile,
   assertVersion,
@@ -14,25 +13,28 @@ import {
   type ContentLimits,
   DEFAULT_LIMITS,
   detectCompression,
+  exportError,
   readContent,
   shareBefore,
   textStart,
   unreadable,
   versionOf,
 } from './content.ts'
-import { cellSplitter, csvLineEnd, cutByWidths, frameRecord } from './csv.ts'
+import { cellSplitter, cutByWidths, frameRecord } from './csv.ts'
 import {
-  ByteWindow,
   countRows,
   type Frame,
   type FrameFault,
+  firstOrigin,
   jsonRow,
   type OpenFormat,
+  ROW_BYTES,
   type RowFormat,
   type RowFrame,
   readRows,
+  rowsOf,
+  tooLarge,
   unreadableRow,
-  utf8Check,
 } from './framing.ts'
 import { openCsv, openText } from './open-csv.ts'
 import { openHl7v2 } from './open-hl7v2.ts'
@@ -42,22 +44,16 @@ import type { Dialect, ReadDefinition, RecordsDefinition } from './read-definiti
 import { refuseKind } from './xlsx-package.ts'
 
 export interface OpenExport extends OpenFormat {
-  /**
-   * The share of the file, from 0 to 1, that stands before an offset; of a compressed one about, by what was read of it last.
-   */
+  /** Share of the file, from 0 to 1, before an offset; of a compressed file an estimate. */
   share(byteOffset: number): number
-  /**
-   * Compares the file with what it was when it was opened (`versionOf`).
-   * @throws WaybillError `export-changed`, or `export-unreadable` where it is gone
-   */
+  /** Compares the version of the file. @throws WaybillError `export-changed`, or `export-unreadable` for a missing file */
   assertUnchanged(): Promise<void>
 }
 
 /**
- * @param version which the file must be, as it was found when its SHA-256 was taken; undefined: whichever it is now
- * @throws WaybillError `export-changed`, `export-unreadable` (not found, damaged, a header that cannot be read or names a column twice, an
- *   encoding, delimiter or trailer that is not as the mapping says),
- *   `export-empty` (no bytes; for CSV, no header), `export-too-large`
+ * @param version required, from the time of its SHA-256; undefined: any
+ * @throws WaybillError `export-changed`, `export-unreadable` (not found, damaged, a header that cannot be read or names a column twice, another
+ *   encoding, delimiter or trailer than in the mapping), `export-empty` (no bytes; for CSV, no header), `export-too-large`
  */
 export async function openExport(
   path: string,
@@ -67,7 +63,7 @@ export async function openExport(
 ): Promise<OpenExport> {
   const { bytes } = await lookAt(path)
   const compression = await detectCompression(path, limits, version).catch((cause) => {
-    throw cause instanceof WaybillError ? cause : unreadable(path, cause)
+    throw unreadable(path, cause)
   })
   await refuseKind(path, compression, read.format)
   return {
@@ -88,12 +84,12 @@ async function openFormat(
   if (read.format === 'json') return openJson(path, compression, read)
   if (read.format === 'hl7v2') return openHl7v2(path, compression, read)
   if (read.format === 'records') return openRecords(path, compression, read)
-  const byteOffset = await textStart(path, readContent(path, compression, 0))
-  const rows = (from: Origin = { row: 1, line: 1, byteOffset }) => {
-    const content = readContent(path, compression, from.byteOffset)
-    return readRows(new ByteWindow(content, from.byteOffset), from, ndjsonFormat)
+  const content = (from: number) => readContent(path, compression, from)
+  const first = firstOrigin(await textStart(path, content(0)))
+  return {
+    rows: (from = first) => readRows(content, from, ndjsonFormat),
+    seekable: compression.kind === 'plain',
   }
-  return { rows, seekable: compression.kind === 'plain' }
 }
 
 /** @throws WaybillError `export-unreadable` */
@@ -105,9 +101,6 @@ export async function lookAt(path: string): Promise<{ readonly version: string; 
   return { version: versionOf(found), bytes: Number(found.size) }
 }
 
-/** A row, with all that belongs to it, is not longer than this. */
-const ROW_BYTES = 16 * 1024 * 1024
-
 /** @throws WaybillError `export-empty`, `export-unreadable` */
 async function openRecords(
   path: string,
@@ -115,33 +108,35 @@ async function openRecords(
   read: RecordsDefinition,
 ): Promise<OpenFormat> {
   const source = await openText(path, compression, { encoding: read.encoding })
-  const first: Origin = { row: 1, line: 1, byteOffset: source.start }
-  const window = (from: Origin) => new ByteWindow(source.text(from.byteOffset), from.byteOffset)
+  const first = firstOrigin(source.start)
   const form = createForm(read)
   const format = rowFormat(form, source.invalidEncoding)
-  if ((await countRows(window(first), first, firstOnly(format))) === 0)
-    throw new WaybillError('export-empty', 'The export has no line of a row.', { place: { file: path } })
+  const rows = (from = first) => readRows(source.text, from, format)
+  const found = rows()
+  const { done } = await found.next()
+  await found.return(undefined)
+  if (done === true) throw exportError(path, 'The export has no line of a row.', { code: 'export-empty' })
   const { count } = read
   return {
     seekable: source.seekable,
-    rows: (from = first) => readRows(window(from), from, format),
+    rows,
     async controlTotal(counted) {
       if (count === undefined) return undefined
       let stated: number | undefined
-      for await (const block of readRows(window(first), first, statedFormat(form, count)))
+      for await (const block of readRows(source.text, first, statedFormat(form, count)))
         for (const row of block) if (row.kind === 'json') stated = Number(row.text)
       if (stated === undefined || !Number.isInteger(stated))
-        throw new WaybillError(
-          'export-unreadable',
+        throw exportError(
+          path,
           `No record of the type ${count.type} says in its cell ${count.cell} how many rows there are.`,
-          { place: { file: path }, remedy: 'Correct `read.count` in the mapping, or ask the vendor.' },
+          { remedy: 'Correct `read.count` in the mapping, or ask the vendor.' },
         )
-      return { stated, found: counted ?? (await countRows(window(first), first, format)) }
+      return { stated, found: counted ?? (await countRows(source.text, first, format)) }
     },
   }
 }
 
-/** A row that stands alone, as the rejects file has it. */
+/** A single row of the rejects file. */
 export function readRecords(
   text: string,
   read: RecordsDefinition,
@@ -158,12 +153,12 @@ export function readRecords(
 
 interface RecordForm {
   readonly dialect: Dialect
-  /** The type that a line begins with. */
+  /** Type of a line. */
   readonly typeAt: (bytes: Buffer, frame: Pick<Frame, 'end'> & { readonly start: number }) => string
-  /** The cells behind the type, of each of these records. */
+  /** Cells behind the type, for each record. */
   readonly cellsOf: (records: readonly RecordText[]) => (readonly string[])[]
   readonly read: RecordsDefinition
-  /** By type: the type above it, undefined of the row's own. */
+  /** Parent of each type; undefined for the type of the row. */
   readonly above: ReadonlyMap<string, string | undefined>
   readonly skipped: ReadonlySet<string>
 }
@@ -205,7 +200,7 @@ function createForm(read: RecordsDefinition): RecordForm {
 
 const misplaced = (message: string): FrameFault => ({ fault: 'row-record-misplaced', message })
 
-/** A line of the content, whatever it is; undefined where more bytes are needed to tell. */
+/** A line of the content; undefined when `bytes` must reach further to tell. */
 function lineAt(
   { dialect, typeAt }: RecordForm,
   bytes: Buffer,
@@ -216,7 +211,7 @@ function lineAt(
   return frame && { ...frame, type: typeAt(bytes, { start, end: frame.end }) }
 }
 
-/** A row from the line that begins it to the next one that does, or that belongs to none. */
+/** A row ends before the next line that begins a row or belongs to none. */
 function rowFormat(form: RecordForm, invalidEncoding: string): RowFormat {
   const { read, above, skipped } = form
   const beginsRow = (type: string): boolean => type === read.row || skipped.has(type)
@@ -234,7 +229,7 @@ function rowFormat(form: RecordForm, invalidEncoding: string): RowFormat {
         const line = lineAt(form, bytes, next, ended)
         if (line === undefined)
           return bytes.length - start > ROW_BYTES
-            ? { ...first, fault: { fault: 'row-too-large', message: 'the row is larger than 16 MiB' } }
+            ? { ...first, fault: tooLarge('the row is larger') }
             : undefined
         if (line.blank !== true && line.fault === undefined && beginsRow(line.type)) break
         if (line.next === undefined) break
@@ -245,18 +240,17 @@ function rowFormat(form: RecordForm, invalidEncoding: string): RowFormat {
       }
       return fault === undefined ? { end, next, lines } : { end, next, lines, fault }
     },
-    lineEnd: (bytes, from) => csvLineEnd(bytes, from),
-    rows(bytes, frames) {
-      const isUtf8 = utf8Check(bytes, frames)
-      return frames.map((frame): Row => {
-        if (frame.fault !== undefined) return unreadableRow(bytes, frame, frame.fault)
-        if (!isUtf8(frame))
-          return unreadableRow(bytes, frame, { fault: 'row-encoding-invalid', message: invalidEncoding })
-        const value = assemble(form, recordsIn(form, bytes, frame))
-        if ('fault' in value) return unreadableRow(bytes, frame, value)
-        return jsonRow(frame, value.row, JSON.stringify(value.row))
-      })
-    },
+    rows: (bytes, frames) =>
+      rowsOf(
+        bytes,
+        frames,
+        (frame) => {
+          const value = assemble(form, recordsIn(form, bytes, frame))
+          if ('fault' in value) return unreadableRow(bytes, frame, value)
+          return jsonRow(frame, value.row, JSON.stringify(value.row))
+        },
+        () => ({ fault: 'row-encoding-invalid', message: invalidEncoding }),
+      ),
   }
 }
 
@@ -275,7 +269,7 @@ function recordsIn(form: RecordForm, bytes: Buffer, { start, end }: RowFrame): R
 
 type Node = { [member: string]: JsonValue }
 
-/** Each record in the one that it belongs to: the last of that type. */
+/** Puts each record into the last record of its parent type. */
 function assemble(
   { cellsOf, read, above }: RecordForm,
   records: readonly RecordText[],
@@ -300,7 +294,7 @@ function assemble(
       if (Array.isArray(siblings)) siblings.push(node)
       else owner[type] = [node]
     }
-    // What is below the one before belongs to that one.
+    // Later records below this type belong to this record.
     for (const other of above.keys()) if (isBelow(other, type, above)) last.delete(other)
     last.set(type, node)
   }
@@ -312,28 +306,13 @@ function isBelow(one: string, type: string, above: RecordForm['above']): boolean
   return up !== undefined && (up === type || isBelow(up, type, above))
 }
 
-/** Ends with the first row: whether there is any. */
-function firstOnly(format: RowFormat): RowFormat {
-  let found = false
-  return {
-    ...format,
-    frame(bytes, start, ended) {
-      if (found) return { end: bytes.length, next: bytes.length, lines: 0, blank: true }
-      const frame = format.frame(bytes, start, ended)
-      found = frame !== undefined && frame.blank !== true
-      return frame
-    },
-  }
-}
-
-/** The records that say how many rows there are: their cell as text. */
+/** Cells that state the number of rows. */
 function statedFormat(form: RecordForm, count: NonNullable<RecordsDefinition['count']>): RowFormat {
   return {
     frame(bytes, start, ended) {
       const line = lineAt(form, bytes, start, ended)
       return line && { ...line, blank: line.type !== count.type }
     },
-    lineEnd: (bytes, from) => csvLineEnd(bytes, from),
     rows: (bytes, frames) =>
       frames.map((frame) => {
         const text = bytes.toString('utf8', frame.start, frame.end)

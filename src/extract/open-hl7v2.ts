@@ -1,11 +1,10 @@
 /**
- * Opens an export of `format: hl7v2`: messages of HL7 v2 as text, one after the other, each a row. Batches (HL7 v2.5.1, section 2.10.3: FHS, BHS, BTS,
- * FTS) may stand around them, and the bytes with which MLLP frames a message.
+ * Opens an export of `format: hl7v2`: messages of HL7 v2 as text, each a row. Segments of batches (HL7 v2.5.1, section 2.10.3: FHS, BHS, BTS, FTS)
+ * may stand around the messages, and the bytes of MLLP.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
-import { WaybillError } from '../model/errors.ts'
-import type { JsonValue, Origin, Row } from '../model/row.ts'
-import { type Compression, readContent, textStart } from './content.ts'
+import type { JsonValue, Row } from '../model/row.ts'
+import { type Compression, exportError, readContent, textStart } from './content.ts'
 import { encodingOf } from './encoding.ts'
 import {
   afterLineEnd,
@@ -13,26 +12,27 @@ import {
   CR,
   type Frame,
   type FrameFault,
+  firstOrigin,
   jsonRow,
   LF,
+  lineEnd,
   type OpenFormat,
+  ROW_BYTES,
   type RowFormat,
   type RowFrame,
   readRows,
+  tooLarge,
   unreadableRow,
 } from './framing.ts'
 import { readMessage } from './hl7v2-message.ts'
 import type { Hl7v2Definition } from './read-definition.ts'
 
-/** A message longer than this is passed over without being held. */
-const MESSAGE_BYTES = 16 * 1024 * 1024
-
-/** Of MLLP, before and behind a message (HL7 v2.5.1, appendix C.4): VT and FS. */
+/** Bytes of MLLP before and behind a message (HL7 v2.5.1, appendix C.4): VT and FS. */
 const MLLP = new Set([0x0b, 0x1c])
 const isBlankByte = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x09 || MLLP.has(byte ?? -1)
 
-/** Behind what may stand before a segment: blanks, bytes of MLLP, and the mark of UTF-8 where files were put together. */
+/** Passes blanks, bytes of MLLP, and the mark of UTF-8 between joined files. */
 function passBlank(bytes: Buffer, from: number): number {
   let at = from
   for (;;) {
@@ -48,22 +48,22 @@ export async function openHl7v2(
   compression: Compression,
   read: Hl7v2Definition,
 ): Promise<OpenFormat> {
-  const start = await textStart(path, readContent(path, compression, 0))
-  const window = (from: number) => new ByteWindow(readContent(path, compression, from), from)
-  await assertHl7v2(path, window(start))
-  const first: Origin = { row: 1, line: 1, byteOffset: start }
+  const content = (from: number) => readContent(path, compression, from)
+  const first = firstOrigin(await textStart(path, content(0)))
+  await assertHl7v2(path, new ByteWindow(content(first.byteOffset), first.byteOffset))
+  const format = messageFormat(read.encoding)
   return {
-    // Which patient of its message a row is only the count from the start tells.
+    // The ordinal of a patient follows from a count from the start only.
     seekable: compression.kind === 'plain' && read.rows === 'messages',
     rows: (from = first) =>
       read.rows === 'messages'
-        ? readRows(window(from.byteOffset), from, messageFormat(read.encoding))
-        : patientsOf(readRows(window(start), first, messageFormat(read.encoding)), from.row),
+        ? readRows(content, from, format)
+        : patientsOf(readRows(content, first, format), from.row),
     async controlTotal() {
       let [stated, found] = [0, 0]
       let isStated = false
-      for await (const block of readRows(window(start), first, COUNTED_LINES))
-        for (const { line: _, ...row } of block) {
+      for await (const block of readRows(content, first, COUNTED_LINES))
+        for (const row of block) {
           if (row.kind !== 'json') continue
           if (row.text === '') found++
           else {
@@ -76,7 +76,7 @@ export async function openHl7v2(
   }
 }
 
-/** A row each, as a message that has only that patient. @param from ordinal of the first that is wanted */
+/** A row for each patient: a message with that patient only. @param from ordinal of the first row */
 async function* patientsOf(
   messages: AsyncIterable<readonly Row[]>,
   from: number,
@@ -108,35 +108,24 @@ async function assertHl7v2(path: string, window: ByteWindow): Promise<void> {
   }
   await window.close()
   if (markAt(window.bytes, at) !== undefined) return
-  if (at === window.bytes.length)
-    throw new WaybillError('export-empty', 'The export is empty.', { place: { file: path } })
-  throw new WaybillError(
-    'export-unreadable',
-    'The export does not begin as HL7 v2 does: with MSH, or FHS or BHS of a batch.',
-    {
-      place: { file: path, line: 1 },
-      remedy: 'Use the mapping that is meant for these files, or correct `read.format`.',
-    },
-  )
+  if (at === window.bytes.length) throw exportError(path, 'The export is empty.', { code: 'export-empty' })
+  throw exportError(path, 'The export does not begin as HL7 v2 does: with MSH, or FHS or BHS of a batch.', {
+    line: 1,
+    remedy: 'Use the mapping that is meant for these files, or correct `read.format`.',
+  })
 }
 
-/** The segment that begins at a place, where it begins a message or belongs to a batch; undefined of all others. */
+/** Kind of a segment that begins a message or belongs to a batch; undefined for others. */
 function markAt(bytes: Buffer, at: number): 'message' | 'batch' | undefined {
   const name = bytes.toString('latin1', at, at + 3)
   if (name === 'MSH') return 'message'
   return name === 'FHS' || name === 'BHS' || name === 'BTS' || name === 'FTS' ? 'batch' : undefined
 }
 
-/** HL7 ends a segment with CR; files have LF and CR LF, too. */
-function lineEnd(bytes: Buffer, from: number): number {
-  for (let at = from; at < bytes.length; at++) if (bytes[at] === CR || bytes[at] === LF) return at
-  return -1
-}
-
 /**
- * The end of a segment in a message whose segments end with CR: a line feed is text there, unless a message or a batch begins behind it.
- * @param header where the message begins, whose delimiters all messages of a file have
- * @returns -1 where there is none; undefined: more bytes are needed to tell
+ * End of a segment in a message whose segments end with CR: a line feed there is text, unless a message or a batch begins behind.
+ * @param header start of the message, whose delimiters all messages of the file have
+ * @returns -1 for none; undefined when `bytes` must reach further to tell
  */
 function segmentEnd(bytes: Buffer, from: number, header: number, ended: boolean): number | undefined {
   for (let at = from; at < bytes.length; at++) {
@@ -156,15 +145,13 @@ function segmentEnd(bytes: Buffer, from: number, header: number, ended: boolean)
   return -1
 }
 
-const tooLarge = (start: number): Frame => ({
-  end: start + MESSAGE_BYTES,
-  lines: 1,
-  fault: { fault: 'row-too-large', message: 'the message is larger than 16 MiB' },
+const largeAt = (start: number): Frame => ({
+  ...{ end: start + ROW_BYTES, lines: 1, fault: tooLarge('the message is larger') },
 })
 
 /**
- * A line: where it begins behind what MLLP has put there, where it ends, and where the next one begins. Undefined: more bytes are needed to tell.
- * @param header where its message begins, if the segments of that end with CR
+ * Start of a line behind bytes of MLLP, its end, and the start of the next one; undefined when `bytes` must reach further to tell.
+ * @param header start of the message, if its segments end with CR
  */
 function lineAt(bytes: Buffer, start: number, ended: boolean, header?: number) {
   const from = passBlank(bytes, start)
@@ -184,17 +171,17 @@ function linesIn(bytes: Buffer, from: number, end: number): number {
   return lines
 }
 
-/** A message, with the blanks and lines before the next one; a line that is none is a frame of its own. */
+/** A message up to the next one; a line outside of a message is a frame of its own. */
 export function messageFrame(bytes: Buffer, start: number, ended: boolean): Frame | undefined {
   const first = lineAt(bytes, start, ended)
-  if (first === undefined) return bytes.length - start > MESSAGE_BYTES ? tooLarge(start) : undefined
+  if (first === undefined) return bytes.length - start > ROW_BYTES ? largeAt(start) : undefined
   const mark = markAt(bytes, first.from)
   if (first.from === first.end || mark === 'batch') return { ...first, lines: 1, blank: true }
   const header = mark === 'message' && first.endsWithCr ? first.from : undefined
   let { end, next } = first
   let lines = 1
   while (next < bytes.length || !ended) {
-    if (next - start > MESSAGE_BYTES) return tooLarge(start)
+    if (next - start > ROW_BYTES) return largeAt(start)
     if (markAt(bytes, passBlank(bytes, next)) !== undefined) break
     const line = lineAt(bytes, next, ended, header)
     if (line === undefined) return undefined
@@ -205,10 +192,9 @@ export function messageFrame(bytes: Buffer, start: number, ended: boolean): Fram
   return { end, next, lines }
 }
 
-/** @param encoding of all messages; `auto`: each says its own */
+/** @param encoding of all messages; `auto`: by MSH-18 */
 const messageFormat = (encoding: string): RowFormat => ({
   frame: messageFrame,
-  lineEnd,
   rows: (bytes, frames) => frames.map((frame) => messageRow(bytes, frame, encoding)),
 })
 
@@ -226,7 +212,7 @@ function messageRow(bytes: Buffer, frame: RowFrame, encoding: string): Row {
   return jsonRow(frame, reading.value, JSON.stringify(reading.value))
 }
 
-/** HL7 table 0211 (v2.5.1, section 2.15.9.18): what MSH-18 may say, as labels of the WHATWG. ASCII, and nothing, is read as UTF-8. */
+/** Values of MSH-18 by HL7 table 0211 (v2.5.1, section 2.15.9.18) as labels of the WHATWG. ASCII, and nothing, is read as UTF-8. */
 const CHARACTER_SETS: Readonly<Record<string, string>> = {
   ...{ '': 'utf-8', ASCII: 'utf-8', UNICODE: 'utf-8', 'UNICODE UTF-8': 'utf-8', 'UTF-8': 'utf-8' },
   ...{ '8859/1': 'iso-8859-1', '8859/2': 'iso-8859-2', '8859/3': 'iso-8859-3', '8859/4': 'iso-8859-4' },
@@ -235,7 +221,7 @@ const CHARACTER_SETS: Readonly<Record<string, string>> = {
   ...{ 'GB 18030-2000': 'gb18030', 'BIG-5': 'big5' },
 }
 
-/** The text, or why it cannot be read without guessing. */
+/** The text; a fault where only a guess could read the message. */
 function decode(content: Buffer, asked: string): string | FrameFault {
   if (isAscii(content)) return content.toString('latin1')
   const refuse = (message: string): FrameFault => ({ fault: 'row-encoding-invalid', message })
@@ -257,14 +243,14 @@ function decode(content: Buffer, asked: string): string | FrameFault {
   }
 }
 
-/** MSH-18, of several the first. MSH-1 counts as a field: it is the eighteenth text between delimiters. */
+/** The first value of MSH-18. MSH-1, the delimiter, counts as a field. */
 function characterSetOf(content: Buffer): string {
   const [header = ''] = content.toString('latin1').split(/[\r\n]/, 1)
   const fields = header.split(header[3] ?? '|')
   return (fields[17] ?? '').split(header[5] ?? '~')[0] ?? ''
 }
 
-/** Messages (text: empty), and lines that end a batch and say how many it has (BTS-1). */
+/** Messages (text: empty), and batch ends with a count (BTS-1). */
 const COUNTED_LINES: RowFormat = {
   frame(bytes, start, ended) {
     const frame = messageFrame(bytes, start, ended)
@@ -273,7 +259,6 @@ const COUNTED_LINES: RowFormat = {
     const isCounted = markAt(bytes, from) === 'message' || statedAt(bytes, { from, end: frame.end }) !== ''
     return { ...frame, blank: !isCounted }
   },
-  lineEnd,
   rows: (bytes, frames) =>
     frames.map((frame) =>
       jsonRow(frame, null, statedAt(bytes, { from: passBlank(bytes, frame.start), end: frame.end })),

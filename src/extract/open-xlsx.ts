@@ -1,25 +1,33 @@
 /**
- * Opens an export of `format: xlsx`: a sheet of a workbook (ISO/IEC 29500, ECMA-376) as rows of cells under a header. Texts of cells are those of
- * xlsx-cells.ts. The sheet is read twice, as a stream each time: looked through first (xlsx-survey.ts), then row by row.
+ * Opens an export of `format: xlsx`: a sheet of a workbook (ISO/IEC 29500, ECMA-376) as rows of cells under a header. The sheet is streamed
+ * twice: first for a survey (xlsx-survey.ts), then row by row.
  */
-import { WaybillError } from '../model/errors.ts'
+import type { WaybillError } from '../model/errors.ts'
 import type { CsvRow, Origin, Row, RowFault } from '../model/row.ts'
-import { type Compression, DEFAULT_LIMITS, detectCompression } from './content.ts'
+import { type Compression, DEFAULT_LIMITS, detectCompression, exportError } from './content.ts'
 import { readHeader } from './csv-layout.ts'
-import type { OpenFormat } from './framing.ts'
+import { EXCERPT_BYTES, type OpenFormat } from './framing.ts'
 import type { XlsxDefinition } from './read-definition.ts'
 import { refuseKind, usingPackage, type WorkbookPackage } from './xlsx-package.ts'
 import { readStrings, readStyles, readWorkbook, type SheetEntry } from './xlsx-parts.ts'
 import { readSheet, type SheetContext, type SheetFacts, type SheetRow } from './xlsx-sheet.ts'
 import { createSurveyor, dataFilter, type Survey, type Top } from './xlsx-survey.ts'
 
-/** What rows are read by, once the workbook was looked through. */
+/** A workbook while its package is open. */
+interface Book {
+  readonly path: string
+  readonly opened: WorkbookPackage
+  readonly sheets: readonly SheetEntry[]
+  readonly context: SheetContext
+}
+
+/** The sheet that is read, after its survey. */
 interface OpenSheet {
   readonly sheet: SheetEntry
   readonly context: SheetContext
   readonly top: Top
   readonly survey: Survey
-  /** Bytes of the sheet's part. */
+  /** Size of the part. */
   readonly bytes: number
 }
 
@@ -42,98 +50,87 @@ export async function openXlsx(
   }
 }
 
-/** Names of the sheets in which something stands, those that are shown first. @throws WaybillError as `openXlsx` */
+/** Names of the sheets with content, visible ones first. @throws WaybillError as `openXlsx` */
 export async function filledSheets(path: string): Promise<readonly string[]> {
   const compression = await detectCompression(path, DEFAULT_LIMITS)
   const sheets: SheetEntry[] = []
   const list = async function* (opened: WorkbookPackage) {
-    const { context, ...workbook } = await contextOf(path, opened)
-    for (const one of workbook.sheets) if (await holdsRows(opened, context, one)) yield one
+    const book = await openBook(path, opened)
+    for (const one of book.sheets) if (await holdsRows(book, one)) yield one
   }
   await refuseKind(path, compression, 'xlsx')
   for await (const one of usingPackage(path, compression, list)) sheets.push(one)
   return sheets.sort((a, b) => Number(a.isHidden) - Number(b.isHidden)).map(({ name }) => name)
 }
 
-async function contextOf(path: string, opened: WorkbookPackage) {
+async function openBook(path: string, opened: WorkbookPackage): Promise<Book> {
   const { sheets, epoch, styles, strings } = await readWorkbook(opened)
   const forms = await readStyles(opened, styles)
   const shared = await readStrings(path, opened, strings)
-  return { sheets, context: { forms, epoch, shared } satisfies SheetContext }
+  return { path, opened, sheets, context: { forms, epoch, shared } }
+}
+
+const rowsIn = ({ opened, context }: Book, { part }: SheetEntry, facts?: SheetFacts) =>
+  readSheet(opened.read(part), context, facts)
+
+async function holdsRows(book: Book, sheet: SheetEntry): Promise<boolean> {
+  for await (const rows of rowsIn(book, sheet)) if (rows.length > 0) return true
+  return false
 }
 
 const noRows = (path: string): WaybillError =>
-  new WaybillError('export-empty', 'No sheet of the workbook holds anything.', { place: { file: path } })
+  exportError(path, 'No sheet of the workbook holds anything.', { code: 'export-empty' })
 
 async function* lookThrough(
   path: string,
   opened: WorkbookPackage,
   read: XlsxDefinition,
 ): AsyncGenerator<OpenSheet> {
-  const { sheets, context } = await contextOf(path, opened)
-  const sheet = await sheetOf(path, opened, context, sheets, read.sheet)
-  const top = await topOf(path, opened, context, sheet, read)
+  const book = await openBook(path, opened)
+  const sheet = await sheetOf(book, read.sheet)
+  const top = await topOf(book, sheet, read)
   const surveyor = createSurveyor(path, read, top)
   const isData = dataFilter(read, top)
   const facts: SheetFacts = { dimension: '', merges: [], isFiltered: false }
-  for await (const block of readSheet(opened.read(sheet.part), context, facts))
+  for await (const block of rowsIn(book, sheet, facts))
     for (const row of block) if (isData(row)) surveyor.look(row)
   const related = [...(await opened.relationships(sheet.part)).values()]
   const survey = surveyor.end(facts, related.filter(({ type }) => type === 'table').length)
-  yield { sheet, context, top, survey, bytes: opened.sizeOf(sheet.part) }
+  yield { sheet, context: book.context, top, survey, bytes: opened.sizeOf(sheet.part) }
 }
 
 /** @throws WaybillError `export-unreadable` (not there, or one of several), `export-empty` */
-async function sheetOf(
-  path: string,
-  opened: WorkbookPackage,
-  context: SheetContext,
-  sheets: readonly SheetEntry[],
-  wanted: string | undefined,
-): Promise<SheetEntry> {
+async function sheetOf(book: Book, wanted: string | undefined): Promise<SheetEntry> {
+  const { path, sheets } = book
   const told = (some: readonly SheetEntry[]): string =>
     some.map(({ name, isHidden }) => `"${name}"${isHidden ? ' (hidden)' : ''}`).join(', ')
-  const place = { file: path }
   const filled: SheetEntry[] = []
   for (const one of sheets)
-    if (wanted === undefined ? await holdsRows(opened, context, one) : one.name === wanted) filled.push(one)
+    if (wanted === undefined ? await holdsRows(book, one) : one.name === wanted) filled.push(one)
   const [only, another] = filled
   if (only !== undefined && another === undefined) return only
   if (wanted !== undefined)
-    throw new WaybillError('export-unreadable', `The workbook has no sheet "${wanted}", or several.`, {
-      place,
+    throw exportError(path, `The workbook has no sheet "${wanted}", or several.`, {
       remedy: `It has: ${told(sheets)}. Correct \`read.sheet\` in the mapping, or ask the vendor.`,
     })
   if (only === undefined) throw noRows(path)
-  throw new WaybillError('export-unreadable', `Several sheets hold something: ${told(filled)}.`, {
-    place,
+  throw exportError(path, `Several sheets hold something: ${told(filled)}.`, {
     remedy: `Say in the mapping which is meant: \`read: { format: xlsx, sheet: ${JSON.stringify(only.name)} }\`.`,
   })
 }
 
-async function holdsRows(
-  opened: WorkbookPackage,
-  context: SheetContext,
-  { part }: SheetEntry,
-): Promise<boolean> {
-  for await (const rows of readSheet(opened.read(part), context)) if (rows.length > 0) return true
-  return false
-}
-
 async function topOf(
-  path: string,
-  opened: WorkbookPackage,
-  context: SheetContext,
-  { part }: SheetEntry,
+  book: Book,
+  sheet: SheetEntry,
   { header, columns, duplicates }: XlsxDefinition,
 ): Promise<Top> {
   if (header === 'none') return { columns: columns ?? [], line: 0 }
   const from = header.line ?? 1
   async function* blocks(): AsyncGenerator<readonly Row[]> {
-    for await (const rows of readSheet(opened.read(part), context))
+    for await (const rows of rowsIn(book, sheet))
       yield rows.filter(({ line }) => line >= from).map((row) => asCells(row, 0, row.cells))
   }
-  const found = await readHeader(path, header, columns === undefined ? duplicates : 'number', blocks())
+  const found = await readHeader(book.path, header, columns === undefined ? duplicates : 'number', blocks())
   return { columns: columns ?? found.columns, line: found.origin.line }
 }
 
@@ -155,13 +152,9 @@ async function* rowsOf(
     if (rows.length > 0) yield rows
   }
   if (ordinal < from.row && from.row > 1)
-    throw new WaybillError(
-      'export-changed',
-      `Reading should go on at row ${from.row}, and the sheet ends before.`,
-      {
-        place: { file: path },
-      },
-    )
+    throw exportError(path, `Reading should go on at row ${from.row}, and the sheet ends before.`, {
+      code: 'export-changed',
+    })
 }
 
 const asCells = ({ line, offset }: SheetRow, row: number, cells: readonly string[]): CsvRow => ({
@@ -181,11 +174,8 @@ function rowOf(row: SheetRow, ordinal: number, width: number, repeated: Readonly
   return { ...unreadable(row, ordinal, 'row-too-long', message), cells }
 }
 
-/** Of an unreadable row, this much is kept for the rejects file. */
-const EXCERPT_CHARACTERS = 64 * 1024
-
 function unreadable({ line, offset, cells }: SheetRow, row: number, fault: RowFault, message: string) {
   const quoted = cells.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell))
-  const text = quoted.join().slice(0, EXCERPT_CHARACTERS)
+  const text = quoted.join().slice(0, EXCERPT_BYTES)
   return { kind: 'unreadable', row, line, byteOffset: offset, fault, message, text } as const
 }

@@ -1,21 +1,19 @@
-/** Takes members out of zip archives (PKWARE APPNOTE 6.3), by their central directory, each checked by its CRC-32. */
+/** Unpacks members of zip archives (PKWARE APPNOTE 6.3) by the central directory. Each is compared with its CRC-32. */
 import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { crc32 } from 'node:zlib'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
-import { WaybillError } from '../../model/errors.ts'
 import { newOwn } from '../../own-files.ts'
-import { countAgainst, unreadable } from '../content.ts'
+import { countAgainst, exportError, unreadable } from '../content.ts'
 import { assertMemberName, compilePattern, inOrder } from '../sources/source.ts'
 import type { UnpackedExport, UnpackRules } from './unpack-rules.ts'
 
 const MOST_MEMBERS = 10_000
 
 /**
- * The one member of the archive, or those whose names (without folders) match `members`, in the order of exports. Names are never used as
- * paths.
- * @throws WaybillError `export-unreadable` (damaged, cut off, encrypted, with names that lead out of it, without such members),
- *   `export-refused` (names with control characters), `export-too-large` (the sum of what came out)
+ * Unpacks the only member, or all members whose names (without folders) match `members`, in the order of exports. Names are never paths.
+ * @throws WaybillError `export-unreadable` (damaged, cut off, encrypted, with names that lead out of the archive, without such members),
+ *   `export-refused` (names with control characters), `export-too-large` (by the sum of all members)
  */
 export async function unpackZip(
   address: string,
@@ -37,7 +35,7 @@ export async function unpackZip(
     }
     return unpacked
   } catch (cause) {
-    throw cause instanceof WaybillError ? cause : unreadable(address, cause)
+    throw unreadable(address, cause)
   } finally {
     zip?.close()
   }
@@ -57,7 +55,7 @@ export async function namesInZip(address: string, file: string): Promise<string[
   }
 }
 
-/** Names each member once: the second `a.csv` of an archive is `a.csv#2`. */
+/** Makes names unique: the second `a.csv` of an archive is `a.csv#2`. */
 function namedOnce(): (name: string) => string {
   const taken = new Map<string, number>()
   return (name) => {
@@ -74,7 +72,7 @@ async function entriesOf(zip: ZipFile): Promise<Entry[]> {
   const entries: Entry[] = []
   for await (const entry of zip.eachEntry()) {
     if (entries.length === MOST_MEMBERS) throw new Error(`the archive has more than ${MOST_MEMBERS} members`)
-    // Folders, and what macOS adds beside every file.
+    // Folders, and additions of macOS.
     if (!entry.fileName.endsWith('/') && !entry.fileName.startsWith('__MACOSX/')) entries.push(entry)
   }
   return entries
@@ -83,17 +81,16 @@ async function entriesOf(zip: ZipFile): Promise<Entry[]> {
 function choose(address: string, entries: readonly Entry[], members: string | undefined): readonly Entry[] {
   const remedy =
     'Say which files of the archive are exports: `members: "*.csv"` beside `match` in the job (docs/jobs.md), `--members` of a mapping command.'
-  const place = { file: address }
   if (members === undefined) {
     if (entries.length === 1) return entries
     const message = `The archive holds ${entries.length} files, and the job does not say which are exports.`
-    throw new WaybillError('export-unreadable', message, { place, remedy })
+    throw exportError(address, message, { remedy })
   }
   const named = entries.map((entry) => ({ name: entry.fileName.split('/').at(-1) ?? '', entry }))
   const chosen = inOrder(compilePattern(members), named).map(({ entry }) => entry)
   if (chosen.length > 0) return chosen
   const message = `None of the ${entries.length} files of the archive matches ${members}.`
-  throw new WaybillError('export-unreadable', message, { place, remedy })
+  throw exportError(address, message, { remedy })
 }
 
 async function extract(
@@ -115,17 +112,30 @@ async function extract(
       new Error(`a member is compressed by method ${entry.compressionMethod}, which is not read`),
       'Ask the vendor to compress with deflate, the usual method of zip.',
     )
-  let crc = 0
   await pipeline(
-    await zip.openReadStreamPromise(entry),
-    async function* (chunks: AsyncIterable<Buffer>) {
-      for await (const chunk of chunks) {
-        count(chunk.length)
-        crc = crc32(chunk, crc)
-        yield chunk
-      }
-    },
+    readEntry(zip, entry, count, 'a member is damaged: its CRC-32 is not the one in the archive'),
     (await newOwn(target)).createWriteStream(),
   )
-  if (crc !== entry.crc32) throw new Error('a member is damaged: its CRC-32 is not the one in the archive')
+}
+
+/**
+ * Content of a member.
+ * @param count is called with the length of each chunk before its use
+ * @param damaged message for another CRC-32
+ * @throws Error with the reason; errors of `count`
+ */
+export async function* readEntry(
+  zip: ZipFile,
+  entry: Entry,
+  count: (length: number) => void,
+  damaged: string,
+): AsyncGenerator<Buffer> {
+  let crc = 0
+  const content: AsyncIterable<Buffer> = await zip.openReadStreamPromise(entry)
+  for await (const chunk of content) {
+    count(chunk.length)
+    crc = crc32(chunk, crc)
+    yield chunk
+  }
+  if (crc !== entry.crc32) throw new Error(damaged)
 }

@@ -227,12 +227,10 @@ function rowFormat(form: RecordForm, invalidEncoding: string): RowFormat {
       let fault: FrameFault | undefined
       while (next < bytes.length || !ended) {
         const line = lineAt(form, bytes, next, ended)
-        if (line === undefined)
-          return bytes.length - start > ROW_BYTES
-            ? { ...first, fault: tooLarge('the row is larger') }
-            : undefined
+        if (line === undefined) return undefined
         if (line.blank !== true && line.fault === undefined && beginsRow(line.type)) break
         if (line.next === undefined) break
+        if (line.end - start > ROW_BYTES) return { ...first, fault: tooLarge('the row is larger') }
         fault ??= line.fault ?? (line.blank === true || above.has(line.type) ? undefined : UNKNOWN)
         if (line.blank !== true) end = line.end
         next = line.next

@@ -89,7 +89,7 @@ const MOST_STRING_BYTES = 128 * 1024 * 1024
  */
 export async function readStrings(
   path: string,
-  opened: WorkbookPackage,
+  opened: Pick<WorkbookPackage, 'read'>,
   part: string | undefined,
 ): Promise<SharedText> {
   if (part === undefined) return () => undefined

@@ -2,11 +2,13 @@
 import { expect, test } from 'vitest'
 import { unreadableRow } from '../../src/extract/framing.ts'
 import { frameValue } from '../../src/extract/json-text.ts'
-import { openExport } from '../../src/extract/open-export.ts'
+import { openExport, readRecords } from '../../src/extract/open-export.ts'
 import { messageFrame } from '../../src/extract/open-hl7v2.ts'
 import { ndjsonFormat } from '../../src/extract/open-json.ts'
 import { readDefinition } from '../../src/extract/read-definition.ts'
+import { readStrings } from '../../src/extract/xlsx-parts.ts'
 import { openSample } from '../../src/mapping-tools/draft/read-sample.ts'
+import { endingOf } from '../../src/model/errors.ts'
 import { plainSending } from '../../src/run/plain-sending.ts'
 import { readSettings } from '../../src/settings.ts'
 import { brief, collect, exportFile } from '../extract/export-file.ts'
@@ -46,6 +48,45 @@ test('a message of HL7 of 16 MiB is framed, and a byte more is a fault', () => {
   const faultOf = (bytes: number) =>
     messageFrame(filled(bytes + next.length - 1, head, 'x', next), 0, true)?.fault?.fault
   expect([faultOf(16 * MIB), faultOf(16 * MIB + 1)]).toEqual([undefined, 'row-too-large'])
+})
+
+test('a row of records of 16 MiB is read, and of one with a byte more each line is a row', () => {
+  const read = readDefinition.parse({
+    format: 'records',
+    quote: 'none',
+    row: 'P',
+    types: { P: ['id'], O: ['text'] },
+  })
+  const problemOf = (bytes: number) => {
+    const lines = `P,1\n${`O,${'x'.repeat(MIB / 2 - 3)}\n`.repeat(31)}`
+    const text = `${lines}O,${'x'.repeat(bytes - lines.length - 2)}`
+    const reading = read.format === 'records' ? readRecords(text, read) : undefined
+    return reading !== undefined && 'problem' in reading ? reading.problem : undefined
+  }
+  expect([problemOf(16 * MIB), problemOf(16 * MIB + 1)]).toEqual([undefined, 'it has more than one row'])
+})
+
+test('128 MiB of shared strings are held, and another character is refused', async () => {
+  // Three bytes in UTF-8 for each: the room that is asked for is the room that is taken.
+  const piece = Buffer.from('語'.repeat(KIB ** 2 / 4))
+  const [text, last] = [Buffer.from('<si><t>'), Buffer.from('</t></si>')]
+  let isHeld = false
+  async function* content() {
+    yield Buffer.from('<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">')
+    let left = 128 * MIB
+    for (const bytes of [2, 42 * MIB, 42 * MIB, 44 * MIB - 2]) {
+      left -= bytes
+      yield text
+      if (bytes === 2) yield Buffer.from('ab')
+      else for (let at = 0; at < bytes; at += piece.length) yield piece.subarray(0, bytes - at)
+      yield last
+    }
+    expect(left).toBe(0)
+    isHeld = true
+    yield Buffer.from('<si><t>x</t></si></sst>')
+  }
+  const refused = await readStrings('a.xlsx', { read: content }, 'strings').catch(endingOf)
+  expect([isHeld, refused]).toMatchObject([true, { code: 'export-too-large' }])
 })
 
 test.each([

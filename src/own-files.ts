@@ -1,8 +1,7 @@
 /**
- * The files that Waybill makes: how they are named after what others have named, and that they stay where they belong. What a vendor, a
- * server or an archive calls a file is never a path here. And the room on the disk of the home: how much there is, what a run asks for before
- * it begins, and a reserve, a file that takes room while there is some; pruning gives it up on a full disk, so that the ledger can be written
- * while room is made.
+ * Files that Waybill makes: names derived from the names of others, and places within a folder. The name of a file at a vendor, on a server or in
+ * an archive is never a path here. Free space on the disk of the home: the room that a run needs before it begins, and a reserve, a file that
+ * pruning removes on a full disk, so that the ledger can be written.
  */
 import { hash } from 'node:crypto'
 import {
@@ -29,16 +28,15 @@ import { sizeText } from './shown-text.ts'
 
 const ROOT = 0
 
-/** A name is 255 bytes at most on common file systems; what is written beside it has some more. */
+/** Most bytes of a name: common file systems take 255, and files beside have longer names. */
 const MOST_BYTES = 200
 /** Control and format characters, half characters, line ends, separators of folders. */
 const NO_PART_OF_A_NAME = /[\p{C}\p{Zl}\p{Zp}/\\]/gu
 const DIGEST_DIGITS = 8
 
 /**
- * A name for a file of ours, of 200 bytes at most. What cannot stay as it is, or is too long, has a digest of the whole behind it, so
- * that two names do not become one.
- * @param name whatever somebody else has called it
+ * Derives a file name of 200 bytes at most. A changed or shortened name gets a digest of the original, so that two names stay apart.
+ * @param name by somebody else
  * @param ending of our own, `.rejects.csv`
  */
 export function ownFileName(name: string, ending = ''): string {
@@ -49,22 +47,25 @@ export function ownFileName(name: string, ending = ''): string {
   return `${cutToBytes(clean, most - digest.length)}${digest}${ending}`
 }
 
-/** The start of a text, as far as it has so many bytes in UTF-8. */
+/** Start of a text, of at most so many bytes in UTF-8. */
 export function cutToBytes(text: string, most: number): string {
-  // A character that is cut in two is left out.
+  // Drops a character that is cut in two.
   return new TextDecoder().decode(Buffer.from(text).subarray(0, most), { stream: true })
 }
 
+/** Code of an error of the system or a library; empty for none. */
+export const errorCode = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : ''
+
 /**
- * Makes a folder and those above it; one that is there stays as it is. Node's own way of doing so tries for ever where a folder is there
- * and takes none, as in /proc.
+ * Makes a folder and the folders above. The recursive mkdir of Node never returns below a folder that takes none, as in /proc.
  * @throws an error of the file system
  */
 export function makeFolder(path: string, mode = 0o700): void {
   try {
     mkdirSync(path, { mode })
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    const code = errorCode(error)
     const isThere = (folder: string): boolean =>
       statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true
     if (code === 'EEXIST' && isThere(path)) return
@@ -75,7 +76,7 @@ export function makeFolder(path: string, mode = 0o700): void {
   }
 }
 
-/** @throws WaybillError `home-unusable` where a path leads out of the folder, by its parts or by a link, or may not be looked at */
+/** @throws WaybillError `home-unusable` for a path out of the folder, by its parts or by a link, and for one that this user may not see */
 export function assertWithin(folder: string, path: string): void {
   const below = relative(folder, path)
   if (isAbsolute(below) || below.split(sep)[0] === '..')
@@ -86,7 +87,7 @@ export function assertWithin(folder: string, path: string): void {
   for (const part of below.split(sep)) {
     at = join(at, part)
     const found = lookAt(at)
-    // What lies below a file, the file system refuses.
+    // The file system refuses a path below a file.
     if (found === undefined || found.isFile()) return
     if (at !== folder && found.isSymbolicLink())
       throw isLink(
@@ -96,16 +97,14 @@ export function assertWithin(folder: string, path: string): void {
   }
 }
 
-/**
- * What stands at a path of ours, which a link is not followed from; undefined where nothing does.
- * @throws WaybillError `home-unusable` where this user may not know
- */
+/** Attributes of a path, or of the link there; undefined for nothing. @throws WaybillError `home-unusable` if this user may not see the path */
 export function lookAt(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false })
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : ''
-    throw new WaybillError('home-unusable', `${path} may not be looked at by this user${code}`, {
+    const code = errorCode(cause)
+    const text = code === '' ? '' : ` (${code})`
+    throw new WaybillError('home-unusable', `${path} may not be looked at by this user${text}`, {
       place: { file: path },
       remedy: 'Run Waybill as the user who owns it, or give that user the folder.',
       cause,
@@ -114,9 +113,9 @@ export function lookAt(path: string): Stats | undefined {
 }
 
 /**
- * Opens a file of ours to write to, and makes it where it is not there: for its owner alone, never through a link.
- * @param folder in which it must be, the home
- * @param flags of `node:fs` `constants`, beside those that follow from this
+ * Opens a file to write, and makes a missing one: for this user alone, never through a link.
+ * @param folder around the file, the home
+ * @param flags of `node:fs` `constants`, added to those of this function
  * @throws WaybillError `home-unusable` for a link; an error of the file system
  */
 export async function openOwn(folder: string, path: string, flags = 0): Promise<FileHandle> {
@@ -124,19 +123,19 @@ export async function openOwn(folder: string, path: string, flags = 0): Promise<
   makeFolder(dirname(path))
   const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants
   const handle = await open(path, O_RDWR | O_CREAT | O_NOFOLLOW | flags, 0o600)
-  // One that was there may have been opened to others.
+  // An existing file may be open to others.
   await handle.chmod(0o600)
   return handle
 }
 
-/** Makes a file for this user alone, where neither file nor link is (open(2), O_EXCL). @throws an error of the file system */
+/** Makes a file for this user alone; refuses an existing file or link (open(2), O_EXCL). @throws an error of the file system */
 export const newOwn = (path: string): Promise<FileHandle> => open(path, 'wx', 0o600)
 
-/** Makes the same, empty. */
+/** Makes such a file, empty. */
 export const makeOwn = (path: string): void => closeSync(openSync(path, 'wx', 0o600))
 
 /**
- * Writes a file whole or not at all, by another name that is renamed. Replaces an existing file, and leaves its content to those who have it open.
+ * Writes a file whole or not at all, under another name that is renamed. A process that has the old file open keeps its content.
  * @param isNew refuses an existing file
  * @throws WaybillError `usage-wrong`: a new file exists, or cannot be written; `home-unusable`: a link, or no regular file
  */
@@ -148,7 +147,7 @@ export function writeOwn(
   const aside = `${path}.${process.pid}.part`
   try {
     const there = lstatSync(path, { throwIfNoEntry: false })
-    // Checked first: a full disk has no room for the other name.
+    // First, as a full disk has no room for the other name.
     if (there !== undefined && isNew) throw Object.assign(new Error('taken'), { code: 'EEXIST' })
     if (there?.isSymbolicLink() === true) throw isLink(path)
     if (there?.isFile() === false) throw refused(path, 'is no file')
@@ -176,23 +175,23 @@ export function writeOwn(
 }
 
 /**
- * Gives a file a name that is free: by a link, as a rename replaces what is there. The old name may stay.
+ * Gives a file a free name, by a link, as a rename replaces a file there. The old name may stay.
  * @throws an error of the file system: `wasTaken`, or `EXDEV` for another file system
  */
 export function placeNew(from: string, to: string): void {
   try {
     linkSync(from, to)
   } catch (error) {
-    if (wasTaken(error) || (error instanceof Error && 'code' in error && error.code === 'EXDEV')) throw error
+    if (wasTaken(error) || errorCode(error) === 'EXDEV') throw error
     // A file system without links, or a file of another user.
     makeOwn(to)
     renameSync(from, to)
   }
 }
 
-/** True for an error, or a cause, that a file exists. */
+/** True for an error, or a cause, about an existing file. */
 export const wasTaken = (error: unknown): boolean =>
-  error instanceof Error && (('code' in error && error.code === 'EEXIST') || wasTaken(error.cause))
+  error instanceof Error && (errorCode(error) === 'EEXIST' || wasTaken(error.cause))
 
 /**
  * Appends to a file of this user or root; makes a missing file. Follows a link only if root owns the link, and only to a pipe or device, as
@@ -220,9 +219,9 @@ export function appendOwn(path: string, text: string): void {
 export const modeText = (mode: number): string => (mode & 0o777).toString(8).padStart(4, '0')
 
 /**
- * Takes a file of ours from users who are neither its owner nor of its group.
- * @returns the mode that it had; undefined where nothing was to be done
- * @throws an error of the file system where it is another user's
+ * Closes a file to users who are neither its owner nor of its group.
+ * @returns the former mode; undefined for no change
+ * @throws an error of the file system for the file of another user
  */
 export function closeToOthers(path: string): number | undefined {
   const found = lstatSync(path, { throwIfNoEntry: false })
@@ -243,15 +242,15 @@ const PIECE = Buffer.alloc(64 * 1024)
 
 const reserveOf = (home: string): string => join(home, 'reserve')
 
-/** What a user without privileges can still write, in bytes. @throws an error of the file system */
+/** Free bytes for a user without privileges. @throws an error of the file system */
 export function freeBytes(folder: string): number {
   const { bavail, bsize } = statfsSync(folder)
   return bavail * bsize
 }
 
 /**
- * Before a run begins. Where there is room for it, a reserve is made.
- * @param least bytes that must be free
+ * Checks the free space before a run, and makes a reserve if there is room.
+ * @param least free bytes
  * @throws WaybillError `disk-full`
  */
 export async function assertRoom(home: string, least: number): Promise<void> {
@@ -277,8 +276,8 @@ const LOOK_EVERY = 1024 * 1024
 
 /**
  * Guards the free space of a disk.
- * @param least bytes that must stay free
- * @returns a function to call before each write, with the bytes of the write. @throws WaybillError `disk-full`
+ * @param least free bytes
+ * @returns a function to call before each write, with its bytes. @throws WaybillError `disk-full`
  */
 export function createRoom(folder: string, least: number): (bytes: number) => void {
   let unseen = LOOK_EVERY
@@ -296,7 +295,7 @@ export function createRoom(folder: string, least: number): (bytes: number) => vo
   }
 }
 
-/** Gives the reserve up where the disk has less left than it takes. */
+/** Removes the reserve if the disk has less free space than its size. */
 export function giveUpReserve(home: string): void {
   if (freeBytes(home) < RESERVE_BYTES) rmSync(reserveOf(home), { force: true })
 }

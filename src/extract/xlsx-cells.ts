@@ -1,46 +1,36 @@
 /**
- * Texts of cells: what is stored, not what is shown. Number formats matter where they say what a number is: a date, a time, an id with
- * leading zeros. Pure. Sections are those of ISO/IEC 29500-1 (ECMA-376-1).
+ * Texts of cells, as stored and not as shown. A number format matters where it makes a number a date, a time, or an id with leading zeros. Pure.
+ * Sections are those of ISO/IEC 29500-1 (ECMA-376-1).
  */
 import { invalidCell, isCellError, lostDigits, NOT_COMPUTED } from '../model/cell-fault.ts'
 
-/** What a number format says of a number. */
+/** Meaning of a number format. */
 export interface NumberForm {
-  /** Digits that an id has at least. */
+  /** Least digits of an id. */
   readonly zeros: number
-  /** Days are shown. */
+  /** Shows days. */
   readonly date: boolean
-  /** Hours, minutes or seconds are shown. */
+  /** Shows hours, minutes or seconds. */
   readonly time: boolean
-  /** Hours are counted beyond a day. */
+  /** Counts hours beyond a day. */
   readonly elapsed: boolean
 }
 
 export const PLAIN: NumberForm = { zeros: 0, date: false, time: false, elapsed: false }
 
-/** Formats that a file names by number alone (18.8.30; of Chinese, Japanese and Korean, too), as what they show. */
-const BUILT_IN: readonly (readonly [from: number, to: number, code: string])[] = [
-  ...([
-    [14, 17, 'd'],
-    [18, 21, 'h'],
-    [22, 22, 'd h'],
-    [27, 31, 'd'],
-    [32, 33, 'h'],
-    [34, 36, 'd'],
-  ] as const),
-  ...([
-    [45, 45, 'h'],
-    [46, 46, '[h]'],
-    [47, 47, 'h'],
-    [50, 58, 'd'],
-  ] as const),
-]
+/** Formats that a file names by number alone (18.8.30; also for Chinese, Japanese and Korean), by a code of equal meaning. */
+const BUILT_IN: Readonly<Record<string, (id: number) => boolean>> = {
+  'd h': (id) => id === 22,
+  '[h]': (id) => id === 46,
+  h: (id) => (id >= 18 && id <= 21) || id === 32 || id === 33 || id === 45 || id === 47,
+  d: (id) => (id >= 14 && id <= 17) || (id >= 27 && id <= 36) || (id >= 50 && id <= 58),
+}
 
 /** @param code as `numFmts` has it */
 export const numberForm = (id: number, code: string | undefined): NumberForm =>
-  formOf(code ?? BUILT_IN.find(([from, to]) => id >= from && id <= to)?.[2] ?? '')
+  formOf(code ?? Object.entries(BUILT_IN).find(([, has]) => has(id))?.[0] ?? '')
 
-/** What stands for itself in a format: quoted, escaped, a blank as wide as a character, a character that fills the cell. */
+/** Text in a format: quoted, escaped, a blank as wide as a character, a character that fills the cell. */
 const LITERAL = /"[^"]*"?|\\.|_.|\*./gs
 const ELAPSED = /\[(?:h+|m+|s+)\]/gi
 
@@ -62,7 +52,7 @@ function formOf(code: string): NumberForm {
           /general|standard|e[+-]|am\/pm|a\/p/gi,
           (mark) => SPOKEN[mark.charAt(0).toLowerCase()] ?? '',
         )
-      // A fraction of a second is written with zeros; other digits are those of a number.
+      // Zeros may be a fraction of a second.
       if (/[0#?]/.test(bare.replaceAll(/s[.,]0+/gi, 's'))) {
         const marks = bare.replaceAll(/[-+() :/$]/g, '')
         return /^0{2,}$/.test(marks) ? { ...PLAIN, zeros: marks.length } : PLAIN
@@ -73,11 +63,11 @@ function formOf(code: string): NumberForm {
   return forms.find(({ date, time }) => date || time) ?? forms[0] ?? PLAIN
 }
 
-/** From which day a workbook counts (18.17.4.1). */
+/** First day of the count (18.17.4.1). */
 export interface Epoch {
-  /** 1904: day 0 is 1 January 1904; 1900: day 1 is 1 January 1900, and there is a 29 February 1900, which never was. */
+  /** 1904: day 0 is 1 January 1904; 1900: day 1 is 1 January 1900. */
   readonly from: 1900 | 1904
-  /** Whether that day is counted. */
+  /** Counts 29 February 1900, which never was. */
   readonly leap: boolean
 }
 
@@ -86,7 +76,7 @@ const LAST_DAY = 2_958_465
 const BASE_1904 = Date.UTC(1904, 0, 1)
 const BASE_1900 = Date.UTC(1899, 11, 30)
 
-/** ISO 8601: a day, a day with time, a time alone, or hours beyond a day; undefined where there is no such day. */
+/** ISO 8601: a day, a day with time, a time alone, or hours beyond a day; undefined for no such day. */
 export function dateText(serial: number, form: NumberForm, { from, leap }: Epoch): string | undefined {
   const stamp = Math.round(serial * DAY)
   if (stamp < 0) return undefined
@@ -107,10 +97,10 @@ export function dateText(serial: number, form: NumberForm, { from, leap }: Epoch
   return hasTime || form.time ? whole(at.slice(0, 23)) : at.slice(0, 10)
 }
 
-/** Without a fraction of a second that is none. */
+/** Removes an empty fraction of a second. */
 const whole = (text: string): string => text.replace(/\.000$/, '')
 
-/** A date as text (18.18.11, `d`): of midnight only the day where the format shows no time. */
+/** A date as text (18.18.11, `d`). Midnight is left out if the format shows no time. */
 const ISO = /^(?:(\d{4}-\d{2}-\d{2})(?:T|$))?T?(?:(\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:\d{2})?)?$/
 
 const isDay = (text: string): boolean => {
@@ -129,11 +119,11 @@ function isoText(text: string, { date, time }: NumberForm): string | undefined {
 }
 
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
-/** From here on a double does not hold every whole number of so many digits. */
+/** A double does not hold every larger whole number. */
 const SIXTEEN_DIGITS = 1e15
 
 /** Shortest decimal of a double, without exponent. */
-export function decimalText(value: number): string {
+function decimalText(value: number): string {
   const text = String(value === 0 ? 0 : value)
   if (!text.includes('e')) return text
   const [, sign = '', first = '', rest = '', power = ''] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? []
@@ -144,11 +134,11 @@ export function decimalText(value: number): string {
     : `${sign}${digits.padEnd(exponent + 1, '0')}`
 }
 
-/** What is stored in a cell. */
-export interface StoredCell {
+/** A cell as stored. */
+interface StoredCell {
   /** Attribute `t` (18.18.11). */
   readonly type: string
-  /** Text of `v`; undefined where there is none. */
+  /** Text of `v`. */
   readonly value: string | undefined
   /** Text of `is`. */
   readonly inline: string | undefined
@@ -156,10 +146,10 @@ export interface StoredCell {
   readonly form: NumberForm
 }
 
-/** Index in the table of shared strings → text, as a cell has it. */
+/** Text in the table of shared strings by index. */
 export type SharedText = (index: number) => string | undefined
 
-/** Text of a cell, or the marker of why there is none (`cellFault`). */
+/** Text of a cell, or a marker for none (`cellFault`). */
 export function cellText(cell: StoredCell, shared: SharedText, epoch: Epoch): string {
   const { type, value, inline, hasFormula, form } = cell
   if (type === 'inlineStr') return inline ?? (value === undefined ? '' : unescaped(value))
@@ -194,7 +184,7 @@ function numberText(value: number, stored: string, form: NumberForm, epoch: Epoc
   return value < 0 ? `-${digits}` : digits
 }
 
-/** Characters that XML does not have, as `_x000D_` (22.9.2.19). NUL stays as it is written. */
+/** Replaces escapes like `_x000D_` (22.9.2.19), except NUL. */
 export const unescaped = (text: string): string =>
   text.includes('_x')
     ? text.replaceAll(/_x([0-9A-Fa-f]{4})_/g, (written, code: string) =>

@@ -1,18 +1,18 @@
-/** Parts of a workbook that are read before its sheet: which sheets there are, number formats, texts that cells share. */
-import { WaybillError } from '../model/errors.ts'
+/** Parts of a workbook that are read before a sheet: the list of sheets, number formats, shared strings. */
+import { exportError } from './content.ts'
 import { type Epoch, type NumberForm, numberForm, PLAIN, type SharedText, unescaped } from './xlsx-cells.ts'
 import type { WorkbookPackage } from './xlsx-package.ts'
 import { readXml } from './xlsx-xml.ts'
 
-/** A worksheet as the workbook lists it. */
+/** A worksheet in the list of the workbook. */
 export interface SheetEntry {
   readonly name: string
-  /** Its part in the package. */
+  /** Name of the part. */
   readonly part: string
   readonly isHidden: boolean
 }
 
-export interface Workbook {
+interface Workbook {
   readonly sheets: readonly SheetEntry[]
   readonly epoch: Epoch
   readonly styles: string | undefined
@@ -59,7 +59,7 @@ export async function readWorkbook(opened: WorkbookPackage): Promise<Workbook> {
 
 const MOST_STYLES = 100_000
 
-/** What the number format of each cell style says, by the style's index (18.8.10). */
+/** Number forms by the index of a cell style (18.8.10). */
 export async function readStyles(
   opened: WorkbookPackage,
   part: string | undefined,
@@ -80,11 +80,11 @@ export async function readStyles(
   return ids.map((id) => forms.get(id) ?? PLAIN)
 }
 
-/** Bytes of shared strings that are held. */
+/** Most bytes of shared strings. */
 const MOST_STRING_BYTES = 128 * 1024 * 1024
 
 /**
- * The table of shared strings (18.4.9), in one stretch of memory: an array of texts would cost several times as much.
+ * The table of shared strings (18.4.9), in one buffer: an array of texts would take several times the memory.
  * @throws WaybillError `export-too-large`
  */
 export async function readStrings(
@@ -100,8 +100,8 @@ export async function readStrings(
   const add = (text: string): void => {
     const most = length + text.length * 3
     if (most > MOST_STRING_BYTES)
-      throw new WaybillError('export-too-large', 'The texts of the workbook are more than 128 MiB.', {
-        place: { file: path },
+      throw exportError(path, 'The texts of the workbook are more than 128 MiB.', {
+        code: 'export-too-large',
         remedy: 'Ask the vendor for several workbooks, or for CSV.',
       })
     if (most > bytes.length) bytes = grown(bytes, new Uint8Array(Math.max(bytes.length * 2, most)))
@@ -128,7 +128,7 @@ function grown<Numbers extends Uint8Array | Uint32Array>(numbers: Numbers, large
   return larger
 }
 
-/** Collects the text of `si` or `is`: of `t`, and of `t` in each run; what is said of pronunciation (`rPh`) is none. */
+/** Collects the text of `si` or `is`: `t`, and `t` in each run. Phonetic text (`rPh`) is ignored. */
 export function createText() {
   let text = ''
   let inText = false

@@ -1,26 +1,26 @@
-/** Rows of a worksheet (18.3.1.99), read as a stream, and what the part says of the sheet around them. */
+/** Streams the rows of a worksheet (18.3.1.99), and collects facts about the sheet around them. */
 import { cellText, type Epoch, type NumberForm, PLAIN, type SharedText } from './xlsx-cells.ts'
 import { createText } from './xlsx-parts.ts'
 import { type Attributes, readingXml } from './xlsx-xml.ts'
 
-/** A row in which something stands. */
+/** A row with content. */
 export interface SheetRow {
-  /** Number of the row in the sheet, from 1. */
+  /** Number of the row, from 1. */
   readonly line: number
-  /** Where it stands in the part, in characters. */
+  /** Place in the part, in characters. */
   readonly offset: number
   readonly isHidden: boolean
-  /** Texts of the cells (`cellText`) from column A up to the last in which something stands. */
+  /** Texts (`cellText`) from column A to the last one with content. */
   readonly cells: readonly string[]
-  /** Why nobody can tell what stands in the row. */
+  /** Reason why the row is ambiguous. */
   readonly problem: string | undefined
-  /** Whether a formula takes cells of several rows together. */
+  /** A formula aggregates cells of several rows. */
   readonly isSum: boolean
 }
 
 /** Filled in while a sheet is read. */
 export interface SheetFacts {
-  /** The range that the part declares. */
+  /** Declared range. */
   dimension: string
   /** Ranges of merged cells. */
   merges: string[]
@@ -28,7 +28,7 @@ export interface SheetFacts {
   isFiltered: boolean
 }
 
-/** What cells refer to. */
+/** References of cells. */
 export interface SheetContext {
   readonly forms: readonly NumberForm[]
   readonly shared: SharedText
@@ -47,7 +47,7 @@ interface Address {
   readonly row: number
 }
 
-/** Of an address like `B7`; undefined where it is none. */
+/** Parses an address like `B7`; undefined for no address. */
 function addressOf(text: string): Address | undefined {
   let [column, row, at] = [0, 0, 0]
   for (; text.charCodeAt(at) >= 65 && text.charCodeAt(at) <= 90; at++)
@@ -102,7 +102,7 @@ export async function* readSheet(
   for await (const _ of pieces) if (found.length > 0) yield found.splice(0)
 }
 
-/** Elements of a row within the part: `row`, `c`, and `v`, `f` or `is`. */
+/** Depths of `row`, of `c`, and of `v`, `f` or `is`. */
 const [ROW, CELL, CONTENT] = [3, 4, 5]
 
 function collectRows({ forms, shared, epoch }: SheetContext, found: SheetRow[]) {

@@ -1,60 +1,61 @@
 /**
- * A sheet is looked through before its rows are read: what is written behind them (merged cells, filters, checksums) concerns them all, and
- * what stands below a table may be another one. What is in doubt is told or refused, never guessed.
+ * Survey of a sheet before its rows are read: merged cells, filters and checksums stand behind the rows and concern them all, and below a table
+ * may stand another one. Doubts are reported or refused, never guessed.
  */
-import { WaybillError } from '../model/errors.ts'
+import type { WaybillError } from '../model/errors.ts'
+import { exportError } from './content.ts'
 import type { XlsxDefinition } from './read-definition.ts'
 import { columnName, MOST_ROWS, rangeOf, type SheetFacts, type SheetRow } from './xlsx-sheet.ts'
 
-/** The header as it was found. */
+/** The header of a sheet. */
 export interface Top {
   readonly columns: readonly string[]
-  /** Number of its row; 0 where there is none. */
+  /** Number of the row; 0 for no header. */
   readonly line: number
 }
 
 export interface Survey {
-  /** Where the rows end, as an offset: what stands there is none. */
+  /** Offset of the first row that is not read. */
   readonly end: number
-  /** Numbers of rows that come more than once. */
+  /** Row numbers that occur more than once. */
   readonly repeated: ReadonlySet<number>
   /** See `OpenFormat`. */
   readonly notes: readonly string[]
 }
 
-/** Takes the rows below the header and what is skipped under it, in the order of the part. */
+/** Tells data rows from the header and the skipped rows, in the order of the part. */
 export function dataFilter({ header }: XlsxDefinition, top: Top): (row: SheetRow) => boolean {
   let skip = header === 'none' ? 0 : header.skip
   return ({ line }) => line > top.line && skip-- <= 0
 }
 
-/** So many rows may be totals; what more of them begin with means something else. */
+/** Most rows of totals: a word at the start of more rows means something else. */
 const MOST_TOTALS = 3
-/** No words that are names of people, like Sum. */
+/** Excludes names of people, like Sum. */
 const TOTALS = /^(?:grand |sub-? ?)?(?:totale?s?|gesamt(?:summe)?|zwischensumme)\b/i
 
 interface Sign {
   readonly line: number
   readonly offset: number
-  /** Rows before it. */
+  /** Rows before. */
   readonly before: number
 }
 
 const isFilled = (cell: string | undefined): boolean => (cell ?? '').trim() !== ''
 
-/** @throws WaybillError `export-unreadable` where nobody can tell which rows, or columns, are meant */
+/** @throws WaybillError `export-unreadable` for ambiguous rows or columns */
 export function createSurveyor(path: string, read: XlsxDefinition, { columns, line: headerLine }: Top) {
   const seen = new Uint8Array(MOST_ROWS / 8 + 1)
   const repeated = new Set<number>()
   const counted = { rows: 0, hidden: 0, gaps: 0, unordered: 0, last: 0, widest: columns.length }
-  /** Columns without a name → values in them. */
+  /** Number of values by column without a name. */
   const nameless = new Map<number, number>()
   for (const [at, name] of columns.entries()) if (name === '') nameless.set(at, 0)
   const totals: Sign[] = []
   let firstGap: Sign | undefined
   let [apart, measured] = [0, true]
 
-  /** Whether something else begins with a row below a blank one: a header, a title, a note. */
+  /** True if a row below a blank one begins something else: a header, a title, a note. */
   const isApart = (cells: readonly string[]): boolean => {
     const filled = cells.filter(isFilled).length
     const isHeader = columns.every((name, at) => name === (cells[at] ?? '').trim())
@@ -83,7 +84,7 @@ export function createSurveyor(path: string, read: XlsxDefinition, { columns, li
   }
   return {
     look,
-    /** After the last row. @param tables how many the sheet declares */
+    /** Call after the last row. @param tables declared in the sheet */
     end({ dimension, merges, isFiltered }: SheetFacts, tables: number): Survey {
       const [total] = totals.length > MOST_TOTALS ? [] : totals
       if (read.below === undefined && (apart > 0 || total !== undefined))
@@ -135,26 +136,20 @@ function belowTable(path: string, apart: number, total: number): WaybillError {
     apart > 0
       ? `Another table, or a note, seems to begin below a blank row, in row ${apart} of the sheet.`
       : `Row ${total} of the sheet seems to be a line of totals.`
-  return new WaybillError('export-unreadable', what, {
-    place: { file: path, line: apart > 0 ? apart : total },
+  return exportError(path, what, {
+    line: apart > 0 ? apart : total,
     remedy:
       'Say in the mapping what stands there: `read.below: nothing` ends before it, `read.below: rows` takes it for rows like those above.',
   })
 }
 
-function mergedHeader(
-  path: string,
-  line: number,
-  merged: readonly string[],
-  unnamed: readonly string[],
-): WaybillError {
-  return new WaybillError(
-    'export-unreadable',
+const mergedHeader = (path: string, line: number, merged: readonly string[], unnamed: readonly string[]) =>
+  exportError(
+    path,
     `Cells of the header are merged (${listed(merged)}), and columns have values and no name: ${listed(unnamed)}.`,
     {
-      place: { file: path, line },
+      line,
       remedy:
         'Name all columns in the mapping, from A on: `read.columns` stands in place of the header. Or say in `read.header.line` which row has the names.',
     },
   )
-}

@@ -1,12 +1,12 @@
 /**
- * Parts of a workbook as XML, read as a stream. Elements are known by namespace, whatever their prefix; those of the strict form count as those
- * of the transitional one. No document type is read, so no entity is expanded. Of alternate content (ISO/IEC 29500-3) the fallback is read.
+ * Streams parts of a workbook as XML. Names follow from namespaces, whatever the prefix; the strict namespaces count as the transitional ones. No
+ * document type is read, so no entity is expanded. Of alternate content (ISO/IEC 29500-3) the fallback is read.
  */
 import { SaxesParser } from 'saxes'
 
 export type Attributes = Readonly<Record<string, string>>
 
-/** What is told of a part, in the order of the document. */
+/** Called in the order of the document. */
 export interface XmlHandler {
   /**
    * @param name local name in the namespaces of workbooks, `{namespace}name` in others
@@ -18,7 +18,7 @@ export interface XmlHandler {
   close?(name: string, depth: number): void
 }
 
-const OWN: ReadonlySet<string | undefined> = new Set([
+const OWN: ReadonlySet<string> = new Set([
   'http://schemas.openxmlformats.org/spreadsheetml/2006/main',
   'http://purl.oclc.org/ooxml/spreadsheetml/main',
   'http://schemas.openxmlformats.org/package/2006/relationships',
@@ -27,42 +27,39 @@ const CHOICE = '{http://schemas.openxmlformats.org/markup-compatibility/2006}Cho
 const AROUND =
   /^\{http:\/\/schemas\.openxmlformats\.org\/markup-compatibility\/2006\}(?:AlternateContent|Fallback)$/
 
-/** A tag or a text of more characters is held by nobody. */
+/** Most characters of a tag or a text. */
 const MOST_CHARACTERS = 16 * 1024 * 1024
 
 const isDeclaration = (key: string): boolean => key === 'xmlns' || key.startsWith('xmlns:')
 
-/** Names of elements, as the prefixes are declared that hold at the moment. */
+/** Declarations of an element, and names by them. */
+interface Scope {
+  readonly depth: number
+  readonly uris: ReadonlyMap<string, string>
+  readonly names: Map<string, string>
+  readonly outer: Scope | undefined
+}
+
 function createNames() {
-  let prefixes: ReadonlyMap<string, string> = new Map([['', '']])
-  const outer: (readonly [depth: number, before: typeof prefixes])[] = []
-  const names = new Map<string, string>()
+  let scope: Scope = { depth: 0, uris: new Map([['', '']]), names: new Map(), outer: undefined }
   return {
     enter(attributes: Attributes, depth: number): void {
-      const declared = Object.keys(attributes).filter(isDeclaration)
-      outer.push([depth, prefixes])
-      prefixes = new Map([
-        ...prefixes,
-        ...declared.map((key) => [key.slice(6), attributes[key] ?? ''] as const),
-      ])
-      names.clear()
+      const declared = Object.entries(attributes).filter(([key]) => isDeclaration(key))
+      const uris = declared.map(([key, uri]): [string, string] => [key.slice(6), uri])
+      scope = { depth, uris: new Map([...scope.uris, ...uris]), names: new Map(), outer: scope }
     },
     leave(depth: number): void {
-      const [at, before] = outer.at(-1) ?? []
-      if (at !== depth || before === undefined) return
-      outer.pop()
-      prefixes = before
-      names.clear()
+      if (scope.depth === depth && scope.outer !== undefined) scope = scope.outer
     },
     of(written: string): string {
-      const known = names.get(written)
+      const known = scope.names.get(written)
       if (known !== undefined) return known
       const colon = written.indexOf(':')
-      const uri = prefixes.get(written.slice(0, Math.max(0, colon)))
+      const uri = scope.uris.get(written.slice(0, Math.max(0, colon)))
       if (uri === undefined) throw new Error('a part uses a prefix that it does not declare')
       const local = written.slice(colon + 1)
       const name = OWN.has(uri) ? local : `{${uri}}${local}`
-      names.set(written, name)
+      scope.names.set(written, name)
       return name
     },
   }
@@ -72,10 +69,10 @@ function createParser(handler: XmlHandler): { write(text: string): void; close()
   const parser = new SaxesParser<{ xmlns: false; position: false }>({ xmlns: false, position: false })
   const names = createNames()
   let [depth, told, quiet] = [0, 0, 0]
-  /** Depth from which on nothing is told. */
+  /** Depth from which on nothing is handled. */
   let silent = Number.POSITIVE_INFINITY
   let declares = false
-  // Attribute by attribute, as to go through those of each cell would cost more.
+  // Cheaper than a loop over the attributes of each cell.
   parser.on('attribute', ({ name }) => {
     if (name.charCodeAt(0) === 0x78 && isDeclaration(name)) declares = true
   })
@@ -111,7 +108,7 @@ function createParser(handler: XmlHandler): { write(text: string): void; close()
     throw new Error('a part has a document type, which workbooks do not have')
   })
   parser.on('error', (error) => {
-    // What follows may be of the document.
+    // The rest of the message may quote the document.
     const [reason] = error.message.replace(/^[\d:]+ */, '').split(/[:"'&<]/, 1)
     throw new Error(`a part is not well-formed XML: ${reason}`)
   })
@@ -125,18 +122,18 @@ function createParser(handler: XmlHandler): { write(text: string): void; close()
   }
 }
 
-/** UTF-8, or UTF-16 by its first bytes: a part is in no other encoding (ISO/IEC 29500-2, 8.1.4). */
+/** UTF-8 or UTF-16, by the first bytes (ISO/IEC 29500-2, 8.1.4). */
 function encodingOf([one, two]: Buffer): 'utf-8' | 'utf-16le' | 'utf-16be' {
   if (one === 0xff || (one === 0x3c && two === 0)) return 'utf-16le'
   return one === 0xfe || one === 0 ? 'utf-16be' : 'utf-8'
 }
 
-/** Reads a part to its end. @throws Error with the reason: not well-formed, not in UTF-8, a document type, too long a tag or text */
+/** Reads a whole part. @throws Error with the reason: not well-formed, not in UTF-8, a document type, too long a tag or text */
 export async function readXml(content: AsyncIterable<Buffer>, handler: XmlHandler): Promise<void> {
   for await (const chunks of readingXml(content, handler)) if (chunks === 0) return
 }
 
-/** Reads a part; between its pieces, counted from 1, whoever asks may take what has come of them. */
+/** Reads a part. Yields the number of pieces read, from 1, for a consumer of what they held. */
 export async function* readingXml(
   content: AsyncIterable<Buffer>,
   handler: XmlHandler,

@@ -1,12 +1,12 @@
-/** Exports in a folder of this machine. They are read where they lie. */
+/** Exports in a folder of this machine, which are read in place. */
 import { hash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { copyFile, link, lstat, open, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { filesExhausted, reasonOf, WaybillError } from '../../model/errors.ts'
-import { makeFolder, placeNew, wasTaken } from '../../own-files.ts'
-import { fingerprint, versionOf } from '../content.ts'
+import { errorCode, makeFolder, placeNew, wasTaken } from '../../own-files.ts'
+import { exportError, fingerprint, versionOf } from '../content.ts'
 import {
   archiveNames,
   asideName,
@@ -40,19 +40,18 @@ interface FolderPlace {
 export function createFolderSource({ folder, archive = folder }: FolderPlace): ExportSource {
   const address = (name: string): string => join(folder, name)
   const changed = ({ name }: Delivery): WaybillError =>
-    new WaybillError('export-changed', 'The export changed since it was found.', {
-      place: { file: address(name) },
-    })
+    exportError(address(name), 'The export changed since it was found.', { code: 'export-changed' })
   const assertSame = async (delivery: Delivery): Promise<void> => {
     if ((await look(folder, nameThere(delivery)))?.version !== delivery.version) throw changed(delivery)
   }
-  /** Renames the file to a name of ours and looks again: a delivery may have replaced the file meanwhile. @returns the path */
+  /** Renames the file and compares it again: a delivery may have replaced the file meanwhile. @returns the path */
   const setAside = async (delivery: Delivery): Promise<string> => {
     await assertSame(delivery)
     const from = address(delivery.name)
     const aside = address(asideName(delivery.name))
     if (delivery.isAside) return aside
-    if (await isThere(aside)) throw new Error(`${aside} must be archived first`)
+    if ((await lstat(aside).catch(() => undefined)) !== undefined)
+      throw new Error(`${aside} must be archived first`)
     await rename(from, aside)
     if (isSameFile((await look(folder, asideName(delivery.name)))?.version, delivery.version)) return aside
     await putBack(aside, from)
@@ -62,7 +61,7 @@ export function createFolderSource({ folder, archive = folder }: FolderPlace): E
     address,
     async list(signal) {
       const names = await readdir(folder).catch((cause) => {
-        const why = REFUSALS[codeOf(cause)] ?? `cannot be read (${codeOf(cause)})`
+        const why = REFUSALS[errorCode(cause)] ?? `cannot be read (${errorCode(cause)})`
         throw filesExhausted(cause) ?? folderRefused(folder, why, cause)
       })
       const listed = collectListed(folder)
@@ -76,7 +75,7 @@ export function createFolderSource({ folder, archive = folder }: FolderPlace): E
       return listingOf(asidesFirst(listed.files))
     },
     async fetch(delivery) {
-      // One that was named and not listed is what it is: it may be a link, too.
+      // A file that was named, not listed, has no version, and may be a link.
       if (delivery.version !== '') await assertSame(delivery)
       return address(nameThere(delivery))
     },
@@ -101,10 +100,10 @@ export function createFolderSource({ folder, archive = folder }: FolderPlace): E
 /** Files whose attributes are read at once. */
 const LOOKED_AT_ONCE = 1_000
 
-/** Undefined for a folder, and for what is gone by now. */
+/** Undefined for a folder, and for a missing file. */
 async function look(folder: string, name: string): Promise<ListedFile | undefined> {
   const found = await lstat(join(folder, name), { bigint: true }).catch(() => undefined)
-  // A name that is not UTF-8 comes with characters in the place of others, by which nothing is found.
+  // A name that is not UTF-8 comes with replacement characters, and finds nothing.
   if (found === undefined)
     return name.includes('\ufffd') ? { name, bytes: 0, modifiedAt: 0, version: '' } : undefined
   const isLink = found.isSymbolicLink()
@@ -116,7 +115,7 @@ async function look(folder: string, name: string): Promise<ListedFile | undefine
 const UNWRITABLE = ['EACCES', 'EPERM', 'EROFS']
 
 function refusedBy(archive: string, cause: unknown): WaybillError {
-  const code = codeOf(cause)
+  const code = errorCode(cause)
   const why = UNWRITABLE.includes(code) ? `${MAY_NOT_WRITE} (${code})` : code || reasonOf(cause)
   return filesExhausted(cause) ?? notArchived(archive, why, cause)
 }
@@ -145,7 +144,7 @@ async function moveInto(archive: string, name: string, aside: string, changed: E
   try {
     return await placeIn(archive, name, aside)
   } catch (error) {
-    if (codeOf(error) !== 'EXDEV') throw error
+    if (errorCode(error) !== 'EXDEV') throw error
     const target = await placeIn(archive, name, await copyTo(archive, aside, changed))
     await syncFolder(archive)
     await rm(aside, { force: true })
@@ -204,17 +203,8 @@ async function isCopy(path: string, there: string): Promise<boolean> {
   return (await fingerprint(path)).sha256 === (await fingerprint(there)).sha256
 }
 
-const isThere = (path: string): Promise<boolean> =>
-  lstat(path).then(
-    () => true,
-    () => false,
-  )
-
 const REFUSALS: Readonly<Record<string, string>> = {
   ENOENT: 'is missing',
   ENOTDIR: 'is a file',
   EACCES: 'may not be read by this user',
 }
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error ? String(error.code) : ''

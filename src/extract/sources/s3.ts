@@ -1,12 +1,10 @@
-/** Exports in S3-compatible storage. Credentials come by the default chain of the AWS SDK: environment, profile, role. */
-import { createHash } from 'node:crypto'
+/** Exports in S3-compatible storage. Credentials by the default chain of the AWS SDK: environment, profile, role. */
 import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import type { HeadObjectCommandOutput } from '@aws-sdk/client-s3'
 import { z } from 'zod'
 import { WaybillError } from '../../model/errors.ts'
+import { exportError, fingerprint } from '../content.ts'
 import { receiveFile, withRetries } from './receive-file.ts'
 import type { RunningSum } from './s3-answer.ts'
 import {
@@ -21,13 +19,13 @@ import {
   type RemoteSource,
 } from './source.ts'
 
-/** Of one try: storage that has not taken the connection, or has said nothing, for so long is gone. By default the SDK waits for ever. */
+/** Limits of a try: without them the SDK waits for ever. */
 const CONNECT_MS = 20_000
 const SILENT_MS = 60_000
 
 const S3Settings = z.strictObject({
   bucket: z.string().min(1),
-  /** What stands before a name in a key, `in/acme/`; empty: nothing. */
+  /** Of keys, `in/acme/`. */
   prefix: z.string().default(''),
   region: z.string().min(1),
   /** Storage other than Amazon's. */
@@ -56,7 +54,7 @@ function isSafeAddress(text: string): boolean {
   return url?.protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname)
 }
 
-/** The SDK is loaded where a job uses it, and only there. */
+/** Loads the SDK, for jobs that use it. */
 export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Promise<RemoteSource> {
   const {
     CopyObjectCommand,
@@ -76,11 +74,11 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     region,
     // The job alone names the address: AWS_ENDPOINT_URL and profiles do not.
     ignoreConfiguredEndpointUrls: true,
-    // What is tried again is tried again by `ask` alone: the SDK's tries within ours would be sixteen.
+    // Retries are those of `ask`: with those of the SDK within there would be sixteen.
     maxAttempts: 1,
     logger: { debug: silent, info: silent, warn: silent, error: silent },
     requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: silentMs },
-    // Other storage has seldom a host name for each bucket, nor checksums beyond its entity tags.
+    // Other storage seldom has a host name for each bucket, or checksums beyond entity tags.
     ...(endpoint && {
       endpoint,
       forcePathStyle: true,
@@ -93,14 +91,12 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
   const failed = (what: string, name: string, error: unknown): WaybillError => {
     if (error instanceof WaybillError) return error
     const status = statusOf(error)
-    const at = { file: address(name) }
     if (status === 412)
-      return new WaybillError('export-changed', 'The object is not the version that was listed.', {
-        place: at,
-        cause: error,
+      return exportError(address(name), 'The object is not the version that was listed.', {
+        ...{ code: 'export-changed', cause: error },
       })
     if (status === 404 && name !== '')
-      return new WaybillError('export-unreadable', 'The object is not there.', { place: at, cause: error })
+      return exportError(address(name), 'The object is not there.', { cause: error })
     if (status === 403 && what.startsWith(ARCHIVING))
       return notArchived(`s3://${bucket}/${asFolder(place.archive ?? '')}`, MAY_NOT_WRITE, error)
     const why = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
@@ -110,7 +106,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
       { cause: error },
     )
   }
-  /** Missing credentials, rights or bucket, another version, not implemented: another try would fail alike. A request refused for a wrong clock is repeated. */
+  /** Missing credentials, rights or bucket, another version, not implemented: another try would fail alike. A request with a wrong clock is repeated. */
   const isRefusal = (error: unknown): boolean =>
     error instanceof S3ServiceException &&
     [301, 401, 403, 404, 412, 501].includes(statusOf(error)) &&
@@ -163,16 +159,13 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
       }
     })
     if (compares) return
-    throw new WaybillError(
-      'export-unreadable',
+    throw exportError(
+      address(name),
       'The export stays: the storage ignores the condition of a deletion (If-Match) and could delete a newer export.',
-      {
-        place: { file: address(name) },
-        remedy: 'Take `archive` out of the job, or use storage that compares before it deletes.',
-      },
+      { remedy: 'Take `archive` out of the job, or use storage that compares before it deletes.' },
     )
   }
-  /** Of an object that was put there so. Who may not look is told what one who finds nothing is. */
+  /** SHA-256 of an object that was put there; undefined for none, and without the right to look. */
   const sumOf = async (key: string): Promise<string | undefined> => {
     try {
       return (await client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }))).Metadata?.['sha256']
@@ -182,8 +175,8 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     }
   }
   const changed = (name: string, why: string): WaybillError =>
-    new WaybillError('export-changed', `The object is not the version that was listed: ${why}.`, {
-      place: { file: address(name) },
+    exportError(address(name), `The object is not the version that was listed: ${why}.`, {
+      code: 'export-changed',
     })
   /** @returns reads from a byte on. A second reading continues the first one, and its checksum. */
   const reader = (wanted: Delivery): ((from: number) => AsyncGenerator<Uint8Array>) => {
@@ -201,7 +194,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
       if (from === 0) sum = runningSum(answer)
       let length = from
       for await (const chunk of (answer.Body ?? []) as AsyncIterable<Uint8Array>) {
-        // Checked before the last chunk is handed on: the reader stops after that.
+        // Before the last chunk, as the reader stops there.
         sum?.update(chunk)
         length += chunk.length
         if (length === bytes && (await sum?.isRight()) === false) throw changed(name, 'another checksum')
@@ -279,14 +272,11 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     async put(name, file) {
       const key = `${prefix}${name}`
       try {
-        const { size } = await stat(file)
-        const sum = createHash('sha256')
-        await pipeline(createReadStream(file), sum)
-        const sha256 = sum.digest('hex')
+        const { sha256, bytes } = await fingerprint(file)
         await ask(`writing ${name}`, name, async () => {
           if ((await sumOf(key)) === sha256) return
           const Body = createReadStream(file)
-          const object = { Bucket: bucket, Key: key, Body, ContentLength: size, Metadata: { sha256 } }
+          const object = { Bucket: bucket, Key: key, Body, ContentLength: bytes, Metadata: { sha256 } }
           await client.send(new PutObjectCommand(object)).finally(() => Body.destroy())
         })
       } catch (error) {

@@ -6,6 +6,7 @@ import { posix } from 'node:path'
 import type { FileEntryWithStats, SFTPWrapper } from 'ssh2'
 import type Client from 'ssh2-sftp-client'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
+import { errorCode } from '../../own-files.ts'
 import { hostKeyCheck } from './host-key.ts'
 import { advancing, answered, eachAnswered } from './receive-file.ts'
 import type { Delivery, ListedFile } from './source.ts'
@@ -14,21 +15,21 @@ interface SftpLogin {
   readonly host: string
   readonly port: number
   readonly user: string
-  /** Fingerprint of the server's key, or the path of a known_hosts file. */
+  /** Fingerprint of the host key, or the path of a known_hosts file. */
   readonly hostKey: string
-  /** Path of the private key; without it the password is used. */
+  /** Path of the private key. Default: the password */
   readonly keyFile?: string | undefined
 }
 
 /** From the first packet to the login. */
 const LOGIN_MS = 20_000
-/** A server that answers nothing for so long, three times, is gone. */
+/** A server without an answer for three times as long is gone. */
 const KEEP_ALIVE_MS = 15_000
-/** A server that keeps the connection alive, and does not answer what it is asked for so long, is as good as gone. */
+/** Time limit of a request on a connection that is alive. */
 export const ANSWER_MS = 60_000
 const GOOD_BYE_MS = 2_000
 
-/** All reject with `NotAnswered`, or what ssh2-sftp-client makes of the server's answer. */
+/** All reject with `NotAnswered`, or an error of ssh2-sftp-client. */
 export interface SftpConnection {
   /** Files and links, a page for each answer. */
   list(folder: string, signal?: AbortSignal): AsyncIterable<readonly ListedFile[]>
@@ -36,18 +37,17 @@ export interface SftpConnection {
   exists(path: string): Promise<boolean>
   makeFolder(path: string): Promise<void>
   rename(from: string, to: string): Promise<void>
-  /** Over what is there. For its owner alone, as far as the server does that. */
+  /** Replaces a file. For its owner alone, as far as the server supports that. */
   write(file: string, path: string): Promise<void>
-  /** From a byte on to the last one. */
   read(path: string, from: number, last: number): AsyncIterable<Uint8Array>
-  /** Takes leave, for a moment. Never rejects. */
+  /** Waits for a moment. Never rejects. */
   end(): Promise<void>
-  /** At once; what was not answered by then fails. */
+  /** At once; open requests fail. */
   cut(): void
 }
 
 /**
- * @param base names the place in errors
+ * @param base address for errors
  * @throws WaybillError `source-untrusted`, `source-unreachable`; NotAnswered or any other error where another try may help
  */
 export async function connectSftp(
@@ -65,11 +65,10 @@ export async function connectSftp(
     })
   let trusted = true
   const silent = (): void => {}
-  // Events that nobody asked about are told by the question that fails.
-  // The client is loaded where a job uses it, and only there.
+  // Only jobs that use the client load it. Its events need no listener: a request fails.
   const { default: SftpClient } = await import('ssh2-sftp-client')
   const client = new SftpClient('waybill', { error: silent, end: silent, close: silent })
-  // Questions are small: without it each waits for the acknowledgement of the one before, which servers delay.
+  // Without noDelay, each small request waits for the acknowledgement of the one before, which servers delay.
   const sock = createConnection({ host, port, noDelay: true })
   const connecting = client.connect({
     ...{ host, port, sock, username: user, ...credentials },
@@ -96,7 +95,7 @@ export async function connectSftp(
     answered(what, answerMs, answer)
   const exists = async (path: string): Promise<boolean> =>
     (await timely(`looking at ${path}`, client.exists(path))) !== false
-  /** Makes a folder and those above it. Links to folders count as folders: the recursive mkdir of the client fails at a link. */
+  /** Makes a folder and the folders above. The recursive mkdir of the client fails at a link to a folder. */
   const makeFolder = async (path: string): Promise<void> => {
     const above = posix.dirname(path)
     if (above !== path && !(await exists(above))) await makeFolder(above)
@@ -120,7 +119,7 @@ export async function connectSftp(
     },
     read(path, from, last) {
       const content = client.createReadStream(path, { start: from, end: last })
-      // Who reads is told of what fails meanwhile; that a file which was read was not closed is of no matter, and comes when nobody listens.
+      // The reader gets each error but that of closing, which needs no listener.
       content.on('error', silent)
       const what = (chunk: number): string => `${chunk === 0 ? 'opening and reading' : 'reading'} ${path}`
       return eachAnswered(what, answerMs, content)
@@ -140,7 +139,7 @@ const KINDS: ReadonlyMap<number, string> = new Map([
   [0, '-'],
 ])
 
-/** A file or a link, by the line of `ls -l`, or by its attributes: the protocol leaves the form of the line to the server. */
+/** A file or a link, by the line of `ls -l`, or else by attributes: the protocol leaves the form of the line to the server. */
 function listedFile({ filename, longname, attrs }: FileEntryWithStats): ListedFile[] {
   const shown = /^([-bcdlps])[-rwxsStT]{9}/.exec(longname)?.[1]
   const kind = shown ?? KINDS.get(attrs.mode & constants.S_IFMT)
@@ -148,7 +147,7 @@ function listedFile({ filename, longname, attrs }: FileEntryWithStats): ListedFi
   return [{ ...sftpDelivery(filename, attrs.size, attrs.mtime * 1000), isLink: kind === 'l' }]
 }
 
-/** Reads a folder page by page: the listing of ssh2 itself has no bound. */
+/** Lists a folder page by page: the listing of ssh2 has no bound. */
 async function* listPages(
   channel: SFTPWrapper,
   folder: string,
@@ -168,7 +167,7 @@ async function* listPages(
     const page = await asked<FileEntryWithStats[]>((told) => channel.readdir(handle, told)).catch(
       (error: unknown) => {
         // SSH_FX_EOF
-        if (error instanceof Error && 'code' in error && error.code === 1) return undefined
+        if (errorCode(error) === '1') return undefined
         throw error
       },
     )
@@ -187,7 +186,7 @@ const readKey = (file: string): Promise<Buffer> =>
 export const unreachable = (base: string, cause: unknown): WaybillError =>
   new WaybillError('source-unreachable', `${base} cannot be reached: ${reasonOf(cause)}`, { cause })
 
-/** A file of the server. Servers keep no versions: size and time tell. */
+/** A file of the server. Servers keep no versions: size and time are one. */
 export const sftpDelivery = (name: string, bytes: number, modifiedAt: number): Delivery => ({
   name,
   bytes,

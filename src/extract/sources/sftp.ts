@@ -3,6 +3,8 @@ import { stat } from 'node:fs/promises'
 import { posix, resolve } from 'node:path'
 import { z } from 'zod'
 import { WaybillError } from '../../model/errors.ts'
+import { errorCode } from '../../own-files.ts'
+import { exportError } from '../content.ts'
 import { receiveFile, withRetries } from './receive-file.ts'
 import { ANSWER_MS, connectSftp, type SftpConnection, sftpDelivery, unreachable } from './sftp-connection.ts'
 import {
@@ -25,9 +27,9 @@ const SftpSettings = z.strictObject({
   host: z.string().min(1),
   port: z.int().min(1).max(65_535).default(22),
   user: z.string().min(1),
-  /** On the server; relative to where the login leads. */
+  /** On the server; relative to the folder of the login. */
   folder: z.string().min(1).default('.'),
-  /** The fingerprint of the server's key, or a known_hosts file. There is no connection without. */
+  /** Fingerprint of the host key, or a known_hosts file. */
   hostKey: z
     .string()
     .min(1)
@@ -35,7 +37,7 @@ const SftpSettings = z.strictObject({
       (text) => !/^(SHA256|MD5):/.test(text) || /^SHA256:[A-Za-z0-9+/]{43}=?$/.test(text),
       'is no fingerprint; it is SHA256: and 43 characters, as `ssh-keygen -l` prints it',
     ),
-  /** Path of the private key, relative to the job file; without it the password is used. */
+  /** Path of the private key, relative to the job file. Default: the password */
   keyFile: z.string().min(1).optional(),
 })
 
@@ -61,7 +63,7 @@ export interface SftpPlace extends z.infer<typeof SftpSettings> {
   readonly archive?: string | undefined
 }
 
-/** @param answerMs what is not answered for so long is asked again, over another connection */
+/** @param answerMs time limit of a request, which is then repeated over another connection */
 export function createSftpSource(
   place: SftpPlace,
   password: string | undefined,
@@ -72,12 +74,12 @@ export function createSftpSource(
   const address = (name: string): string => `${base}/${name}`
   const at = (name: string): string => posix.join(folder, name)
   let connected: Promise<SftpConnection> | undefined
-  /** Whether `connected` is resolved. */
+  /** True when `connected` is resolved. */
   let isOpen = false
 
   let isClosed = false
   const connection = async (): Promise<SftpConnection> => {
-    // Somebody has given up what is asked here, and closed: the next try would hold a connection that nobody closes.
+    // Nobody would close the connection of another try.
     if (isClosed) throw unreachable(base, 'it was closed while it was asked')
     connected ??= connectSftp(place, password, base, answerMs).then(
       (server) => {
@@ -97,7 +99,7 @@ export function createSftpSource(
     isOpen = false
     if (last !== undefined) await leave(last)
   }
-  /** Whatever breaks, the next try has a new connection; what the server refuses stays refused. */
+  /** Cuts the connection, so that the next try has a new one. Not for a refusal by the server. */
   const afterFailure = async (error: unknown, name: string): Promise<unknown> => {
     const refused = refusal(error, name === '' ? undefined : address(name), base)
     if (refused === undefined) await disconnect((broken) => broken.cut())
@@ -117,7 +119,7 @@ export function createSftpSource(
     }, signal).catch((error: unknown) => {
       throw error instanceof WaybillError ? error : unreachable(base, error)
     })
-  /** Of several files at once, one makes their folder. */
+  /** One of several files at once makes their folder. */
   const made = new Map<string, Promise<void>>()
   const makeOnce = (server: SftpConnection, path: string): Promise<void> => {
     const making =
@@ -137,8 +139,8 @@ export function createSftpSource(
     return sftpDelivery(path, size, modifyTime)
   }
   const changed = ({ name }: Delivery): WaybillError =>
-    new WaybillError('export-changed', 'The export on the server is not the one that was listed.', {
-      place: { file: address(name) },
+    exportError(address(name), 'The export on the server is not the one that was listed.', {
+      code: 'export-changed',
     })
   const assertSame = async (wanted: Delivery, signal?: AbortSignal): Promise<void> => {
     const look = (server: SftpConnection): Promise<Delivery> => lookAt(server, at(nameThere(wanted)))
@@ -166,7 +168,7 @@ export function createSftpSource(
       const readFrom = async function* (from: number) {
         const server = await connection()
         try {
-          // An empty range is an end before it is a start.
+          // For an empty file, the range ends before its start.
           yield* server.read(at(nameThere(wanted)), from, bytes - 1)
         } catch (error) {
           throw await afterFailure(error, name)
@@ -177,7 +179,7 @@ export function createSftpSource(
       } catch (error) {
         throw error instanceof WaybillError ? error : unreachable(base, error)
       }
-      // A server keeps no versions: only the time tells that nobody wrote meanwhile.
+      // Only the time tells that nobody wrote meanwhile.
       await assertSame(wanted, fetching?.signal)
       return file
     },
@@ -250,21 +252,16 @@ export function createSftpSource(
 }
 
 const refuseArchive = (archive: string) => (error: unknown) => {
-  const isDenied = error instanceof Error && 'code' in error && /^(EACCES|3)$/.test(String(error.code))
-  throw isDenied ? notArchived(archive, MAY_NOT_WRITE, error) : error
+  throw /^(EACCES|3)$/.test(errorCode(error)) ? notArchived(archive, MAY_NOT_WRITE, error) : error
 }
 
-/** What another try would find as well. @param file undefined: it was said of the folder */
+/** A refusal that another try would get as well. @param file undefined: the folder */
 function refusal(error: unknown, file: string | undefined, folder: string): WaybillError | undefined {
   if (error instanceof WaybillError) return error
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  // As ssh2-sftp-client names SSH_FX_NO_SUCH_FILE and SSH_FX_PERMISSION_DENIED; streams give their numbers.
+  // Names of ssh2-sftp-client for SSH_FX_NO_SUCH_FILE and SSH_FX_PERMISSION_DENIED; streams give their numbers.
   const why = { ENOENT: 'is missing', EACCES: 'may not be read', 2: 'is missing', 3: 'may not be read' }
-  const known = Object.entries(why).find(([one]) => one === code)?.[1]
+  const known = Object.entries(why).find(([code]) => code === errorCode(error))?.[1]
   if (known === undefined) return undefined
   if (file === undefined) return folderRefused(folder, known, error)
-  return new WaybillError('export-unreadable', `The export ${known}.`, {
-    place: { file },
-    cause: error,
-  })
+  return exportError(file, `The export ${known}.`, { cause: error })
 }

@@ -1,22 +1,23 @@
 /**
- * Where a vendor puts exports, whatever it is. Implementations pass `test/conformance/export-source.ts`. A source says what lies at its
- * place, and what may come in is decided here, for all alike: a name from elsewhere becomes part of paths, addresses and messages, so it
- * must be the name of one file in one folder, and no more. Here are the patterns for the names of exports, too.
+ * Places where vendors put exports. Implementations pass `test/conformance/export-source.ts`. A source lists its files; the rules for names are
+ * here, for all sources alike: a name from elsewhere becomes part of paths, addresses and messages, so it must name one file in one folder.
+ * Patterns for the names of exports are here, too.
  */
 import { DateTime } from 'luxon'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
 import { cutToBytes } from '../../own-files.ts'
 import { n, shown } from '../../shown-text.ts'
+import { exportError } from '../content.ts'
 
 /** A file as its source lists it. */
 export interface Delivery {
   readonly name: string
   readonly bytes: number
-  /** Milliseconds since the epoch; a source may know it to the second alone. */
+  /** Milliseconds since the epoch; some sources know seconds only. */
   readonly modifiedAt: number
-  /** Differs whenever the content does: an entity tag, or size and time. */
+  /** Entity tag, or size and time: differs for other content. */
   readonly version: string
-  /** Left under a name of ours by a process that was killed, or that found another file than it had read. */
+  /** Left under an aside name by a killed process, or by a process that found another file than it had read. */
   readonly isAside?: boolean
 }
 
@@ -28,7 +29,7 @@ export interface Fetching {
   readonly room?: ((bytes: number) => void) | undefined
 }
 
-/** What lies at a source. */
+/** Content of a source. */
 export interface Listing {
   readonly files: readonly Delivery[]
   readonly refused: readonly RefusedFile[]
@@ -36,37 +37,36 @@ export interface Listing {
 
 /** A file that is not taken. */
 export interface RefusedFile {
-  /** With control characters, and what else a person does not see, written out. */
+  /** Name with control and invisible characters spelled out. */
   readonly shown: string
   /** `export-refused` */
   readonly error: WaybillError
-  /** Names that the pattern of a job may mean by it. */
+  /** Names for the pattern of a job. */
   readonly names: readonly string[]
 }
 
 export interface ExportSource {
-  /** Names a file for people and the ledger: a path, `sftp://…`, `s3://…`. Never a credential. */
+  /** Address of a file for people and the ledger: a path, `sftp://…`, `s3://…`. No credential. */
   address(name: string): string
   /**
-   * The files that lie there, in no order; not what lies in folders below. Built by `listingOf` alone.
+   * Files of the place, without those in folders below, in no order. Made by `listingOf`.
    * @param signal ends the listing; aborted with a `WaybillError`, which is thrown
    * @throws WaybillError `export-unreadable` (also for an endless listing), `source-unreachable`, `source-untrusted`
    */
   list(signal?: AbortSignal): Promise<Listing>
   /**
-   * Brings a file here. What was brought is whole and is the listed version; a half one is never left at `file`.
-   * @param file where to put it, with mode 0600; its folder is made
-   * @returns where it is: `file`, or its own path where the source is local and nothing need be copied
-   * @throws WaybillError `export-changed` where the file is another by now, `export-unreadable` where it is gone or may not be
-   *   read, `source-unreachable`; as `fetching` does
+   * Copies a file here, whole and in the listed version, or not at all.
+   * @param file target, of mode 0600; its folder is made
+   * @returns `file`, or the path of the original in a local source
+   * @throws WaybillError `export-changed` for another version, `export-unreadable` for a missing or unreadable file, `source-unreachable`; as
+   *   `fetching` does
    */
   fetch(delivery: Delivery, file: string, fetching?: Fetching): Promise<string>
   /**
-   * Moves a file to the archive of the source. A name that is taken there gets a number; nothing is overwritten. A delivery that
-   * comes meanwhile under the name stays.
-   * @returns its address in the archive
-   * @throws WaybillError `export-changed` if the file is not the listed version, `export-unreadable` if it cannot be moved: either way it
-   *   stays for the next listing; `source-unreachable`
+   * Moves a file to the archive of the source. Overwrites nothing: a taken name gets a number. A newer delivery under the name stays.
+   * @returns address in the archive
+   * @throws WaybillError `export-changed` for another version, `export-unreadable` for a file that cannot be moved: either file stays for the
+   *   next listing; `source-unreachable`
    */
   archive(delivery: Delivery): Promise<string>
   close(): Promise<void>
@@ -75,49 +75,47 @@ export interface ExportSource {
 /** A source elsewhere, which collections are delivered to as well. */
 export interface RemoteSource extends ExportSource {
   /**
-   * Puts a file there: whole, or it is not there under that name. Once more it is looked for first, and not put twice.
-   * @param name of Waybill's own, with its folders, which are made
+   * Puts a whole file there, or none under that name. A retry looks for the file first, and does not put it twice.
+   * @param name of Waybill's own, with folders, which are made
    * @param file here
    * @throws WaybillError `collection-not-delivered`, `source-untrusted`
    */
   put(name: string, file: string): Promise<void>
 }
 
-/** @param address of what was to be put there */
+/** @param address of the file to be put */
 export function notDelivered(address: string, error: unknown): WaybillError {
   if (error instanceof WaybillError && error.code === 'source-untrusted') return error
-  // The words of a source that cannot be read are about exports.
+  // The message of a source error is about exports.
   const cause = error instanceof WaybillError ? (error.cause ?? error) : error
   const why = reasonOf(cause)
   return new WaybillError('collection-not-delivered', `${address} was not taken: ${why}`, { cause })
 }
 
-/** Where a job's exports lie, as its `from` says. */
+/** Place of the exports of a job, by its `from`. */
 export interface SourcePlace {
-  /** As people are told of it. No credential. */
+  /** Address for people. No credential. */
   readonly shown: string
-  /** It is a folder of this machine: looking there asks nobody. With the folder of its archive. */
+  /** For a folder of this machine, which needs no connection. */
   readonly local?: { readonly archive: string | undefined }
   open(secrets: SourceSecrets): Promise<ExportSource>
 }
 
-/** Where collections go as well, as `to` of a job says. */
+/** Place for collections, by `to` of a job. */
 export interface RemotePlace extends SourcePlace {
   open(secrets: SourceSecrets): Promise<RemoteSource>
 }
 
-/** The folder that a source is to list is not there to be listed. @param what is wrong with it: `is missing` */
+/** @param what problem of the folder: `is missing` */
 export const folderRefused = (folder: string, what: string, cause: unknown): WaybillError =>
-  new WaybillError('export-unreadable', `the exports folder ${folder} ${what}`, {
-    place: { file: folder },
+  exportError(folder, `the exports folder ${folder} ${what}`, {
     remedy: 'Correct `from` in the job, or make the folder; this user must be able to read it.',
     cause,
   })
 
 /** The export stays in its folder. @param archive for messages */
 export const notArchived = (archive: string, why: string, cause: unknown): WaybillError =>
-  new WaybillError('export-unreadable', `The export cannot be moved into the archive: ${why}`, {
-    place: { file: archive },
+  exportError(archive, `The export cannot be moved into the archive: ${why}`, {
     remedy:
       'Correct `archive` in the job, or let this user write into both folders: the next run reads the export again, sends only what is new in it, and archives it.',
     cause,
@@ -125,16 +123,16 @@ export const notArchived = (archive: string, why: string, cause: unknown): Waybi
 
 export const MAY_NOT_WRITE = 'this user may not write there'
 
-/** What no job file holds. */
-export interface SourceSecrets {
-  /** For an SFTP server where the job names no key. */
+/** Secrets, which no job file holds. */
+interface SourceSecrets {
+  /** For an SFTP server without a key in the job. */
   readonly sftpPassword?: string | undefined
 }
 
-/** In bytes: what has a number behind it is to be no longer than a name may be. */
+/** Bytes of a name before a number: a name has 255 at most. */
 const LONGEST_NUMBERED = 240
 
-/** `a.csv`, `a.csv.1`, `a.csv.2` …: behind the ending, so that the pattern of a job takes none for a new export. */
+/** `a.csv`, `a.csv.1`, `a.csv.2` …: with a number behind the ending, no pattern of a job takes the file for a new export. */
 export function* archiveNames(name: string): Generator<string> {
   yield name
   for (let at = 1; ; at += 1) yield `${cutToBytes(name, LONGEST_NUMBERED)}.${at}`
@@ -142,16 +140,13 @@ export function* archiveNames(name: string): Generator<string> {
 
 const ASIDE = '.wb-'
 
-/**
- * Name of a file in its folder while it is moved to the archive: a new delivery under the old name cannot replace the file. Short, as names
- * have 255 bytes at most.
- */
+/** Name of a file in its folder during the move to the archive: a new delivery under the old name cannot replace the file. Names have 255 bytes at most. */
 export const asideName = (name: string): string => `${ASIDE}${name}`
 
 /** Present name of a delivery in its folder. */
 export const nameThere = ({ name, isAside }: Delivery): string => (isAside ? asideName(name) : name)
 
-/** Lists files that were left aside under their old names, and first: a newer file of that name may be there. */
+/** Gives aside files their old names, and lists them first: a newer file of that name may be there. */
 export function asidesFirst(listed: readonly ListedFile[]): ListedFile[] {
   const { aside = [], others = [] } = Object.groupBy(listed, ({ name, isLink }) =>
     name.startsWith(ASIDE) && !isLink ? 'aside' : 'others',
@@ -159,18 +154,18 @@ export function asidesFirst(listed: readonly ListedFile[]): ListedFile[] {
   return [...aside.map((one) => ({ ...one, name: one.name.slice(ASIDE.length), isAside: true })), ...others]
 }
 
-/** A file as its source names it, before anybody has looked at the name. */
+/** A file with an unchecked name. */
 export interface ListedFile extends Delivery {
   /** A link to a file elsewhere. */
   readonly isLink?: boolean
 }
 
-/** Bounds of a listing: more than any folder of exports has. */
+/** Bounds of a listing, beyond any folder of exports. */
 const MOST_FILES = 2_000_000
 const MOST_PAGES = 50_000
 
 /**
- * Collects what a source lists, page by page.
+ * Collects a listing, page by page.
  * @param address of the source
  * @param most files; lower in tests
  * @throws WaybillError `export-unreadable` for too many files or pages
@@ -188,8 +183,7 @@ export function collectListed(
       for (const file of page) files.push(file)
       if (files.length <= most && pages <= MOST_PAGES) return
       const found = files.length > most ? `more than ${n(most)} files` : `more than ${n(MOST_PAGES)} pages`
-      throw new WaybillError('export-unreadable', `The listing of ${address} has ${found}.`, {
-        place: { file: address },
+      throw exportError(address, `The listing of ${address} has ${found}.`, {
         remedy:
           'Move finished exports away (`archive` in the job), or correct the folder or prefix in `from`.',
       })
@@ -197,7 +191,7 @@ export function collectListed(
   }
 }
 
-/** @param prefix what the source was asked for, and every name must begin with: that of keys of S3 */
+/** @param prefix of the request to S3: each key must begin with the prefix */
 export function listingOf(listed: readonly ListedFile[], prefix = ''): Listing {
   const files: Delivery[] = []
   const refused: RefusedFile[] = []
@@ -206,7 +200,7 @@ export function listingOf(listed: readonly ListedFile[], prefix = ''): Listing {
     const name = isInside ? file.name.slice(prefix.length) : file.name
     const problem = isInside ? problemOf(name, isLink) : `it does not lie in ${prefix}`
     if (problem === undefined) files.push({ ...file, name })
-    // The folder itself, as some storage lists it.
+    // Some storage lists the folder itself.
     else if (name !== '') refused.push(refusal(name, problem))
   }
   return { files, refused }
@@ -216,20 +210,21 @@ function problemOf(name: string, isLink: boolean): string | undefined {
   if (name === '' || name === '.' || name === '..') return 'its name is that of a folder'
   if (name.includes('/')) return 'its name leads to another folder'
   if (/\p{Cc}/u.test(name)) return 'its name has control characters'
-  // What a name in another encoding becomes: nothing can be opened by it.
+  // A name in another encoding opens nothing.
   if (name.includes('\ufffd')) return 'its name is not UTF-8'
   return isLink ? 'it is a link, and links are not followed' : undefined
 }
 
-/** @throws WaybillError `export-refused` where a name that stands in an archive is none of one file. @param address of the archive */
+/** Checks the name of a member. @param address of the archive @throws WaybillError `export-refused` */
 export function assertMemberName(address: string, path: string): void {
   const problem = path
     .split('/')
     .map((part) => problemOf(part, false))
     .find((one) => one !== undefined)
   if (problem === undefined) return
-  const message = `A member of the archive is refused: ${problem} (${shownName(path)}).`
-  throw new WaybillError('export-refused', message, { place: { file: address } })
+  throw exportError(address, `A member of the archive is refused: ${problem} (${shownName(path)}).`, {
+    code: 'export-refused',
+  })
 }
 
 const refusal = (name: string, problem: string): RefusedFile => ({
@@ -238,7 +233,7 @@ const refusal = (name: string, problem: string): RefusedFile => ({
   names: [name, (name.split('/').at(-1) ?? '').replaceAll(/\p{Cc}/gu, '')],
 })
 
-/** Those that patterns of a job mean: what fits none is none of its business. */
+/** Refused files that match a pattern of a job. */
 export function meantBy(patterns: readonly string[], refused: readonly RefusedFile[]): RefusedFile[] {
   const compiled = patterns.map(compilePattern)
   return refused.filter(({ names }) =>
@@ -246,18 +241,18 @@ export function meantBy(patterns: readonly string[], refused: readonly RefusedFi
   )
 }
 
-/** Characters of a name that are shown. */
+/** Most characters of a name in a message. */
 const MOST_SHOWN = 120
 
-/** In one line, with nothing in it that acts. */
+/** In one line, without control characters. */
 const shownName = (name: string): string => {
   const whole = shown(name)
   return whole.length > MOST_SHOWN ? `${whole.slice(0, MOST_SHOWN)}…` : whole
 }
 
-/** Nothing in a pattern depends on the machine: not its zone, not its language. */
+/** Zone and language of patterns, on any machine. */
 const NEUTRAL = { zone: 'utc', locale: 'en-US' } as const
-/** A date whose year, month and day cannot be taken for one another, to try formats with. */
+/** A date with unmistakable year, month and day, to try formats. */
 const PROBE = DateTime.fromObject({ year: 1987, month: 11, day: 23 }, NEUTRAL)
 const PIECES = /\*+|\{[^{}]*\}|[{}]|[^*{}]+/g
 
@@ -269,8 +264,8 @@ export interface ExportPattern {
 
 /**
  * Compiles `acme_screening_{date:yyyyMMdd}.csv*`.
- * @throws WaybillError `job-invalid`: empty, with a folder in it, with braces that are no `{date:FORMAT}`, with two dates,
- *   or with a format that does not give a year and month
+ * @throws WaybillError `job-invalid`: empty, with a folder, with braces other than `{date:FORMAT}`, with two dates, or with a format without year
+ *   and month
  */
 export function compilePattern(pattern: string): ExportPattern {
   if (pattern === '') throw invalidPattern('is empty')
@@ -290,8 +285,8 @@ export function compilePattern(pattern: string): ExportPattern {
 }
 
 /**
- * What the name says, or undefined when it does not match: its date as `YYYY-MM-DD`, where the pattern has one (a format without a day
- * gives the first of the month). A date that does not exist does not match.
+ * Matches a name. A date that does not exist does not match.
+ * @returns the date as `YYYY-MM-DD`, if the pattern has one; without a day in the format, the first of the month
  */
 export function matchExportName(pattern: ExportPattern, name: string): { date?: string } | undefined {
   const found = pattern.names.exec(name)
@@ -301,7 +296,7 @@ export function matchExportName(pattern: ExportPattern, name: string): { date?: 
   return date.isValid ? { date: date.toISODate() } : undefined
 }
 
-/** Luxon's own regular expression for a format, without its anchors. */
+/** Regular expression of Luxon for a format, without anchors. */
 function dateSource(format: string): string {
   const sample = PROBE.toFormat(format, { locale: NEUTRAL.locale })
   const { regex } = DateTime.fromFormatExplain(sample, format, NEUTRAL)
@@ -315,7 +310,7 @@ function dateSource(format: string): string {
   return inAnyCase(regex.source.replace(/^\^|\$$/g, ''))
 }
 
-/** Of names of months: `JAN`, `Jan`. The pattern around them stays as it is written. */
+/** For names of months: `JAN`, `Jan`. */
 const inAnyCase = (source: string): string =>
   source.replaceAll(/\\.|\[[^\]]*\]|[a-z]/gi, (piece) =>
     piece.length === 1 ? `[${piece.toLowerCase()}${piece.toUpperCase()}]` : piece,
@@ -328,7 +323,7 @@ function invalidPattern(problem: string): WaybillError {
   })
 }
 
-/** Those whose name matches, oldest date in the name first, then by name (in code-unit order). */
+/** Matching items by the date in the name, oldest first, then by name (in code-unit order). */
 export function inOrder<Item extends { readonly name: string }>(
   pattern: ExportPattern,
   items: Iterable<Item>,
@@ -343,6 +338,4 @@ export function inOrder<Item extends { readonly name: string }>(
     .map(({ item }) => item)
 }
 
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
-}
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

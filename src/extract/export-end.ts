@@ -1,26 +1,26 @@
-/** End of the text of an export: a file that was cut may lack the end of its last line, the end of a batch, or the rest of a segment. */
+/** End of an export: a cut file may lack the end of its last line, of a batch, or of a segment. */
 import { type Compression, readContent } from './content.ts'
 import type { ReadDefinition } from './read-definition.ts'
 
 export interface ExportEnd {
-  /** Its last line has a line end. */
+  /** The last line has a line end. */
   readonly isEnded: boolean
-  /** Sign in the text itself that something is missing. */
+  /** Sign of a missing part in the text. */
   readonly cut?: string | undefined
 }
 
 const TAIL = 4_096
 
-/** Line feed, carriage return, end of a block of MLLP, end of a text of old systems; in UTF-16 a zero may stand behind. */
+/** Line feed, carriage return, ends of MLLP and of old systems; in UTF-16 a zero may stand behind. */
 const ENDS = [0x0a, 0x0d, 0x1c, 0x1a]
 
-/** A segment that begins or ends a batch, behind a line end, a byte order mark or a byte of MLLP. */
+/** Segments that begin or end a batch, behind a line end, a byte order mark or a byte of MLLP. */
 const BATCH = /[^ -~](FHS|BHS|BTS|FTS)(?=[^A-Za-z0-9])/g
 
 /**
- * Reads the last bytes, and all of what is packed or can be a batch.
+ * Reads the last bytes; the whole file if it is compressed, or HL7.
  * @param bytes of the file
- * @returns undefined of formats that are no text in lines
+ * @returns undefined for formats without lines
  * @throws WaybillError `export-unreadable`, `export-too-large`, `export-changed`
  */
 export async function readEnd(
@@ -54,10 +54,10 @@ export async function readEnd(
   return { isEnded, ...(isCut ? { cut: 'the last message stops within a segment' } : {}) }
 }
 
-/** Segments behind which something of a result must come (HL7 v2.5.1, 7.3.1). */
+/** Segments that are never the last of a result (HL7 v2.5.1, 7.3.1). */
 const NEVER_LAST = ['MSH', 'PID', 'PV1', 'ORC', 'OBR']
 
-/** The state of a result, OBX-11, is required (7.4.2.11). What has no line end and all that it needs may be whole. */
+/** A segment without a line end may be whole. The state of a result, OBX-11, is required (7.4.2.11). */
 function isCutSegment(tail: string): boolean {
   const segment = tail.slice(Math.max(tail.lastIndexOf('\r'), tail.lastIndexOf('\n')) + 1).trimStart()
   if (segment.length === TAIL) return false

@@ -1,4 +1,4 @@
-/** Decrypts OpenPGP messages and verifies who signed them, before anything of them is read. */
+/** Decrypts OpenPGP messages and verifies their signatures before use. */
 import { createReadStream } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
@@ -16,16 +16,14 @@ import {
 import { reasonOf, WaybillError } from '../../model/errors.ts'
 import { assertObeyable } from '../../obeyed-files.ts'
 import { newOwn } from '../../own-files.ts'
-import { type ContentLimits, countAgainst, openVersion } from '../content.ts'
+import { type ContentLimits, countAgainst, exportError, openVersion, readHead } from '../content.ts'
 import type { PgpKeyFiles } from './unpack-rules.ts'
 
 const ARMOR = '-----BEGIN'
 
 /**
- * What stands in `target` is whole and, where verification keys are given, signed by one of them; where anything fails, nobody is told
- * of `target`.
- * @throws WaybillError `export-unreadable` (no key, another key), `export-untrusted` (changed, not signed as it should be),
- *   `export-too-large`
+ * Decrypts a message into `target`; with verification keys, one of them must have signed it. After an error, `target` is not used.
+ * @throws WaybillError `export-unreadable` (no key, another key), `export-untrusted` (changed, or not signed as required), `export-too-large`
  */
 export async function decryptPgp(
   address: string,
@@ -37,7 +35,7 @@ export async function decryptPgp(
   const decryptionKeys = await readSecretKeys(address, keys)
   const verificationKeys = await readVerificationKeys(keys)
   const { data, signatures } = await openMessage(address, file, decryptionKeys, verificationKeys)
-  // All are awaited below; one that fails before that is no unhandled rejection.
+  // All are awaited below; an earlier failure is no unhandled rejection.
   for (const { verified } of signatures) verified.catch(() => {})
   const count = countAgainst(file, limits, (await stat(file)).size)
   const out = await newOwn(target)
@@ -64,10 +62,10 @@ export async function decryptPgp(
 
 const ARMOR_END = '-----END PGP MESSAGE-----'
 
-/** Packets that stand before the encrypted data of a message: session keys, marker (RFC 9580, 5). */
+/** Packets before the encrypted data: session keys, marker (RFC 9580, 5). */
 const BEFORE_DATA = new Set([1, 3, 10])
 
-/** Tells whether a file holds more than its first PGP message, which alone is decrypted. */
+/** True for a file with more than its first PGP message, which alone is decrypted. */
 export async function hasMoreBehind(file: string): Promise<boolean> {
   if (await isArmored(file)) {
     let behind: string | undefined
@@ -89,7 +87,7 @@ export async function hasMoreBehind(file: string): Promise<boolean> {
       const head = await read(at)
       const [first = 0] = head
       if ((first & 0x40) === 0) {
-        // The old form (4.2.2); the last of its lengths reaches to the end of the file.
+        // The old form (4.2.2); a packet of indeterminate length ends with the file.
         tag = (first >> 2) & 0x0f
         const octets = 1 << (first & 3)
         if (octets === 8) return false
@@ -117,7 +115,7 @@ export async function hasMoreBehind(file: string): Promise<boolean> {
   }
 }
 
-/** The session key is decrypted here: another key fails before any data. */
+/** Decrypts the session key: another key fails before any data. */
 async function openMessage(
   address: string,
   file: string,
@@ -127,7 +125,7 @@ async function openMessage(
   try {
     const message = (await isArmored(file))
       ? await readMessage<ReadableStream<string>>({
-          // Not as a stream of text from the start: Node counts the bytes of what waits in a web stream, and text has none.
+          // Bytes first: a web stream of Node counts the bytes that wait, and text has none.
           armoredMessage: Readable.toWeb(createReadStream(file)).pipeThrough(new TextDecoderStream()),
         })
       : await readMessage<ReadableStream<Uint8Array>>({
@@ -138,12 +136,11 @@ async function openMessage(
       decryptionKeys,
       verificationKeys,
       format: 'binary',
-      // Streamed into a file that nobody reads until its end has proven all of it.
+      // The file is read only after its end has proven the whole.
       config: { ...config, allowUnauthenticatedStream: true },
     })
   } catch (cause) {
-    throw new WaybillError('export-unreadable', 'The export cannot be decrypted with the key that is set.', {
-      place: { file: address },
+    throw exportError(address, 'The export cannot be decrypted with the key that is set.', {
       remedy: 'Check WAYBILL_PGP_KEY_FILE, and which key the vendor encrypts for.',
       cause,
     })
@@ -155,8 +152,7 @@ async function readSecretKeys(
   { keyFile, passphraseFile }: PgpKeyFiles,
 ): Promise<PrivateKey[]> {
   if (keyFile === undefined)
-    throw new WaybillError('export-unreadable', 'The export is encrypted with PGP, and no key is set.', {
-      place: { file: address },
+    throw exportError(address, 'The export is encrypted with PGP, and no key is set.', {
       remedy: 'Set WAYBILL_PGP_KEY_FILE to the file with the secret key.',
     })
   const bytes = await readSettingFile('WAYBILL_PGP_KEY_FILE', keyFile)
@@ -196,15 +192,7 @@ async function readVerificationKeys({ verifyKeyFile }: PgpKeyFiles): Promise<Pub
 
 const isArmor = (bytes: Buffer): boolean => bytes.toString('latin1', 0, 64).trimStart().startsWith(ARMOR)
 
-async function isArmored(file: string): Promise<boolean> {
-  const { handle } = await openVersion(file)
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(64), 0, 64, 0)
-    return isArmor(buffer.subarray(0, bytesRead))
-  } finally {
-    await handle.close()
-  }
-}
+const isArmored = async (file: string): Promise<boolean> => isArmor((await readHead(file, 64)).head)
 
 const readSettingFile = (key: string, file: string): Promise<Buffer> =>
   readFile(file).catch((cause) => {
@@ -215,9 +203,8 @@ const badKey = (key: string, problem: string, cause?: unknown): WaybillError =>
   new WaybillError('settings-invalid', `the file of ${key} ${problem}`, { place: { key }, cause })
 
 const untrusted = (address: string, problem: string, cause?: unknown): WaybillError =>
-  new WaybillError('export-untrusted', `The export ${problem}. Nothing of it was sent.`, {
-    place: { file: address },
-    cause,
+  exportError(address, `The export ${problem}. Nothing of it was sent.`, {
+    ...{ code: 'export-untrusted', cause },
   })
 
 const isFileSystemError = (error: unknown): boolean => error instanceof Error && 'syscall' in error

@@ -1,14 +1,14 @@
-/** What unpacking is told, and what comes of it. Whether a file is an OpenPGP message (RFC 9580) is told by its first bytes. */
+/** Rules and results of unpacking. Detection of OpenPGP messages (RFC 9580) by the first bytes. */
 import type { ContentLimits } from '../content.ts'
 
 export interface UnpackRules {
   readonly limits: ContentLimits
-  /** Pattern for the names of the members of an archive; without it, an archive holds one. */
+  /** Pattern for names of members. Default: an archive has one member */
   readonly members?: string | undefined
-  /** Refuse what is not encrypted. */
+  /** Refuses a file without encryption. */
   readonly encrypted: boolean
   readonly pgp: PgpKeyFiles
-  /** True for a file that is known to be as it was delivered: bytes behind a PGP message are not looked for. */
+  /** True for a verified file: bytes behind a PGP message are ignored. */
   readonly isWhole?: boolean
 }
 
@@ -16,7 +16,7 @@ export interface UnpackRules {
 export interface PgpKeyFiles {
   readonly keyFile?: string | undefined
   readonly passphraseFile?: string | undefined
-  /** Where there is one, every message must be signed by one of its keys. */
+  /** With it, every message must be signed by one of its keys. */
   readonly verifyKeyFile?: string | undefined
 }
 
@@ -31,8 +31,8 @@ const ENCRYPTED_SESSION_KEY_TAG = 1
 const PASSWORD_SESSION_KEY_TAG = 3
 
 /**
- * An armored message (6.2), or a packet (4.2) that holds an encrypted session key: tag 1 in version 3 or 6, tag 3 in version 4 to 6. No text
- * in UTF-8, UTF-16 or windows-1252 has a version byte, a control character, at that place.
+ * Detects an armored message (6.2), or a packet (4.2) with an encrypted session key: tag 1 in version 3 or 6, tag 3 in version 4 to 6. No text in
+ * UTF-8, UTF-16 or windows-1252 has a version byte, a control character, at that place.
  */
 export function isPgpMessage(head: Buffer): boolean {
   if (head.toString('latin1').trimStart().startsWith(ARMOR)) return true

@@ -1,30 +1,22 @@
-/**
- * Compares a file that was delivered with what was announced of it: the whole of it is read before anything is sent. Announced by a
- * checksum file, a manifest or a marker beside it.
- */
+/** Compares a delivered file with its announcement: a checksum file, a manifest or a marker beside it. The whole file is read before anything is sent. */
 
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
-import { WaybillError } from '../../model/errors.ts'
-import { unreadable } from '../content.ts'
+import type { WaybillError } from '../../model/errors.ts'
+import { digestOf, exportError, unreadable } from '../content.ts'
 import { compilePattern, type Delivery, inOrder } from '../sources/source.ts'
 
-/** @throws WaybillError `export-not-as-announced` */
-export function notAsAnnounced(
+/** `export-not-as-announced` */
+export const notAsAnnounced = (
   address: string,
   what: string,
   announced: string | number,
   came: string | number,
-): WaybillError {
-  return new WaybillError(
-    'export-not-as-announced',
-    `The export is not as announced: ${what} should be ${announced}, and is ${came}.`,
-    { place: { file: address } },
-  )
-}
+): WaybillError =>
+  exportError(address, `The export is not as announced: ${what} should be ${announced}, and is ${came}.`, {
+    code: 'export-not-as-announced',
+  })
 
 /** @throws WaybillError `export-not-as-announced`, `export-unreadable` */
 export async function verifySize(address: string, file: string, bytes: number): Promise<void> {
@@ -35,8 +27,8 @@ export async function verifySize(address: string, file: string, bytes: number): 
 }
 
 /**
- * @param signal aborted, with a `WaybillError`, when it is to end before
- * @throws WaybillError `export-not-as-announced`, `export-unreadable`; what the signal is aborted with
+ * @param signal ends the reading; aborted with a `WaybillError`
+ * @throws WaybillError `export-not-as-announced`, `export-unreadable`; the reason of an aborted signal
  */
 export async function verifyChecksum(
   address: string,
@@ -44,16 +36,9 @@ export async function verifyChecksum(
   { algorithm, digest }: Checksum,
   signal?: AbortSignal,
 ): Promise<void> {
-  const hash = createHash(algorithm)
-  try {
-    for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 })) {
-      signal?.throwIfAborted()
-      hash.update(chunk)
-    }
-  } catch (cause) {
-    throw cause instanceof WaybillError ? cause : unreadable(address, cause)
-  }
-  const came = hash.digest('hex')
+  const { digest: came } = await digestOf(file, algorithm, signal).catch((cause) => {
+    throw unreadable(address, cause)
+  })
   if (came !== digest) throw notAsAnnounced(address, `its ${algorithm.toUpperCase()}`, digest, came)
 }
 
@@ -69,9 +54,9 @@ const BSD = /^(MD5|SHA1|SHA256|SHA512) ?\((.+)\) ?= ?([0-9a-f]+)$/i
 const GNU = /^\\?([0-9a-f]+)(?:[ \t]+\*?(.+))?$/i
 
 /**
- * The checksum of the file with that name. In the file a name may have a folder in front; a digest without a name, or a single
- * line with whatever name, is that of the file it lies beside.
- * @returns undefined where the text has no checksum for it
+ * The checksum of a file by its name, with or without a folder in front. A digest without a name, or a single line with any name, is for the
+ * file beside.
+ * @returns undefined for none
  */
 export function readChecksum(text: string, name: string): Checksum | undefined {
   const lines = text
@@ -93,7 +78,7 @@ function readLine(line: string): { checksum: Checksum; name: string | undefined 
   return { checksum: { algorithm, digest: digest.toLowerCase() }, name }
 }
 
-/** What was said of an export before it was read. */
+/** Announcement of an export. */
 export interface Announced {
   readonly bytes?: number | undefined
   readonly sha256?: string | undefined
@@ -117,7 +102,7 @@ const Entry = z
   })
   .transform(({ name, bytes, rows, sha256 }) => ({ name, bytes, rows, sha256 }))
 
-/** Spellings of the four columns, in lower case without what is neither letter nor digit. */
+/** Spellings of the columns, in lower case, letters and digits only. */
 const SPELLINGS = {
   name: ['name', 'file', 'filename'],
   bytes: ['bytes', 'size', 'filesize', 'sizebytes'],
@@ -126,8 +111,8 @@ const SPELLINGS = {
 } as const
 
 /**
- * A list of objects (JSON: the document, or its member `files`); folders in front of a name do not count.
- * @returns what is said of each file, by its name
+ * Reads a manifest: CSV with a header, or a list of objects (JSON: the document, or its member `files`).
+ * @returns announcements by file name, without folders
  * @throws WaybillError `export-unreadable`
  */
 export function readManifest(text: string, address: string): Map<string, Announced> {
@@ -152,7 +137,7 @@ function entriesOf(text: string, address: string): readonly unknown[] {
     const document = Document.parse(JSON.parse(text.replace(/^\ufeff/, '')))
     return Array.isArray(document) ? document : document.files
   } catch {
-    // What the parsers say quotes the content.
+    // The messages of the parsers quote the content.
     throw unreadableManifest(address, 'it is neither CSV with a header nor a JSON list of files')
   }
 }
@@ -170,14 +155,12 @@ function canonical(entry: unknown): Record<string, unknown> {
   )
 }
 
-function unreadableManifest(address: string, problem: string): WaybillError {
-  return new WaybillError('export-unreadable', `The manifest cannot be read: ${problem}.`, {
-    place: { file: address },
+const unreadableManifest = (address: string, problem: string): WaybillError =>
+  exportError(address, `The manifest cannot be read: ${problem}.`, {
     remedy: 'A manifest has the columns name, and any of bytes, sha256, rows. Ask the vendor for it again.',
   })
-}
 
-/** When an export counts as delivered, and what lies beside it. Names hold `{name}` for that of the export. */
+/** Conditions of a complete delivery, and names of the files beside, with `{name}` for that of the export. */
 export interface ArrivalRules {
   readonly match: string
   readonly stableForMs: number
@@ -187,7 +170,7 @@ export interface ArrivalRules {
   readonly checksum?: string | undefined
 }
 
-/** An export that is complete, with the files that belong to it alone. */
+/** A complete export, with the files that belong to it alone. */
 export interface CompleteExport {
   readonly delivery: Delivery
   readonly checksum?: Delivery | undefined
@@ -195,10 +178,10 @@ export interface CompleteExport {
   readonly announced?: Announced | undefined
 }
 
-/** What an export still waits for: that it changes no more, its marker, its checksum file, a manifest that names it. */
-export type Lack = 'rest' | 'marker' | 'checksum' | 'manifest'
+/** Missing conditions; `rest`: the file may still change. */
+type Lack = 'rest' | 'marker' | 'checksum' | 'manifest'
 
-/** An export that is there and not complete. */
+/** An incomplete export. */
 export interface WaitingExport {
   readonly delivery: Delivery
   readonly lacks: readonly Lack[]
@@ -216,22 +199,22 @@ export function waitingText({ delivery, lacks }: WaitingExport, rules: ArrivalRu
   return `${delivery.name}: ${lacks.map((lack) => words[lack]).join(', ')}`
 }
 
-/** Lines; the rest is counted. */
+/** Most lines. */
 const MOST_SHOWN = 20
 
-/** Describes each incomplete export on a line. */
+/** Describes each incomplete export in a line. */
 export function waitingLines(waiting: readonly WaitingExport[], rules: ArrivalRules): string[] {
   const more = waiting.length - MOST_SHOWN
   const lines = waiting.slice(0, MOST_SHOWN).map((one) => waitingText(one, rules))
   return more > 0 ? [...lines, `${more} more are incomplete`] : lines
 }
 
-/** Time since when a file is known to be unchanged, in milliseconds since the epoch. */
-export type KnownSince = (delivery: Delivery) => number
+/** Time of the last known change of a file, in milliseconds since the epoch. */
+type KnownSince = (delivery: Delivery) => number
 
 /**
- * Modification time, for a single look. Another clock has set it: a time far in the future says nothing. One that is ahead by less than `stableFor`
- * may be of a file that is being written.
+ * Modification time, for a single look. It comes from another clock: a time far in the future proves nothing. A time ahead by less than
+ * `stableFor` may be that of a file that is being written.
  */
 const byItsTime =
   (now: number, stableForMs: number): KnownSince =>
@@ -244,10 +227,9 @@ export function manifestsOf(rules: ArrivalRules, listing: readonly Delivery[]): 
 }
 
 /**
- * Exports in order: oldest date in the name first, then by name (in code-unit order). An export is complete when it has not
- * changed for long enough, its marker and its checksum file are there, and a manifest names it, as far as the rules ask for
- * these. Markers, checksum files and manifests are no exports, also where the pattern fits their names.
- * @param announced what manifests say, by name
+ * Exports by the date in the name, oldest first, then by name (in code-unit order). A complete export has not changed for `stableFor`, and has
+ * marker, checksum file and manifest as far as the rules name them. Those files are no exports, even if their names match.
+ * @param announced announcements of manifests, by name
  */
 export function sortExports(
   rules: ArrivalRules,
@@ -281,6 +263,5 @@ export function sortExports(
   return { complete, waiting }
 }
 
-/** Those alone that are complete. */
 export const completeExports = (...given: Parameters<typeof sortExports>): CompleteExport[] =>
   sortExports(...given).complete

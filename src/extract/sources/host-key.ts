@@ -1,4 +1,4 @@
-/** Whether a key is that of the SSH host that a job names: by its fingerprint, or by a known_hosts file (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"). */
+/** Checks the key of an SSH host by a fingerprint, or by a known_hosts file (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"). */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { WaybillError } from '../../model/errors.ts'
 import { readObeyed } from '../../obeyed-files.ts'
@@ -10,8 +10,7 @@ export function hostKeyFingerprint(key: Uint8Array): string {
 
 /**
  * @param pinned a fingerprint, or the path of a known_hosts file
- * @returns whether a key is that of the host
- * @throws WaybillError `source-untrusted` where the file cannot be read or does not know the host
+ * @throws WaybillError `source-untrusted` for a file that cannot be read or does not know the host
  */
 export async function hostKeyCheck(
   pinned: string,
@@ -33,7 +32,7 @@ export async function hostKeyCheck(
   const bare = host.toLowerCase()
   const name = port === 22 ? bare : `[${bare}]:${port}`
   const lines = text.split(/\r?\n/).flatMap((line) => readLine(line))
-  // A key that is revoked for a host is revoked on each of its ports.
+  // A key is revoked on each port of the host.
   const revoked = lines.filter(
     ({ mark, hosts }) => mark === '@revoked' && (isFor(hosts, name) || isFor(hosts, bare)),
   )

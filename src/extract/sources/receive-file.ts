@@ -1,6 +1,6 @@
 /**
- * Writes a file that comes over a network: on with what has come when a connection breaks, and whole or not at all. Private copies lie in
- * a spool: folders of mode 0700, files of mode 0600.
+ * Receives files over a network: after a broken connection the rest, and whole or not at all. Private copies lie in a spool: folders of mode 0700,
+ * files of mode 0600.
  */
 
 import { hash } from 'node:crypto'
@@ -10,14 +10,15 @@ import { dirname, join } from 'node:path'
 import pRetry, { AbortError } from 'p-retry'
 import { WaybillError } from '../../model/errors.ts'
 import { assertWithin, makeFolder, newOwn, openOwn, ownFileName } from '../../own-files.ts'
+import { exportError } from '../content.ts'
 import type { Delivery, ExportSource, Fetching } from './source.ts'
 
-/** Tries after the first one, with growing waits of half a second to four, doubled at most by chance. */
+/** Retries after waits of half a second to four, at most doubled by chance. */
 const WAITS = { retries: 3, minTimeout: 500, randomize: true } as const
 
 /**
  * @param signal ends the tries at once; aborted with a `WaybillError`, which is thrown
- * @throws WaybillError at once; anything else when the tries are used up
+ * @throws WaybillError at once; other errors after the last try
  */
 export function withRetries<Result>(attempt: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
   return pRetry(
@@ -49,9 +50,9 @@ export async function whileWanted<Answer>(answer: Promise<Answer>, signal?: Abor
 }
 
 /**
- * @param file is there, of mode 0600, when this resolves
- * @param read the content from an offset on; fails where it is not the version that was asked for
- * @throws WaybillError as `read` and `fetching` do; `export-changed` if more or fewer bytes come than were listed
+ * @param file target, of mode 0600
+ * @param read content from an offset on; fails for another version
+ * @throws WaybillError as `read` and `fetching` do; `export-changed` for more or fewer bytes than listed
  */
 export async function receiveFile(
   file: string,
@@ -62,7 +63,7 @@ export async function receiveFile(
 ): Promise<string> {
   makeFolder(dirname(file))
   const part = `${file}.part`
-  // What another process left of it may be of another version.
+  // The rest of another process may be of another version.
   await rm(part, { force: true })
   room?.(bytes)
   const out = await newOwn(part)
@@ -78,8 +79,8 @@ export async function receiveFile(
         await out.writev([chunk], from)
       }
       if (length !== bytes)
-        throw new WaybillError('export-changed', `${length} bytes came where ${bytes} were listed.`, {
-          place: { file: address },
+        throw exportError(address, `${length} bytes came where ${bytes} were listed.`, {
+          code: 'export-changed',
         })
     }, signal)
     await out.sync()
@@ -91,7 +92,7 @@ export async function receiveFile(
   }
 }
 
-/** What was asked was not answered in time. Another try, over another connection, may be. */
+/** A request without an answer in time. Another connection may bring one. */
 export class NotAnswered extends Error {
   override readonly name = 'NotAnswered'
 
@@ -101,11 +102,11 @@ export class NotAnswered extends Error {
   }
 }
 
-/** @throws NotAnswered; what becomes of the answer then is of no matter any more */
+/** Waits for an answer; ignores a late one. @throws NotAnswered */
 export const answered = <Answer>(what: string, ms: number, answer: Promise<Answer>): Promise<Answer> =>
   advancing(what, ms, () => answer)
 
-/** @param begin is handed what it calls with every step: the limit is that of one step. @throws NotAnswered */
+/** @param begin calls `step` with every step: the limit is that of one step. @throws NotAnswered */
 export async function advancing<Answer>(
   what: string,
   ms: number,
@@ -122,7 +123,7 @@ export async function advancing<Answer>(
   }
 }
 
-/** Each chunk within the limit, however long is taken over the one before. @throws NotAnswered */
+/** Limits the wait for each chunk, not the time of its use. @throws NotAnswered */
 export async function* eachAnswered<Chunk>(
   what: (at: number) => string,
   ms: number,
@@ -140,35 +141,31 @@ export async function* eachAnswered<Chunk>(
     }
   } finally {
     const ending = iterator.return?.()
-    // Who has not answered does not take leave either.
+    // Without an answer, none comes to the end either.
     if (isWaiting) ending?.catch(() => undefined)
     else await ending
   }
 }
 
 export interface Spool {
-  /** The delivery as a file here: fetched, unless this version of it already lies here whole. */
+  /** Fetches a delivery, unless the spool has this version. */
   fetch(source: ExportSource, delivery: Delivery, fetching?: Fetching): Promise<string>
-  /** Files fetched from an address and still here, whichever version they are. */
+  /** Files from an address, in any version. */
   fetched(address: string, name: string): Promise<readonly string[]>
-  /** Removes what was fetched from an address. */
+  /** Removes the files from an address. */
   forget(address: string): Promise<void>
-  /** Keeps a text under its SHA-256, until everything is removed. */
+  /** Keeps a text under its SHA-256, until `clear`. */
   keep(sha256: string, text: string): Promise<void>
-  /** Undefined where it is gone. */
   kept(sha256: string): Promise<string | undefined>
   /** A path for a new file of that name, in a folder of its own. */
   unpack(name: string): Promise<string>
-  /** Removes what was decrypted or unpacked, also by processes that are gone. */
+  /** Removes the files of `unpack`, of any process. */
   clearUnpacked(): Promise<void>
   /** Removes everything. */
   clear(): Promise<void>
 }
 
-/**
- * @param folder for this job alone; who clears it must hold the job. Its methods throw WaybillError `home-unusable` where a link in it leads
- *   elsewhere.
- */
+/** @param folder for one job, held by this process. Methods throw WaybillError `home-unusable` for a link out of the folder. */
 export function createSpool(folder: string): Spool {
   const fetchedFolder = join(folder, 'fetched')
   const unpackedFolder = join(folder, 'unpacked')

@@ -1,6 +1,6 @@
 /**
- * Files that Waybill obeys: `.env`, jobs, mappings, the commands that they name, the home. A user who may write to such a file, or to a folder
- * above the file, acts as the user who runs Waybill: the file is refused.
+ * Files that Waybill obeys: `.env`, jobs, mappings, commands of those, the home. A user who may write to such a file, or to a folder above, acts as
+ * the user of Waybill: the file is refused.
  */
 import { lstatSync, readFileSync, readlinkSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -11,18 +11,18 @@ import { shellWord } from './shown-text.ts'
 const ROOT = 0
 
 /** A place to which another user may write. */
-export interface Doubt {
+interface Doubt {
   /** The file, a folder above the file, or the target of a link. */
   readonly at: string
   /** Text behind `at`: "may be written by …". */
   readonly why: string
-  /** Undefined for a doubt that only warns. */
+  /** Undefined for a mere warning. */
   readonly remedy: string | undefined
 }
 
 /**
- * Checks a file or folder, the folders above up to the first one that root owns, and the same for every link on the way.
- * @returns nothing on a system without users, and for a path that does not exist
+ * Checks a file or folder, the folders above up to the first one of root, and the same for every link on the way.
+ * @returns nothing on a system without users, and for a missing path
  */
 export function doubtsOf(path: string): Doubt[] {
   const me = process.geteuid?.()
@@ -55,7 +55,7 @@ function statsOf(path: string): Stats | undefined {
   }
 }
 
-/** @param isNear true for the checked path and its folder; folders further up only lead there */
+/** @param isNear true for the checked path and its folder */
 function doubtOf(at: string, found: Stats, me: number, isNear: boolean): Doubt | undefined {
   if (!isTrusted(found.uid, me)) return ofAnother(at, found)
   const byAll = (found.mode & 0o002) !== 0
@@ -79,7 +79,7 @@ const ofAnother = (at: string, { uid }: Stats): Doubt => ({
   remedy: `Where it is a service's, run Waybill as that user: runuser -u USER -- waybill …. Else take it over as root: chown -h ${process.geteuid?.() ?? 'USER'} ${shellWord(at)}`,
 })
 
-/** True for a group of this user alone, or without members, as far as this machine lists them; true for the group of root. */
+/** True for the group of root, and for a group without other users in the lists of this machine. */
 function isWithoutOthers(gid: number, me: number): boolean {
   if (gid === ROOT) return true
   const users = table('/etc/passwd')
@@ -103,8 +103,8 @@ function table(file: string): string[][] {
 }
 
 /**
- * True on a volume that Kubernetes gave to a group of this process: the root of the volume belongs to the group, is writable by the group, and
- * is setgid (kubernetes.io/docs/tasks/configure-pod-container/security-context).
+ * True on a volume that Kubernetes gave to a group of this process: the root of the volume belongs to the group, is writable by the group, and is
+ * setgid (kubernetes.io/docs/tasks/configure-pod-container/security-context).
  */
 function isVolumeOf(path: string, { gid, ...found }: Stats): boolean {
   if (process.getgroups?.().includes(gid) !== true) return false
@@ -140,8 +140,7 @@ const WORDS = new RegExp(WORD, 'g')
 const WRITTEN = new RegExp(String.raw`>+[&|]?\s*${WORD}`, 'g')
 
 /**
- * Checks every file that a shell command names, by path or on the PATH, also below a folder that the command names (`cd`). Skips files that the
- * command only writes.
+ * Checks the files in a shell command, by path or on the PATH, also below a folder in the command (`cd`). Skips files that the command only writes.
  * @param folder working folder of the command
  * @throws WaybillError `file-untrusted`
  */
@@ -161,14 +160,14 @@ export function assertObeyableCommand(
     for (const path of [...named, ...(word.includes('/') ? [] : onPath(word))]) assertObeyable(path)
   }
 
-  /** The file, and the places before: a file there would win. */
+  /** The file, and the places before, where a file would win. */
   function onPath(word: string): string[] {
     const paths = (environment['PATH'] ?? '').split(delimiter).map((one) => resolve(folder, one, word))
     return paths.slice(0, paths.findIndex(isFile) + 1)
   }
 }
 
-/** Words without quotes, and the words within quotes: a quoted text may be a name, or a command. */
+/** Words without quotes, and words within: a quoted text may be a name, or a command. */
 const wordsOf = (text: string): string[] =>
   (text.match(WORDS) ?? []).flatMap((word) => {
     const bare = word.replace(/['"]|\\(.)/g, '$1')

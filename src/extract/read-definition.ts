@@ -1,17 +1,39 @@
-/** The `read:` block of a mapping file: how the bytes of an export become rows. Without any key it is RFC 4180 in UTF-8 with a header. */
+/** The `read:` block of a mapping: from the bytes of an export to rows. Default: RFC 4180 in UTF-8 with a header. */
 
 import { z } from 'zod'
 import { reasonOf } from '../model/errors.ts'
 import { encodingOf } from './encoding.ts'
 import { parseMemberPath, parseRecordsPath } from './json-path.ts'
 
-/** One character that is one byte in UTF-8, so that it is found byte by byte; no line end, no NUL. */
+/** A character of one byte in UTF-8; no line end, no NUL. */
 const mark = z
   .string()
   .refine(
     (text) => text.length === 1 && isMark(text.charCodeAt(0)),
     'must be one ASCII character, for example ","',
   )
+
+const quote = z
+  .union([z.literal('none'), mark], { error: 'must be one ASCII character, or none' })
+  .default('"')
+
+const encoding = (description: string, known = 'utf-8, windows-1252 and windows-1250') =>
+  z
+    .string()
+    .refine(
+      (label) => label === 'auto' || encodingOf(label) !== undefined,
+      `is no encoding that is known; ${known} are some that are`,
+    )
+    .default('auto')
+    .meta({ description: `Character encoding${description}` })
+
+/** Names of columns; empty for a column that is not read. */
+const isUnique = (names: readonly string[] = []): boolean => {
+  const named = names.filter((name) => name !== '')
+  return new Set(named).size === named.length
+}
+
+const REPEATED = 'names a column more than once'
 
 const regularExpression = z.string().refine((source) => {
   try {
@@ -23,11 +45,11 @@ const regularExpression = z.string().refine((source) => {
 
 const header = z
   .strictObject({
-    /** Physical line from which on the header is looked for. */
+    /** Physical line to search from. */
     line: z.int().min(1).optional(),
-    /** Names that the header has: it is the first record that has them all. */
+    /** The header is the first record with all these names. */
     find: z.array(z.string().trim().min(1)).min(1).optional(),
-    /** Records below the header that are no rows: units, a second header. */
+    /** Number of records below the header that are no rows: units, a second header. */
     skip: z.int().min(0).default(0),
   })
   .refine((one) => one.line === undefined || one.find === undefined, 'has line or find, not both')
@@ -36,9 +58,9 @@ const trailer = z
   .strictObject({
     /** The last lines that match are the trailer. */
     match: regularExpression.optional(),
-    /** So many last lines are the trailer. */
+    /** Length of the trailer. */
     lines: z.int().min(1).max(100).optional(),
-    /** Cell, from 1, of the trailer's first line that states how many rows there are. */
+    /** Cell, from 1, in the first line of the trailer with the number of rows. */
     count: z.strictObject({ cell: z.int().min(1) }).optional(),
   })
   .refine((one) => (one.match === undefined) !== (one.lines === undefined), 'needs either match or lines')
@@ -46,18 +68,11 @@ const trailer = z
 export const csvDefinition = z
   .strictObject({
     format: z.literal('csv'),
-    encoding: z
-      .string()
-      .refine(
-        (label) => label === 'auto' || encodingOf(label) !== undefined,
-        'is no encoding that is known; utf-8, windows-1252 and windows-1250 are some that are',
-      )
-      .default('auto')
-      .meta({ description: 'Character encoding; auto goes by what the first bytes prove.' }),
+    encoding: encoding('; auto goes by what the first bytes prove.'),
     delimiter: z
       .union([z.literal('auto'), mark], { error: 'must be one ASCII character, or auto' })
       .default(','),
-    quote: z.union([z.literal('none'), mark], { error: 'must be one ASCII character, or none' }).default('"'),
+    quote,
     quotes: z
       .enum(['strict', 'lenient'])
       .default('strict')
@@ -109,8 +124,7 @@ export const csvDefinition = z
       )
     else if (read.widths !== undefined && read.widths.length !== read.columns?.length)
       refuse('widths', `are ${read.widths.length} for ${read.columns?.length} columns`)
-    const names = (read.columns ?? []).filter((name) => name !== '')
-    if (new Set(names).size < names.length) refuse('columns', 'names a column more than once')
+    if (!isUnique(read.columns)) refuse('columns', REPEATED)
   })
 
 export type CsvDefinition = z.infer<typeof csvDefinition>
@@ -131,25 +145,17 @@ const xlsxDefinition = z
         'What stands below a blank row or a line of totals: rows like those above, or nothing that is read.',
     }),
   })
-  .superRefine(({ header: place, columns }, context) => {
-    if (place === 'none' && columns === undefined)
-      context.addIssue({
-        code: 'custom',
-        path: ['columns'],
-        message: 'must name the columns of a sheet without header',
-      })
-    const names = (columns ?? []).filter((name) => name !== '')
-    if (new Set(names).size < names.length)
-      context.addIssue({ code: 'custom', path: ['columns'], message: 'names a column more than once' })
+  .refine(({ header: place, columns }) => place !== 'none' || columns !== undefined, {
+    path: ['columns'],
+    error: 'must name the columns of a sheet without header',
   })
+  .refine(({ columns }) => isUnique(columns), { path: ['columns'], error: REPEATED })
 
 export type XlsxDefinition = z.infer<typeof xlsxDefinition>
 
-function isMark(code: number): boolean {
-  return code > 0 && code < 0x80 && code !== 0x0a && code !== 0x0d
-}
+const isMark = (code: number): boolean => code > 0 && code < 0x80 && code !== 0x0a && code !== 0x0d
 
-/** No byte has this value: a mark that the dialect does not have is never met. */
+/** No byte: an absent mark never matches. */
 const NONE = -1
 
 export interface Dialect {
@@ -157,17 +163,17 @@ export interface Dialect {
   readonly delimiter: number
   /** -1: there are no quotes. */
   readonly quote: number
-  /** -1: a quote is escaped by another one, and nothing else is escaped. */
+  /** -1: only a quote is escaped, by another one. */
   readonly escapedBy: number
-  /** Whether a quote inside a cell that does not begin with one is text. */
+  /** A quote inside a cell that does not begin with one is text. */
   readonly lenient: boolean
-  /** What a comment line begins with. */
+  /** Start of a comment line. */
   readonly comment: Buffer | undefined
-  /** Characters of each cell, in the place of delimiters and quotes. */
+  /** Characters of each cell, in place of delimiters and quotes. */
   readonly widths: readonly number[] | undefined
 }
 
-/** @param delimiter the one that the definition gives, or that was found */
+/** @param delimiter of the definition, or as found */
 export function dialectOf(read: CsvDefinition, delimiter: string): Dialect {
   const escapedBy = read.escape === 'doubled' || read.escape === read.quote ? undefined : read.escape
   return {
@@ -180,7 +186,7 @@ export function dialectOf(read: CsvDefinition, delimiter: string): Dialect {
   }
 }
 
-/** A path, parsed; what is wrong with it is the issue's message. */
+/** A parsed path; an error becomes the message of the issue. */
 function path<Parsed>(parse: (text: string) => Parsed) {
   return z.string().transform((text, context): Parsed => {
     try {
@@ -199,7 +205,7 @@ export const jsonDefinition = z
     records: path(parseRecordsPath)
       .optional()
       .meta({ description: 'The list whose elements are the rows, like $.data.results[*].' }),
-    /** Members that stand before the list, by the name under which the mapping reads them: `context.NAME`. */
+    /** Members before the list, by their names in the mapping: `context.NAME`. */
     context: z
       .record(z.string().regex(/^[a-z][A-Za-z0-9_]*$/, 'is named by a word'), path(parseMemberPath))
       .optional(),
@@ -215,14 +221,7 @@ const ndjsonDefinition = z.strictObject({ format: z.literal('ndjson') })
 
 const hl7v2Definition = z.strictObject({
   format: z.literal('hl7v2'),
-  encoding: z
-    .string()
-    .refine(
-      (label) => label === 'auto' || encodingOf(label) !== undefined,
-      'is no encoding that is known; utf-8 and windows-1252 are some that are',
-    )
-    .default('auto')
-    .meta({ description: 'Character encoding of all messages; auto goes by MSH-18 of each.' }),
+  encoding: encoding(' of all messages; auto goes by MSH-18 of each.', 'utf-8 and windows-1252'),
   rows: z.enum(['messages', 'patients']).default('messages').meta({
     description:
       'patients: each PATIENT_RESULT of a message is a row, with all else of the message around it.',
@@ -234,7 +233,7 @@ export type Hl7v2Definition = z.infer<typeof hl7v2Definition>
 const recordType = z.string().regex(/^[A-Za-z0-9_]{1,20}$/, 'is a word of letters and digits')
 const recordColumns = z.array(z.string().trim().min(1)).min(1)
 
-/** What stands behind the type of a record. */
+/** Cells of a record behind its type. */
 const recordDefinition = z.strictObject({
   in: recordType
     .optional()
@@ -250,7 +249,7 @@ const recordsDefinition = z
     format: z.literal('records'),
     encoding: csvDefinition.shape.encoding,
     delimiter: z.union([mark], { error: 'must be one ASCII character' }).default(','),
-    quote: z.union([z.literal('none'), mark], { error: 'must be one ASCII character, or none' }).default('"'),
+    quote,
     typeWidth: z.int().min(1).max(20).optional().meta({
       description: 'Characters that the type takes at the start of each line, in files of fixed widths.',
     }),
@@ -291,7 +290,7 @@ const recordsDefinition = z
         refuse([...at, 'widths'], `are ${widths?.length} for ${columns.length} columns`)
       if ((widths === undefined) !== (read.typeWidth === undefined))
         refuse([...at, 'widths'], 'go with typeWidth: either all types have widths, or none')
-      if (new Set(columns).size < columns.length) refuse([...at, 'columns'], 'names a column more than once')
+      if (!isUnique(columns)) refuse([...at, 'columns'], REPEATED)
       for (const [other, { in: above = read.row }] of types)
         if (other !== read.row && above === type && columns.includes(other))
           refuse([...at, 'columns'], `names a column as the type ${other}, whose records stand beside it`)
@@ -312,7 +311,6 @@ const recordsDefinition = z
 
 export type RecordsDefinition = z.infer<typeof recordsDefinition>
 
-/** CSV in its dialects, a sheet of a workbook, one JSON document a line, one JSON document with a list of rows, messages of HL7 v2, or records of several types. */
 export const readDefinition = z.discriminatedUnion('format', [
   csvDefinition,
   xlsxDefinition,

@@ -255,12 +255,7 @@ export function freeBytes(folder: string): number {
  */
 export async function assertRoom(home: string, least: number): Promise<void> {
   const free = freeBytes(home)
-  if (free < least)
-    throw new WaybillError(
-      'disk-full',
-      `the disk of ${home} has ${sizeText(free)} left, and a run begins only with ${sizeText(least)} (WAYBILL_MIN_FREE)`,
-      { place: { file: home } },
-    )
+  if (free < least) throw fullDisk(home, free, `, and a run begins only with ${sizeText(least)}`)
   const reserve = reserveOf(home)
   if (free < 2 * RESERVE_BYTES || statSync(reserve, { throwIfNoEntry: false })?.size === RESERVE_BYTES) return
   const handle = await openOwn(home, reserve)
@@ -287,13 +282,20 @@ export function createRoom(folder: string, least: number): (bytes: number) => vo
     unseen = 0
     const free = freeBytes(folder)
     if (free - bytes < least)
-      throw new WaybillError(
-        'disk-full',
-        `the disk of ${folder} has ${sizeText(free)} left: ${sizeText(bytes)} more of an export, and ${sizeText(least)} must stay free (WAYBILL_MIN_FREE)`,
-        { place: { file: folder } },
+      throw fullDisk(
+        folder,
+        free,
+        `: ${sizeText(bytes)} more of an export, and ${sizeText(least)} must stay free`,
       )
   }
 }
+
+const fullDisk = (folder: string, free: number, wanted: string): WaybillError =>
+  new WaybillError(
+    'disk-full',
+    `the disk of ${folder} has ${sizeText(free)} left${wanted} (WAYBILL_MIN_FREE)`,
+    { place: { file: folder } },
+  )
 
 /** Removes the reserve if the disk has less free space than its size. */
 export function giveUpReserve(home: string): void {

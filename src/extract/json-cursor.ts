@@ -111,13 +111,13 @@ export class JsonCursor {
     let expected: Expected = 'value'
     do {
       const byte = await this.peek()
-      const next: Expected | undefined =
-        byte === -1 ? undefined : follow(expected, String.fromCharCode(byte), open)
+      const char = byte === -1 ? '' : String.fromCharCode(byte)
+      const next: Expected | undefined = char === '' ? undefined : follow(expected, char, open)
       if (next === undefined || open.length > DEPTH) throw this.broken()
       expected = next
       if (byte === QUOTE) await this.#skipString()
-      else if (PLAIN_BYTE.test(String.fromCharCode(byte))) await this.#skipPlain()
-      else if (',:{}[]'.includes(String.fromCharCode(byte))) this.position += 1
+      else if (PLAIN_BYTE.test(char)) await this.#skipPlain()
+      else if (',:{}[]'.includes(char)) this.position += 1
       else throw this.broken()
     } while (open.length > 0)
   }

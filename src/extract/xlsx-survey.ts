@@ -90,7 +90,7 @@ export function createSurveyor(path: string, read: XlsxDefinition, { columns, li
       if (read.below === undefined && (apart > 0 || total !== undefined))
         throw belowTable(path, apart, total?.line ?? 0)
       const places = read.below === 'nothing' ? [firstGap, total].flatMap((one) => one ?? []) : []
-      const cut = places.reduce<Sign | undefined>((a, b) => (a && a.offset < b.offset ? a : b), undefined)
+      const [cut] = places.sort((a, b) => a.offset - b.offset)
       const [, to] = rangeOf(dimension) ?? []
       const isShort = to !== undefined && (to.row < counted.last || to.column < counted.widest - 1)
       const merged = merges.filter((written) => {

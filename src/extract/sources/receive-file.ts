@@ -170,6 +170,10 @@ export function createSpool(folder: string): Spool {
   const fetchedFolder = join(folder, 'fetched')
   const unpackedFolder = join(folder, 'unpacked')
   const keptFolder = join(folder, 'kept')
+  const foldersOf = async (address: string): Promise<string[]> =>
+    (await readdir(fetchedFolder).catch(() => []))
+      .filter((one) => one.startsWith(`${digest(address)}-`))
+      .map((one) => join(fetchedFolder, one))
   return {
     async fetch(source, delivery, fetching) {
       const address = digest(source.address(delivery.name))
@@ -180,17 +184,12 @@ export function createSpool(folder: string): Spool {
       return source.fetch(delivery, file, fetching)
     },
     async fetched(address, name) {
-      const folders = await readdir(fetchedFolder).catch(() => [])
-      const files = folders
-        .filter((one) => one.startsWith(`${digest(address)}-`))
-        .map((one) => join(fetchedFolder, one, ownFileName(name)))
+      const files = (await foldersOf(address)).map((one) => join(one, ownFileName(name)))
       const there = await Promise.all(files.map(isThere))
       return files.filter((_, at) => there[at])
     },
     async forget(address) {
-      const folders = await readdir(fetchedFolder).catch(() => [])
-      const own = folders.filter((one) => one.startsWith(`${digest(address)}-`))
-      for (const one of own) await rm(join(fetchedFolder, one), { recursive: true, force: true })
+      for (const one of await foldersOf(address)) await rm(one, { recursive: true, force: true })
     },
     async keep(sha256, text) {
       const file = await openOwn(folder, join(keptFolder, sha256), constants.O_TRUNC)

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { type BigIntStats, constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
-import { createGunzip, createZstdDecompress } from 'node:zlib'
+import { crc32, createGunzip, createZstdDecompress } from 'node:zlib'
 import { type ErrorCode, type ErrorDetails, filesExhausted, reasonOf, WaybillError } from '../model/errors.ts'
 import { n } from '../shown-text.ts'
 import { readStart } from './framing.ts'
@@ -320,6 +320,26 @@ export function countWhole(
 /** Counts the unpacked bytes of a file, towards its delivery if there is one. */
 export const countAgainst = (file: string, limits: ContentLimits, packedBytes: number) =>
   (limits.whole ?? countWhole(file, limits, packedBytes))(file)
+
+/**
+ * Compares the content of a member of an archive with its CRC-32.
+ * @param count is called with the length of each chunk before its use
+ * @throws Error with the message `damaged`; errors of `count`
+ */
+export async function* withCrc(
+  content: AsyncIterable<Buffer>,
+  stated: number,
+  count: (length: number) => void,
+  damaged: string,
+): AsyncGenerator<Buffer> {
+  let crc = 0
+  for await (const chunk of content) {
+    count(chunk.length)
+    crc = crc32(chunk, crc)
+    yield chunk
+  }
+  if (crc !== stated) throw new Error(damaged)
+}
 
 /** Large enough that the hash, not the reading, takes the time. One buffer serves the whole file. */
 const READ_BYTES = 256 * 1024

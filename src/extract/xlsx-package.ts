@@ -3,7 +3,6 @@
  * unpacking, and compared with their CRC-32. Relationships out of the package are ignored.
  */
 import { type Entry, fromFdPromise } from 'yauzl'
-import { readEntry } from './arrival/zip.ts'
 import {
   type Compression,
   countAgainst,
@@ -12,6 +11,7 @@ import {
   readContent,
   readHead,
   unreadable,
+  withCrc,
 } from './content.ts'
 import { readXml } from './xlsx-xml.ts'
 
@@ -115,9 +115,10 @@ export async function* usingPackage<Result>(
         if (parts.has(name)) throw new Error('a part stands in it twice, and nobody can tell which is meant')
         parts.set(name, entry)
       }
-      const content = (entry: Entry, name: string) => {
+      const content = async function* (entry: Entry, name: string) {
         const count = countAgainst(`${path} ${name}`, compression.limits, bytes)
-        return readEntry(zip, entry, count, `the part ${name} is damaged: its CRC-32 is another one`)
+        const damaged = `the part ${name} is damaged: its CRC-32 is another one`
+        yield* withCrc(await zip.openReadStreamPromise(entry), entry.crc32, count, damaged)
       }
       yield* use(packageOf(parts, content))
     } finally {

@@ -1,10 +1,9 @@
 /** Unpacks members of zip archives (PKWARE APPNOTE 6.3) by the central directory. Each is compared with its CRC-32. */
 import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
-import { crc32 } from 'node:zlib'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
 import { newOwn } from '../../own-files.ts'
-import { countAgainst, exportError, unreadable } from '../content.ts'
+import { countAgainst, exportError, unreadable, withCrc } from '../content.ts'
 import { assertMemberName, compilePattern, inOrder } from '../sources/source.ts'
 import type { UnpackedExport, UnpackRules } from './unpack-rules.ts'
 
@@ -113,29 +112,12 @@ async function extract(
       'Ask the vendor to compress with deflate, the usual method of zip.',
     )
   await pipeline(
-    readEntry(zip, entry, count, 'a member is damaged: its CRC-32 is not the one in the archive'),
+    withCrc(
+      await zip.openReadStreamPromise(entry),
+      entry.crc32,
+      count,
+      'a member is damaged: its CRC-32 is not the one in the archive',
+    ),
     (await newOwn(target)).createWriteStream(),
   )
-}
-
-/**
- * Content of a member.
- * @param count is called with the length of each chunk before its use
- * @param damaged message for another CRC-32
- * @throws Error with the reason; errors of `count`
- */
-export async function* readEntry(
-  zip: ZipFile,
-  entry: Entry,
-  count: (length: number) => void,
-  damaged: string,
-): AsyncGenerator<Buffer> {
-  let crc = 0
-  const content: AsyncIterable<Buffer> = await zip.openReadStreamPromise(entry)
-  for await (const chunk of content) {
-    count(chunk.length)
-    crc = crc32(chunk, crc)
-    yield chunk
-  }
-  if (crc !== entry.crc32) throw new Error(damaged)
 }

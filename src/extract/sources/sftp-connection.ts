@@ -95,10 +95,11 @@ export async function connectSftp(
     answered(what, answerMs, answer)
   const exists = async (path: string): Promise<boolean> =>
     (await timely(`looking at ${path}`, client.exists(path))) !== false
-  /** Makes a folder and the folders above. The recursive mkdir of the client fails at a link to a folder. */
+  /** Makes a missing folder and the folders above. The recursive mkdir of the client fails at a link to a folder. */
   const makeFolder = async (path: string): Promise<void> => {
+    if (await exists(path)) return
     const above = posix.dirname(path)
-    if (above !== path && !(await exists(above))) await makeFolder(above)
+    if (above !== path) await makeFolder(above)
     await timely(`making the folder ${path}`, client.mkdir(path)).catch(async (error: unknown) => {
       // Another delivery made it meanwhile.
       if (!(await exists(path))) throw error
@@ -183,8 +184,11 @@ const readKey = (file: string): Promise<Buffer> =>
     throw new WaybillError('source-unreachable', 'The key file cannot be read.', { place: { file }, cause })
   })
 
+/** `source-unreachable`; a `WaybillError` is returned as it is. */
 export const unreachable = (base: string, cause: unknown): WaybillError =>
-  new WaybillError('source-unreachable', `${base} cannot be reached: ${reasonOf(cause)}`, { cause })
+  cause instanceof WaybillError
+    ? cause
+    : new WaybillError('source-unreachable', `${base} cannot be reached: ${reasonOf(cause)}`, { cause })
 
 /** A file of the server. Servers keep no versions: size and time are one. */
 export const sftpDelivery = (name: string, bytes: number, modifiedAt: number): Delivery => ({

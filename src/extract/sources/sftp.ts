@@ -117,20 +117,17 @@ export function createSftpSource(
         throw await afterFailure(error, name)
       }
     }, signal).catch((error: unknown) => {
-      throw error instanceof WaybillError ? error : unreachable(base, error)
+      throw unreachable(base, error)
     })
   /** One of several files at once makes their folder. */
   const made = new Map<string, Promise<void>>()
   const makeOnce = (server: SftpConnection, path: string): Promise<void> => {
     const making =
       made.get(path) ??
-      server
-        .exists(path)
-        .then((isThere) => (isThere ? undefined : server.makeFolder(path)))
-        .catch((error: unknown) => {
-          made.delete(path)
-          throw error
-        })
+      server.makeFolder(path).catch((error: unknown) => {
+        made.delete(path)
+        throw error
+      })
     made.set(path, making)
     return making
   }
@@ -177,7 +174,7 @@ export function createSftpSource(
       try {
         await receiveFile(file, bytes, address(name), readFrom, fetching)
       } catch (error) {
-        throw error instanceof WaybillError ? error : unreachable(base, error)
+        throw unreachable(base, error)
       }
       // Only the time tells that nobody wrote meanwhile.
       await assertSame(wanted, fetching?.signal)
@@ -193,7 +190,7 @@ export function createSftpSource(
       let isTried = wanted.isAside === true
       let moving: string | undefined
       const move = async (server: SftpConnection): Promise<string> => {
-        if (!(await server.exists(to))) await server.makeFolder(to).catch(refuseArchive(to))
+        await server.makeFolder(to).catch(refuseArchive(to))
         const isAside = await server.exists(aside)
         // A try that was not answered may have moved the file.
         if (!isAside && moving !== undefined) return archived(moving)

@@ -121,7 +121,7 @@ test('mapping init finds sheet and header; check, preview and test read what it 
   const file = join(clinic.workplace.folder, 'mappings/acme.yaml')
   const text = await readFile(file, 'utf8')
   expect(text).toMatch(
-    /read:\n {2}format: xlsx\n {2}sheet: "Results"\n {2}header: \{ line: 3 \}\n {2}below: nothing\n/,
+    /read:\n {2}format: xlsx\n {2}sheet: Results\n {2}header: \{ line: 3 \}\n {2}below: nothing\n/,
   )
   for (const part of [
     'several sheets hold something',

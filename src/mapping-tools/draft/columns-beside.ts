@@ -2,9 +2,9 @@
 import type { Units } from '../../transform/units.ts'
 import { type NameWords, nameWords, type Vocabulary } from './names.ts'
 import type { ColumnProfile } from './profile-columns.ts'
-import { type DraftLine, decide, line, list, scalar } from './write-draft.ts'
+import { ask, type DraftLine, decide, line, list, type Question, scalar } from './write-draft.ts'
 
-/** Recognises names of a value with words behind them: `glucose_flag` of `glucose`, `ferritin sign` of `ferritin_ng_ml`. */
+/** Recognises the name of a value with words behind it: `glucose_flag` of `glucose`, `ferritin sign` of `ferritin_ng_ml`. */
 export function isBeside(
   value: NameWords,
   other: NameWords,
@@ -37,7 +37,7 @@ export const columnsBeside = (
   })
 }
 
-/** How many of the smaller unit are one of the larger one. */
+/** By unit, the smaller unit of a second column, and its number in the larger one. */
 const PAIRS: Readonly<Record<string, readonly [smaller: string, per: number]>> = {
   '[ft_i]': ['[in_i]', 12],
   '[stone_av]': ['[lb_av]', 14],
@@ -45,7 +45,7 @@ const PAIRS: Readonly<Record<string, readonly [smaller: string, per: number]>> =
   m: ['cm', 100],
 }
 
-/** A column with what its name says. */
+/** A column by the meaning of its name. */
 export interface NamedColumn {
   readonly column: ColumnProfile
   readonly key: string
@@ -59,7 +59,7 @@ export interface ColumnPair {
   readonly line: DraftLine
 }
 
-/** Columns of one measurement, of which the second has what is left of the first: 5 feet and 11 inches. */
+/** Two columns of one measurement in a larger and a smaller unit: 5 feet and 11 inches. */
 export function columnPairs(named: readonly NamedColumn[], units: Units): ColumnPair[] {
   return named.flatMap(({ column, key, unit = '' }) => {
     const [smaller, per] = PAIRS[units.resolve(unit) ?? ''] ?? []
@@ -76,7 +76,7 @@ export function columnPairs(named: readonly NamedColumn[], units: Units): Column
     const both = `${paths.map(scalar).join(' and ')} are one value`
     const written =
       smaller === '[in_i]'
-        ? line(`${key}: { concat: ${list(paths)}, separator: "-", form: feet-and-inches }`, `DECIDE: ${both}`)
+        ? line(`${key}: { concat: ${list(paths)}, separator: "-", form: feet-and-inches }`, ask(both))
         : decide(
             `${both}: ${key}: { expression: ${JSON.stringify(`$number(\`${paths[0]}\`) * ${per} + $number(\`${paths[1]}\`)`)}, unit: ${scalar(other.unit ?? smaller)} }`,
           )
@@ -89,19 +89,18 @@ const SIGNS = /^(?:[<>]=?|[≤≥=])$/
 const holdsSigns = ({ distinct }: ColumnProfile): boolean =>
   distinct.size > 0 && [...distinct].every((text) => SIGNS.test(text))
 
-/** Recognises a column of signs that is called so alone, and belongs to the value before it. */
+/** Recognises a column of signs, named after signs alone: it belongs to the column before it. */
 export const isSignOf = (column: ColumnProfile, { words }: Pick<Vocabulary, 'words'>): boolean =>
   holdsSigns(column) &&
   column.words.every((word) => words.wide.beside.includes(word.replace(/\d$/, '') || 'sign'))
 
-/** A column of one of several readings; without `rest`, one that no expression reads. */
 export interface Reading {
   readonly path: string
-  /** Members of its rule behind the column. */
+  /** Members of its rule behind the column; undefined where no expression reads the column. */
   readonly rest: string | undefined
 }
 
-/** Proposal for the first of several readings, where all are in one unit; else nothing. */
+/** Proposal of the mean of several readings, where all are in one unit; else empty. */
 export function meanOf(key: string, readings: readonly Reading[]): string {
   const rest = readings[0]?.rest
   if (rest === undefined || readings.some((one) => one.rest !== rest)) return ''
@@ -110,25 +109,22 @@ export function meanOf(key: string, readings: readonly Reading[]): string {
   return `; or the mean of all ${readings.length} in the place of the first: ${key}: { expression: ${mean}${rest} }`
 }
 
-/** Columns beside the value in a rule, with its question: a sign goes in front, all others are ignored. */
+/** Members of a rule for columns beside its value: a sign goes in front, all others are ignored. */
 export function besideParts(
   { path }: ColumnProfile,
   beside: readonly ColumnProfile[],
-): { readonly from: string; readonly ignore: string; readonly asked: string | undefined } {
+): { readonly from: string; readonly ignore: string; readonly asked: Question | undefined } {
   const sign = beside.find(holdsSigns)
-  const others = beside.filter((one) => one !== sign)
-  const asked = [
-    ...(sign === undefined ? [] : [`is ${scalar(sign.path)} its sign?`]),
-    ...(others.length === 0
-      ? []
-      : [`${others.map((one) => scalar(one.path)).join(', ')}: does it change what the value means?`]),
-  ]
+  const others = beside.filter((one) => one !== sign).map((one) => scalar(one.path))
   return {
     from:
       sign === undefined
         ? `from: ${scalar(path)}`
         : `concat: [{ from: ${scalar(sign.path)}, emptyWhen: ["="] }, ${scalar(path)}]`,
-    ignore: others.length === 0 ? '' : `, ignore: ${list(others.map((one) => one.path))}`,
-    asked: asked.length === 0 ? undefined : `DECIDE: ${asked.join(' ')}`,
+    ignore: others.length === 0 ? '' : `, ignore: [${others.join(', ')}]`,
+    asked: ask(
+      sign && `is ${scalar(sign.path)} its sign?`,
+      others.length > 0 && `${others.join(', ')}: does it change what the value means?`,
+    ),
   }
 }

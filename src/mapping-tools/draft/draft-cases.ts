@@ -108,7 +108,11 @@ function findingCases({ columns, rows }: SampleTable, { draft, names, keeps }: B
   }))
 }
 
-function jsonCases({ rows, wrap }: JsonSample, each: Each, { draft, names, keeps }: Basis): object[] {
+function jsonCases(
+  { rows, wrap }: Pick<JsonSample, 'rows' | 'wrap'>,
+  each: Each,
+  { draft, names, keeps }: Basis,
+): object[] {
   const read = jsonNames({ each }, () => {})
   // Filters compare with them.
   const paths = Object.values(each).map((level) => (typeof level === 'string' ? level : level.from))

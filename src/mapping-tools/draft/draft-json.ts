@@ -1,23 +1,25 @@
-/** A mapping drafted from JSON whose shape is known: levels and paths come from the shape, the rest from the sample. */
+/** A mapping drafted from JSON of a known shape, which gives levels and paths. */
 
 import type { JsonValue } from '../../model/row.ts'
 import { isSnomed } from '../../transform/codes.ts'
-import { jsonNames, rootScope, type Scope } from '../../transform/scope.ts'
 import { areOf, conditionLines, type ReadCode, resultLines, systemCode, tableCode } from './coded-rules.ts'
-import { assembleDraft, lookedAt } from './draft-table.ts'
+import { assembleDraft, identityLines, lookedAt } from './draft-table.ts'
+import { type Reader, readerOf, textsAt } from './json-places.ts'
 import type { JsonShape, ResultPaths } from './json-shapes.ts'
 import { REGISTER } from './match-persons.ts'
 import type { Vocabulary } from './names.ts'
 import { type ColumnProfile, profileColumns } from './profile-columns.ts'
 import { unitQuestions } from './unit-questions.ts'
-import { type Draft, type DraftLine, line, list, note, scalar } from './write-draft.ts'
+import { type Draft, type DraftLine, decide, type ReadBlock } from './write-draft.ts'
 
 /** Rows of a sample, and how a mapping reads them. */
 export interface JsonSample {
-  readonly read: readonly string[]
+  readonly read: ReadBlock
   readonly notes: readonly string[]
+  /** Name of the element that is a row. */
+  readonly element?: string | undefined
   readonly rows: readonly JsonValue[]
-  /** A file that has this row alone. */
+  /** Makes a file of one row. */
   readonly wrap: (row: JsonValue) => JsonValue
 }
 
@@ -43,7 +45,6 @@ export function draftShape(
   const dated = sure === undefined ? [] : shape.observedAt.filter((path) => read.best([path], isDay))
   const results = shape.biometrics && resultRules(shape.biometrics, read, vocabulary)
   const diagnoses = shape.conditions && conditionRules(shape.conditions, read, vocabulary)
-  // Results within results, where the sample has some.
   const within = shape.components && readerOf(sample.rows, shape.components.each)
   const components =
     shape.components &&
@@ -52,12 +53,13 @@ export function draftShape(
       : undefined
   const paths = [...read.used]
   const columns = paths.map((path) => ({ path, name: path === observed ? 'date' : path }))
-  const profile = profileColumns({ read: [], notes: [], columns, rows: read.texts(paths) }, vocabulary)
+  const profile = profileColumns(
+    { read: {}, notes: [], columns, rows: textsAt(sample.rows, shape.each, paths) },
+    vocabulary,
+  )
   const column = (path: string | undefined): ColumnProfile | undefined =>
     profile.columns.find((one) => one.path === path)
-  const levels = Object.entries(components?.each ?? shape.each).map(
-    ([level, path]) => `${level}: ${JSON.stringify(path)}`,
-  )
+  const each = components?.each ?? shape.each
   const told = shape.ofOneResult === true ? [observed, results?.code] : []
   const identity = [...new Set([reference, key, ...told].flatMap((path) => path ?? []))]
   const personal = new Set([reference, key, observed, ...registered.values()])
@@ -69,14 +71,12 @@ export function draftShape(
   const parts = {
     ...{ name, sample: sampleName, notes: sample.notes, profile, reference, sourceType: 'laboratory' },
     kind: `${shape.kind}; ${lookedAt(sample.rows.length)}`,
-    read: [...sample.read, ...(levels.length === 0 ? [] : [`each: { ${levels.join(', ')} }`])],
+    read: Object.keys(each).length === 0 ? sample.read : { ...sample.read, each },
     identity: [
       ...(reference === undefined
-        ? [note('DECIDE: nothing was found where the person is named in this shape.')]
+        ? [decide('nothing was found where the person is named in this shape.')]
         : []),
-      line(`key: ${list(identity.length === 0 ? ['$'] : identity)}`),
-      line('account:'),
-      line(`  reference: ${scalar(reference ?? key ?? '$')}`),
+      ...identityLines(identity.length === 0 ? ['$'] : identity, reference ?? key ?? '$'),
     ],
     registered: new Map(registration),
     observed: { column: column(observed), candidates: [], doubtful: sure === undefined, paths: dated },
@@ -90,10 +90,10 @@ export function draftShape(
   return assembleDraft(parts, vocabulary)
 }
 
-/** Types of numbers that name a patient, the first that a sample has before the others (HL7 table 0203). Never SS, which names a citizen. */
+/** Types of numbers that name a patient, the likeliest first (HL7 table 0203). Never SS, the number of a citizen. */
 const TYPES_OF_PATIENTS = ['MR', 'MRN', 'PI', 'PT'] as const
 
-/** Paths by type, of repetitions that each have a type of their own, the last of them of a number without one; else the paths as they are. */
+/** Paths by type, for repetitions with types, the last for a number without a type; else the paths as they are. */
 function byType({ reference, referenceType }: JsonShape, read: Reader): readonly string[] {
   const path = read.best(reference)
   const [, repetitions, number] = /^(.*)\[0\](\[.+?\](?:\[0\])?)$/.exec(path ?? '') ?? []
@@ -103,55 +103,6 @@ function byType({ reference, referenceType }: JsonShape, read: Reader): readonly
   if (type === undefined) return reference
   const ofType = TYPES_OF_PATIENTS.map((name) => `${repetitions}[?@${type} == '${name}']${number}`)
   return [...ofType, `${repetitions}[?!@${type}]${number}`]
-}
-
-/** A sample, by paths. */
-export interface Reader {
-  /** The path at which most elements hold something that fits; the first of equals. */
-  best(paths: readonly string[], fits?: (text: string) => boolean): string | undefined
-  /** The same, noted as used. */
-  take(paths: readonly string[], fits?: (text: string) => boolean): string | undefined
-  readonly used: ReadonlySet<string>
-  /** What stands at a path, for each element of the deepest level. */
-  textsAt(path: string | undefined): string[]
-  /** What stands at paths, one list for each element. */
-  texts(paths: readonly string[]): string[][]
-}
-
-export function readerOf(rows: readonly JsonValue[], each: JsonShape['each']): Reader {
-  const names = jsonNames({ each }, () => {})
-  // Each level of a shape lies in the one before it.
-  const branch = (1 << Object.keys(each).length) - 1
-  const scopes: Scope[] = rows.flatMap((value, at) =>
-    names.scopes(rootScope({ kind: 'json', value, text: '', row: at + 1, line: 1, byteOffset: 0 }), branch),
-  )
-  const used = new Set<string>()
-  const textsAt = (path: string | undefined): string[] => {
-    const read = path === undefined ? () => '' : names.locate(path).read
-    return scopes.map((scope) => read(scope) ?? '')
-  }
-  const best: Reader['best'] = (paths, fits = () => true) => {
-    const counted = paths.map((path) => {
-      const filled = textsAt(path).filter((text) => text !== '' && text !== '""' && fits(text))
-      return { path, count: filled.length }
-    })
-    const most = Math.max(0, ...counted.map(({ count }) => count))
-    return most === 0 ? undefined : counted.find(({ count }) => count === most)?.path
-  }
-  return {
-    best,
-    used,
-    textsAt,
-    take(paths, fits) {
-      const path = best(paths, fits)
-      if (path !== undefined) used.add(path)
-      return path
-    },
-    texts(paths) {
-      const columns = paths.map(textsAt)
-      return scopes.map((_, at) => columns.map((column) => column[at] ?? ''))
-    },
-  }
 }
 
 interface Rules {
@@ -173,7 +124,7 @@ function resultRules(paths: ResultPaths, read: Reader, vocabulary: Vocabulary): 
   const score = read.take(paths.score)
   if (code === undefined || (value.length === 0 && score === undefined))
     return {
-      lines: [note('DECIDE: no codes or no values were found where they are in this shape.')],
+      lines: [decide('no codes or no values were found where they are in this shape.')],
       found: [],
     }
   const unit = read.take(paths.unit, (text) => vocabulary.units.resolve(text) !== undefined)
@@ -209,7 +160,7 @@ function codeOf(
   if (read.known.size === 0) return read
   return {
     ...read,
-    notes: [note('DECIDE: matched by what the tests are called; check each.'), ...read.notes],
+    notes: [decide('matched by what the tests are called; check each.'), ...read.notes],
   }
 }
 
@@ -221,7 +172,7 @@ function conditionRules(
   const code = read.take(paths.code)
   const status = read.take(paths.status)
   if (code === undefined)
-    return { lines: [note('DECIDE: no codes were found where they are in this shape.')], found: [] }
+    return { lines: [decide('no codes were found where they are in this shape.')], found: [] }
   const codes = read.textsAt(code).filter((text) => text !== '')
   const system = codes.some(isSnomed) ? 'SNOMED' : 'ICD-10-CM'
   const coded = systemCode(code, system, codes, vocabulary)

@@ -1,20 +1,20 @@
 /**
- * A mapping drafted from records of several types. Their cells have no names: what each holds is told by its texts alone, and asked. Where two cells
- * could be the same, no rule is written.
+ * A mapping drafted from records of several types. Cells have no names: their texts alone tell the meaning, and each is asked. Of two cells of
+ * one meaning, no rule is written.
  */
 import { holdsStates, isKnown, type LongMatch, matchLong, tableCode } from './coded-rules.ts'
-import { readerOf } from './draft-json.ts'
-import { assembleDraft, lookedAt } from './draft-table.ts'
+import { assembleDraft, identityLines, KEY_OF_ROW, lookedAt } from './draft-table.ts'
 import { findObserved, type Observed, observedLines } from './find-observed.ts'
+import { textsAt } from './json-places.ts'
 import { matchCareTeams } from './match-wide.ts'
 import type { Vocabulary } from './names.ts'
 import { type ColumnProfile, MOST, type Profile, profileColumns } from './profile-columns.ts'
 import { cellNames, type Sample } from './read-sample.ts'
-import { type Draft, type DraftLine, decide, indent, line, list, note, scalar, step } from './write-draft.ts'
+import { ask, type Draft, type DraftLine, decide, indent, note, step } from './write-draft.ts'
 
 type RecordsSample = Extract<Sample, { kind: 'records' }>
 
-/** What is known of a type: where it lies, and what its cells hold. */
+/** A type with the meaning of its cells. */
 interface Drafted {
   readonly type: string
   readonly profile: Profile
@@ -34,26 +34,8 @@ const levelsOf = (types: Types): ReadonlyMap<string, readonly [level: string, pa
     }),
   )
 
-/** In small letters. */
 const levelOf = (type: string): string =>
   /^(?!context$)[a-z]/i.test(type) ? type.toLowerCase() : `type_${type.toLowerCase()}`
-
-/** The `read` block of the draft. */
-export function recordLines({ read, types }: RecordsSample): string[] {
-  const levels = [...levelsOf(types).values()]
-  return [
-    ...read,
-    'types:',
-    ...types.map(({ name, above, cells }) => {
-      const columns = list(cellNames(cells))
-      const isDirect = above === undefined || above === types[0]?.name
-      return `  ${scalar(name)}: ${isDirect ? columns : `{ in: ${scalar(above)}, columns: ${columns} }`}`
-    }),
-    ...(levels.length === 0
-      ? []
-      : [`each: { ${levels.map(([level, path]) => `${level}: ${JSON.stringify(path)}`).join(', ')} }`]),
-  ]
-}
 
 export function draftRecords(
   name: string,
@@ -84,7 +66,10 @@ export function draftRecords(
         name,
         sample: file,
         notes: sample.notes,
-        read: recordLines(sample),
+        read:
+          types.length > 1
+            ? { ...sample.read, each: Object.fromEntries(levelsOf(types).values()) }
+            : sample.read,
         reference: person?.path,
         observed,
       },
@@ -96,17 +81,12 @@ export function draftRecords(
         decimalComma:
           drafted.find(({ profile }) => profile.decimalComma !== 'none')?.profile.decimalComma ?? 'none',
       },
-      identity: [
-        line(
-          `key: ${list([person?.path ?? '$'])}`,
-          'DECIDE: what tells a row of the vendor from all others?',
-        ),
-        line('account:'),
-        line(
-          `  reference: ${scalar(person?.path ?? '$')}`,
-          `DECIDE: which cell of ${row?.name ?? ''} names the person?`,
-        ),
-      ],
+      identity: identityLines(
+        [person?.path ?? '$'],
+        person?.path ?? '$',
+        KEY_OF_ROW,
+        ask(`which cell of ${row?.name ?? ''} names the person?`),
+      ),
       registered: new Map(),
       sourceType: 'laboratory',
       biometrics: [...drafted.flatMap(({ notes }) => notes), ...rulesIn('biometrics')],
@@ -125,7 +105,7 @@ export function draftRecords(
   )
 }
 
-/** Filled and different in every row; of several, the first that is no date. */
+/** The first column, but dates, that is filled in every row, and different in every row if there is one. */
 const personOf = (columns: readonly ColumnProfile[], rows: number): ColumnProfile | undefined =>
   columns.find(
     ({ distinct, filled, dates }) => dates === undefined && filled.length === rows && distinct.size === rows,
@@ -163,7 +143,7 @@ function draftType(type: string, sample: RecordsSample, vocabulary: Vocabulary):
   }
 }
 
-/** Cells of a type, of each record of the first of a chain, which lies in it. */
+/** Cells of a type, for each of its records. @param chain the type and the types above */
 function profileOf(
   type: string,
   chain: readonly string[],
@@ -177,8 +157,12 @@ function profileOf(
   const names = cellNames(types.find(({ name }) => name === type)?.cells ?? 0)
   const [owner = '$'] = levels.get(type) ?? []
   const columns = names.map((name) => ({ path: `${owner}.${name}`, name }))
-  const rows = readerOf(documents, each).texts(columns.map(({ path }) => path))
-  return profileColumns({ read: [], notes: [], columns, rows }, vocabulary)
+  const rows = textsAt(
+    documents,
+    each,
+    columns.map(({ path }) => path),
+  )
+  return profileColumns({ read: {}, notes: [], columns, rows }, vocabulary)
 }
 
 const asDate = (column: ColumnProfile): ColumnProfile => called(column, 'date')
@@ -192,7 +176,7 @@ const called = (column: ColumnProfile, name: string): ColumnProfile => ({
 
 const RANGE = /^(?:[<>]=?\s*[\d.,]+|[\d.,]+\s*-\s*[\d.,]+)$/
 
-/** Columns by what they hold; or what several could be of which there is one. */
+/** Columns named by their content; `several` could be one part of a result. */
 function named(
   columns: readonly ColumnProfile[],
   vocabulary: Vocabulary,
@@ -210,10 +194,10 @@ function named(
     if (numbers.length >= filled.length * MOST)
       return numbers.every(Number.isInteger) && isCounted(numbers) ? 'place' : 'number'
     if (share((text) => RANGE.test(text))) return 'range'
-    // Letters of units are letters of states, too: F, P, C.
+    // F, P, C are units and states.
     if (holdsStates(column, words) || [...distinct].every((text) => words.cells.finalLetters.includes(text)))
       return 'status'
-    // And letters of what is too high or low: H, L, N.
+    // H, L, N are units and flags.
     if (
       [...distinct].some((text) => !/^[A-Z]$/i.test(text)) &&
       share((text) => units.resolve(text) !== undefined)
@@ -237,6 +221,6 @@ function named(
     : { columns: kinds, several: twice }
 }
 
-/** 1, 2, 3 … from each new beginning: places in a list. */
+/** Places in a list: 1, 2, 3 …, again from 1 in each. */
 const isCounted = (numbers: readonly number[]): boolean =>
   numbers.length > 1 && numbers.every((number, at) => number === 1 || number === (numbers[at - 1] ?? 0) + 1)

@@ -1,8 +1,6 @@
 /**
- * The draft of a mapping for whatever a sample turned out to be, and the rows of its cases; where in JSON the rows are.
- *
- * A mapping drafted from FHIR Bundles of one patient each: that of the package (`mappings/fhir-bundle.yaml`), whose levels, joins and conditions hold for
- * all of them, with what the sample makes questions of.
+ * The draft of a mapping for a sample of any kind, and the rows of its cases. FHIR Bundles of one patient each take the mapping of the package
+ * (`mappings/fhir-bundle.yaml`), with questions from the sample.
  */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -10,13 +8,13 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import type { JsonValue } from '../../model/row.ts'
 import type { CodeSystem } from '../../transform/codes.ts'
-import { branchOf, type Each, jsonNames, rootScope } from '../../transform/scope.ts'
 import { systemCode } from './coded-rules.ts'
 import { draftShape, type JsonSample } from './draft-json.ts'
-import { draftRecords, recordLines } from './draft-records.ts'
+import { draftRecords } from './draft-records.ts'
 import { draftTable, lookedAt, sourceLine } from './draft-table.ts'
+import { isObject, type Members, textsAt } from './json-places.ts'
 import { type JsonShape, readShapes, shapeByNames } from './json-shapes.ts'
-import { type DraftedJson, draftJsonTable, isObject, jsonRows, type Members } from './json-table.ts'
+import { type DraftedJson, draftJsonTable, jsonRows } from './json-table.ts'
 import { REGISTER } from './match-persons.ts'
 import type { Vocabulary } from './names.ts'
 import type { Sample, SampleTable } from './read-sample.ts'
@@ -26,7 +24,7 @@ export interface DraftedSample {
   readonly draft: Draft
   readonly rows:
     | { readonly kind: 'table'; readonly table: SampleTable }
-    | { readonly kind: 'json'; readonly sample: JsonSample }
+    | { readonly kind: 'json'; readonly sample: Pick<JsonSample, 'rows' | 'wrap'> }
 }
 
 /** @param file name of the sample, without folders */
@@ -43,18 +41,17 @@ export function draftSample(
       rows: { kind: 'table', table: sample.table },
     }
   if (sample.kind === 'records') {
-    const { documents: rows, notes } = sample
-    const read = { read: recordLines(sample), notes, rows, wrap: (row: JsonValue) => row }
-    return { draft: draftRecords(name, file, sample, vocabulary), rows: { kind: 'json', sample: read } }
+    const rows = { rows: sample.documents, wrap: (row: JsonValue) => row }
+    return { draft: draftRecords(name, file, sample, vocabulary), rows: { kind: 'json', sample: rows } }
   }
   const whole: JsonSample = {
-    read: [`format: ${sample.format}`],
+    read: { format: sample.format },
     notes: [],
     rows: sample.documents,
     wrap: (row) => row,
   }
   const [within, ...around] = sample.format === 'json' ? jsonRows(sample.documents) : []
-  // By names alone, and of nobody.
+  // Shapes recognised by names alone, without a person.
   const nameless: DraftedJson[] = []
   for (const candidate of [whole, ...(within === undefined ? [] : [within])]) {
     if (candidate.rows.length > 0 && candidate.rows.every(isPatientBundle))
@@ -94,7 +91,6 @@ function shapeOf(
 const FILE = fileURLToPath(new URL('../../../mappings/fhir-bundle.yaml', import.meta.url))
 
 const Path = z.union([z.string(), z.object({ from: z.string() }).transform(({ from }) => from)])
-/** What is read of the mapping besides its text. */
 const Shipped = z.object({
   read: z.object({ each: z.record(z.string(), z.string()) }),
   row: z.object({
@@ -125,7 +121,7 @@ function draftBundle(name: string, file: string, sample: JsonSample, vocabulary:
   const paths = [...text.matchAll(/(?<![\w$])(?:\$|[a-z]+)(?:\.\w+|\[[^\]]*\])+/g)]
     .map(([path]) => path)
     .filter((path) => ['$', ...levels].some((level) => path.startsWith(`${level}.`)))
-  const texts = readerOf(sample.rows, read.each)
+  const texts = (at: readonly string[]): string[][] => textsAt(sample.rows, read.each, at)
   const dates = [...new Set([register.dateOfBirth, ...paths])].flatMap((path) => {
     const cells = IS_DATE.test(path)
       ? texts([path]).flatMap(([cell = '']) => (cell === '' ? [] : [cell]))
@@ -133,7 +129,7 @@ function draftBundle(name: string, file: string, sample: JsonSample, vocabulary:
     const forms = vocabulary.findDates(cells, true)
     return forms === undefined ? [] : [[path, forms] as const]
   })
-  /** The codes of elements that are filled at a place: of each the first that the catalog has. */
+  /** Codes of the elements that are filled at a place: the first that the catalog has, of each. */
   const coded = (
     system: CodeSystem,
     level: string,
@@ -162,13 +158,7 @@ function draftBundle(name: string, file: string, sample: JsonSample, vocabulary:
   return {
     ...{ name, sample: file, notes: sample.notes, finding: true, unused: [], yesOrNo: [] },
     kind: `FHIR Bundles of one patient each, read as mappings/fhir-bundle.yaml does; ${lookedAt(sample.rows.length)}`,
-    // The format is that of the sample.
-    read: [
-      ...sample.read,
-      ...of('read')
-        .flatMap(({ yaml }) => yaml ?? [])
-        .slice(1),
-    ],
+    read: { ...sample.read, each: read.each },
     row: [
       decide(
         `the id of the patient names the person.${identifiersIn(sample.rows)} By which of them do you know people?`,
@@ -195,7 +185,7 @@ const LOINC = 'loinc.org'
 const SNOMED = 'snomed.info/sct'
 const ICD = 'icd-10-cm'
 
-/** Of what is no id and no name: cases keep measurements and codes of it, and nothing else. */
+/** Paths of measurements and codes, which cases keep. */
 const isCoded = (path: string): boolean =>
   !path.startsWith('$.') && /(?:code|value|unit|comparator|status)$/.test(path)
 
@@ -206,7 +196,7 @@ function sectionsOf(text: string): (name: string) => DraftLine[] {
   for (const written of text.split('\n')) {
     const [, key] = /^(\w+):/.exec(written) ?? []
     if (key !== undefined) {
-      // What stands above is said of this one.
+      // Comments above a section belong to it.
       const said = lines.splice(lines.findLastIndex(({ yaml }) => yaml !== undefined) + 1)
       lines = [...said]
       sections.set(key, lines)
@@ -214,22 +204,6 @@ function sectionsOf(text: string): (name: string) => DraftLine[] {
       lines.push(/^ {0,2}#/.test(written) ? note(written.replace(/^ *# ?/, '')) : { yaml: written.slice(2) })
   }
   return (name) => sections.get(name) ?? []
-}
-
-/** Texts at paths of one branch of levels, for each element of the deepest. */
-function readerOf(rows: readonly JsonValue[], each: Each): (paths: readonly string[]) => string[][] {
-  const names = jsonNames({ each }, () => {})
-  return (paths) => {
-    const places = paths.map((path) => names.locate(path))
-    return rows
-      .flatMap((value) =>
-        names.scopes(
-          rootScope({ kind: 'json', value, text: '', row: 1, line: 1, byteOffset: 0 }),
-          branchOf(...places),
-        ),
-      )
-      .map((scope) => places.map(({ read }) => read(scope) ?? ''))
-  }
 }
 
 const MOST_SYSTEMS = 5

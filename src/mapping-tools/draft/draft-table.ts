@@ -1,4 +1,4 @@
-/** A mapping drafted from a table, one wide row a visit, or one row a finding; and what every draft is put together from. */
+/** A mapping drafted from a table, in which a row is a visit, or one finding; and the assembly of every draft. */
 import { holdsStates, type LongMatch, matchLong } from './coded-rules.ts'
 import type { DateForms } from './find-dates.ts'
 import { findObserved, type Observed, observedLines } from './find-observed.ts'
@@ -14,23 +14,35 @@ import type { Vocabulary } from './names.ts'
 import { type ColumnProfile, type Profile, profileColumns } from './profile-columns.ts'
 import type { SampleTable } from './read-sample.ts'
 import { rowsLeftOut } from './rows-left-out.ts'
-import { type Draft, type DraftLine, indent, line, list, note, quoted, scalar } from './write-draft.ts'
+import {
+  ask,
+  type Draft,
+  type DraftLine,
+  decide,
+  indent,
+  keyed,
+  line,
+  list,
+  type Question,
+  quoted,
+  scalar,
+} from './write-draft.ts'
 
-/** A draft of which the row block is still to be written, and what is known for that. */
+/** A draft without its row block, and the facts that fill the block. */
 interface Parts extends Omit<Draft, 'row' | 'persons' | 'genders' | 'dates' | 'yesOrNo'> {
   readonly profile: Profile
-  /** The lines of the row's key and account, and of rows to leave out. */
+  /** Lines of the row's key and account. */
   readonly identity: readonly DraftLine[]
+  /** Lines about rows to leave out. */
   readonly skip?: readonly DraftLine[]
   readonly reference: string | undefined
   readonly registered: Registered
   readonly observed: Observed
   readonly sourceType: string
-  /** Columns by what they tell of a provider. */
+  /** Columns of a provider, by part. */
   readonly providers?: ReadonlyMap<string, string>
 }
 
-/** The draft, whatever the sample is. */
 export function assembleDraft(parts: Parts, { words }: Vocabulary): Draft {
   const {
     profile,
@@ -50,10 +62,10 @@ export function assembleDraft(parts: Parts, { words }: Vocabulary): Draft {
     ...draft,
     row: [
       ...identity,
-      ...registerLines(registered, words).map(indent),
-      ...observedLines(observed),
+      ...keyed('row.account.register', registerLines(registered, words).map(indent)),
+      ...keyed('row.observedAt', observedLines(observed)),
       sourceLine(draft.name, sourceType),
-      ...skip,
+      ...keyed('row.skipWhen', skip),
       ...conventionLines(profile),
     ],
     persons: new Map<string, string>([
@@ -82,7 +94,7 @@ export function sourceLine(name: string, type: string): DraftLine {
     .join(' ')
   return line(
     `source: { name: ${scalar(title)}, type: ${type}, sendingSystem: ${scalar(name)} }`,
-    'DECIDE: name and type go out with every record',
+    ask('name and type go out with every record'),
   )
 }
 
@@ -102,7 +114,12 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
   // Whoever writes measurements in columns writes a row a visit: a column of diagnoses is one more of these.
   const long = coded?.section === 'conditions' && measured.found.length > 0 ? undefined : coded
   const { used, ...rules } =
-    long === undefined ? wideRules(profile, vocabulary, measured, coded) : longRules(long)
+    long === undefined
+      ? wideRules(profile, vocabulary, measured, coded)
+      : {
+          ...{ biometrics: [], conditions: [], careTeams: [], [long.section]: long.lines },
+          ...{ found: long.found, coded: long.used, used: long.used },
+        }
   // Person, key and what leaves a row out are read from the row itself.
   const own = table.hasLevels === true ? columns.filter(({ path }) => path.startsWith('$')) : columns
   const registered = findRegistration(own, words)
@@ -140,42 +157,23 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
   return assembleDraft(parts, vocabulary)
 }
 
-/** What the draft says of the rules, and which columns they speak of. */
-interface Rules
-  extends Pick<Parts, 'biometrics' | 'conditions' | 'careTeams' | 'found' | 'coded' | 'providers'> {
-  readonly used: readonly string[]
-}
-
-function longRules({ section, lines, found, used }: LongMatch): Rules {
-  return {
-    ...{ biometrics: [], conditions: [], careTeams: [], [section]: lines },
-    ...{ found, coded: used, used: [...used] },
-  }
-}
-
-/** @param coded a column of diagnoses, which rules of conditions by name leave no place for */
+/** @param coded a column of diagnoses, which has no place beside rules of conditions by name */
 function wideRules(
   profile: Profile,
   vocabulary: Vocabulary,
   measured: Matches,
   coded: LongMatch | undefined,
-): Rules {
+) {
   const named = matchConditions(vocabulary, profile.columns)
-  const conditions =
-    coded === undefined || named.found.length > 0
-      ? named
-      : { ...coded, lines: [...named.lines, ...coded.lines], used: new Set([...named.used, ...coded.used]) }
-  const { lines, used, providers } = matchCareTeams(vocabulary, profile.columns)
-  const known = new Set([...measured.used, ...conditions.used])
+  const more = coded === undefined || named.found.length > 0 ? [] : [coded]
+  const rules = [measured, named, ...more]
+  const { lines: careTeams, used, providers } = matchCareTeams(vocabulary, profile.columns)
+  const known = new Set(rules.flatMap((one) => [...one.used]))
   return {
-    ...{
-      biometrics: measured.lines,
-      conditions: conditions.lines,
-      careTeams: lines,
-      providers,
-      coded: known,
-    },
-    ...{ found: [...measured.found, ...conditions.found], used: [...known, ...used] },
+    biometrics: measured.lines,
+    conditions: [named, ...more].flatMap(({ lines }) => lines),
+    ...{ careTeams, providers, coded: known, used: new Set([...known, ...used]) },
+    found: rules.flatMap(({ found }) => found),
   }
 }
 
@@ -185,7 +183,7 @@ function keyLines(
   others: readonly (ColumnProfile | undefined)[],
   hasLevels: boolean,
 ): DraftLine[] {
-  // The check of a mapping says that an export has no such column.
+  // No export has a column `?`: the check of the mapping tells.
   const nobody = columns.some(({ path }) => path.startsWith('$')) ? '$' : '?'
   const parts = [reference?.column, ...others].filter((column) => column !== undefined)
   const key = [...new Set(parts.map(({ path }) => path))]
@@ -193,33 +191,46 @@ function keyLines(
   // Only whole columns lie row by row beside each other.
   const isWhole = !hasLevels && parts.every(({ filled }) => filled.length === rows)
   const shared = isWhole ? rows - new Set(keys).size : 0
-  const unsure =
-    reference === undefined
-      ? 'DECIDE: no column is left that could name the person'
-      : 'DECIDE: no column is named like the id of a person'
+  const unsure = `no column is ${reference === undefined ? 'left that could name the person' : 'named like the id of a person'}`
   return [
     ...(shared === 0
       ? []
-      : [note(`DECIDE: ${shared} of ${rows} rows share their key with another row; is there a better one?`)]),
-    line(
-      `key: ${list(key.length === 0 ? [nobody] : key)}`,
-      hasLevels && key.length < 2 ? 'DECIDE: what tells a row of the vendor from all others?' : undefined,
-    ),
-    line('account:'),
-    line(
-      `  reference: ${scalar(reference?.column.path ?? nobody)}`,
-      reference?.sure === true ? undefined : unsure,
+      : keyed('row.key', [
+          decide(`${shared} of ${rows} rows share their key with another row; is there a better one?`),
+        ])),
+    ...identityLines(
+      key.length === 0 ? [nobody] : key,
+      reference?.column.path ?? nobody,
+      hasLevels && key.length < 2 ? KEY_OF_ROW : undefined,
+      reference?.sure === true ? undefined : ask(unsure),
     ),
   ]
 }
 
+export const KEY_OF_ROW = ask('what tells a row of the vendor from all others?')
+
+/** Key and account of a row, each with its question; a key rests on the reference. */
+export const identityLines = (
+  key: readonly string[],
+  reference: string,
+  keyAsked?: Question,
+  asked?: Question,
+): DraftLine[] => [
+  {
+    ...{ ...line(`key: ${list(key)}`, keyAsked), key: 'row.key' },
+    open: keyAsked !== undefined || asked !== undefined,
+  },
+  line('account:'),
+  ...keyed('row.account.reference', [line(`  reference: ${scalar(reference)}`, asked)]),
+]
+
 function conventionLines({ emptyWhen, decimalComma }: Profile): DraftLine[] {
-  const commas: Readonly<Record<typeof decimalComma, readonly DraftLine[]>> = {
+  const commas = {
     none: [],
     all: [line('number: { decimal: "," }')],
     some: [
-      note(
-        'DECIDE: some numbers have a decimal comma, others a point. Write number: { decimal: "," } in their rules.',
+      decide(
+        'some numbers have a decimal comma, others a point. Write number: { decimal: "," } in their rules.',
       ),
     ],
   }

@@ -1,19 +1,19 @@
-/** Glucose beside a column that says who had fasted: two rules, by the texts of that column. */
+/** Glucose beside a column of fasting: two rules, by the texts of the column. */
 import { counted } from '../../shown-text.ts'
 import { isCalled, nameWords, type Vocabulary } from './names.ts'
 import type { ColumnProfile } from './profile-columns.ts'
-import { type DraftLine, line, quoted, scalar } from './write-draft.ts'
+import { ask, type Question, quoted, scalar } from './write-draft.ts'
 
-/** A column of fasting, and which of its texts say so. */
+/** A column of fasting, with its texts by meaning. */
 export interface Fasting {
   readonly column: ColumnProfile
   readonly yes: readonly string[]
   readonly no: readonly string[]
-  /** Neither, as far as is known. */
+  /** Of unknown meaning. */
   readonly others: readonly string[]
 }
 
-/** By its name; or called like fasting glucose, with no number in it. */
+/** A column by its name; or one named like fasting glucose, without numbers. */
 export function findFasting(
   columns: readonly ColumnProfile[],
   { words: { wide, cells }, naming, measurements }: Vocabulary,
@@ -41,35 +41,35 @@ export function findFasting(
   }
 }
 
-/** Longer texts could be anything, and are counted alone. */
+/** Longer texts are counted: their content is unknown. */
 const SHORT = 3
 /** Hours without food after which glucose counts as fasting. */
 const LONG = 8
 
 /**
- * The rules of a value of glucose, by key. Rows of texts that are not known have neither, and are asked about.
+ * The rules of a value of glucose, with their questions. Rows of unknown texts have neither, and are asked about.
  * @param measured members of either rule
  */
 export function glucoseRules(
   measured: string,
   { column, yes, no, others }: Fasting,
-): (readonly [key: string, line: DraftLine])[] {
+): (readonly [key: string, yaml: string, asked: Question | undefined])[] {
   const path = scalar(column.path)
   const short = others.filter(({ length }) => length <= SHORT)
-  const named = [
-    ...(short.length === 0 ? [] : [short.map(scalar).join(', ')]),
-    ...(short.length === others.length ? [] : [counted(others.length - short.length, 'longer text')]),
-  ].join(' and ')
+  const longer = others.length - short.length
+  const named = [short.map(scalar).join(', '), longer === 0 ? '' : counted(longer, 'longer text')]
+    .filter((text) => text !== '')
+    .join(' and ')
   const rule = (key: string, when: string): string => `${key}: { ${measured}, when: { ${path}: ${when} } }`
   if (yes.length === 0) {
     const isHours = column.numbers.some((hours) => hours >= LONG)
     const fasting = rule('glucose-fasting', isHours ? `{ ">=": ${LONG} }` : quoted(['…']))
-    const asked = `DECIDE: which texts of ${path} say that somebody had fasted${named === '' ? '' : ` (${named})`}? Of these it is ${fasting}`
-    return [['glucose', line(`glucose: { ${measured} }`, asked)]]
+    const which = `which texts of ${path} say that somebody had fasted${named === '' ? '' : ` (${named})`}?`
+    return [['glucose', `glucose: { ${measured} }`, ask(which, `Of these it is ${fasting}`)]]
   }
-  const asked = `DECIDE: ${named} of ${path}: fasting, or not? Until one of both rules has them, their rows have no glucose`
+  const asked = `${named} of ${path}: fasting, or not? Until one of both rules has them, their rows have no glucose`
   return [
-    ['glucose-fasting', line(rule('glucose-fasting', quoted(yes)))],
-    ['glucose', line(rule('glucose', quoted([...no, ''])), others.length === 0 ? undefined : asked)],
+    ['glucose-fasting', rule('glucose-fasting', quoted(yes)), undefined],
+    ['glucose', rule('glucose', quoted([...no, ''])), ask(others.length > 0 && asked)],
   ]
 }

@@ -1,33 +1,34 @@
-/** Which column of dates says when something was observed: by its name, confirmed by its dates, and never guessed. */
+/** The column of the observation date: by its name, confirmed by its dates, never guessed. */
 
 import { counted } from '../../shown-text.ts'
 import { compileInstant } from '../../transform/dates.ts'
 import { PLACEHOLDER_INSTANT } from '../../transform/mapping-definition.ts'
 import { hasWord, type Words } from './names.ts'
 import type { ColumnProfile } from './profile-columns.ts'
-import { type DraftLine, line, list, note, scalar } from './write-draft.ts'
+import { ask, type DraftLine, decide, line, list, note, scalar } from './write-draft.ts'
 
 export interface Observed {
-  /** Undefined where no name tells it from the others. */
+  /** Undefined where no name decides between several. */
   readonly column: ColumnProfile | undefined
-  /** Without a column: those that it could be. */
+  /** Possible columns, where none is found. */
   readonly candidates: readonly ColumnProfile[]
-  /** Its name says that it is a date, beside words that are not understood. */
+  /** Its name is that of a date, with unknown words beside. */
   readonly doubtful?: boolean
-  /** Paths of JSON that tell the time; the first that is filled is read. */
+  /** Paths of JSON to the date, of which the first that is filled is read. */
   readonly paths?: readonly string[]
-  /** Of days alone: the column of the time of day. */
+  /** The column of the time of day, where the dates are days alone. */
   readonly time?: TimeColumn | undefined
 }
 
-/** A column of times of day, and their form; without one, they are in none that is known. */
+/** A column of times of day. */
 export interface TimeColumn {
   readonly column: ColumnProfile
+  /** Undefined for an unknown form. */
   readonly form: string | undefined
 }
 
 /**
- * @param reference the column that names the person
+ * @param reference the column of the person's reference
  * @param finding whether a row is one finding
  */
 export function findObserved(
@@ -46,7 +47,7 @@ export function findObserved(
       !hasWord(column.words, never) &&
       !(looksLikeBirths(instants.get(column) ?? [], newest) && !changesWithin(column, reference)),
   )
-  /** How likely a name is that of the column sought: the first of `observed` most, dates of whatever least. */
+  /** Rank of a name: the first of `observed` is the likeliest, a date of any kind the least. */
   const rankOf = ({ words }: ColumnProfile): number => {
     const at = observed.findIndex((word) => words.includes(word))
     if (at !== -1) return at
@@ -77,7 +78,7 @@ const TIME_FORMS: readonly (readonly [form: string, looksLike: RegExp])[] = [
   ['Hmm', /^(?:1?\d|2[0-3])[0-5]\d$/],
 ]
 
-/** The time of day that belongs to a day: under the same name, or right beside it. */
+/** The column of the time of day: of the same name as the day, or right beside. */
 function timeBeside(
   day: ColumnProfile,
   columns: readonly ColumnProfile[],
@@ -100,7 +101,7 @@ function timeBeside(
   )
 }
 
-/** In order. */
+/** Instants of the column, ascending. */
 function instantsOf({ distinct, dates }: ColumnProfile): number[] {
   const parse = compileInstant(dates?.forms ?? [])
   return [...distinct]
@@ -112,7 +113,7 @@ function instantsOf({ distinct, dates }: ColumnProfile): number[] {
 }
 
 const YEAR = 365.25 * 86_400_000
-/** An export of visits reaches back some years; people are born over decades, and most of them long before its newest date. */
+/** Years: visits of an export span few, births span decades, and most lie far before the newest date. */
 const BIRTHS_SPAN = 20
 const BIRTHS_LIE_BACK = 15
 
@@ -123,7 +124,7 @@ function looksLikeBirths(sorted: readonly number[], newest: number): boolean {
   return last - first > BIRTHS_SPAN * YEAR && newest - middle > BIRTHS_LIE_BACK * YEAR
 }
 
-/** Nobody is born twice: where most people with several rows have several dates, these are no dates of birth. */
+/** Tells whether most people with several rows have several dates: then these are no dates of birth. */
 function changesWithin({ filled }: ColumnProfile, reference: ColumnProfile | undefined): boolean {
   // Only whole columns lie row by row beside each other.
   if (reference === undefined || reference.filled.length !== filled.length) return false
@@ -133,16 +134,16 @@ function changesWithin({ filled }: ColumnProfile, reference: ColumnProfile | und
   return changing.length > 0 && changing.length > several.length / 2
 }
 
-/** First day that a mapping takes unless it says another. */
+/** First day that a mapping takes by default. */
 const EARLIEST = Date.UTC(1990, 0, 1)
 
-/** Before anybody's birth, so that no record with it can pass for one with a date. */
+/** A day before anybody's birth: no record can pass with it. */
 const PLACEHOLDER = line(`observedAt: { constant: "${PLACEHOLDER_INSTANT}" }`)
 
-export const MONTH_OR_DAY =
-  'DECIDE: month first or day first? No number above 12 in the sample tells; ask the vendor'
+const MONTH_FIRST = 'month first or day first? No number above 12 in the sample tells; ask the vendor'
+export const MONTH_OR_DAY = ask(MONTH_FIRST)
 
-/** The lines of `observedAt`, with all that has to be decided of it. */
+/** The lines of `observedAt`, with its questions. */
 export function observedLines({ column, candidates, doubtful, time, paths = [] }: Observed): DraftLine[] {
   const dates = column?.dates
   if (column === undefined || dates === undefined) {
@@ -151,39 +152,35 @@ export function observedLines({ column, candidates, doubtful, time, paths = [] }
       named.length === 0
         ? 'no column says when it was observed.'
         : `which dates say when it was observed? ${named.join(' or ')}: no name tells.`
-    return [note(`DECIDE: ${why} This day is a placeholder.`), PLACEHOLDER]
+    return [decide(`${why} This day is a placeholder.`), PLACEHOLDER]
   }
   const { forms, unread, ambiguous, offset, timed } = dates
   const [only = ''] = forms
   const notes: DraftLine[] = []
   if (doubtful === true)
-    notes.push(
-      note(`DECIDE: does ${scalar(column.path)} say when it was observed? No other date is likelier.`),
-    )
+    notes.push(decide(`does ${scalar(column.path)} say when it was observed? No other date is likelier.`))
   if (unread > 0)
     notes.push(note(`${unread} of the cells looked at are no such dates; their rows are rejected.`))
   const early = instantsOf(column).filter((at) => at < EARLIEST).length
   if (early > 0)
     notes.push(
-      note(
-        `DECIDE: ${counted(early, 'different date')} before 1990 would be rejected. Where they are right, add since: with the first day.`,
+      decide(
+        `${counted(early, 'different date')} before 1990 would be rejected. Where they are right, add since: with the first day.`,
       ),
     )
   if (only === 'EXCEL')
-    notes.push(note('DECIDE: days as a spreadsheet counts them, since 1900 or since 1904 (EXCEL_1904)?'))
-  else if (ambiguous) notes.push(note(MONTH_OR_DAY))
+    notes.push(decide('days as a spreadsheet counts them, since 1900 or since 1904 (EXCEL_1904)?'))
+  else if (ambiguous) notes.push(decide(MONTH_FIRST))
   const zoned = only !== 'EPOCH_MS'
   if (zoned && offset) notes.push(note('Every time tells its offset; the zone is for one that would not.'))
   else if (zoned)
     notes.push(
-      note(
-        `DECIDE: the clock of which place? Write it like America/New_York; UTC is a placeholder.${timed || time?.form !== undefined ? '' : ' Days begin at midnight there.'}`,
+      decide(
+        `the clock of which place? Write it like America/New_York; UTC is a placeholder.${timed || time?.form !== undefined ? '' : ' Days begin at midnight there.'}`,
       ),
     )
   if (time !== undefined && (time.form === undefined || only === 'EXCEL'))
-    notes.push(
-      note(`DECIDE: ${scalar(time.column.path)} stands beside it: is it the time of day? It is not read.`),
-    )
+    notes.push(decide(`${scalar(time.column.path)} stands beside it: is it the time of day? It is not read.`))
   else if (time?.form !== undefined) {
     const { form } = time
     const days = forms.map((day) => DAYS_OF.get(day) ?? day)
@@ -197,7 +194,7 @@ export function observedLines({ column, candidates, doubtful, time, paths = [] }
   return [...notes, line(`observedAt: { ${from}, ${format} }`)]
 }
 
-/** Days of forms that also read times. */
+/** Forms of days, by forms that also read times. */
 const DAYS_OF = new Map([
   ['ISO', 'yyyy-MM-dd'],
   ['HL7', 'yyyyMMdd'],

@@ -1,15 +1,15 @@
-/** Several samples of one vendor as one: their columns, rows and forms are judged together; where they differ, the draft says it by file. */
+/** Several samples of one vendor as one sample; notes name the differences by file. */
 import { WaybillError } from '../../model/errors.ts'
 import type { Sample, SampleTable } from './read-sample.ts'
-import { scalar } from './write-draft.ts'
+import { members, scalar } from './write-draft.ts'
 
-/** @param file its name, without folders */
 export interface NamedSample {
+  /** Without folders. */
   readonly file: string
   readonly sample: Sample
 }
 
-/** @throws WaybillError `usage-wrong` where they are of different kinds: one mapping does not read them all */
+/** @throws WaybillError `usage-wrong` for samples of different kinds, which one mapping cannot read */
 export function joinSamples(samples: readonly [NamedSample, ...NamedSample[]]): Sample {
   const [first, ...others] = samples
   return others.reduce((joined, other) => join(first.file, joined, other), first.sample)
@@ -25,29 +25,25 @@ function join(file: string, one: Sample, { file: name, sample: other }: NamedSam
     other.kind === 'records' &&
     JSON.stringify(one.types) === JSON.stringify(other.types)
   )
-    return { ...one, ...{ notes: told(one, name, other), documents: [...one.documents, ...other.documents] } }
+    return { ...one, notes: told(one, name, other), documents: [...one.documents, ...other.documents] }
   throw new WaybillError(
     'usage-wrong',
     `${name} is of another form than ${file}, and one mapping reads one form`,
-    {
-      remedy: 'Draft a mapping of each: `waybill mapping init SAMPLE`.',
-    },
+    { remedy: 'Draft a mapping of each: `waybill mapping init SAMPLE`.' },
   )
 }
 
 type Read = Pick<SampleTable, 'read' | 'notes'>
 
-/** Notes of both, and whether they are read in two ways. */
+/** Notes of both, and differences of their `read` blocks. */
 function told({ read, notes }: Read, file: string, other: Read): string[] {
-  const another = other.read.filter((line) => !read.includes(line))
-  const isSame = another.length === 0 && other.read.length === read.length
+  const [mine, theirs] = [members(read), members(other.read)]
+  const another = theirs.filter((line) => !mine.includes(line)).join(', ')
+  const isSame = another === '' && theirs.length === mine.length
+  const asked = `DECIDE: ${file} is read otherwise (${another || 'less is said'}), and one mapping reads one form.`
   return [
     ...notes,
-    ...(isSame
-      ? []
-      : [
-          `DECIDE: ${file} is read otherwise (${another.join(', ') || 'less is said'}), and one mapping reads one form.`,
-        ]),
+    ...(isSame ? [] : [asked]),
     ...other.notes
       .filter((note) => !notes.includes(note))
       .map((note) => note.replace(/^(DECIDE: )?/, `$1${file}: `)),
@@ -66,20 +62,14 @@ function joinTables(file: string, one: SampleTable, name: string, other: SampleT
     return same !== undefined && same.name !== column.name
   })
   const differences = [
-    ...(missing.length === 0 ? [] : [`it has no ${list(missing)}`]),
-    ...(more.length === 0 ? [] : [`it alone has ${list(more)}`]),
-    ...(renamed.length === 0 ? [] : [`below the header stands something else of ${list(renamed)}`]),
-  ]
+    { words: 'it has no', paths: missing },
+    { words: 'it alone has', paths: more },
+    { words: 'below the header stands something else of', paths: renamed },
+  ].flatMap(({ words, paths }) => (paths.length === 0 ? [] : [`${words} ${list(paths)}`]))
+  const asked = `DECIDE: ${name} differs from ${file}: ${differences.join('; ')}. A column that a rule reads must be in each file.`
   return {
     ...one,
-    notes: [
-      ...told(one, name, other),
-      ...(differences.length === 0
-        ? []
-        : [
-            `DECIDE: ${name} differs from ${file}: ${differences.join('; ')}. A column that a rule reads must be in each file.`,
-          ]),
-    ],
+    notes: [...told(one, name, other), ...(differences.length === 0 ? [] : [asked])],
     columns,
     rows: [
       ...one.rows.map((row) => [...row, ...more.map(() => '')]),

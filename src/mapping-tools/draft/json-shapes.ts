@@ -1,8 +1,6 @@
 /**
- * The shapes in which results come as JSON: how each is recognised, and where in it things stand (json-shapes.yaml).
- *
- * HL7 v2 results come in whatever spelling: segments, fields and components are found by the names of members (`OBX.5`, `OBX_5_1`, `obx5`,
- * `ObservationValue`), nested or flat, and each list above a result becomes a level.
+ * Shapes of results as JSON: how to recognise each, and its places (json-shapes.yaml). HL7 v2 of any spelling: segments, fields and components
+ * are found by the names of members (`OBX.5`, `OBX_5_1`, `obx5`, `ObservationValue`), nested or flat; each list above a result is a level.
  */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -10,6 +8,7 @@ import { z } from 'zod'
 import type { JsonValue } from '../../model/row.ts'
 import { compileSteps, follow, SEVERAL } from '../../transform/scope.ts'
 import { parseYaml } from '../../yaml-file.ts'
+import { isWithin, keyOf, levelsAt, placesIn, type Trail } from './json-places.ts'
 import { REGISTER } from './match-persons.ts'
 import { hasWord, joined, nameWords, type Vocabulary } from './names.ts'
 import { step } from './write-draft.ts'
@@ -19,12 +18,12 @@ const Spellings = z.record(
   z.array(z.string()).transform((names) => names.map(joined)),
 )
 
-/** What segments, their fields (`OBX.5`) and components (`PID.5.2`) are called in words. */
+/** Names, in words, of segments, fields (`OBX.5`) and components (`PID.5.2`). */
 const Hl7Names = z.strictObject({
   segments: Spellings,
   fields: Spellings,
   components: Spellings,
-  /** Members between a segment and its fields that say nothing. */
+  /** Members without meaning between a segment and its fields. */
   within: z.array(z.string()),
 })
 export type Hl7Names = z.infer<typeof Hl7Names>
@@ -35,24 +34,18 @@ export interface NamedHl7 {
   readonly pathsOf: (place: string) => string[]
 }
 
-/** Names of members from the document to a text. */
-type Trail = readonly string[]
-
 interface Leaf {
   readonly trail: Trail
   /** `OBX.5.1`; of a field without components the first. */
   readonly place: string
-  /** How many members lead to the segment, or to the object that holds its fields. */
+  /** Number of members to the segment, or to the object of its fields. */
   readonly segment: number
-  /** And how many to the field. */
+  /** Number of members to the field. */
   readonly field: number
 }
 
 const LOOKED_AT = 200
-const DEEPEST = 12
 const KNOWN = /^(PID|MSH|OBR|OBX)$/
-
-const keyOf = (trail: Trail): string => JSON.stringify(trail)
 
 /** Undefined where no codes of results are found. */
 function findHl7(
@@ -60,13 +53,11 @@ function findHl7(
   names: Hl7Names,
   { naming, words }: Pick<Vocabulary, 'naming' | 'words'>,
 ): NamedHl7 | undefined {
-  const trails = new Map<string, Trail>()
-  const lists = new Set<string>()
-  for (const row of rows.slice(0, LOOKED_AT)) collect(row, [], trails, lists)
-  const beside = segmentsIn(trails.values(), names)
-  const leaves = [...trails.values()].flatMap(
-    (trail) => placeOf(trail, names, beside.get(keyOf(trail.slice(0, -1)))) ?? [],
-  )
+  const places = placesIn(rows.slice(0, LOOKED_AT)).filter(({ trail }) => trail.length > 0)
+  const trails = places.filter(({ holdsText }) => holdsText).map(({ trail }) => trail)
+  const lists = new Set(places.filter((place) => place.isList).map(({ trail }) => keyOf(trail)))
+  const beside = segmentsIn(trails, names)
+  const leaves = trails.flatMap((trail) => placeOf(trail, names, beside.get(keyOf(trail.slice(0, -1)))) ?? [])
   // A goal, the value before, somebody of the family.
   const isOthers = (name: string): boolean => hasWord(nameWords(name, naming).outside, words.otherwise)
   const known = leaves.filter(({ trail, segment }) => !trail.slice(0, segment).some(isOthers))
@@ -76,74 +67,23 @@ function findHl7(
     known.find(({ place, trail }) => place === 'OBX.3.1' && NUMBERED.test(trail.at(-1) ?? ''))
   if (result === undefined) return undefined
   const own = result.trail.slice(0, result.segment)
-  const isBeside = ({ trail, segment }: Leaf): boolean => keyOf(trail.slice(0, segment)) === keyOf(own)
+  const isBeside = ({ trail, segment }: Leaf): boolean => segment === own.length && isWithin(trail, own)
   const at = (place: string): Leaf[] =>
     known.filter((leaf) => leaf.place === place && (!place.startsWith('OBX') || isBeside(leaf)))
   if (at('OBX.3.1').length === 0) return undefined
   // A lone segment may stand without its list.
-  const levels = own.flatMap((_, index) => {
-    const trail = own.slice(0, index + 1)
-    return lists.has(keyOf(trail)) ||
-      (index === own.length - 1 && KNOWN.test(own[index]?.toUpperCase() ?? ''))
-      ? [trail]
-      : []
-  })
-  const called = levelNames(levels)
-  const nameOf = (trail: Trail): string => called.get(keyOf(trail)) ?? '$'
+  const isLevel = (trail: Trail): boolean =>
+    lists.has(keyOf(trail)) || (trail.length === own.length && KNOWN.test(own.at(-1)?.toUpperCase() ?? ''))
+  const levels = levelsAt(own.map((_, at) => own.slice(0, at + 1)).filter(isLevel))
   const pathOf = (leaf: Leaf): string => {
-    const { trail, place } = leaf
-    const isRoot = /^(?:PID|MSH)/.test(place)
-    const base = isRoot
-      ? undefined
-      : levels.findLast((level) => keyOf(trail.slice(0, level.length)) === keyOf(level))
-    return written(base === undefined ? '$' : nameOf(base), leaf, base?.length ?? 0, lists)
+    const isRoot = /^(?:PID|MSH)/.test(leaf.place)
+    const base = isRoot ? { name: '$', length: 0 } : levels.baseOf(leaf.trail)
+    return written(base.name, leaf, base.length, lists)
   }
-  return {
-    each: Object.fromEntries(
-      levels.map((level, index) => {
-        const above = levels[index - 1]
-        const start = above === undefined ? '$' : nameOf(above)
-        return [
-          nameOf(level),
-          `${start}${level
-            .slice(above?.length ?? 0)
-            .map(step)
-            .join('')}[*]`,
-        ]
-      }),
-    ),
-    pathsOf: (place) => [...new Set(at(place).map(pathOf))],
-  }
+  return { each: levels.each, pathsOf: (place) => [...new Set(at(place).map(pathOf))] }
 }
 
-/** By their last members, in small letters. @returns by the trail as JSON */
-export function levelNames(levels: readonly Trail[]): ReadonlyMap<string, string> {
-  const names = new Map<string, string>()
-  for (const level of levels) {
-    const plain = (level.at(-1) ?? '')
-      .toLowerCase()
-      .replaceAll(/[^a-z0-9]+/g, '_')
-      .replace(/^[^a-z]+|_+$/g, '')
-    const isFree = plain !== '' && plain !== 'context' && ![...names.values()].includes(plain)
-    names.set(keyOf(level), isFree ? plain : `level_${names.size + 1}`)
-  }
-  return names
-}
-
-function collect(value: JsonValue, trail: Trail, trails: Map<string, Trail>, lists: Set<string>): void {
-  if (Array.isArray(value)) {
-    const elements = value as readonly JsonValue[]
-    // Lists in lists have no names.
-    if (trail.length === 0 || elements.some((element) => Array.isArray(element))) return
-    lists.add(keyOf(trail))
-    for (const element of elements) collect(element, trail, trails, lists)
-  } else if (typeof value === 'object' && value !== null) {
-    if (trail.length < DEEPEST)
-      for (const [name, inner] of Object.entries(value)) collect(inner, [...trail, name], trails, lists)
-  } else if (trail.length > 0) trails.set(keyOf(trail), trail)
-}
-
-/** Segments of which something stands in an object, so that other members of it need not name theirs. */
+/** Segments named in an object, by its trail: other members of the object need not name theirs. */
 function segmentsIn(trails: Iterable<Trail>, names: Hl7Names): ReadonlyMap<string, ReadonlySet<string>> {
   const found = new Map<string, Set<string>>()
   for (const trail of trails) {
@@ -157,7 +97,7 @@ function segmentsIn(trails: Iterable<Trail>, names: Hl7Names): ReadonlyMap<strin
 
 const NUMBERED = /^([a-z]{2}[a-z0-9])[\s._-]?(\d{1,2})(?:[\s._-](\d{1,2}))?$/i
 
-/** A field by its number with its segment; by its number alone, or its name in words, within its segment; by a name that only it has. */
+/** A field by segment and number; within its segment by its number alone, or its name in words; elsewhere by a name of its own. */
 function fieldNamed(
   name: string,
   segments: ReadonlySet<string> | undefined,
@@ -201,7 +141,7 @@ function placeOf(trail: Trail, names: Hl7Names, beside: ReadonlySet<string> | un
       )?.[0]
       const part = number ?? known?.split('.')[2]
       if (part === undefined) return undefined
-      // Of a component that has parts of its own, the first is the one that is meant.
+      // A component with parts means its first part.
       if (component !== undefined && Number(part) !== 1) return undefined
       component ??= String(Number(part))
       continue
@@ -230,7 +170,7 @@ function placeOf(trail: Trail, names: Hl7Names, beside: ReadonlySet<string> | un
     : { trail, place: `${field}.${component ?? '1'}`, segment: segment.length, field: fieldAt }
 }
 
-/** The path behind what it starts from: of the lists above a segment one element may lead on, of repetitions the first is taken. */
+/** The path from a start: through the one element that leads on of a list above a segment, and the first of repetitions. */
 function written(
   start: string,
   { trail, segment, field }: Pick<Leaf, 'trail' | 'segment' | 'field'>,
@@ -251,30 +191,26 @@ const Paths = z.array(z.string())
 const Levels = z.record(z.string(), z.string())
 const Results = z.strictObject({
   ...{ code: Paths, name: Paths, value: Paths, unit: Paths, status: Paths, refRange: Paths },
-  /** A comparator of the value. */
   comparator: Paths.default([]),
-  /** Parts behind the value, as those of a structured number. */
+  /** Parts behind the value, as of a structured number. */
   rest: Paths.default([]),
   /** A value of another form, a whole number without a unit. */
   score: Paths.default([]),
-  /** Sub-ids, which no record says. */
   subId: Paths.default([]),
 })
 const Recognise = z.strictObject({ path: z.string(), is: z.string().optional() })
 
-/** Where things stand. */
 const Places = z.strictObject({
   key: Paths,
   reference: Paths,
-  /** Beside the reference, which kind of number it is. */
+  /** Types of numbers, beside the reference. */
   referenceType: Paths.default([]),
   register: z.partialRecord(z.enum(REGISTER), Paths).default({}),
   observedAt: Paths,
-  /** Asked about, where nothing says when it was observed. */
+  /** Dates to ask about, where no date of the observation is found. */
   written: Paths.default([]),
-  /** Beside the code, what it is called. */
   biometrics: Results.optional(),
-  /** Results within a result, by a level of their own: what there is of them is as in `biometrics`. */
+  /** Results within a result, by a level of their own. */
   components: z.strictObject({ each: Levels, rules: Results }).optional(),
   conditions: z.record(z.enum(['code', 'status']), Paths).optional(),
 })
@@ -301,7 +237,7 @@ export interface JsonShape extends Places {
   readonly kind: string
   readonly recognises: (document: JsonValue) => boolean
   readonly each: Readonly<Record<string, string>>
-  /** A row is one result, which its key must name. */
+  /** A row is one result: the key names its code. */
   readonly ofOneResult?: boolean
 }
 export type ResultPaths = z.infer<typeof Results>
@@ -311,7 +247,7 @@ const FILE = fileURLToPath(new URL('json-shapes.yaml', import.meta.url))
 const readFile = (): z.infer<typeof Shapes> =>
   parseYaml(readFileSync(FILE, 'utf8'), FILE, Shapes, 'catalog-invalid', 'text').value
 
-/** The shape of HL7 v2 whose converter is not known, by the names of its members; undefined where it is none. */
+/** The shape of HL7 v2 of an unknown converter, by the names of its members; undefined for other JSON. */
 export function shapeByNames(
   rows: readonly JsonValue[],
   vocabulary: Pick<Vocabulary, 'naming' | 'words'>,
@@ -351,7 +287,7 @@ export function readShapes(): JsonShape[] {
   })
 }
 
-/** A value in which each text of a list, at whatever depth, is replaced by the paths that it leads to. */
+/** A value with the paths of a place instead of each text of a list, at any depth. */
 function leadingTo(value: unknown, pathsAt: (place: string) => readonly string[]): unknown {
   if (Array.isArray(value)) return value.flatMap((place) => pathsAt(String(place)))
   if (typeof value !== 'object' || value === null) return value

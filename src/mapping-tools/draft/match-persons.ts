@@ -1,11 +1,11 @@
-/** Whose row it is: the column that names the person, registration, the codes for female and male. */
+/** Columns of a person: reference, registration, codes for female and male. */
 import { counted } from '../../shown-text.ts'
 import { formsText, MONTH_OR_DAY } from './find-observed.ts'
 import { isCalled, type Words } from './names.ts'
 import type { ColumnProfile, Profile } from './profile-columns.ts'
-import { type DraftLine, line, note, scalar } from './write-draft.ts'
+import { ask, type DraftLine, line, note, scalar } from './write-draft.ts'
 
-/** The first column that is called by one of the names, in their order; `Patient ID (MRN)` has two of them. */
+/** The column with the first of the names; `Patient ID (MRN)` has two names. */
 export const columnCalled = (
   columns: readonly ColumnProfile[],
   names: readonly string[],
@@ -29,8 +29,8 @@ export const columnCalled = (
 }
 
 /**
- * The column that names the person; by its name, else the first whose cells are all filled and different.
- * @param taken paths of columns that are something else: measurements, codes, parts of a name
+ * The column of the person's reference by its name; else the first with cells that are all filled and different.
+ * @param taken paths of columns of another meaning: measurements, codes, parts of a name
  */
 export function findReference(
   { columns, rows }: Profile,
@@ -54,7 +54,7 @@ export function findReference(
   return column && { column, sure: false }
 }
 
-/** Tells whether a column is called like the id of a person, whatever its cells look like. */
+/** Tells whether a column is named like the id of a person; cells are not looked at. */
 export const namesPerson = (
   { words }: ColumnProfile,
   { people, after, before, others, last }: Words['reference'],
@@ -66,7 +66,7 @@ const idsOf = (person: string, { after, before }: Pick<Words['reference'], 'afte
   ...before.map((number) => `${number} ${person}`),
 ]
 
-/** What people are registered with. */
+/** Fields of a registration. */
 export const REGISTER = ['firstName', 'lastName', 'dateOfBirth', 'gender', 'postalCode'] as const
 export type RegisterKey = (typeof REGISTER)[number]
 
@@ -77,7 +77,7 @@ export function findRegistration(
   { register, reference, lastBesideFirst }: Words,
 ): Registered {
   const found = new Map<RegisterKey, ColumnProfile>()
-  // Of an employee beside whom another has the id, nothing is known: it may be that of a spouse.
+  // Where another person has the id, an employee may be a spouse.
   const named = reference.people.find(
     (person) => columnCalled(columns, idsOf(person, reference)) !== undefined,
   )
@@ -91,24 +91,26 @@ export function findRegistration(
   return last === undefined ? found : found.set('lastName', last)
 }
 
-/** Names of a column, also with whose they are before or behind them. */
+/** Names of a column, also with the person before or behind. */
 const namesOfPeople = (names: readonly string[], people: readonly string[]): string[] => [
   ...names,
   ...people.flatMap((one) => names.flatMap((name) => [`${one} ${name}`, `${name} ${one}`])),
 ]
 
-/** Field of a registration that a column is called like. */
+/** Fields of a registration that a column is named like. */
 export const registeredAs = (words: readonly string[], { register }: Words): RegisterKey[] =>
   REGISTER.filter((key) => isCalled(words, namesOfPeople(register[key], register.whose)))
 
-/** The `register` block where all of it is there, or a comment that says what is not. */
+/** The `register` block, or a comment on its missing parts, which an earlier mapping may answer. */
 export function registerLines(registered: Registered, words: Words): DraftLine[] {
   const missing = REGISTER.filter((key) => !registered.has(key))
   if (registered.size === 0)
-    return [note('Nobody is named here, so people cannot be registered from this export.')]
+    return [{ ...note('Nobody is named here, so people cannot be registered from this export.'), open: true }]
   if (missing.length > 0) {
     const there = `${[...registered.keys()].join(', ')} ${registered.size === 1 ? 'is' : 'are'} there`
-    return [note(`To register people, ${missing.join(', ')} would be needed too; ${there}.`)]
+    return [
+      { ...note(`To register people, ${missing.join(', ')} would be needed too; ${there}.`), open: true },
+    ]
   }
   return [
     line('register:'),
@@ -122,18 +124,15 @@ export function registerLines(registered: Registered, words: Words): DraftLine[]
 function birthLine({ path, dates }: ColumnProfile): DraftLine {
   const forms = dates?.forms.filter((form) => form !== 'EPOCH_MS') ?? []
   const bare = `  dateOfBirth: ${scalar(path)}`
-  if (forms.length === 0) return line(bare, 'DECIDE: which form? For example { from: …, format: MM/dd/yyyy }')
+  if (forms.length === 0) return line(bare, ask('which form? For example { from: …, format: MM/dd/yyyy }'))
   const isOfTwo = forms.some((form) => /(?<!y)yy(?!y)/.test(form))
-  const asked = [
-    ...(dates?.ambiguous ? [MONTH_OR_DAY] : []),
-    ...(isOfTwo
-      ? ['DECIDE: years have two digits. Is 26 1926, and 25 2025? Change the century, or ask for four digits']
-      : []),
-  ]
   const century = isOfTwo ? ', century: 1926' : ''
   return line(
     `  dateOfBirth: { from: ${scalar(path)}, format: ${formsText(forms)}${century} }`,
-    asked.length === 0 ? undefined : asked.join('. '),
+    dates?.ambiguous ? MONTH_OR_DAY : undefined,
+    ask(
+      isOfTwo && 'years have two digits. Is 26 1926, and 25 2025? Change the century, or ask for four digits',
+    ),
   )
 }
 
@@ -146,30 +145,26 @@ function genderLine(column: ColumnProfile, words: Words): DraftLine {
   const { codes, why } = genderCodes(column, words)
   const known = codes.map(([code]) => code)
   const others = [...column.distinct].filter((text) => !known.includes(text))
-  // A longer text could be anything, and is counted alone.
+  // Longer texts are counted: their content is unknown.
   const [short, long] = [others.filter(isShort).map(scalar), others.filter((text) => !isShort(text))]
   const asked = [...short, ...(long.length === 0 ? [] : [counted(long.length, 'longer text')])]
-  const decide = [
-    ...(why === undefined ? [] : [why]),
-    ...(asked.length === 0 ? [] : [`which gender is ${asked.join(', ')}?`]),
-  ]
   const table = codes.map(([code, gender]) => `${scalar(code)}: ${gender}`).join(', ')
   return line(
     `  gender: { from: ${scalar(column.path)}, table: { ${table} } }`,
-    decide.length === 0 ? undefined : `DECIDE: ${decide.join('; ')}`,
+    ask(why, asked.length > 0 && `which gender is ${asked.join(', ')}?`),
   )
 }
 
-/** ISO/IEC 5218; its 0 and 9 say that it is not known, or does not apply. */
+/** ISO/IEC 5218; 0 is not known, 9 not applicable. */
 const ISO_5218: Coded = [
   ['1', 'MALE'],
   ['2', 'FEMALE'],
 ]
 
-/** As it stands there, in capitals, and in small letters. */
+/** A word, also in capitals and in small letters. */
 const written = (word: string): string[] => [word, word.toUpperCase(), word.toLowerCase()]
 
-/** The texts that stand for female and male, female first; and what has to be asked of them. */
+/** Texts for female and male, female first, with a question about them. */
 export function genderCodes(
   { distinct }: ColumnProfile,
   { cells: { female, male, partners } }: Words,

@@ -1,28 +1,25 @@
-/**
- * Which unit a measurement is in: as its name says, or as its values tell.
- *
- * Columns of units beside those of values, as `glu, glu_units`: each row tells its own.
- */
+/** Unit of a measurement: by its name, by its values, or by a column of units (`glu, glu_units`). */
 
 import type { BiometricEntry } from '../../transform/catalog.ts'
 import { parseFeetAndInches } from '../../transform/numbers.ts'
 import { isCalled, nameWords, type Vocabulary } from './names.ts'
 import { type ColumnProfile, MOST, median } from './profile-columns.ts'
+import { ask, type Question } from './write-draft.ts'
 
 export type UnitMatch =
-  /** `unit` is undefined where it is the catalog's. */
-  | { readonly kind: 'found'; readonly unit: string | undefined; readonly how?: string | undefined }
-  /** Each row tells its own, in a column. */
-  | { readonly kind: 'column'; readonly path: string; readonly how?: string | undefined }
+  /** `unit` is undefined for the catalog's. */
+  | { readonly kind: 'found'; readonly unit: string | undefined; readonly how: Question | undefined }
+  /** Units row by row, in a column. */
+  | { readonly kind: 'column'; readonly path: string; readonly how: Question | undefined }
   | { readonly kind: 'feet-and-inches' }
-  /** All of these would make plausible values. */
+  /** Each unit makes plausible values. */
   | { readonly kind: 'unclear'; readonly units: readonly string[] }
   | { readonly kind: 'implausible'; readonly unit: string }
 
-/** How much nearer to the middle of the plausible range the median must be to tell. */
+/** Difference of distances to the middle of the plausible range that decides between two units. */
 const CLEARLY_NEARER = Math.log(4)
 
-/** @param told the unit that stands in the name, resolved or not */
+/** @param told unit in the name, resolved or not */
 export function matchUnit(
   key: string,
   entry: BiometricEntry,
@@ -34,15 +31,14 @@ export function matchUnit(
     const conversion = units.conversion(unit, entry.unit, entry.molarMass, entry.loinc)
     return conversion.ok ? conversion.convert : () => Number.NaN
   }
-  /** Most values lie in the catalog's range once they are converted. */
   const plausible = (unit: string): boolean => {
     const inCatalogs = convert(unit)
     return numbers.filter((value) => within(inCatalogs(value), entry.range)).length >= numbers.length * MOST
   }
-  const found = (unit: string, how?: string): UnitMatch => ({
+  const found = (unit: string, how?: string | false): UnitMatch => ({
     kind: 'found',
     unit: unit === entry.unit ? undefined : unit,
-    how,
+    how: ask(how),
   })
   const heights = filled.filter((cell) => typeof parseFeetAndInches(cell) === 'string')
   if (entry.unit === 'cm' && heights.length >= filled.length * MOST) return { kind: 'feet-and-inches' }
@@ -53,35 +49,33 @@ export function matchUnit(
   if (another === undefined)
     return found(
       only,
-      only === entry.unit
-        ? undefined
-        : `DECIDE: the name tells no unit; the values are plausible in ${only} alone`,
+      only !== entry.unit && `the name tells no unit; the values are plausible in ${only} alone`,
     )
   const middle = median(numbers)
   const usual = words.units.usual.get(key)
   if (usual !== undefined) {
     const [likely, other] = fitting.filter((unit) => within(middle, usual.get(unit) ?? [0, -1]))
     return likely !== undefined && other === undefined
-      ? found(likely, `DECIDE: unit by what is usual in people; ${fitting.join(' or ')} would be plausible`)
+      ? found(likely, `unit by what is usual in people; ${fitting.join(' or ')} would be plausible`)
       : { kind: 'unclear', units: fitting }
   }
   const [first, second] = fitting
     .map((unit) => ({ unit, distance: distance(entry, convert(unit)(middle)) }))
     .sort((a, b) => a.distance - b.distance)
   return first !== undefined && second !== undefined && second.distance - first.distance > CLEARLY_NEARER
-    ? found(first.unit, `DECIDE: the name tells no unit; ${first.unit} by the size of the values`)
+    ? found(first.unit, `the name tells no unit; ${first.unit} by the size of the values`)
     : { kind: 'unclear', units: fitting }
 }
 
 const within = (value: number, [low, high]: readonly [number, number]): boolean =>
   value >= low && value <= high
 
-/** From the geometric middle of the range, in powers of e. */
+/** Distance from the geometric middle of the range, in powers of e. */
 function distance({ range: [low, high] }: BiometricEntry, value: number): number {
   return Math.abs(Math.log(value) - Math.log(Math.sqrt(Math.max(low, high / 1000) * high)))
 }
 
-/** Those whose names say so, and hold no numbers. */
+/** Columns of units by name, without numbers. */
 export function unitColumns(columns: readonly ColumnProfile[], { words }: Vocabulary): ColumnProfile[] {
   const { ending } = words.long.unit
   return columns.filter(
@@ -92,18 +86,18 @@ export function unitColumns(columns: readonly ColumnProfile[], { words }: Vocabu
   )
 }
 
-/** Without the number that tells names apart that stand twice: `unit_2`. */
+/** A name without the number of a repeated name: `unit_2`. */
 const bareOf = (words: readonly string[]): readonly string[] =>
   words.length > 1 && /^\d+$/.test(words.at(-1) ?? '') ? words.slice(0, -1) : words
 
 /** A column of units. */
 export interface UnitColumn {
   readonly column: ColumnProfile
-  /** Nothing but its place says of which values it is. */
+  /** Its place alone tells the column of values. */
   readonly byPlace: boolean
 }
 
-/** The column of the units of a measurement: under the same name, or the one right behind that is called `unit` alone. */
+/** The column of units of a measurement: of the same name, or right behind and called `unit` alone. */
 export function findUnitColumn(
   value: ColumnProfile,
   key: string,
@@ -113,7 +107,7 @@ export function findUnitColumn(
   const { names, ending } = words.long.unit
   const rest = (column: ColumnProfile): readonly string[] =>
     ending.includes(column.words.at(-1) ?? '') ? column.words.slice(0, -1) : column.words.slice(1)
-  /** As it stands, and without the s that joins German words: `Gewichtseinheit`. */
+  /** The name, also without the s that joins German words: `Gewichtseinheit`. */
   const called = (column: ColumnProfile): readonly string[] => {
     const words = rest(column)
     return [words.join(' '), words.join(' ').replace(/s$/, '')]
@@ -123,7 +117,7 @@ export function findUnitColumn(
   const named =
     columns.find((column) => isOf(value, column)) ??
     columns.find((column) => {
-      // It may be that of another column of the same measurement.
+      // Another column of the same measurement may own the units.
       if (all.some((other) => isOf(other, column))) return false
       return called(column).some((name) => {
         const match = measurements.match(nameWords(name, naming))
@@ -137,7 +131,7 @@ export function findUnitColumn(
     : undefined
 }
 
-/** The unit of each row, as far as they convert to the catalog's and make plausible values. */
+/** Units row by row, where most convert to the catalog's and make plausible values. */
 export function unitsOf(
   { cells, numberOf }: ColumnProfile,
   { column, byPlace }: UnitColumn,
@@ -156,17 +150,13 @@ export function unitsOf(
   const plausible = converted.filter((value) => value >= low && value <= high).length
   if (converted.length === 0 || plausible < converted.length * MOST)
     return { kind: 'implausible', unit: `the units of ${column.path}` }
-  const asked = [
-    ...(byPlace ? [`${column.path} stands behind it: are these its units?`] : []),
-    ...(lost === 0
-      ? []
-      : [
-          `${lost} of ${values.length} values have no unit there that converts to ${entry.unit}: they are rejected`,
-        ]),
-  ]
   return {
     kind: 'column',
     path: column.path,
-    how: asked.length === 0 ? undefined : `DECIDE: ${asked.join(' ')}`,
+    how: ask(
+      byPlace && `${column.path} stands behind it: are these its units?`,
+      lost > 0 &&
+        `${lost} of ${values.length} values have no unit there that converts to ${entry.unit}: they are rejected`,
+    ),
   }
 }

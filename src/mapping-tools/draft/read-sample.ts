@@ -1,4 +1,4 @@
-/** Reads the first rows of a sample, having found out what it is: JSON, or CSV and its dialect. */
+/** Reads the first rows of a sample, and recognises its form: JSON, HL7 v2, records, or CSV and its dialect. */
 
 import { openExport } from '../../extract/open-export.ts'
 import { readDefinition } from '../../extract/read-definition.ts'
@@ -14,25 +14,23 @@ import {
   type Totals,
   totalsBelow,
 } from './sample-layout.ts'
-import { list, scalar } from './write-draft.ts'
+import type { ReadBlock } from './write-draft.ts'
 
-/** A column of the table. */
 export interface Column {
-  /** As a mapping reads it: a column of CSV, a path into JSON. */
+  /** Column of CSV, or path into JSON. */
   readonly path: string
-  /** What it is called, to be matched with the catalog: the path's last word, or the column itself. */
+  /** Name to be matched with the catalog: the column, or the last word of the path. */
   readonly name: string
 }
 
-/** What a sample looks like to the draft: a table of texts, whether it came as CSV or as flat JSON. */
+/** A sample as a table of texts, from CSV or JSON. */
 export interface SampleTable {
-  /** The lines of the mapping's `read` block. */
-  readonly read: readonly string[]
-  /** What was seen of the file as a whole and has to be decided. */
+  readonly read: ReadBlock
+  /** Remarks on the file as a whole. */
   readonly notes: readonly string[]
   readonly columns: readonly Column[]
   readonly rows: readonly (readonly string[])[]
-  /** Each row is an element of a level; paths from `$` are of what stands around several of them. */
+  /** Rows are elements of a level; paths from `$` lie around several elements. */
   readonly hasLevels?: boolean
 }
 
@@ -46,8 +44,8 @@ export type Sample =
   | {
       /** Lines of several types, as documents in which each type's cells are called `cell_1` and so on. */
       readonly kind: 'records'
-      /** Lines of the `read` block beside those of types and levels. */
-      readonly read: readonly string[]
+      /** Without levels. */
+      readonly read: ReadBlock
       readonly notes: readonly string[]
       readonly types: RecordTypes['types']
       readonly documents: readonly JsonValue[]
@@ -73,7 +71,7 @@ export async function readSample(
   return (await readRecordsSample(path)) ?? { kind: 'table', table: await readCsvSample(path, vocabulary) }
 }
 
-/** What the cells of a record are called, of which nothing is known but their places. */
+/** Names of the cells of a record, by their places. */
 export const cellNames = (cells: number): string[] =>
   Array.from({ length: cells }, (_, at) => `cell_${at + 1}`)
 
@@ -89,29 +87,25 @@ async function readRecordsSample(path: string): Promise<Sample | undefined> {
     const [row] = types
     if (row === undefined) continue
     const skipped = skip.filter((type) => type !== count?.type)
-    const { rows } = await openSample(path, {
-      ...{ format: 'records', ...dialect, row: row.name, skip: skipped },
-      types: Object.fromEntries(
-        types.map(({ name, above, cells }) => [
-          name,
-          { columns: cellNames(cells), ...(above === undefined ? {} : { in: above }) },
-        ]),
-      ),
+    const read = {
+      ...{ format: 'records', ...dialect, row: row.name },
+      ...(skipped.length === 0 ? {} : { skip: skipped }),
       ...(count === undefined ? {} : { count }),
-    })
+      types: Object.fromEntries(
+        types.map(({ name, above, cells }) => {
+          const columns = cellNames(cells)
+          return [name, above === undefined || above === row.name ? columns : { in: above, columns }]
+        }),
+      ),
+    }
+    const { rows } = await openSample(path, read)
     const levels = types.flatMap(({ name, above }) =>
       above === undefined ? [] : [`${name} belongs to ${above}`],
     )
     return {
       kind: 'records',
       types,
-      read: [
-        'format: records',
-        ...Object.entries(dialect).map(([key, value]) => `${key}: ${JSON.stringify(value)}`),
-        `row: ${scalar(row.name)}`,
-        ...(skipped.length === 0 ? [] : [`skip: ${list(skipped)}`]),
-        ...(count === undefined ? [] : [`count: { type: ${scalar(count.type)}, cell: ${count.cell} }`]),
-      ],
+      read,
       notes: [
         ...encodingNotes(encoding, lines.rows),
         `DECIDE: these seem to be records of several types, told by their first cell: ${[`${row.name} begins a row`, ...levels].join(', ')}, by the order of the lines alone.`,
@@ -202,12 +196,12 @@ async function readCsvSample(
     ...(totals === undefined ? {} : { trailer: totals }),
   }
   const notes = [...encodingNotes(dialect, data), ...told, ...totalNotes(dialect), ...faultNotes(data)]
-  return tableOf(readLines(dialect), notes, opened.columns, called, data)
+  return tableOf(readBlock(dialect), notes, opened.columns, called, data)
 }
 
 /** @param called what is told of a column @param data rows as the `read` block reads them */
 export function tableOf(
-  read: readonly string[],
+  read: ReadBlock,
   notes: readonly string[],
   names: readonly string[],
   called: BelowHeader['called'],
@@ -374,26 +368,14 @@ async function settled(path: string, dialect: Dialect): Promise<Dialect> {
   return fewer ? lenient : named
 }
 
-function readLines({ delimiter, quotes, header, columns, duplicates, encoding, trailer }: Dialect): string[] {
-  const written = {
-    encoding,
-    delimiter: delimiter === ',' ? undefined : JSON.stringify(delimiter),
-    quotes,
-    header: typeof header === 'object' ? flow(header) : header,
-    columns: columns && list(columns),
-    duplicates,
-    trailer:
-      trailer &&
-      `{ match: ${JSON.stringify(trailer.match)}${trailer.cell === undefined ? '' : `, count: { cell: ${trailer.cell} }`} }`,
+/** The block without its defaults. */
+function readBlock({ format, encoding, delimiter, quotes, header, columns, duplicates, trailer }: Dialect) {
+  const cell = trailer?.cell
+  return {
+    ...{ format, encoding, delimiter: delimiter === ',' ? undefined : delimiter, quotes, header, columns },
+    ...{ duplicates, trailer: trailer && { match: trailer.match, count: cell && { cell } } },
   }
-  const given = Object.entries(written).filter(([, text]) => text !== undefined)
-  return ['format: csv', ...given.map(([key, text]) => `${key}: ${text}`)]
 }
-
-const flow = (members: Readonly<Record<string, number | undefined>>): string =>
-  `{ ${Object.entries(members)
-    .flatMap(([key, value]) => (value === undefined ? [] : [`${key}: ${value}`]))
-    .join(', ')} }`
 
 export function faultNotes(rows: readonly Row[]): string[] {
   const faults = Map.groupBy(

@@ -1,30 +1,28 @@
-/** Rows that are no visits, by what stands in them: cancelled, never shown up, tests, previews. Nothing of them is left out unasked. */
+/** Questions about rows that are no visits, by their texts: cancelled, no show, tests, previews. */
+import { WORDS_OF_WHEN } from './match-wide.ts'
 import { isCalled, type Vocabulary, type Words } from './names.ts'
 import type { ColumnProfile } from './profile-columns.ts'
 import { type DraftLine, decide, quoted, scalar } from './write-draft.ts'
 
-/** Longer texts say more than that. */
+/** Length of a text that can be a state alone. */
 const LONGEST = 80
 /** Different texts that are written out. */
 const MOST_TEXTS = 8
-/** Words that `skipWhen` takes for its own. */
-const WORDS_OF_WHEN = ['any', 'all', 'not']
 
-/** Rows to ask about, by one column. */
 interface Found {
   readonly column: ColumnProfile
-  /** Of `skipWhen`. */
+  /** Condition of `skipWhen`. */
   readonly condition: string
   readonly rows: number
 }
 
 export interface LeftOut {
   readonly lines: readonly DraftLine[]
-  /** Columns that say of each row whether it is one. */
+  /** Columns of yes and no named after such rows. */
   readonly flags: readonly ColumnProfile[]
 }
 
-/** @param columns those that a condition on rows may read, and that hold no values */
+/** @param columns without values, which a condition on rows may read */
 export function rowsLeftOut(columns: readonly ColumnProfile[], { words }: Vocabulary): LeftOut {
   const free = columns.filter(({ path }) => !WORDS_OF_WHEN.includes(path))
   const flags = free.flatMap((column) => byHeading(column, words) ?? [])
@@ -42,7 +40,7 @@ export function rowsLeftOut(columns: readonly ColumnProfile[], { words }: Vocabu
   }
 }
 
-/** `no_show` with yes and no. */
+/** A column such as `no_show` with yes and no. */
 function byHeading(column: ColumnProfile, { leftOut, wide }: Words): Found | undefined {
   const { path, filled, yesNo } = column
   const bare = column.words.filter((word) => !wide.diagnosed.includes(word))
@@ -51,7 +49,7 @@ function byHeading(column: ColumnProfile, { leftOut, wide }: Words): Found | und
   return { column, rows, condition: `${scalar(path)}: ${quoted(yesNo.yes)}` }
 }
 
-/** Looks for texts that say so among those of a column; one that says so of every row tells none from another. */
+/** Looks for states of rows among the texts of a column; a state of every row divides none. */
 function createTexts({ whole, within }: Words['notHeld']): (column: ColumnProfile) => Found | undefined {
   const entire = new RegExp(`^(?:${whole.join('|')}|${within.join('|')})$`, 'i')
   const any = new RegExp(`^(?:${whole.join('|')})$|${within.join('|')}`, 'i')
@@ -62,7 +60,7 @@ function createTexts({ whole, within }: Words['notHeld']): (column: ColumnProfil
     const found = new Set(texts)
     const rows = filled.filter((cell) => found.has(cell)).length
     if (rows === 0 || rows === cells.length) return undefined
-    // Other text of a cell could be anything, and is not shown.
+    // Other text of a cell is unknown, and is not shown.
     const isShown = texts.length <= MOST_TEXTS && texts.every((text) => entire.test(text) && !/\d/.test(text))
     const patterns = [...whole.map((one) => `^(?:${one})$`), ...within].filter((one) =>
       texts.some((text) => new RegExp(one, 'i').test(text)),

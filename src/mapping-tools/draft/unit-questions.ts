@@ -1,19 +1,19 @@
-/** Units of findings of which no column and no name tells one: each is asked, with what its values suggest. */
+/** Questions about units of findings, where no column and no name tells a unit, with the unit that the values suggest. */
 import { matchUnit } from './match-units.ts'
 import type { Vocabulary } from './names.ts'
-import { type DraftLine, decide, line, scalar } from './write-draft.ts'
+import { ask, type DraftLine, decide, line, scalar } from './write-draft.ts'
 
-/** Measurement of a code, and the unit that its name tells. */
+/** Measurement of a code, and the unit in its name. */
 export interface CodedAs {
   readonly key: string
   readonly unit: string | undefined
 }
 
 /**
- * The lines of `unit`: a table by code, in which stands what a name tells, or what the values suggest. A code of which these do not tell
- * is left out of the table, so that its values are rejected until somebody has said the unit.
+ * The lines of `unit`: a table by code, from names and values. A code without a unit is not in the table: its values are rejected until
+ * the question is answered.
  * @param path of the code
- * @param known each code that has a rule
+ * @param known codes that have a rule
  * @param values code and value of each finding
  */
 export function unitQuestions(
@@ -36,13 +36,13 @@ export function unitQuestions(
     )
     return said === undefined || asked.yaml === undefined
       ? asked
-      : line(asked.yaml, `DECIDE: ${said.file} says so. Is it so here?`)
+      : line(asked.yaml, ask(`${said.file} says so. Is it so here?`))
   })
   const isEmpty = lines.every(({ yaml }) => yaml === undefined)
   return [
     line('  unit:'),
     line(`    from: ${scalar(path)}`),
-    line(isEmpty ? '    table: {}' : '    table:', 'DECIDE: no column tells units; is each of these right?'),
+    line(isEmpty ? '    table: {}' : '    table:', ask('no column tells units; is each of these right?')),
     ...lines,
   ]
 }
@@ -62,7 +62,7 @@ function unitQuestion(
   switch (match?.kind) {
     case 'found': {
       const unit = match.unit ?? entry.unit
-      const alone = `DECIDE: no unit is told; the values are plausible in ${unit} alone`
+      const alone = ask(`no unit is told; the values are plausible in ${unit} alone`)
       return line(
         `      ${JSON.stringify(code)}: ${scalar(unit)}`,
         told === undefined ? (match.how ?? alone) : undefined,

@@ -1,97 +1,140 @@
-/** The text of a drafted mapping: rules where it is certain, comments where somebody has to decide. */
+/** The text of a drafted mapping: rules where the sample is clear, comments where somebody has to decide. */
 import type { DateForms } from './find-dates.ts'
 
 /** One line of a draft: YAML, a comment behind it, or a comment alone. */
 export interface DraftLine {
   readonly yaml?: string | undefined
   readonly note?: string | undefined
+  /** Key of the mapping that the line writes or asks about: `row.observedAt`, `biometrics.body-weight`. */
+  readonly key?: string | undefined
+  /** Columns that a question is about. */
+  readonly columns?: readonly string[] | undefined
+  /** An earlier mapping may answer. */
+  readonly open?: boolean | undefined
 }
 
-/** A line with what is noted behind it. */
-export const line = (yaml: string, ...notes: readonly (string | undefined)[]): DraftLine => {
-  const told = notes.filter((one) => one !== undefined)
-  return told.length === 0 ? { yaml } : { yaml, note: told.join('; ') }
+export interface Question {
+  readonly ask: string
 }
+
+/** One question of several parts, of which some may not arise. */
+export function ask(...parts: readonly (string | false | undefined)[]): Question | undefined {
+  const asked = parts.filter((part) => typeof part === 'string')
+  return asked.length === 0 ? undefined : { ask: asked.join(' ') }
+}
+
+type Note = string | Question | undefined
+
+function noted(notes: readonly Note[]): Pick<DraftLine, 'note' | 'open'> {
+  const told = notes.filter((one) => one !== undefined)
+  if (told.length === 0) return {}
+  const text = told.map((one) => (typeof one === 'string' ? one : `DECIDE: ${one.ask}`)).join('; ')
+  return told.some((one) => typeof one !== 'string') ? { note: text, open: true } : { note: text }
+}
+
+/** A line with notes behind it. */
+export const line = (yaml: string, ...notes: readonly Note[]): DraftLine => ({ yaml, ...noted(notes) })
 
 export const note = (text: string): DraftLine => ({ note: text })
 
-/** What somebody has to answer before the mapping is used. */
-export const decide = (text: string): DraftLine => note(`DECIDE: ${text}`)
-
-export const indent = ({ yaml, note: told }: DraftLine): DraftLine => ({
-  yaml: yaml === undefined ? yaml : `  ${yaml}`,
-  note: told,
+/** A question, to be answered before the mapping is used. */
+export const decide = (text: string, columns?: readonly string[]): DraftLine => ({
+  ...noted([{ ask: text }]),
+  columns,
 })
+
+/** Lines of a key of the mapping. */
+export const keyed = (key: string, lines: readonly DraftLine[]): DraftLine[] =>
+  lines.map((one) => ({ ...one, key }))
+
+export const indent = (one: DraftLine): DraftLine =>
+  one.yaml === undefined ? one : { ...one, yaml: `  ${one.yaml}` }
 
 const SAFE = /^[A-Za-z_$][A-Za-z0-9_$]*(?:[ ./-][A-Za-z0-9_$]+)*$/
 const MEANS_SOMETHING_ELSE = /^(?:true|false|null|yes|no|on|off)$/i
 
-/** A text as YAML takes it for a string, in a flow collection too; on one line, whatever stands in it. */
+/** A text that YAML reads as a string, in a flow collection too, on one line. */
 export const scalar = (text: string): string =>
   SAFE.test(text) && !MEANS_SOMETHING_ELSE.test(text) ? text : JSON.stringify(text)
 
 export const list = (texts: readonly string[]): string => `[${texts.map(scalar).join(', ')}]`
 
-/** A member, as a path goes on to it. */
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+/** A value on one line; members that are undefined are left out. */
+function flow(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(flow).join(', ')}]`
+  if (!isObject(value)) return typeof value === 'string' ? scalar(value) : String(value)
+  return `{ ${members(value).join(', ')} }`
+}
+
+/** Members of a block, as `key: value`. */
+export const members = (value: object): string[] =>
+  Object.entries(value).flatMap(([key, inner]) =>
+    inner === undefined ? [] : [`${scalar(key)}: ${flow(inner)}`],
+  )
+
+/** Step of a path to a member. */
 export const step = (name: string): string =>
   /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? `.${name}` : `['${name.replaceAll(/[\\']/g, '\\$&')}']`
 
-/** With every text in quotes, for words that YAML could take for something else. */
+/** A list with every text in quotes, for words that YAML could read as other values. */
 export const quoted = (texts: readonly string[]): string =>
   `[${texts.map((text) => JSON.stringify(text)).join(', ')}]`
+
+/** The `read` block of a mapping. */
+export type ReadBlock = Readonly<Record<string, unknown>>
 
 /** A mapping before it is text. */
 export interface Draft {
   readonly name: string
   /** The sample's file name. */
   readonly sample: string
-  /** What kind of export it is, in words. */
+  /** Kind of export, in words. */
   readonly kind: string
   readonly notes: readonly string[]
-  /** Lines within `read`, `row` and the sections of rules. */
-  readonly read: readonly string[]
+  readonly read: ReadBlock
+  /** Lines within `row` and the sections of rules. */
   readonly row: readonly DraftLine[]
   readonly joins?: readonly DraftLine[]
   readonly biometrics: readonly DraftLine[]
   readonly conditions: readonly DraftLine[]
   readonly careTeams: readonly DraftLine[]
-  /** Columns that nothing was made of. */
+  /** Columns that no line speaks of. */
   readonly unused: readonly string[]
-  /** Catalog keys of which there are rules, or of which codes occur. */
+  /** Catalog keys of rules, or of codes that occur. */
   readonly found: readonly string[]
-  /** A row is one finding; else it is all of a visit. */
+  /** A row is one finding; else all of a visit. */
   readonly finding: boolean
   /** Columns or paths of measurements, codes, units, words for yes and no. */
   readonly coded: ReadonlySet<string>
-  /** Of the person, by what it is: cases hold made-up texts there. */
+  /** Columns or paths of the person, by part: cases hold made-up texts there. */
   readonly persons: ReadonlyMap<string, string>
   /** Texts for genders that the mapping knows. */
   readonly genders: readonly string[]
-  /** Columns or paths of dates that are read: cases hold made-up ones in the same forms. */
+  /** Columns or paths of dates: cases hold made-up dates in the forms of the column. */
   readonly dates: ReadonlyMap<string, DateForms>
-  /** Words for yes and no, which tell of nobody in whatever column they stand. */
+  /** Words for yes and no, which identify nobody. */
   readonly yesOrNo: readonly string[]
 }
 
-/** Tells editors which schema a file follows. */
+/** Names the schema of a file for editors. */
 export const schemaLine = (schema: string): string => `# yaml-language-server: $schema=${schema}`
 
-/** @param schema where an editor finds the JSON Schema of mappings, seen from the file */
+/** @param schema path of the JSON Schema of mappings, relative to the file */
 export function draftText(draft: Draft, schema: string): string {
   const lines = [
     schemaLine(schema),
     `# Drafted from ${oneLine(draft.sample)}: ${draft.kind}. Lines with DECIDE need an answer before this is used.`,
     ...draft.notes.map((text) => `# ${oneLine(text)}`),
     `mapping: ${draft.name}`,
-    ...(draft.read.length === 1
-      ? [`read: { ${draft.read[0]} }`]
-      : ['read:', ...draft.read.map((text) => `  ${text}`)]),
+    ...readLines(draft.read),
     '',
     'row:',
     ...draft.row.map(lineText),
     ...(['joins', 'biometrics', 'conditions', 'careTeams'] as const).flatMap((section) => {
       const rules = draft[section] ?? []
-      // A section that has comments alone is none.
+      // A section of comments alone is a comment.
       const head = rules.some(({ yaml }) => yaml !== undefined) ? `${section}:` : `# ${section}:`
       return rules.length === 0 ? [] : ['', head, ...rules.map(lineText)]
     }),
@@ -99,6 +142,17 @@ export function draftText(draft: Draft, schema: string): string {
   if (draft.unused.length > 0)
     lines.push('', ...wrapped(`Not mapped: ${draft.unused.map(oneLine).join(', ')}.`))
   return `${lines.join('\n')}\n`
+}
+
+/** `types` and `each` on lines of their own, where they are long. */
+function readLines(read: ReadBlock): string[] {
+  const lines = Object.entries(read).flatMap(([key, value]) => {
+    if (value === undefined) return []
+    const text = `${key}: ${flow(value)}`
+    const isBlock = isObject(value) && !Array.isArray(value) && text.length > WIDTH
+    return isBlock ? [`${key}:`, ...members(value).map((member) => `  ${member}`)] : [text]
+  })
+  return lines.length === 1 ? [`read: { ${lines[0]} }`] : ['read:', ...lines.map((text) => `  ${text}`)]
 }
 
 function lineText({ yaml, note: told }: DraftLine): string {
@@ -121,5 +175,5 @@ function wrapped(text: string): string[] {
   return [...lines, current]
 }
 
-/** Names of columns can hold anything, a line end too, which would end the comment. */
+/** Names of columns can hold a line end, which would end the comment. */
 const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')

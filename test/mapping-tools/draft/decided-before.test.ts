@@ -19,7 +19,7 @@ const earlier = (file: string, text: string, tables?: Record<string, string>): E
 function drafted(csv: string, ...mappings: readonly EarlierMapping[]): string {
   const [header = '', ...lines] = csv.trim().split('\n')
   const table = {
-    ...{ read: ['format: csv'], notes: [] },
+    ...{ read: { format: 'csv' }, notes: [] },
     columns: header.split(',').map((name) => ({ path: name, name })),
     rows: lines.map((line) => line.split(',')),
   }

@@ -11,7 +11,7 @@ import { vocabulary } from './drafting.ts'
 /** Columns and rows as the cases of their draft. */
 function casesOf(names: readonly string[], rows: readonly (readonly string[])[]): string {
   const columns = names.map((name) => ({ path: name, name }))
-  const table = { read: ['format: csv'], notes: [], columns, rows }
+  const table = { read: { format: 'csv' }, notes: [], columns, rows }
   const sample = draftSample('tried', 'tried.csv', { kind: 'table', table }, vocabulary)
   return draftCases(sample, load(draftText(sample.draft, 's.json')), 's.json')
 }

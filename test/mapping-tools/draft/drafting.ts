@@ -21,7 +21,7 @@ export function draftedMapping(csv: string): Drafted {
   const [header = '', ...lines] = csv.trim().split('\n')
   const columns = header.split(',').map((name) => ({ path: name, name }))
   const rows = lines.map((line) => line.split(',').map((cell) => cell.replace(';', ',')))
-  const table = { read: ['format: csv'], notes: [], columns, rows }
+  const table = { read: { format: 'csv' }, notes: [], columns, rows }
   const { draft } = draftSample('tried', 'tried.csv', { kind: 'table', table }, vocabulary)
   return { draft, text: draftText(draft, 's.json') }
 }

@@ -1,8 +1,7 @@
 /**
- * Cases of a mapping (docs/mapping.md, "Cases"): rows with what is to become of them, in `NAME.cases.yaml` beside `NAME.yaml`.
- * Every scalar is the text that stands there, so that `5.10` needs no quotes. In full, every record has all of its facts;
- * folded, it has those alone that do not stand at the top of the file (`always`, `rules`) or with the row (`observedAt`). Full
- * and folded say the same.
+ * Cases of a mapping (docs/mapping.md, "Cases"): rows with their outcomes, in `NAME.cases.yaml` beside `NAME.yaml`. Every scalar is text, so
+ * `5.10` needs no quotes. In full, a record has all of its facts; folded, it lacks the facts at the top of the file (`always`, `rules`) or with
+ * the row (`observedAt`).
  */
 import { z } from 'zod'
 import type { RowOutcome } from '../model/entry.ts'
@@ -11,21 +10,21 @@ import { type Facts, factsOf, inOrder, registration, withoutOrdinal } from './re
 
 const Texts = z.record(z.string(), z.string())
 
-/** Facts of a record by name; a text alone is its value, or its status. */
+/** Facts of a record by name; a text alone is the value, or the status. */
 const ToldRecord = z.union([z.string(), Texts])
 
-/** What becomes of one row. */
+/** Outcome of one row. */
 const toldKeys = {
   outcome: z.enum(['mapped', 'skipped', 'rejected', 'refused']).optional(),
-  /** Why it was left out, its reason code, or the error code that refuses the whole export. */
+  /** Why it was left out, its reason code, or the error code that refuses the export. */
   reason: z.string().optional(),
   key: z.string().optional(),
   account: z.string().optional(),
-  /** Of all records that say no other. */
+  /** Of all records without one of their own. */
   observedAt: z.string().optional(),
-  /** Registration data, or the reason code why there is none. */
+  /** Registration data, or the reason code of its failure. */
   register: z.union([z.string(), Texts]).optional(),
-  /** By rule, in the order in which they are made. */
+  /** By rule, in the order of the records. */
   records: z.record(z.string(), ToldRecord).optional(),
   /** Reason code by rule. */
   rejected: Texts.optional(),
@@ -36,20 +35,20 @@ const toldKeys = {
 const ToldRow = z.strictObject(toldKeys)
 export type ToldRow = z.infer<typeof ToldRow>
 
-/** In the order in which they are written. */
+/** In the order of writing. */
 export const TOLD_KEYS = ToldRow.keyof().options
 
 const Case = z
   .strictObject({
     name: z.string().min(1),
-    /** Cells by column; columns that are not named are empty. */
+    /** Cells by column; columns without one are empty. */
     row: Texts.optional(),
-    /** One JSON document, over as many lines as it takes. */
+    /** One JSON document, on any number of lines. */
     document: z.string().optional(),
     /** An export as it stands, with its header. */
     text: z.string().optional(),
     ...toldKeys,
-    /** Where the input holds several rows, or none: what becomes of each. */
+    /** Outcomes of several rows, or of none. */
     rows: z.array(ToldRow).optional(),
   })
   .refine((one) => [one.row, one.document, one.text].filter((input) => input !== undefined).length === 1, {
@@ -62,13 +61,13 @@ const Case = z
 export type Case = z.infer<typeof Case>
 
 export const CaseFile = z.strictObject({
-  /** The time by which dates lie in the future. Without it, none does. */
+  /** The time after which dates lie in the future; by default none does. */
   now: z.iso.datetime({ offset: true }).optional(),
   /** Facts that every record has. */
   always: Texts.optional(),
-  /** Facts that every record of a rule has: what its code is sent as. */
+  /** Facts of every record of a rule: its codes. */
   rules: z.record(z.string(), Texts).optional(),
-  /** Rows of the second exports that the mapping joins, for all cases: cells by column, or one JSON document each. */
+  /** Rows of joined exports, for all cases: cells by column, or one JSON document each. */
   joins: z.record(z.string(), z.array(z.union([z.string(), Texts]))).optional(),
   cases: z.array(Case).min(1),
 })
@@ -114,7 +113,7 @@ const byRule = <Told>(
   told: readonly (readonly [rule: string, told: Told])[],
 ): Record<string, Told> | undefined => (told.length === 0 ? undefined : Object.fromEntries(told))
 
-/** The facts that a record of this rule has from the top of the file. */
+/** Facts of a record at the top of the file. */
 function sharedFacts({ always, rules = {} }: Shared, rule: string): Facts {
   return { ...always, ...(rules[rule] ?? rules[withoutOrdinal(rule)]) }
 }
@@ -138,7 +137,7 @@ function foldRecord(facts: Facts, elsewhere: Facts): string | Facts {
   return alone && text !== undefined ? text : told
 }
 
-/** What a file tells, in full. */
+/** A row of a file, in full. */
 export function unfoldRow(told: ToldRow, shared: Shared): FullRow {
   const { records, observedAt, ...row } = told
   if (records === undefined) return row
@@ -155,10 +154,10 @@ function mostCommon(texts: readonly string[]): string | undefined {
   return most?.[0]
 }
 
-/** What a mapping says once for all of its records. */
+/** Facts that a mapping sets for all of its records. */
 const OF_ALL = ['accountType', 'source', 'sourceType', 'sendingSystem', 'dataQuality', 'notes']
 
-/** What a code of the catalog is sent as. */
+/** Facts from the catalog. */
 const OF_CODE = ['name', 'code', 'codes', 'type']
 
 export function sharedBy(rows: readonly FullRow[]): Shared {
@@ -182,7 +181,7 @@ export function sharedBy(rows: readonly FullRow[]): Shared {
 const pick = (facts: Facts, names: readonly string[]): Facts =>
   Object.fromEntries(Object.entries(facts).filter(([fact]) => names.includes(fact)))
 
-/** Ordinals count from 1, so `hba1c-2` is one where there is a `hba1c-1`; `vitamin-b-12` is not. */
+/** Ordinals count from 1: `hba1c-2` is one beside `hba1c-1`; `vitamin-b-12` is not. */
 function isOrdinal(rule: string, row: FullRow): boolean {
   const ordinal = Number(/-(\d+)$/.exec(rule)?.[1] ?? '0')
   const before = `${withoutOrdinal(rule)}-${ordinal - 1}`

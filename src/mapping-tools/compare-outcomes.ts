@@ -1,4 +1,4 @@
-/** What two mappings make of the same row, counted by rule. Holds counts and a few examples, however many rows there are. */
+/** Outcomes of two mappings for the same rows, counted by rule, with a few examples. */
 import { isDeepStrictEqual } from 'node:util'
 import type { OpenExport } from '../extract/open-export.ts'
 import type { ReadDefinition } from '../extract/read-definition.ts'
@@ -6,22 +6,22 @@ import type { RowOutcome } from '../model/entry.ts'
 import { isTable, type Row } from '../model/row.ts'
 import { type Facts, factsOf, registration } from './record-facts.ts'
 
-/** What changed for one rule. A record that was rejected and now is made is added; one that is rejected now, removed. */
+/** Changes of one rule. A record that was rejected and now is made is added; the reverse is removed. */
 export interface RuleDifference {
   added: number
   removed: number
   changed: number
-  /** No record before and none now, but rejected anew, no longer, or for another reason. */
+  /** No record before and after, but another rejection or none. */
   reason: number
 }
 
-/** Before and after; null where there was or is nothing. */
+/** Null for nothing. */
 export type Change = readonly [before: string | null, after: string | null]
 
 export interface DifferenceExample {
   readonly row: number
   readonly line: number
-  /** The rule; `register` for registration data; null for the outcome of the row. */
+  /** `register` for registration data; null for the outcome of the row. */
   readonly rule: string | null
   readonly change: keyof RuleDifference | 'outcome'
   readonly facts: Readonly<Record<string, Change>>
@@ -34,16 +34,16 @@ export interface Difference {
   readonly examples: readonly DifferenceExample[]
 }
 
-/** A row that one of the mappings does not read as a row. */
+/** A row that one mapping does not read as a row. */
 const NO_ROW = 'no row'
 
 export interface OutcomeComparison {
-  /** Undefined: this mapping's reading has no such row. */
+  /** Undefined where a mapping reads no such row. */
   add(before: RowOutcome | undefined, after: RowOutcome | undefined): void
   result(): Difference
 }
 
-/** @param exampleLimit how many examples are kept: the first */
+/** @param exampleLimit number of examples to keep: the first */
 export function createComparison(exampleLimit: number): OutcomeComparison {
   const rows = { read: 0, different: 0 }
   const outcomes = new Map<string, { before: string; after: string; rows: number }>()
@@ -93,7 +93,7 @@ export function createComparison(exampleLimit: number): OutcomeComparison {
   }
 }
 
-/** What a rule gives of a row: equal texts, equal products. */
+/** Result of a rule for a row, equal where the text is equal. */
 interface Product {
   readonly text: string
   readonly made: boolean
@@ -148,7 +148,7 @@ export interface Reading {
   readonly opened: OpenExport
 }
 
-/** Where both read alike, the export is read once; otherwise rows that begin at the same place are paired. */
+/** Rows of both readings: equal readings read the export once, others are paired by place. */
 export async function* rowPairs(before: Reading, after: Reading): AsyncGenerator<readonly RowPair[]> {
   if (isDeepStrictEqual(before.read, after.read)) {
     for await (const block of before.opened.rows()) yield block.map((row) => [row, row] as const)
@@ -156,7 +156,7 @@ export async function* rowPairs(before: Reading, after: Reading): AsyncGenerator
   }
   const old = singly(before.opened.rows())
   const now = singly(after.opened.rows())
-  // Offsets are of the decoded content, so of a CSV that two mappings decode differently the lines alone are comparable.
+  // Offsets count decoded content: of a CSV in two encodings, the lines alone compare.
   const byLine = isTable(before.read.format) && isTable(after.read.format)
   const placeOf = (row: Row | undefined): number =>
     row === undefined ? Number.POSITIVE_INFINITY : byLine ? row.line : row.byteOffset

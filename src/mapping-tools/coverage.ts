@@ -1,4 +1,4 @@
-/** How a mapping fits an export: which columns it reads, and, over its rows, what each rule gives, so that what never gives anything is seen. */
+/** Fit of a mapping to an export: columns that it reads, and the results of each rule over the rows, so that a rule without results is seen. */
 
 import { type CodeCount, countLeftOut, leftOutCounts } from '../model/balance.ts'
 import type { RowOutcome } from '../model/entry.ts'
@@ -10,12 +10,12 @@ import type { MappingDefinition } from '../transform/mapping-definition.ts'
 import { registration, withoutOrdinal } from './record-facts.ts'
 
 export interface RuleCoverage {
-  /** Name of the rule; for rules that are a list, the catalog key, or the list itself where nothing came of it. */
+  /** Name of the rule; of a list of rules the catalog key, or the section where there was no result. */
   readonly rule: string
   readonly made: number
-  /** How many were rejected, by reason code. */
+  /** By reason code. */
   readonly rejected: Readonly<Record<string, number>>
-  /** Fields that the mapping names and that no record has. */
+  /** Fields in the mapping that no record has. */
   readonly neverSet: readonly string[]
 }
 
@@ -26,9 +26,9 @@ export interface Coverage {
     readonly skipped: number
     readonly rejected: number
   }
-  /** Why rows were rejected: how many, by reason code. */
+  /** Rejected rows by reason code. */
   readonly reasons: Readonly<Record<string, number>>
-  /** What the mapping leaves out on purpose, by code, most frequent first. */
+  /** Elements that the mapping leaves out, by code, the most frequent first. */
   readonly leftOut: readonly CodeCount[]
   readonly rules: readonly RuleCoverage[]
 }
@@ -38,7 +38,7 @@ export interface CoverageCounter {
   result(): Coverage
 }
 
-/** By section of a mapping, the kind of its records, and the fields that such a record can do without. */
+/** By section of a mapping: kind of its records, and their optional fields. */
 const SECTIONS = {
   biometrics: { kind: 'biometric', optional: ['refRange'] },
   conditions: { kind: 'condition', optional: [] },
@@ -49,7 +49,7 @@ const SECTIONS = {
 } as const
 const SECTION_NAMES = ['biometrics', 'conditions', 'careTeams'] as const
 
-/** Stands among the rules for the data that people are registered with. */
+/** Stands for registration data among the rules. */
 const REGISTER = 'register'
 
 interface Counts {
@@ -92,7 +92,7 @@ export function createCoverage(definition: MappingDefinition): CoverageCounter {
       for (const { rule, kind, text } of outcome.records) {
         const counts = countsOf(rule, kind)
         counts.made += 1
-        // Within a text the quotes would be escaped, so this is the name of a member.
+        // Quotes within a text are escaped: this is the name of a member.
         for (const field of counts.missing) if (text.includes(`"${field}":`)) counts.missing.delete(field)
       }
       for (const { rule, kind, issue } of outcome.rejected)
@@ -140,7 +140,7 @@ const DELIMITERS = [
   [',', '","'],
 ] as const
 
-/** How a mapping writes what stands between the cells of a header that was read as one column. */
+/** Delimiter of a header that was read as one column, as a mapping writes it. */
 function otherDelimiter([only = '', another]: readonly string[]): string | undefined {
   return another === undefined ? DELIMITERS.find(([mark]) => only.includes(mark))?.[1] : undefined
 }
@@ -170,27 +170,27 @@ export function unknownColumns(reads: readonly ReadName[], columns: readonly str
     })
 }
 
-/** Columns of the export that the mapping reads nowhere; one without a name cannot be read. */
+/** Columns of the export that the mapping does not read; a column without a name cannot be read. */
 export function unreadColumns(reads: readonly ReadName[], columns: readonly string[]): string[] {
   const read = new Set(reads.map(({ name }) => name))
   return columns.filter((column) => column !== '' && !read.has(column))
 }
 
-/** Columns that the mapping says to ignore, for whatever rule. */
+/** Columns that the mapping ignores, for any rule. */
 export const ignoredColumns = ({ row, biometrics = {} }: MappingDefinition): Set<string> =>
   new Set([
     ...(row.ignore ?? []),
     ...Object.values(biometrics).flatMap((rule) => (typeof rule === 'object' ? (rule.ignore ?? []) : [])),
   ])
 
-/** A name without what people write differently: case, spaces, punctuation. */
+/** A name without case, spaces and punctuation. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '')
 
-/** A column that is called like the unit of another one: `weight_unit`, `unit of weight`. */
+/** A column named as the unit of another one: `weight_unit`, `unit of weight`. */
 const UNIT =
   /^(?:(.+?)[\s_.-]*(?:units?|uom|einheit(?:en)?|unit[eé]s?|unidad(?:es)?)|(?:units?|uom|einheit|unit[eé]|unidad)[\s_.-]+(?:(?:of|de|von|der)[\s_.-]+)?(.+))$/i
 
-/** Wide rules that say a unit, or that of the catalog, though each row tells its own in a column that nobody reads. */
+/** Wide rules with one unit for all rows, beside an unread column of units. */
 export function unreadUnits(
   { row, biometrics = {} }: MappingDefinition,
   unread: readonly string[],

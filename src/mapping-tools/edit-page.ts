@@ -1,6 +1,6 @@
 /**
- * The page of `waybill mapping edit`: rows beside what becomes of them, how the mapping fits, and what the last save changed. It holds
- * health data, and is served to the machine's own browser alone, which is told when what it shows has changed.
+ * The page of `waybill mapping edit`: rows beside their outcomes, the fit of the mapping, the changes of the last save. It holds health data, and is
+ * served to a browser of this machine alone.
  */
 
 import { once } from 'node:events'
@@ -11,28 +11,27 @@ import type { ReadName } from '../transform/compile-context.ts'
 import { undecidedLines } from '../transform/mapping-definition.ts'
 import { lineLink, type PreviewedRow, type RowMarks, rowHtml, STYLE } from './preview.ts'
 
-/** What the page shows of a mapping that was saved. */
+/** Content of the page for a mapping that was saved. */
 export interface EditView {
   readonly rows: readonly { readonly now: PreviewedRow; readonly before: PreviewedRow | undefined }[]
-  /** Columns and paths that the mapping reads, each with its key. */
+  /** Columns and paths that the mapping reads, with their keys. */
   readonly reads: readonly ReadName[]
-  /** Columns of CSV that the mapping neither reads nor ignores. */
   readonly unread: readonly string[]
   /** Lines of the fit report. */
   readonly fit: readonly string[]
   readonly isSuspicious: boolean
-  /** Lines that say what the last save has changed; undefined where nothing was saved yet. */
+  /** Changes of the last save; undefined before the first. */
   readonly changes: readonly string[] | undefined
 }
 
-/** The mapping cannot be used as it was saved: what was wrong, above what the page has shown so far. */
+/** Problem of a saved mapping that cannot be used; the page keeps the rows of the mapping before. */
 export interface EditProblem {
   readonly message: string
   readonly place: Place | undefined
   readonly findings: readonly Finding[]
 }
 
-/** The mapping as it was saved, whether it can be used or not. */
+/** The mapping as it was saved, valid or not. */
 export interface EditSource {
   /** Its path, as places name it. */
   readonly file: string
@@ -53,11 +52,11 @@ export const editPage = (mapping: string, sample: string, view: string): string 
     script: SCRIPT,
   })
 
-/** The part of the page that each save makes anew. @param view the last mapping that could be used; undefined where there was none */
+/** The part of the page that each save makes anew. @param view the last mapping that could be used, if any */
 export function viewHtml(source: EditSource, view: EditView | undefined, problem?: EditProblem): string {
   const { changes, unread, fit, isSuspicious, reads, rows } = view ?? NOTHING_YET
   const links = linksOf(reads)
-  // Lines of the mapping before are not those of the text that is shown.
+  // Lines of the mapping before are not lines of this text.
   const line = problem === undefined ? links.line : () => undefined
   return [
     problem === undefined ? '' : problemHtml(source, problem),
@@ -97,7 +96,7 @@ function problemHtml({ file }: EditSource, { message, place, findings }: EditPro
   return `<div id="problem" role="alert"><p><b>${html(message)}</b>${where(place ?? {})}. Rows are shown as the mapping before had them.</p><ul>${lines.join('')}</ul></div>`
 }
 
-/** Lines of a draft on which a decision is open: no job runs before they are decided. */
+/** Lines of a draft with an open decision, which keeps every job from running. */
 function decisionsHtml({ text }: EditSource): string {
   const asked = undecidedLines(text)
   if (asked.length === 0) return ''
@@ -117,17 +116,14 @@ function sourceHtml({ file, text }: EditSource): string {
   return `<details id="mapping"><summary>${html(file)}</summary><pre tabindex="0">${numbered.join('\n')}</pre></details>`
 }
 
-/** What stands for a name in a shown row: a column, or the last member of a path. */
+/** Name in a shown row: a column, or the last member of a path. */
 function shownName(name: string): string {
   const [, quoted] = /\[['"]([^'"]+)['"]\]$/.exec(name) ?? []
   const [, last] = /^[$\w][\w$]*[.[].*?([\w-]+)\]?$/.exec(name) ?? []
   return quoted ?? last ?? name
 }
 
-/**
- * Columns, and the line of the mapping, by what is made of them. A rule of a list is known by its section alone: it has the reads of all
- * rules of lists, and no line.
- */
+/** Columns and mapping line, by rule. Rules of a list share the reads of all lists, and have no line. */
 function linksOf(reads: readonly ReadName[]): Pick<RowMarks, 'reads' | 'line'> {
   const byKey = reads.map(({ name, place: { key = '', line } }) => ({
     key,
@@ -173,14 +169,14 @@ summary { cursor: pointer }
 #ended { color: var(--bad) }
 `
 
-// Text, as it runs in the page: the project has no types of a browser.
+// Text, since the project has no types of a browser.
 const SCRIPT = `
 const view = document.getElementById('view')
 const form = document.getElementById('filter')
 const NAMES = ['state', 'rule', 'reason']
 const rows = () => [...view.querySelectorAll('section')]
 const parts = (row) => JSON.parse(row.dataset.parts)
-// All that is chosen must hold of one part: an accepted record of a rule and a rejected one of another are two.
+// One part must meet all choices: an accepted record of one rule and a rejected record of another are two.
 const filter = () => {
   const chosen = NAMES.map((name) => form.elements[name].value)
   for (const row of rows())
@@ -201,7 +197,7 @@ const offer = () => {
 }
 form.addEventListener('change', filter)
 offer()
-// A line can be led to where the text is folded away, too.
+// A link to a line opens the folded text.
 document.addEventListener('click', (event) => {
   if (event.target.closest('a[href^="#line-"]') !== null) document.getElementById('mapping').open = true
 })
@@ -230,7 +226,7 @@ events.addEventListener('error', () => { document.getElementById('ended').hidden
 `
 
 export interface EditServer {
-  /** Address of the page; who does not know it sees nothing. */
+  /** Address of the page, which is secret. */
   readonly url: string
   /** Sends the part that changed to all open pages. */
   show(part: string): void
@@ -238,8 +234,8 @@ export interface EditServer {
 }
 
 /**
- * Serves the page to browsers of this machine, and tells them when what it shows has changed.
- * @param token stands in the address: other users of the machine reach loopback, too
+ * Serves the page to browsers of this machine, and pushes changes.
+ * @param token part of the address: other users of the machine reach loopback, too
  * @param page the whole page as it is now
  * @throws WaybillError `usage-wrong` where the port is taken
  */
@@ -264,7 +260,7 @@ export async function startEditServer(port: number, token: string, page: () => s
       response.end()
     }
   })
-  /** A name that somebody has turned to loopback (DNS rebinding) is not this address. */
+  /** Refuses a name that was pointed to loopback (DNS rebinding). */
   const isOurs = ({ headers }: IncomingMessage): boolean => headers.host === host()
   const host = (): string => {
     const address = server.address()

@@ -1,9 +1,6 @@
 /**
- * What the rows of an export come to, as far as it tells whether the mapping is right: values by rule, rows by key, people,
- * dates, sexes. Aggregates alone, in memory that does not grow with the export: quantiles are sketched (DDSketch, within 0.1 %),
- * keys and people are sampled by their hash, so that all rows of one key are seen or none.
- *
- * Days and times of day of an export, as far as they tell whether the mapping reads the right date, form and zone.
+ * Facts of an export that show whether its mapping is right: values by rule, rows by key, people, sexes, days and times of day. Aggregates alone, in
+ * bounded memory: quantiles are sketched (DDSketch, within 0.1 %), keys and people are sampled by hash, all rows of a key or none.
  */
 import { DDSketch } from '@datadog/sketches-js'
 import { IANAZone } from 'luxon'
@@ -16,7 +13,7 @@ import { createPeople, FEWEST_VALUES, HashSample, hashOf, increase, type PeopleF
 import { withoutOrdinal } from './record-facts.ts'
 import { type Clock, HALVES } from './times-of-day.ts'
 
-/** Quantiles of the values of a rule, in the catalog's unit; `low` and `high` are the 5th and 95th percentile. */
+/** Quantiles in the catalog's unit; `low` and `high` are the 5th and 95th percentile. */
 export interface Spread {
   readonly count: number
   readonly min: number
@@ -29,7 +26,7 @@ export interface Spread {
 }
 
 export interface RuleFacts {
-  /** Name of the rule, or the catalog key where the rule is one of a list. */
+  /** Name of the rule, or the catalog key of a rule in a list. */
   readonly rule: string
   readonly kind: RecordKind
   /** Catalog key of a measurement or condition. */
@@ -37,11 +34,11 @@ export interface RuleFacts {
   /** Named in the mapping: then it can be missed. */
   readonly named: boolean
   readonly made: number
-  /** How many were rejected, by reason code. */
+  /** By reason code. */
   readonly rejected: Readonly<Record<string, number>>
-  /** Of measurements: values that could be read, also those rejected as implausible; of large exports a part. */
+  /** Values of measurements, also implausible ones; of large exports a part. */
   readonly values: Spread | undefined
-  /** Of measurements: the catalog's unit, its usual range, and the values outside of that. */
+  /** Of measurements: the catalog's unit and usual range, and the number of values outside. */
   readonly unit: string | undefined
   readonly usual: readonly [number, number] | undefined
   readonly unusual: number
@@ -54,9 +51,9 @@ export interface FitFacts extends PeopleFacts {
     readonly skipped: number
     readonly rejected: number
   }
-  /** Why rows were rejected: how many, by reason code. */
+  /** Rejected rows by reason code. */
   readonly reasons: Readonly<Record<string, number>>
-  /** Elements that are left out, those of them by their status, and rows skipped for nothing but codes that are not known. */
+  /** Elements left out, the part left out by status, and rows skipped for unknown codes alone. */
   readonly leftOut: { readonly all: number; readonly byStatus: number; readonly rowsByCode: number }
   readonly rules: readonly RuleFacts[]
   readonly keys: {
@@ -64,7 +61,7 @@ export interface FitFacts extends PeopleFacts {
     readonly different: number
     /** Rows looked at: of keys that were sampled. */
     readonly rows: number
-    /** Of these: rows that follow another one of the same key with other content. */
+    /** Rows with other content than the row before of the same key. */
     readonly replaced: number
   }
   readonly dates: DateFacts
@@ -77,11 +74,11 @@ export interface FitCounter {
 
 /** Names of records whose rule is remembered. */
 const KEPT = 5_000
-/** Rows whose values, person and date are looked at one by one; of the rest every so manieth is. */
+/** Rows read one by one for values, person and date; behind them one in every so many. */
 export const LOOKED_AT_FIRST = 2_000
 export const THEN_EVERY = 23
 
-/** No unit of the catalog has values below or above these, but 0. */
+/** Bounds of values in any unit of the catalog, besides 0. */
 const [LEAST, MOST] = [1e-6, 1e9]
 
 class RuleCounter {
@@ -112,20 +109,20 @@ class RuleCounter {
 
   value(value: number): void {
     if (Number.isNaN(value)) return
-    // A sketch keeps a bin for each hundredth between the least and the most: a typing error must not make that millions.
+    // A sketch has a bin for each hundredth between its extremes: a typing error must not make millions.
     const size = Math.abs(value)
     this.sketch.accept(size < LEAST ? 0 : size > MOST ? Math.sign(value) * MOST : value)
     if (value < this.#low || value > this.#high) this.unusual++
   }
 }
 
-/** @param catalog its measurements: what is usual of them */
+/** @param catalog its measurements */
 export function createFit(
   definition: MappingDefinition,
   catalog: ReadonlyMap<string, BiometricEntry>,
 ): FitCounter {
   const rules = new Map<string, RuleCounter>()
-  /** Rules by the names of their records, which have ordinals in lists. */
+  /** Rules by the names of their records. */
   const byName = new Map<string, RuleCounter>()
   const named = (section: object | undefined, kind: RecordKind): void => {
     if (section === undefined || Array.isArray(section)) return
@@ -171,7 +168,7 @@ export function createFit(
       for (let at = 0; at < records.length; at++) {
         const record = records[at]
         if (record === undefined) continue
-        // Rows of one form have the same rules in the same places: most are found without looking them up.
+        // Rows of one form have the same rules in the same places: most need no look-up.
         const before = places[at]
         const counter = before?.name === record.rule ? before.counter : counterOf(record.rule, record.kind)
         if (before?.name !== record.rule) places[at] = { name: record.rule, counter }
@@ -219,7 +216,7 @@ export function createFit(
 /** An unknown code, told or not. */
 const isCode = (why: string): boolean => why === OTHER_CODES || why.startsWith('code ')
 
-/** The same without quantiles of few values, which are values of people: what may be stored or logged. */
+/** Facts without quantiles of few values, which would be values of people: for ledger and log. */
 export const withoutFew = (facts: FitFacts): FitFacts => ({
   ...facts,
   rules: facts.rules.map((rule) =>
@@ -237,17 +234,17 @@ function contentOf(records: readonly Entry[]): number {
 function spreadOf(sketch: DDSketch): Spread | undefined {
   if (sketch.count === 0) return undefined
   const { min, max, count } = sketch
-  // A quantile is the middle of a bin, which may lie beyond what was seen.
+  // The middle of a bin may lie beyond the extremes.
   const at = (share: number): number => Math.min(max, Math.max(min, sketch.getValueAtQuantile(share)))
   return { count, min, low: at(0.05), q1: at(0.25), median: at(0.5), q3: at(0.75), high: at(0.95), max }
 }
 
 export interface DateFacts {
   readonly rows: number
-  /** As the clocks of the mapping's zone showed, in milliseconds as if these were UTC; undefined without rows. */
+  /** Local time in the mapping's zone, in milliseconds as if UTC; undefined without rows. */
   readonly first: number | undefined
   readonly last: number | undefined
-  /** Different days, and different months; days are those of the mapping's zone. */
+  /** Different days and months, in the mapping's zone. */
   readonly days: number
   readonly months: number
   /** Days from the 5th to the 95th percentile. */
@@ -257,20 +254,20 @@ export interface DateFacts {
   readonly midnight: number
   /** From 21:00 to 5:59, midnight left out. */
   readonly night: number
-  /** Rows of which the person was born within a year before; `aged`: rows whose person's birth is known. */
+  /** Rows of people born within a year before; `aged`: rows with a known birth. */
   readonly newborn: number
   readonly aged: number
-  /** Times of day but midnight, of rows at another time than the row before; undefined where they are few. */
+  /** Times of day but midnight, of rows that differ in time from the row before; undefined for few rows. */
   readonly clock: Clock | undefined
 }
 
 const DAY = 86_400_000
 const HOUR = 3_600_000
-/** The last hour of the evening and the first of the morning that are no night. */
+/** Hours: begin and end of the night. */
 const [EVENING, MORNING] = [21, 6]
 const ADULT_DAYS = 366
 
-/** Days with and without summer time, in whatever half of the world. */
+/** A day with and a day without summer time, on either hemisphere. */
 const YEAR = [Date.UTC(2026, 0, 1), Date.UTC(2026, 6, 1)]
 
 const zoneOf = ({ row: { observedAt } }: MappingDefinition): IANAZone | undefined => {
@@ -278,7 +275,7 @@ const zoneOf = ({ row: { observedAt } }: MappingDefinition): IANAZone | undefine
   return typeof zone === 'string' ? IANAZone.create(zone) : undefined
 }
 
-/** Days and times of day, in the zone of the mapping; without one, in UTC. */
+/** Days and times of day, in the zone of the mapping, or UTC. */
 function createDates(mapping: MappingDefinition) {
   const zone = zoneOf(mapping)
   const placeless = zone === undefined || !/^(?!Etc\/).+\//.test(zone.name)

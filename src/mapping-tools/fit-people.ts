@@ -1,8 +1,6 @@
 /**
- * People of an export by reference, and by name and birth; their sexes.
- *
- * A sample of the different items in a stream, such as keys or people: an item is sampled by its hash, so that all rows of an
- * item are seen, or none. Memory does not grow with the stream.
+ * People of an export by reference, and by name and birth, with their sexes. Items are sampled by hash, all rows of an item or none: memory is
+ * bounded.
  */
 import { DDSketch } from '@datadog/sketches-js'
 import type { MappedRow } from '../model/entry.ts'
@@ -11,30 +9,30 @@ export interface PeopleFacts {
   readonly people: {
     readonly different: number
     readonly registered: number
-    /** Why people cannot be registered: rows by reason code. */
+    /** Rows of people who cannot be registered, by reason code. */
     readonly incomplete: Readonly<Record<string, number>>
-    /** References sampled that stand in several rows, and how many of them stand for several people by name and birth. */
+    /** Sampled references in several rows, and the references of several people by name and birth. */
     readonly repeated: number
     readonly mixed: number
-    /** People by name and birth that stand in several rows, and how many of them have several references. */
+    /** People by name and birth in several rows, and the people with several references. */
     readonly met: number
     readonly split: number
-    /** Different first and last names of those who can be registered, estimated where there are many. */
+    /** Different names of people who can be registered, estimated for many. */
     readonly names: { readonly first: number; readonly last: number }
   }
   /** Rows by registered gender. */
   readonly sexes: Readonly<Record<string, number>>
-  /** Medians of measurements by catalog key and gender, where they are many enough. */
+  /** Medians of measurements by catalog key and gender, where values are enough. */
   readonly bySex: Readonly<Record<string, Readonly<Record<string, number>>>>
 }
 
-/** Fewer values than this prove nothing, and their quantiles are values of people rather than of a group. */
+/** Fewer values prove nothing, and their quantiles would be values of people. */
 export const FEWEST_VALUES = 20
 
-/** Higher in men than in women in any population of adults: by them an inverted table of sexes is seen. */
+/** Measurements higher in men than in women in any population of adults: they show an inverted table of sexes. */
 export const HIGHER_IN_MEN = ['body-height', 'hemoglobin', 'hematocrit', 'creatinine'] as const
 
-/** Told by name; a column that is none of the gender could hold anything. */
+/** Names that a message may hold; a wrong column could hold anything. */
 const SEXES = ['FEMALE', 'MALE', 'OTHER', 'UNKNOWN'] as const
 
 /** People by reference, and by name and birth. */
@@ -47,7 +45,7 @@ export function createPeople() {
   const names = { first: new HashSample<true>(), last: new HashSample<true>() }
   let registered = 0
   return {
-    /** @returns the day of birth, milliseconds since the epoch, where it is known */
+    /** @returns the day of birth, milliseconds since the epoch, if known */
     add(row: MappedRow, isLookedAt: boolean): number | undefined {
       const reference = hashOf(row.account.reference)
       const person = byReference.of(reference, () => ({ rows: 0, identity: -1, mixed: false }))
@@ -64,7 +62,7 @@ export function createPeople() {
       names.last.of(hashOf(lastName), seen)
       const identity = hashOf(`${firstName}|${lastName}|${dateOfBirth}`)
       if (person !== undefined) {
-        // Names are spelled and change; somebody else is born on another day as well.
+        // Spellings of names vary; another person has another birth date as well.
         const born = hashOf(dateOfBirth)
         if (person.identity === -1) person.identity = born
         else if (person.identity !== born) person.mixed = true
@@ -124,7 +122,7 @@ export const increase = (counts: Record<string, number>, code: string): void => 
 /** Items that are remembered at most. */
 const SAMPLED = 1_000
 
-/** Items that are sampled by their hash: all that is seen of an item is seen, or nothing. */
+/** A sample of items by hash: an item is seen whole, or not at all. */
 export class HashSample<Item> {
   #bound = 2 ** 32
   readonly kept = new Map<number, Item>()
@@ -143,7 +141,7 @@ export class HashSample<Item> {
     return item
   }
 
-  /** How many different ones there are, estimated once not all are kept. */
+  /** Number of different items, estimated once some are dropped. */
   different(): number {
     return Math.round((this.kept.size * 2 ** 32) / this.#bound)
   }

@@ -1,6 +1,6 @@
 /**
- * Whether a mapping is right for an export, judged by what its rows come to (fit-facts.ts): what is suspicious, and what it may
- * mean. Pure. docs/judging.md says what each finding is told by; a mapping acknowledges one under `expected`.
+ * Suspicions about a mapping, from the facts of an export (fit-facts.ts), with their possible meaning. Pure. docs/judging.md has the rule of each
+ * finding; a mapping acknowledges findings under `expected`.
  */
 import type { RowOutcome } from '../model/entry.ts'
 import type { BiometricEntry, Catalog } from '../transform/catalog.ts'
@@ -11,17 +11,16 @@ import { unreadColumns, unreadUnits } from './coverage.ts'
 import { createFit, type FitFacts, type RuleFacts } from './fit-facts.ts'
 import { FEWEST_VALUES, HIGHER_IN_MEN } from './fit-people.ts'
 
-/** What is odd about an export as the mapping reads it. It holds medians and shares of many; no value of a person. */
+/** A suspicion about an export as mapped: medians and shares of many, no value of a person. */
 export interface Suspicion {
   readonly finding: FitFinding
   /** Null where it is of rows, people or dates. */
   readonly rule: string | null
   readonly message: string
-  /** The reason by which the mapping expects it: then it is no suspicion. */
+  /** The reason under `expected`, which clears the suspicion. */
   readonly expected?: string
 }
 
-/** What an export came to, and what is odd about it. */
 export interface FitReport {
   readonly facts: FitFacts
   readonly suspicions: readonly Suspicion[]
@@ -35,9 +34,9 @@ export interface FittedMapping {
 }
 
 /**
- * Looks at the rows of an export as they are mapped.
+ * Watches the rows of an export as they are mapped.
  * @param columns of the header; undefined for JSON
- * @param doubts what is odd about the mapping itself (doubtful-columns.ts)
+ * @param doubts about the mapping itself (doubtful-columns.ts)
  */
 export function createFitWatch(
   { definition, resources: { catalog, units }, compiled }: FittedMapping,
@@ -57,7 +56,7 @@ export function createFitWatch(
   }
 }
 
-/** Bare words that are sent as they stand, and are called like a column: that was meant to be read. */
+/** Bare words that are sent as they stand, though a column has that name. */
 const wordsOfColumns = (words: readonly Word[], columns: readonly string[]): Suspicion[] =>
   words.flatMap(({ word, at }) => {
     const [section, name] = at
@@ -66,7 +65,6 @@ const wordsOfColumns = (words: readonly Word[], columns: readonly string[]): Sus
     return columns.includes(word) ? [{ finding: 'word-is-column', rule, message }] : []
   })
 
-/** By what facts are judged. */
 export interface FitMeasure {
   readonly definition: MappingDefinition
   readonly catalog: ReadonlyMap<string, BiometricEntry>
@@ -75,22 +73,22 @@ export interface FitMeasure {
   readonly unread: readonly string[]
 }
 
-/** Values and rows by which something other than a quantile can be told. */
+/** Least numbers of values and rows for shares. */
 const FEW = 10
 const SOME = 30
 const MANY = 100
-/** Rows in which a condition that somebody has should be met. */
+/** Rows in which a condition should occur. */
 const RARE = 300
 
 const [TENTH, QUARTER, THIRD, HALF] = [0.1, 0.25, 0.3, 0.5]
-/** Of values within the 5th to the 95th percentile of adults, a tenth lies outside. */
+/** Share of values outside the usual range: of adults, a tenth lies outside. */
 const MIXED = 0.4
-/** How many times the third quartile is the first where two units are mixed, and never by illness alone. */
+/** Third quartile over first: two units mixed reach it, illness does not. */
 const APART = 1.8
 const NEARLY_ALL = 0.9
-/** No condition of the catalog is that frequent among people who are screened. */
+/** No condition of the catalog is so frequent among screened people. */
 const MOST = 0.6
-/** Days: people who are seen in one export are not born within so few. */
+/** Days that span births of people of one export, at least. */
 const YEARS_OF_BIRTH = 25 * 365
 
 function judgeFit(facts: FitFacts, measure: FitMeasure): Suspicion[] {
@@ -112,7 +110,7 @@ function judgeFit(facts: FitFacts, measure: FitMeasure): Suspicion[] {
 /** Takes what is of no rule. */
 type Tell = (finding: FitFinding, message: string) => void
 
-/** With the reasons for which the mapping expects some. */
+/** Suspicions with the reasons of the mapping. */
 function withReasons(found: readonly Suspicion[], { expected = [] }: MappingDefinition): Suspicion[] {
   return found.map((one) => {
     const known = expected.find(
@@ -122,7 +120,7 @@ function withReasons(found: readonly Suspicion[], { expected = [] }: MappingDefi
   })
 }
 
-/** Those that nobody expects. */
+/** Suspicions without a reason. */
 export const unexpected = (suspicions: readonly Suspicion[]): Suspicion[] =>
   suspicions.filter(({ expected }) => expected === undefined)
 
@@ -135,7 +133,7 @@ const mostOf = (counts: Readonly<Record<string, number>>): string =>
 
 const percent = (share: number): string => `${Math.round(share * 100)} %`
 
-/** Three digits are what a median of a group is worth. */
+/** Three digits: the precision of a median of a group. */
 export const rounded = (value: number): string => String(Number(value.toPrecision(3)))
 
 function ruleFindings(rule: RuleFacts, facts: FitFacts, measure: FitMeasure): Suspicion[] {
@@ -213,7 +211,7 @@ function valueFindings(
     : []
 }
 
-/** What it may mean that the median is unusual: `; in kg it would be 80: is that the unit?` */
+/** A possible meaning of an unusual median: `; in kg it would be 80: is that the unit?` */
 function hintOf(rule: RuleFacts, facts: FitFacts, measure: FitMeasure): string {
   const { catalog, units } = measure
   const entry = catalog.get(rule.key)
@@ -253,7 +251,7 @@ function hintOf(rule: RuleFacts, facts: FitFacts, measure: FitMeasure): string {
 const isUsual = ({ usual }: BiometricEntry, value: number): boolean =>
   usual !== undefined && value >= usual[0] && value <= usual[1]
 
-/** One name begins with the other: another way to measure the same. */
+/** Tells whether one name begins with the other: another way to measure the same. */
 export const isNear = (one: string, other: string): boolean =>
   one !== other && (one.startsWith(`${other}-`) || other.startsWith(`${one}-`))
 
@@ -283,7 +281,7 @@ function judgeRows({ rows, reasons, leftOut, keys, rules }: FitFacts, tell: Tell
         'rows-rejected',
         `${percent(rows.rejected / rows.read)} of the rows are rejected, most as ${mostOf(reasons)}`,
       )
-    // Of all codes that a hospital uses, the catalog may know few.
+    // The catalog may know few of the codes of a hospital.
     const left = rows.skipped - leftOut.rowsByCode
     if (left / rows.read >= NEARLY_ALL)
       tell(
@@ -380,7 +378,7 @@ function judgeDates(
 /** A column that tells the time of day. */
 const TIME = /(^|[^a-z])(time|uhrzeit|zeit|heure|hora)([^a-z]|$)/i
 
-/** Whether every form of the date has a time of day. */
+/** Tells whether every form of the date has a time of day. */
 function hasTimes({ row: { observedAt } }: MappingDefinition): boolean {
   const format = 'format' in observedAt ? [observedAt.format].flat() : []
   return (
@@ -389,7 +387,7 @@ function hasTimes({ row: { observedAt } }: MappingDefinition): boolean {
   )
 }
 
-/** UTC says that the export has instants, or that nobody looked for the zone: no time of day is odd there. */
+/** Tells whether times of day can be odd: UTC stands for instants, or for a zone that nobody chose. */
 function zoneMatters({ row: { observedAt } }: MappingDefinition): boolean {
   const zone = 'zone' in observedAt ? observedAt.zone : undefined
   return typeof zone === 'string' && !/^(UTC|Etc\/.*)$/.test(zone)

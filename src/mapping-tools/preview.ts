@@ -1,11 +1,11 @@
-/** Rows beside what becomes of them, in the words in which people read it: for a terminal, or as a page. They hold health data. */
+/** Rows beside their outcomes, for a terminal or as a page. They hold health data. */
 
 import type { Entry, MappedRow, RowOutcome } from '../model/entry.ts'
 import type { Row } from '../model/row.ts'
 import { html, htmlPage, shown } from '../shown-text.ts'
 import { factsOf, registration, withoutOrdinal } from './record-facts.ts'
 
-/** A record in short: rule; value or status, or who; when; code. */
+/** A record in short: rule; value, status or provider; date; code. */
 export interface PreviewedRecord {
   readonly rule: string
   readonly told: string
@@ -17,14 +17,14 @@ export interface PreviewedRow {
   readonly row: number
   readonly line: number
   readonly outcome: RowOutcome['outcome']
-  /** Cells that hold something, by column; of JSON, lines of the document without a name. */
+  /** Filled cells by column; of JSON, lines of the document without a name. */
   readonly source: readonly (readonly [name: string, text: string])[]
-  /** The row's key, the account, and what the person is registered with, or why that cannot be; empty where the row is not mapped. */
+  /** Key, account and registration of a mapped row, or the reason why people cannot be registered. */
   readonly about: readonly (readonly [name: 'key' | 'account' | 'register', text: string])[]
   readonly records: readonly PreviewedRecord[]
-  /** What the mapping leaves out of it on purpose: why. */
+  /** Reasons of elements that the mapping leaves out. */
   readonly leftOut: readonly string[]
-  /** What there is no record of, by rule (of the whole row: without one), and why. */
+  /** Rejections by rule; of the whole row, without one. */
   readonly faults: readonly { readonly rule?: string; readonly code: string; readonly message: string }[]
 }
 
@@ -104,7 +104,7 @@ const NAMES = 20
 const SOURCE = 44
 const MOST_LINES = 60
 
-/** Lines for a terminal. @param written what stands instead of the short form of the records: their JSON */
+/** Lines for a terminal. @param written JSON of the records, instead of their short form */
 export function previewText(row: PreviewedRow, written?: readonly string[]): string[] {
   const widest = Math.min(NAMES, Math.max(0, ...row.source.map(([name]) => name.length)))
   const left = row.source.map(([name, text]) =>
@@ -144,7 +144,7 @@ function resultLines({ about, records, leftOut, faults }: PreviewedRow, withReco
 const inWidth = (text: string, width: number): string =>
   text.length > width ? `${text.slice(0, width - 1)}…` : text.padEnd(width)
 
-/** One HTML page that needs nothing else: no script, no font, no address. @param mapping and `sample`: their names */
+/** One HTML page without scripts, fonts and addresses. @param mapping and `sample`: their names */
 export function previewPage(mapping: string, sample: string, rows: readonly PreviewedRow[]): string {
   return htmlPage({
     title: `${mapping}: ${sample}`,
@@ -170,17 +170,17 @@ function totals(rows: readonly PreviewedRow[]): string {
   return `${rows.length} ${rows.length === 1 ? 'row' : 'rows'}: ${outcomes.join(', ')}; ${made} ${made === 1 ? 'record' : 'records'} made, ${failed} rejected`
 }
 
-/** What a page that shows a change knows of a row besides. */
+/** Facts about a row for a page that shows changes. */
 export interface RowMarks {
   /** Columns, or last members of paths, that a rule reads. */
   readonly reads: (rule: string) => readonly string[]
-  /** Line of the mapping on which a rule stands; undefined where it is not known. */
+  /** Line of the rule in the mapping; undefined if unknown. */
   readonly line: (rule: string) => number | undefined
   /** The same row before the change. */
   readonly before: PreviewedRow | undefined
 }
 
-/** A row as HTML. @param marks where columns are linked with records, and changes are shown */
+/** A row as HTML. @param marks links between columns and records, and changes */
 export function rowHtml(row: PreviewedRow, marks?: RowMarks): string {
   const named = row.source.some(([name]) => name !== '')
   const source = named
@@ -194,7 +194,7 @@ export function rowHtml(row: PreviewedRow, marks?: RowMarks): string {
 </section>`
 }
 
-/** State, rule and reason of each part of a row, by which a page filters rows; '' where there is none. */
+/** State, rule and reason of each part of a row, for filters; '' where there is none. */
 function partsOf({ outcome, records, faults, leftOut }: PreviewedRow): string[][] {
   const parts = [
     ...records.map(({ rule }) => ['accepted', withoutOrdinal(rule), '']),
@@ -204,7 +204,7 @@ function partsOf({ outcome, records, faults, leftOut }: PreviewedRow): string[][
   return parts.length > 0 ? parts : [[outcome === 'skipped' ? 'left out' : 'accepted', '', '']]
 }
 
-/** Link to a line of the mapping on the page that has its text. */
+/** Link to a line of the mapping on the same page. */
 export const lineLink = (line: number): string => `<a href="#line-${line}">line ${line}</a>`
 
 const nameMark = (name: string, marks: RowMarks | undefined): string =>

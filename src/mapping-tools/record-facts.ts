@@ -1,6 +1,5 @@
 /**
- * A record as named facts, each a text: all of its body but the ids. Numbers are the text that is sent. What has no name of
- * its own here is named by its path, so that nothing of a body is left out.
+ * A record as named facts, each a text: all of its body but the ids. Numbers are the text that is sent. Facts without a name are named by their path.
  */
 import { readJson } from '../extract/json-text.ts'
 import type { Entry, MappedRow } from '../model/entry.ts'
@@ -25,7 +24,7 @@ const NAMES: Readonly<Record<string, string>> = {
   observationDate: 'observedAt',
 }
 
-/** In the order in which they are read; all others follow. */
+/** In the order of reading; others follow. */
 const ORDER = ['value', 'status', 'npi', 'name', 'code', 'codes', 'type', 'observedAt']
 
 const OIDS: Readonly<Record<string, string>> = {
@@ -65,7 +64,7 @@ export function inOrder(facts: Iterable<readonly [string, string]>): Facts {
   return Object.fromEntries([...facts].sort(([a], [b]) => rank(a) - rank(b)))
 }
 
-/** `LOINC 8480-6`, with the OID of a system that is not known, and the name where it is not that of the record. */
+/** `LOINC 8480-6`, with the OID of an unknown system, and a name that differs from the record's. */
 function codeText(
   { code, codeSystem, codeSystemName, name }: Readonly<Record<string, JsonValue | undefined>>,
   recordName: JsonValue | undefined,
@@ -95,7 +94,7 @@ function leaves(value: Readonly<Record<string, JsonValue>>, path = ''): [string,
   })
 }
 
-/** Registration data, or the reason code why it cannot be made; the reference of the person is told with the row. */
+/** Registration data without the reference, or the reason code of its failure. */
 export function registration(row: MappedRow): string | Record<string, string> | undefined {
   const draft = row.register()
   if (draft === undefined) return undefined
@@ -104,5 +103,5 @@ export function registration(row: MappedRow): string | Record<string, string> | 
   return told
 }
 
-/** The name of a rule without the ordinal that long and nested rules give their records. */
+/** Name of a rule without the ordinal of records of long and nested rules. */
 export const withoutOrdinal = (rule: string): string => rule.replace(/-\d+$/, '')

@@ -1,4 +1,4 @@
-/** Runs the cases of a mapping: what became of each, beside what is expected; and writes what became of them into their file. */
+/** Runs the cases of a mapping against their expected outcomes, and writes outcomes into their file. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join as joinPath } from 'node:path'
@@ -24,8 +24,7 @@ import {
   unfoldRow,
 } from './cases.ts'
 
-/** Rows of an export that is given as text, read as the mapping says. */
-/** @param isRow whether the text is a row as JSON, whatever the format of exports */
+/** Reads the rows of an export that is given as text. @param isRow the text is a row as JSON, for any format of exports */
 export type ReadText = (
   text: string,
   isRow?: boolean,
@@ -34,18 +33,18 @@ export type ReadText = (
   readonly rows: readonly Row[]
 }>
 
-/** What a case says and what came out, both folded in the same way. */
+/** Expected and found outcomes of a case, folded alike. */
 export interface CaseResult {
   readonly name: string
   readonly passed: boolean
-  /** Undefined where the case does not say yet what it expects. */
+  /** Undefined where the case expects nothing yet. */
   readonly expected: readonly ToldRow[] | undefined
   readonly found: readonly ToldRow[]
-  /** What came out, with every fact of every record. */
+  /** Outcomes with every fact of every record. */
   readonly full: readonly FullRow[]
 }
 
-/** @param file its `now` is the time by which dates lie in the future; without it, none does */
+/** @param file its `now` is the time after which dates lie in the future; by default none does */
 export async function runCases(
   mapping: CompiledMapping,
   file: CaseFile,
@@ -96,7 +95,7 @@ async function outcomes(
     ]
   }
   try {
-    // One document is one line, whatever the format: between its tokens a line end is white space.
+    // One document is one line: a line end between tokens is white space.
     const document = one.document?.replaceAll(/\r?\n/g, ' ')
     const opened = await readText(one.text ?? document ?? '', document !== undefined)
     const map = mapping.bind(opened.columns, one.name, now)
@@ -107,7 +106,7 @@ async function outcomes(
   }
 }
 
-/** Reads an export that is given as text, through a file, as exports are read from files alone. The text is UTF-8, whatever encoding the vendor's files have. */
+/** Reads an export that is given as text, through a file. The text is UTF-8, in any encoding of the vendor's files. */
 export function textReader(read: ReadDefinition): ReadText {
   const definition =
     read.format === 'csv'
@@ -135,8 +134,8 @@ export function textReader(read: ReadDefinition): ReadText {
 type GivenRows = NonNullable<CaseFile['joins']>[string]
 
 /**
- * What is kept of the rows of second exports that a case file gives instead of the exports that a mapping joins, by join; a join of which none are given has none.
- * @throws WaybillError `columns-missing`; `cases-invalid`: rows of a join that the mapping does not have, or that are no JSON
+ * Rows of joined exports that a case file gives, by join; a join without rows has none.
+ * @throws WaybillError `columns-missing`; `cases-invalid`: rows of an unknown join, or rows that are no JSON
  */
 export function keepGiven(
   joins: readonly ExportJoin[],
@@ -180,11 +179,10 @@ function rowOf(
   return { ...ORIGIN, kind: 'json', value: read.value, text: row }
 }
 
-/** What can stand in a case file, below its cases. */
 type Told = string | readonly Told[] | { readonly [key: string]: Told | undefined }
 
 /**
- * Writes what came out of cases into their file; comments, the order of keys and the inputs stay as they are.
+ * Writes outcomes into the file of cases; comments, order of keys and inputs stay.
  * @param results one for each case of the file, in order
  */
 export function updateCases(text: string, results: readonly CaseResult[]): string {
@@ -207,13 +205,13 @@ export function updateCases(text: string, results: readonly CaseResult[]): strin
   return document.toString({ lineWidth: 0 })
 }
 
-/** What stands above a key that is new. */
+/** Comments above new keys. */
 const NOTES: Readonly<Record<string, string>> = {
   always: ' What every record above has besides.',
   rules: ' And what those of a rule are sent as.',
 }
 
-/** Sets a member of a map, changing only what differs; undefined takes it out. */
+/** Sets a member of a map, changing only differences; undefined deletes. */
 function put(document: Document, map: YAMLMap, key: string, told: Told | undefined): void {
   if (told === undefined) {
     map.delete(key)
@@ -231,7 +229,7 @@ function put(document: Document, map: YAMLMap, key: string, told: Told | undefin
   } else if (!merge(document, pair.value, told)) pair.value = create(document, key, told)
 }
 
-/** Whether the node could take what is told; otherwise it must be replaced. */
+/** Tells whether the node could take the value; else it must be replaced. */
 function merge(document: Document, node: unknown, told: Told): boolean {
   if (typeof told === 'string') {
     if (!isScalar(node)) return false
@@ -257,7 +255,7 @@ const isList = (told: Told): told is readonly Told[] => Array.isArray(told)
 
 const keyText = (key: unknown): string => (isScalar(key) ? String(key.value) : '')
 
-/** Maps that stand on lines of their own, however short. */
+/** Maps on lines of their own, of any length. */
 const BLOCKS = ['always', 'rules', 'records', 'rejected']
 
 function create(document: Document, key: string, told: Told): Node {

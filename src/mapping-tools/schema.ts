@@ -1,6 +1,6 @@
 /**
- * JSON Schemas (draft 2020-12) of the files that people write, for editors: generated from the definitions that read them.
- * What a schema cannot say (that a zone exists, that a form tells the whole day) is left to `waybill mapping check`.
+ * JSON Schemas (draft 2020-12) of the files that people write, for editors, generated from their definitions. Rules beyond a schema (that a zone exists,
+ * that a form tells the whole day) are left to `waybill mapping check`.
  */
 import { z } from 'zod'
 import { JobDefinition } from '../definitions/job-definition.ts'
@@ -57,7 +57,7 @@ function generate(definition: z.ZodType, title: string, description: string): Js
   return { $schema, title, description, ...plain }
 }
 
-/** `read` as extract reads it, with the levels that are transform's. */
+/** The `read` block of extract, with the levels of transform. */
 function mappingSchema(): JsonSchema {
   const schema = generate(MappingDefinition, 'Mapping', 'How a row becomes records (docs/mapping.md).')
   const { properties } = Objects.parse(schema)
@@ -83,7 +83,7 @@ function mappingSchema(): JsonSchema {
   return { ...schema, properties: { ...properties, read: { description, oneOf: variants } } }
 }
 
-/** Where a definition says that keys of the catalog stand (`catalogKeys`), they are listed, and others remain possible. */
+/** Lists the keys of the catalog where a definition names them (`catalogKeys`); others remain possible. */
 function withKeys(part: unknown, keys: CatalogKeys): unknown {
   if (Array.isArray(part)) return part.map((one) => withKeys(one, keys))
   if (typeof part !== 'object' || part === null) return part
@@ -109,7 +109,7 @@ const resolved = (schema: JsonSchema, part: JsonSchema): JsonSchema => {
   return name === undefined ? part : (z.record(z.string(), Schema).parse(schema['$defs'])[name] ?? {})
 }
 
-/** Cases are read as texts (`5.10` needs no quotes), which an editor takes for numbers. */
+/** Cases hold texts (`5.10` without quotes), which an editor takes for numbers. */
 function casesSchema(): JsonSchema {
   const schema = generate(
     CaseFile,

@@ -1,27 +1,24 @@
-/**
- * Hours by which the times of day of an export have moved since earlier ones: the pattern of opening hours at other hours is that of another
- * zone. Pure.
- */
+/** Hours by which the times of day of an export moved against earlier ones: opening hours at other hours are those of another zone. Pure. */
 
 /** Times of day of many rows, as numbers alone. */
 export interface Clock {
-  /** Rows by half hour of UTC, as if their zone had no summer time: the season moves nothing. */
+  /** Rows by half hour of standard time in UTC, so that the season moves nothing. */
   readonly rows: readonly number[]
-  /** The zone is no place's, like UTC: if the places have summer time, it moves the rows by an hour. */
+  /** A zone without a place, like UTC: summer time at the place moves the rows by an hour. */
   readonly placeless: boolean
 }
 
 /** Half hours of a day: zones lie half hours apart. */
 export const HALVES = 48
 
-/** Mean hours by which times must have moved, and by which those of one pattern may differ. */
+/** Mean hours of a move, at least; and mean hours within one pattern, at most. */
 const [FAR, ALIKE] = [0.75, 0.5]
-/** Mean deviations: times the root of one over the rows, more than three standard errors of a mean. */
+/** Multiple of the standard error of a mean, in mean deviations: more than three. */
 const BEYOND_CHANCE = 4
 
 /**
- * Hours by which times lie later than usual, negative for earlier; undefined where they do not, or in another pattern.
- * @param after so many earlier exports are needed
+ * Hours by which times lie later than usual, negative for earlier; undefined without a move, or in another pattern.
+ * @param after least number of earlier exports
  */
 export function hoursMoved(now: Clock, earlier: readonly Clock[], after: number): number | undefined {
   if (earlier.length < after) return undefined
@@ -33,7 +30,7 @@ export function hoursMoved(now: Clock, earlier: readonly Clock[], after: number)
   const usually = middle(known.map((one) => apart(one, usual)))
   const counts = [total(now.rows), total(earlier.flatMap(({ rows }) => rows))]
   const chance = BEYOND_CHANCE * spread * Math.sqrt(total(counts.map((count) => 1 / count)))
-  // A shift of an earlier export was told then, or is a day of another kind.
+  // A shift of an earlier export was reported then, or is a day of another kind.
   if (far < Math.max(FAR, usually * 2, chance) || known.some((one) => apart(mine, one) < far / 2))
     return undefined
   const left = TIMES.map((by) => apart(mine, moved(usual, by)))
@@ -58,13 +55,13 @@ const shares = (rows: readonly number[]): number[] => {
 const moved = (rows: readonly number[], by: number): number[] =>
   TIMES.map((at) => rows[(at - by + HALVES) % HALVES] ?? 0)
 
-/** Mean hours from the times of one to those of the other, the short way round the clock (Wasserstein distance on a circle). */
+/** Mean hours from the times of one to the other (Wasserstein distance on a circle). */
 function apart(one: readonly number[], other: readonly number[]): number {
   const sums = TIMES.map((at) => total(one.slice(0, at + 1)) - total(other.slice(0, at + 1)))
   const between = middle(sums)
   return total(sums.map((sum) => Math.abs(sum - between))) / 2
 }
 
-/** The upper of the two in the middle, of an even number. */
+/** Upper median. */
 const middle = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0

@@ -1,7 +1,4 @@
-/**
- * Rules for rows, or elements of JSON, that are one finding each, told by a code: measurements and conditions. A code is of a
- * system of the catalog, or a vendor's own, matched by what it is called.
- */
+/** Rules for rows, or elements of JSON, that are one finding each, by code: of a system of the catalog, or a vendor's own, matched by name. */
 
 import {
   type CodeSystem,
@@ -28,17 +25,17 @@ const FORMS: Readonly<Record<CodeSystem, (code: string) => boolean>> = {
 /** Not ICD-9-CM: most numbers of three digits have its form. */
 const SYSTEMS = ['LOINC', 'SNOMED', 'ICD-10-CM'] as const
 
-/** Whether most of the codes, where there are any, have the form of a system. */
+/** Tells whether most codes have the form of a system. */
 export const areOf = (system: CodeSystem, codes: readonly string[]): boolean =>
   codes.filter(FORMS[system]).length >= codes.length * MOST
 
-/** How a code is read, with what is known of those in the sample. */
+/** Field of a code, with the known codes of the sample. */
 export interface ReadCode {
   readonly code: string
   readonly notes: readonly DraftLine[]
   /** Catalog keys of codes that occur. */
   readonly found: readonly string[]
-  /** By code, each that occurs and is known. */
+  /** Known codes that occur. */
   readonly known: ReadonlyMap<string, CodedAs>
 }
 
@@ -70,8 +67,8 @@ export function systemCode(
 const MOST_NAMED = 20
 
 /**
- * What is left out, with counts, the most frequent first.
- * @param mayBeTold of a text; others could be anything, and are counted alone
+ * Codes left out, with counts, the most frequent first.
+ * @param mayBeTold allows a text; others are counted alone
  */
 function leftOut(codes: readonly string[], mayBeTold: (code: string, count: number) => boolean): DraftLine[] {
   if (codes.length === 0) return []
@@ -87,7 +84,7 @@ function leftOut(codes: readonly string[], mayBeTold: (code: string, count: numb
   return [decide(`these are left out (unknown: skip), with how often they stand there: ${told.join(', ')}.`)]
 }
 
-/** Codes whose names say more than what they are like: `HDL Cholesterol (CAD)`. */
+/** Codes with unknown words in their names: `HDL Cholesterol (CAD)`. */
 function perhaps(likely: readonly (readonly [code: string, key: string])[]): DraftLine[] {
   if (likely.length === 0) return []
   const named = likely.slice(0, MOST_NAMED).map(([code, key]) => `${JSON.stringify(code)}: ${key}`)
@@ -100,7 +97,7 @@ function perhaps(likely: readonly (readonly [code: string, key: string])[]): Dra
   ]
 }
 
-/** A vendor's own codes or names of tests, through a table that turns those which are recognised into catalog keys. */
+/** A vendor's own codes or names of tests, in a table to catalog keys. */
 export interface TableCode extends ReadCode {
   readonly unknown: number
 }
@@ -108,7 +105,7 @@ export interface TableCode extends ReadCode {
 /** Tells whether more codes are known than chance explains. */
 export const isKnown = ({ known: { size }, unknown }: TableCode): boolean => size >= 2 && size >= unknown / 2
 
-/** @param codes each with what it is called, which goes first */
+/** @param codes each with its name, which goes first */
 export function tableCode(
   path: string,
   codes: Iterable<readonly [code: string, name: string]>,
@@ -140,7 +137,7 @@ export function tableCode(
   const table = [...known].map(([code, { key }]) => `${JSON.stringify(code)}: ${key}`).join(', ')
   return {
     code: `{ from: ${scalar(path)}, unknown: skip, table: { ${table} } }`,
-    // What stands there once could be anything.
+    // A text that occurs once could be anything.
     notes: [
       ...[...Map.groupBy(said, ([, file]) => file)].map(([file, codes]) =>
         decide(`${codes.map(([code]) => JSON.stringify(code)).join(', ')}: as ${file} says. Is it so here?`),
@@ -154,17 +151,17 @@ export function tableCode(
   }
 }
 
-/** Where the parts of a result stand: columns or paths. */
+/** Columns or paths of the parts of a result. */
 export interface ResultParts {
   /** Parts, one behind the other. */
   readonly value: readonly string[]
   /** A value of another form, which has no unit. */
   readonly score?: string | undefined
   readonly hasSubIds?: boolean
-  /** What is odd about the values. */
+  /** Remark on odd values. */
   readonly odd?: string | undefined
   readonly unit: string | undefined
-  /** Lines that ask for each unit, where none is found. */
+  /** Questions about units, where no column of units is found. */
   readonly units: readonly DraftLine[]
   readonly range: string | undefined
   readonly status: { readonly path: string; readonly states: readonly string[] } | undefined
@@ -198,7 +195,7 @@ const firstOf = (...fields: readonly (string | undefined)[]): string => {
 }
 
 function statusLine({ path, states }: NonNullable<ResultParts['status']>, { cells }: Words): DraftLine {
-  // As the vendor writes them: all where one that is final is seen, since few samples have one that is corrected or withdrawn.
+  // All states in the style of the vendor, where a final one is seen: few samples have a corrected or withdrawn result.
   const final = stylesOf(cells.finalLetters, cells.final)
   const seen = final.flatMap((words, style) => (words.some((word) => states.includes(word)) ? [style] : []))
   const keep = seen.flatMap((style) => final[style] ?? [])
@@ -215,7 +212,7 @@ function statusLine({ path, states }: NonNullable<ResultParts['status']>, { cell
   return line(`  ${written}`, others?.note)
 }
 
-/** In the letters of HL7, and as words in small letters, with a capital and in capitals. */
+/** Letters of HL7, and words in small letters, with a capital and in capitals. */
 const stylesOf = (letters: readonly string[], words: readonly string[]): (readonly string[])[] => [
   letters,
   words,
@@ -223,7 +220,7 @@ const stylesOf = (letters: readonly string[], words: readonly string[]): (readon
   words.map((word) => word.toUpperCase()),
 ]
 
-/** Whether all texts of a column are states of results, and more than letters that stand for anything. */
+/** Tells whether all texts of a column are states of results, and more than ambiguous letters. */
 export function holdsStates({ distinct }: ColumnProfile, { cells }: Words): boolean {
   const words = [...cells.final, ...cells.notFinal]
   const letters = [...cells.finalLetters, ...cells.notFinalLetters]
@@ -241,7 +238,7 @@ interface ConditionParts {
   readonly status: string | undefined
   /** The day on which one was over. */
   readonly ended?: string | undefined
-  /** Rows without it have none; where it is not given, a row without a code is wrong. */
+  /** Column of which empty cells are no condition; without one, a row without a code is wrong. */
   readonly present?: string | undefined
 }
 
@@ -269,7 +266,7 @@ export function conditionLines(
   ]
 }
 
-/** What was made of a table in which a row is one finding. */
+/** Match of a table in which a row is one finding. */
 export interface LongMatch extends Matches {
   readonly section: 'biometrics' | 'conditions'
   /** The column of the code. */
@@ -277,8 +274,8 @@ export interface LongMatch extends Matches {
 }
 
 /**
- * Undefined where no column says what a row is of.
- * @param measured whether other columns are measurements: then a row is a visit, and a code is one more thing of it
+ * Undefined without a column of codes.
+ * @param measured other columns are measurements: a row is a visit, with one more code
  */
 export function matchLong(
   vocabulary: Vocabulary,
@@ -308,7 +305,7 @@ export function matchLong(
 
 /** Codes that a vendor gives tests of its own. */
 const MOST_CODES = 400
-/** Columns of a table of findings: in one that has more, names of tests are looked for by the heading alone. */
+/** Columns of a table of findings, at most, in which texts under any heading may be names of tests. */
 const NARROW = 20
 
 function ownCodes(
@@ -331,7 +328,7 @@ function ownCodes(
   return best && resultsOf(best.column, best.read, columns, vocabulary)
 }
 
-/** Columns of numbers that are nothing else by their names, where none is called a value. */
+/** Columns of numbers without another meaning, where none is called a value. */
 function likeValues(columns: readonly ColumnProfile[], { words }: Vocabulary): ColumnProfile[] {
   const { postalCode, dateOfBirth } = words.register
   return columns.filter(
@@ -343,7 +340,7 @@ function likeValues(columns: readonly ColumnProfile[], { words }: Vocabulary): C
   )
 }
 
-/** The first column that is called so: by a whole name, else by the word at its end. */
+/** The first column called so: by the whole name, else by its last word. */
 function called(
   columns: readonly ColumnProfile[],
   { names, ending }: Words['long']['value'],
@@ -416,7 +413,7 @@ function resultsOf(
   }
 }
 
-/** Letters of units are those of sexes, states and ids, too: `F`, `P1`. */
+/** Letters of units are also those of sexes, states and ids: `F`, `P1`. */
 const holdsUnits = ({ distinct, numbers }: ColumnProfile, units: Vocabulary['units']): boolean => {
   const known = [...distinct].filter((text) => units.resolve(text) !== undefined)
   const isTold = known.some((text) => !/^[A-Z]\d*$/i.test(text))

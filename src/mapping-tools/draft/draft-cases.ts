@@ -1,7 +1,6 @@
 /**
- * Cases like the rows of a sample: what the mapping reads of them and nothing else. Nobody of the sample stands there: ids, names,
- * dates and whatever else tells of a person are made up, and of the rest only what is a measurement or a code is kept. What
- * becomes of the cases is added by `update-cases.ts`.
+ * Cases like the rows of a sample, of the columns that the mapping reads. Ids, names, dates and other facts of people are made up; measurements
+ * and codes are kept. `run-cases.ts` adds the outcomes.
  */
 import { DateTime } from 'luxon'
 import { stringify } from 'yaml'
@@ -18,7 +17,7 @@ import type { SampleTable } from './read-sample.ts'
 import { type Draft, schemaLine } from './write-draft.ts'
 
 const MOST_CASES = 3
-/** A column with no more different texts is one of codes, each of which is shown. */
+/** Different texts of a column of codes, at most; each is shown. */
 const FEW_CODES = 5
 
 /** The compiled draft. */
@@ -28,7 +27,7 @@ export interface DraftedMapping {
   readonly resources: MappingResources
 }
 
-/** @param schema where an editor finds the JSON Schema of cases, seen from the file */
+/** @param schema path of the JSON Schema of cases, relative to the file */
 export function draftCases({ draft, rows }: DraftedSample, mapping: DraftedMapping, schema: string): string {
   const names = new Set(mapping.compiled.reads.map(({ name }) => name))
   const basis: Basis = { draft, names, keeps: keepsCodes(mapping, draft.yesOrNo) }
@@ -45,7 +44,6 @@ export function draftCases({ draft, rows }: DraftedSample, mapping: DraftedMappi
   return `${head}${stringify({ cases }, { schema: 'failsafe', lineWidth: 0 })}`
 }
 
-/** What cases are made by. */
 interface Basis {
   readonly draft: Draft
   /** Columns or paths that the mapping reads. */
@@ -56,7 +54,7 @@ interface Basis {
 /** Dates are made up, whatever they are used for. */
 const isCoded = ({ coded, dates }: Draft, path: string): boolean => coded.has(path) && !dates.has(path)
 
-/** Visits that never were: each column by itself gives what lies low, in the middle and high in it. */
+/** Visits that never were: each column gives a low, a middle and a high value by itself. */
 function visitCases({ columns, rows }: SampleTable, { draft, names, keeps }: Basis): object[] {
   const count = Math.min(MOST_CASES, rows.length)
   const read = columns.flatMap(({ path }, at) => {
@@ -76,7 +74,7 @@ function visitCases({ columns, rows }: SampleTable, { draft, names, keeps }: Bas
   }))
 }
 
-/** Of `count` cells that are spread over a column, the one with this number from 1; codes take turns. */
+/** The cell with this number, from 1, of `count` spread over a column; codes take turns. */
 function spread(cells: readonly string[], number: number, count: number): string {
   const codes = Map.groupBy(cells, (cell) => cell)
   const sized = cells.filter((cell) => Number.isFinite(size(cell)))
@@ -88,10 +86,10 @@ function spread(cells: readonly string[], number: number, count: number): string
   return sorted[Math.floor((sorted.length * (number - 0.5)) / count)] ?? ''
 }
 
-/** The number with which a text begins; NaN where there is none. */
+/** The number at the start of a text, or NaN. */
 const size = (cell: string): number => Number.parseFloat(cell.replace(/^[<>=\s]+/, '').replace(',', '.'))
 
-/** A finding is of no use without its code and unit: they stay together. */
+/** Code and unit of a finding stay together. */
 function findingCases({ columns, rows }: SampleTable, { draft, names, keeps }: Basis): object[] {
   const coded = columns.map(({ path }) => names.has(path) && isCoded(draft, path))
   const kept = rows.map((row) => row.map((cell, at) => (coded[at] && keeps(cell.trim()) ? cell.trim() : '')))
@@ -119,7 +117,7 @@ function jsonCases(
   const literals = [...names, ...paths].flatMap((path) =>
     [...path.matchAll(/== '([^']*)'/g)].map(([, text = '']) => text),
   )
-  // Of a person last: a text that stands at two places is made up at both.
+  // Columns of a person last: a text at two places is made up at both.
   const ordered = [...names].sort((a, b) => Number(isCoded(draft, b)) - Number(isCoded(draft, a)))
   return fullest(rows, (row) => JSON.stringify(row).length).map(({ row: value, number }, at) => {
     const root = rootScope({ kind: 'json', value, text: '', row: 1, line: 1, byteOffset: 0 })
@@ -140,7 +138,7 @@ function jsonCases(
   })
 }
 
-/** The document without what the mapping does not read; elements of lists keep their places. */
+/** The document without unread values; elements of lists keep their places. */
 function onlyRead(value: JsonValue, texts: ReadonlyMap<string, string>): JsonValue {
   if (typeof value === 'string') return texts.get(value.trim()) ?? null
   if (typeof value !== 'object' || value === null) return texts.has(String(value)) ? value : null
@@ -155,21 +153,21 @@ function onlyRead(value: JsonValue, texts: ReadonlyMap<string, string>): JsonVal
   return members.length === 0 ? null : Object.fromEntries(members)
 }
 
-/** The first rows that hold something, with their number from 1. */
+/** The first rows with half of the most content, at least, with their number from 1. */
 function fullest<Row>(rows: readonly Row[], filled: (row: Row) => number): { row: Row; number: number }[] {
   const counted = rows.map((row, at) => ({ row, number: at + 1, count: filled(row) }))
   const most = counted.reduce((high, { count }) => Math.max(high, count), 0)
   return counted.filter(({ count }) => count >= most / 2).slice(0, MOST_CASES)
 }
 
-/** Of a column of measurements or codes: whether this text is one, and no remark that somebody typed there. */
+/** Tells a measurement or code from a remark. */
 type KeepsText = (text: string) => boolean
 
-/** A number with or without comparator, with thousands, two numbers as of blood pressure, the bounds of a range. */
+/** A number with or without comparator and thousands, two numbers of a blood pressure, bounds of a range. */
 const MEASUREMENT =
   /^(?:[<>]?=?\s*[+-]?(?:\d{1,6}|\d{1,3}(?:[.,]\d{3})+)(?:[.,]\d+)?|\d{2,3}\s*\/\s*\d{2,3}|[\d.,]{1,6}\s*-\s*[\d.,]{1,6})$/
 
-/** Beside measurements, what the mapping itself holds, units, and codes of the catalog. */
+/** Also texts of the mapping, units, and codes of the catalog. */
 function keepsCodes(
   { definition, resources: { catalog, units } }: DraftedMapping,
   yesOrNo: readonly string[],
@@ -182,7 +180,7 @@ function keepsCodes(
       written.has(text) ||
       yesOrNo.includes(text) ||
       typeof parseFeetAndInches(text) === 'string' ||
-      // Of digits alone it would take anything.
+      // Digits alone would all pass.
       (/[A-Za-z%]/.test(text) && units.resolve(text) !== undefined) ||
       systems.some((system) => catalog.keyOf(system, text) !== undefined))
 }
@@ -198,14 +196,14 @@ const FIRST_NAMES = ['Ann', 'Ben', 'Cora']
 const ALWAYS: Readonly<Record<string, string>> = {
   lastName: 'Reed',
   postalCode: '01001',
-  // The NPI that the standard itself works out as its example (ISO prefix 80840).
+  // The NPI of the standard's own example (ISO prefix 80840).
   npi: '1234567893',
   providerName: 'Dr. Lee',
   providerPhone: '555-555-0100',
 }
 
 /**
- * The text for a column or path that holds no measurement and no code.
+ * A made-up text for a column or path of no measurement and no code.
  * @param number of the case, from 1
  */
 function madeUp({ persons, dates, genders }: Draft, path: string, number: number): string {
@@ -222,7 +220,7 @@ function madeUp({ persons, dates, genders }: Draft, path: string, number: number
   return ALWAYS[part ?? ''] ?? `P-${number}`
 }
 
-/** As the column writes them; where it mixes forms, they take turns. */
+/** A date in the forms of the column, which take turns. */
 function dateText(day: DateTime, { forms, timed, offset }: DateForms, number: number): string {
   const form = forms[(number - 1) % forms.length] ?? 'ISO'
   switch (form) {

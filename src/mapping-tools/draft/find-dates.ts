@@ -1,30 +1,30 @@
-/** In which forms the dates of a column are written. */
+/** Forms of the dates in a column. */
 import { compileInstant } from '../../transform/dates.ts'
 
 export interface DateForms {
-  /** In the order in which a mapping is to try them. */
+  /** In the order to try. */
   readonly forms: readonly string[]
-  /** Day and month could change places in all of them: no number above 12 tells. */
+  /** Day and month could change places in all of them: no number above 12 decides. */
   readonly ambiguous: boolean
   /** A time of day stands there. */
   readonly timed: boolean
   /** Every time tells its offset. */
   readonly offset: boolean
-  /** How many cells are no dates in these forms. */
+  /** Number of cells in other forms. */
   readonly unread: number
 }
 
 /** Different cells looked at, and forms a column may mix. */
 const LOOKED_AT = 150
 const MOST_FORMS = 3
-/** Of the cells, so many more must be read by one more form for it to be one; and so many may be no dates at all. */
+/** Shares of the cells: gain of one more form, at least; and cells that are no dates, at most. */
 const FEW = 0.02
 const WRONG = 0.05
 
 const LOOKS_LIKE_A_DATE =
   /^(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{8}(?:\d{4,6})?(?:\.\d+)?(?:[+-]\d{4})?$|\d{8}[T ]\d{4}|\d{1,2}[- ][A-Za-z]{3}[- ]\d{2}|[A-Za-z]{3} +\d{1,2},? \d{4})/
 
-/** What numbers alone can be, where the name of the column says that they are dates. */
+/** Dates as numbers, in a column named after dates. */
 const NUMBERED = [
   { form: 'EPOCH_MS', looksLike: /^1\d{12}$/, ambiguous: false, timed: () => true, offset: true },
   {
@@ -42,12 +42,12 @@ type Counted = readonly [cell: string, count: number]
 const total = (cells: readonly Counted[]): number => cells.reduce((sum, [, count]) => sum + count, 0)
 
 /**
- * @param column its cells that hold something, each as often as it stands there
- * @param named whether the name of the column says that it holds dates
+ * @param column its filled cells, with repetitions
+ * @param named the name of the column is one of dates
  */
 export type FindDateForms = (column: Iterable<string>, named: boolean) => DateForms | undefined
 
-/** @param known forms by how strict they are: of two that read the same cells, the first is taken */
+/** @param known forms, the strictest first: of two that read the same cells, the first is taken */
 export function createDateFinder(known: readonly string[]): FindDateForms {
   // A form takes longer to compile than to read a column.
   const readers = new Map<string, (cell: string) => boolean>()
@@ -66,7 +66,7 @@ export function createDateFinder(known: readonly string[]): FindDateForms {
   const unreadBy = (forms: readonly string[], cells: readonly Counted[]): readonly Counted[] =>
     cells.filter(([cell]) => !forms.some((form) => reads(form)(cell)))
 
-  /** The fewest forms, each reading the most of what those before it leave. */
+  /** The fewest forms, each reading the most cells of the rest. */
   const coveringForms = (cells: readonly Counted[]): string[] => {
     const forms: string[] = []
     let left = cells
@@ -107,7 +107,7 @@ export function createDateFinder(known: readonly string[]): FindDateForms {
         turned.some((form, at) => form !== forms[at]) && total(unreadBy(turned, cells)) <= unread + all * FEW,
       timed:
         forms.some(tellsTime) || read.some((cell) => cell.includes(':') || /^\d{10,}|^\d{8}T/.test(cell)),
-      // The end of `02-04-2026` looks like an offset: only behind a time of day is it one.
+      // The end of `02-04-2026` looks like an offset: only behind a time of day it is one.
       offset: read.every((cell) =>
         /(?:\d:\d{2}[\d:.]*|^\d{10,}(?:\.\d+)?|^\d{8}T\d{4,}[\d.]*)(?:Z|[+-]\d{2}(?::?\d{2})?)$/.test(cell),
       ),
@@ -116,10 +116,10 @@ export function createDateFinder(known: readonly string[]): FindDateForms {
   }
 }
 
-/** Tells whether tokens of a time of day stand in a form; the letters of a name are none. */
+/** Tells whether a form has tokens of a time of day, outside of quotes. */
 const tellsTime = (form: string): boolean => form !== 'HL7' && /[Hh]/.test(form.replaceAll(/'[^']*'/g, ''))
 
-/** Day and month in each other's place; forms that name the month, or begin with the year, stay. */
+/** A form with day and month swapped; forms with a named month, or the year first, stay. */
 function swapped(form: string): string {
   if (form.includes('MMM') || form.startsWith('yyyy')) return form
   return form.replace(/M+|d+/g, (token) => (token.startsWith('M') ? 'd' : 'M').repeat(token.length))

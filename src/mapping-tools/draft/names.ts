@@ -1,7 +1,4 @@
-/**
- * What a name says, of a column or of a test, by all that a draft understands: catalog, units, and the words of people in four languages
- * (words.yaml). Words that are not understood are never passed over.
- */
+/** Meaning of names of columns and tests, by catalog, units and words of four languages (words.yaml). Unknown words are never passed over. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
@@ -10,32 +7,31 @@ import type { Units } from '../../transform/units.ts'
 import { parseYaml } from '../../yaml-file.ts'
 import { createDateFinder, type FindDateForms } from './find-dates.ts'
 
-/** What is known of words, whatever they name. */
 export interface Naming {
   /** Words that say nothing within a name. */
   readonly silent: readonly string[]
-  /** Texts in brackets that say nothing, without spaces: `y n`, `mm dd yyyy`. */
+  /** Texts in brackets without meaning, without spaces: `y n`, `mm dd yyyy`. */
   readonly asides: readonly string[]
-  /** The unit that a text is, as a mapping can write it. */
+  /** The unit of a text, as a mapping can write it. */
   readonly unitOf: (text: string) => string | undefined
-  /** Words that say which of several readings a name is of: the first, the second … */
+  /** Words for one of several readings: the first, the second … */
   readonly ordinals: readonly (readonly string[])[]
   /** Units by the last words of names, without spaces. */
   readonly unitWords: ReadonlyMap<string, string>
 }
 
-/** The words in a name: `BPSys`, `bp_sys` and `BP sys (mm Hg)` are the same two, and a unit. */
+/** The words in a name: `BPSys`, `bp_sys` and `BP sys (mm Hg)` have the same two, and a unit. */
 export interface NameWords {
-  /** Lower case, without marks above letters, without words that say nothing, and without the unit in brackets. */
+  /** Lower case, without marks above letters, silent words, and the unit in brackets. */
   readonly words: readonly string[]
-  /** Those before the brackets, and those within, whatever they say. */
+  /** All words before the brackets, and within. */
   readonly outside: readonly string[]
   readonly within: readonly string[]
-  /** What stands in the brackets beside a unit, if that says anything. */
+  /** Words with a meaning beside a unit in the brackets. */
   readonly remarks: readonly string[]
   /** The unit in the brackets. */
   readonly unit: string | undefined
-  /** Words of `outside` before a slash or colon, and those behind; empty where there is not one such mark. */
+  /** Words of `outside` before a slash or colon, and behind; empty without exactly one mark. */
   readonly sides: readonly (readonly string[])[]
 }
 
@@ -85,17 +81,17 @@ function telling(words: readonly string[], silent: readonly string[]): readonly 
   return left.length > 0 ? left : words
 }
 
-/** `Größe` and `Prénom` as `Grosse` and `Prenom`: exports are written with marks above letters and without. */
+/** `Größe` and `Prénom` as `Grosse` and `Prenom`: exports have marks above letters or not. */
 const plainLetters = (text: string): string =>
   text.replaceAll('ß', 'ss').replaceAll('µ', 'u').normalize('NFD').replaceAll(/\p{M}/gu, '')
 
-/** Whether a column is called by one of the names; spaces say nothing: `sys bp` and `sysbp` are one. */
+/** Tells whether words are one of the names; spaces have no meaning: `sys bp` and `sysbp` are equal. */
 export const isCalled = (words: readonly string[], names: readonly string[]): boolean => {
   const called = words.join('')
   return names.some((name) => name.replaceAll(' ', '') === called)
 }
 
-/** Whether one of the words is one of the patterns, in which `*` stands for any letters at its end. */
+/** Tells whether a word fits a pattern; `*` stands for any letters at an end. */
 export const hasWord = (words: readonly string[], patterns: readonly string[]): boolean =>
   words.some((word) =>
     patterns.some((pattern) => {
@@ -104,27 +100,27 @@ export const hasWord = (words: readonly string[], patterns: readonly string[]): 
     }),
   )
 
-/** What a name is the name of. */
+/** Meaning of a name. */
 export type NameMatch =
   | {
       readonly kind: 'is'
       readonly keys: readonly string[]
       /** The unit that the name tells. */
       readonly unit: string | undefined
-      /** Of several readings, which; 1 where there is no number. */
+      /** Number of a reading; 1 by default. */
       readonly ordinal: number
     }
-  /** The name of something known stands there with words that are not understood: `Weight (goal)`. */
+  /** A known name with unknown words: `Weight (goal)`. */
   | { readonly kind: 'like'; readonly keys: readonly string[] }
 
-/** Which catalog keys a name stands for. */
+/** Catalog keys by name. */
 export interface Dictionary {
   keysOf(words: readonly string[]): readonly string[]
-  /** @param leftOut words around the name that change nothing; undefined where the name says nothing that is known */
+  /** @param leftOut words without effect around the name; undefined for a name without known words */
   match(name: NameWords, leftOut?: readonly string[]): NameMatch | undefined
 }
 
-/** @param synonyms pairs of key and name, whose words are known in whatever order */
+/** @param synonyms pairs of key and name, with words in any order */
 function createDictionary(
   naming: Naming,
   synonyms: Iterable<readonly [key: string, name: string]>,
@@ -152,7 +148,7 @@ function createDictionary(
       known.get(together) ?? known.get(sorted)
     return words.length === 0 ? [] : [...(find(keys) ?? find(shortened) ?? [])]
   }
-  /** The words in the ways in which they can be taken apart, the whole first. */
+  /** The first way of taking the words apart that has a meaning, the whole first. */
   const taken = (words: readonly string[]): NameMatch | undefined => {
     for (const cut of withoutUnit(words, naming))
       for (const { called, ordinal } of [
@@ -188,10 +184,7 @@ function createDictionary(
   }
 }
 
-/**
- * `Chol/HDL`: of two measurements, their ratio and neither of them; undefined where the names are those of one. The one below the line is
- * the last that the name of a ratio says.
- */
+/** `Chol/HDL`: the ratio of two measurements; undefined for names of one. The one below the line is last in the name of a ratio. */
 function ratioOf(
   sides: NameWords['sides'],
   read: (words: readonly string[]) => NameMatch | undefined,
@@ -222,7 +215,7 @@ function likeness(words: readonly string[], keysOf: Dictionary['keysOf']): NameM
   return undefined
 }
 
-/** A name without the words of its unit, in the ways in which it can be taken apart; the whole name first. */
+/** The ways to take a unit off a name; the whole name first. */
 function withoutUnit(
   words: readonly string[],
   { unitWords }: Naming,
@@ -255,12 +248,12 @@ const lists = <const Keys extends readonly [string, ...string[]]>(...keys: Keys)
   z.record(z.enum(keys), Texts)
 /** Names of a column, and last words of names. */
 const Called = lists('names', 'ending')
-/** A map, since what is looked up in it is a text of the export, which can be the name of what every object has. */
+/** A map: texts of an export could be names of Object.prototype. */
 const mapOf = <Value extends z.ZodType>(value: Value) =>
   z.record(z.string(), value).transform((entries) => new Map(Object.entries(entries)))
 const Bounds = z.tuple([z.coerce.number(), z.coerce.number()])
 
-/** The form of words.yaml, which says what each of them is. */
+/** The form of words.yaml, which explains its lists. */
 const Words = z.strictObject({
   cells: lists(
     ...(['meaningless', 'yes', 'no', 'female', 'male'] as const),
@@ -311,23 +304,22 @@ export type Words = z.infer<typeof Words>
 
 const FILE = fileURLToPath(new URL('words.yaml', import.meta.url))
 
-/** @throws WaybillError `catalog-invalid` where the file is not as it is shipped */
+/** @throws WaybillError `catalog-invalid` where the file is not as shipped */
 const readWords = (): Words =>
   parseYaml(readFileSync(FILE, 'utf8'), FILE, Words, 'catalog-invalid', 'text').value
 
-/** Value that a mapping gives, with the name of its file. */
+/** Value in a mapping, with the name of its file. */
 export interface Said {
   readonly text: string
   readonly file: string
 }
 
-/** Codes and units of rows that are one finding each were said to be, by the column of the code. */
+/** Codes and units of findings in earlier mappings, by the column of the code. */
 export interface DecidedCodes {
   readonly codeOf: (column: string, code: string) => Said | undefined
   readonly unitOf: (column: string, code: string) => Said | undefined
 }
 
-/** What names are matched with. */
 export interface Vocabulary {
   readonly catalog: Catalog
   readonly units: Units
@@ -336,7 +328,7 @@ export interface Vocabulary {
   readonly measurements: Dictionary
   readonly conditions: Dictionary
   readonly findDates: FindDateForms
-  /** Rules that mappings of the folder have for codes. */
+  /** Rules for codes in earlier mappings. */
   readonly decided?: DecidedCodes
 }
 

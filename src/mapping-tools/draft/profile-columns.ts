@@ -1,4 +1,4 @@
-/** What the cells of a column are: how many are filled, which are numbers, dates, or words for yes and no. */
+/** Profile of the cells of a column: numbers, dates, or words for yes and no. */
 import type { DateForms } from './find-dates.ts'
 import { hasWord, type NameWords, nameWords, type Vocabulary } from './names.ts'
 import type { Column, SampleTable } from './read-sample.ts'
@@ -6,15 +6,15 @@ import type { Column, SampleTable } from './read-sample.ts'
 export interface ColumnProfile extends NameWords, Column {
   /** Row by row; empty where a cell means nothing. */
   readonly cells: readonly string[]
-  /** Cells that hold something, without those that mean nothing. */
+  /** Cells with a meaning. */
   readonly filled: readonly string[]
   readonly distinct: ReadonlySet<string>
-  /** Those of `filled` that are numbers. */
+  /** Numbers in `filled`. */
   readonly numbers: readonly number[]
-  /** The number of a cell, written as most of the table's. */
+  /** The number of a cell, by the decimal mark of the table. */
   readonly numberOf: (cell: string) => number | undefined
   readonly dates: DateForms | undefined
-  /** The words for yes and no that occur, where no other does. */
+  /** Words for yes and no, in a column without other words. */
   readonly yesNo: { readonly yes: readonly string[]; readonly no: readonly string[] } | undefined
 }
 
@@ -23,13 +23,13 @@ export interface Profile {
   readonly rows: number
   /** Texts that mean nothing. */
   readonly emptyWhen: readonly string[]
-  /** Numbers have a decimal comma: in none of them, in all, or in some columns alone. */
+  /** Columns with a decimal comma. */
   readonly decimalComma: 'none' | 'all' | 'some'
 }
 
 const POINT = /^[<>]?=?\s*[+-]?(?:\d+\.?\d*|\.\d+)$/
 const COMMA = /^[<>]?=?\s*[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+$/
-/** Of the cells of a column that mean something, this share must be numbers for it to be one of numbers. */
+/** Share of numbers in a column of numbers, at least. */
 export const MOST = 0.9
 
 export const median = (numbers: readonly number[]): number =>
@@ -79,7 +79,7 @@ function readNumber(cell: string, comma: boolean): number | undefined {
   return POINT.test(cell) ? Number(bare) : undefined
 }
 
-/** Texts for nothing: where most other cells of the column are numbers, dates or words for yes and no. */
+/** Texts for nothing, in columns where most other cells are numbers, dates or words for yes and no. */
 function findMeaningless(
   cells: readonly (readonly string[])[],
   { meaningless, yes, no }: Vocabulary['words']['cells'],
@@ -100,7 +100,7 @@ function findMeaningless(
   return meaningless.filter((text) => found.has(text))
 }
 
-/** A column has the mark that most of its fractions have: one cell that was typed otherwise changes nothing. */
+/** A column has the mark of most of its fractions: one typing error changes nothing. */
 function findDecimalComma(columns: readonly (readonly string[])[]): Profile['decimalComma'] {
   const marks = columns.map((cells) => {
     const commas = cells.filter((cell) => COMMA.test(cell) && !/,\d{3}$/.test(cell)).length

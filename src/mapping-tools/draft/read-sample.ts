@@ -42,7 +42,7 @@ export type Sample =
       readonly documents: readonly JsonValue[]
     }
   | {
-      /** Lines of several types, as documents in which each type's cells are called `cell_1` and so on. */
+      /** Lines of several types, as documents; cells are called `cell_1` and so on. */
       readonly kind: 'records'
       /** Without levels. */
       readonly read: ReadBlock
@@ -51,12 +51,12 @@ export type Sample =
       readonly documents: readonly JsonValue[]
     }
 
-/** Bounds of a sample, so that a draft is quick for any file. */
+/** Bounds of a sample, for quick drafts. */
 const SAMPLED_ROWS = 5000
 const SAMPLED_BYTES = 16 * 1024 ** 2
 const SAMPLED_COLUMNS = 5000
 
-/** @throws WaybillError as opening an export does; `export-unreadable` where it is neither CSV nor JSON */
+/** @throws WaybillError as opening an export does; `export-unreadable` for neither CSV nor JSON */
 export async function readSample(
   path: string,
   vocabulary: Pick<Vocabulary, 'naming' | 'words'>,
@@ -75,7 +75,7 @@ export async function readSample(
 export const cellNames = (cells: number): string[] =>
   Array.from({ length: cells }, (_, at) => `cell_${at + 1}`)
 
-/** Undefined where it is no flat file of several record types. */
+/** Undefined for other files. */
 async function readRecordsSample(path: string): Promise<Sample | undefined> {
   const encoding = await encodingOf(path)
   for (const delimiter of DELIMITERS) {
@@ -127,7 +127,7 @@ const messagesOf = (path: string): Promise<JsonValue[] | undefined> =>
     throw error
   })
 
-/** Undefined where it is not JSON of objects or lists. */
+/** Undefined for anything but objects or lists. */
 async function documentsOf(
   path: string,
   format: 'json' | 'ndjson' | 'hl7v2',
@@ -147,7 +147,7 @@ export interface OpenedSample {
   readonly whole: boolean
 }
 
-/** The first rows, as a `read` block would read them. */
+/** The first rows, by a `read` block. */
 export async function openSample(path: string, read: object): Promise<OpenedSample> {
   const opened = await openExport(path, readDefinition.parse(read))
   const rows: Row[] = []
@@ -174,10 +174,10 @@ interface Dialect {
 }
 
 const DELIMITERS = [',', ';', '\t', '|']
-/** Records by which a delimiter or a header is found where there is a preamble. */
+/** Records by which a delimiter or a header is found. */
 const LOOKED_AT = 60
 
-/** What extract proves of a CSV (encoding, delimiter), and what has to be weighed (a preamble, lenient quotes). */
+/** A CSV by its dialect: proved by extract (encoding, delimiter), or weighed here (a preamble, lenient quotes). */
 async function readCsvSample(
   path: string,
   vocabulary: Pick<Vocabulary, 'naming' | 'words'>,
@@ -199,7 +199,7 @@ async function readCsvSample(
   return tableOf(readBlock(dialect), notes, opened.columns, called, data)
 }
 
-/** @param called what is told of a column @param data rows as the `read` block reads them */
+/** @param called name of a column with its unit @param data rows */
 export function tableOf(
   read: ReadBlock,
   notes: readonly string[],
@@ -233,7 +233,7 @@ function totalNotes({ trailer }: Dialect): string[] {
 async function findDialect(path: string): Promise<Dialect> {
   const plain: Dialect = { format: 'csv', delimiter: 'auto', duplicates: 'number' }
   const marked: Dialect = { ...plain, ...(await encodingOf(path)) }
-  // Quotes within cells (heights in feet) hide where the delimiters are.
+  // Quotes within cells (heights in feet) hide the delimiters.
   const lenient: Dialect = { ...marked, quotes: 'lenient' }
   const found =
     (await asItStands(path, marked)) ??
@@ -242,7 +242,7 @@ async function findDialect(path: string): Promise<Dialect> {
   return settled(path, found ?? ((await attempt(path, marked)) === undefined ? plain : marked))
 }
 
-/** With the header in the first line, or behind titles; undefined where few rows can be read so. */
+/** The header in the first line, or behind titles; undefined where few rows can be read. */
 async function asItStands(path: string, dialect: Dialect): Promise<Dialect | undefined> {
   const opened = await attempt(path, dialect)
   const readable = opened?.rows.filter(({ kind }) => kind === 'cells').length ?? 0
@@ -250,19 +250,19 @@ async function asItStands(path: string, dialect: Dialect): Promise<Dialect | und
   return isUsable ? behindTitles(path, await pinned(path, dialect, opened.columns)) : undefined
 }
 
-/** What most files are that are not UTF-8 and have one byte a character. It reads those of others, too: somebody has to look. */
+/** The most frequent encoding of one byte a character; others pass for it: a person has to look. */
 const ONE_BYTE = 'windows-1252'
 const BEYOND_ASCII = /[^\p{ASCII}\ufeff]/u
 
 /** Nothing where it is one that needs no name. */
 async function encodingOf(path: string): Promise<Pick<Dialect, 'encoding'>> {
-  // Without a header, so that nothing of the file keeps its bytes from being looked at.
+  // Without a header, every byte is looked at.
   const { rows } = await openSample(path, { format: 'csv', header: 'none', columns: ['-'] })
   return (await isOneByteEach(path, rows)) ? { encoding: ONE_BYTE } : {}
 }
 
 /**
- * Whether no row beyond ASCII is UTF-8. Where one is, the others are damaged: letters of another encoding hardly ever make UTF-8.
+ * Tells whether no row beyond ASCII is UTF-8. Beside a valid row, the others are damaged: letters of another encoding hardly ever make UTF-8.
  * @param rows as read in UTF-8
  */
 async function isOneByteEach(path: string, rows: readonly Row[]): Promise<boolean> {
@@ -283,7 +283,7 @@ async function isOneByteEach(path: string, rows: readonly Row[]): Promise<boolea
 
 const MOST_LETTERS = 30
 
-/** Names of people are not shown, but their letters are, by which an encoding is recognised. */
+/** The letters, without the names of people, show the encoding. */
 function encodingNotes({ encoding }: Pick<Dialect, 'encoding'>, rows: readonly Row[]): string[] {
   if (encoding === undefined) return []
   const letters = new Set(
@@ -295,7 +295,7 @@ function encodingNotes({ encoding }: Pick<Dialect, 'encoding'>, rows: readonly R
   ]
 }
 
-/** Undefined where it cannot be opened so; that the file is empty or cannot be read at all is thrown. */
+/** Undefined for a `read` block that does not fit. @throws WaybillError for a file that is empty or cannot be read at all */
 export async function attempt(path: string, read: object): Promise<OpenedSample | undefined> {
   try {
     return await openSample(path, read)
@@ -311,7 +311,7 @@ const hasFault =
   (row: Row): boolean =>
     row.kind === 'unreadable' && faults.includes(row.fault)
 
-/** The delimiter that `auto` found, by its name, so that a later file that looks otherwise is refused. */
+/** The delimiter that `auto` found, by name: a later file of another form is refused. */
 async function pinned(path: string, dialect: Dialect, columns: readonly string[]): Promise<Dialect> {
   for (const delimiter of DELIMITERS) {
     const opened = await attempt(path, { ...dialect, delimiter })
@@ -320,7 +320,7 @@ async function pinned(path: string, dialect: Dialect, columns: readonly string[]
   return dialect
 }
 
-/** Titles that are as wide as the rows: a spreadsheet pads each line with delimiters. */
+/** Titles as wide as the rows: a spreadsheet pads each line with delimiters. */
 async function behindTitles(path: string, dialect: Dialect): Promise<Dialect> {
   const { rows } = await openSample(path, { ...dialect, header: 'none', columns: ['-'] })
   const at = headerBehindTitles(rows.slice(0, LOOKED_AT).map(cellsOf))
@@ -328,12 +328,12 @@ async function behindTitles(path: string, dialect: Dialect): Promise<Dialect> {
   return header === undefined ? dialect : { ...dialect, header: { line: header.line } }
 }
 
-/** Lines above the header are narrower: it is the first record that is as wide as most. */
+/** Titles narrower than the rows: the header is the first record as wide as most. */
 async function behindPreamble(path: string, dialects: readonly Dialect[]): Promise<Dialect | undefined> {
   let best: { dialect: Dialect; rows: number } | undefined
   const tried = dialects.flatMap((one) => DELIMITERS.map((delimiter): Dialect => ({ ...one, delimiter })))
   for (const dialect of tried) {
-    // Every record, however many cells it has; those that are broken have none.
+    // Every record of any width; broken records have no cells.
     const { rows } = await openSample(path, { ...dialect, header: 'none', columns: ['-'] })
     const widths = Map.groupBy(rows.slice(0, LOOKED_AT), (row) =>
       row.kind === 'json' ? 0 : (row.cells?.length ?? 0),
@@ -347,7 +347,7 @@ async function behindPreamble(path: string, dialects: readonly Dialect[]): Promi
   return best?.dialect
 }
 
-/** Header or not, names that stand twice, quotes that are text. */
+/** A dialect with its header, repeated names, and quotes that are text. */
 async function settled(path: string, dialect: Dialect): Promise<Dialect> {
   const opened = await openSample(path, dialect)
   const { duplicates: _duplicates, ...once } = dialect

@@ -1,23 +1,23 @@
 /**
- * How the lines of a flat file lie. Pure. Whether they are records of several types, told by their first cell, and which belongs to which, by
- * their order alone; and what stands above and below the rows of a table and is no row: titles, a line of units, totals.
+ * Layout of the lines of a flat file. Pure. Records of several types, told by their first cell, and their nesting, by order alone; lines above and
+ * below the rows of a table: titles, a line of units, totals.
  */
 import type { Vocabulary } from './names.ts'
 
 export interface RecordType {
   readonly name: string
-  /** The type of the record that it belongs to; undefined of the one that begins a row. */
+  /** The type of the record around it; undefined for the type that begins a row. */
   readonly above: string | undefined
   /** Cells behind the type. */
   readonly cells: number
 }
 
 export interface RecordTypes {
-  /** The one that begins a row first; each behind the one that it belongs to. */
+  /** The type that begins a row first; each behind the type around it. */
   readonly types: readonly RecordType[]
   /** Types of lines before the first row and behind the last. */
   readonly skip: readonly string[]
-  /** The cell, from 1 behind the type, of a line behind the last row that says how many rows there are. */
+  /** The cell with the number of rows, from 1 behind the type, of a line behind the last row. */
   readonly count: { readonly type: string; readonly cell: number } | undefined
 }
 
@@ -28,13 +28,13 @@ interface Line {
 
 const CODE = /^[A-Za-z0-9_]{1,8}$/
 const MOST_TYPES = 12
-/** Share of a type's lines that are as wide as most of them; the others lack cells at their end. */
+/** Share of a type's lines of full width, at least; the others lack cells at their end. */
 const ALIKE = 0.95
 
 /**
- * Undefined where the lines could be anything else: rows of a CSV, above all.
- * @param records cells of all lines looked at
- * @param whole whether these are all of the file's
+ * Undefined for lines of another kind, such as rows of a CSV.
+ * @param records cells of the lines
+ * @param whole these are all lines of the file
  */
 export function recordTypesOf(
   records: readonly (readonly string[])[],
@@ -61,7 +61,7 @@ export function recordTypesOf(
       ? new Set(types.map((type) => widths.get(type))).size > 1
       : head.length > 0 && head.every(({ type }) => widths.get(type) !== widths.get(row))
   if (!differ || types.some((type) => widths.get(type) === undefined)) return undefined
-  // All of one type behind the last row: the file is no list of rows, but one list a type.
+  // A type behind the last row alone is a list of its own, and no part of rows.
   const last = rows.at(-1) ?? []
   const isListed = (type: string): boolean =>
     rows.length > 2 &&
@@ -76,7 +76,7 @@ export function recordTypesOf(
   }
 }
 
-/** How many cells most lines have, where none has more; undefined where they are of all widths, or hold nothing. */
+/** The width of most lines, where none is wider; undefined for mixed widths, or lines without cells. */
 function widthOf(lines: readonly Line[]): number | undefined {
   const widest = lines.reduce((most, { cells }) => Math.max(most, cells.length), 0)
   const alike = lines.filter(({ cells }) => cells.length === widest).length
@@ -92,7 +92,7 @@ function grouped(lines: readonly Line[], type: string): Line[][] {
   return groups
 }
 
-/** Each type's place: in the deepest one that always stands before it and that it is not merely behind. */
+/** The type around each type: the deepest that always precedes it and owns it. */
 function placesOf(
   rows: readonly Line[][],
   types: readonly string[],
@@ -145,11 +145,11 @@ type Cells = readonly string[]
 const filledOf = (cells: Cells): string[] => cells.map((cell) => cell.trim()).filter((cell) => cell !== '')
 const NUMBER = /^[<>]?\s*[+-]?\d+(?:[.,]\d+)?$/
 
-/** Share of its columns that a header names, at least: a title that a spreadsheet has padded with delimiters names one. */
+/** Share of its columns that a header names, at least: padded titles name one. */
 const NAMED = 0.5
 
 /**
- * Index of the header, where titles of the same width stand above it.
+ * Index of the header below titles of the same width.
  * @param records the first ones; cells of all of them
  */
 export function headerBehindTitles(records: readonly Cells[]): number | undefined {
@@ -164,16 +164,16 @@ export function headerBehindTitles(records: readonly Cells[]): number | undefine
 
 const hasNumber = (cells: Cells): boolean => filledOf(cells).some((cell) => NUMBER.test(cell))
 
-/** Records below a header that are no rows, and what they tell. */
+/** Records below a header that are no rows. */
 export interface BelowHeader {
-  /** How many. */
+  /** Number of records. */
   readonly skip: number
-  /** A column by all that is told of it: `Weight (lb)`. @param at its index */
+  /** Name of a column with its unit: `Weight (lb)`. */
   readonly called: (name: string, at: number) => string
   readonly notes: readonly string[]
 }
 
-/** @param records the first ones below the header, cells of each */
+/** @param records cells of the first records below the header */
 export function belowHeader(records: readonly Cells[], vocabulary: Pick<Vocabulary, 'naming'>): BelowHeader {
   const [first = [], ...others] = records
   const survey = surveyBelow(first, others[0] ?? [])
@@ -193,7 +193,7 @@ export function belowHeader(records: readonly Cells[], vocabulary: Pick<Vocabula
 }
 
 const IMPORT_ID = /^\{\s*"ImportId"\s*:/
-/** Names that a survey tool gives questions of itself. */
+/** Names that a survey tool invents for questions. */
 const NUMBERED = /^Q(?:ID)?\d/i
 
 /** The second and third header line of a survey tool: question texts, and ids as JSON. */
@@ -211,13 +211,13 @@ function surveyBelow(questions: Cells, ids: Cells): BelowHeader | undefined {
   }
 }
 
-/** Records in which numbers below units are looked for. */
+/** Records that must hold numbers below units. */
 const BELOW_UNITS = 20
-/** Remarks of a line of units on columns without one: `Y/N`, `ICD-10`, `0/1`, `1 = yes`; no number, and no date. */
+/** Remarks in a line of units: `Y/N`, `ICD-10`, `0/1`, `1 = yes`; no number, and no date. */
 const REMARK = /^(?:\D|\d\s*(?:=|\/\s*\d$))/
 
 /**
- * The unit of each column, by its index, where a record names units, and little else; `[lb]` and `(lb)` are `lb`.
+ * Units by index of column, where a record holds units and few other texts; `[lb]` and `(lb)` are `lb`.
  * @param below records behind it: under some unit a number must stand
  */
 function unitsIn(
@@ -233,7 +233,7 @@ function unitsIn(
   const cellsAt = (at: number): string[] =>
     filledOf(below.slice(0, BELOW_UNITS).map((cells) => cells[at] ?? ''))
   if (![...units.keys()].some((at) => cellsAt(at).some((cell) => NUMBER.test(cell)))) return undefined
-  // A row with units of its own has the same ones below.
+  // A row with units of its own repeats them below.
   const isRow =
     rest.length > units.size ||
     [...units.keys()].some((at) => cellsAt(at).length > 0 && !cellsAt(at).some((cell) => /\d/.test(cell))) ||
@@ -243,9 +243,9 @@ function unitsIn(
 
 /** The last records of a file that are totals. */
 export interface Totals {
-  /** How many records. */
+  /** Number of records. */
   readonly length: number
-  /** For `read.trailer`: a regular expression that each of them matches and no row does, and the cell, from 1, that counts the rows. */
+  /** For `read.trailer`: a regular expression that matches each total and no row, and the cell, from 1, that counts the rows. */
   readonly match: string
   readonly cell: number | undefined
   /** Their first words, as they stand, each once. */
@@ -256,8 +256,8 @@ export interface Totals {
 const MOST_TOTALS = 5
 
 /**
- * @param records all of the file's, below its header
- * @param words that totals begin with, in small letters
+ * @param records all records below the header
+ * @param words first words of totals, in small letters
  */
 export function totalsBelow(records: readonly Cells[], words: readonly string[]): Totals | undefined {
   const wordOf = (cells: Cells | undefined): string | undefined => {
@@ -267,7 +267,7 @@ export function totalsBelow(records: readonly Cells[], words: readonly string[])
   const rows = records.slice(0, records.findLastIndex((cells) => wordOf(cells) === undefined) + 1)
   const found = [...new Set(records.slice(rows.length).flatMap((cells) => wordOf(cells) ?? []))]
   const length = records.length - rows.length
-  // A person may be called so: what also begins a row tells nothing.
+  // A name of a person that begins rows, too, is no word of totals.
   const begins = (cells: Cells): boolean => found.some((word) => cells[0]?.trim().startsWith(word))
   if (length < 1 || length > MOST_TOTALS || rows.length === 0 || rows.some(begins)) return undefined
   const counts = (records[rows.length] ?? []).flatMap((cell, at) =>

@@ -7,6 +7,8 @@ import type { RecordKind } from '../model/record.ts'
 import { didYouMean } from '../schema-problems.ts'
 import type { ReadName } from '../transform/compile-context.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
+import type { RowCounts } from './fit-facts.ts'
+import { increase } from './fit-people.ts'
 import { registration, withoutOrdinal } from './record-facts.ts'
 
 export interface RuleCoverage {
@@ -20,12 +22,7 @@ export interface RuleCoverage {
 }
 
 export interface Coverage {
-  readonly rows: {
-    readonly read: number
-    readonly mapped: number
-    readonly skipped: number
-    readonly rejected: number
-  }
+  readonly rows: RowCounts
   /** Rejected rows by reason code. */
   readonly reasons: Readonly<Record<string, number>>
   /** Elements that the mapping leaves out, by code, the most frequent first. */
@@ -38,16 +35,12 @@ export interface CoverageCounter {
   result(): Coverage
 }
 
-/** By section of a mapping: kind of its records, and their optional fields. */
-const SECTIONS = {
-  biometrics: { kind: 'biometric', optional: ['refRange'] },
-  conditions: { kind: 'condition', optional: [] },
-  careTeams: {
-    kind: 'careTeam',
-    optional: ['phoneNumber', 'address', 'city', 'zip', 'location', 'profile'],
-  },
-} as const
-const SECTION_NAMES = ['biometrics', 'conditions', 'careTeams'] as const
+/** Sections of a mapping: kind of their records, and optional fields. */
+const SECTIONS = [
+  ['biometrics', 'biometric', ['refRange']],
+  ['conditions', 'condition', []],
+  ['careTeams', 'careTeam', ['phoneNumber', 'address', 'city', 'zip', 'location', 'profile']],
+] as const
 
 /** Stands for registration data among the rules. */
 const REGISTER = 'register'
@@ -65,8 +58,7 @@ export function createCoverage(definition: MappingDefinition): CoverageCounter {
   const rules = new Map<string, Counts>()
   const lists = new Map<RecordKind, readonly string[]>()
   const seen = new Set<RecordKind>()
-  for (const section of SECTION_NAMES) {
-    const { kind, optional } = SECTIONS[section]
+  for (const [section, kind, optional] of SECTIONS) {
     const namedIn = (rule: string | object): string[] =>
       typeof rule === 'string' ? [] : optional.filter((field) => field in rule)
     const written = definition[section] ?? {}
@@ -104,10 +96,8 @@ export function createCoverage(definition: MappingDefinition): CoverageCounter {
       else registered.made += 1
     },
     result() {
-      for (const section of SECTION_NAMES) {
-        const { kind } = SECTIONS[section]
+      for (const [section, kind] of SECTIONS)
         if (lists.has(kind) && !seen.has(kind)) rules.set(section, newCounts([]))
-      }
       return {
         rows,
         reasons,
@@ -128,10 +118,6 @@ const newCounts = (missing: readonly string[]): Counts => ({
   rejected: {},
   missing: new Set(missing),
 })
-
-const increase = (counts: Record<string, number>, code: string): void => {
-  counts[code] = (counts[code] ?? 0) + 1
-}
 
 const DELIMITERS = [
   [';', '";"'],

@@ -54,7 +54,14 @@ export const editPage = (mapping: string, sample: string, view: string): string 
 
 /** The part of the page that each save makes anew. @param view the last mapping that could be used, if any */
 export function viewHtml(source: EditSource, view: EditView | undefined, problem?: EditProblem): string {
-  const { changes, unread, fit, isSuspicious, reads, rows } = view ?? NOTHING_YET
+  const {
+    changes,
+    unread = [],
+    fit = [],
+    isSuspicious,
+    reads = [],
+    rows = [],
+  }: Partial<EditView> = view ?? {}
   const links = linksOf(reads)
   // Lines of the mapping before are not lines of this text.
   const line = problem === undefined ? links.line : () => undefined
@@ -75,25 +82,15 @@ export function viewHtml(source: EditSource, view: EditView | undefined, problem
   ].join('\n')
 }
 
-const NOTHING_YET: EditView = {
-  rows: [],
-  reads: [],
-  unread: [],
-  fit: [],
-  isSuspicious: false,
-  changes: undefined,
-}
-
 function problemHtml({ file }: EditSource, { message, place, findings }: EditProblem): string {
   const where = ({ file: named, line }: Place): string => {
     if (line === undefined) return ''
     return named === file ? ` ${lineLink(line)}` : ` ${html(named ?? '')} line ${line}`
   }
   const lines = findings.map(
-    (one) =>
-      `<li>${where(one.place).trim()} <code>${html(one.place.key ?? '')}</code> ${html(one.message)}</li>`,
+    (one) => `${where(one.place).trim()} <code>${html(one.place.key ?? '')}</code> ${html(one.message)}`,
   )
-  return `<div id="problem" role="alert"><p><b>${html(message)}</b>${where(place ?? {})}. Rows are shown as the mapping before had them.</p><ul>${lines.join('')}</ul></div>`
+  return `<div id="problem" role="alert"><p><b>${html(message)}</b>${where(place ?? {})}. Rows are shown as the mapping before had them.</p>${listHtml(lines)}</div>`
 }
 
 /** Lines of a draft with an open decision, which keeps every job from running. */
@@ -102,10 +99,13 @@ function decisionsHtml({ text }: EditSource): string {
   if (asked.length === 0) return ''
   const written = text.split('\n')
   const lines = asked.map(
-    (line) => `<li>${lineLink(line)} <code>${html((written[line - 1] ?? '').trim())}</code></li>`,
+    (line) => `${lineLink(line)} <code>${html((written[line - 1] ?? '').trim())}</code>`,
   )
-  return `<div id="decisions"><p><b>Open decisions: ${asked.length}</b>. No job runs with the mapping before they are made.</p><ul>${lines.join('')}</ul></div>`
+  return `<div id="decisions"><p><b>Open decisions: ${asked.length}</b>. No job runs with the mapping before they are made.</p>${listHtml(lines)}</div>`
 }
+
+const listHtml = (items: readonly string[]): string =>
+  `<ul>${items.map((item) => `<li>${item}</li>`).join('')}</ul>`
 
 function sourceHtml({ file, text }: EditSource): string {
   const lines = text.trimEnd().split(/\r?\n/)

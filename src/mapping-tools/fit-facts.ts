@@ -44,13 +44,16 @@ export interface RuleFacts {
   readonly unusual: number
 }
 
+/** Rows by outcome. */
+export interface RowCounts {
+  readonly read: number
+  readonly mapped: number
+  readonly skipped: number
+  readonly rejected: number
+}
+
 export interface FitFacts extends PeopleFacts {
-  readonly rows: {
-    readonly read: number
-    readonly mapped: number
-    readonly skipped: number
-    readonly rejected: number
-  }
+  readonly rows: RowCounts
   /** Rejected rows by reason code. */
   readonly reasons: Readonly<Record<string, number>>
   /** Elements left out, the part left out by status, and rows skipped for unknown codes alone. */
@@ -81,39 +84,21 @@ export const THEN_EVERY = 23
 /** Bounds of values in any unit of the catalog, besides 0. */
 const [LEAST, MOST] = [1e-6, 1e9]
 
-class RuleCounter {
-  readonly rule: string
-  readonly kind: RecordKind
-  readonly key: string
-  readonly named: boolean
-  made = 0
-  unusual = 0
-  readonly rejected: Record<string, number> = {}
-  readonly sketch = new DDSketch({ relativeAccuracy: 0.001 })
-  readonly unit: string | undefined
-  readonly usual: readonly [number, number] | undefined
-  readonly #low: number
-  readonly #high: number
+/** Counts of a rule. */
+type RuleCounter = Omit<RuleFacts, 'values' | 'made' | 'unusual' | 'rejected'> & {
+  made: number
+  unusual: number
+  readonly rejected: Record<string, number>
+  readonly sketch: DDSketch
+}
 
-  constructor(rule: Pick<RuleFacts, 'rule' | 'kind' | 'key' | 'named'>, entry: BiometricEntry | undefined) {
-    this.rule = rule.rule
-    this.kind = rule.kind
-    this.key = rule.key
-    this.named = rule.named
-    this.unit = entry?.unit
-    this.usual = entry?.usual
-    const [low, high] = entry?.usual ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
-    this.#low = low
-    this.#high = high
-  }
-
-  value(value: number): void {
-    if (Number.isNaN(value)) return
-    // A sketch has a bin for each hundredth between its extremes: a typing error must not make millions.
-    const size = Math.abs(value)
-    this.sketch.accept(size < LEAST ? 0 : size > MOST ? Math.sign(value) * MOST : value)
-    if (value < this.#low || value > this.#high) this.unusual++
-  }
+function addValue(counter: RuleCounter, value: number): void {
+  if (Number.isNaN(value)) return
+  // A sketch has a bin for each hundredth between its extremes: a typing error must not make millions.
+  const size = Math.abs(value)
+  counter.sketch.accept(size < LEAST ? 0 : size > MOST ? Math.sign(value) * MOST : value)
+  const { usual } = counter
+  if (usual !== undefined && (value < usual[0] || value > usual[1])) counter.unusual++
 }
 
 /** @param catalog its measurements */
@@ -124,11 +109,20 @@ export function createFit(
   const rules = new Map<string, RuleCounter>()
   /** Rules by the names of their records. */
   const byName = new Map<string, RuleCounter>()
+  const create = (rule: string, kind: RecordKind, key: string, named: boolean): RuleCounter => {
+    const { unit, usual } = catalog.get(key) ?? {}
+    const counter = {
+      ...{ rule, kind, key, named, unit, usual, made: 0, unusual: 0, rejected: {} },
+      sketch: new DDSketch({ relativeAccuracy: 0.001 }),
+    }
+    rules.set(rule, counter)
+    return counter
+  }
   const named = (section: object | undefined, kind: RecordKind): void => {
     if (section === undefined || Array.isArray(section)) return
     for (const [name, written] of Object.entries(section)) {
       const key = typeof written === 'object' && 'catalog' in written ? String(written.catalog) : name
-      rules.set(name, new RuleCounter({ rule: name, kind, key, named: true }, catalog.get(key)))
+      create(name, kind, key, true)
     }
   }
   named(definition.biometrics, 'biometric')
@@ -138,9 +132,7 @@ export function createFit(
     const known = byName.get(name)
     if (known !== undefined) return known
     const rule = rules.has(name) ? name : withoutOrdinal(name)
-    const counter =
-      rules.get(rule) ?? new RuleCounter({ rule, kind, key: rule, named: false }, catalog.get(rule))
-    rules.set(rule, counter)
+    const counter = rules.get(rule) ?? create(rule, kind, rule, false)
     if (byName.size < KEPT) byName.set(name, counter)
     return counter
   }
@@ -173,12 +165,13 @@ export function createFit(
         const counter = before?.name === record.rule ? before.counter : counterOf(record.rule, record.kind)
         if (before?.name !== record.rule) places[at] = { name: record.rule, counter }
         counter.made++
-        if (isMeasured && record.evidence.value !== undefined) counter.value(Number(record.evidence.value))
+        if (isMeasured && record.evidence.value !== undefined)
+          addValue(counter, Number(record.evidence.value))
       }
       for (const { rule, kind, issue, value } of outcome.rejected) {
         const counter = counterOf(rule, kind)
         increase(counter.rejected, issue.code)
-        if (isMeasured && value !== undefined) counter.value(value)
+        if (isMeasured && value !== undefined) addValue(counter, value)
       }
       const key = keys.of(hashOf(outcome.key), () => ({ rows: 0, replaced: 0, content: -1 }))
       if (key !== undefined) {

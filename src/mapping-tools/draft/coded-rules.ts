@@ -14,7 +14,7 @@ import type { Matches } from './match-wide.ts'
 import { isCalled, nameWords, type Vocabulary, type Words } from './names.ts'
 import { type ColumnProfile, MOST } from './profile-columns.ts'
 import { type CodedAs, unitQuestions } from './unit-questions.ts'
-import { type DraftLine, decide, line, list, scalar } from './write-draft.ts'
+import { ask, type DraftLine, decide, line, list, type Question, scalar } from './write-draft.ts'
 
 const FORMS: Readonly<Record<CodeSystem, (code: string) => boolean>> = {
   LOINC: isLoinc,
@@ -89,12 +89,8 @@ function perhaps(likely: readonly (readonly [code: string, key: string])[]): Dra
   if (likely.length === 0) return []
   const named = likely.slice(0, MOST_NAMED).map(([code, key]) => `${JSON.stringify(code)}: ${key}`)
   const rest = likely.length - named.length
-  const more = rest === 0 ? '' : `, and ${rest} more`
-  return [
-    decide(
-      `which of these belong in the table? Their names hold words that are unknown here: ${named.join(', ')}${more}.`,
-    ),
-  ]
+  const all = `${named.join(', ')}${rest === 0 ? '' : `, and ${rest} more`}`
+  return [decide(`which of these belong in the table? Their names hold words that are unknown here: ${all}.`)]
 }
 
 /** A vendor's own codes or names of tests, in a table to catalog keys. */
@@ -115,8 +111,8 @@ export function tableCode(
   const all = [...codes]
   const seen = new Map<string, string>()
   for (const [code, name] of all) if (!seen.has(code)) seen.set(code, name)
-  const likely: [string, string][] = []
-  const said: [string, string][] = []
+  const likely: [code: string, key: string][] = []
+  const said: [code: string, file: string][] = []
   for (const [code, name] of seen) {
     const matches = [name, code].flatMap((text) => measurements.match(nameWords(text, naming)) ?? [])
     const [match] = matches
@@ -158,8 +154,8 @@ export interface ResultParts {
   /** A value of another form, which has no unit. */
   readonly score?: string | undefined
   readonly hasSubIds?: boolean
-  /** Remark on odd values. */
-  readonly odd?: string | undefined
+  /** Question and remark on the value. */
+  readonly odd?: readonly (Question | string | undefined)[]
   readonly unit: string | undefined
   /** Questions about units, where no column of units is found. */
   readonly units: readonly DraftLine[]
@@ -170,7 +166,7 @@ export interface ResultParts {
 /** The rule for results, below the notes on its code. */
 export function resultLines(
   { code, notes }: ReadCode,
-  { value, odd, score, unit, units, range, status, hasSubIds = false }: ResultParts,
+  { value, odd = [], score, unit, units, range, status, hasSubIds = false }: ResultParts,
   words: Words,
 ): DraftLine[] {
   const [only, another] = value
@@ -179,13 +175,13 @@ export function resultLines(
   return [
     ...notes,
     line(`- code: ${code}`),
-    line(`  value: ${firstOf(whole, score && scalar(score))}`, odd),
+    line(`  value: ${firstOf(whole, score && scalar(score))}`, ...odd),
     ...(unit === undefined && score === undefined
       ? units
       : [line(`  unit: ${firstOf(unit && scalar(unit), score && constant)}`)]),
     ...(range === undefined ? [] : [line(`  refRange: ${scalar(range)}`)]),
     ...(status === undefined ? [] : [statusLine(status, words)]),
-    ...(hasSubIds ? [line('  ignore: [OBX-4]', 'DECIDE: do sub-ids change what a value means?')] : []),
+    ...(hasSubIds ? [line('  ignore: [OBX-4]', ask('do sub-ids change what a value means?'))] : []),
   ]
 }
 
@@ -261,7 +257,7 @@ export function conditionLines(
     rule,
     ...(there.length === 0 ? [] : [when(...there)]),
     status === undefined
-      ? line('  status: active', 'DECIDE: nothing says whether it is over')
+      ? line('  status: active', ask('nothing says whether it is over'))
       : line(`  status: { from: ${scalar(status)} }`),
   ]
 }
@@ -365,10 +361,10 @@ function resultsOf(
   const { long } = words
   const others = columns.filter((column) => column !== code)
   const named = called(others, long.value)
-  const [only, another] = named === undefined ? likeValues(others, vocabulary) : []
-  if (only !== undefined && another !== undefined) {
-    const names = likeValues(others, vocabulary).map(({ path }) => scalar(path))
-    const asked = `${scalar(code.path)} names measurements; which column is their value: ${names.join(' or ')}? No rule is written.`
+  const [only, ...more] = named === undefined ? likeValues(others, vocabulary) : []
+  if (only !== undefined && more.length > 0) {
+    const names = [only, ...more].map(({ path }) => scalar(path)).join(' or ')
+    const asked = `${scalar(code.path)} names measurements; which column is their value: ${names}? No rule is written.`
     return { section: 'biometrics', code, lines: [decide(asked)], found: [], used: paths(code) }
   }
   const value = named ?? only
@@ -382,33 +378,23 @@ function resultsOf(
     state ??
     others.find((column) => holdsStates(column, words) && !isCalled(column.words, [...words.register.gender]))
   const texts = value.filled.length - value.numbers.length
-  const odd = [
-    ...(named === undefined ? [`DECIDE: is ${scalar(value.path)} the value? No heading says so`] : []),
-    ...(texts === 0
-      ? []
-      : [
-          `${texts} of ${value.filled.length} are no numbers: comparators, or answers to leave out with when`,
-        ]),
-  ]
+  const odd = `${texts} of ${value.filled.length} are no numbers: comparators, or answers to leave out with when`
   const values = code.cells.map((one, at) => [one, value.cells[at] ?? ''] as const)
   const parts: ResultParts = {
     value: [value.path],
-    odd: odd.length === 0 ? undefined : odd.join('; '),
+    odd: [
+      ask(named === undefined && `is ${scalar(value.path)} the value? No heading says so`),
+      texts === 0 ? undefined : odd,
+    ],
     unit: unit?.path,
     units: unit === undefined ? unitQuestions(code.path, read.known, values, value.numberOf, vocabulary) : [],
     range: range?.path,
     status: status && { path: status.path, states: status.filled },
   }
-  const told =
-    status === state
-      ? []
-      : [decide(`${scalar(status?.name ?? '')} is read as the state, by its texts alone.`)]
-  const lines = [...told, ...resultLines(read, parts, words)]
+  const told = `${scalar(status?.name ?? '')} is read as the state, by its texts alone.`
   return {
-    section: 'biometrics',
-    code,
-    lines,
-    found: read.found,
+    ...{ section: 'biometrics', code, found: read.found },
+    lines: [...(status === state ? [] : [decide(told)]), ...resultLines(read, parts, words)],
     used: paths(code, value, unit, range, status),
   }
 }

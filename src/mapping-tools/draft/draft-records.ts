@@ -6,6 +6,7 @@ import { holdsStates, isKnown, type LongMatch, matchLong, tableCode } from './co
 import { assembleDraft, identityLines, KEY_OF_ROW, lookedAt } from './draft-table.ts'
 import { findObserved, type Observed, observedLines } from './find-observed.ts'
 import { textsAt } from './json-places.ts'
+import { findReference } from './match-persons.ts'
 import { matchCareTeams } from './match-wide.ts'
 import type { Vocabulary } from './names.ts'
 import { type ColumnProfile, MOST, type Profile, profileColumns } from './profile-columns.ts'
@@ -47,7 +48,6 @@ export function draftRecords(
   const [row] = types
   const drafted = types.map(({ name: type }) => draftType(type, sample, vocabulary))
   const own = drafted[0]?.profile.columns ?? []
-  const person = personOf(own, documents.length)
   const columns = drafted.flatMap(({ profile }) => profile.columns)
   const found = drafted.flatMap(({ match }) => match ?? [])
   const [first] = drafted.filter(({ match }) => match !== undefined)
@@ -60,30 +60,23 @@ export function draftRecords(
     })
   const dates = drafted.flatMap(({ match, observed: its }) => (match && its.column ? [its.column.path] : []))
   const used = new Set([...found.flatMap((match) => [...match.used]), ...dates])
+  const profile: Profile = {
+    columns,
+    rows: documents.length,
+    emptyWhen: [...new Set(drafted.flatMap((one) => one.profile.emptyWhen))],
+    decimalComma: drafted.map((one) => one.profile.decimalComma).find((one) => one !== 'none') ?? 'none',
+  }
+  const person = findReference({ ...profile, columns: own }, new Set(), vocabulary.words)?.column.path
+  const reference = person ?? '$'
+  const each = Object.fromEntries(levelsOf(types).values())
   return assembleDraft(
     {
-      ...{
-        name,
-        sample: file,
-        notes: sample.notes,
-        read:
-          types.length > 1
-            ? { ...sample.read, each: Object.fromEntries(levelsOf(types).values()) }
-            : sample.read,
-        reference: person?.path,
-        observed,
-      },
+      ...{ name, sample: file, notes: sample.notes, reference: person, observed, profile },
+      read: types.length > 1 ? { ...sample.read, each } : sample.read,
       kind: `records of several types; ${lookedAt(documents.length)}`,
-      profile: {
-        columns,
-        rows: documents.length,
-        emptyWhen: [...new Set(drafted.flatMap(({ profile }) => profile.emptyWhen))],
-        decimalComma:
-          drafted.find(({ profile }) => profile.decimalComma !== 'none')?.profile.decimalComma ?? 'none',
-      },
       identity: identityLines(
-        [person?.path ?? '$'],
-        person?.path ?? '$',
+        [reference],
+        reference,
         KEY_OF_ROW,
         ask(`which cell of ${row?.name ?? ''} names the person?`),
       ),
@@ -91,25 +84,19 @@ export function draftRecords(
       sourceType: 'laboratory',
       biometrics: [...drafted.flatMap(({ notes }) => notes), ...rulesIn('biometrics')],
       conditions: rulesIn('conditions'),
-      careTeams: drafted.flatMap(({ profile }) =>
-        matchCareTeams(vocabulary, profile.columns).lines.map(({ yaml, note: told }) =>
+      careTeams: drafted.flatMap((one) =>
+        matchCareTeams(vocabulary, one.profile.columns).lines.map(({ yaml, note: told }) =>
           note([told ?? 'DECIDE:', yaml ?? ''].join(' ')),
         ),
       ),
       found: found.flatMap((match) => match.found),
       coded: used,
-      unused: columns.map(({ path }) => path).filter((path) => !used.has(path) && path !== person?.path),
+      unused: columns.map(({ path }) => path).filter((path) => !used.has(path) && path !== person),
       finding: true,
     },
     vocabulary,
   )
 }
-
-/** The first column, but dates, that is filled in every row, and different in every row if there is one. */
-const personOf = (columns: readonly ColumnProfile[], rows: number): ColumnProfile | undefined =>
-  columns.find(
-    ({ distinct, filled, dates }) => dates === undefined && filled.length === rows && distinct.size === rows,
-  ) ?? columns.find(({ filled, dates }) => dates === undefined && filled.length === rows)
 
 function draftType(type: string, sample: RecordsSample, vocabulary: Vocabulary): Drafted {
   const chain: string[] = []
@@ -123,20 +110,12 @@ function draftType(type: string, sample: RecordsSample, vocabulary: Vocabulary):
     .map((cells) => findObserved(cells, undefined, vocabulary.words, true))
     .find(({ column, candidates }) => column !== undefined || candidates.length > 0)
   const numbers = columns.filter(({ name }) => name === 'number').map(({ path }) => path)
-  const notes =
-    several !== undefined
-      ? [
-          decide(
-            `which cell of ${type} is the ${several.what}: ${several.paths.join(' or ')}? No rule is written.`,
-          ),
-        ]
-      : match === undefined && numbers.length > 0
-        ? [
-            decide(
-              `${type} has numbers and no codes that are known: what are ${numbers.join(', ')}? No rule is written.`,
-            ),
-          ]
-        : []
+  const which =
+    several === undefined
+      ? `${type} has numbers and no codes that are known: what are ${numbers.join(', ')}?`
+      : `which cell of ${type} is the ${several.what}: ${several.paths.join(' or ')}?`
+  const isAsked = several !== undefined || (match === undefined && numbers.length > 0)
+  const notes = isAsked ? [decide(`${which} No rule is written.`)] : []
   return {
     ...{ type, match, notes, profile: { ...profile, columns } },
     observed: { column: undefined, candidates: [], ...observed, doubtful: true },

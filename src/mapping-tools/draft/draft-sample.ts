@@ -8,11 +8,12 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import type { JsonValue } from '../../model/row.ts'
 import type { CodeSystem } from '../../transform/codes.ts'
+import { elements, membersOf } from '../../transform/json-values.ts'
 import { systemCode } from './coded-rules.ts'
 import { draftShape, type JsonSample } from './draft-json.ts'
 import { draftRecords } from './draft-records.ts'
 import { draftTable, lookedAt, sourceLine } from './draft-table.ts'
-import { isObject, type Members, textsAt } from './json-places.ts'
+import { type Members, textsAt } from './json-places.ts'
 import { type JsonShape, readShapes, shapeByNames } from './json-shapes.ts'
 import { type DraftedJson, draftJsonTable, jsonRows } from './json-table.ts'
 import { REGISTER } from './match-persons.ts'
@@ -35,46 +36,37 @@ export function draftSample(
   vocabulary: Vocabulary,
   shapes: readonly JsonShape[] = readShapes(),
 ): DraftedSample {
-  if (sample.kind === 'table')
-    return {
-      draft: draftTable(name, file, sample.table, vocabulary),
-      rows: { kind: 'table', table: sample.table },
-    }
-  if (sample.kind === 'records') {
-    const rows = { rows: sample.documents, wrap: (row: JsonValue) => row }
-    return { draft: draftRecords(name, file, sample, vocabulary), rows: { kind: 'json', sample: rows } }
+  if (sample.kind === 'table') {
+    const { table } = sample
+    return { draft: draftTable(name, file, table, vocabulary), rows: { kind: 'table', table } }
   }
-  const whole: JsonSample = {
-    read: { format: sample.format },
-    notes: [],
-    rows: sample.documents,
-    wrap: (row) => row,
-  }
+  const ofJson = (draft: Draft, rows: Pick<JsonSample, 'rows' | 'wrap'>): DraftedSample => ({
+    draft,
+    rows: { kind: 'json', sample: rows },
+  })
+  const rows = { rows: sample.documents, wrap: (row: JsonValue) => row }
+  if (sample.kind === 'records') return ofJson(draftRecords(name, file, sample, vocabulary), rows)
+  const whole: JsonSample = { ...rows, read: { format: sample.format }, notes: [] }
   const [within, ...around] = sample.format === 'json' ? jsonRows(sample.documents) : []
   // Shapes recognised by names alone, without a person.
   const nameless: DraftedJson[] = []
   for (const candidate of [whole, ...(within === undefined ? [] : [within])]) {
-    if (candidate.rows.length > 0 && candidate.rows.every(isPatientBundle))
-      return {
-        draft: draftBundle(name, file, candidate, vocabulary),
-        rows: { kind: 'json', sample: candidate },
-      }
+    if (candidate.rows.length > 0 && candidate.rows.every((one) => patientsOf(one).length === 1))
+      return ofJson(draftBundle(name, file, candidate, vocabulary), candidate)
     const shape = shapeOf(candidate.rows, shapes, vocabulary)
     if (shape === undefined) continue
-    const rows = candidate.rows.filter(shape.recognises)
-    const others = candidate.rows.length - rows.length
-    const kept =
-      others === 0
-        ? candidate
-        : { ...candidate, rows, notes: [...candidate.notes, `${others} rows are something else.`] }
+    const known = candidate.rows.filter(shape.recognises)
+    const others = candidate.rows.length - known.length
+    const more = others === 0 ? [] : [`${others} rows are something else.`]
+    const kept = { ...candidate, rows: known, notes: [...candidate.notes, ...more] }
     const draft = draftShape(name, file, kept, shape, vocabulary)
     if (shape.ofOneResult === undefined || [...draft.persons.values()].includes('reference'))
-      return { draft, rows: { kind: 'json', sample: kept } }
+      return ofJson(draft, kept)
     nameless.push({ draft, sample: kept })
   }
   const samples = [within ?? whole, ...around] as const
-  const { draft, sample: drafted } = draftJsonTable(name, file, samples, vocabulary, nameless)
-  return { draft, rows: { kind: 'json', sample: drafted } }
+  const best = draftJsonTable(name, file, samples, vocabulary, nameless)
+  return ofJson(best.draft, best.sample)
 }
 
 /** The shape that most rows have. */
@@ -98,17 +90,12 @@ const Shipped = z.object({
   }),
 })
 
-const resourcesOf = (document: JsonValue): Members[] => {
-  const entries = isObject(document) && document['resourceType'] === 'Bundle' ? document['entry'] : undefined
-  return (Array.isArray(entries) ? (entries as readonly JsonValue[]) : []).flatMap((entry) =>
-    isObject(entry) && isObject(entry['resource']) ? [entry['resource']] : [],
-  )
+/** Patients of a Bundle. */
+function patientsOf(document: JsonValue): Members[] {
+  const { resourceType, entry = null } = membersOf(document)
+  const resources = resourceType === 'Bundle' ? elements(entry).map((one) => membersOf(one)['resource']) : []
+  return resources.map(membersOf).filter((one) => one['resourceType'] === 'Patient')
 }
-
-const patientsOf = (document: JsonValue): Members[] =>
-  resourcesOf(document).filter(({ resourceType }) => resourceType === 'Patient')
-
-const isPatientBundle = (document: JsonValue): boolean => patientsOf(document).length === 1
 
 const IS_DATE = /(?:DateTime|Instant|Date|\.start|\.end|lastUpdated)$/
 
@@ -211,11 +198,7 @@ const MOST_SYSTEMS = 5
 function identifiersIn(documents: readonly JsonValue[]): string {
   const systems = documents
     .flatMap(patientsOf)
-    .flatMap(({ identifier }) =>
-      (Array.isArray(identifier) ? (identifier as readonly JsonValue[]) : []).flatMap((one) =>
-        isObject(one) && typeof one['system'] === 'string' ? [one['system']] : [],
-      ),
-    )
-  const named = [...new Set(systems)].slice(0, MOST_SYSTEMS)
+    .flatMap(({ identifier = null }) => elements(identifier).map((one) => membersOf(one)['system']))
+  const named = [...new Set(systems.filter((one) => typeof one === 'string'))].slice(0, MOST_SYSTEMS)
   return named.length === 0 ? '' : ` Beside it stand identifiers of ${named.join(', ')}.`
 }

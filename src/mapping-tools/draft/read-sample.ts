@@ -80,7 +80,7 @@ async function readRecordsSample(path: string): Promise<Sample | undefined> {
   const encoding = await encodingOf(path)
   for (const delimiter of DELIMITERS) {
     const dialect = { ...encoding, delimiter }
-    const lines = await openSample(path, { format: 'csv', ...dialect, header: 'none', columns: ['-'] })
+    const lines = await openSample(path, { ...RAW, ...dialect })
     const found = recordTypesOf(lines.rows.map(cellsOf), lines.whole)
     if (found === undefined) continue
     const { types, skip, count } = found
@@ -254,31 +254,22 @@ async function asItStands(path: string, dialect: Dialect): Promise<Dialect | und
 const ONE_BYTE = 'windows-1252'
 const BEYOND_ASCII = /[^\p{ASCII}\ufeff]/u
 
-/** Nothing where it is one that needs no name. */
-async function encodingOf(path: string): Promise<Pick<Dialect, 'encoding'>> {
-  // Without a header, every byte is looked at.
-  const { rows } = await openSample(path, { format: 'csv', header: 'none', columns: ['-'] })
-  return (await isOneByteEach(path, rows)) ? { encoding: ONE_BYTE } : {}
-}
+/** Reads every record, of any width: no header hides bytes or cells. */
+const RAW = { format: 'csv', header: 'none', columns: ['-'] } as const
 
 /**
- * Tells whether no row beyond ASCII is UTF-8. Beside a valid row, the others are damaged: letters of another encoding hardly ever make UTF-8.
- * @param rows as read in UTF-8
+ * One byte a character, where no row beyond ASCII is UTF-8; else nothing. Beside a valid row, the others are damaged: letters of another
+ * encoding hardly ever make UTF-8.
  */
-async function isOneByteEach(path: string, rows: readonly Row[]): Promise<boolean> {
-  const invalid = hasFault('row-encoding-invalid')
-  if (!rows.some(invalid) || rows.some((row) => row.kind === 'cells' && BEYOND_ASCII.test(row.cells.join())))
-    return false
-  const dialect: Dialect = {
-    format: 'csv',
-    delimiter: ',',
-    encoding: ONE_BYTE,
-    header: 'none',
-    columns: ['-'],
-  }
-  const read = await attempt(path, dialect)
+async function encodingOf(path: string): Promise<Pick<Dialect, 'encoding'>> {
+  const isInvalid = hasFault('row-encoding-invalid')
+  const { rows } = await openSample(path, RAW)
+  const isValid = rows.some((row) => row.kind === 'cells' && BEYOND_ASCII.test(row.cells.join()))
+  if (isValid || !rows.some(isInvalid)) return {}
+  const read = await attempt(path, { ...RAW, encoding: ONE_BYTE })
   // Rows with a NUL stay unreadable, and a byte order mark proves UTF-8.
-  return read !== undefined && read.rows.filter(invalid).length < rows.filter(invalid).length
+  const isBetter = read !== undefined && read.rows.filter(isInvalid).length < rows.filter(isInvalid).length
+  return isBetter ? { encoding: ONE_BYTE } : {}
 }
 
 const MOST_LETTERS = 30
@@ -322,7 +313,7 @@ async function pinned(path: string, dialect: Dialect, columns: readonly string[]
 
 /** Titles as wide as the rows: a spreadsheet pads each line with delimiters. */
 async function behindTitles(path: string, dialect: Dialect): Promise<Dialect> {
-  const { rows } = await openSample(path, { ...dialect, header: 'none', columns: ['-'] })
+  const { rows } = await openSample(path, { ...dialect, ...RAW })
   const at = headerBehindTitles(rows.slice(0, LOOKED_AT).map(cellsOf))
   const header = at === undefined ? undefined : rows[at]
   return header === undefined ? dialect : { ...dialect, header: { line: header.line } }
@@ -333,11 +324,8 @@ async function behindPreamble(path: string, dialects: readonly Dialect[]): Promi
   let best: { dialect: Dialect; rows: number } | undefined
   const tried = dialects.flatMap((one) => DELIMITERS.map((delimiter): Dialect => ({ ...one, delimiter })))
   for (const dialect of tried) {
-    // Every record of any width; broken records have no cells.
-    const { rows } = await openSample(path, { ...dialect, header: 'none', columns: ['-'] })
-    const widths = Map.groupBy(rows.slice(0, LOOKED_AT), (row) =>
-      row.kind === 'json' ? 0 : (row.cells?.length ?? 0),
-    )
+    const { rows } = await openSample(path, { ...dialect, ...RAW })
+    const widths = Map.groupBy(rows.slice(0, LOOKED_AT), (row) => cellsOf(row).length)
     for (const [width, alike] of widths) {
       const [header] = alike
       if (width < 2 || header === undefined || alike.length < 2 || alike.length <= (best?.rows ?? 0)) continue

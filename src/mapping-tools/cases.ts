@@ -35,7 +35,6 @@ const toldKeys = {
 const ToldRow = z.strictObject(toldKeys)
 export type ToldRow = z.infer<typeof ToldRow>
 
-/** In the order of writing. */
 export const TOLD_KEYS = ToldRow.keyof().options
 
 const Case = z
@@ -48,7 +47,6 @@ const Case = z
     /** An export as it stands, with its header. */
     text: z.string().optional(),
     ...toldKeys,
-    /** Outcomes of several rows, or of none. */
     rows: z.array(ToldRow).optional(),
   })
   .refine((one) => [one.row, one.document, one.text].filter((input) => input !== undefined).length === 1, {
@@ -63,7 +61,6 @@ export type Case = z.infer<typeof Case>
 export const CaseFile = z.strictObject({
   /** The time after which dates lie in the future; by default none does. */
   now: z.iso.datetime({ offset: true }).optional(),
-  /** Facts that every record has. */
   always: Texts.optional(),
   /** Facts of every record of a rule: its codes. */
   rules: z.record(z.string(), Texts).optional(),
@@ -81,7 +78,6 @@ export function parseCases(text: string, file: string): YamlFile<CaseFile> {
 /** Facts that are told once for many records. */
 export type Shared = Pick<CaseFile, 'always' | 'rules'>
 
-/** A row in full. */
 export interface FullRow extends Omit<ToldRow, 'records' | 'observedAt'> {
   readonly records?: Readonly<Record<string, Facts>>
 }
@@ -103,7 +99,6 @@ export function fullRow(outcome: RowOutcome): FullRow {
   return { outcome: 'mapped', key, account: account.reference, ...told, ...warned }
 }
 
-/** The members that are there. */
 const given = <Members extends object>(members: Members) =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
     [Name in keyof Members]?: Exclude<Members[Name], undefined>

@@ -15,7 +15,6 @@ export interface RuleDifference {
   reason: number
 }
 
-/** Null for nothing. */
 export type Change = readonly [before: string | null, after: string | null]
 
 export interface DifferenceExample {

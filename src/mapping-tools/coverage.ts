@@ -15,7 +15,6 @@ export interface RuleCoverage {
   /** Name of the rule; of a list of rules the catalog key, or the section where there was no result. */
   readonly rule: string
   readonly made: number
-  /** By reason code. */
   readonly rejected: Readonly<Record<string, number>>
   /** Fields in the mapping that no record has. */
   readonly neverSet: readonly string[]
@@ -23,7 +22,6 @@ export interface RuleCoverage {
 
 export interface Coverage {
   readonly rows: RowCounts
-  /** Rejected rows by reason code. */
   readonly reasons: Readonly<Record<string, number>>
   /** Elements that the mapping leaves out, by code, the most frequent first. */
   readonly leftOut: readonly CodeCount[]

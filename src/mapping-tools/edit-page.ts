@@ -17,7 +17,6 @@ export interface EditView {
   /** Columns and paths that the mapping reads, with their keys. */
   readonly reads: readonly ReadName[]
   readonly unread: readonly string[]
-  /** Lines of the fit report. */
   readonly fit: readonly string[]
   readonly isSuspicious: boolean
   /** Changes of the last save; undefined before the first. */
@@ -33,7 +32,6 @@ export interface EditProblem {
 
 /** The mapping as it was saved, valid or not. */
 export interface EditSource {
-  /** Its path, as places name it. */
   readonly file: string
   readonly text: string
 }

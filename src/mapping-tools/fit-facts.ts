@@ -34,7 +34,6 @@ export interface RuleFacts {
   /** Named in the mapping: then it can be missed. */
   readonly named: boolean
   readonly made: number
-  /** By reason code. */
   readonly rejected: Readonly<Record<string, number>>
   /** Values of measurements, also implausible ones; of large exports a part. */
   readonly values: Spread | undefined
@@ -44,7 +43,6 @@ export interface RuleFacts {
   readonly unusual: number
 }
 
-/** Rows by outcome. */
 export interface RowCounts {
   readonly read: number
   readonly mapped: number
@@ -54,7 +52,6 @@ export interface RowCounts {
 
 export interface FitFacts extends PeopleFacts {
   readonly rows: RowCounts
-  /** Rejected rows by reason code. */
   readonly reasons: Readonly<Record<string, number>>
   /** Elements left out, the part left out by status, and rows skipped for unknown codes alone. */
   readonly leftOut: { readonly all: number; readonly byStatus: number; readonly rowsByCode: number }
@@ -84,7 +81,6 @@ export const THEN_EVERY = 23
 /** Bounds of values in any unit of the catalog, besides 0. */
 const [LEAST, MOST] = [1e-6, 1e9]
 
-/** Counts of a rule. */
 type RuleCounter = Omit<RuleFacts, 'values' | 'made' | 'unusual' | 'rejected'> & {
   made: number
   unusual: number
@@ -107,7 +103,6 @@ export function createFit(
   catalog: ReadonlyMap<string, BiometricEntry>,
 ): FitCounter {
   const rules = new Map<string, RuleCounter>()
-  /** Rules by the names of their records. */
   const byName = new Map<string, RuleCounter>()
   const create = (rule: string, kind: RecordKind, key: string, named: boolean): RuleCounter => {
     const { unit, usual } = catalog.get(key) ?? {}
@@ -240,9 +235,7 @@ export interface DateFacts {
   /** Different days and months, in the mapping's zone. */
   readonly days: number
   readonly months: number
-  /** Days from the 5th to the 95th percentile. */
   readonly span: number
-  /** Rows on the first twelve days of months. */
   readonly firstTwelve: number
   readonly midnight: number
   /** From 21:00 to 5:59, midnight left out. */

@@ -20,7 +20,6 @@ export interface PeopleFacts {
     /** Different names of people who can be registered, estimated for many. */
     readonly names: { readonly first: number; readonly last: number }
   }
-  /** Rows by registered gender. */
   readonly sexes: Readonly<Record<string, number>>
   /** Medians of measurements by catalog key and gender, where values are enough. */
   readonly bySex: Readonly<Record<string, Readonly<Record<string, number>>>>
@@ -35,7 +34,6 @@ export const HIGHER_IN_MEN = ['body-height', 'hemoglobin', 'hematocrit', 'creati
 /** Names that a message may hold; a wrong column could hold anything. */
 const SEXES = ['FEMALE', 'MALE', 'OTHER', 'UNKNOWN'] as const
 
-/** People by reference, and by name and birth. */
 export function createPeople() {
   const byReference = new HashSample<{ rows: number; identity: number; mixed: boolean }>()
   const byIdentity = new HashSample<{ rows: number; reference: number; split: boolean }>()

@@ -92,22 +92,24 @@ const MOST = 0.6
 const YEARS_OF_BIRTH = 25 * 365
 
 function judgeFit(facts: FitFacts, measure: FitMeasure): Suspicion[] {
-  const found: Suspicion[] = [
-    ...facts.rules.flatMap((rule) => ruleFindings(rule, facts, measure)),
-    ...unreadUnits(measure.definition, measure.unread).map(({ rule, column }) => ({
-      finding: 'unit-unread' as const,
-      rule,
-      message: `the column "${column}" is not read: do all values have one unit? Else write unit: { from: ${column} }`,
-    })),
-  ]
-  const tell: Tell = (finding, message) => found.push({ finding, rule: null, message })
+  const found: Suspicion[] = []
+  const tellOf =
+    (rule: string | null): Tell =>
+    (finding, message) => {
+      found.push({ finding, rule, message })
+    }
+  for (const rule of facts.rules) judgeRule(rule, facts, measure, tellOf(rule.rule))
+  for (const { rule, column } of unreadUnits(measure.definition, measure.unread)) {
+    const message = `the column "${column}" is not read: do all values have one unit? Else write unit: { from: ${column} }`
+    tellOf(rule)('unit-unread', message)
+  }
+  const tell = tellOf(null)
   judgeRows(facts, tell)
   judgePeople(facts, tell)
   judgeDates(facts, measure, tell)
   return found
 }
 
-/** Takes what is of no rule. */
 type Tell = (finding: FitFinding, message: string) => void
 
 /** Suspicions with the reasons of the mapping. */
@@ -127,7 +129,6 @@ export const unexpected = (suspicions: readonly Suspicion[]): Suspicion[] =>
 const total = (counts: Readonly<Record<string, number>>): number =>
   Object.values(counts).reduce((sum, count) => sum + count, 0)
 
-/** The most frequent reason. */
 const mostOf = (counts: Readonly<Record<string, number>>): string =>
   Object.entries(counts).sort(([, a], [, b]) => b - a)[0]?.[0] ?? ''
 
@@ -136,79 +137,60 @@ const percent = (share: number): string => `${Math.round(share * 100)} %`
 /** Three digits: the precision of a median of a group. */
 export const rounded = (value: number): string => String(Number(value.toPrecision(3)))
 
-function ruleFindings(rule: RuleFacts, facts: FitFacts, measure: FitMeasure): Suspicion[] {
-  const tell = (finding: FitFinding, message: string): Suspicion => ({ finding, rule: rule.rule, message })
+function judgeRule(rule: RuleFacts, facts: FitFacts, measure: FitMeasure, tell: Tell): void {
   const { made, kind, named, rejected } = rule
   const { mapped } = facts.rows
   // Dates have a finding of their own.
   const refused = total(rejected) - (rejected['date-in-future'] ?? 0)
-  const values = valueFindings(rule, facts, measure, tell)
   if (rule.rule === 'unmapped') {
     const all = facts.rules.reduce((sum, one) => sum + one.made + total(one.rejected), 0)
-    return refused >= FEWEST_VALUES && refused / all >= HALF
-      ? [
-          tell(
-            'codes-unknown',
-            `${percent(refused / all)} of the results have a code that is not known: is it the right column, and the right table?`,
-          ),
-        ]
-      : []
+    const unknown = `${percent(refused / all)} of the results have a code that is not known`
+    if (refused >= FEWEST_VALUES && refused / all >= HALF)
+      tell('codes-unknown', `${unknown}: is it the right column, and the right table?`)
+    return
   }
-  if (made === 0 && refused >= FEW)
-    return [tell('always-rejected', `always rejected, as ${mostOf(rejected)}${hintOf(rule, facts, measure)}`)]
-  if (refused >= FEW && refused / (made + refused) >= THIRD)
-    return [
-      tell(
-        'often-rejected',
-        `${percent(refused / (made + refused))} rejected, most as ${mostOf(rejected)}: do all rows mean the same by this column?`,
-      ),
-      ...values,
-    ]
   const rows = kind === 'condition' ? RARE : MANY
-  if (made + total(rejected) === 0 && named && mapped >= rows)
-    return [
-      tell(
-        'never-set',
-        `never set in ${mapped} rows: is it the right column, and does its condition ever hold?`,
-      ),
-    ]
-  if (kind === 'condition' && named && mapped >= SOME && made / mapped > MOST)
-    return [
-      tell(
-        'condition-of-most',
-        `${percent(made / mapped)} of the rows have it: does the condition hold for those who have it, and is it the right column?`,
-      ),
-    ]
-  return values
+  if (made === 0 && refused >= FEW)
+    tell('always-rejected', `always rejected, as ${mostOf(rejected)}${hintOf(rule, facts, measure)}`)
+  else if (refused >= FEW && refused / (made + refused) >= THIRD) {
+    const most = `${percent(refused / (made + refused))} rejected, most as ${mostOf(rejected)}`
+    tell('often-rejected', `${most}: do all rows mean the same by this column?`)
+    judgeValues(rule, facts, measure, tell)
+  } else if (made + total(rejected) === 0 && named && mapped >= rows)
+    tell(
+      'never-set',
+      `never set in ${mapped} rows: is it the right column, and does its condition ever hold?`,
+    )
+  else if (kind === 'condition' && named && mapped >= SOME && made / mapped > MOST)
+    tell(
+      'condition-of-most',
+      `${percent(made / mapped)} of the rows have it: does the condition hold for those who have it, and is it the right column?`,
+    )
+  else judgeValues(rule, facts, measure, tell)
 }
 
-function valueFindings(
-  rule: RuleFacts,
-  facts: FitFacts,
-  measure: FitMeasure,
-  tell: (finding: FitFinding, message: string) => Suspicion,
-): Suspicion[] {
+function judgeValues(rule: RuleFacts, facts: FitFacts, measure: FitMeasure, tell: Tell): void {
   const { values, key, unusual } = rule
   const entry = measure.catalog.get(key)
-  if (values === undefined || entry === undefined || values.count < FEWEST_VALUES) return []
+  if (values === undefined || entry === undefined || values.count < FEWEST_VALUES) return
   const { median, min, max, count, q1, q3 } = values
-  if (min === max && count >= SOME && !entry.unit.startsWith('{'))
-    return [tell('one-value', `all ${count} values are the same: is it a measurement?`)]
-  if (entry.usual === undefined) return []
+  if (min === max && count >= SOME && !entry.unit.startsWith('{')) {
+    tell('one-value', `all ${count} values are the same: is it a measurement?`)
+    return
+  }
+  if (entry.usual === undefined) return
   const [low, high] = entry.usual
-  const usually = `usually ${low} to ${high} ${entry.unit}`
+  const usual = `${low} to ${high} ${entry.unit}`
   if (median < low || median > high)
-    return [
-      tell('median-unusual', `the median is ${rounded(median)}, ${usually}${hintOf(rule, facts, measure)}`),
-    ]
-  return unusual / count >= MIXED && q3 >= q1 * APART
-    ? [
-        tell(
-          'values-mixed',
-          `${percent(unusual / count)} of the values lie outside of what is usual (${low} to ${high} ${entry.unit}): are they in different units?`,
-        ),
-      ]
-    : []
+    tell(
+      'median-unusual',
+      `the median is ${rounded(median)}, usually ${usual}${hintOf(rule, facts, measure)}`,
+    )
+  else if (unusual / count >= MIXED && q3 >= q1 * APART)
+    tell(
+      'values-mixed',
+      `${percent(unusual / count)} of the values lie outside of what is usual (${usual}): are they in different units?`,
+    )
 }
 
 /** A possible meaning of an unusual median: `; in kg it would be 80: is that the unit?` */

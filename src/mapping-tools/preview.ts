@@ -30,7 +30,6 @@ export interface PreviewedRow {
 
 const LONGEST_SOURCE = 200
 
-/** @param columns of CSV */
 export function previewRow(
   row: Row,
   columns: readonly string[] | undefined,

@@ -58,7 +58,6 @@ export function factsOf(record: Pick<Entry, 'text' | 'primary'>): Facts {
   return inOrder(facts)
 }
 
-/** The facts in the order in which they are read. */
 export function inOrder(facts: Iterable<readonly [string, string]>): Facts {
   const rank = (fact: string): number => (ORDER.includes(fact) ? ORDER.indexOf(fact) : ORDER.length)
   return Object.fromEntries([...facts].sort(([a], [b]) => rank(a) - rank(b)))

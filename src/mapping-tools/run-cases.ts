@@ -205,7 +205,6 @@ export function updateCases(text: string, results: readonly CaseResult[]): strin
   return document.toString({ lineWidth: 0 })
 }
 
-/** Comments above new keys. */
 const NOTES: Readonly<Record<string, string>> = {
   always: ' What every record above has besides.',
   rules: ' And what those of a rule are sent as.',

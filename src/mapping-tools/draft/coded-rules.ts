@@ -33,7 +33,6 @@ export const areOf = (system: CodeSystem, codes: readonly string[]): boolean =>
 export interface ReadCode {
   readonly code: string
   readonly notes: readonly DraftLine[]
-  /** Catalog keys of codes that occur. */
   readonly found: readonly string[]
   /** Known codes that occur. */
   readonly known: ReadonlyMap<string, CodedAs>
@@ -265,7 +264,6 @@ export function conditionLines(
 /** Match of a table in which a row is one finding. */
 export interface LongMatch extends Matches {
   readonly section: 'biometrics' | 'conditions'
-  /** The column of the code. */
   readonly code: ColumnProfile
 }
 

@@ -11,9 +11,8 @@ import { MOST } from './profile-columns.ts'
 import type { SampleTable } from './read-sample.ts'
 import { type DraftLine, keyed, line, note } from './write-draft.ts'
 
-/** A mapping without open decisions. */
+/** A mapping of the folder without open decisions. */
 export interface EarlierMapping {
-  /** Name of its file, without folders. */
   readonly file: string
   readonly text: string
   /** Columns or paths, with the keys that read them. */

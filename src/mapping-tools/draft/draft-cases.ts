@@ -20,7 +20,6 @@ const MOST_CASES = 3
 /** Different texts of a column of codes, at most; each is shown. */
 const FEW_CODES = 5
 
-/** The compiled draft. */
 export interface DraftedMapping {
   readonly definition: MappingDefinition
   readonly compiled: Pick<CompiledMapping, 'reads'>
@@ -46,7 +45,6 @@ export function draftCases({ draft, rows }: DraftedSample, mapping: DraftedMappi
 
 interface Basis {
   readonly draft: Draft
-  /** Columns or paths that the mapping reads. */
   readonly names: ReadonlySet<string>
   readonly keeps: KeepsText
 }
@@ -185,7 +183,6 @@ function keepsCodes(
       systems.some((system) => catalog.keyOf(system, text) !== undefined))
 }
 
-/** Every text and key in a value. */
 function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   if (typeof value !== 'object' || value === null) return []

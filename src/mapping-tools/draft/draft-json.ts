@@ -106,7 +106,6 @@ function byType({ reference, referenceType }: JsonShape, read: Reader): readonly
 }
 
 interface Rules {
-  /** The path of the code. */
   readonly code?: string
   readonly lines: readonly DraftLine[]
   readonly found: readonly string[]

@@ -90,7 +90,6 @@ const Shipped = z.object({
   }),
 })
 
-/** Patients of a Bundle. */
 function patientsOf(document: JsonValue): Members[] {
   const { resourceType, entry = null } = membersOf(document)
   const resources = resourceType === 'Bundle' ? elements(entry).map((one) => membersOf(one)['resource']) : []

@@ -31,9 +31,7 @@ import {
 /** A draft without its row block, and the facts that fill the block. */
 interface Parts extends Omit<Draft, 'row' | 'persons' | 'genders' | 'dates' | 'yesOrNo'> {
   readonly profile: Profile
-  /** Lines of the row's key and account. */
   readonly identity: readonly DraftLine[]
-  /** Lines about rows to leave out. */
   readonly skip?: readonly DraftLine[]
   readonly reference: string | undefined
   readonly registered: Registered
@@ -86,7 +84,6 @@ export function assembleDraft(parts: Parts, { words }: Vocabulary): Draft {
   }
 }
 
-/** @param name of the mapping */
 export function sourceLine(name: string, type: string): DraftLine {
   const title = name
     .split('-')

@@ -9,7 +9,6 @@ export interface Fasting {
   readonly column: ColumnProfile
   readonly yes: readonly string[]
   readonly no: readonly string[]
-  /** Of unknown meaning. */
   readonly others: readonly string[]
 }
 

@@ -2,7 +2,6 @@
 import { compileInstant } from '../../transform/dates.ts'
 
 export interface DateForms {
-  /** In the order to try. */
   readonly forms: readonly string[]
   /** Day and month could change places in all of them: no number above 12 decides. */
   readonly ambiguous: boolean

@@ -23,7 +23,6 @@ export interface Observed {
 /** A column of times of day. */
 export interface TimeColumn {
   readonly column: ColumnProfile
-  /** Undefined for an unknown form. */
   readonly form: string | undefined
 }
 

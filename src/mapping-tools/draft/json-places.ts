@@ -24,7 +24,6 @@ const MOST_MEMBERS = 5000
 export interface Place {
   readonly trail: Trail
   readonly members: Map<string, Place>
-  /** Number, over all lists there. */
   elements: number
   isList: boolean
   holdsObject: boolean

@@ -192,7 +192,6 @@ const Levels = z.record(z.string(), z.string())
 const Results = z.strictObject({
   ...{ code: Paths, name: Paths, value: Paths, unit: Paths, status: Paths, refRange: Paths },
   comparator: Paths.default([]),
-  /** Parts behind the value, as of a structured number. */
   rest: Paths.default([]),
   /** A value of another form, a whole number without a unit. */
   score: Paths.default([]),

@@ -66,7 +66,6 @@ const idsOf = (person: string, { after, before }: Pick<Words['reference'], 'afte
   ...before.map((number) => `${number} ${person}`),
 ]
 
-/** Fields of a registration. */
 export const REGISTER = ['firstName', 'lastName', 'dateOfBirth', 'gender', 'postalCode'] as const
 export type RegisterKey = (typeof REGISTER)[number]
 

@@ -90,7 +90,6 @@ export function unitColumns(columns: readonly ColumnProfile[], { words }: Vocabu
 const bareOf = (words: readonly string[]): readonly string[] =>
   words.length > 1 && /^\d+$/.test(words.at(-1) ?? '') ? words.slice(0, -1) : words
 
-/** A column of units. */
 export interface UnitColumn {
   readonly column: ColumnProfile
   /** Its place alone tells the column of values. */

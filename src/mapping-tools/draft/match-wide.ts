@@ -15,7 +15,6 @@ export interface Matches {
   readonly lines: readonly DraftLine[]
   /** Catalog keys of rules that were written. */
   readonly found: readonly string[]
-  /** Columns that the lines speak of. */
   readonly used: ReadonlySet<string>
 }
 
@@ -128,7 +127,6 @@ export function matchMeasurements(vocabulary: Vocabulary, { columns, decimalComm
   return { lines, found, used }
 }
 
-/** Value of a measurement in a column of numbers. */
 interface Value {
   readonly key: string
   /** As YAML; undefined for the catalog's. */

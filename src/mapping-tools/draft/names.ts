@@ -8,7 +8,6 @@ import { parseYaml } from '../../yaml-file.ts'
 import { createDateFinder, type FindDateForms } from './find-dates.ts'
 
 export interface Naming {
-  /** Words that say nothing within a name. */
   readonly silent: readonly string[]
   /** Texts in brackets without meaning, without spaces: `y n`, `mm dd yyyy`. */
   readonly asides: readonly string[]
@@ -29,7 +28,6 @@ export interface NameWords {
   readonly within: readonly string[]
   /** Words with a meaning beside a unit in the brackets. */
   readonly remarks: readonly string[]
-  /** The unit in the brackets. */
   readonly unit: string | undefined
   /** Words of `outside` before a slash or colon, and behind; empty without exactly one mark. */
   readonly sides: readonly (readonly string[])[]

@@ -9,7 +9,6 @@ export interface ColumnProfile extends NameWords, Column {
   /** Cells with a meaning. */
   readonly filled: readonly string[]
   readonly distinct: ReadonlySet<string>
-  /** Numbers in `filled`. */
   readonly numbers: readonly number[]
   /** The number of a cell, by the decimal mark of the table. */
   readonly numberOf: (cell: string) => number | undefined

@@ -140,7 +140,6 @@ async function documentsOf(
 
 export interface OpenedSample {
   readonly columns: readonly string[]
-  /** See `OpenFormat`. */
   readonly notes: readonly string[]
   readonly rows: readonly Row[]
   /** Set if the sample has no more rows. */

@@ -11,7 +11,6 @@ const MOST_TEXTS = 8
 
 interface Found {
   readonly column: ColumnProfile
-  /** Condition of `skipWhen`. */
   readonly condition: string
   readonly rows: number
 }

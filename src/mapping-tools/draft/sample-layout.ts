@@ -166,7 +166,6 @@ const hasNumber = (cells: Cells): boolean => filledOf(cells).some((cell) => NUMB
 
 /** Records below a header that are no rows. */
 export interface BelowHeader {
-  /** Number of records. */
   readonly skip: number
   /** Name of a column with its unit: `Weight (lb)`. */
   readonly called: (name: string, at: number) => string
@@ -243,7 +242,6 @@ function unitsIn(
 
 /** The last records of a file that are totals. */
 export interface Totals {
-  /** Number of records. */
   readonly length: number
   /** For `read.trailer`: a regular expression that matches each total and no row, and the cell, from 1, that counts the rows. */
   readonly match: string

@@ -9,7 +9,6 @@ export interface DraftLine {
   readonly key?: string | undefined
   /** Columns that a question is about. */
   readonly columns?: readonly string[] | undefined
-  /** An earlier mapping may answer. */
   readonly open?: boolean | undefined
 }
 
@@ -32,7 +31,6 @@ function noted(notes: readonly Note[]): Pick<DraftLine, 'note' | 'open'> {
   return told.some((one) => typeof one !== 'string') ? { note: text, open: true } : { note: text }
 }
 
-/** A line with notes behind it. */
 export const line = (yaml: string, ...notes: readonly Note[]): DraftLine => ({ yaml, ...noted(notes) })
 
 export const note = (text: string): DraftLine => ({ note: text })
@@ -88,13 +86,10 @@ export type ReadBlock = Readonly<Record<string, unknown>>
 /** A mapping before it is text. */
 export interface Draft {
   readonly name: string
-  /** The sample's file name. */
   readonly sample: string
-  /** Kind of export, in words. */
   readonly kind: string
   readonly notes: readonly string[]
   readonly read: ReadBlock
-  /** Lines within `row` and the sections of rules. */
   readonly row: readonly DraftLine[]
   readonly joins?: readonly DraftLine[]
   readonly biometrics: readonly DraftLine[]

@@ -195,3 +195,39 @@ biometrics:
     expect(text).toContain('zone: America/Denver')
   })
 })
+
+describe('a question is answered by its key and its columns', () => {
+  test('two readings of the pressures in one column, in several forms', () => {
+    const both = WIDE.replace(
+      '  systolic-bp: Pressure 1\n',
+      '  systolic-bp: { from: BP, split: { by: /, take: 1 } }\n  diastolic-bp: { from: BP, split: { by: /, take: 2 } }\n',
+    )
+    const rows = ROWS.replace('Pressure 1', 'BP')
+      .replace('122,118', '122,120/80')
+      .replace('124,131', '124,13x8')
+      .replace('125,124', '125,118/79')
+    expect(drafted(rows)).toContain('holds both pressures in several forms')
+    const text = drafted(rows, earlier('acme.yaml', both))
+    expect(text).not.toContain('several forms')
+    expect(text).toContain(`  systolic-bp: { from: BP, split: { by: /, take: 1 } } # ${SAYS}`)
+    expect(text).toContain(`  diastolic-bp: { from: BP, split: { by: /, take: 2 } } # ${SAYS}`)
+  })
+
+  test('a key that rows share, though the person is certain', () => {
+    const known = (text: string): string => text.replaceAll('Badge', 'Employee ID')
+    const rows = known(ROWS).replaceAll(/0[345]\/04\/2026/g, '03/04/2026')
+    expect(drafted(rows)).toContain('share their key')
+    const text = drafted(rows, earlier('acme.yaml', known(WIDE)))
+    expect(text).not.toContain('share their key')
+    expect(text).toContain(`  key: [ Employee ID, Seen ] # ${SAYS}`)
+    expect(text).toMatch(/^ {4}reference: Employee ID$/m)
+  })
+
+  test('nobody who could be registered', () => {
+    const mapping = WIDE.replaceAll(/Given|Surname|Born|Sex|Zip/g, (column) => `${column}x`)
+    const rows = ROWS.replace('Given,Surname,Born,Sex,Zip', 'Givenx,Surnamex,Bornx,Sexx,Zipx')
+    const text = drafted(rows, earlier('acme.yaml', mapping))
+    expect(text).toContain(`    register: # ${SAYS}`)
+    expect(text).not.toContain('Nobody is named here')
+  })
+})

@@ -2,10 +2,11 @@
  * A mapping drafted from records of several types. Cells have no names: their texts alone tell the meaning, and each is asked. Of two cells of
  * one meaning, no rule is written.
  */
-import { holdsStates, isKnown, type LongMatch, matchLong, tableCode } from './coded-rules.ts'
+import { holdsStates, isKnown, tableCode } from './coded-rules.ts'
 import { assembleDraft, identityLines, KEY_OF_ROW, lookedAt } from './draft-table.ts'
 import { findObserved, type Observed, observedLines } from './find-observed.ts'
 import { textsAt } from './json-places.ts'
+import { type LongMatch, matchLong } from './match-long.ts'
 import { findReference } from './match-persons.ts'
 import { matchCareTeams } from './match-wide.ts'
 import type { Vocabulary } from './names.ts'

@@ -1,7 +1,8 @@
 /** A mapping drafted from a table, in which a row is a visit, or one finding; and the assembly of every draft. */
-import { holdsStates, type LongMatch, matchLong } from './coded-rules.ts'
+import { holdsStates } from './coded-rules.ts'
 import type { DateForms } from './find-dates.ts'
 import { findObserved, type Observed, observedLines } from './find-observed.ts'
+import { type LongMatch, matchLong } from './match-long.ts'
 import {
   findReference,
   findRegistration,

@@ -1,0 +1,181 @@
+/** The code, value and parts of a table in which a row is one finding. */
+
+import {
+  areOf,
+  conditionLines,
+  holdsStates,
+  isKnown,
+  type ReadCode,
+  type ResultParts,
+  resultLines,
+  systemCode,
+  tableCode,
+} from './coded-rules.ts'
+import { namesPerson } from './match-persons.ts'
+import type { Matches } from './match-wide.ts'
+import { isCalled, type Vocabulary, type Words } from './names.ts'
+import type { ColumnProfile } from './profile-columns.ts'
+import { unitQuestions } from './unit-questions.ts'
+import { ask, decide, scalar } from './write-draft.ts'
+
+/** Not ICD-9-CM: most numbers of three digits have its form. */
+const SYSTEMS = ['LOINC', 'SNOMED', 'ICD-10-CM'] as const
+
+/** Match of a table in which a row is one finding. */
+export interface LongMatch extends Matches {
+  readonly section: 'biometrics' | 'conditions'
+  readonly code: ColumnProfile
+}
+
+/**
+ * Undefined without a column of codes.
+ * @param measured other columns are measurements: a row is a visit, with one more code
+ */
+export function matchLong(
+  vocabulary: Vocabulary,
+  columns: readonly ColumnProfile[],
+  measured = false,
+): LongMatch | undefined {
+  for (const system of SYSTEMS) {
+    const coded = columns
+      .filter(
+        (column) =>
+          column.filled.length > 0 &&
+          areOf(system, column.filled) &&
+          !namesPerson(column, vocabulary.words.reference),
+      )
+      .map((column) => ({ column, read: systemCode(column.path, system, column.filled, vocabulary) }))
+      .find(({ read }) => read.found.length > 0)
+    if (coded === undefined) continue
+    const { column, read } = coded
+    const match =
+      system === 'LOINC'
+        ? resultsOf(column, read, columns, vocabulary)
+        : conditionsOf(column, read, columns, vocabulary, measured)
+    if (match !== undefined) return match
+  }
+  return ownCodes(vocabulary, columns, measured)
+}
+
+/** Codes that a vendor gives tests of its own. */
+const MOST_CODES = 400
+/** Columns of a table of findings, at most, in which texts under any heading may be names of tests. */
+const NARROW = 20
+
+function ownCodes(
+  vocabulary: Vocabulary,
+  columns: readonly ColumnProfile[],
+  measured: boolean,
+): LongMatch | undefined {
+  const { test } = vocabulary.words.long
+  const isNamed = ({ words }: ColumnProfile): boolean => words.some((word) => test.includes(word))
+  const isText = ({ numbers, dates }: ColumnProfile): boolean => numbers.length === 0 && dates === undefined
+  const texts = columns.filter(({ distinct: { size } }) => size > 0 && size <= MOST_CODES)
+  const other = measured || columns.length > NARROW ? [] : texts.filter((one) => !isNamed(one) && isText(one))
+  const [best] = [...texts.filter(isNamed), ...other]
+    .map((column) => {
+      const named = column.filled.map((text) => [text, text] as const)
+      return { column, read: tableCode(column.path, named, vocabulary) }
+    })
+    .filter(({ read }) => isKnown(read))
+    .sort((a, b) => b.read.known.size - a.read.known.size)
+  return best && resultsOf(best.column, best.read, columns, vocabulary)
+}
+
+/** Columns of numbers without another meaning, where none is called a value. */
+function likeValues(columns: readonly ColumnProfile[], { words }: Vocabulary): ColumnProfile[] {
+  const { postalCode, dateOfBirth } = words.register
+  return columns.filter(
+    (column) =>
+      column.numbers.length > column.filled.length / 2 &&
+      column.dates === undefined &&
+      !namesPerson(column, words.reference) &&
+      !isCalled(column.words, [...postalCode, ...dateOfBirth]),
+  )
+}
+
+/** The first column called so: by the whole name, else by its last word. */
+function called(
+  columns: readonly ColumnProfile[],
+  { names, ending }: Words['long']['value'],
+): ColumnProfile | undefined {
+  const there = columns.filter(({ filled }) => filled.length > 0)
+  return (
+    there.find(({ words }) => isCalled(words, names)) ??
+    there.find(({ words }) => ending.includes(words.at(-1) ?? ''))
+  )
+}
+
+const paths = (...columns: readonly (ColumnProfile | undefined)[]): ReadonlySet<string> =>
+  new Set(columns.flatMap((column) => column?.path ?? []))
+
+function resultsOf(
+  code: ColumnProfile,
+  read: ReadCode,
+  columns: readonly ColumnProfile[],
+  vocabulary: Vocabulary,
+): LongMatch | undefined {
+  const { units, words } = vocabulary
+  const { long } = words
+  const others = columns.filter((column) => column !== code)
+  const named = called(others, long.value)
+  const [only, ...more] = named === undefined ? likeValues(others, vocabulary) : []
+  if (only !== undefined && more.length > 0) {
+    const names = [only, ...more].map(({ path }) => scalar(path)).join(' or ')
+    const asked = `${scalar(code.path)} names measurements; which column is their value: ${names}? No rule is written.`
+    return { section: 'biometrics', code, lines: [decide(asked)], found: [], used: paths(code) }
+  }
+  const value = named ?? only
+  if (value === undefined) return undefined
+  const unit =
+    called(others, long.unit) ??
+    others.find((one) => !namesPerson(one, words.reference) && holdsUnits(one, units))
+  const range = called(others, long.range)
+  const state = called(others, long.status)
+  const status =
+    state ??
+    others.find((column) => holdsStates(column, words) && !isCalled(column.words, [...words.register.gender]))
+  const texts = value.filled.length - value.numbers.length
+  const odd = `${texts} of ${value.filled.length} are no numbers: comparators, or answers to leave out with when`
+  const values = code.cells.map((one, at) => [one, value.cells[at] ?? ''] as const)
+  const parts: ResultParts = {
+    value: [value.path],
+    odd: [
+      ask(named === undefined && `is ${scalar(value.path)} the value? No heading says so`),
+      texts === 0 ? undefined : odd,
+    ],
+    unit: unit?.path,
+    units: unit === undefined ? unitQuestions(code.path, read.known, values, value.numberOf, vocabulary) : [],
+    range: range?.path,
+    status: status && { path: status.path, states: status.filled },
+  }
+  const told = `${scalar(status?.name ?? '')} is read as the state, by its texts alone.`
+  return {
+    ...{ section: 'biometrics', code, found: read.found },
+    lines: [...(status === state ? [] : [decide(told)]), ...resultLines(read, parts, words)],
+    used: paths(code, value, unit, range, status),
+  }
+}
+
+/** Letters of units are also those of sexes, states and ids: `F`, `P1`. */
+const holdsUnits = ({ distinct, numbers }: ColumnProfile, units: Vocabulary['units']): boolean => {
+  const known = [...distinct].filter((text) => units.resolve(text) !== undefined)
+  const isTold = known.some((text) => !/^[A-Z]\d*$/i.test(text))
+  return numbers.length === 0 && isTold && known.length >= distinct.size * 0.8
+}
+
+function conditionsOf(
+  code: ColumnProfile,
+  read: ReadCode,
+  columns: readonly ColumnProfile[],
+  { words: { long } }: Vocabulary,
+  measured: boolean,
+): LongMatch {
+  const ended = columns.find(({ words }) => isCalled(words, long.ended.names))
+  const status = called(columns, long.clinicalStatus)
+  const lines = conditionLines(read, {
+    ...{ status: status?.path, ended: ended?.path },
+    present: measured ? code.path : undefined,
+  })
+  return { section: 'conditions', code, lines, found: read.found, used: paths(code, ended, status) }
+}

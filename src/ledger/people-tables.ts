@@ -24,6 +24,8 @@ interface AccountTable {
   sent_before: number | null
   /** Keyed hash of the birth date; null where no export has given it. */
   born: number | null
+  /** Keyed hash of first and last name, likewise. */
+  named: number | null
 }
 
 /** References that stand for people with several birth dates: nothing is sent under them. */

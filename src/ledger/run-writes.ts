@@ -140,6 +140,8 @@ export interface ChunkSettlement extends ChunkKey {
   /** Where the job's exports list all care teams of a person. */
   readonly listed?: readonly ListedCareTeam[] | undefined
   readonly tallies: ChunkTallies
+  /** By hashed reference, keyed hashes of names that the crosswalk does not have yet. */
+  readonly names?: { readonly gateway: string; readonly named: ReadonlyMap<string, number> } | undefined
   /** Of a run that collects. */
   readonly collected?: CollectedChunk | undefined
   readonly at: number
@@ -249,6 +251,8 @@ export interface KnownAccount {
   readonly isNew?: boolean
   /** Keyed hash of the birth date that exports give (`Identity.born`); null, or left out, where none has. */
   readonly born?: number | null
+  /** Keyed hash of the name (`Identity.named`), likewise. */
+  readonly named?: number | null
   /**
    * Where the gateway has something of this person that may be ours though this ledger does not know of it: until when that may have been
    * sent. Null where it has nothing of ours.

@@ -7,14 +7,14 @@
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { KnownAccount, Ledger, RunLedger, Tallies } from '../ledger/ledger.ts'
-import type { Entry } from '../model/entry.ts'
+import type { Entry, MappedRow } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
 import { type Identity, parseTransactionId } from '../model/ids.ts'
 import type { AccountIds, EntryOutcome, Reason, ShownRecord } from '../model/outcome.ts'
 import type { AccountKey, Registration } from '../model/record.ts'
 import type { Claims } from './claims.ts'
 import type { Reconciler, StaleAccounts } from './delivery.ts'
-import { ACCOUNT_STALE, refusalWords, told } from './gateway-words.ts'
+import { ACCOUNT_STALE, folded, refusalWords, told } from './gateway-words.ts'
 import type { Sending } from './sending.ts'
 
 export interface AccountsContext {
@@ -39,6 +39,8 @@ export interface ResolvedAccounts {
   readonly accountIds: AccountIds
   /** People who were known, and whom the gateway does not take. */
   readonly counts: { readonly known: number; readonly refused: number }
+  /** By hashed reference, names that the crosswalk does not have yet. */
+  readonly names: ReadonlyMap<string, SaidName>
   /** Whether there is nobody who is late, whom the gateway does not take, or of whom something may have been sent before. */
   readonly areUsual: boolean
   /** Tells people whose registration keeps failing, or whom another job has claimed. The others do not wait for them. */
@@ -60,6 +62,13 @@ export interface ResolvedAccounts {
    * observed since then cannot have been.
    */
   isPerhapsSent(entry: Entry): boolean
+}
+
+export interface SaidName {
+  /** Keyed hash of the last name that the rows give (`Identity.named`). */
+  readonly named: number
+  /** First row with another name than before: people marry. */
+  readonly changedAt: MappedRow | undefined
 }
 
 /**
@@ -122,6 +131,7 @@ export async function resolveAccounts(
       known: counted.difference(registeredNow).size,
       refused: new Set([...refusals.keys(), ...before.refused]).size,
     },
+    names: newNames(identity, { firstEntry, later, known }),
     areUsual:
       left.size === 0 &&
       refusals.size === 0 &&
@@ -169,6 +179,41 @@ async function sharedPeople(
   return shared.union(found)
 }
 
+export const NAME_CHANGED = {
+  code: 'name-changed',
+  message:
+    'has another name than before, under the same reference; the summary counts such people as name-changed',
+} as const
+
+/** Keyed hash of the name that a row gives, without case, accents and blanks. */
+function nameIn(identity: Identity, hashed: string, name: string): number | null {
+  return name === '' ? null : identity.named(hashed, folded(name).replaceAll(/\s+/g, ''))
+}
+
+/** Compares the names of a chunk's people with each other and with the crosswalk. */
+function newNames(
+  identity: Identity,
+  { firstEntry, later, known }: Pick<MissingPeople, 'firstEntry' | 'later' | 'known'>,
+): Map<string, SaidName> {
+  const names = new Map<string, SaidName>()
+  for (const [hashed, first] of firstEntry) {
+    const before = known.get(hashed)?.named ?? null
+    let named = before
+    let text = ''
+    let changedAt: MappedRow | undefined
+    for (const { row } of [first, ...(later.get(hashed) ?? [])]) {
+      const name = row.name()
+      if (name === text) continue
+      text = name
+      const said = nameIn(identity, hashed, name) ?? named
+      if (named !== null && said !== named) changedAt ??= row
+      named = said
+    }
+    if (named !== null && (named !== before || changedAt)) names.set(hashed, { named, changedAt })
+  }
+  return names
+}
+
 interface Registering {
   readonly refusals: Map<string, Reason>
   /** People still being registered, or claimed by another job. */
@@ -178,22 +223,19 @@ interface Registering {
   readonly open: ReadonlySet<string>
 }
 
-/** Claims who is to be registered, or claimed for more than that, and registers who is missing; `known` learns of them. All by hash. */
+/** All by hash. */
+interface MissingPeople {
+  readonly firstEntry: ReadonlyMap<string, Entry>
+  readonly later: ReadonlyMap<string, readonly Entry[]>
+  readonly known: Map<string, KnownAccount>
+  readonly births: ReadonlyMap<string, number>
+  readonly toClaim: ReadonlySet<string>
+}
+
+/** Claims who is to be registered, or claimed for more than that, and registers who is missing; `known` learns of them. */
 async function registerMissing(
   context: AccountsContext,
-  {
-    firstEntry,
-    later,
-    known,
-    births,
-    toClaim,
-  }: {
-    readonly firstEntry: ReadonlyMap<string, Entry>
-    readonly later: ReadonlyMap<string, readonly Entry[]>
-    readonly known: Map<string, KnownAccount>
-    readonly births: ReadonlyMap<string, number>
-    readonly toClaim: ReadonlySet<string>
-  },
+  { firstEntry, later, known, births, toClaim }: MissingPeople,
   late: 'leave' | 'await',
 ): Promise<Registering> {
   const { claims } = context
@@ -361,7 +403,8 @@ async function registerOne(
       'register account',
       async () => {
         const { accountId = null, known } = await context.gateway.accounts.register({ ...registration })
-        const answered = { reference, accountId, isNew: !known, sentBefore: null, born }
+        const named = nameIn(context.identity, reference, entry.row.name())
+        const answered = { reference, accountId, isNew: !known, sentBefore: null, born, named }
         if (known) return answered
         context.tallies.accounts.registered++
         // Before its request is over: of those under way alone a process that is killed leaves none behind in the ledger.
@@ -386,12 +429,17 @@ async function registerOne(
   return known
 }
 
+export interface LoadedRoster extends Pick<ResolvedAccounts, 'names'> {
+  readonly outcomes: readonly EntryOutcome[]
+  readonly accounts: ResolvedAccounts['counts']
+}
+
 /** @param resumed whether an earlier process may have registered some of them. @throws WaybillError where the run must stop */
 export async function loadRoster(
   context: AccountsContext,
   entries: readonly Entry[],
   resumed: boolean,
-): Promise<{ readonly outcomes: readonly EntryOutcome[]; readonly accounts: ResolvedAccounts['counts'] }> {
+): Promise<LoadedRoster> {
   const accounts = await resolveAccounts(context, entries, 'await', resumed ? [] : undefined)
   const { ledger, gatewayName, identity } = context
   const hashes = entries.map((entry) => identity.account(entry.account))
@@ -413,7 +461,7 @@ export async function loadRoster(
       ...(gatewayId === undefined ? {} : { gatewayId }),
     }
   })
-  return { outcomes, accounts: accounts.counts }
+  return { outcomes, accounts: accounts.counts, names: accounts.names }
 }
 
 const SHARED =

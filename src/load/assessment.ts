@@ -20,7 +20,7 @@ import { AnswersEntry, type Entry, rowKeysOf } from '../model/entry.ts'
 import { allDone, WaybillError } from '../model/errors.ts'
 import { type EntryOutcome, Outcomes } from '../model/outcome.ts'
 import { type Fault, fault, type TestAnswer } from '../model/record.ts'
-import { type AccountsContext, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
+import { type AccountsContext, type LoadedRoster, resolveAccounts } from './accounts.ts'
 import { planned } from './deliver.ts'
 import { type Delivery, settle } from './delivery.ts'
 import { refusalWords, rejection, type Words } from './gateway-words.ts'
@@ -45,9 +45,7 @@ interface Intent {
   readonly wasSent?: true
 }
 
-export interface AnsweredTests {
-  readonly outcomes: readonly EntryOutcome[]
-  readonly accounts: ResolvedAccounts['counts']
+export interface AnsweredTests extends LoadedRoster {
   readonly memory: Memory
 }
 
@@ -105,7 +103,8 @@ export async function loadAssessments(
     ),
     ...earlier.outcomes.map((one) => limit(async () => outcomes.note([await withResult(context, one)]))),
   ])
-  return { outcomes: outcomes.all(), accounts: accounts.counts, memory: { delivered, held: new Map() } }
+  const { counts, names } = accounts
+  return { outcomes: outcomes.all(), accounts: counts, names, memory: { delivered, held: new Map() } }
 }
 
 /** The person's own token is not good, or does not stand for anybody. */

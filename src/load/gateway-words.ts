@@ -88,7 +88,7 @@ function wordsOf(entry: Entry): (word: string) => boolean {
 }
 
 /** In lower case, without accents, by the plain letters that it shows: ASCII is its own. */
-const folded = (text: string): string =>
+export const folded = (text: string): string =>
   (/[\u0080-\uffff]/.test(text) ? text.normalize('NFKD').replaceAll(/\p{M}/gu, '') : text).toLowerCase()
 
 function standsAlone(text: string, word: string): boolean {

@@ -98,6 +98,7 @@ export interface LoadedChunk {
   /** Rows whose key was delivered, or stood before in the chunk, with other content. */
   readonly rowsCorrected: number
   readonly accounts: ResolvedAccounts['counts']
+  readonly names?: ResolvedAccounts['names']
   /** What the ledger knew under its row keys before. */
   readonly memory: Memory
   /** Withdrawn results that the gateway has, or may have. */
@@ -217,6 +218,7 @@ function joinedParts(parts: readonly LoadedChunk[]): LoadedChunk {
       known: sum(({ accounts }) => accounts.known),
       refused: sum(({ accounts }) => accounts.refused),
     },
+    names: new Map(parts.flatMap(({ names = [] }) => [...names])),
     memory: {
       delivered: new Map(parts.flatMap(({ memory }) => [...memory.delivered])),
       held: new Map(parts.flatMap(({ memory }) => [...memory.held])),
@@ -429,6 +431,7 @@ async function load(
     followUpFailures: failures,
     rowsCorrected: recognised.rowsCorrected,
     accounts: accounts.counts,
+    names: accounts.names,
     memory: { delivered, held },
   }
 }

@@ -114,7 +114,7 @@ export function createStaleAccounts(context: StaleContext): StaleAccounts {
     if (sign !== 'no-account') await forget()
     if (renewed !== undefined) {
       const { accountId, sentBefore } = renewed
-      const account = { reference: hashed, accountId, isNew: false, sentBefore, born: known.born ?? null }
+      const account = { ...known, accountId, isNew: false, sentBefore }
       await runLedger.saveAccounts(gatewayName, [account], now())
     }
     return true

@@ -356,6 +356,8 @@ export interface MappedRow extends Origin {
   readonly account: AccountKey
   /** First instant of the person's day of birth, in UTC, milliseconds; -Infinity where the row does not tell it. */
   readonly born: number
+  /** First and last name of the person, joined by `|`; empty where the row does not give both. */
+  readonly name: () => string
   /** Makes the registration data, which is needed only where the person is not known yet; undefined if the mapping has none. */
   readonly register: () => RegistrationDraft | undefined
   readonly records: readonly Entry[]

@@ -138,6 +138,8 @@ export interface Identity {
    * @param bornAt first instant of the day in UTC, milliseconds
    */
   born(account: string, bornAt: number): number
+  /** Keyed hash of a person's name, likewise. @param account hash of the person's reference */
+  named(account: string, name: string): number
   /** Hash of a provider's NPI: 32 hex digits. */
   npi(npi: string): string
   /** Hash of a medical-records request's reference number: 32 hex digits. */
@@ -164,7 +166,9 @@ export function createIdentity(key: string): Identity {
   let instant: ObservedTime | undefined
   let secret: SipKey = [0, 0, 0, 0]
   const birthKey = sipKeyOf(keyed('born', ''))
-  const birth = Buffer.alloc(64)
+  const nameKey = sipKeyOf(keyed('named', ''))
+  /** Longer names are cut. */
+  const said = Buffer.alloc(256)
   const contentWords = (record: HashedRecord): Int32Array => {
     const { facts, observed } = record
     if (facts !== row || observed !== instant) {
@@ -196,9 +200,13 @@ export function createIdentity(key: string): Identity {
     series: (series) => keyed('series', series).slice(0, 16),
     account: ({ type, reference }) => keyed('account', `${type}\n${reference}`).slice(0, 32),
     born(account, bornAt) {
-      const length = birth.write(account, 'latin1')
-      birth.writeInt32LE(Math.floor(bornAt / DAY_MS), length)
-      return sipHash24(birthKey, birth, length + 4)[0] ?? 0
+      const length = said.write(account, 'latin1')
+      said.writeInt32LE(Math.floor(bornAt / DAY_MS), length)
+      return sipHash24(birthKey, said, length + 4)[0] ?? 0
+    },
+    named(account, name) {
+      const length = said.write(account.slice(0, 8), 'latin1')
+      return sipHash24(nameKey, said, length + said.write(name, length))[0] ?? 0
     },
     npi: (npi) => keyed('npi', npi).slice(0, 32),
     request: (reference) => keyed('request', reference).slice(0, 32),

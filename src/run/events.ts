@@ -98,7 +98,7 @@ export type RunEvent =
   | { readonly type: 'exportsWaiting'; readonly job: string; readonly waiting: readonly string[] }
   /** An export is strangely small against earlier ones of its source; nobody was told of it before. It is run as any other. */
   | ({ readonly type: 'exportSmall' } & SmallDelivery)
-  /** What was seen around its rows (`OpenFormat.notes`). */
+  /** What was seen around its rows (`OpenFormat.notes`), and the first person whose name changed. */
   | { readonly type: 'exportNoted'; readonly name: string; readonly notes: readonly string[] }
   /** `position`: of a backfill, which of its deliveries it is in, where that is known. */
   | ({

@@ -7,6 +7,7 @@
  * exports-of-run.ts finds, fetches and fingerprints exports; load/load-chunk.ts recognises, registers and delivers a chunk, load/deliver.ts a
  * batch; settlement.ts settles it.
  */
+import { NAME_CHANGED } from '../load/accounts.ts'
 import { noteMissing, settleOwed } from '../load/care-team-owed.ts'
 import { loadChunk } from '../load/load-chunk.ts'
 import { addCounts, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
@@ -27,7 +28,7 @@ import { namingCredential } from './refused-credential.ts'
 import { columnsInFront, rejectsPath } from './rejects.ts'
 import { resumptionOf, rowsOf } from './resume.ts'
 import { assertReadWhole, openRows } from './rows.ts'
-import { leftBehind, settleChunk } from './settlement.ts'
+import { leftBehind, renamedIn, settleChunk } from './settlement.ts'
 import { exitOf, type RunSummary, summarise } from './summary.ts'
 import { withTakenBack } from './taken-back.ts'
 
@@ -167,24 +168,33 @@ async function carryOut(
     const { row: firstRow, line: firstLine, byteOffset } = start
     await runLedger.openChunk(record.id, { number, firstRow, firstLine, byteOffset, rows: rows.length })
     if (stages.collecting !== undefined) return stages.collecting.collect(chunk).catch(stopped)
-    return loadChunk(stages.load, {
+    const isAgain = record.reading !== 'whole' || arrival !== record.id
+    const loaded = await loadChunk(stages.load, {
       ...{ exportRow: record.id, chunk: number, exportId: record.export_id, arrival, entries, withdrawn },
       isBackfill: stages.isBackfill,
-      isAgain: record.reading !== 'whole' || arrival !== record.id,
+      isAgain,
       isTakenUp: record.reading !== 'whole',
       resumed: resumption.open.has(number),
       shared,
       listed: listsTeams ? rows.flatMap(({ outcome }) => outcome.account ?? []) : [],
       lastWords,
     }).catch(stopped)
+    const { names, ...nameless } = loaded
+    // An older name is no news.
+    return isAgain || stages.isBackfill || names?.size === 0 ? nameless : loaded
   }
   const settle = async (begun: Chunk, loaded: WorkedChunk): Promise<void> => {
     const rows = loaded.collected?.rows ?? withTakenBack(begun.rows, loaded.takenBack ?? [])
     const chunk = { ...begun, rows }
+    const [renamed] = counts.warnings[NAME_CHANGED.code] === undefined ? renamedIn(loaded) : []
     addCounts(
       counts,
       await settleChunk(stages, { record, inFront, arrival, listsTeams }, rejects, chunk, loaded),
     )
+    if (renamed !== undefined) {
+      const note = `row ${renamed.row} (line ${renamed.line}) ${NAME_CHANGED.message}`
+      events.emit({ type: 'exportNoted', name: record.name, notes: [note] })
+    }
     open.delete(chunk.number)
     stages.inHand(-chunk.entries.length)
     const left = () => leftBehind(record, chunk, loaded)

@@ -149,6 +149,7 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'care-team-kept': 'none',
   'care-team-outdated': 'none',
   outdated: 'none',
+  'name-changed': 'none',
   withdrawn: 'void',
 }
 

@@ -15,13 +15,14 @@ import {
   type Said,
 } from '../ledger/ledger.ts'
 import { packEntries } from '../ledger/packed-records.ts'
+import { NAME_CHANGED } from '../load/accounts.ts'
 import { listedBy } from '../load/care-team-owed.ts'
 import { toException } from '../load/gateway-words.ts'
 import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
 import { type Memory, MOST_OF_A_ROW, standingOf } from '../load/recognise.ts'
 import type { TakenBack } from '../load/withdrawn.ts'
 import { allRecords, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
-import { type Entry, rowKeysOf } from '../model/entry.ts'
+import { type Entry, type MappedRow, rowKeysOf } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
 import { hasSameContent, type Identity, transactionId } from '../model/ids.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
@@ -52,6 +53,8 @@ export async function settleChunk(
   loaded: WorkedChunk,
 ): Promise<Counts> {
   const counts = loaded.collected?.counts ?? countChunk(chunk.rows, loaded.outcomes, loaded.rowsCorrected)
+  const renamed = renamedIn(loaded)
+  if (renamed.length > 0) counts.warnings[NAME_CHANGED.code] = renamed.length
   assertBalanced(counts, `chunk ${chunk.number} of ${record.name}`)
   const { pending } = allRecords(counts)
   if (pending > 0)
@@ -69,7 +72,7 @@ export async function settleChunk(
   await context.receipts.append(await receiptsText(receiptsOf(loaded.outcomes, sentAs)))
   // Whom the gateway knows the crosswalk tells, and its requests a table of their own; of either a chunk has nothing else.
   const kind = loaded.outcomes[0]?.entry.kind
-  const { takenBack = [] } = loaded
+  const { takenBack = [], names } = loaded
   const isRemembered =
     takenBack.length > 0 || (kind !== undefined && (isOfProfile(kind) || kind === 'assessment'))
   const collected = loaded.collected && (await context.collecting?.append(loaded.collected))
@@ -95,11 +98,19 @@ export async function settleChunk(
     ruling,
     // Of a chunk that is loaded once more, after a kill, the last time counts.
     tallies: { accounts: loaded.accounts },
+    names: names && {
+      gateway: context.load.accounts.gatewayName,
+      named: new Map([...names].map(([hashed, { named }]) => [hashed, named])),
+    },
     collected,
     at: context.now(),
   })
   return counts
 }
+
+/** Rows with another name of their person than before, one a person, by their order. */
+export const renamedIn = ({ names }: LoadedChunk): MappedRow[] =>
+  [...(names?.values() ?? [])].flatMap(({ changedAt }) => changedAt ?? []).sort((a, b) => a.row - b.row)
 
 /** Registrations and requests for medical records go out by themselves; what else was accepted its batch holds. */
 function withoutBatch(outcomes: readonly EntryOutcome[]): Uint8Array | undefined {

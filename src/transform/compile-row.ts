@@ -24,13 +24,18 @@ export type RowIdentity =
   /** With the person where their reference can be read. */
   | { readonly ok: false; readonly issue: Issue; readonly account?: SentAccount }
 
-export interface CompiledRow {
+export interface CompiledRow extends CompiledPerson {
   readonly skip: CompiledCondition | undefined
   readonly identify: (scope: Scope) => RowIdentity
-  readonly register: ((scope: Scope, account: AccountKey) => RegistrationDraft) | undefined
   readonly observedAt: CompiledDate
+}
+
+interface CompiledPerson {
+  readonly register?: (scope: Scope, account: AccountKey) => RegistrationDraft
   /** First instant of the person's day of birth, in UTC, milliseconds; -Infinity where it is not told. */
   readonly bornAt: (scope: Scope) => number
+  /** First and last name, joined by `|`; empty where the row does not give both. */
+  readonly nameOf: (scope: Scope) => string
 }
 
 const REGISTER = ['row', 'account', 'register']
@@ -67,9 +72,9 @@ export function compileRow(context: CompileContext, row: RowBlock): CompiledRow 
       'a row is skipped by what stands in the row itself, not in a level of it; use `when` in the rules',
     )
   const { register } = row.account
-  const birth =
-    register && rowField(context, register.dateOfBirth, [...REGISTER, 'dateOfBirth'], 'registration')
+  const person = register === undefined ? NOTHING_SAID : compileRegister(context, register)
   return {
+    ...person,
     skip,
     identify(scope) {
       const account = readPerson(context, reference, scope)
@@ -98,9 +103,7 @@ export function compileRow(context: CompileContext, row: RowBlock): CompiledRow 
       const sent = paying === '' ? person : { ...person, sponsor: paying }
       return { ok: true, key: parts.join('|'), account: sent }
     },
-    register: register && birth && compileRegistration(context, register, birth),
     observedAt: compileDate(context, row.observedAt, ['row', 'observedAt']),
-    bornAt: compileBirth(register, birth),
   }
 }
 
@@ -135,57 +138,60 @@ function damagedKey(context: CompileContext, field: CompiledField, text: string)
   return context.checks.found('damaged-key', null, null, refused('key-damaged', field, message).issue)
 }
 
-function compileBirth(
-  register: RegisterDefinition | undefined,
-  field: CompiledField | undefined,
-): CompiledRow['bornAt'] {
-  if (register === undefined || field === undefined) return () => Number.NEGATIVE_INFINITY
-  const dayOf = compileBirthDate(register.dateOfBirth)
-  return (scope) => {
-    const text = field.read(scope)
-    const day = typeof text === 'string' && text !== '' ? dayOf(text) : undefined
-    return day ?? Number.NEGATIVE_INFINITY
-  }
-}
-
 const refused = (
   code: string,
   field: CompiledField | undefined,
   message: string,
 ): { ok: false; issue: Issue } => ({ ok: false, issue: issueOf(fault(code, message), field?.from) })
 
+const NOTHING_SAID: CompiledPerson = { bornAt: () => Number.NEGATIVE_INFINITY, nameOf: () => '' }
+
 /** All six fields are asked for, as the interface does not say which may be left out ("Registration"). */
-function compileRegistration(
-  context: CompileContext,
-  register: RegisterDefinition,
-  birth: CompiledField,
-): NonNullable<CompiledRow['register']> {
-  const birthOf = compileBirthDate(register.dateOfBirth)
-  const texts = (['firstName', 'lastName', 'gender', 'postalCode'] as const).map((name) => ({
+function compileRegister(context: CompileContext, register: RegisterDefinition): CompiledPerson {
+  const fieldOf = (name: keyof RegisterDefinition) => ({
     name,
     field: rowField(context, register[name], [...REGISTER, name], 'registration'),
-  }))
-  const fields = [...texts, { name: 'dateOfBirth', field: birth }]
-  return (scope, account) => {
-    const values: Record<string, string> = {}
-    for (const { name, field } of fields) {
-      const text = field.read(scope)
-      if (typeof text !== 'string')
-        return refused(`registration-${text.code}`, field, `${name}: ${text.message}`)
-      if (text === '')
-        return refused('registration-incomplete', field, `registration needs ${name}, which is empty`)
-      values[name] = text
-    }
-    const { firstName = '', lastName = '', gender = '', postalCode = '' } = values
-    const dateOfBirth = dayText(birthOf(values['dateOfBirth'] ?? ''))
-    if (dateOfBirth === undefined)
-      return refused(
-        'registration-date-invalid',
-        birth,
-        'the date of birth fits none of the forms that the mapping gives, or lies before 1900',
-      )
-    const { reference: partnerAccountId } = account
-    const registration = { dateOfBirth, firstName, gender, lastName, partnerAccountId, postalCode }
-    return { ok: true, registration }
+  })
+  const birth = fieldOf('dateOfBirth')
+  const first = fieldOf('firstName')
+  const last = fieldOf('lastName')
+  const fields = [first, last, fieldOf('gender'), fieldOf('postalCode'), birth]
+  const dayOf = compileBirthDate(register.dateOfBirth)
+  const textOf = ({ field }: typeof birth, scope: Scope): string => {
+    const text = field.read(scope)
+    return typeof text === 'string' ? text : ''
+  }
+  return {
+    bornAt(scope) {
+      const text = textOf(birth, scope)
+      return (text === '' ? undefined : dayOf(text)) ?? Number.NEGATIVE_INFINITY
+    },
+    nameOf(scope) {
+      const firstName = textOf(first, scope)
+      const lastName = textOf(last, scope)
+      return firstName === '' || lastName === '' ? '' : `${firstName}|${lastName}`
+    },
+    register(scope, account) {
+      const values: Record<string, string> = {}
+      for (const { name, field } of fields) {
+        const text = field.read(scope)
+        if (typeof text !== 'string')
+          return refused(`registration-${text.code}`, field, `${name}: ${text.message}`)
+        if (text === '')
+          return refused('registration-incomplete', field, `registration needs ${name}, which is empty`)
+        values[name] = text
+      }
+      const { firstName = '', lastName = '', gender = '', postalCode = '' } = values
+      const dateOfBirth = dayText(dayOf(values['dateOfBirth'] ?? ''))
+      if (dateOfBirth === undefined)
+        return refused(
+          'registration-date-invalid',
+          birth.field,
+          'the date of birth fits none of the forms that the mapping gives, or lies before 1900',
+        )
+      const { reference: partnerAccountId } = account
+      const registration = { dateOfBirth, firstName, gender, lastName, partnerAccountId, postalCode }
+      return { ok: true, registration }
+    },
   }
 }

@@ -376,6 +376,7 @@ function assemble(
       key,
       account,
       born,
+      name: () => row.nameOf(root),
       register: () => row.register?.(root, account),
       records,
       rejected,

@@ -1170,7 +1170,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         new Map(all.slice(0, 1500).map((at) => [rowKey(at), heldUnder(at, at + 7)])),
       )
       expect(await ledger.accounts('gateway', keys)).toEqual(
-        new Map(all.map((at) => [rowKey(at), { ...accountOf(at), born: null }])),
+        new Map(all.map((at) => [rowKey(at), { ...accountOf(at), born: null, named: null }])),
       )
       expect(await ledger.heldSeries(jobId)).toEqual(new Set([0, 1, 2].map(content)))
       expect(await ledger.heldContents([content(3), content(1506), content(4_000)])).toEqual(

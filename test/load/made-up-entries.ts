@@ -44,6 +44,8 @@ export interface Made {
   readonly register?: () => RegistrationDraft | undefined
   /** First instant of the day of birth, in UTC; by default the row does not tell it. */
   readonly born?: number
+  /** First and last name, joined by `|`; by default the row does not tell them. */
+  readonly fullName?: string
   /** Of the row, beside what its records hold. */
   readonly cells?: readonly string[]
 }
@@ -170,7 +172,7 @@ export function registrationOf(person: string): RegistrationDraft {
 }
 
 export function mappedRow(records: readonly Entry[], made: Made = {}): MappedRow {
-  const { row, person, key, register, born, cells = [] } = filled(made)
+  const { row, person, key, register, born, fullName: name = '', cells = [] } = filled(made)
   const origin = { row, line: row + 1, byteOffset: row * 100 }
   return {
     outcome: 'mapped',
@@ -179,6 +181,7 @@ export function mappedRow(records: readonly Entry[], made: Made = {}): MappedRow
     key,
     account: accountOf(person),
     born: born ?? Number.NEGATIVE_INFINITY,
+    name: () => name,
     register: register ?? (() => registrationOf(person)),
     records,
     warnings: [],

@@ -53,7 +53,10 @@ describe('a check rejects, warns or is off', () => {
   it.each(cases)('%s', (check, cells, rules, code) => {
     const row = { ...BASE, ...cells }
     const by = (effect: string): RowOutcome => csvMapper(wide(`${check}: ${effect}`), COLUMNS)(row)
-    expect(csvMapper(wide(), COLUMNS)(row)).toEqual({ ...by('reject'), register: expect.any(Function) })
+    expect(csvMapper(wide(), COLUMNS)(row)).toEqual({
+      ...by('reject'),
+      ...{ register: expect.any(Function), name: expect.any(Function) },
+    })
     const rejected = mapped(by('reject'))
     expect(rejected.rejected.map(({ rule, issue }) => `${rule} ${issue.code}`)).toEqual(
       rules.map((rule) => `${rule} ${code}`),

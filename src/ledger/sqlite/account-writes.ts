@@ -1,7 +1,7 @@
 /** Writes which accounts there are, what they have of care teams, what is owed of it, and what is known of requests for medical records. */
 import { sql } from 'kysely'
 import { z } from 'zod'
-import type { KnownAccount, KnownCareTeam, KnownRequest, OwedDeletion } from '../ledger.ts'
+import type { ChunkSettlement, KnownAccount, KnownCareTeam, KnownRequest, OwedDeletion } from '../ledger.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
 import type { Writer } from './exclusive.ts'
 
@@ -28,7 +28,7 @@ export async function saveAccounts(
   accounts: readonly KnownAccount[],
   { seal }: Pick<AccountIdCipher, 'seal'>,
 ): Promise<void> {
-  const values = accounts.map(({ reference, accountId, isNew, sentBefore, born }) => ({
+  const values = accounts.map(({ reference, accountId, isNew, sentBefore, born, named }) => ({
     gateway,
     reference: Buffer.from(reference, 'hex'),
     account_id: seal(accountId),
@@ -36,6 +36,7 @@ export async function saveAccounts(
     registered_by: isNew === true ? runId : null,
     sent_before: sentBefore,
     born: born ?? null,
+    named: named ?? null,
   }))
   for (let start = 0; start < values.length; start += ROWS_AT_ONCE)
     await writer
@@ -43,6 +44,25 @@ export async function saveAccounts(
       .values(values.slice(start, start + ROWS_AT_ONCE))
       .onConflict((conflict) => conflict.doNothing())
       .execute()
+}
+
+const updateAccount = (
+  writer: Writer,
+  gateway: string,
+  reference: string,
+  said: { readonly born?: number | null; readonly named?: number | null },
+) =>
+  writer
+    .updateTable('account')
+    .set(said)
+    .where('gateway', '=', gateway)
+    .where('reference', '=', Buffer.from(reference, 'hex'))
+
+export async function saveNames(
+  writer: Writer,
+  { gateway, named: names }: NonNullable<ChunkSettlement['names']>,
+): Promise<void> {
+  for (const [reference, named] of names) await updateAccount(writer, gateway, reference, { named }).execute()
 }
 
 /** Birth dates and shared references, as exports give them. */
@@ -53,13 +73,7 @@ export async function saveBirths(
   shared: ReadonlySet<string>,
 ): Promise<void> {
   for (const [reference, born] of births)
-    await writer
-      .updateTable('account')
-      .set({ born })
-      .where('gateway', '=', gateway)
-      .where('reference', '=', Buffer.from(reference, 'hex'))
-      .where('born', 'is', null)
-      .execute()
+    await updateAccount(writer, gateway, reference, { born }).where('born', 'is', null).execute()
   for (const reference of shared)
     await writer
       .insertInto('shared_reference')
@@ -76,19 +90,13 @@ export async function confirmPeople(
 ): Promise<number> {
   let count = 0
   for (const [hashed, born] of people) {
-    const reference = Buffer.from(hashed, 'hex')
     const { numDeletedRows } = await writer
       .deleteFrom('shared_reference')
       .where('gateway', '=', gateway)
-      .where('reference', '=', reference)
+      .where('reference', '=', Buffer.from(hashed, 'hex'))
       .executeTakeFirstOrThrow()
     count += Number(numDeletedRows)
-    await writer
-      .updateTable('account')
-      .set({ born })
-      .where('gateway', '=', gateway)
-      .where('reference', '=', reference)
-      .execute()
+    await updateAccount(writer, gateway, hashed, { born, named: null }).execute()
   }
   return count
 }

@@ -64,13 +64,13 @@ export const lookupsOf = (
     const rows = await rowsOf(references, (keys) =>
       db
         .selectFrom('account')
-        .select(['reference', 'account_id', 'sent_before as sentBefore', 'born'])
+        .select(['reference', 'account_id', 'sent_before as sentBefore', 'born', 'named'])
         .where('gateway', '=', gateway)
         .where('reference', 'in', keys)
         .execute(),
     )
-    const known = rows.map(({ reference, account_id, sentBefore, born }) => ({
-      ...{ reference: hex(reference), accountId: open(account_id), sentBefore, born },
+    const known = rows.map(({ reference, account_id, ...more }) => ({
+      ...{ reference: hex(reference), accountId: open(account_id), ...more },
     }))
     return new Map(known.map((one) => [one.reference, one]))
   },

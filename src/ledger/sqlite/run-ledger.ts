@@ -17,7 +17,7 @@ import { addTallies, noTallies, type Tallies } from '../run-writes.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
 import { advanceBatch, advanceChunk, type BatchEvent, type BatchState } from '../states.ts'
 import type { ExportRecord } from '../tables.ts'
-import { saveAccounts, saveBirths, saveCareTeams, saveMedicalRequests } from './account-writes.ts'
+import { saveAccounts, saveBirths, saveCareTeams, saveMedicalRequests, saveNames } from './account-writes.ts'
 import { forgetListed, saveListed } from './care-team-listing.ts'
 import type { LedgerDatabase, Statements } from './database.ts'
 import type { Delivered, Upkeep } from './delivered.ts'
@@ -359,6 +359,7 @@ async function settleChunk(
   forgetPlanned(statements, settlement)
   if (settlement.listed !== undefined)
     saveListed(statements, lease.jobId, settlement.said.arrival, settlement.listed)
+  if (settlement.names !== undefined) await saveNames(writer, settlement.names)
   if (settlement.ruling !== undefined) await rule(writer, lease, settlement.ruling, settlement.at)
   for (const { rowKey, rule, content, series } of settlement.held) {
     await writer

@@ -1,11 +1,7 @@
 /**
- * Confirms who is who where exports give several birth dates under one reference.
- *
- * Erases accounts at the gateway (interface, "Accounts": DELETE /account), and what the ledger knows of these people: crosswalk, care teams, what was
- * collected. An erasure may be repeated: who is gone is told as not there. Forgetting does the same in the ledger alone.
- *
- * The crosswalk of a job's people: partner id to account id, which the interface says must be stored (section "Accounts"). The ledger knows people by
- * keyed hashes alone; the exports of the job, or files that are named, give the partner ids back.
+ * Accounts of people whom a file names: erased at the gateway (interface, "Accounts": DELETE /account) and in the ledger, forgotten in the ledger alone, or
+ * confirmed as one person after exports gave several birth dates. And the crosswalk of a job's people, partner id to account id, which the
+ * interface wants stored (section "Accounts"): the ledger has hashes alone, exports give the partner ids back.
  */
 
 import { type FileHandle, readFile } from 'node:fs/promises'
@@ -37,35 +33,38 @@ export interface Erasure {
   readonly dryRun: boolean
   /** People in the file, each once. */
   readonly people: number
-  /** Of them, those whom the ledger knows. */
+  /** People whom the ledger knows. */
   readonly known: number
   readonly erased: number
   /** The gateway has no such account. */
   readonly notThere: number
   readonly refused: number
-  /** NDJSON: what became of each; undefined where nothing was sent. */
+  /** NDJSON, a line a person; undefined where nothing was sent. */
   readonly receipts: string | undefined
   /** True where the ledger's files hold the account ids no more; undefined where nothing was sent, or there is no ledger. */
   readonly scrubbed?: boolean | undefined
 }
 
-export interface ErasureRequest {
+interface PeopleFile {
   /** CSV with a column `partnerAccountId`, or `accountId`, or both. */
   readonly file: string
-  /** Whose gateway is meant; undefined: that of the settings. */
+  /** Names the gateway; undefined: that of the settings. */
   readonly job?: string | undefined
+}
+
+interface ErasureRequest extends PeopleFile {
   readonly dryRun: boolean
   /** Asked before anything is sent. */
   readonly confirm: (people: number, gateway: string) => Promise<boolean>
 }
 
-type Outcome = 'erased' | 'not-there' | 'refused'
+type Outcome = 'erased' | 'notThere' | 'refused'
 
 interface Person {
   readonly account: AccountKey
   /** Of the file, from 1. */
   readonly line: number
-  /** Of the column `dateOfBirth`; empty where the file has none. */
+  /** Column `dateOfBirth`; empty where the file has none. */
   readonly born: string
 }
 
@@ -73,6 +72,7 @@ interface Person {
 const AT_ONCE = 8
 
 /**
+ * Erases again without harm: people already erased are reported as not there.
  * @returns undefined where it was not confirmed
  * @throws WaybillError `usage-wrong`: the file cannot be read, or has no such column; `gateway-not-set`; `interrupted`; as `createSending`
  */
@@ -81,46 +81,48 @@ export async function eraseAccounts(
   { file, job, dryRun, confirm }: ErasureRequest,
 ): Promise<Erasure | undefined> {
   const { settings, now, randomHex } = application
-  const gateway = await gatewayOf(application, job)
-  const people = peopleOf(file, await textOf(file))
+  const { gateway, people } = await readPeople(application, { file, job })
   return withLedgerIfAny(application, async (ledger) => {
     const identity = await identityToLook(application, ledger)
     const hashes = people.map(({ account }) => identity.account(account))
     const crosswalk = await ledger?.accounts(gateway, hashes)
-    const known = crosswalk?.size ?? 0
     const counts = { erased: 0, notThere: 0, refused: 0 }
-    const told = { gateway, dryRun, people: people.length, known }
+    const told = { gateway, dryRun, people: people.length, known: crosswalk?.size ?? 0 }
     if (dryRun) return { ...told, ...counts, receipts: undefined }
     if (!(await confirm(people.length, gateway))) return undefined
     const day = new Date(now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
     const receipts = join(settings.home, 'erasures', `${day}-${randomHex(3)}.ndjson`)
     const kept = await openOwn(settings.home, receipts)
     const connection = await application.connectGateway(gateway)
-    const note = async (at: number, outcome: Outcome, status: number | null): Promise<void> => {
-      const line = people[at]?.line
+    const note = async (
+      { line, account }: Person,
+      became: Outcome,
+      status: number | null = null,
+    ): Promise<void> => {
+      const outcome = became === 'notThere' ? 'not-there' : became
+      const person = identity.account(account)
       await kept.appendFile(
-        `${JSON.stringify({ line, person: hashes[at], outcome, status, at: new Date(now()).toISOString() })}\n`,
+        `${JSON.stringify({ line, person, outcome, status, at: new Date(now()).toISOString() })}\n`,
       )
-      counts[outcome === 'not-there' ? 'notThere' : outcome]++
-      if (outcome === 'refused') return
-      if (ledger !== undefined) await forget(ledger, identity, gateway, people[at]?.account)
+      counts[became]++
+      if (became !== 'refused' && ledger !== undefined) await forget(ledger, identity, gateway, account)
     }
     try {
       const sending = plainSending(application, connection.gateway, AT_ONCE, ({ waitMs, what }) =>
         application.logger.warn(`the gateway did not answer as hoped (${what})`, { waitMs }),
       )
-      let next = 0
+      // One iterator for all: each worker takes the next person.
+      const queue = people.values()
       const work = async (): Promise<void> => {
-        for (let at = next++; at < people.length; at = next++) {
-          const account = people[at]?.account
-          if (account === undefined) continue
+        for (const person of queue) {
           application.interrupt.throwIfAborted()
           try {
-            await sending.idempotent('delete an account', () => connection.gateway.accounts.delete(account))
-            await note(at, 'erased', null)
+            const { accounts } = connection.gateway
+            await sending.idempotent('delete an account', () => accounts.delete(person.account))
+            await note(person, 'erased')
           } catch (error) {
             if (!(error instanceof GatewayError)) throw error
-            await note(at, saysNotFound(error) ? 'not-there' : 'refused', error.status ?? null)
+            await note(person, saysNotFound(error) ? 'notThere' : 'refused', error.status)
           }
         }
       }
@@ -129,7 +131,7 @@ export async function eraseAccounts(
     } catch (error) {
       if (!application.interrupt.aborted) throw await namingCredential(error, connection.gateway)
       throw new WaybillError('interrupted', 'the erasure was interrupted', {
-        remedy: 'Run the same command again: who is erased already is told as not there.',
+        remedy: 'Run the same command again: people already erased are reported as not there.',
         cause: error,
       })
     } finally {
@@ -145,9 +147,8 @@ async function forget(
   ledger: Ledger,
   identity: Identity,
   gateway: string,
-  account: AccountKey | undefined,
+  account: AccountKey,
 ): Promise<boolean> {
-  if (account === undefined) return false
   const hashed = identity.account(account)
   const known = (await ledger.accounts(gateway, [hashed])).get(hashed)
   const id = account.type === 'accountId' ? account.reference : (known?.accountId ?? null)
@@ -156,25 +157,13 @@ async function forget(
   return known !== undefined
 }
 
-export interface Forgotten {
-  readonly gateway: string
-  /** People in the file, each once. */
-  readonly people: number
-  /** People whose account the ledger had. */
-  readonly forgotten: number
-}
-
 /**
- * For accounts that are stale: the people are registered anew when they come again, and what was delivered to them counts as not delivered. Nothing
- * is sent.
+ * Forgets stale accounts: the people are registered anew when they come again, and what was delivered to them counts as not delivered. Nothing is sent.
+ * @returns `people` in the file, each once; `forgotten`: people whose account the ledger had
  * @throws WaybillError as `eraseAccounts`, and `ledger-not-found`
  */
-export async function forgetAccounts(
-  application: Application,
-  { file, job }: Pick<ErasureRequest, 'file' | 'job'>,
-): Promise<Forgotten> {
-  const gateway = await gatewayOf(application, job)
-  const people = peopleOf(file, await textOf(file))
+export async function forgetAccounts(application: Application, request: PeopleFile) {
+  const { gateway, people } = await readPeople(application, request)
   return withKnownLedger(application, async (ledger) => {
     const identity = await identityToLook(application, ledger)
     let forgotten = 0
@@ -183,94 +172,82 @@ export async function forgetAccounts(
   })
 }
 
-export interface Confirmed {
-  readonly gateway: string
-  /** People in the file, each once. */
-  readonly people: number
-  /** References that had stood for several people. */
-  readonly confirmed: number
-}
-
 /**
  * Takes each person of a file as one person again. Nothing is sent.
  * @param request `file`: its column `dateOfBirth` (`yyyy-MM-dd`) says the birth date; where it is empty, the next one that an export gives is taken
+ * @returns `people` in the file, each once; `confirmed`: references that had stood for several people
  * @throws WaybillError as `forgetAccounts`, and `usage-wrong` for what is no date
  */
-export async function confirmAccounts(
-  application: Application,
-  { file, job }: Pick<ErasureRequest, 'file' | 'job'>,
-): Promise<Confirmed> {
-  const gateway = await gatewayOf(application, job)
-  const people = peopleOf(file, await textOf(file))
+export async function confirmAccounts(application: Application, request: PeopleFile) {
+  const { file } = request
+  const { gateway, people } = await readPeople(application, request)
   const birthDate = compileBirthDate({ format: ['yyyy-MM-dd'] })
+  const bornOn = ({ born, line }: Person): number | undefined => {
+    const day = birthDate(born)
+    if (born === '' || day !== undefined) return day
+    throw new WaybillError('usage-wrong', `${file} has no date in the column dateOfBirth on line ${line}`, {
+      place: { file, line },
+      remedy: 'Write it as yyyy-MM-dd, from 1900 on, or leave it empty.',
+    })
+  }
   return withKnownLedger(application, async (ledger) => {
     const identity = await identityToLook(application, ledger)
-    const births = people.map(({ account, born, line }): [string, number | null] => {
-      const hashed = identity.account(account)
-      if (born === '') return [hashed, null]
-      const day = birthDate(born)
-      if (day === undefined)
-        throw new WaybillError(
-          'usage-wrong',
-          `${file} has no date in the column dateOfBirth on line ${line}`,
-          {
-            place: { file, line },
-            remedy: 'Write it as yyyy-MM-dd, from 1900 on, or leave it empty.',
-          },
-        )
-      return [hashed, identity.born(hashed, day)]
+    const births = people.map((person): [string, number | null] => {
+      const hashed = identity.account(person.account)
+      const day = bornOn(person)
+      return [hashed, day === undefined ? null : identity.born(hashed, day)]
     })
     const confirmed = await ledger.confirmPeople(gateway, new Map(births))
     return { gateway, people: people.length, confirmed }
   })
 }
 
-async function gatewayOf({ settings }: Application, job: string | undefined): Promise<string> {
-  if (job !== undefined) return chooseGateway(settings, await readJob(settings, job))
-  if (settings.gatewayUrl !== undefined) return settings.gatewayUrl
-  throw new WaybillError(
-    'gateway-not-set',
-    'no gateway is set: name a job with --job, or set WAYBILL_GATEWAY_URL',
-  )
+async function readPeople(
+  { settings }: Application,
+  { file, job }: PeopleFile,
+): Promise<{ readonly gateway: string; readonly people: readonly Person[] }> {
+  const gateway =
+    job === undefined ? settings.gatewayUrl : chooseGateway(settings, await readJob(settings, job))
+  if (gateway === undefined)
+    throw new WaybillError(
+      'gateway-not-set',
+      'no gateway is set: name a job with --job, or set WAYBILL_GATEWAY_URL',
+    )
+  try {
+    return { gateway, people: peopleOf(file, await readFile(file, 'utf8')) }
+  } catch (cause) {
+    throw cause instanceof WaybillError ? cause : wrongFile(file, 'cannot be read', cause)
+  }
 }
 
-const textOf = (file: string): Promise<string> =>
-  readFile(file, 'utf8').catch((cause: unknown) => {
-    throw new WaybillError('usage-wrong', `${file} cannot be read`, {
-      place: { file },
-      remedy: 'Name a CSV with a column partnerAccountId or accountId.',
-      cause,
-    })
+const wrongFile = (file: string, message: string, cause?: unknown): WaybillError =>
+  new WaybillError('usage-wrong', `${file} ${message}`, {
+    place: { file },
+    remedy: 'Name a CSV with a column partnerAccountId or accountId, as `waybill accounts export` writes it.',
+    cause,
   })
 
 const COLUMNS = ['partnerAccountId', 'accountId'] as const
 
 /** Each person once, by the first of both columns that is not empty. */
 function peopleOf(file: string, text: string): Person[] {
-  const wrong = (message: string, cause?: unknown): WaybillError =>
-    new WaybillError('usage-wrong', `${file} ${message}`, {
-      place: { file },
-      remedy:
-        'Name a CSV with a column partnerAccountId or accountId, as `waybill accounts export` writes it.',
-      cause,
-    })
   let rows: { readonly record: Record<string, string>; readonly info: { readonly lines: number } }[]
   try {
     rows = parse(text, { columns: true, bom: true, info: true, trim: true, skip_empty_lines: true })
   } catch (cause) {
-    throw wrong('is no CSV', cause)
+    throw wrongFile(file, 'is no CSV', cause)
   }
   const [first] = rows
-  if (first === undefined || COLUMNS.every((name) => first.record[name] === undefined))
-    throw wrong(first === undefined ? 'names nobody' : 'has no column partnerAccountId or accountId')
+  if (first === undefined) throw wrongFile(file, 'names nobody')
+  if (COLUMNS.every((name) => first.record[name] === undefined))
+    throw wrongFile(file, 'has no column partnerAccountId or accountId')
   const people = new Map<string, Person>()
   for (const { record, info } of rows) {
     const type = COLUMNS.find((name) => (record[name] ?? '') !== '')
-    if (type === undefined) throw wrong(`names nobody on line ${info.lines}`)
+    if (type === undefined) throw wrongFile(file, `names nobody on line ${info.lines}`)
     const account = { reference: revived(record[type] ?? ''), type }
     const key = `${type} ${account.reference}`
-    const born = record['dateOfBirth'] ?? ''
-    if (!people.has(key)) people.set(key, { account, line: info.lines, born })
+    if (!people.has(key)) people.set(key, { account, line: info.lines, born: record['dateOfBirth'] ?? '' })
   }
   return [...people.values()]
 }
@@ -289,8 +266,8 @@ export interface Crosswalk {
 const PEOPLE_AT_ONCE = 500
 
 /**
- * Writes `partnerAccountId,accountId` for each person of the exports, once, in the order in which they come. It holds no health data, and says who has an
- * account: mode 0600.
+ * Writes `partnerAccountId,accountId` for each person of the exports, once, in the order in which they come. No health data, but who has an account:
+ * mode 0600.
  * @param files undefined or empty: what the job finds
  * @param to must not be there yet
  * @throws WaybillError `usage-wrong` where it is; `ledger-not-found`, `exports-none`, and what reading an export throws
@@ -312,33 +289,26 @@ export async function exportCrosswalk(
       const file = await make(to)
       const counts = { written: 0, unknown: 0 }
       const seen = new Set<string>()
-      const flush = async (people: Map<string, AccountKey>): Promise<void> => {
+      const people = new Map<string, string>()
+      const flush = async (): Promise<void> => {
         const known = await ledger.accounts(gateway, [...people.keys()])
-        let text = ''
-        for (const [hashed, { reference }] of people) {
+        const lines = [...people].flatMap(([hashed, reference]) => {
           const { accountId = null } = known.get(hashed) ?? {}
-          if (accountId === null) counts.unknown++
-          else {
-            counts.written++
-            text += csvLine([reference, accountId])
-          }
-        }
-        await file.write(text)
+          return accountId === null ? [] : [csvLine([reference, accountId])]
+        })
+        counts.written += lines.length
+        counts.unknown += people.size - lines.length
+        await file.write(lines.join(''))
+        people.clear()
       }
       try {
         await file.write(csvLine(['partnerAccountId', 'accountId']))
-        for await (const { start, here } of bringExports(
-          createRunEvents(),
-          arrival,
-          found,
-          mappings,
-          undefined,
-        )) {
+        const exports = bringExports(createRunEvents(), arrival, found, mappings, undefined)
+        for await (const { start, here } of exports) {
           if ('error' in here) throw here.error
           const { received, mapping } = here
           const reading = start.reading === 'rejects' ? 'rejects' : 'whole'
           const { opened, mapper } = await openReading(reading, received, mapping, received.limits, now())
-          let people = new Map<string, AccountKey>()
           for await (const block of opened.rows())
             for (const row of block) {
               const outcome = mapper(row)
@@ -346,13 +316,11 @@ export async function exportCrosswalk(
               const hashed = identity.account(outcome.account)
               if (seen.has(hashed)) continue
               seen.add(hashed)
-              people.set(hashed, outcome.account)
-              if (people.size < PEOPLE_AT_ONCE) continue
-              await flush(people)
-              people = new Map()
+              people.set(hashed, outcome.account.reference)
+              if (people.size >= PEOPLE_AT_ONCE) await flush()
             }
-          await flush(people)
         }
+        await flush()
         await file.sync()
       } finally {
         await file.close()

@@ -1,13 +1,37 @@
 /**
- * Forms of dates in tokens: `MM/dd/yyyy HH:mm`, with the tokens of luxon. Each tells the whole day, and where each of its numbers ends. A form of digits
- * and signs is read character by character, any other by a regular expression. Both are faster than luxon, and hold each part of a
- * text to account: luxon reads `15:10 AM`, and leaves AM out where it reads 24 hours.
+ * Forms of dates in tokens of luxon: `MM/dd/yyyy HH:mm`. A form of digits and signs is read character by character, any other by a regular expression.
+ * Both are faster than luxon, and hold each part of a text to account: luxon reads `15:10 AM`, and leaves AM out where it reads 24 hours.
  */
 import { didYouMean } from '../schema-problems.ts'
 
 export const DAY = 86_400_000
 
-const TOKEN = /^(yyyy|yy|M{1,4}|d{1,2}|H{1,2}|h{1,2}|m{1,2}|s{1,2}|S|SSS|u|a|E{3,4}|Z{1,3})$/
+/** Parts of a wall-clock time, in the order of `wallClock`. */
+const PARTS: readonly string[] = ['year', 'month', 'day', 'hour', 'minute', 'second', 'ms']
+
+/** Tokens that are digits: the part, and how many. */
+const DIGITS: Readonly<Record<string, readonly [part: string, least: number, most: number]>> = {
+  yyyy: ['year', 4, 4],
+  yy: ['year', 2, 2],
+  MM: ['month', 2, 2],
+  M: ['month', 1, 2],
+  dd: ['day', 2, 2],
+  d: ['day', 1, 2],
+  HH: ['hour', 2, 2],
+  H: ['hour', 1, 2],
+  hh: ['hourOfTwelve', 2, 2],
+  h: ['hourOfTwelve', 1, 2],
+  mm: ['minute', 2, 2],
+  m: ['minute', 1, 2],
+  ss: ['second', 2, 2],
+  s: ['second', 1, 2],
+  SSS: ['ms', 3, 3],
+  S: ['ms', 1, 3],
+  u: ['ms', 1, 9],
+}
+
+/** Other tokens. */
+const WORDS = /^(?:M{3,4}|a|E{3,4}|Z{1,3})$/
 
 /** Tokens that most forms are made of. */
 const COMMON_TOKENS = ['yyyy', 'MM', 'dd', 'HH', 'mm', 'ss', 'SSS', 'ZZ']
@@ -15,25 +39,19 @@ const COMMON_TOKENS = ['yyyy', 'MM', 'dd', 'HH', 'mm', 'ss', 'SSS', 'ZZ']
 /** A text in quotes, letters of one kind, or any other character. */
 const PIECES = /'([^']*)'|([A-Za-z])\2*|./gs
 
-/** Numbers of one digit or more. */
-const OPEN = /^(?:[MdHhms]|S|u|Z+)$/
-
 /**
- * Fault of a form, or undefined. A form may hold known tokens only and must tell the whole day; what it leaves out would be filled from
- * today's date.
+ * Fault of a form, or undefined. A form holds known tokens alone and tells the whole day; luxon would fill the rest from today's date.
  */
 export function tokensFault(format: string): string | undefined {
   const bare = format.replaceAll(/'[^']*'/g, ' ')
   if (bare.includes("'")) return `"${format}" opens a quote that it does not close`
-  const tokens = [...bare.matchAll(/([A-Za-z])\1*/g)].map(([token]) => token)
-  const unknown = tokens.find((token) => !TOKEN.test(token))
+  const tokens: string[] = bare.match(/([A-Za-z])\1*/g) ?? []
+  const unknown = tokens.find((token) => !Object.hasOwn(DIGITS, token) && !WORDS.test(token))
   if (unknown !== undefined)
     return `"${unknown}" in "${format}" is no token${didYouMean(unknown, COMMON_TOKENS)}: a form reads like MM/dd/yyyy HH:mm, text in it stands in 'quotes'`
-  if (!['y', 'M', 'd'].every((letter) => tokens.some((token) => token.startsWith(letter)))) {
+  if (!['y', 'M', 'd'].every((letter) => tokens.some((token) => token.startsWith(letter))))
     return `"${format}" must tell year, month and day (yyyy, MM, dd)`
-  }
-  const onTwelve = tokens.some((token) => token.startsWith('h'))
-  if (onTwelve && !tokens.includes('a'))
+  if (tokens.some((token) => token.startsWith('h')) && !tokens.includes('a'))
     return `"${format}" must tell morning from afternoon: add a, or write HH for 24 hours`
   return endsNowhere(format)
     ? `"${format}" does not tell where one number ends and the next begins: write MM, dd, HH, mm, or a sign between them`
@@ -44,15 +62,15 @@ export function tokensFault(format: string): string | undefined {
 function endsNowhere(format: string): boolean {
   let open = 0
   for (const [piece, quoted] of format.matchAll(PIECES)) {
-    if (quoted === undefined && OPEN.test(piece)) open = piece.startsWith('Z') ? 1 : open + 1
-    else if (quoted === undefined ? !TOKENS_OF_DIGITS.test(piece) : /[^\d]|^$/.test(quoted)) open = 0
+    const digits = quoted === undefined ? DIGITS[piece] : undefined
+    if (digits !== undefined) open += digits[1] < digits[2] ? 1 : 0
+    // An offset begins with a sign.
+    else if (quoted === undefined && piece.startsWith('Z')) open = 1
+    else if (!/^\d+$/.test(quoted ?? piece)) open = 0
     if (open > 1) return true
   }
   return false
 }
-
-/** Tokens, and signs, that lengthen a run of digits. */
-const TOKENS_OF_DIGITS = /^(?:yyyy|yy|MM|dd|HH|hh|mm|ss|SSS|\d)$/
 
 const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 /** Length of the cycle of the Gregorian calendar. */
@@ -76,26 +94,10 @@ export function wallClock([
   return Date.UTC(year + CYCLE.years, month - 1, day, hour, minute, second, ms) - CYCLE.ms
 }
 
-/** Tokens of luxon that are so many digits, and which part of a wall-clock time they tell. */
-const TOKENS: Readonly<Record<string, readonly [part: number, least: number, most: number]>> = {
-  yyyy: [0, 4, 4],
-  MM: [1, 2, 2],
-  M: [1, 1, 2],
-  dd: [2, 2, 2],
-  d: [2, 1, 2],
-  HH: [3, 2, 2],
-  H: [3, 1, 2],
-  mm: [4, 2, 2],
-  m: [4, 1, 2],
-  ss: [5, 2, 2],
-  s: [5, 1, 2],
-  SSS: [6, 3, 3],
-}
-
 /** One digit or several of a part, or a character that stands between them, in upper case. */
 type Step = { readonly part: number; readonly least: number; readonly most: number } | number
 
-/** @returns undefined where the form is not digits and ASCII alone, or its numbers end nowhere that a reader without a way back can see */
+/** @returns undefined where the form is not digits and ASCII alone, or a reader without a way back cannot see where a number ends */
 export function compileDigits(format: string): ((text: string) => number) | undefined {
   const steps = stepsOf(format)
   if (steps === undefined) return undefined
@@ -127,9 +129,10 @@ function stepsOf(format: string): Step[] | undefined {
   for (const [piece, quoted] of format.matchAll(PIECES)) {
     const before = steps.at(-1)
     const isOpen = typeof before === 'object' && before.least < before.most
-    const token = TOKENS[piece]
-    if (token !== undefined) {
-      const [part, least, most] = token
+    const [name, least = 0, most = 0] = DIGITS[piece] ?? []
+    const part = PARTS.indexOf(name ?? '')
+    // Two digits of a year, and fractions, take more than reading.
+    if (part >= 0 && !/^(?:yy|S|u)$/.test(piece)) {
       if (isOpen || told.has(part)) return undefined
       told.add(part)
       steps.push({ part, least, most })
@@ -145,7 +148,7 @@ function stepsOf(format: string): Step[] | undefined {
 
 const upper = (unit: number): number => (unit >= 0x61 && unit <= 0x7a ? unit - 0x20 : unit)
 
-/** Two digits of a year mean these hundred years and the next, where nothing says otherwise: those of luxon. */
+/** First of the hundred years of two digits, where the mapping says none: as luxon. */
 const CENTURY = 1961
 
 const MONTHS = [
@@ -155,7 +158,7 @@ const MONTHS = [
 const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday']
 const shortOf = (names: readonly string[]): readonly string[] => names.map((name) => name.slice(0, 3))
 
-/** Part that a token tells, the texts that it reads, and the number that such a text is. */
+/** Part that a token tells, the texts that it reads, and the number that a text is. */
 type TokenReader = readonly [part: string, pattern: string, read: (text: string) => number]
 
 const named = (part: string, names: readonly string[], first = 0): TokenReader => [
@@ -163,41 +166,35 @@ const named = (part: string, names: readonly string[], first = 0): TokenReader =
   names.join('|'),
   (text) => names.indexOf(text.toLowerCase()) + first,
 ]
-const PARTS = ['year', 'month', 'day', 'hour', 'minute', 'second', 'ms']
-const DIGITS = Object.fromEntries(
-  Object.entries(TOKENS).map(([token, [part, least, most]]): [string, TokenReader] => [
-    token,
-    [PARTS[part] ?? '', String.raw`\d{${least},${most}}`, Number],
-  ]),
-)
-
 /** `Z`, `+5`, `+05`, `+05:30`, `-0330`. */
 const OFFSET: TokenReader = [
   'offset',
   String.raw`Z|[+-](?:\d{2}[0-5]\d|\d{1,2}:[0-5]\d|\d{1,2})`,
   (text) => (/^z$/i.test(text) ? 0 : minutesOf(text)),
 ]
-const ONE_OR_TWO = String.raw`\d{1,2}`
-const TWO = String.raw`\d{2}`
-
-const readers = (century: number): Readonly<Record<string, TokenReader>> => ({
-  ...DIGITS,
-  yy: ['year', TWO, (text) => century + ((((Number(text) - century) % 100) + 100) % 100)],
+const READERS: Readonly<Record<string, TokenReader>> = {
   MMMM: named('month', MONTHS, 1),
   MMM: named('month', shortOf(MONTHS), 1),
-  hh: ['hourOfTwelve', TWO, Number],
-  h: ['hourOfTwelve', ONE_OR_TWO, Number],
-  S: ['ms', String.raw`\d{1,3}`, Number],
-  u: ['ms', String.raw`\d{1,9}`, (text) => Math.floor(Number(`0.${text}`) * 1000)],
   a: named('half', ['am', 'pm']),
   EEE: named('weekday', shortOf(WEEKDAYS)),
   EEEE: named('weekday', WEEKDAYS),
   Z: OFFSET,
   ZZ: OFFSET,
   ZZZ: OFFSET,
-})
+}
 
-/** Parts of a time that a text tells in a form; `wall` is NaN where it does not fit, `offset` in minutes where the form has one. */
+function readerOf(token: string, century: number): TokenReader | undefined {
+  const digits = DIGITS[token]
+  if (digits === undefined) return READERS[token]
+  const [part, least, most] = digits
+  const read = (text: string): number => {
+    if (token === 'yy') return century + ((((Number(text) - century) % 100) + 100) % 100)
+    return token === 'u' ? Math.floor(Number(`0.${text}`) * 1000) : Number(text)
+  }
+  return [part, String.raw`\d{${least},${most}}`, read]
+}
+
+/** `wall`: NaN where a text does not fit; `offset`: minutes, where the form has one. */
 export interface ReadTokens {
   readonly wall: number
   readonly offset: number | undefined
@@ -206,16 +203,15 @@ export interface ReadTokens {
 const UNREAD: ReadTokens = { wall: Number.NaN, offset: undefined }
 
 /**
- * Compiles any form that tokensFault lets pass. Letters are read in either case, a space as one or several, of any width. A part that is told
- * twice must be told alike, and the day of the week must be that of the date.
- * @param century the first of the hundred years that `yy` means
+ * Compiles any form that tokensFault lets pass. Letters are read in either case, a space as one or several, of any width. A part told twice is told
+ * alike, and the day of the week is that of the date.
+ * @param century first of the hundred years of `yy`
  */
 export function compileTokens(format: string, century = CENTURY): (text: string) => ReadTokens {
-  const known = readers(century)
   const told: TokenReader[] = []
   let pattern = ''
   for (const [piece, quoted] of format.matchAll(PIECES)) {
-    const reader = quoted === undefined ? known[piece] : undefined
+    const reader = quoted === undefined ? readerOf(piece, century) : undefined
     if (reader === undefined) {
       pattern += (quoted === '' ? "'" : (quoted ?? piece)).replaceAll(/[^\w ]/g, String.raw`\$&`)
       continue

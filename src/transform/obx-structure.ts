@@ -2,7 +2,7 @@
 import type { JsonValue } from '../model/row.ts'
 import { membersOf } from './json-values.ts'
 import {
-  type Check,
+  type Anchor,
   type FieldCheck,
   hasText,
   nothing,
@@ -10,13 +10,14 @@ import {
   type Reading,
   type ReadPaths,
   readAt,
+  readingOf,
   readingsOf,
   repetitionsOf,
+  type Structure,
   tell,
-  type Unread,
   unreadIn,
 } from './reading.ts'
-import { EACH, follow, isFilter, SEVERAL, type Step, type TrailStep } from './scope.ts'
+import { EACH, isFilter, type Step, type TrailStep } from './scope.ts'
 import { OBX, OF_VALUE, type Part } from './structures.ts'
 
 /** How a shape of HL7 v2 as JSON names a field of OBX, by its number. */
@@ -41,7 +42,12 @@ export function obxIn(
     : undefined
 }
 
-export function obxCheck(fieldAt: FieldSteps, reading: Reading, { ignore }: ReadPaths): Check {
+export function obxStructure(
+  anchor: Anchor,
+  fieldAt: FieldSteps,
+  { rule, ignore, trailsOf }: ReadPaths,
+): Structure {
+  const reading = readingOf(anchor.whole, rule, trailsOf)
   const fields = [...OBX].flatMap(([number, part]) => {
     if (ignore.has(part.name)) return []
     const steps = fieldAt(number)
@@ -50,24 +56,13 @@ export function obxCheck(fieldAt: FieldSteps, reading: Reading, { ignore }: Read
       number === 5 ? valueCheck(part, read) : read === undefined ? partCheck(part) : repeatedCheck(part, read)
     return [{ steps, check }]
   })
-  return (obx) => {
-    let found: Unread | undefined
-    const members = membersOf(obx)
-    for (const { steps, check } of fields) {
-      const [only] = steps
-      const field = steps.length === 1 && typeof only === 'string' ? members[only] : follow(obx, steps)
-      const unread = field === undefined || field === null || field === SEVERAL ? undefined : check(field)
-      if (unread?.ofValue === true) return unread
-      found ??= unread
-    }
-    return found
-  }
+  return { anchor, fields }
 }
 
 const valueCheck =
   (part: Part, read = nothing()): FieldCheck =>
   (field) => {
-    if (isOneRead(field, read.indices.get(0))) return undefined
+    if (isOneRead(field, read.below.get(0))) return undefined
     const unread = unreadIn(field, [read])
     return unread && tell(part, unread === 'repeated' ? OF_VALUE.repeated : part.fault, true)
   }
@@ -78,7 +73,7 @@ function isOneRead(field: JsonValue, reading: Reading | undefined): boolean {
   const components = membersOf((field as readonly JsonValue[])[0])
   let isAny = false
   for (const name in components) {
-    if (typeof components[name] !== 'string' || reading.names.get(name)?.isRead !== true) return false
+    if (typeof components[name] !== 'string' || reading.below.get(name)?.isRead !== true) return false
     isAny = true
   }
   return isAny

@@ -1,19 +1,8 @@
-/**
- * The parts of a structure that a mapping reads, as a tree of the steps of its paths; and the parts that no path reads.
- */
+/** Parts of a structure that a mapping reads, as a tree of the steps of its paths; and the parts that no path reads. */
 import type { Fault } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
 import { elements, firstText, isText, membersOf } from './json-values.ts'
-import {
-  EACH,
-  type Filter,
-  isFilter,
-  matching,
-  type Scope,
-  type Step,
-  type Trail,
-  type TrailStep,
-} from './scope.ts'
+import { EACH, type Filter, isFilter, matching, type Step, type Trail, type TrailStep } from './scope.ts'
 import { OF_VALUE, OFF_SCALE, type Part } from './structures.ts'
 
 /** A part that nobody reads. */
@@ -21,7 +10,7 @@ export interface Unread {
   /** As `ignore` names it. */
   readonly part: string
   readonly fault: Fault
-  /** A part of the value itself: without it there may seem to be none. */
+  /** True for a part of the value itself: without it there may seem to be none. */
   readonly ofValue: boolean
 }
 
@@ -46,30 +35,25 @@ export interface ReadPaths {
 /** Reads below a place, as a tree. */
 export interface Reading {
   isRead: boolean
-  readonly names: Map<string, Reading>
-  readonly indices: Map<number, Reading>
-  each: Reading | undefined
+  readonly below: Map<TrailStep, Reading>
   readonly filters: [Filter, Reading][]
 }
 
-export const nothing = (): Reading => ({
-  isRead: false,
-  names: new Map(),
-  indices: new Map(),
-  each: undefined,
-  filters: [],
-})
+export const nothing = (): Reading => ({ isRead: false, below: new Map(), filters: [] })
 
-/** Where a structure stands. */
+/** Place of a structure. */
 export interface Anchor {
   readonly from: number
   readonly steps: readonly Step[]
-  /** From the outermost level, with what leads up to the structure: two of one structure are the same. */
+  /** Steps from the outermost level: two structures at one place have the same. */
   readonly whole: readonly TrailStep[]
 }
 
-/** Looks into a structure for what is not read. */
-export type Check = (at: JsonValue, scope: Scope) => Unread | undefined
+/** A structure, and its parts that may not be read. */
+export interface Structure {
+  readonly anchor: Anchor
+  readonly fields: readonly { readonly steps: readonly Step[]; readonly check: FieldCheck }[]
+}
 
 /** Steps of the trail with the innermost start that reaches a length of the outermost one. */
 export function anchorAt(trails: readonly Trail[], length: number): Anchor | undefined {
@@ -93,47 +77,36 @@ const begins = (start: readonly TrailStep[], steps: readonly TrailStep[]): boole
 export function readingOf(
   whole: readonly TrailStep[],
   read: readonly string[],
-  { trailsOf }: ReadPaths,
+  trailsOf: ReadPaths['trailsOf'],
 ): Reading {
   const reading = nothing()
   for (const name of read) {
     const { steps = [] } = trailsOf(name).at(-1) ?? {}
-    if (steps.length > whole.length && begins(whole, steps)) add(reading, steps.slice(whole.length))
+    if (steps.length <= whole.length || !begins(whole, steps)) continue
+    let at = reading
+    for (const step of steps.slice(whole.length)) {
+      const next = at.below.get(step) ?? nothing()
+      if (isFilter(step)) at.filters.push([step, next])
+      else at.below.set(step, next)
+      at = next
+    }
+    at.isRead = true
   }
   return reading
 }
 
-function add(to: Reading, steps: readonly TrailStep[]): void {
-  let at = to
-  for (const step of steps) {
-    const next = below(at, step) ?? nothing()
-    if (typeof step === 'string') at.names.set(step, next)
-    else if (typeof step === 'number') at.indices.set(step, next)
-    else if (step === EACH) at.each = next
-    else at.filters.push([step, next])
-    at = next
-  }
-  at.isRead = true
-}
-
-function below(at: Reading | undefined, step: TrailStep): Reading | undefined {
-  if (typeof step === 'string') return at?.names.get(step)
-  if (typeof step === 'number') return at?.indices.get(step)
-  return step === EACH ? at?.each : at?.filters.find(([filter]) => keyOf(filter) === keyOf(step))?.[1]
-}
-
 export const readAt = (reading: Reading, steps: readonly TrailStep[]): Reading | undefined =>
-  steps.reduce<Reading | undefined>(below, reading)
+  steps.reduce<Reading | undefined>((at, step) => at?.below.get(step), reading)
 
 /** Reads of an element of a list; a single value stands for a list of one. */
 export function readingsOf(
-  reading: Reading,
+  { below, filters }: Reading,
   list: JsonValue,
   at: number,
   length: number,
 ): readonly Reading[] {
-  const found = [reading.indices.get(at), reading.indices.get(at - length), reading.each]
-  for (const [filter, next] of reading.filters) {
+  const found = [below.get(at), below.get(at - length), below.get(EACH)]
+  for (const [filter, next] of filters) {
     const element = elements(list)[at]
     if (matching(list, filter).some((one) => one === element)) found.push(next)
   }
@@ -167,7 +140,7 @@ export function unreadIn(
   }
   const whole = readings.flatMap((one) => [one, ...readingsOf(one, value, 0, 1)])
   for (const name in value) {
-    const inner = whole.flatMap((one) => one.names.get(name) ?? [])
+    const inner = whole.flatMap((one) => one.below.get(name) ?? [])
     const unread = unreadIn(membersOf(value)[name], inner, repetition)
     if (unread !== undefined) return unread
   }
@@ -175,11 +148,9 @@ export function unreadIn(
 }
 
 /** A text stands for a list of one, at whatever depth. */
-function isReadAlone(reading: Reading): boolean {
-  if (reading.isRead) return true
-  const inner = [reading.indices.get(0), reading.indices.get(-1), reading.each]
-  return inner.some((one) => one !== undefined && isReadAlone(one))
-}
+const isReadAlone = ({ isRead, below }: Reading): boolean =>
+  isRead ||
+  [below.get(0), below.get(-1), below.get(EACH)].some((one) => one !== undefined && isReadAlone(one))
 
 /** Finds text anywhere in a value. */
 export function hasText(value: JsonValue | undefined): boolean {
@@ -190,7 +161,7 @@ export function hasText(value: JsonValue | undefined): boolean {
   return false
 }
 
-/** The part of a field that is not read; undefined where all is read, or says nothing that changes the value. */
+/** Finds a part of a field that is not read; undefined where all is read, or says nothing that changes the value. */
 export type FieldCheck = (field: JsonValue) => Unread | undefined
 
 /** The repetitions of a field, which a tree of fields has below a member; a single value stands for a list of one. */
@@ -201,7 +172,7 @@ export function repetitionsOf(
   const [only, another] = Object.entries(membersOf(field))
   return only === undefined || another !== undefined || !Array.isArray(only[1])
     ? [elements(field), reading]
-    : [elements(only[1]), reading?.names.get(only[0])]
+    : [elements(only[1]), reading?.below.get(only[0])]
 }
 
 /** The text of a field as nearly all are: a text, or one repetition of one component; '' of all others. */

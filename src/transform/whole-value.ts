@@ -1,20 +1,13 @@
 /**
  * A value is whole, or rejected: what stands beside it in its own structure is read by the rule, named by the mapping under `ignore`, or the record is
- * rejected by what it was (structures.ts). The structure is known by the paths that lead to the value, and looked into with what the rule reads of it,
- * compiled once for a rule.
+ * rejected by what it was (structures.ts). The paths of the value tell the structure, and what the rule reads of it; compiled once for a rule.
  */
-import { fhirCheck } from './fhir-structure.ts'
-import { obxCheck, obxIn } from './obx-structure.ts'
-import {
-  type Anchor,
-  anchorAt,
-  type Check,
-  isSame,
-  type ReadPaths,
-  readingOf,
-  type Unread,
-} from './reading.ts'
-import { follow, type Scope, SEVERAL, type Trail } from './scope.ts'
+import type { JsonValue } from '../model/row.ts'
+import { fhirStructure, ownerStructure } from './fhir-structure.ts'
+import { membersOf } from './json-values.ts'
+import { obxIn, obxStructure } from './obx-structure.ts'
+import { anchorAt, isSame, type ReadPaths, type Structure, type Unread } from './reading.ts'
+import { follow, type Scope, SEVERAL } from './scope.ts'
 import { VALUE_FORMS } from './structures.ts'
 
 export interface WholeValue {
@@ -26,21 +19,29 @@ export interface WholeValue {
 
 /** Undefined where the value stands in no structure that is known. */
 export function compileWhole(paths: ReadPaths): WholeValue | undefined {
-  const { trailsOf } = paths
-  const checks: Structure[] = []
+  const structures: Structure[] = []
+  const owners: Structure[] = []
+  let isHl7 = false
   for (const name of paths.value) {
-    const found = structureOf(trailsOf(name), paths)
-    if (found !== undefined && !checks.some(({ anchor }) => isSame(anchor.whole, found.anchor.whole)))
-      checks.push(found)
+    const trails = paths.trailsOf(name)
+    const { steps = [] } = trails.at(-1) ?? {}
+    const obx = obxIn(steps)
+    const length = obx?.length ?? steps.findIndex((step) => typeof step === 'string' && VALUE_FORMS.has(step))
+    const anchor = length < 0 ? undefined : anchorAt(trails, length)
+    if (anchor === undefined || structures.some((one) => isSame(one.anchor.whole, anchor.whole))) continue
+    isHl7 ||= obx !== undefined
+    structures.push(obx ? obxStructure(anchor, obx.fieldAt, paths) : fhirStructure(anchor, paths))
+    const owner = obx ? undefined : ownerStructure(trails, anchor, paths)
+    if (owner !== undefined) owners.push(owner)
   }
-  if (checks.length === 0) return undefined
+  if (structures.length === 0) return undefined
+  const all = [...structures, ...owners]
   return {
-    isHl7: checks.some(({ isHl7 }) => isHl7),
+    isHl7,
     unread(scope, hasValue) {
-      for (const { anchor, check } of checks) {
+      for (const { anchor, fields } of all) {
         const at = follow(scope[anchor.from], anchor.steps)
-        if (at === undefined || at === null || at === SEVERAL) continue
-        const unread = check(at, scope)
+        const unread = at === undefined || at === null || at === SEVERAL ? undefined : unreadOf(at, fields)
         if (unread !== undefined && (hasValue || unread.ofValue)) return unread
       }
       return undefined
@@ -48,25 +49,16 @@ export function compileWhole(paths: ReadPaths): WholeValue | undefined {
   }
 }
 
-interface Structure {
-  readonly anchor: Anchor
-  readonly check: Check
-  readonly isHl7: boolean
-}
-
-function structureOf(trails: readonly Trail[], paths: ReadPaths): Structure | undefined {
-  const steps = trails.at(-1)?.steps ?? []
-  const obx = obxIn(steps)
-  if (obx !== undefined) {
-    const anchor = anchorAt(trails, obx.length)
-    return (
-      anchor && {
-        ...{ anchor, isHl7: true },
-        check: obxCheck(obx.fieldAt, readingOf(anchor.whole, paths.rule, paths), paths),
-      }
-    )
+/** A part of the value itself counts before what stands beside it. */
+function unreadOf(at: JsonValue, fields: Structure['fields']): Unread | undefined {
+  let found: Unread | undefined
+  const members = membersOf(at)
+  for (const { steps, check } of fields) {
+    const [only] = steps
+    const field = steps.length === 1 && typeof only === 'string' ? members[only] : follow(at, steps)
+    const unread = field === undefined || field === null || field === SEVERAL ? undefined : check(field)
+    if (unread?.ofValue === true) return unread
+    found ??= unread
   }
-  const length = steps.findIndex((step) => typeof step === 'string' && VALUE_FORMS.has(step))
-  const anchor = length < 0 ? undefined : anchorAt(trails, length)
-  return anchor && { anchor, isHl7: false, check: fhirCheck(trails, anchor, paths) }
+  return found
 }

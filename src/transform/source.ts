@@ -1,7 +1,4 @@
-/**
- * The source object of records (interface, "Source object"), the same for all rows or as each row says. Text that a row says stands in the same
- * place as text of the mapping: records and hashes are alike.
- */
+/** The source object of records (interface, "Source object"), alike whether the mapping or the row says its texts. */
 import { fault, type Issue } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { type CompileContext, issueOf } from './compile-context.ts'
@@ -9,24 +6,21 @@ import { compileField } from './compile-field.ts'
 import type { RowBlock } from './mapping-definition.ts'
 import type { Scope } from './scope.ts'
 
-/**
- * The end of every record's JSON text: the source object, up to where the batch id goes. `resourceKey` is the row's key; `batchId` and
- * `persistentRecordId` are added when the batch is cut.
- */
+/** End of a record's JSON text: the source object, up to the batch id. `batchId` and `persistentRecordId` are added when the batch is cut. */
 export interface SourceText {
   readonly type: string
-  /** Before and after the row's key. */
+  /** Before and after the row's key (`resourceKey`). */
   readonly beforeKey: string
   readonly afterKey: string
-  /** Before the row's key of a record that has a note of its own, behind that of the mapping. */
+  /** `beforeKey` with a note of the record behind that of the source. */
   readonly withNote: (note: string) => string
 }
 
 export interface CompiledSource {
-  /** Takes the source of a row, for the records that are made next; tells why the row has none. */
+  /** Takes the source of a row, for the records made next; returns why the row has none. */
   readonly enter: (scope: Scope) => Issue | undefined
-  /** Parts that records of one source have in common, made once for each source. */
-  readonly each: <Made>(make: (source: SourceText) => Made) => () => Made
+  /** Parts that records of one source share, made once a source. */
+  readonly each: <Made extends object>(make: (source: SourceText) => Made) => () => Made
 }
 
 const KEYS = ['name', 'type', 'notes', 'sendingSystem', 'dataQuality'] as const
@@ -46,23 +40,14 @@ export function compileSource(context: CompileContext, source: RowBlock['source'
     if (field.branch > 0)
       context.report(path, 'the source must be read from the row itself, not from a level of it')
     const isConstant = typeof written === 'string' || written.constant !== undefined
-    const constant = isConstant ? field.read([]) : undefined
-    return [{ key, field, constant: typeof constant === 'string' && constant !== '' ? constant : undefined }]
+    return [{ key, field, isConstant }]
   })
-  if (fields.every(({ constant }) => constant !== undefined)) {
-    const text = textOf(Object.fromEntries(fields.map(({ key, constant }) => [key, constant])))
-    return {
-      enter: () => undefined,
-      each(make) {
-        const made = make(text)
-        return () => made
-      },
-    }
-  }
   const known = new Map<string, SourceText>()
-  let current = textOf({})
+  let current: SourceText | undefined
+  const isFixed = fields.every(({ isConstant }) => isConstant)
   return {
     enter(scope) {
+      if (isFixed && current !== undefined) return undefined
       const said: Said = {}
       for (const { key, field } of fields) {
         const text = field.read(scope)
@@ -79,14 +64,15 @@ export function compileSource(context: CompileContext, source: RowBlock['source'
       }
       return undefined
     },
-    each<Made>(make: (source: SourceText) => Made) {
-      const made = new WeakMap<SourceText, { readonly of: Made }>()
+    each<Made extends object>(make: (source: SourceText) => Made) {
+      const made = new WeakMap<SourceText, Made>()
       return () => {
+        current ??= textOf({})
         const before = made.get(current)
-        if (before !== undefined) return before.of
-        const of = make(current)
-        made.set(current, { of })
-        return of
+        if (before !== undefined) return before
+        const now = make(current)
+        made.set(current, now)
+        return now
       }
     },
   }

@@ -1,10 +1,9 @@
 /**
- * Account ids that hold no longer: the gateway was wiped, or the person was deleted and registered again. Here alone is decided whether one is stale.
- * An answer that names another id, or says that there is no such account, makes it so; a 404 that may mean anything does where a registration then
- * gives another id, or creates the account anew.
+ * Stale account ids: the gateway was wiped, or the person was deleted and registered again. A sign is an answer that names another id, or says that there
+ * is no account; or a 404 that may mean anything, where a registration then gives another id, or creates the account anew.
  *
- * The person is registered anew at once, and nothing more of theirs is sent in the run. What was delivered to the former account counts as not
- * delivered: from then on the row keys of the person are hashed otherwise.
+ * The person is registered anew at once, and nothing more of theirs is sent in the run. Records delivered to the former account count as not
+ * delivered: the row keys of the person are hashed in another way from then on.
  */
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -46,7 +45,7 @@ export function isStale(sign: AccountSign, before: string | null, renewed: Renew
   }
 }
 
-/** Words of a gateway about an account, not about a field of one; the interface documents none. */
+/** Words about an account, not about a field of one; the interface documents none. */
 const NO_ACCOUNT = /\baccount( is)? not (found|registered)\b|\b(unknown|no such) account\b(?! \w)/i
 
 /**
@@ -67,8 +66,8 @@ interface StaleContext extends Omit<AccountsContext, 'stale'> {
 export function createStaleAccounts(context: StaleContext): StaleAccounts {
   const { ledger, runLedger, gatewayName, identity, now } = context
   const stale = new Set<string>()
-  /** Questions by reference: asked one after the other, each once. */
-  const judged = new Map<string, { readonly signs: Set<AccountSign>; last: Promise<boolean> }>()
+  /** Questions by reference: asked one after the other, each sign once. */
+  const judged = new Map<string, { readonly signs: Set<AccountSign>; last: Promise<void> }>()
 
   const registerAnew = async (
     entry: Entry,
@@ -95,13 +94,13 @@ export function createStaleAccounts(context: StaleContext): StaleAccounts {
     }
   }
 
-  const judge = async (entry: Entry, sign: AccountSign): Promise<boolean> => {
+  const judge = async (entry: Entry, sign: AccountSign): Promise<void> => {
     const { reference } = entry.account
-    if (stale.has(reference)) return true
+    if (stale.has(reference)) return
     const hashed = identity.account(entry.account)
     const known = (await ledger.accounts(gatewayName, [hashed])).get(hashed)
     const isOfRun = (await ledger.registeredBy(gatewayName, [hashed], runLedger.lease.runId)).has(hashed)
-    if (known === undefined || isOfRun) return false
+    if (known === undefined || isOfRun) return
     const forget = (): Promise<void> => runLedger.forgetAccount(gatewayName, hashed, known.accountId)
     // Before the account is there again: a process that ends in between leaves no trace of its having been gone.
     if (sign === 'no-account') {
@@ -109,15 +108,12 @@ export function createStaleAccounts(context: StaleContext): StaleAccounts {
       await forget()
     }
     const renewed = await registerAnew(entry, sign)
-    if (!isStale(sign, known.accountId, renewed)) return false
+    if (!isStale(sign, known.accountId, renewed)) return
     stale.add(reference)
     if (sign !== 'no-account') await forget()
-    if (renewed !== undefined) {
-      const { accountId, sentBefore } = renewed
-      const account = { ...known, accountId, isNew: false, sentBefore }
-      await runLedger.saveAccounts(gatewayName, [account], now())
-    }
-    return true
+    if (renewed === undefined) return
+    const { accountId, sentBefore } = renewed
+    await runLedger.saveAccounts(gatewayName, [{ ...known, accountId, isNew: false, sentBefore }], now())
   }
 
   return {
@@ -125,7 +121,7 @@ export function createStaleAccounts(context: StaleContext): StaleAccounts {
     judge(entry, sign) {
       const { reference, type } = entry.account
       if (type !== 'partnerAccountId') return Promise.resolve(false)
-      const asked = judged.get(reference) ?? { signs: new Set(), last: Promise.resolve(false) }
+      const asked = judged.get(reference) ?? { signs: new Set(), last: Promise.resolve() }
       judged.set(reference, asked)
       if (!asked.signs.has(sign)) {
         asked.signs.add(sign)
@@ -136,7 +132,7 @@ export function createStaleAccounts(context: StaleContext): StaleAccounts {
   }
 }
 
-/** Hashes the row keys of those who were forgotten otherwise, so that nothing is known under them of before. */
+/** Hashes the row keys of people who were forgotten anew: nothing is known under them. */
 export async function renewRowKeys(
   ledger: Pick<Ledger, 'forgotten'>,
   gatewayName: string,

@@ -1,7 +1,4 @@
-/**
- * Last words of a chunk in each place, and results that the source has taken back: the gateway deletes no biometrics and no conditions, so that of
- * one that was delivered a person must know.
- */
+/** Last words of a chunk in each place, and withdrawn results: the gateway deletes no biometrics and conditions, so a person must know of a delivered one. */
 import type { DeliveredRecord, Ledger } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Entry, MappedRow, WithdrawnEntry } from '../model/entry.ts'
@@ -68,7 +65,7 @@ export function lastWordsIn(entries: readonly Entry[], withdrawn: readonly Withd
 }
 
 export interface Withdrawing extends Speaks {
-  /** Rows are taken up that were rejected before: what was told is told again. */
+  /** Rows are taken up that were rejected before: their withdrawals are told again. */
   readonly isTakenUp: boolean
 }
 
@@ -82,33 +79,30 @@ export async function takenBackOf(
   { delivered, held }: Memory,
   speaks: Withdrawing,
 ): Promise<TakenBack[]> {
-  const told: { readonly entry: WithdrawnEntry; readonly contents: readonly string[] }[] = []
-  const wanted = new Map<number, Set<string>>()
-  for (const entry of withdrawn) {
+  const told = withdrawn.flatMap((entry) => {
     const stands = standingOf(delivered.get(entry.rowKey) ?? [], entry.ruleHash)
     const doubts = [...(held.get(entry.rowKey) ?? [])].filter(([, { rule }]) => rule === entry.ruleHash)
-    const isNews = stands !== undefined && isToTell(stands, speaks)
-    if (!isNews && doubts.length === 0) continue
-    const contents = [...(isNews ? [contentDigits(stands)] : []), ...doubts.map(([content]) => content)]
-    told.push({ entry, contents })
-    if (isNews) {
-      const ofExport = wanted.get(stands.arrival) ?? new Set()
-      wanted.set(stands.arrival, ofExport.add(contentDigits(stands)))
-    }
-  }
+    const news = stands !== undefined && isToTell(stands, speaks) ? [stands] : []
+    const contents = [...news.map(contentDigits), ...doubts.map(([content]) => content)]
+    return contents.length === 0 ? [] : [{ entry, news, contents }]
+  })
   if (told.length === 0) return []
+  const wanted = Map.groupBy(
+    told.flatMap(({ news }) => news),
+    ({ arrival }) => arrival,
+  )
   const ids = new Map<string, string>()
   const doubtful = told.flatMap(({ contents }) => contents)
   for (const { content, exportId, row, rule } of await ledger.left.inDoubtWith(jobId, doubtful))
     if (content !== null) ids.set(content, transactionId(exportId, row, rule ?? '', content))
-  for (const [arrival, contents] of wanted) await findSent(ledger, arrival, contents, ids)
+  for (const [arrival, sent] of wanted) await findSent(ledger, arrival, sent.map(contentDigits), ids)
   return told.map(({ entry, contents }) => ({
     entry,
     sentAs: contents.map((content) => ids.get(content)).find((id) => id !== undefined),
   }))
 }
 
-/** Not where a later export has said it, or something else, since, and not twice. */
+/** Tells a withdrawal once, and not where a later export has spoken since. */
 function isToTell(
   { arrival, byBackfill, isWithdrawn = false }: DeliveredRecord,
   speaks: Withdrawing,
@@ -124,7 +118,7 @@ function isToTell(
 async function findSent(
   ledger: TakenBackLedger,
   arrival: number,
-  contents: ReadonlySet<string>,
+  contents: readonly string[],
   ids: Map<string, string>,
 ): Promise<void> {
   const record = await ledger.exportRecord(arrival)

@@ -1,4 +1,4 @@
-/** Dates of a mapping compiled into functions over a row: the zone that their times are in, and how far back they go. */
+/** Dates of a mapping compiled into functions over a row: zone, and how far back they go. */
 import { type Fault, fault, type Issue, type ObservedTime } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { type CompileContext, issueOf, NOT_SCALAR } from './compile-context.ts'
@@ -9,7 +9,6 @@ import { firstText, membersOf } from './json-values.ts'
 import { branchOf, type Scope } from './scope.ts'
 import { isZone, zoneFault } from './zones.ts'
 
-/** When a record was observed, in the forms that the interface wants. */
 export type ObservedAt =
   | ({ readonly ok: true } & ObservedTime)
   | { readonly ok: false; readonly issue: Issue }
@@ -67,7 +66,6 @@ export function compileDate(
     branch: branchOf({ branch }, zone),
     read: (scope) => {
       const text = read(scope)
-      // An object or a list is no date.
       if (text === NOT_SCALAR) return unread
       if (typeof text !== 'string') return undated(text, from)
       if (text === '') return missing
@@ -81,7 +79,7 @@ export function compileDate(
   }
 }
 
-/** A day, or a time of one; a year or a month is no time. */
+/** A day, or a time of a day. */
 const HL7_WITHOUT_OFFSET = /^\d{8,14}(?:\.\d{1,4})?$/
 
 /** The offset of MSH-7, which is that of all times of its message without one (HL7 v2.5.1, 2.15.9.7); else ''. MSH stands in the document, or its first member. */
@@ -131,17 +129,16 @@ function compileZone(
     parser(scope) {
       const named = read(scope)
       if (typeof named !== 'string') return undefined
-      let parse = parsers.get(named)
-      if (parse === undefined && isZone(named)) {
-        parse = compileInstant(format, { ...options, zone: named })
-        parsers.set(named, parse)
-      }
+      const known = parsers.get(named)
+      if (known !== undefined || !isZone(named)) return known
+      const parse = compileInstant(format, { ...options, zone: named })
+      parsers.set(named, parse)
       return parse
     },
   }
 }
 
-/** Names of zones that the mapping itself says, where it has a field for the zone. */
+/** Reports wrong zones that the mapping itself names, where a field tells the zone. */
 function reportZones(context: CompileContext, zone: FieldObject, path: KeyPath): void {
   const { constant, otherwise, table } = zone
   const report = (key: string, name: string | undefined): void => {
@@ -150,9 +147,8 @@ function reportZones(context: CompileContext, zone: FieldObject, path: KeyPath):
   }
   report('constant', table === undefined ? constant : undefined)
   report('otherwise', otherwise)
-  if (typeof table === 'object') for (const name of Object.values(table)) report('table', name)
-  else if (table !== undefined)
-    for (const name of context.tables.get(table)?.values() ?? []) report('table', name)
+  const names = typeof table === 'string' ? context.tables.get(table)?.values() : Object.values(table ?? {})
+  for (const name of names ?? []) report('table', name)
 }
 
 const undated = (fault: Fault, field: string | undefined): ObservedAt => ({

@@ -1,6 +1,4 @@
-/**
- * Compiles a mapping once into a function from a row to its outcome. Pure: no clock, no file, no key.
- */
+/** Compiles a mapping once into a function from a row to its outcome. Pure: no clock, no file, no key. */
 
 import { cellFault } from '../model/cell-fault.ts'
 import {
@@ -202,18 +200,26 @@ function compileRules(
 const readsWorkbook = ({ read, joins = {} }: Pick<MappingDefinition, 'read' | 'joins'>): boolean =>
   [read, ...Object.values(joins).map((join) => join.read)].some((one) => one?.format === 'xlsx')
 
-/** Rejects the row where a condition of the row reads a cell without value. */
+/** Rejects what a condition that reads a cell without value stands for. */
+function guard<Result>(act: () => Result, reject: (cell: CellWithoutValue) => Result): Result {
+  try {
+    return act()
+  } catch (error) {
+    if (error instanceof CellWithoutValue) return reject(error)
+    throw error
+  }
+}
+
 const guarded =
   (mapper: RowMapper): RowMapper =>
-  (source) => {
-    try {
-      return mapper(source)
-    } catch (error) {
-      if (!(error instanceof CellWithoutValue)) throw error
-      const { row, line, byteOffset } = source
-      return { row, line, byteOffset, outcome: 'rejected', issue: issueOf(error.fault, error.field) }
-    }
-  }
+  (source) =>
+    guard(
+      () => mapper(source),
+      ({ fault, field }) => {
+        const { row, line, byteOffset } = source
+        return { row, line, byteOffset, outcome: 'rejected', issue: issueOf(fault, field) }
+      },
+    )
 
 const KIND_OF = new Map<string, RecordKind>([
   ['biometrics', 'biometric'],
@@ -225,22 +231,19 @@ const KIND_OF = new Map<string, RecordKind>([
 function guardedRule(rule: CompiledRule, section: string, name: string | undefined): CompiledRule {
   const kind = KIND_OF.get(section)
   if (kind === undefined) return rule
-  const guard = <Result>(ordinals: Map<string, number>, act: () => Result): Result | RejectedRecord => {
-    try {
-      return act()
-    } catch (error) {
-      if (!(error instanceof CellWithoutValue)) throw error
-      return rejected(kind, recordRule(name, 'unmapped', rule.branch, ordinals), error.fault, error.field)
-    }
-  }
+  const reject =
+    (ordinals: Map<string, number>) =>
+    ({ fault, field }: CellWithoutValue): RejectedRecord =>
+      rejected(kind, recordRule(name, 'unmapped', rule.branch, ordinals), fault, field)
   const { apply, unread } = rule
   return {
     ...rule,
     apply: (scope, facts, observedAt, ordinals) =>
-      guard(ordinals, () => apply(scope, facts, observedAt, ordinals)),
-    ...(unread === undefined
-      ? {}
-      : { unread: (scope, ordinals) => guard(ordinals, () => unread(scope, ordinals)) }),
+      guard<ReturnType<typeof apply>>(() => apply(scope, facts, observedAt, ordinals), reject(ordinals)),
+    ...(unread && {
+      unread: (scope, ordinals) =>
+        guard<ReturnType<typeof unread>>(() => unread(scope, ordinals), reject(ordinals)),
+    }),
   }
 }
 

@@ -1,41 +1,33 @@
-/**
- * Text by which an export names the person: a reference, a word for none, or one that was damaged on its way. The same in every format, for
- * mappings and drafts alike. Pure.
- */
+/** Text by which an export names a person: a reference, a word for none, or a damaged one. One rule for all formats, mappings and drafts. Pure. */
 import { type Fault, fault } from '../model/record.ts'
 import { isExponent } from './codes.ts'
 
-/** Damage that was undone, as the reference behind it is certain. */
+/** Damage that was undone: the reference behind it is certain. */
 export type Undone = 'formula' | 'invisible'
 
 export type ReadReference =
   | { readonly reference: string; readonly undone: Undone | undefined }
   | (Fault & { readonly is: 'none' | 'damaged' | 'elsewhere' })
 
-/** A reference that needs no second look: some letters and digits, not all of them zeros. */
+/** A reference that needs no second look. */
 const PLAIN = /^[A-Z]{0,8}[-_]?0*[1-9]\d{0,14}$/
 
-/**
- * Texts of databases, spreadsheets, programs and people for no value, in lower case: SQL, pandas, R, SAS, COBOL; the errors of a spreadsheet.
- */
-const NONE = new Set(
-  [
-    ...['null', '(null)', '<null>', '[null]', '\\n', 'none', 'nil', 'nan', '<na>', '(none)', 'nat'],
-    ...['n/a', 'n.a.', 'n.a', 'na', '#n/a', '#na', 'undefined', '[object object]', 'true', 'false'],
-    ...['#value!', '#ref!', '#name?', '#div/0!', '#null!', '#num!', '#error!', '#spill!', '#calc!'],
-    ...['unknown', 'unk', 'unkn', '(unknown)', 'not known', 'not available', 'not applicable', 'n/k', 'nk'],
-    ...['missing', '(missing)', 'empty', '(empty)', 'blank', '(blank)', 'no id', 'noid', 'anonymous', 'anon'],
-    ...['tbd', 'pending', 'unassigned', 'not assigned', 'unbekannt', 'keine', 'ohne', 'inconnu', 'inconnue'],
-    ...['aucun', 'aucune', 'desconocido', 'desconocida', 'ninguno', 'ninguna', 'desconhecido', 'nenhum'],
-    ...['onbekend', 'geen', 'sconosciuto', 'nessuno'],
-  ].map((word) => word.toLowerCase()),
-)
+/** Texts of databases, spreadsheets, programs and people for no value, in lower case. */
+const NONE = new Set([
+  ...['null', '(null)', '<null>', '[null]', '\\n', 'none', 'nil', 'nan', '<na>', '(none)', 'nat'],
+  ...['n/a', 'n.a.', 'n.a', 'na', '#n/a', '#na', 'undefined', '[object object]', 'true', 'false'],
+  ...['#value!', '#ref!', '#name?', '#div/0!', '#null!', '#num!', '#error!', '#spill!', '#calc!'],
+  ...['unknown', 'unk', 'unkn', '(unknown)', 'not known', 'not available', 'not applicable', 'n/k', 'nk'],
+  ...['missing', '(missing)', 'empty', '(empty)', 'blank', '(blank)', 'no id', 'noid', 'anonymous', 'anon'],
+  ...['tbd', 'pending', 'unassigned', 'not assigned', 'unbekannt', 'keine', 'ohne', 'inconnu', 'inconnue'],
+  ...['aucun', 'aucune', 'desconocido', 'desconocida', 'ninguno', 'ninguna', 'desconhecido', 'nenhum'],
+  ...['onbekend', 'geen', 'sconosciuto', 'nessuno'],
+])
 
-/** Zeros alone, with a sign or decimals or without; nothing but marks. */
 const NO_DIGIT_OR_LETTER = /^[^\p{L}\p{N}]*$/u
 const ZEROS = /^[-+]?0+(?:[.,]0+)?$/
 
-/** `="0012345"`: how a program tells a spreadsheet to keep the zeros. */
+/** `="0012345"`: makes a spreadsheet keep the zeros. */
 const FORMULA = /^="([^"]*)"$/
 
 /** Format characters, a byte order mark among them, fillers, and variation selectors. */
@@ -47,25 +39,16 @@ const DECIMALS = /^[-+]?\d+[.,]0+$/
 const FLOATING = /^[-+]?\d+[.,]\d+E[-+]?\d{1,3}$/i
 const THOUSANDS = /^\d{1,3}(?:,\d{3})+$/
 
-/** Signs that a reference was damaged, each with its words. */
-const DAMAGE: readonly (readonly [shows: (text: string) => boolean, message: string])[] = [
-  [
-    (text) => isExponent(text) || FLOATING.test(text),
-    'the reference of the person is in scientific notation, as a spreadsheet writes long numbers: its digits are lost',
-  ],
-  [
-    (text) => DECIMALS.test(text),
-    'the reference of the person has decimals, as of a program that read it as a number',
-  ],
-  [
-    (text) => THOUSANDS.test(text),
-    'the reference of the person has separators of thousands, as of a number that was formatted',
-  ],
-  [
-    (text) => text.startsWith("'"),
-    'the reference of the person begins with an apostrophe, by which a spreadsheet keeps a number as text',
-  ],
-]
+/** How a reference was damaged; undefined where it shows no sign. */
+function damageOf(text: string): string | undefined {
+  if (isExponent(text) || FLOATING.test(text))
+    return 'is in scientific notation, as a spreadsheet writes long numbers: its digits are lost'
+  if (DECIMALS.test(text)) return 'has decimals, as of a program that read it as a number'
+  if (THOUSANDS.test(text)) return 'has separators of thousands, as of a number that was formatted'
+  return text.startsWith("'")
+    ? 'begins with an apostrophe, by which a spreadsheet keeps a number as text'
+    : undefined
+}
 
 /** A reference of FHIR (R4, "References"): a type and an id, perhaps behind the address of a server and before a version. */
 const FHIR_REFERENCE =
@@ -73,26 +56,17 @@ const FHIR_REFERENCE =
 /** Within its document (`#p1`), by a search, or an id that its document alone explains. */
 const NOT_BY_ITSELF = /^(?:#|urn:(?:uuid|oid):|(?:https?:\/\/\S+\/)?(?:[A-Z][A-Za-z]+)?\?)/i
 
-const NO_REFERENCE = {
-  ...fault('account-missing', 'the reference of the person is a word for none'),
-  is: 'none',
-} as const
-const OF_ANOTHER = {
-  ...fault('account-unresolved', 'the reference leads to something else than a patient'),
-  is: 'elsewhere',
-} as const
-const UNRESOLVED = {
-  ...fault(
-    'account-unresolved',
-    'the reference leads to a part of its document, or to a search: by itself it names no person',
-  ),
-  is: 'elsewhere',
-} as const
+const NO_REFERENCE = fault('account-missing', 'the reference of the person is a word for none')
+const OF_ANOTHER = fault('account-unresolved', 'the reference leads to something else than a patient')
+const UNRESOLVED = fault(
+  'account-unresolved',
+  'the reference leads to a part of its document, or to a search: by itself it names no person',
+)
 
-/** No reference of a person is longer; one that is stays as it is. */
+/** No reference of a person is longer; a longer text stays as it is. */
 const LONGEST = 1_000
 
-/** Undoes damage in a key and in a reference alike, so that a row that comes in both forms is one row. */
+/** Undoes damage in a key and in a reference alike: a row that comes in both forms is one row. */
 export function undone(text: string): { readonly text: string; readonly undone: Undone | undefined } {
   if (PLAIN.test(text) || text.length > LONGEST) return { text, undone: undefined }
   const visible = text.replaceAll(INVISIBLE, '').replaceAll(SPACES, ' ').trim()
@@ -105,13 +79,15 @@ export function undone(text: string): { readonly text: string; readonly undone: 
 export function readReference(written: string): ReadReference {
   if (PLAIN.test(written) || written.length > LONGEST) return { reference: written, undone: undefined }
   const { text, undone: what } = undone(written)
-  if (NONE.has(text.toLowerCase()) || ZEROS.test(text) || NO_DIGIT_OR_LETTER.test(text)) return NO_REFERENCE
-  const damage = DAMAGE.find(([shows]) => shows(text))
-  if (damage !== undefined) return { ...fault('account-damaged', damage[1]), is: 'damaged' }
-  if (NOT_BY_ITSELF.test(text)) return UNRESOLVED
+  if (NONE.has(text.toLowerCase()) || ZEROS.test(text) || NO_DIGIT_OR_LETTER.test(text))
+    return { ...NO_REFERENCE, is: 'none' }
+  const damage = damageOf(text)
+  if (damage !== undefined)
+    return { ...fault('account-damaged', `the reference of the person ${damage}`), is: 'damaged' }
+  if (NOT_BY_ITSELF.test(text)) return { ...UNRESOLVED, is: 'elsewhere' }
   const [, type, id] = FHIR_REFERENCE.exec(text) ?? []
   if (id === undefined) return { reference: text, undone: what }
-  return type === 'Patient' ? { reference: id, undone: what } : OF_ANOTHER
+  return type === 'Patient' ? { reference: id, undone: what } : { ...OF_ANOTHER, is: 'elsewhere' }
 }
 
 /** Digits that a spreadsheet keeps of a number (IEEE 754 double, as Excel shows it). */
@@ -119,7 +95,7 @@ const KEPT_DIGITS = 15
 /** So many zeros together stand there by chance once in a thousand. */
 const ZEROS_BY_ROUNDING = 3
 
-/** Tells, of the references of an export, whether a spreadsheet has rounded those that are longer than it can keep. */
+/** Tells whether a spreadsheet has rounded the references of an export that are longer than it can keep. */
 export interface RoundedWatch {
   add(reference: string): void
   /** True of a number that is longer than a spreadsheet can keep. */

@@ -1,6 +1,6 @@
 /**
- * Structures in which a value stands, and the parts beside it that can make it another value, a bound, or none (docs/mapping.md, "A value is whole, or
- * rejected"). The table is closed: a mapping names a part by its key here under `ignore`.
+ * Structures of a value, and the parts beside it that can make it another value, a bound, or none (docs/mapping.md, "A value is whole, or rejected"). A
+ * closed table: `ignore` names parts by their names here.
  */
 import { type Fault, fault } from '../model/record.ts'
 
@@ -16,7 +16,9 @@ export const OF_VALUE = {
 }
 const FLAGGED = fault('flag-unread', 'a flag beside the value says more than where it lies in its range')
 const NOT_FINAL = fault('status-unread', 'the state is none that is final, and the rule does not read it')
-const UNIT_UNREAD = fault('unit-unread', 'there is a unit, and the rule does not read it')
+const notRead = (code: string, what: string): Fault =>
+  fault(code, `there is ${what}, and the rule does not read it`)
+const UNIT_UNREAD = notRead('unit-unread', 'a unit')
 
 /** A part of a structure. */
 export interface Part {
@@ -39,7 +41,7 @@ export const OFF_SCALE: ReadonlySet<string> = new Set(['<', '>', 'OFF SCALE LOW'
 /** Fields of OBX by number (HL7 v2.5.1, 7.4.2). OBX-2: types whose text is the value itself. OBX-11: F final, C corrected. */
 export const OBX: ReadonlyMap<number, Part> = new Map([
   [2, { name: 'OBX-2', fault: OF_VALUE.form, neutral: new Set(['NM', 'SN', 'ST', 'TX', 'FT', 'CQ']) }],
-  [3, { name: 'OBX-3', fault: fault('code-unread', 'there is a code, and the rule does not read it') }],
+  [3, { name: 'OBX-3', fault: notRead('code-unread', 'a code') }],
   [
     4,
     {
@@ -52,13 +54,7 @@ export const OBX: ReadonlyMap<number, Part> = new Map([
   ],
   [5, { name: 'OBX-5', fault: OF_VALUE.part }],
   [6, { name: 'OBX-6', fault: UNIT_UNREAD }],
-  [
-    7,
-    {
-      name: 'OBX-7',
-      fault: fault('range-unread', 'there is a reference range, and the rule does not read it'),
-    },
-  ],
+  [7, { name: 'OBX-7', fault: notRead('range-unread', 'a reference range') }],
   [8, { name: 'OBX-8', fault: FLAGGED, neutral: PLACED }],
   [11, { name: 'OBX-11', fault: NOT_FINAL, neutral: new Set(['F', 'C']) }],
 ])
@@ -68,11 +64,7 @@ export const FHIR = {
   value: { name: 'value', fault: OF_VALUE.form },
   comparator: { name: 'comparator', fault: OF_VALUE.bound },
   unit: { name: 'unit', fault: UNIT_UNREAD },
-  status: {
-    name: 'status',
-    fault: NOT_FINAL,
-    neutral: new Set(['FINAL', 'AMENDED', 'CORRECTED']),
-  },
+  status: { name: 'status', fault: NOT_FINAL, neutral: new Set(['FINAL', 'AMENDED', 'CORRECTED']) },
   dataAbsentReason: {
     name: 'dataAbsentReason',
     fault: fault('absent-reason-unread', 'there is a reason why the value is missing, beside the value'),

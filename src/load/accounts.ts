@@ -87,32 +87,33 @@ export async function resolveAccounts(
 ): Promise<ResolvedAccounts> {
   const { identity } = context
   const hashes = new Map<string, string>()
-  const firstEntry = new Map<string, Entry>()
-  /** Of further rows of a person. */
-  const later = new Map<string, Entry[]>()
-  const births = new Map<string, number>()
+  /** An entry of each row of a person. */
+  const people = new Map<string, Entry[]>()
   let last: Entry['row'] | undefined
   for (const entry of entries) {
     if (entry.row === last) continue
     last = entry.row
     const { reference, type } = entry.account
     if (type !== 'partnerAccountId') continue
-    const before = hashes.get(reference)
-    if (before !== undefined) {
-      later.set(before, [...(later.get(before) ?? []), entry])
-      continue
+    const hashed = hashes.get(reference)
+    if (hashed !== undefined) people.get(hashed)?.push(entry)
+    else {
+      const first = identity.account(entry.account)
+      hashes.set(reference, first)
+      people.set(first, [entry])
     }
-    const hashed = identity.account(entry.account)
-    hashes.set(reference, hashed)
-    firstEntry.set(hashed, entry)
-    const { born } = entry.row
+  }
+  const births = new Map<string, number>()
+  for (const [hashed, [first]] of people) {
+    const born = first?.row.born ?? Number.NEGATIVE_INFINITY
     if (born !== Number.NEGATIVE_INFINITY) births.set(hashed, identity.born(hashed, born))
   }
   const before = peopleOf(identity, settled ?? [])
-  const people = new Set([...firstEntry.keys(), ...before.all])
-  const known = await context.ledger.accounts(context.gatewayName, [...people])
-  const shared = await sharedPeople(context, [...firstEntry.keys()], known, births)
-  for (const hashed of shared) firstEntry.delete(hashed)
+  const known = await context.ledger.accounts(context.gatewayName, [
+    ...new Set([...people.keys(), ...before.all]),
+  ])
+  const shared = await sharedPeople(context, [...people.keys()], known, births)
+  for (const hashed of shared) people.delete(hashed)
   const { runId } = context.runLedger.lease
   const own =
     settled === undefined
@@ -120,7 +121,7 @@ export async function resolveAccounts(
       : await context.ledger.registeredBy(context.gatewayName, [...known.keys()], runId)
   const { refusals, left, registered, open } = await registerMissing(
     context,
-    { firstEntry, later, known, births, toClaim },
+    { people, known, births, toClaim },
     late,
   )
   for (const hashed of shared) refusals.set(hashed, REFERENCE_SHARED)
@@ -131,7 +132,7 @@ export async function resolveAccounts(
       known: counted.difference(registeredNow).size,
       refused: new Set([...refusals.keys(), ...before.refused]).size,
     },
-    names: newNames(identity, { firstEntry, later, known }),
+    names: newNames(identity, people, known),
     areUsual:
       left.size === 0 &&
       refusals.size === 0 &&
@@ -186,22 +187,22 @@ export const NAME_CHANGED = {
 } as const
 
 /** Keyed hash of the name that a row gives, without case, accents and blanks. */
-function nameIn(identity: Identity, hashed: string, name: string): number | null {
-  return name === '' ? null : identity.named(hashed, folded(name).replaceAll(/\s+/g, ''))
-}
+const nameIn = (identity: Identity, hashed: string, name: string): number | null =>
+  name === '' ? null : identity.named(hashed, folded(name).replaceAll(/\s+/g, ''))
 
 /** Compares the names of a chunk's people with each other and with the crosswalk. */
 function newNames(
   identity: Identity,
-  { firstEntry, later, known }: Pick<MissingPeople, 'firstEntry' | 'later' | 'known'>,
+  people: MissingPeople['people'],
+  known: ReadonlyMap<string, KnownAccount>,
 ): Map<string, SaidName> {
   const names = new Map<string, SaidName>()
-  for (const [hashed, first] of firstEntry) {
+  for (const [hashed, rows] of people) {
     const before = known.get(hashed)?.named ?? null
     let named = before
     let text = ''
     let changedAt: MappedRow | undefined
-    for (const { row } of [first, ...(later.get(hashed) ?? [])]) {
+    for (const { row } of rows) {
       const name = row.name()
       if (name === text) continue
       text = name
@@ -225,8 +226,7 @@ interface Registering {
 
 /** All by hash. */
 interface MissingPeople {
-  readonly firstEntry: ReadonlyMap<string, Entry>
-  readonly later: ReadonlyMap<string, readonly Entry[]>
+  readonly people: ReadonlyMap<string, readonly Entry[]>
   readonly known: Map<string, KnownAccount>
   readonly births: ReadonlyMap<string, number>
   readonly toClaim: ReadonlySet<string>
@@ -235,7 +235,7 @@ interface MissingPeople {
 /** Claims who is to be registered, or claimed for more than that, and registers who is missing; `known` learns of them. */
 async function registerMissing(
   context: AccountsContext,
-  { firstEntry, later, known, births, toClaim }: MissingPeople,
+  { people, known, births, toClaim }: MissingPeople,
   late: 'leave' | 'await',
 ): Promise<Registering> {
   const { claims } = context
@@ -243,7 +243,7 @@ async function registerMissing(
   const left = new Set<string>()
   const registered = new Set<string>()
   const isMissing = (hashed: string): boolean =>
-    context.register === 'missing' && firstEntry.has(hashed) && !known.has(hashed)
+    context.register === 'missing' && people.has(hashed) && !known.has(hashed)
   const register = async (claimed: ReadonlySet<string>): Promise<void> => {
     const missing = [...claimed].filter(isMissing)
     if (missing.length === 0) return
@@ -252,10 +252,9 @@ async function registerMissing(
       known.set(account.reference, account)
     const forgotten = await context.ledger.forgotten(context.gatewayName, () => missing)
     const open = missing.filter(isMissing).flatMap((hashed) => {
-      const first = firstEntry.get(hashed)
+      const rows = people.get(hashed) ?? []
       // A row that says too little of a person does not stand in the way of one that says enough.
-      const rows = [...(first === undefined ? [] : [first]), ...(later.get(hashed) ?? [])]
-      const entry = rows.length < 2 ? first : (rows.find(canRegister) ?? first)
+      const entry = (rows.length > 1 ? rows.find(canRegister) : undefined) ?? rows[0]
       const born = births.get(hashed) ?? null
       return entry === undefined
         ? []
@@ -271,7 +270,7 @@ async function registerMissing(
     }
     await claims.letGo(missing.filter((hashed) => !left.has(hashed) && !toClaim.has(hashed)))
   }
-  let open: ReadonlySet<string> = new Set([...toClaim, ...[...firstEntry.keys()].filter(isMissing)])
+  let open: ReadonlySet<string> = new Set([...toClaim, ...[...people.keys()].filter(isMissing)])
   for (;;) {
     const claimed = await claims.take([...open])
     await register(claimed)

@@ -1,7 +1,6 @@
 /**
- * Accounts: who has something to send and is not registered yet is registered first, once, and the id that the gateway gives is
- * kept (interface, "Accounts": user-centric calls need it). Of a chunk of a roster the people are registered, and nothing else is sent: the
- * crosswalk alone tells who is known; nothing is remembered by row key.
+ * Accounts: a person with something to send is registered first, once, and the gateway's id is kept (interface, "Accounts": user-centric calls need it). A
+ * chunk of a roster registers its people, and sends nothing else: the crosswalk alone tells who is known.
  */
 
 import type { Gateway } from '../gateway/gateway.ts'
@@ -30,37 +29,34 @@ export interface AccountsContext {
   readonly tallies: Tallies
   readonly now: () => number
   readonly claims: Claims
-  /** Registrations of the run that fail again and again, by hashed reference: what became of them holds for all of its chunks. */
+  /** Registrations that fail again and again, by hashed reference: their results hold for all chunks of the run. */
   readonly late: Map<string, Promise<KnownAccount | Reason>>
   readonly stale: StaleAccounts
 }
 
 export interface ResolvedAccounts {
   readonly accountIds: AccountIds
-  /** People who were known, and whom the gateway does not take. */
+  /** People who were known, and people whom the gateway refuses. */
   readonly counts: { readonly known: number; readonly refused: number }
   /** By hashed reference, names that the crosswalk does not have yet. */
   readonly names: ReadonlyMap<string, SaidName>
-  /** Whether there is nobody who is late, whom the gateway does not take, or of whom something may have been sent before. */
+  /** True where nobody is late, refused, or perhaps sent before. */
   readonly areUsual: boolean
   /** Tells people whose registration keeps failing, or whom another job has claimed. The others do not wait for them. */
   isLate(account: AccountKey): boolean
-  /** Hashes of those. */
+  /** Hashes of late people. */
   readonly late: ReadonlySet<string>
-  /** True where another job has claimed one of them. */
+  /** True where another job has claimed a late person. */
   readonly isBusy: boolean
-  /** Hashes of those whose claims the caller is to let go. */
+  /** Hashes of people whose claims the caller is to let go. */
   readonly claimed: ReadonlySet<string>
-  /** Hashes of those registered under these claims: the gateway has nothing of them. */
+  /** Hashes of people registered under these claims: the gateway has nothing of them. */
   readonly registered: ReadonlySet<string>
-  /** Whether the gateway did not know them before this run, which has registered them. */
+  /** Tells people whom this run has registered, and the gateway did not know before. */
   isNew(entry: Entry): boolean
-  /** Why nothing can be sent for this entry's person; undefined where all is well. */
+  /** Why nothing can be sent for the entry's person; undefined where all is well. */
   refusalOf(entry: Entry): Reason | undefined
-  /**
-   * Whether it may have been sent by this installation before its ledger knew the person: the profile is read before it is sent. What was
-   * observed since then cannot have been.
-   */
+  /** Tells records that this installation may have sent before its ledger knew the person: the profile is read first. Later ones it cannot have sent. */
   isPerhapsSent(entry: Entry): boolean
 }
 
@@ -72,10 +68,9 @@ export interface SaidName {
 }
 
 /**
- * @param late leave people whose registration keeps failing, or whom another job has claimed, or wait for them
- * @param settled of a chunk that was begun before: what an earlier process of the run has learned. Its people count, too; whom it has registered
- *   was not known
- * @param toClaim hashes of the accounts of which more is to be read, and then written, than the registration
+ * @param late leave late people, or wait for them
+ * @param settled outcomes of an earlier process of the run, of a chunk that was begun before. Their people count, too; a person registered then was not known
+ * @param toClaim hashes of accounts of which more than the registration is read, and then written
  * @throws WaybillError where the run must stop
  */
 export async function resolveAccounts(
@@ -157,9 +152,9 @@ export async function resolveAccounts(
 }
 
 /**
- * Compares birth dates with the crosswalk, and keeps those that it does not have.
+ * Compares birth dates with the crosswalk, and keeps new ones.
  * @param births keyed hashes of birth dates, by hashed reference
- * @returns references under which nothing is sent, as they stand for people with several birth dates
+ * @returns references that stand for people with several birth dates: nothing is sent under them
  */
 async function sharedPeople(
   { ledger, runLedger, gatewayName }: AccountsContext,
@@ -232,7 +227,7 @@ interface MissingPeople {
   readonly toClaim: ReadonlySet<string>
 }
 
-/** Claims who is to be registered, or claimed for more than that, and registers who is missing; `known` learns of them. */
+/** Claims people to register, or to claim for more, and registers those who are missing; `known` learns of them. */
 async function registerMissing(
   context: AccountsContext,
   { people, known, births, toClaim }: MissingPeople,
@@ -282,12 +277,11 @@ async function registerMissing(
   return { refusals, left, registered, open }
 }
 
-/** It is still under way. */
 const LATE = 'late'
 
 const NOBODY: ReadonlySet<string> = new Set()
 
-/** Hashed references of the people of these outcomes, and of those whom the gateway does not take. */
+/** Hashed references of the people of outcomes, and of people whom the gateway refuses. */
 function peopleOf(
   identity: Identity,
   outcomes: readonly EntryOutcome[],
@@ -310,10 +304,7 @@ interface Missing {
   readonly wasForgotten: boolean
 }
 
-/**
- * Each is kept as soon as the gateway knows them, and counted with that.
- * @param otherwise told of who is not registered now
- */
+/** Keeps and counts each person as soon as the gateway knows them. @param otherwise called for people who are not registered now */
 async function registerAll(
   context: AccountsContext,
   missing: readonly (readonly [string, Missing])[],
@@ -351,12 +342,12 @@ async function startRegistering(
   })
 }
 
-/** A day without a time may lie up to so much behind its start. */
+/** A day without a time may lie up to a day behind its start. */
 const DATE_ONLY_MS = 86_400_000
 
 /**
- * Looks at the profile of a person whom the gateway knows and the ledger does not, as after a ledger was lost. `until` is now where it shows
- * something of ours, or something without an id that may be, or cannot be read; else null.
+ * Reads the profile of a person whom the gateway knows and the ledger does not, as after a ledger was lost. `until` is now where the profile shows a
+ * record of ours, or one without an id that may be ours, or cannot be read; else null.
  */
 export async function perhapsSent(
   { reconciler, now }: Pick<AccountsContext, 'reconciler' | 'now'>,
@@ -370,7 +361,6 @@ export async function perhapsSent(
   return { until: shown === undefined || shown.some(isOurs) ? now() : null, shown }
 }
 
-/** The data to register the person with, or why there is none. */
 export function registrationOf(entry: Entry): Registration | Reason {
   const draft = entry.row.register()
   if (draft === undefined) {
@@ -385,7 +375,7 @@ export function registrationOf(entry: Entry): Registration | Reason {
 
 const canRegister = (entry: Entry): boolean => !('stage' in registrationOf(entry))
 
-/** Registers a person. With `wasForgotten`, the gateway may have records of theirs all the same. */
+/** Registers a person. With `wasForgotten`, the gateway may have records of theirs. */
 async function registerOne(
   context: AccountsContext,
   reference: string,
@@ -406,7 +396,7 @@ async function registerOne(
         const answered = { reference, accountId, isNew: !known, sentBefore: null, born, named }
         if (known) return answered
         context.tallies.accounts.registered++
-        // Before its request is over: of those under way alone a process that is killed leaves none behind in the ledger.
+        // Before its request is over: a process that is killed leaves behind in the ledger none of the requests under way.
         if (!wasForgotten) await save(answered)
         return answered
       },
@@ -451,7 +441,7 @@ export async function loadRoster(
     if (reason !== undefined) return { entry, outcome: 'rejected', batchId: null, reason }
     if (account.type === 'partnerAccountId' && !known.has(hashed))
       return { entry, outcome: 'rejected', batchId: null, reason: NOT_REGISTERED }
-    // Of a person who stands on two rows the first one is what registered them.
+    // The first row of a person is the one that registered them.
     if (!accounts.isNew(entry) || counted.has(hashed)) return { entry, outcome: 'unchanged' }
     counted.add(hashed)
     const gatewayId = accounts.accountIds(account)

@@ -16,7 +16,7 @@ import { type AccountsContext, perhapsSent, registrationOf } from './accounts.ts
 import type { StaleAccounts } from './delivery.ts'
 import { leftByStale } from './gateway-words.ts'
 
-/** The account as the registration leaves it. */
+/** An account after its registration. */
 export interface Renewed {
   /** Null where neither the answer nor the profile names it. */
   readonly accountId: string | null
@@ -82,7 +82,6 @@ export function createStaleAccounts(context: StaleContext): StaleAccounts {
         () => undefined,
       )
       if (!known) context.tallies.accounts.registered++
-      // The run may just have written to it.
       if (sign === 'other-id') await context.pause(context.readLagMs)
       const { until, shown } = await perhapsSent(context, entry)
       const named = shown?.find((one) => one.accountId !== undefined)?.accountId
@@ -102,7 +101,7 @@ export function createStaleAccounts(context: StaleContext): StaleAccounts {
     const isOfRun = (await ledger.registeredBy(gatewayName, [hashed], runLedger.lease.runId)).has(hashed)
     if (known === undefined || isOfRun) return
     const forget = (): Promise<void> => runLedger.forgetAccount(gatewayName, hashed, known.accountId)
-    // Before the account is there again: a process that ends in between leaves no trace of its having been gone.
+    // Before the account is there again: else a process that ends in between would leave no trace.
     if (sign === 'no-account') {
       stale.add(reference)
       await forget()
@@ -153,7 +152,7 @@ export async function renewRowKeys(
   }
 }
 
-/** Judges what an answer of success says of accounts. @throws WaybillError where the run must stop */
+/** Judges the signs against accounts in an answer of success. @throws WaybillError where the run must stop */
 export async function judgeAccounts(
   { stale }: { readonly stale: StaleAccounts },
   { elsewhere, named, doubted }: Pick<Matched, 'elsewhere' | 'named' | 'doubted'>,
@@ -166,7 +165,7 @@ export async function judgeAccounts(
   await allDone(signs.map(([entry, sign]) => stale.judge(entry, sign)))
 }
 
-/** Leaves behind records that were delivered to a stale account, so that a rerun sends them. */
+/** Leaves behind records delivered to a stale account: a rerun sends them. */
 export function leaveStale(stale: StaleAccounts, entries: readonly Entry[], outcomes: Outcomes): void {
   const isDelivered = (entry: Entry): boolean => {
     const outcome = outcomes.of(entry)

@@ -19,10 +19,10 @@ export interface ChunkWords {
   readonly withdrawn: readonly WithdrawnEntry[]
 }
 
-/** Two people to whom a mapping gives one key say nothing of each other. */
+/** Place of a record. Two people to whom a mapping gives one key say nothing of each other. */
 const placeOf = ({ rowKey, ruleHash, account }: Entry): string => `${rowKey}${ruleHash}${account.reference}`
 
-/** Row keys that stand on several rows: nearly always none. */
+/** Row keys of several rows: nearly always none. */
 function sharedKeys(...lists: readonly (readonly Entry[])[]): ReadonlySet<string> {
   const rows = new Map<string, MappedRow>()
   const shared = new Set<string>()
@@ -42,7 +42,6 @@ function sharedKeys(...lists: readonly (readonly Entry[])[]): ReadonlySet<string
 /** Care teams have a state of their own. */
 const hasWords = ({ kind }: Entry): boolean => kind === 'biometric' || kind === 'condition'
 
-/** Looks through a chunk, before anything of it is sent. */
 export function lastWordsIn(entries: readonly Entry[], withdrawn: readonly WithdrawnEntry[]): ChunkWords {
   const shared = sharedKeys(entries, withdrawn)
   if (shared.size === 0) return { replaced: [], withdrawn }
@@ -71,7 +70,7 @@ export interface Withdrawing extends Speaks {
 
 type TakenBackLedger = Pick<Ledger, 'exportRecord' | 'exportsWithContent' | 'chunksOf' | 'batchesOf' | 'left'>
 
-/** Withdrawn results of which a person must know. @param memory what is known under their row keys */
+/** Withdrawn results of which a person must know. */
 export async function takenBackOf(
   ledger: TakenBackLedger,
   jobId: number,
@@ -110,11 +109,11 @@ function isToTell(
   const isOutdated = !speaks.isBackfill && !byBackfill && arrival > speaks.arrival
   if (isOutdated) return false
   if (speaks.isTakenUp) return true
-  // The export was read before, and what stands is its own word: it says it further down.
+  // The export was read before, and its own word stands: it comes further down.
   return !isWithdrawn && !(speaks.isAgain && arrival === speaks.arrival)
 }
 
-/** Looks through what was sent of an export. @param ids by content: found ones are added */
+/** Looks through the batches of an export. @param ids by content: found ones are added */
 async function findSent(
   ledger: TakenBackLedger,
   arrival: number,

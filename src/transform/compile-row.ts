@@ -40,7 +40,7 @@ interface CompiledPerson {
 
 const REGISTER = ['row', 'account', 'register']
 
-/** A field of the row itself. @param what it is, for the message */
+/** A field of the row itself. @param what for the message */
 function rowField(
   context: CompileContext,
   definition: FieldDefinition,

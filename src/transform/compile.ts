@@ -46,25 +46,20 @@ import {
 } from './scope.ts'
 import { type CompiledSource, compileSource } from './source.ts'
 
-/** Maps one row. Never throws for what a row holds. */
+/** Maps one row. No content of a row makes it throw. */
 export type RowMapper = (row: Row) => RowOutcome
-
-/** @param now by which dates are told to lie in the future: milliseconds since the epoch */
-type UnboundMapper = (now: number) => RowMapper
 
 export interface CompiledMapping {
   readonly name: string
-  /** What it reads of an export, with the places that do. */
+  /** Columns or paths that the mapping reads, with the places that do. */
   readonly reads: readonly ReadName[]
-  /** Bare words that it takes as they stand: one that is a column of an export was meant to be read. */
+  /** Bare words taken as they stand: a word that is a column of an export was meant to be read. */
   readonly words: readonly Word[]
-  /** Second exports that it joins. */
   readonly exportJoins: readonly ExportJoin[]
   /**
-   * The mapper for an export with these columns (CSV), or for JSON rows.
-   * @param now the time by which a date lies in the future, milliseconds since the epoch
-   * @throws WaybillError `columns-missing` where the mapping names columns that the export lacks, `export-join-missing` where the
-   *   exports that it joins were not read
+   * Binds the mapping to an export with these columns (CSV), or to JSON rows.
+   * @param now milliseconds since the epoch: later dates lie in the future
+   * @throws WaybillError `columns-missing` where the export lacks columns, `export-join-missing` where a joined export was not read
    */
   bind(columns: readonly string[] | undefined, exportName: string, now: number): RowMapper
 }
@@ -84,7 +79,7 @@ export function compileMapping(
     const rules = compileRules(context, definition, source, row.observedAt.branch, read)
     const findings = [...levelFindings, ...context.findings]
     if (findings.length > 0) throw refusal(file.file, 'mapping-invalid', findings)
-    const mapper: UnboundMapper = (now) => {
+    const mapper = (now: number): RowMapper => {
       refuseUnread(context)
       const mapper = assemble(row, source, rules, names, context, now)
       return readsWorkbook(definition) ? guarded(mapper) : mapper
@@ -96,7 +91,7 @@ export function compileMapping(
   const { format } = definition.read
   if (isTable(format)) {
     const faultOf = format === 'xlsx' ? cellFault : undefined
-    // Checks all but the columns, which only an export can tell.
+    // Checks all but the columns, which an export alone has.
     const { each = {} } = definition.read
     const { reads, words, exportJoins } = compileWith({ ...anyNames(each), faultOf })
     const split = Object.entries(each).flatMap(([level, written]) =>
@@ -126,14 +121,13 @@ export function compileMapping(
   return { name, ...compiled, bind: (_columns, _export, now) => mapper(now) }
 }
 
-/** What a rule may say of its date, beside when it applies. */
 interface OwnDate {
   readonly observedAt?: DateDefinition | undefined
   readonly when?: WhenDefinition | undefined
 }
 
 /**
- * @param dateBranch what must be entered for the date of the `row` block, which holds for rules that give none of their own
+ * @param dateBranch branch of the `row` block's date, for rules without an own date
  * @param rowReads columns or paths that the `row` block reads
  */
 function compileRules(
@@ -196,11 +190,10 @@ function compileRules(
   return rules
 }
 
-/** Whether cells without value may be read, of the export or of one that is joined. */
+/** Tells whether the export, or a joined one, can have cells without value. */
 const readsWorkbook = ({ read, joins = {} }: Pick<MappingDefinition, 'read' | 'joins'>): boolean =>
   [read, ...Object.values(joins).map((join) => join.read)].some((one) => one?.format === 'xlsx')
 
-/** Rejects what a condition that reads a cell without value stands for. */
 function guard<Result>(act: () => Result, reject: (cell: CellWithoutValue) => Result): Result {
   try {
     return act()
@@ -227,7 +220,7 @@ const KIND_OF = new Map<string, RecordKind>([
   ['careTeams', 'careTeam'],
 ])
 
-/** Rejects the record where a condition of the rule reads one; of a section whose row is one record, that is the row. */
+/** Rejects the record where a condition of the rule reads a cell without value; in a section whose row is one record, the row. */
 function guardedRule(rule: CompiledRule, section: string, name: string | undefined): CompiledRule {
   const kind = KIND_OF.get(section)
   if (kind === undefined) return rule
@@ -247,7 +240,7 @@ function guardedRule(rule: CompiledRule, section: string, name: string | undefin
   }
 }
 
-/** @param places how many there are of each code and instant so far */
+/** @param places counts by code and instant so far */
 function countBefore({ frame: { listedAs }, observedAt }: Entry, places: Map<string, number>): number {
   if (listedAs === undefined) return 0
   const place = `${listedAs}\n${observedAt}`
@@ -256,7 +249,7 @@ function countBefore({ frame: { listedAs }, observedAt }: Entry, places: Map<str
   return before
 }
 
-/** One that could not be made stands where it would have stood: what is behind it keeps its place once it can be. */
+/** Counts a record that could not be made: records behind it keep their place once it can be. */
 function countRejected(
   { dateOf }: CompiledRule,
   { rule }: RejectedRecord,

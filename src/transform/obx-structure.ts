@@ -20,10 +20,10 @@ import {
 import { EACH, isFilter, type Step, type TrailStep } from './scope.ts'
 import { OBX, OF_VALUE, type Part } from './structures.ts'
 
-/** How a shape of HL7 v2 as JSON names a field of OBX, by its number. */
+/** Steps of a shape of HL7 v2 as JSON to a field of OBX. */
 export type FieldSteps = (field: number) => readonly Step[]
 
-/** `OBX` and `5`, `OBX.5`, or place 5 of a list that begins with `OBX`: where the segment ends, and how its fields are named. */
+/** Finds the steps `OBX` and `5`, `OBX.5`, or place 5 of a list that begins with `OBX`. `length`: steps of the segment. */
 export function obxIn(
   steps: readonly TrailStep[],
 ): { readonly length: number; readonly fieldAt: FieldSteps } | undefined {

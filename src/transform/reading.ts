@@ -98,7 +98,7 @@ export function readingOf(
 export const readAt = (reading: Reading, steps: readonly TrailStep[]): Reading | undefined =>
   steps.reduce<Reading | undefined>((at, step) => at?.below.get(step), reading)
 
-/** Reads of an element of a list; a single value stands for a list of one. */
+/** Reads of an element of a list, or of a single value as a list of one. */
 export function readingsOf(
   { below, filters }: Reading,
   list: JsonValue,
@@ -114,8 +114,8 @@ export function readingsOf(
 }
 
 /**
- * The first text that is read nowhere, by where it stands; undefined where all is read.
- * @param repetition in which of several it stands; undefined where no list was met yet
+ * Place of the first text that is read nowhere; undefined where all is read.
+ * @param repetition index in the outermost list; undefined where no list was met yet
  */
 export function unreadIn(
   value: JsonValue | undefined,
@@ -161,10 +161,10 @@ export function hasText(value: JsonValue | undefined): boolean {
   return false
 }
 
-/** Finds a part of a field that is not read; undefined where all is read, or says nothing that changes the value. */
+/** Finds an unread part of a field; undefined where all is read, or nothing changes the value. */
 export type FieldCheck = (field: JsonValue) => Unread | undefined
 
-/** The repetitions of a field, which a tree of fields has below a member; a single value stands for a list of one. */
+/** Repetitions of a field: its elements, or those of its only member. */
 export function repetitionsOf(
   field: JsonValue,
   reading?: Reading,
@@ -175,7 +175,7 @@ export function repetitionsOf(
     : [elements(only[1]), reading?.below.get(only[0])]
 }
 
-/** The text of a field as nearly all are: a text, or one repetition of one component; '' of all others. */
+/** Text of a field as nearly all are, a text, or one repetition of one component; '' of all others. */
 function loneText(field: JsonValue): string {
   const only = Array.isArray(field) && field.length === 1 ? (field as readonly JsonValue[])[0] : field
   if (typeof only === 'string') return only

@@ -1,4 +1,4 @@
-/** The reference range beside a value (interface, "Biometric record, as sent"): its text, and its bounds, from the text or from columns of their own. */
+/** Reference range of a value (interface, "Biometric record, as sent"): a text, and bounds from the text or from own columns. */
 import { type Fault, fault } from '../model/record.ts'
 import type { BiometricEntry } from './catalog.ts'
 import type { CompileContext, CompiledField, FieldText } from './compile-context.ts'
@@ -9,7 +9,7 @@ import type { LongBiometricDefinition, WideBiometricDefinition } from './rule-de
 import { branchOf, type Scope } from './scope.ts'
 import type { Conversion } from './units.ts'
 
-/** Texts of a row; '' where it says nothing. Bounds are JSON numbers in the unit of the value. */
+/** Texts of a row, or ''. Bounds are JSON numbers in the unit of the value. */
 interface RangeTold {
   readonly text: string
   readonly low: string
@@ -26,7 +26,7 @@ const CROSSED = fault('bounds-crossed', 'the lower bound of the reference range 
 
 type Ranged = Pick<LongBiometricDefinition | WideBiometricDefinition, 'refRange' | 'refLow' | 'refHigh'>
 
-/** Compiles what a rule says of the range; undefined where it says nothing. */
+/** Undefined where a rule says nothing of the range. */
 export function compileRange(
   { context, path }: RuleSite,
   { refRange, refLow, refHigh }: Ranged,
@@ -60,8 +60,8 @@ export function compileRange(
 }
 
 /**
- * Members of the record's JSON text. Bounds are converted along with the value; those of columns of their own stand before those of the text, which
- * count where they can be read and are in the unit of the value. Text that is in another unit than the value sent says so.
+ * Members of the record's JSON text. Bounds are converted along with the value. Those of own columns count before those of the text, which must be in the
+ * unit of the value. A text in another unit than the value sent names its unit.
  */
 export function rangeText(
   context: CompileContext,

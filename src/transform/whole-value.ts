@@ -11,13 +11,13 @@ import { follow, type Scope, SEVERAL } from './scope.ts'
 import { VALUE_FORMS } from './structures.ts'
 
 export interface WholeValue {
-  /** @param hasValue whether the rule has read a value; without one, only what is of the value itself is told */
+  /** @param hasValue true where the rule has read a value; without, parts of the value itself alone count */
   unread(scope: Scope, hasValue: boolean): Unread | undefined
   /** A structured number's comparator can be `=` (HL7 v2.5.1, 2.A.66). */
   readonly isHl7: boolean
 }
 
-/** Undefined where the value stands in no structure that is known. */
+/** Undefined where the value is in no known structure. */
 export function compileWhole(paths: ReadPaths): WholeValue | undefined {
   const structures: Structure[] = []
   const owners: Structure[] = []

@@ -88,11 +88,10 @@ export function compileMapping(
     return { mapper, reads, words, exportJoins }
   }
   const name = definition.mapping
-  const { format } = definition.read
+  const { format, each = {} } = definition.read
   if (isTable(format)) {
     const faultOf = format === 'xlsx' ? cellFault : undefined
     // Checks all but the columns, which an export alone has.
-    const { each = {} } = definition.read
     const { reads, words, exportJoins } = compileWith({ ...anyNames(each), faultOf })
     const split = Object.entries(each).flatMap(([level, written]) =>
       typeof written === 'string' || written.from in each
@@ -242,8 +241,12 @@ function guardedRule(rule: CompiledRule, section: string, name: string | undefin
 
 /** @param places counts by code and instant so far */
 function countBefore({ frame: { listedAs }, observedAt }: Entry, places: Map<string, number>): number {
-  if (listedAs === undefined) return 0
-  const place = `${listedAs}\n${observedAt}`
+  return listedAs === undefined ? 0 : takePlace(places, listedAs, observedAt)
+}
+
+/** @returns how many were there before */
+function takePlace(places: Map<string, number>, listed: string, at: number): number {
+  const place = `${listed}\n${at}`
   const before = places.get(place) ?? 0
   places.set(place, before + 1)
   return before
@@ -256,9 +259,8 @@ function countRejected(
   observedAt: ObservedAt | undefined,
   places: Map<string, number>,
 ): void {
-  if (dateOf === undefined || observedAt?.ok !== true) return
-  const place = `${rule.replace(/-\d+$/, '')}\n${observedAt.at}`
-  places.set(place, (places.get(place) ?? 0) + 1)
+  if (dateOf !== undefined && observedAt?.ok === true)
+    takePlace(places, rule.replace(/-\d+$/, ''), observedAt.at)
 }
 
 /** Rejects an element that a rule should have taken; undefined where it is left out rightly. */

@@ -1,38 +1,37 @@
 /**
- * Dates and times of exports (luxon, IANA zones). A form that does not fit, a local time that daylight saving skips, or one that it doubles is an
- * issue, never a guess. A wall-clock time is told as the milliseconds since the epoch at which UTC would show it; NaN stands for none.
+ * Dates and times of exports (luxon, IANA zones). A form that does not fit, or a local time that daylight saving skips or doubles, is an issue, never a
+ * guess. A wall-clock time is the milliseconds since the epoch at which UTC would show it; NaN: none.
  */
 import { DateTime, FixedOffsetZone, IANAZone, type Zone } from 'luxon'
 import { compileDigits, compileTokens, DAY, minutesOf, tokensFault, wallClock } from './date-forms.ts'
 
 export type DateFault = 'date-invalid' | 'date-skipped-by-daylight-saving' | 'date-doubled-by-daylight-saving'
 
-/** An instant in milliseconds since the epoch, with the offset (minutes east of UTC) it was told in; or why there is none. */
+/** Milliseconds since the epoch, with the offset of the text (minutes east of UTC); or why there is no instant. */
 export type Instant =
   | { readonly ok: true; readonly at: number; readonly offset: number }
   | { readonly ok: false; readonly code: DateFault }
 
-/** How local times become instants; what is not given is rejected, never guessed. */
+/** How local times become instants. Defaults reject. */
 export interface InstantOptions {
   /** IANA zone of local times; UTC where not given. */
   readonly zone?: string | undefined
-  /** A time that the clocks jumped over: by the offset before the jump (later) or after it (earlier). */
+  /** A time that the clocks jumped over: by the offset before the jump (later) or after (earlier). */
   readonly skipped?: 'reject' | 'forward' | 'backward' | undefined
   /** A time that happened twice. */
   readonly doubled?: 'reject' | 'earlier' | 'later' | undefined
   /** A year or a month alone: `start` takes its first instant. */
   readonly partial?: 'reject' | 'start' | undefined
-  /** First of the hundred years that two digits of a year mean. */
+  /** First of the hundred years of two digits. */
   readonly century?: number | undefined
 }
 
-/** Texts, or days of a zone, of which is remembered what they are. */
+/** Texts, or days of a zone, that are remembered. */
 const REMEMBERED = 20_000
 
-/** No zone, and names of the one that never changes its clocks. */
 const UTC: ReadonlySet<string | undefined> = new Set([undefined, 'UTC', 'GMT', 'Etc/UTC'])
 
-/** Tells whether a form has the offset itself, so that no zone is needed. */
+/** Tells forms with an own offset, which need no zone. */
 export function carriesOffset(format: string): boolean {
   return format === 'EPOCH_MS' || /[Zz]/.test(format.replaceAll(/'[^']*'/g, ''))
 }
@@ -42,7 +41,7 @@ export function formatFault(format: string): string | undefined {
   return Object.hasOwn(NAMED_FORMS, format) ? undefined : tokensFault(format)
 }
 
-/** Whether a form can be given to the year or month alone. */
+/** Tells forms that may give a year or month alone. */
 export function takesPartial(format: string): boolean {
   return format === 'HL7' || format === 'ISO'
 }
@@ -76,13 +75,13 @@ export function compileInstant(
   }
 }
 
-/** The forms of a calendar day, and the first of the hundred years that two digits of a year mean in them. */
+/** Forms of a calendar day; `century` as in `InstantOptions`. */
 export interface DayForms {
   readonly format: readonly string[]
   readonly century?: number | undefined
 }
 
-/** Compiles forms of a calendar day: the first instant in UTC of the day that stood there, whatever its offset; undefined where it fits none. */
+/** Compiles forms of a calendar day into its first instant in UTC, whatever the offset; undefined where a text fits none. */
 export function compileDay({ format, century }: DayForms): (text: string) => number | undefined {
   const parse = compileInstant(format, { century })
   return (text) => {
@@ -94,7 +93,7 @@ export function compileDay({ format, century }: DayForms): (text: string) => num
 /** Nobody who is examined was born before. Databases write earlier days for none: 0001-01-01, 1753-01-01, 1899-12-30. */
 const EARLIEST_BIRTH = Date.UTC(1900, 0, 1)
 
-/** Compiles forms of a birth date as `compileDay` does; undefined where it lies before 1900, too. */
+/** Compiles forms of a birth date as `compileDay`; undefined before 1900, too. */
 export function compileBirthDate(forms: DayForms): (text: string) => number | undefined {
   const dayOf = compileDay(forms)
   return (text) => {
@@ -103,7 +102,7 @@ export function compileBirthDate(forms: DayForms): (text: string) => number | un
   }
 }
 
-/** `YYYY-MM-DD`; undefined for no day, and for one that is not written so. */
+/** `YYYY-MM-DD`; undefined for no day, and for years of other lengths. */
 export function dayText(day: number | undefined): string | undefined {
   const text = day === undefined || Math.abs(day) > LAST_DAY ? '' : new Date(day).toISOString()
   return /^\d{4}-/.test(text) ? text.slice(0, 10) : undefined
@@ -112,7 +111,6 @@ export function dayText(day: number | undefined): string | undefined {
 /** The last one that Date can hold (ECMA-262, "Time Values and Time Range"). */
 const LAST_DAY = 8.64e15
 
-/** A wall-clock time as an instant. */
 type Localise = (wall: number) => Instant
 
 function compileForm(format: string, local: Localise, options: InstantOptions): (text: string) => Instant {
@@ -128,14 +126,14 @@ function compileForm(format: string, local: Localise, options: InstantOptions): 
   })
 }
 
-/** Texts that take a regular expression are read once each. */
+/** Reads a text once: regular expressions are slow. */
 function remembering(parse: (text: string) => Instant): (text: string) => Instant {
   const remembered = new Map<string, Instant>()
   return (text) => {
     const known = remembered.get(text)
     if (known !== undefined) return known
     const found = parse(text)
-    // A text that does not fit can have any length, and is not kept.
+    // A text that does not fit can have any length.
     if (!found.ok) return found
     if (remembered.size >= REMEMBERED) remembered.clear()
     remembered.set(text, found)
@@ -200,7 +198,6 @@ const WIDEST_OFFSET = 14 * 60
 
 const INVALID: Instant = { ok: false, code: 'date-invalid' }
 
-/** A wall-clock time that tells its offset. */
 const told = (wall: number, offset: number): Instant =>
   !Number.isNaN(wall) && Math.abs(offset) <= WIDEST_OFFSET
     ? { ok: true, at: wall - offset * 60_000, offset }
@@ -209,9 +206,8 @@ const told = (wall: number, offset: number): Instant =>
 const absolute = (at: DateTime): Instant => told(at.toMillis() + at.offset * 60_000, at.offset)
 
 /**
- * The offset of a zone on the days on which its clocks do not change, nor on those around them: asked once for each day, as
- * asking costs more than all else of a date.
- * @returns for a wall-clock time, given in UTC, its offset in minutes; undefined where a change is near
+ * Offset of a zone on days without a change of its clocks nearby: asked once a day, as asking costs more than the rest of a date.
+ * @returns minutes, for a wall-clock time; undefined where a change is near
  */
 function compileSteadyOffset(zone: Zone): (wall: number) => number | undefined {
   const known = new Map<number, number | undefined>()
@@ -245,9 +241,9 @@ function inZone(wall: DateTime, zone: Zone, { skipped, doubled }: InstantOptions
   return { ok: true, at: at.toMillis(), offset: at.offset }
 }
 
-/** The wall-clock time by the offset that held before the clocks changed, or after. */
+/** A wall-clock time by the offset before the clocks changed, or after. */
 function aroundChange(wall: DateTime, zone: Zone, side: 'before' | 'after'): Instant {
-  // The instant lies within the widest offsets of the same wall-clock time in UTC: an hour further out the change is past.
+  // The instant lies within the widest offsets of the wall-clock time in UTC: an hour further out the change is past.
   const away = (WIDEST_OFFSET + 60) * 60_000
   const offset = zone.offset(wall.toMillis() + (side === 'before' ? -away : away))
   const at = wall.toMillis() - offset * 60_000
@@ -257,7 +253,7 @@ function aroundChange(wall: DateTime, zone: Zone, side: 'before' | 'after'): Ins
 /** ISO 8601, extended: a day, or a day with a time, which may tell its offset. */
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,30}))?)?(Z|[+-]\d\d:?[0-5]\d)?)?$/
 
-/** @returns undefined for what is written in another way, which may be ISO 8601 too; `offset` in minutes, where it is told */
+/** @returns undefined for other texts, which may be ISO 8601 too; `offset` in minutes, where the text has one */
 export function readIso(
   text: string,
 ): { readonly wall: number; readonly offset: number | undefined } | undefined {

@@ -38,49 +38,44 @@ const PLACED = new Set([
 /** Says that a value lies below or above what the instrument measures (the same tables). */
 export const OFF_SCALE: ReadonlySet<string> = new Set(['<', '>', 'OFF SCALE LOW', 'OFF SCALE HIGH'])
 
+const obx = (field: number, fault: Fault, neutral?: ReadonlySet<string>): [number, Part] => [
+  field,
+  { name: `OBX-${field}`, fault, ...(neutral && { neutral }) },
+]
+
 /** Fields of OBX by number (HL7 v2.5.1, 7.4.2). OBX-2: types whose text is the value itself. OBX-11: F final, C corrected. */
 export const OBX: ReadonlyMap<number, Part> = new Map([
-  [2, { name: 'OBX-2', fault: OF_VALUE.form, neutral: new Set(['NM', 'SN', 'ST', 'TX', 'FT', 'CQ']) }],
-  [3, { name: 'OBX-3', fault: notRead('code-unread', 'a code') }],
-  [
-    4,
-    {
-      name: 'OBX-4',
-      fault: fault(
-        'sub-id-unread',
-        'a sub-id tells results of one code apart, and the rule does not read it',
-      ),
-    },
-  ],
-  [5, { name: 'OBX-5', fault: OF_VALUE.part }],
-  [6, { name: 'OBX-6', fault: UNIT_UNREAD }],
-  [7, { name: 'OBX-7', fault: notRead('range-unread', 'a reference range') }],
-  [8, { name: 'OBX-8', fault: FLAGGED, neutral: PLACED }],
-  [11, { name: 'OBX-11', fault: NOT_FINAL, neutral: new Set(['F', 'C']) }],
+  obx(2, OF_VALUE.form, new Set(['NM', 'SN', 'ST', 'TX', 'FT', 'CQ'])),
+  obx(3, notRead('code-unread', 'a code')),
+  obx(4, fault('sub-id-unread', 'a sub-id tells results of one code apart, and the rule does not read it')),
+  obx(5, OF_VALUE.part),
+  obx(6, UNIT_UNREAD),
+  obx(7, notRead('range-unread', 'a reference range')),
+  obx(8, FLAGGED, PLACED),
+  obx(11, NOT_FINAL, new Set(['F', 'C'])),
 ])
+
+const fhir = (name: string, fault: Fault): Part => ({ name, fault })
 
 /** Parts of an Observation, or of a component of one (FHIR R4, Observation). `value` stands for all forms of `value[x]`. */
 export const FHIR = {
-  value: { name: 'value', fault: OF_VALUE.form },
-  comparator: { name: 'comparator', fault: OF_VALUE.bound },
-  unit: { name: 'unit', fault: UNIT_UNREAD },
-  status: { name: 'status', fault: NOT_FINAL, neutral: new Set(['FINAL', 'AMENDED', 'CORRECTED']) },
-  dataAbsentReason: {
-    name: 'dataAbsentReason',
-    fault: fault('absent-reason-unread', 'there is a reason why the value is missing, beside the value'),
-  },
-  interpretation: { name: 'interpretation', fault: FLAGGED, neutral: PLACED },
-  component: {
-    name: 'component',
-    fault: fault('components-unread', 'there are components beside the value, and no rule reads them'),
-  },
-  modifierExtension: {
-    name: 'modifierExtension',
-    fault: fault(
-      'modifier-unread',
-      'an extension changes what the value means, and the rule does not read it',
-    ),
-  },
+  value: fhir('value', OF_VALUE.form),
+  comparator: fhir('comparator', OF_VALUE.bound),
+  unit: fhir('unit', UNIT_UNREAD),
+  status: { ...fhir('status', NOT_FINAL), neutral: new Set(['FINAL', 'AMENDED', 'CORRECTED']) },
+  dataAbsentReason: fhir(
+    'dataAbsentReason',
+    fault('absent-reason-unread', 'there is a reason why the value is missing, beside the value'),
+  ),
+  interpretation: { ...fhir('interpretation', FLAGGED), neutral: PLACED },
+  component: fhir(
+    'component',
+    fault('components-unread', 'there are components beside the value, and no rule reads them'),
+  ),
+  modifierExtension: fhir(
+    'modifierExtension',
+    fault('modifier-unread', 'an extension changes what the value means, and the rule does not read it'),
+  ),
 } satisfies Readonly<Record<string, Part>>
 
 /** Forms of `value[x]` (FHIR R4, Observation and Extension), as members of what has the value. */

@@ -126,8 +126,9 @@ function readPerson(context: CompileContext, field: CompiledField, scope: Scope)
     return read.reference
   }
   const found = issue(read.code, read.message)
-  if (read.is !== 'damaged') return found
-  return context.checks.found('damaged-key', null, null, found) ?? text
+  return read.code === 'account-damaged'
+    ? (context.checks.found('damaged-key', null, null, found) ?? text)
+    : found
 }
 
 /** Two rows whose long numbers a spreadsheet has rounded have the same key. */

@@ -5,9 +5,7 @@ import { isExponent } from './codes.ts'
 /** Damage that was undone: the reference behind it is certain. */
 export type Undone = 'formula' | 'invisible'
 
-export type ReadReference =
-  | { readonly reference: string; readonly undone: Undone | undefined }
-  | (Fault & { readonly is: 'none' | 'damaged' | 'elsewhere' })
+export type ReadReference = { readonly reference: string; readonly undone: Undone | undefined } | Fault
 
 /** A reference that needs no second look. */
 const PLAIN = /^[A-Z]{0,8}[-_]?0*[1-9]\d{0,14}$/
@@ -79,15 +77,13 @@ export function undone(text: string): { readonly text: string; readonly undone: 
 export function readReference(written: string): ReadReference {
   if (PLAIN.test(written) || written.length > LONGEST) return { reference: written, undone: undefined }
   const { text, undone: what } = undone(written)
-  if (NONE.has(text.toLowerCase()) || ZEROS.test(text) || NO_DIGIT_OR_LETTER.test(text))
-    return { ...NO_REFERENCE, is: 'none' }
+  if (NONE.has(text.toLowerCase()) || ZEROS.test(text) || NO_DIGIT_OR_LETTER.test(text)) return NO_REFERENCE
   const damage = damageOf(text)
-  if (damage !== undefined)
-    return { ...fault('account-damaged', `the reference of the person ${damage}`), is: 'damaged' }
-  if (NOT_BY_ITSELF.test(text)) return { ...UNRESOLVED, is: 'elsewhere' }
+  if (damage !== undefined) return fault('account-damaged', `the reference of the person ${damage}`)
+  if (NOT_BY_ITSELF.test(text)) return UNRESOLVED
   const [, type, id] = FHIR_REFERENCE.exec(text) ?? []
   if (id === undefined) return { reference: text, undone: what }
-  return type === 'Patient' ? { reference: id, undone: what } : { ...OF_ANOTHER, is: 'elsewhere' }
+  return type === 'Patient' ? { reference: id, undone: what } : OF_ANOTHER
 }
 
 /** Digits that a spreadsheet keeps of a number (IEEE 754 double, as Excel shows it). */

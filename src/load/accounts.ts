@@ -363,14 +363,14 @@ export async function perhapsSent(
 
 export function registrationOf(entry: Entry): Registration | Reason {
   const draft = entry.row.register()
-  if (draft === undefined) {
-    const message =
-      'the person is not known to be registered, and the mapping has no account.register to do it with'
-    return { stage: 'register', code: 'account-unknown', message, scrubbed: message }
-  }
+  if (draft === undefined)
+    return reasonOf(
+      'account-unknown',
+      'the person is not known to be registered, and the mapping has no account.register to do it with',
+    )
   if (draft.ok) return draft.registration
   const { code, message, field } = draft.issue
-  return { stage: 'register', code, message, scrubbed: message, ...(field === undefined ? {} : { field }) }
+  return { ...reasonOf(code, message), ...(field === undefined ? {} : { field }) }
 }
 
 const canRegister = (entry: Entry): boolean => !('stage' in registrationOf(entry))
@@ -453,16 +453,19 @@ export async function loadRoster(
   return { outcomes, accounts: accounts.counts, names: accounts.names }
 }
 
-const SHARED =
-  'not sent: exports give several birth dates under the reference of the person, which therefore stands for several people'
-
-const REFERENCE_SHARED: Reason = {
+const reasonOf = (code: string, message: string): Reason => ({
   stage: 'register',
-  code: 'reference-shared',
-  message: SHARED,
-  scrubbed: SHARED,
-}
+  code,
+  message,
+  scrubbed: message,
+})
 
-const NEVER = 'the person is not registered, and the job registers nobody'
+const REFERENCE_SHARED = reasonOf(
+  'reference-shared',
+  'not sent: exports give several birth dates under the reference of the person, which therefore stands for several people',
+)
 
-const NOT_REGISTERED: Reason = { stage: 'register', code: 'account-unknown', message: NEVER, scrubbed: NEVER }
+const NOT_REGISTERED = reasonOf(
+  'account-unknown',
+  'the person is not registered, and the job registers nobody',
+)

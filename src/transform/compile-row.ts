@@ -21,7 +21,7 @@ import type { Scope } from './scope.ts'
 
 export type RowIdentity =
   | { readonly ok: true; readonly key: string; readonly account: SentAccount }
-  /** With the person where their reference can be read. */
+  /** `account` where the reference can be read. */
   | { readonly ok: false; readonly issue: Issue; readonly account?: SentAccount }
 
 export interface CompiledRow extends CompiledPerson {
@@ -131,7 +131,7 @@ function readPerson(context: CompileContext, field: CompiledField, scope: Scope)
     : found
 }
 
-/** Two rows whose long numbers a spreadsheet has rounded have the same key. */
+/** Finds long numbers that a spreadsheet has rounded: several rows would have one key. */
 function damagedKey(context: CompileContext, field: CompiledField, text: string): Issue | undefined {
   if (!isExponent(text)) return undefined
   const message =
@@ -147,7 +147,7 @@ const refused = (
 
 const NOTHING_SAID: CompiledPerson = { bornAt: () => Number.NEGATIVE_INFINITY, nameOf: () => '' }
 
-/** All six fields are asked for, as the interface does not say which may be left out ("Registration"). */
+/** Asks for all six fields: the interface does not say which may be left out ("Registration"). */
 function compileRegister(context: CompileContext, register: RegisterDefinition): CompiledPerson {
   const fieldOf = (name: keyof RegisterDefinition) => ({
     name,

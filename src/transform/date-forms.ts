@@ -30,13 +30,11 @@ const DIGITS: Readonly<Record<string, readonly [part: string, least: number, mos
   u: ['ms', 1, 9],
 }
 
-/** Other tokens. */
 const WORDS = /^(?:M{3,4}|a|E{3,4}|Z{1,3})$/
 
-/** Tokens that most forms are made of. */
 const COMMON_TOKENS = ['yyyy', 'MM', 'dd', 'HH', 'mm', 'ss', 'SSS', 'ZZ']
 
-/** A text in quotes, letters of one kind, or any other character. */
+/** A text in quotes, letters of one kind, or another character. */
 const PIECES = /'([^']*)'|([A-Za-z])\2*|./gs
 
 /**
@@ -76,7 +74,7 @@ const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 /** Length of the cycle of the Gregorian calendar. */
 const CYCLE = { years: 400, ms: 146_097 * DAY }
 
-/** @param month from 1. Hour 24 is the end of the day, and takes nothing behind it */
+/** @param month from 1. Hour 24 ends the day, and takes nothing behind it */
 export function wallClock([
   year = Number.NaN,
   month = 1,
@@ -94,7 +92,7 @@ export function wallClock([
   return Date.UTC(year + CYCLE.years, month - 1, day, hour, minute, second, ms) - CYCLE.ms
 }
 
-/** One digit or several of a part, or a character that stands between them, in upper case. */
+/** Digits of a part, or a character between them, in upper case. */
 type Step = { readonly part: number; readonly least: number; readonly most: number } | number
 
 /** @returns undefined where the form is not digits and ASCII alone, or a reader without a way back cannot see where a number ends */
@@ -158,7 +156,7 @@ const MONTHS = [
 const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday']
 const shortOf = (names: readonly string[]): readonly string[] => names.map((name) => name.slice(0, 3))
 
-/** Part that a token tells, the texts that it reads, and the number that a text is. */
+/** Part of a token, the texts that it reads, and the number of a text. */
 type TokenReader = readonly [part: string, pattern: string, read: (text: string) => number]
 
 const named = (part: string, names: readonly string[], first = 0): TokenReader => [

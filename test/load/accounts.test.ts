@@ -219,6 +219,18 @@ describe('one reference', () => {
     expect(tally((await loading.load([visit(2, 100)], false, 3)).outcomes)).toEqual({ accepted: 1 })
   })
 
+  it('with another name is told until the chunk is settled: a process that is killed before loses nothing', async () => {
+    const loading = await startLoading()
+    const rowsOf = async (row: number, fullName: string) => {
+      const { names } = await loading.load([entryOf(biometric, { row, key: `${row}`, fullName })], false, row)
+      return [...(names?.values() ?? [])].map(({ changedAt }) => changedAt?.row)
+    }
+    expect(await rowsOf(1, 'Ann|Lee')).toEqual([])
+    expect(await rowsOf(2, 'Ann|Moor')).toEqual([2])
+    expect(await rowsOf(3, 'Ann|Moor')).toEqual([3])
+    expect(await rowsOf(4, ' ann|LEE')).toEqual([])
+  })
+
   it('keeps of a birth date what tells it from another, by person', () => {
     const [a, b] = [hashed('a'), hashed('b')]
     const births = Array.from({ length: 1_000 }, (_, day) => IDENTITY.born(a, (day - 500) * DAY))

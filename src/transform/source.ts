@@ -65,14 +65,17 @@ export function compileSource(context: CompileContext, source: RowBlock['source'
       return undefined
     },
     each<Made extends object>(make: (source: SourceText) => Made) {
-      const made = new WeakMap<SourceText, Made>()
+      const kept = new WeakMap<SourceText, Made>()
+      let of: SourceText | undefined
+      let made: Made | undefined
       return () => {
         current ??= textOf({})
-        const before = made.get(current)
-        if (before !== undefined) return before
-        const now = make(current)
-        made.set(current, now)
-        return now
+        // Most rows are of the source of the row before.
+        if (made !== undefined && of === current) return made
+        of = current
+        made = kept.get(of) ?? make(of)
+        kept.set(of, made)
+        return made
       }
     },
   }

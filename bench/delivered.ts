@@ -30,10 +30,13 @@ const SAMPLED_CHUNKS = 200
 const keyOf = (row: number): string => hash('md5', `row ${row}`)
 function rowOf(row: number): DeliveredRow {
   const contents = Array.from({ length: 4 }, (_, at) => hash('sha256', `content ${row} ${at}`)).join('')
-  const records = RULES.map((rule, at) => {
-    const content = contents.slice(at * 16, (at + 1) * 16)
-    return { rule, ...wordsOf(content), arrival: 1, byBackfill: false, isContested: false }
-  })
+  const word = {
+    ...{ arrival: 1, row, rank: 1, isLate: false, isStored: true, isLapsed: false },
+    ...{ seen: 'whole' as const, copy: 0 },
+  }
+  const records = RULES.map((rule, at) => ({
+    ...{ rule, ...wordsOf(contents.slice(at * 16, (at + 1) * 16)), word },
+  }))
   return { rowKey: keyOf(row), records }
 }
 
@@ -122,7 +125,7 @@ while (done < TOTAL) {
     rejectsLength: 0,
     delivered: rows,
     held: [],
-    said: { arrival: 1, byBackfill: false },
+    arrival: 1,
     exceptions: [],
     tallies: noTallies(),
     at: chunk,

@@ -46,7 +46,7 @@ async function settle(exceptions: readonly Exception[]): Promise<void> {
   await run.openChunk(exportRow, { number: chunk, firstRow: 1, firstLine: 2, byteOffset: 50, rows: CHUNK })
   await run.settleChunk({
     ...{ exportRow, chunk, counts: '{}', receiptsLength: 0, rejectsLength: 0, exceptions },
-    ...{ delivered: [], held: [], said: { arrival: 1, byBackfill: false }, tallies: noTallies(), at: 0 },
+    ...{ delivered: [], held: [], arrival: 1, tallies: noTallies(), at: 0 },
   })
 }
 

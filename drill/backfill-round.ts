@@ -61,6 +61,7 @@ export function backfillAct(seed: number, round: number): Act {
     registeredAgain: 'same',
     changed: 'add',
     ordered: false,
+    isDated: true,
     forgotten: false,
     async prepare(folder) {
       await writeJobs(folder, plan)

@@ -15,7 +15,8 @@ import { type Evidence, judgeRound, type Verdict } from './verdict.ts'
 import { GATEWAY_FILE } from './wipe-gateway.ts'
 
 /** What is played in a round. */
-export interface Act extends Pick<Evidence, 'exports' | 'ordered' | 'changed' | 'forgotten' | 'wiped'> {
+export interface Act
+  extends Pick<Evidence, 'exports' | 'ordered' | 'isDated' | 'changed' | 'forgotten' | 'wiped'> {
   readonly theme: string
   readonly faults: readonly DrawnFault[]
   readonly faultSeed: number
@@ -58,8 +59,19 @@ export async function runRound(
   watched: string,
 ): Promise<RoundEnd> {
   const act = isBackfillRound(round) ? backfillAct(seed, round) : nightlyAct(seed, round)
-  const { exports, ordered, changed, forgotten, wiped, shipped, pace, faultSeed, registeredAgain, theme } =
-    act
+  const {
+    exports,
+    ordered,
+    isDated,
+    changed,
+    forgotten,
+    wiped,
+    shipped,
+    pace,
+    faultSeed,
+    registeredAgain,
+    theme,
+  } = act
   await rm(folder, { recursive: true, force: true })
   await mkdir(join(folder, 'jobs'), { recursive: true })
   await act.prepare(folder)
@@ -88,6 +100,7 @@ export async function runRound(
     ...{
       exports,
       ordered,
+      ...(isDated === undefined ? {} : { isDated }),
       changed,
       forgotten,
       wiped,

@@ -13,6 +13,8 @@ import type { Wipe } from './wipe-gateway.ts'
 export interface Evidence {
   /** In the order in which they were delivered, where they are `ordered`. */
   readonly exports: readonly DrillExport[]
+  /** A backfill orders exports by the dates in their names: of two values of one place one need not be sent. */
+  readonly isDated?: boolean
   /** Whether each was read for the first time in that order, so that it is known which speaks last. */
   readonly ordered: boolean
   /** Of each kind in the order in which they were stored. */
@@ -89,8 +91,8 @@ export interface Telling {
   readonly said: Said
   /** Its care-team entry is there; what was to follow, the mark or the deletion of the one before, is said to be owed by the last run of all. */
   readonly owed: boolean
-  /** A run has said so of it, whatever was said later. */
-  readonly wasRefused: boolean
+  /** A run has said that it was refused or is in doubt, whatever was said later. */
+  readonly wasLeft: boolean
   /** It is not sent while an older one of its series is in doubt. */
   readonly waits: boolean
 }
@@ -153,7 +155,7 @@ export function judgeRound(evidence: Evidence): Verdict {
       blame('words', `said to be refused, but stored: ${briefly(record)}`)
     if (record.kind === 'careTeam') continue
     if (found > (most.get(text) ?? 1)) blame('doubled', `${found} times ${briefly(record)}`)
-    else if (found === 0 && word === 'through' && !isOutdated(own, tellings, ordered) && isKept(record))
+    else if (found === 0 && word === 'through' && !isOutdated(own, tellings, evidence) && isKept(record))
       blame('lost', briefly(record))
   }
   for (const { text } of stored)
@@ -229,7 +231,9 @@ function whatWasTold(
     const own = ofExport.map(({ rejects }) => Map.groupBy(rejects, ({ _row, _rule }) => `${_row} ${_rule}`))
     const atFirst = new Set(
       ofExport.flatMap(({ rejects, atFirst = rejects }) =>
-        atFirst.filter(({ _code }) => REFUSALS.has(_code)).map(({ _row, _rule }) => `${_row} ${_rule}`),
+        atFirst
+          .filter(({ _code }) => REFUSALS.has(_code) || DOUBTS.has(_code))
+          .map(({ _row, _rule }) => `${_row} ${_rule}`),
       ),
     )
     return one.told.map((record): Telling => {
@@ -249,7 +253,7 @@ function whatWasTold(
         delivery,
         owed,
         waits,
-        wasRefused: atFirst.has(`${record.row} ${record.rule}`),
+        wasLeft: atFirst.has(`${record.row} ${record.rule}`),
         // Of a wiped gateway the newest run, which comes first, has the word.
         said:
           (evidence.wiped === undefined ? said.toSorted((a, b) => rank(a) - rank(b)) : said)[0] ?? 'through',
@@ -304,16 +308,24 @@ function mostCopies(
 }
 
 /**
- * What was refused is not sent any more, where something else has been said in its place since that got through; and what an export itself says
- * otherwise further down need not be sent at all. Which was read first is not known of exports that are not in order.
+ * What was refused, or in doubt, is not sent any more, where something else has been said in its place since that got through, or has not got through either; and what an export itself says
+ * otherwise further down need not be sent at all. Which was read first is not known of exports that are not in order; of dated ones a backfill goes
+ * by their days, and a run of the night by what it read first.
  */
-const isOutdated = (own: readonly Telling[], tellings: readonly Telling[], ordered: boolean): boolean =>
-  own.every(({ record, delivery, wasRefused }) =>
+const isOutdated = (
+  own: readonly Telling[],
+  tellings: readonly Telling[],
+  { ordered, isDated = false }: Pick<Evidence, 'ordered' | 'isDated'>,
+): boolean =>
+  own.every(({ record, delivery, wasLeft }) =>
     tellings.some((other) => {
       if (other.record.text === record.text || placeOf(other.record) !== placeOf(record)) return false
       const isBehind = isLater(other, { record, delivery })
       if (other.delivery === delivery && isBehind) return true
-      return wasRefused && other.said === 'through' && (!ordered || isBehind)
+      if (isDated) return other.said === 'through'
+      // The newer one has not got through either: of both nothing is there, and a run has said so.
+      if (ordered && isBehind && other.said !== 'through') return true
+      return wasLeft && other.said === 'through' && (!ordered || isBehind)
     }),
   )
 
@@ -387,6 +399,10 @@ function checkReceipts(
   const shared = [...ids.values()].filter((own) => new Set(own.map(({ text }) => text)).size > 1)
   if (shared.length > 0) blame('words', `${shared.length} ids are borne by records that differ`)
   const receipted = new Set(receipts)
+  /** By place, how many contents were told. */
+  const corrected = new Map<string, number>()
+  for (const [own] of ofText.values())
+    if (own !== undefined) corrected.set(placeOf(own.record), (corrected.get(placeOf(own.record)) ?? 0) + 1)
   const given = Map.groupBy(receipts, (id) => id)
   const isReplaced = (id: string): boolean => changed === 'replace' && OF_CARE_TEAM.test(id)
   const surplus = [...given].filter(
@@ -401,7 +417,10 @@ function checkReceipts(
   for (const { id, text } of stored) {
     // A value that came back may be through where it was said first, and in doubt where it was said again.
     const isInDoubt = (ofText.get(text) ?? []).some(({ said }) => said === 'in-doubt')
-    if (receipted.has(id) || inHand.has(text) || forgotten || isInDoubt) continue
+    // What is newer was taken in its place: whether it is stored itself was not looked for any more.
+    const [own] = ofText.get(text) ?? []
+    const isSuperseded = own !== undefined && (corrected.get(placeOf(own.record)) ?? 0) > 1
+    if (receipted.has(id) || inHand.has(text) || forgotten || isInDoubt || isSuperseded) continue
     blame('words', `stored without a receipt: ${id}`)
   }
 }

@@ -202,6 +202,24 @@ export interface PerhapsSent {
   readonly until: number | undefined
 }
 
+/** A ledger that is a copy of another one does not know what that has sent since. */
+export interface Suspicion {
+  /** Number of the copy; 0 of a ledger that is none. */
+  readonly copy: number
+  /** When the copy was first used, milliseconds since the epoch: what was observed later the other ledger has not sent. */
+  readonly until: number | undefined
+}
+
+export const NO_SUSPICION: Suspicion = { copy: 0, until: undefined }
+
+/** Where a backfilled export stands among the others. */
+export interface ExportOrder {
+  /** Arrival of the newest nightly export that is not later by the day in its name; 0 where there is none. */
+  readonly anchor: number
+  /** Days since 1970 in its name; 0 without a date. */
+  readonly day: number
+}
+
 export const NOTHING_PERHAPS_SENT: PerhapsSent = {
   taken: new Set(),
   unanswered: new Map(),

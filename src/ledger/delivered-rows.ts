@@ -4,7 +4,7 @@
  * a segment tells of nearly every key that is not there. Pure.
  */
 import type { ContentWords } from '../model/ids.ts'
-import type { DeliveredRecord, DeliveredRow } from './left-records.ts'
+import type { DeliveredRow, KeptSlot, KeptWord } from './left-records.ts'
 import { readVarint, unpacking, writeVarint } from './packed-records.ts'
 
 const KEY_BYTES = 16
@@ -22,10 +22,8 @@ const PACK_BYTES = 4 * 4_092 + 489 - 20
 /** Entries of a block: they fill a page of 4 KiB, so that to look a key up reads one page. */
 const BLOCK_ENTRIES = 180
 
-/** Of the four bytes that say by which export; the others are its arrival. */
-const CONTESTED = 0x8000_0000
-const BY_BACKFILL = 0x4000_0000
-const WITHDRAWN = 0x2000_0000
+/** Rule, arrival, row and marks. */
+const WORD_BYTES = 4 + 4 + 4 + 2
 
 /** Where a row lies: its pack, and its offset there. */
 export type Place = number
@@ -44,9 +42,10 @@ export interface Pack {
 }
 
 /**
- * Form of a pack: the words that its records begin with (their number as a varint; of each the rule's hash, 4 bytes, and by which export it was
- * said, 4 bytes), then the rows: key, the numbers of the words of its records as runs (how many, of each where it begins and its length, varints),
- * and of each record its content, 8 bytes.
+ * Form of a pack: the words that its slots begin with (their number as a varint; of each the rule's hash, 4 bytes, the arrival of the export, 4 bytes,
+ * the row less that of the row's first slot, 4 bytes, marks, 2 bytes), then the rows: key, row in the export (varint), the numbers of the words of its
+ * slots as runs (how many, of each where it begins and its length, varints), and of each slot its content, 8 bytes, with the latest word behind it
+ * where that is another.
  */
 export function packRows(rows: readonly DeliveredRow[]): Pack[] {
   const packs: Pack[] = []
@@ -61,22 +60,28 @@ export function packRows(rows: readonly DeliveredRow[]): Pack[] {
     offsets = []
   }
   for (const { rowKey, records } of rows) {
-    const needed = at + KEY_BYTES + 5 + records.length * (10 + CONTENT_BYTES)
+    const needed = at + KEY_BYTES + 10 + records.length * (10 + 2 * CONTENT_BYTES)
     if (needed > bytes.length) bytes = Buffer.concat([bytes.subarray(0, at)], needed)
     const start = at
     offsets.push(at)
     at += bytes.write(rowKey, at, KEY_BYTES, 'hex')
+    const base = records[0]?.word.row ?? 0
+    at = writeVarint(bytes, at, base)
     const runs: number[] = []
     let next = -1
     for (const record of records) {
-      const word = words.numberOf(record, Math.max(next, 0))
+      const word = words.numberOf(record, base, Math.max(next, 0))
       if (word === next) runs.push((runs.pop() ?? 0) + 1)
       else runs.push(word, 1)
       next = word + 1
     }
     at = writeVarint(bytes, at, runs.length / 2)
     for (const number of runs) at = writeVarint(bytes, at, number)
-    for (const { first, last } of records) at = bytes.writeInt32BE(last, bytes.writeInt32BE(first, at))
+    for (const { first, last, latest } of records) {
+      at = bytes.writeInt32BE(last, bytes.writeInt32BE(first, at))
+      if (latest !== undefined && latest !== 'withdrawn')
+        at = bytes.writeInt32BE(latest.last, bytes.writeInt32BE(latest.first, at))
+    }
     // The next row is likely to be as long.
     if (words.size + at + (at - start) > PACK_BYTES) close()
   }
@@ -84,39 +89,83 @@ export function packRows(rows: readonly DeliveredRow[]): Pack[] {
   return packs
 }
 
-type Word = Omit<DeliveredRecord, keyof ContentWords>
+const SEEN = ['nothing', 'stored', 'whole'] as const
+const COPIES = 64
 
-/** Rule and export of records: few of each pack, and in most rows in the same order. */
+/** From the lowest bit: rank (2), late, stored, lapsed, another latest word, withdrawn, seen (2), copy (6). */
+function marksOf({ word, latest }: KeptSlot): number {
+  const { rank, isLate, isStored, isLapsed, seen, copy } = word
+  const flags = [
+    isLate,
+    isStored,
+    isLapsed,
+    latest !== undefined && latest !== 'withdrawn',
+    latest === 'withdrawn',
+  ]
+  let marks = rank
+  for (let flag = 0; flag < flags.length; flag++) if (flags[flag] === true) marks += 4 << flag
+  return marks + SEEN.indexOf(seen) * 128 + (copy % COPIES) * 512
+}
+
+const wordOf = (marks: number, arrival: number, row: number): KeptWord => ({
+  ...{ arrival, row, rank: marks & 3 },
+  ...{ isLate: (marks & 4) !== 0, isStored: (marks & 8) !== 0, isLapsed: (marks & 16) !== 0 },
+  ...{ seen: SEEN[(marks >> 7) & 3] ?? 'nothing', copy: marks >> 9 },
+})
+const hasLatest = (marks: number): boolean => (marks & 32) !== 0
+const isWithdrawn = (marks: number): boolean => (marks & 64) !== 0
+
+interface PackedWord {
+  readonly rule: string
+  readonly arrival: number
+  readonly row: number
+  readonly marks: number
+}
+
+/** Rule and word of slots: few of each pack, and in most rows in the same order. */
 class Words {
-  private readonly rules: string[] = []
-  private readonly saids: number[] = []
+  private readonly packed: PackedWord[] = []
   private readonly known = new Map<string, number>()
+  private word: KeptWord | undefined
+  private marks = 0
 
-  /** @param likely the number that it probably has */
-  numberOf({ rule, arrival, byBackfill, isContested, isWithdrawn }: Word, likely: number): number {
-    const marks = (byBackfill ? BY_BACKFILL : 0) + (isContested ? CONTESTED : 0)
-    const said = arrival + marks + (isWithdrawn ? WITHDRAWN : 0)
-    if (this.rules[likely] === rule && this.saids[likely] === said) return likely
-    const key = `${rule}${said}`
-    const number = this.known.get(key) ?? this.rules.length
-    if (number < this.rules.length) return number
+  /** @param base row of the row's first slot @param likely the number that it probably has */
+  numberOf(slot: KeptSlot, base: number, likely: number): number {
+    const { rule, word, latest } = slot
+    if (word !== this.word || latest !== undefined) {
+      this.marks = marksOf(slot)
+      this.word = latest === undefined ? word : undefined
+    }
+    const { marks } = this
+    const row = word.row - base
+    const one = this.packed[likely]
+    if (
+      one !== undefined &&
+      one.rule === rule &&
+      one.arrival === word.arrival &&
+      one.row === row &&
+      one.marks === marks
+    )
+      return likely
+    const key = `${rule} ${word.arrival} ${row} ${marks}`
+    const number = this.known.get(key) ?? this.packed.length
+    if (number < this.packed.length) return number
     this.known.set(key, number)
-    this.rules.push(rule)
-    this.saids.push(said)
+    this.packed.push({ rule, arrival: word.arrival, row, marks })
     return number
   }
 
   /** In bytes. */
   get size(): number {
-    return 2 + this.rules.length * 8
+    return 2 + this.packed.length * WORD_BYTES
   }
 
   bytes(): Uint8Array {
-    const bytes = Buffer.allocUnsafe(5 + this.rules.length * 8)
-    let at = writeVarint(bytes, 0, this.rules.length)
-    for (const [number, rule] of this.rules.entries()) {
+    const bytes = Buffer.allocUnsafe(5 + this.packed.length * WORD_BYTES)
+    let at = writeVarint(bytes, 0, this.packed.length)
+    for (const { rule, arrival, row, marks } of this.packed) {
       at += bytes.write(rule, at, 4, 'hex')
-      at = bytes.writeUInt32BE(this.saids[number] ?? 0, at)
+      at = bytes.writeUInt16BE(marks, bytes.writeInt32BE(row, bytes.writeUInt32BE(arrival, at)))
     }
     return bytes.subarray(0, at)
   }
@@ -133,33 +182,42 @@ export const readPack = (packed: Uint8Array): PackReader => unpacking(() => open
 function openPack(packed: Uint8Array): PackReader {
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength)
   const cursor = { at: 0 }
-  const words: Word[] = []
+  const words: PackedWord[] = []
   for (let left = readVarint(bytes, cursor); left > 0; left--) {
-    const said = bytes.readUInt32BE(cursor.at + 4)
     words.push({
       rule: bytes.toString('hex', cursor.at, cursor.at + 4),
-      arrival: said % WITHDRAWN,
-      byBackfill: (said & BY_BACKFILL) !== 0,
-      isContested: said >= CONTESTED,
-      ...((said & WITHDRAWN) === 0 ? {} : { isWithdrawn: true }),
+      arrival: bytes.readUInt32BE(cursor.at + 4),
+      row: bytes.readInt32BE(cursor.at + 8),
+      marks: bytes.readUInt16BE(cursor.at + 12),
     })
-    cursor.at += 8
+    cursor.at += WORD_BYTES
   }
   const start = cursor.at
+  const readWords = (): ContentWords => {
+    const first = bytes.readInt32BE(cursor.at)
+    const last = bytes.readInt32BE(cursor.at + 4)
+    cursor.at += CONTENT_BYTES
+    return { first, last }
+  }
   const readRow = (): DeliveredRow => {
     const rowKey = bytes.toString('hex', cursor.at, cursor.at + KEY_BYTES)
     cursor.at += KEY_BYTES
-    const ofRecords: Word[] = []
+    const base = readVarint(bytes, cursor)
+    const ofSlots: PackedWord[] = []
     for (let runs = readVarint(bytes, cursor); runs > 0; runs--) {
       const first = readVarint(bytes, cursor)
-      ofRecords.push(...words.slice(first, first + readVarint(bytes, cursor)))
+      ofSlots.push(...words.slice(first, first + readVarint(bytes, cursor)))
     }
-    const records = ofRecords.map(({ rule, arrival, byBackfill, isContested, isWithdrawn }) => {
-      const first = bytes.readInt32BE(cursor.at)
-      const last = bytes.readInt32BE(cursor.at + 4)
-      cursor.at += CONTENT_BYTES
-      const record = { rule, first, last, arrival, byBackfill, isContested }
-      return isWithdrawn ? { ...record, isWithdrawn } : record
+    let before: PackedWord | undefined
+    let word: KeptWord | undefined
+    const records = ofSlots.map((packed): KeptSlot => {
+      const { rule, arrival, row, marks } = packed
+      const isAlike = before?.arrival === arrival && before.row === row && before.marks === marks
+      if (!isAlike || word === undefined) word = wordOf(marks, arrival, base + row)
+      before = packed
+      const { first, last } = readWords()
+      if (isWithdrawn(marks)) return { rule, first, last, word, latest: 'withdrawn' }
+      return hasLatest(marks) ? { rule, first, last, word, latest: readWords() } : { rule, first, last, word }
     })
     return { rowKey, records }
   }

@@ -8,6 +8,7 @@ import type {
   Claimed,
   ClaimRequest,
   Expectations,
+  ExportOrder,
   Fires,
   Installation,
   KnownCount,
@@ -23,10 +24,10 @@ import type {
   RightOfWay,
   RunFilter,
   Standing,
+  Suspicion,
 } from './concerns.ts'
-import type { DeliveredRecord, HeldUnder, LeftBehind, Ruling } from './left-records.ts'
+import type { HeldDoubt, KeptSlot, LeftBehind, Ruling } from './left-records.ts'
 import type {
-  AboutToSend,
   BatchIntent,
   BatchSettlement,
   CareTeamListing,
@@ -226,16 +227,16 @@ export interface Ledger {
   knownOf(runId: string): Promise<KnownCount>
   /** Why most of what no later run has settled was left behind. */
   mostFrequentReason(runId: string): Promise<Pick<Reason, 'code' | 'count'> | undefined>
-  /** What was delivered by row key, oldest first, for those keys that have any. */
-  delivered(jobId: number, rowKeys: readonly string[]): Promise<Map<string, readonly DeliveredRecord[]>>
+  /** Slots by row key, for those keys that have any. */
+  delivered(jobId: number, rowKeys: readonly string[]): Promise<Map<string, readonly KeptSlot[]>>
   /** The latest other export of that name and content that the job has read to its end. @param reading those alone that were read so */
   lastReading(
     jobId: number,
     record: Pick<ExportRecord, 'id' | 'name' | 'sha256'>,
     reading?: Reading,
   ): Promise<ExportRecord['id'] | undefined>
-  /** What is in doubt, by row key and content. */
-  held(jobId: number, rowKeys: readonly string[]): Promise<Map<string, Map<string, HeldUnder>>>
+  /** Doubts by row key. */
+  held(jobId: number, rowKeys: readonly string[]): Promise<Map<string, readonly HeldDoubt[]>>
   /** Hashes of the series of which a record in doubt is still asked about. */
   heldSeries(jobId: number): Promise<Set<string>>
   left: LeftBehind
@@ -249,11 +250,10 @@ export interface Ledger {
   way: RightOfWay
   pruning: Pruning
   installation: Installation
-  /**
-   * Whether such a run may be about to send what was delivered without the ledger's knowing of it, as it is a copy (backup.ts) on which
-   * nobody has looked for that yet. Undefined: it may not; else until when that may have been sent.
-   */
-  behindSince(jobId: number, run: AboutToSend): Promise<number | undefined>
+  /** What the ledger may have lost, as it is a copy. @param now when it is used first, if it was not before: milliseconds since the epoch */
+  suspicion(now: number): Promise<Suspicion>
+  /** Places of the backfilled exports that the job has read, by arrival. */
+  orders(jobId: number): Promise<ReadonlyMap<number, ExportOrder>>
   /** From now on it counts as a copy that was made at this instant: whoever uses it knows that it has lost something. */
   noteBehind(at: number): Promise<void>
   /** What runs of the job that were given up have in their open chunks. */

@@ -4,37 +4,40 @@ import type { ContentWords } from '../model/ids.ts'
 import type { LeftEvent } from './states.ts'
 import type { Decided, Selection } from './tables.ts'
 
-/** What was delivered under a row key, oldest first: the last one of each rule is what stands at the gateway. */
+/** What is remembered of the slots of a row (`load/decide.ts`). */
 export interface DeliveredRow {
   /** Hashed row key, 32 hex digits. */
   readonly rowKey: string
-  readonly records: readonly DeliveredRecord[]
+  readonly records: readonly KeptSlot[]
 }
 
-/** By which export something was said. */
-export interface Said {
-  /** Of that export (`Ledger.arrivalOf`). */
+/** How the latest word of a slot came, and what is known of the slot: nearly always the same of all slots of a row. */
+export interface KeptWord {
+  /** Of the export that said it (`Ledger.arrivalOf`). */
   readonly arrival: number
-  /** Then the arrival tells nothing of what is newest. */
-  readonly byBackfill: boolean
+  /** Row in that export, from 1. */
+  readonly row: number
+  /** State of the result: 0 preliminary, 1 final, 2 corrected. */
+  readonly rank: number
+  /** The export was read before, or is one of a backfill. */
+  readonly isLate: boolean
+  /** The gateway has the content of the slot; else it is what was said last, and the gateway has nothing. */
+  readonly isStored: boolean
+  /** Another rule of its row was sent, and this one not said. */
+  readonly isLapsed: boolean
+  /** What an answer or a profile has told of it: nothing; nothing against what is stored; what the gateway has. */
+  readonly seen: 'nothing' | 'stored' | 'whole'
+  /** Number of the ledger's copy that was in use then: what an earlier one has seen, a later one does not trust. */
+  readonly copy: number
 }
 
-/** Of two, what was said later. */
-export const latestSaid = (one: Said, other: Said): Said =>
-  other.byBackfill || (!one.byBackfill && one.arrival >= other.arrival) ? one : other
-
-/** Under what a content is in doubt, and who has said it last. */
-export interface HeldUnder extends Said {
+/** A slot, as it is kept. Its content is what is stored, or, where nothing is, what was said last. */
+export interface KeptSlot extends ContentWords {
+  /** Hash of the rule, 8 hex digits. */
   readonly rule: string
-}
-
-export interface DeliveredRecord extends Said, ContentWords {
-  /** Hash, 8 hex digits. */
-  readonly rule: string
-  /** Something else was said since, and did not get through: whoever says this one again has the last word. */
-  readonly isContested: boolean
-  /** The source has taken it back since, and a person was told. */
-  readonly isWithdrawn?: boolean
+  readonly word: KeptWord
+  /** The latest word, where that is not the content; `withdrawn`: the source has taken it back, and a person was told. */
+  readonly latest?: ContentWords | 'withdrawn' | undefined
 }
 
 /** What a person has decided on a run, by one command. */
@@ -69,6 +72,16 @@ export interface Ruled {
   readonly run?: string
 }
 
+/** A content of a row that is in doubt. */
+export interface HeldDoubt {
+  /** Hash, 16 hex digits. */
+  readonly content: string
+  /** Hash of the rule, 8 hex digits. */
+  readonly rule: string
+  /** The profile could not be read, and may tell later. */
+  readonly isOpen: boolean
+}
+
 export interface HeldRecord {
   readonly rowKey: string
   /** Hash, 8 hex digits. */
@@ -81,9 +94,6 @@ export interface HeldRecord {
    */
   readonly series: string | null
 }
-
-/** As the ledger gives it. */
-export interface KnownHeld extends HeldRecord, Said {}
 
 /** Where a record stands in its export, and how it was sent. */
 export interface PlacedRecord {
@@ -133,7 +143,7 @@ export interface LeftBehind {
   inDoubt(runId: string, after: number, limit: number): Promise<LeftRecord[]>
   /** Records in doubt with such contents, in every run of the job. */
   inDoubtWith(jobId: number, contents: readonly string[]): Promise<DoubtRecord[]>
-  heldWith(jobId: number, contents: readonly string[]): Promise<KnownHeld[]>
+  heldWith(jobId: number, contents: readonly string[]): Promise<HeldRecord[]>
   /** What people have decided on the run, oldest first. */
   resolutions(runId: string): Promise<Resolution[]>
   /** How many records of the job are held in doubt. */

@@ -4,7 +4,7 @@
 
 import { z } from 'zod'
 import type { DeliveredFile } from './concerns.ts'
-import type { DeliveredRow, HeldRecord, Resolution, Ruling, Said } from './left-records.ts'
+import type { DeliveredRow, HeldRecord, Resolution, Ruling } from './left-records.ts'
 import type { CareTeamMark, MedicalRequestState } from './people-tables.ts'
 import type { RunState } from './states.ts'
 import type { Reading, RunPart, RunRecord, Selection } from './tables.ts'
@@ -32,6 +32,8 @@ export interface ExportStart {
   readonly mapping: { readonly name: string; readonly digest: string; readonly content: string }
   /** The file that it came in, as its source listed it; undefined for one that was named. */
   readonly delivered?: DeliveredFile | undefined
+  /** Days since 1970 in its name; undefined without a date. */
+  readonly day?: number | undefined
   /** Default: `whole`. */
   readonly reading?: Reading
   readonly originExport?: number
@@ -132,8 +134,8 @@ export interface ChunkSettlement extends ChunkKey {
   /** Packed: what was accepted in no batch. */
   readonly accepted?: Uint8Array | undefined
   readonly held: readonly HeldRecord[]
-  /** By which export it speaks. */
-  readonly said: Said
+  /** Of its export (`Ledger.arrivalOf`). */
+  readonly arrival: number
   readonly exceptions: readonly Exception[]
   /** What of earlier runs the chunk has settled. */
   readonly ruling?: Ruling | undefined
@@ -352,12 +354,4 @@ export function addTallies(total: Tallies, more: ChunkTallies, sign: 1 | -1 = 1)
     const own: Record<string, number> = total[part]
     for (const [name, count] of Object.entries(counts)) own[name] = (own[name] ?? 0) + sign * count
   }
-}
-
-/** A run that is about to send. */
-export interface AboutToSend {
-  /** Where it is a backfill: of which range. */
-  readonly backfill?: BackfillRange | undefined
-  /** Whether it takes up what another run left behind. */
-  readonly takesUp: boolean
 }

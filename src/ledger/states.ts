@@ -26,9 +26,9 @@ export type BatchEvent = 'send' | 'settle' | 'split'
 export type LeftState = 'in-doubt' | 'rejected' | 'accepted' | 'settled'
 /**
  * `accept`, `resend`: a person has decided. `find`, `miss`: the profile shows that it is stored, or that it is not. `deliver`,
- * `refuse`: a later run has sent it.
+ * `refuse`: a later run has sent it. `supersede`: a later run has sent what is newer in its place, so that it stands no longer, if it ever did.
  */
-export type LeftEvent = 'accept' | 'resend' | 'find' | 'miss' | 'deliver' | 'refuse'
+export type LeftEvent = 'accept' | 'resend' | 'find' | 'miss' | 'deliver' | 'refuse' | 'supersede'
 
 /**
  * A fire: an instant at which a job is due. `missed`: it did not run at its time, and may be made up for. `interrupted`: its run was,
@@ -76,7 +76,7 @@ export const advanceBatch = moves<BatchState, BatchEvent>('batch', {
 export const advanceLeft = moves<LeftState, LeftEvent>('record', {
   'in-doubt': {
     ...{ accept: 'accepted', resend: 'in-doubt', find: 'accepted', miss: 'rejected' },
-    ...{ deliver: 'settled', refuse: 'rejected' },
+    ...{ deliver: 'settled', refuse: 'rejected', supersede: 'settled' },
   },
   rejected: { deliver: 'settled' },
 })

@@ -99,6 +99,10 @@ interface ExportTable {
   held_back: ColumnType<string | null, never, string | null>
   /** 1 where its last line has a line end, 0 where it has none; null where the format has no lines. */
   is_ended: ColumnType<number | null, number | null | undefined, never>
+  /** Days since 1970 in its name; null without a date. */
+  day: ColumnType<number | null, number | null | undefined, never>
+  /** Of a backfilled one: arrival of the newest nightly export that was not later by its name when this one was begun; 0 where there was none. */
+  anchor: ColumnType<number | null, number | null | undefined, never>
   /** JSON: the counts of rows and records of a run that was pruned; else its chunks have them. */
   totals: ColumnType<string | null, never, string>
 }
@@ -174,15 +178,15 @@ interface HeldTable {
   series: Uint8Array | null
   /** The export of which it was left in doubt first. */
   export_row: number
-  /** Of the latest export that has said it; where only backfills have, of the first. */
-  arrival: number
-  /** 1 where only backfills have said it. */
-  by_backfill: number
 }
 
 /** One row in a ledger that is a copy of another one: that may have delivered since what this one knows nothing of. */
 interface CopyTable {
+  /** A copy of a copy has a higher one. */
+  number: Generated<number>
   taken_at: number
+  /** When a run has used it first; null until then. */
+  used_at: ColumnType<number | null, number | null | undefined, number>
 }
 
 /** One row, once a key was used. */

@@ -343,7 +343,7 @@ async function startRegistering(
 }
 
 /** A day without a time may lie up to a day behind its start. */
-const DATE_ONLY_MS = 86_400_000
+export const DATE_ONLY_MS = 86_400_000
 
 /**
  * Reads the profile of a person whom the gateway knows and the ledger does not, as after a ledger was lost. `until` is now where the profile shows a

@@ -24,9 +24,10 @@ import { type AccountsContext, type LoadedRoster, resolveAccounts } from './acco
 import { planned } from './deliver.ts'
 import { type Delivery, settle } from './delivery.ts'
 import { refusalWords, rejection, type Words } from './gateway-words.ts'
-import { isKnown, type Memory, nothingEarlier, recallChunk } from './recognise.ts'
+import { nothingEarlier, recallChunk } from './recall.ts'
 import { causeOf, TRIES_OF_A_BATCH, waitBeforeReadBack } from './retry-policy.ts'
 import type { Sending } from './sending.ts'
+import { ChunkSlots, type LearnedSlots, type Speaks, type Uncertain } from './slots.ts'
 
 export interface AssessmentContext extends Pick<Delivery, 'ledger' | 'identity' | 'now' | 'random'> {
   readonly gateway: Gateway
@@ -46,31 +47,34 @@ interface Intent {
 }
 
 export interface AnsweredTests extends LoadedRoster {
-  readonly memory: Memory
+  readonly learned: LearnedSlots
 }
 
 /** @throws WaybillError where the run must stop */
 export async function loadAssessments(
   context: AssessmentContext,
   {
-    exportRow,
-    chunk,
-    exportId,
     entries,
     resumed,
-  }: ChunkKey & {
-    readonly exportId: string
-    readonly entries: readonly Entry[]
-    /** True where an earlier process may have answered some of it. */
-    readonly resumed: boolean
-  },
+    ...speaks
+  }: ChunkKey &
+    Speaks & {
+      readonly exportId: string
+      readonly entries: readonly Entry[]
+      /** True where an earlier process may have answered some of it. */
+      readonly resumed: boolean
+    },
 ): Promise<AnsweredTests> {
   const { memory, jobId } = context
+  const { exportRow, chunk, exportId } = speaks
   const key = { exportRow, chunk }
-  const delivered = await memory.delivered(jobId, rowKeysOf(entries))
-  const wasTaken = (entry: Entry): boolean => isKnown(delivered.get(entry.rowKey) ?? [], entry)
+  const known = { delivered: await memory.delivered(jobId, rowKeysOf(entries)), held: new Map() }
+  const slots = new ChunkSlots(known, entries, speaks, NOTHING_UNCERTAIN)
+  slots.hear(entries, [])
   const outcomes = new Outcomes()
-  outcomes.note(entries.filter(wasTaken).map((entry) => ({ entry, outcome: 'unchanged' })))
+  outcomes.note(
+    entries.filter((one) => slots.isSettled(one)).map((entry) => ({ entry, outcome: 'unchanged' })),
+  )
   const fresh = outcomes.without(entries)
   const earlier = resumed ? await recallChunk(memory, key, fresh) : nothingEarlier(fresh)
   outcomes.note(earlier.outcomes)
@@ -103,8 +107,15 @@ export async function loadAssessments(
     ),
     ...earlier.outcomes.map((one) => limit(async () => outcomes.note([await withResult(context, one)]))),
   ])
+  slots.learnOutcomes(outcomes.all(), () => false)
   const { counts, names } = accounts
-  return { outcomes: outcomes.all(), accounts: counts, names, memory: { delivered, held: new Map() } }
+  return { outcomes: outcomes.all(), accounts: counts, names, learned: slots.toKeep() }
+}
+
+/** The gateway itself knows how far a test is. */
+const NOTHING_UNCERTAIN: Uncertain = {
+  perhapsSent: { unanswered: new Map() },
+  suspicion: { copy: 0, until: undefined },
 }
 
 /** The person's own token is not good, or does not stand for anybody. */

@@ -38,7 +38,7 @@ import {
   owesMark,
 } from './care-team-marks.ts'
 import { type CareTeamRules, type HadCareTeam, planCareTeam } from './care-team-state.ts'
-import type { Speaks } from './recognise.ts'
+import type { Speaks } from './slots.ts'
 
 /** Accounts asked about together. */
 const ACCOUNTS_AT_ONCE = 100
@@ -267,7 +267,7 @@ interface ListingContext {
 export async function listingOf(
   { memory, careTeams, identity, jobId }: ListingContext,
   entries: readonly Entry[],
-  { arrival, isBackfill }: Speaks,
+  { arrival, isBackfill }: Pick<Speaks, 'arrival' | 'isBackfill'>,
 ): Promise<Listing> {
   if (entries.length === 0) return NOTHING_LISTED
   const hashes = new Map(entries.map(({ account }) => [account.reference, identity.account(account)]))

@@ -13,6 +13,7 @@ import type {
   AccountIds,
   AccountSign,
   EntryOutcome,
+  InItsPlace,
   Matched,
   OnAccountSign,
   ShownRecord,
@@ -231,7 +232,7 @@ export interface Reconciler {
     entries: readonly Entry[],
     accountIds: AccountIds,
     onSign?: OnAccountSign,
-  ): Promise<Map<Entry, Verdict | StoredAs>>
+  ): Promise<Map<Entry, Verdict | InItsPlace | StoredAs>>
   /** All that the profile shows, of every kind; undefined where it cannot be read. */
   profile(account: AccountKey): Promise<readonly ShownRecord[] | undefined>
 }

@@ -1,42 +1,30 @@
 /**
- * Loads one chunk: recognise, register, cut, deliver, mark. Gives exactly one outcome for each of its records, or throws because
- * the run must stop; the chunk then stays open and is taken up again by the next run.
+ * Loads one chunk: remember, decide, register, look, send, learn. Gives exactly one outcome for each of its records, or throws because the run must
+ * stop; the chunk then stays open and is taken up again by the next run.
  */
 
-import type { ChunkKey, Ledger, PerhapsSent } from '../ledger/ledger.ts'
-import { unpackHolds } from '../ledger/packed-records.ts'
+import type { ChunkKey, Ledger, PerhapsSent, Suspicion } from '../ledger/ledger.ts'
 import { type Entry, rowKeysOf, type WithdrawnEntry } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
-import { hasSameContent } from '../model/ids.ts'
-import { type EntryOutcome, Outcomes, type StoredAs, type Verdict } from '../model/outcome.ts'
+import { type EntryOutcome, Outcomes } from '../model/outcome.ts'
 import type { AccountKey } from '../model/record.ts'
 import { type AccountsContext, loadRoster, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
 import { type AssessmentContext, loadAssessments } from './assessment.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
 import type { CareTeamContext, FollowUpFailure } from './care-team-marks.ts'
-import { listingOf } from './care-team-owed.ts'
-import { careTeamsOf, careTeamsToClaim } from './care-teams.ts'
+import { type Listing, listingOf } from './care-team-owed.ts'
+import { careTeamsOf, careTeamsToClaim, type SaidOfCareTeams } from './care-teams.ts'
+import { ChunkDecisions, waitsForOlder } from './chunk-decisions.ts'
 import type { Claims } from './claims.ts'
 import { deliver, planned, settleUnanswered } from './deliver.ts'
 import type { Delivery } from './delivery.ts'
 import type { FirstContact } from './first-contact.ts'
-import { unclearByStale } from './gateway-words.ts'
 import { loadMedicalRecords, type MedicalRecordsContext } from './medical-records.ts'
-import {
-  disputed,
-  fateOfRestated,
-  isOutdated,
-  isReplaced,
-  type Memory,
-  nothingEarlier,
-  recallChunk,
-  recognise,
-  shareFate,
-  standingOf,
-} from './recognise.ts'
+import { nothingEarlier, recallChunk } from './recall.ts'
+import { ChunkSlots, type LearnedSlots, type Speaks } from './slots.ts'
 import { leaveStale, renewRowKeys } from './stale-accounts.ts'
 import { seriesThatWait, waitForLate } from './waiting-series.ts'
-import { type ChunkWords, lastWordsIn, type TakenBack, takenBackOf, type Withdrawing } from './withdrawn.ts'
+import { type TakenBack, takenBackOf } from './withdrawn.ts'
 
 export interface LoadContext extends Delivery {
   readonly firstContact: FirstContact
@@ -67,40 +55,36 @@ export interface LoadContext extends Delivery {
    * it shows is not sent, what it lacks is. `resend`: as `look`, and what nobody can tell is sent, too.
    */
   readonly held: 'hold' | 'look' | 'resend'
-  /**
-   * Until when more may have been sent than the ledger, being a copy, knows. Then profiles are read before anything is sent that it does
-   * not know, once the gateway can no longer be late with that.
-   */
-  readonly behindSince: number | undefined
+  /** What the ledger may have lost: profiles are read for it, once the gateway can no longer be late with that. */
+  readonly suspicion: Suspicion
   /** By runs that were given up: what was taken is not sent, and for what was never answered profiles are read, likewise. */
   readonly perhapsSent: PerhapsSent
 }
 
-export interface ChunkToLoad extends ChunkKey, Withdrawing {
+export interface ChunkToLoad extends ChunkKey, Speaks {
   readonly exportId: string
   readonly entries: readonly Entry[]
   /** Results that the source has taken back. */
   readonly withdrawn: readonly WithdrawnEntry[]
+  /** Rows are taken up that were rejected before: of withdrawn results a person is told again. */
+  readonly isTakenUp: boolean
   /** People whose rows are rejected, as they give several birth dates under one reference. */
   readonly shared: readonly AccountKey[]
   /** Whose care teams it lists, also where it lists nobody; empty where it does not list all. */
   readonly listed: readonly AccountKey[]
   /** Whether an earlier process may have sent some of it. */
   readonly resumed: boolean
-  /** Of entries, those that are the last word of the export. */
-  readonly lastWords: (entries: readonly Entry[]) => Promise<ReadonlySet<Entry>>
 }
 
 export interface LoadedChunk {
   /** One for each entry, in the order of the entries. */
   readonly outcomes: readonly EntryOutcome[]
   readonly followUpFailures: readonly FollowUpFailure[]
-  /** Rows whose key was delivered, or stood before in the chunk, with other content. */
+  /** Rows whose key was known, or stood before in the chunk, with other content. */
   readonly rowsCorrected: number
   readonly accounts: ResolvedAccounts['counts']
   readonly names?: ResolvedAccounts['names']
-  /** What the ledger knew under its row keys before. */
-  readonly memory: Memory
+  readonly learned: LearnedSlots
   /** Withdrawn results that the gateway has, or may have. */
   readonly takenBack?: readonly TakenBack[]
 }
@@ -112,7 +96,7 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
   const { ledger, gatewayName, runLedger } = context.accounts
   if (chunk.shared.length > 0)
     await runLedger.saveBirths(gatewayName, new Map(), new Set(chunk.shared.map(context.identity.account)))
-  await renewRowKeys(ledger, gatewayName, context.identity, entries)
+  await renewRowKeys(ledger, gatewayName, context.identity, [...entries, ...chunk.withdrawn])
   // A mapping makes no record of a profile beside these.
   if (kind === 'account')
     return { ...NOTHING_OF_PROFILES, ...(await loadRoster(context.accounts, entries, resumed)) }
@@ -124,63 +108,15 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
   if (kind === 'assessment')
     return { ...NOTHING_OF_PROFILES, ...(await loadAssessments(context.assessment, chunk)) }
   await context.firstContact(entries)
-  const words = lastWordsIn(entries, chunk.withdrawn)
-  return words.replaced.length + words.withdrawn.length === 0
-    ? load(context, chunk)
-    : loadLastWords(context, chunk, words)
+  return load(context, chunk)
 }
 
-/** Sends no record that the chunk itself replaces, unless the ledger does not know yet what became of it. */
-async function loadLastWords(
-  context: LoadContext,
-  chunk: ChunkToLoad,
-  { replaced, withdrawn }: ChunkWords,
-): Promise<LoadedChunk> {
-  const { memory, jobId, perhapsSent, accounts } = context
-  await renewRowKeys(accounts.ledger, accounts.gatewayName, context.identity, withdrawn)
-  const rowKeys = rowKeysOf([...replaced, ...withdrawn])
-  const known = {
-    delivered: await memory.delivered(jobId, rowKeys),
-    held: await memory.held(jobId, rowKeys),
-  }
-  const begun = replaced.length > 0 && chunk.resumed ? await memory.batchesOf(chunk) : []
-  const sent = new Set(begun.flatMap(({ holds }) => unpackHolds(holds)).map(({ content }) => content))
-  const passed = replaced.filter(
-    ({ rowKey, content }) =>
-      !known.held.get(rowKey)?.has(content) && !perhapsSent.unanswered.has(content) && !sent.has(content),
-  )
-  const isPassed = new Set(passed)
-  const entries = isPassed.size === 0 ? chunk.entries : chunk.entries.filter((entry) => !isPassed.has(entry))
-  const loaded = await load(context, { ...chunk, entries })
-  const outcomes = new Outcomes()
-  outcomes.note(loaded.outcomes)
-  outcomes.note(
-    passed.map((entry) => {
-      const stands = standingOf(known.delivered.get(entry.rowKey) ?? [], entry.ruleHash)
-      return stands !== undefined && hasSameContent(stands, entry)
-        ? { entry, outcome: 'unchanged' }
-        : { entry, outcome: 'unchanged', passedOver: 'outdated' }
-    }),
-  )
-  // Rows of which something is left, and rows of known keys, are counted with that.
-  const counted = new Set(entries.map(({ row }) => row))
-  const corrected = passed.filter(({ row, rowKey }) => !counted.has(row) && !known.delivered.has(rowKey))
-  return {
-    ...loaded,
-    outcomes: outcomes.all(),
-    rowsCorrected: loaded.rowsCorrected + new Set(corrected.map(({ row }) => row)).size,
-    memory: {
-      delivered: new Map([...known.delivered, ...loaded.memory.delivered]),
-      held: new Map([...known.held, ...loaded.memory.held]),
-    },
-    takenBack: await takenBackOf(memory, jobId, withdrawn, known, chunk),
-  }
-}
+export const NOTHING_LEARNED: LearnedSlots = { delivered: [], ended: new Map() }
 
 const NOTHING_OF_PROFILES = {
   ...{ followUpFailures: [], rowsCorrected: 0 },
   accounts: { known: 0, refused: 0 },
-  memory: { delivered: new Map(), held: new Map() },
+  learned: NOTHING_LEARNED,
 } as const
 
 /** First the others, then those whose registration fails again and again, or who were another job's: they keep nobody else waiting. */
@@ -190,14 +126,15 @@ async function loadApart(
   first: ResolvedAccounts,
 ): Promise<LoadedChunk> {
   const parts: LoadedChunk[] = []
-  for (let accounts = first, open: Pick<ChunkToLoad, 'entries' | 'listed'> = chunk; ; ) {
+  for (let accounts = first, open: Pick<ChunkToLoad, 'entries' | 'listed' | 'withdrawn'> = chunk; ; ) {
     const { isLate, isBusy, late } = accounts
     const part = (is: boolean): typeof open => ({
       entries: open.entries.filter(({ account }) => isLate(account) === is),
       listed: open.listed.filter((account) => isLate(account) === is),
+      withdrawn: open.withdrawn.filter(({ account }) => isLate(account) === is),
     })
     const others = part(false)
-    if (others.entries.length + others.listed.length > 0)
+    if (others.entries.length + others.listed.length + others.withdrawn.length > 0)
       parts.push(await load(context, { ...chunk, ...others }, accounts))
     if (late.size === 0) return joinedParts(parts)
     open = part(true)
@@ -219,10 +156,11 @@ function joinedParts(parts: readonly LoadedChunk[]): LoadedChunk {
       refused: sum(({ accounts }) => accounts.refused),
     },
     names: new Map(parts.flatMap(({ names = [] }) => [...names])),
-    memory: {
-      delivered: new Map(parts.flatMap(({ memory }) => [...memory.delivered])),
-      held: new Map(parts.flatMap(({ memory }) => [...memory.held])),
+    learned: {
+      delivered: parts.flatMap(({ learned }) => learned.delivered),
+      ended: new Map(parts.flatMap(({ learned }) => [...learned.ended])),
     },
+    takenBack: parts.flatMap(({ takenBack }) => takenBack ?? []),
   }
 }
 
@@ -232,80 +170,42 @@ async function load(
   chunk: ChunkToLoad,
   given?: ResolvedAccounts,
 ): Promise<LoadedChunk> {
-  const { memory, jobId, perhapsSent } = context
-  const { entries, exportRow, exportId } = chunk
-  const outcomes = new Outcomes()
-  const note = (ended: readonly EntryOutcome[]): void => outcomes.note(ended)
+  const { entries } = chunk
+  const { gatewayName, ledger } = context.accounts
+  const rowKeys = rowKeysOf([...entries, ...chunk.withdrawn])
+  const known = {
+    delivered: await context.memory.delivered(context.jobId, rowKeys),
+    held: await context.memory.held(context.jobId, rowKeys),
+  }
+  const slots = new ChunkSlots(known, entries, chunk, context)
+  const decisions = new ChunkDecisions(context, slots)
+  const { outcomes } = decisions
+  const recalled = chunk.resumed ? await recallChunk(context.memory, chunk, entries) : nothingEarlier(entries)
+  outcomes.note(recalled.outcomes)
+  const wasRecalled = new Set(recalled.outcomes.map(({ entry }) => entry))
+  /** A copy may have been made, and used, after it was taken. */
+  const isBefore = ({ entry }: EntryOutcome): boolean => context.suspicion.copy > 0 && wasRecalled.has(entry)
+  slots.hear(entries, chunk.withdrawn)
+  slots.learnOutcomes(recalled.outcomes, isBefore)
+  const teams = await careTeamWords(context, chunk, slots)
+  decisions.begin(recalled.unsent, teams.listing)
 
-  const rowKeys = rowKeysOf(entries)
-  const held = await memory.held(jobId, rowKeys)
-  const isHeld = ({ rowKey, content }: Entry): boolean => held.get(rowKey)?.has(content) === true
-  const delivered = await memory.delivered(jobId, rowKeys)
-  const inDispute = disputed(entries, { delivered, held }, chunk)
-  const lastWords = inDispute.length === 0 ? new Set<Entry>() : await chunk.lastWords(inDispute)
-  const holds = context.held === 'hold'
-  // What is in doubt is looked for, though the same was delivered before and has been replaced.
-  const news = holds ? lastWords : new Set([...lastWords, ...entries.filter(isHeld)])
-  const recognised = recognise(
-    entries,
-    { delivered, held },
-    { arrival: chunk.arrival, news, doubts: context.held },
-  )
-  const teams = entries.filter((entry) => entry.kind === 'careTeam')
-  const listing = await listingOf(context, teams, chunk)
-  const listedAgain = recognised.unchanged.filter(listing.isListedAgain)
-  const again = new Set(listedAgain)
-  const unchanged =
-    again.size === 0 ? recognised.unchanged : recognised.unchanged.filter((entry) => !again.has(entry))
-  note(unchanged.map((entry) => ({ entry, outcome: 'unchanged' })))
-  note(recognised.held.map(stillInDoubt))
-  note(
-    recognised.unclear.map((entry) => ({
-      ...notSent(entry, 'waits-for-older', WAITS_FOR_OLDER),
-      isUnclear: true,
-    })),
-  )
-  const said = joined(
-    recognised.fresh,
-    recognised.restated.map(({ entry }) => entry),
-  )
-  const unlisted = said.filter(listing.isUnlisted)
-  note(unlisted.map((entry) => ({ entry, outcome: 'unchanged', passedOver: 'care-team-outdated' })))
-  const fresh = joined(outcomes.without(said), listedAgain)
-  const earlier = chunk.resumed ? await recallChunk(memory, chunk, fresh) : nothingEarlier(fresh)
-  note(earlier.outcomes)
-  const isTaken = ({ content }: Entry): boolean => perhapsSent.taken.has(content)
-  const taken = perhapsSent.taken.size === 0 ? [] : earlier.unsent.filter(isTaken)
-  note(taken.map((entry) => ({ entry, outcome: 'unchanged', found: true })))
-  const unsent = taken.length === 0 ? earlier.unsent : earlier.unsent.filter((entry) => !isTaken(entry))
-  const toResolve = joined(
-    earlier.unanswered.flatMap((batch) => batch.entries),
-    earlier.unsent,
-  )
-  const saidOfTeams = {
-    entries: teams.filter((entry) => !listing.isUnlisted(entry)),
-    listed: chunk.listed,
-    arrival: chunk.arrival,
-    isReplaced: (entry: Entry) => isReplaced(entry, delivered),
-  }
-  const isUnchanged = (entry: Entry): boolean => {
-    const outcome = outcomes.of(entry)
-    return outcome?.outcome === 'unchanged' && outcome.found !== true
-  }
+  const unanswered = recalled.unanswered.flatMap((batch) => batch.entries)
   const accounts =
     given ??
     (await resolveAccounts(
       context.accounts,
-      toResolve,
+      [...unanswered, ...decisions.open(recalled.unsent)],
       'leave',
-      chunk.resumed ? earlier.outcomes : undefined,
-      await careTeamsToClaim(context.careTeams, saidOfTeams, isUnchanged),
+      chunk.resumed ? recalled.outcomes : undefined,
+      await careTeamsToClaim(context.careTeams, teams, decisions.isUnchanged),
     ))
+  const { exportRow, exportId } = chunk
   const place = { exportRow, chunk: chunk.chunk, exportId, accountIds: accounts.accountIds }
   const settleEarlier = () =>
     settleUnanswered(
       context,
-      earlier.unanswered.map(({ batch, kind, entries: sent }) => ({
+      recalled.unanswered.map(({ batch, kind, entries: sent }) => ({
         batch: { ...place, kind, entries: sent },
         row: batch.id,
         batchId: batch.batch_id,
@@ -319,144 +219,98 @@ async function load(
     return loadApart(context, chunk, accounts)
   }
 
-  const isDoubtful = (entry: Entry): boolean =>
-    context.behindSince !== undefined ||
-    perhapsSent.unanswered.has(entry.content) ||
-    isHeld(entry) ||
-    accounts.isPerhapsSent(entry)
-  await waitForLate(context, unsent)
-  /** Nothing can be said of any that would keep it from being sent. */
-  const allUsual =
-    accounts.areUsual &&
-    delivered.size + held.size + perhapsSent.unanswered.size === 0 &&
-    context.behindSince === undefined
-  // Of care teams the whole list tells more than a look for each of them.
-  const doubtful = allUsual ? [] : unsent.filter((entry) => entry.kind !== 'careTeam' && isDoubtful(entry))
-  const verdicts =
-    doubtful.length === 0
-      ? new Map<Entry, Verdict | StoredAs>()
-      : await context.reconciler.readBackAny(doubtful, accounts.accountIds, context.stale.judge)
-  const inDoubtStill = (entry: Entry, isAsked: boolean): EntryOutcome => ({
-    ...(isHeld(entry) ? stillInDoubt(entry) : notSent(entry, 'perhaps-sent', PERHAPS_SENT)),
-    ...(isAsked ? { isAsked } : {}),
-  })
-  /** Of one that is not to be sent; undefined for all others. */
-  const withheld = (entry: Entry): EntryOutcome | undefined => {
-    const verdict = verdicts.get(entry)
-    if (verdict === 'unreadable' && context.stale.has(entry)) return unclearByStale(entry, null)
-    if (verdict === 'stored') return { entry, outcome: 'unchanged', found: true, readBack: true }
-    if (typeof verdict === 'object')
-      return { entry, outcome: 'unchanged', found: true, readBack: true, ...verdict }
-    if (verdict !== undefined && verdict !== 'absent' && context.held !== 'resend')
-      return inDoubtStill(entry, verdict === 'unreadable')
-    const reason = accounts.refusalOf(entry)
-    if (reason !== undefined) return { entry, outcome: 'rejected', batchId: null, reason }
-    const isLate = !isHeld(entry) && isOutdated(entry, delivered, chunk, lastWords)
-    return isLate ? { entry, outcome: 'unchanged', passedOver: 'outdated' } : undefined
-  }
-  if (!allUsual) note(unsent.flatMap((entry) => withheld(entry) ?? []))
-  const sendable = outcomes.without(unsent)
-
+  await waitForLate(context, decisions.open(recalled.unsent))
+  await decisions.look(recalled.unsent, accounts)
   // What an earlier process left open is judged first: sending newer records of the same series would hide it.
   const settled = await settleEarlier()
-  note(settled.outcomes)
-  // In the order of the rows: of two at one instant the later one corrects the first.
-  const later = new Set(recognised.restated.map(({ entry }) => entry))
-  const isInOrder = settled.toSend.length + later.size === 0
-  const unsettled = new Set(isInOrder ? [] : [...sendable, ...settled.toSend])
-  const inRowOrder = isInOrder ? sendable : entries.filter((entry) => unsettled.has(entry))
+  outcomes.note(settled.outcomes)
+  // What says the same as they, or something else of their slots, is decided by what became of them.
+  slots.learnOutcomes(settled.outcomes, () => false)
+  decisions.judge(entries, accounts)
 
+  const twins = decisions.twins(entries)
   const careTeams = await careTeamsOf(
     context.careTeams,
-    saidOfTeams,
+    teams,
     accounts,
-    (entry) => chunk.resumed || isDoubtful(entry),
+    (entry) => chunk.resumed || decisions.isUncertain(entry),
   )
-  const selected = await careTeams.select(
-    inRowOrder.filter((entry) => entry.kind === 'careTeam'),
-    outcomes,
+  // In the order of the rows: of two at one instant the later one corrects the first.
+  const toSend = decisions.open(entries).filter((entry) => !twins.has(entry))
+  const selected = await careTeams.select(toSend.filter(isCareTeam), outcomes)
+  outcomes.note(selected.outcomes)
+  if (context.held !== 'resend')
+    outcomes.note(selected.doubtful.map((entry) => decisions.inDoubt(entry, true)))
+  const sameTeams = new Map(selected.twins.map(({ entry, first }) => [entry, first]))
+  await sendAll(
+    context,
+    decisions,
+    place,
+    decisions.open(toSend).filter((entry) => !sameTeams.has(entry)),
   )
-  note(selected.outcomes)
-  if (context.held !== 'resend') note(selected.doubtful.map((entry) => inDoubtStill(entry, true)))
-
-  const waiting = await seriesThatWait(context, outcomes.all())
-  const sendAll = async (open: readonly Entry[]): Promise<void> => {
-    const plan = planBatches(open, context.limits, context.careTeamsAcrossAccounts)
-    const batches = plan.map((one) => ({ ...place, ...one, hidesOlder: one.after.length > 0 }))
-    const rows = await planned(context, batches)
-    const deliveries: Promise<void>[] = []
-    for (const [at, { kind, entries: ofOne, after }] of plan.entries()) {
-      const send = async (): Promise<void> => {
-        const late = waiting.isEmpty() ? [] : ofOne.filter(waiting.has)
-        note(late.map((entry) => ({ ...notSent(entry, 'waits-for-older', WAITS_FOR_OLDER), isAsked: true })))
-        const ready = late.length === 0 ? ofOne : ofOne.filter((entry) => !late.includes(entry))
-        if (ready.length === 0) return
-        const ended = await deliver(
-          context,
-          { ...place, kind, entries: ready },
-          late.length === 0 ? rows[at] : undefined,
-        )
-        note(ended)
-        waiting.add(ended)
-      }
-      const before = after.flatMap((position) => deliveries[position] ?? [])
-      deliveries.push(before.length === 0 ? send() : Promise.all(before).then(send))
-    }
-    await allDone(deliveries)
-  }
-  const twins = new Set(selected.twins.map(({ entry }) => entry))
-  const isForNow = (entry: Entry): boolean => !twins.has(entry) && !later.has(entry)
-  const open = outcomes.without(inRowOrder)
-  await sendAll(twins.size + later.size === 0 ? open : open.filter(isForNow))
-  // What stood before another record of the chunk goes out again where that one has taken its place.
-  for (const one of recognised.restated) {
-    const { entry } = one
-    if (outcomes.of(entry) !== undefined || twins.has(entry)) continue
-    const fate = fateOfRestated(one, (earlier) => outcomes.of(earlier)?.outcome)
-    if (fate === 'send') await sendAll([entry])
-    else if (fate === 'wait') note([notSent(entry, 'waits-for-older', WAITS_FOR_OLDER)])
-    else note([{ entry, outcome: 'unchanged' }])
-  }
-  for (const { entry, first } of [...selected.twins, ...recognised.twins]) {
-    const fate = outcomes.of(first)
-    if (fate !== undefined) note([shareFate(entry, fate)])
-  }
+  decisions.shareFates(new Map([...sameTeams, ...twins]))
 
   leaveStale(context.stale, entries, outcomes)
-  const { failures, known } = await careTeams.finish(outcomes)
-  await context.claims.letGo(accounts.claimed, known)
-  await renewRowKeys(context.accounts.ledger, context.accounts.gatewayName, context.identity, entries)
+  const { failures, known: knownTeams } = await careTeams.finish(outcomes)
+  await context.claims.letGo(accounts.claimed, knownTeams)
+  slots.learnOutcomes(outcomes.all(), isBefore)
+  const taken = decisions.takenBack(chunk.withdrawn, chunk.isTakenUp)
+  await renewRowKeys(ledger, gatewayName, context.identity, entries)
   return {
     outcomes: outcomes.all(),
     followUpFailures: failures,
-    rowsCorrected: recognised.rowsCorrected,
+    rowsCorrected: decisions.rowsCorrected,
     accounts: accounts.counts,
     names: accounts.names,
-    memory: { delivered, held },
+    learned: slots.toKeep(),
+    takenBack: await takenBackOf(context.memory, context.jobId, taken),
   }
 }
 
-/** One after the other; as it is where the other holds nothing. */
-const joined = (one: readonly Entry[], other: readonly Entry[]): readonly Entry[] =>
-  one.length === 0 ? other : other.length === 0 ? one : [...one, ...other]
+const isCareTeam = ({ kind }: Entry): boolean => kind === 'careTeam'
 
-const HELD = 'the record is in doubt since an earlier run; it is not sent again until that is decided'
+/** What the chunk says of care teams. */
+async function careTeamWords(
+  context: LoadContext,
+  chunk: ChunkToLoad,
+  slots: ChunkSlots,
+): Promise<SaidOfCareTeams & { readonly listing: Listing }> {
+  const teams = chunk.entries.filter(isCareTeam)
+  const listing = await listingOf(context, teams, chunk)
+  return {
+    listing,
+    entries: teams.filter((entry) => !listing.isUnlisted(entry)),
+    listed: chunk.listed,
+    arrival: chunk.arrival,
+    isReplaced: (entry) => slots.isReplaced(entry),
+  }
+}
 
-const PERHAPS_SENT = 'not sent: it may have been sent before, and the profile cannot tell'
-
-const WAITS_FOR_OLDER = 'not sent: an older record of its kind is in doubt, and this one would hide it'
-
-type InDoubt = Extract<EntryOutcome, { readonly outcome: 'in-doubt' }>
-
-const notSent = (
-  entry: Entry,
-  code: 'held' | 'perhaps-sent' | 'waits-for-older',
-  message: string,
-): InDoubt => ({
-  entry,
-  outcome: 'in-doubt',
-  batchId: null,
-  reason: { stage: 'submit', code, message, scrubbed: message },
-})
-
-const stillInDoubt = (entry: Entry): InDoubt => notSent(entry, 'held', HELD)
+/** Sends what is open, in as few batches as may be; what is newer in a series goes behind what is older. */
+async function sendAll(
+  context: LoadContext,
+  { outcomes }: ChunkDecisions,
+  place: ChunkKey & { readonly exportId: string; readonly accountIds: ResolvedAccounts['accountIds'] },
+  open: readonly Entry[],
+): Promise<void> {
+  const waiting = await seriesThatWait(context, outcomes.all())
+  const plan = planBatches(open, context.limits, context.careTeamsAcrossAccounts)
+  const batches = plan.map((one) => ({ ...place, ...one, hidesOlder: one.after.length > 0 }))
+  const rows = await planned(context, batches)
+  const deliveries: Promise<void>[] = []
+  for (const [at, { kind, entries, after }] of plan.entries()) {
+    const send = async (): Promise<void> => {
+      const late = waiting.isEmpty() ? [] : entries.filter(waiting.has)
+      outcomes.note(late.map((entry) => waitsForOlder(entry)))
+      const ready = late.length === 0 ? entries : entries.filter((entry) => !late.includes(entry))
+      if (ready.length === 0) return
+      const row = late.length === 0 ? rows[at] : undefined
+      const ended = await deliver(context, { ...place, kind, entries: ready }, row)
+      outcomes.note(ended)
+      waiting.add(ended)
+    }
+    const before = after.flatMap((position) => deliveries[position] ?? [])
+    deliveries.push(before.length === 0 ? send() : Promise.all(before).then(send))
+  }
+  await allDone(deliveries)
+}

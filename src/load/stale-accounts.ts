@@ -7,7 +7,7 @@
  */
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Entry } from '../model/entry.ts'
+import { type Entry, keyOfPerson } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import type { AccountSign, Matched, Outcomes } from '../model/outcome.ts'
@@ -148,7 +148,7 @@ export async function renewRowKeys(
   if (forgotten.size === 0) return
   for (const entry of entries) {
     const times = forgotten.get(hashOf(entry))
-    if (times !== undefined) entry.rowKey = identity.rowKey(entry.row.key, times)
+    if (times !== undefined) entry.rowKey = identity.rowKey(keyOfPerson(entry.row), times)
   }
 }
 

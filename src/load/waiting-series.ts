@@ -1,5 +1,5 @@
 /** Records that must wait: behind an older record of their series, or until the gateway cannot be late any more. */
-import type { Ledger, PerhapsSent } from '../ledger/ledger.ts'
+import type { Ledger, PerhapsSent, Suspicion } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import type { Delivery } from './delivery.ts'
@@ -8,7 +8,7 @@ interface WaitContext extends Pick<Delivery, 'identity' | 'inDoubt' | 'readLagMs
   readonly memory: Pick<Ledger, 'heldSeries'>
   readonly jobId: number
   readonly held: 'hold' | 'look' | 'resend'
-  readonly behindSince: number | undefined
+  readonly suspicion: Suspicion
   readonly perhapsSent: PerhapsSent
 }
 
@@ -43,11 +43,11 @@ export async function seriesThatWait(
 
 /** Until the gateway can no longer be late with what was sent without the ledger's knowing what has become of it. */
 export async function waitForLate(context: WaitContext, unsent: readonly Entry[]): Promise<void> {
-  const { behindSince, perhapsSent, readLagMs } = context
+  const { suspicion, perhapsSent, readLagMs } = context
   const perhaps =
     perhapsSent.unanswered.size > 0 && unsent.some(({ content }) => perhapsSent.unanswered.has(content))
   const since = [
-    ...(behindSince !== undefined && unsent.length > 0 ? [behindSince] : []),
+    ...(suspicion.until !== undefined && unsent.length > 0 ? [suspicion.until] : []),
     ...(perhapsSent.until !== undefined && perhaps ? [perhapsSent.until] : []),
   ]
   const lateMs = Math.max(...since) + readLagMs - context.now()

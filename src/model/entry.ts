@@ -321,6 +321,10 @@ export function createWithdrawn(
   if (row?.withdrawn !== undefined) append(identity, exportId, row, row.withdrawn, withdrawn)
 }
 
+/** The key of a row with its person: two people to whom a mapping gives one key say nothing of each other. */
+export const keyOfPerson = ({ key, account }: Pick<MappedRow, 'key' | 'account'>): string =>
+  `${key}\n${account.type}\n${account.reference}`
+
 function append<One extends Entry>(
   identity: Identity,
   exportId: string,
@@ -328,7 +332,7 @@ function append<One extends Entry>(
   records: readonly One[],
   entries: One[],
 ): One[] {
-  const taken = { row, rowKey: identity.rowKey(row.key), idStart: idStart(exportId, row.row) }
+  const taken = { row, rowKey: identity.rowKey(keyOfPerson(row)), idStart: idStart(exportId, row.row) }
   for (const record of records) {
     record.take(taken, identity, entries.length)
     entries.push(record)

@@ -15,7 +15,7 @@ export interface Reason {
 
 /**
  * Why a record is not sent though the gateway does not have it. Of a care-team entry: the job keeps what is there of its NPI, or that is
- * newer. `outdated`: a later export has said something else in its place, and that stands.
+ * newer. `outdated`: a later export has said something else in its place.
  */
 export type PassedOver = 'care-team-kept' | 'care-team-outdated' | 'outdated'
 
@@ -81,6 +81,11 @@ export interface ShownRecord {
   readonly sourceType: string | undefined
   /** Of the account, where the record names it so. */
   readonly accountId?: string | undefined
+}
+
+/** The profile shows another record of the same instant, by its id, and none that is newer. */
+export interface InItsPlace {
+  readonly inItsPlace: string
 }
 
 /** The profile shows the record under the transaction id that it had in another export. */

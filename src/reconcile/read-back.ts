@@ -9,7 +9,7 @@ import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
 import type { Entry } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
 import { parseTransactionId, recordOfId } from '../model/ids.ts'
-import type { AccountIds, OnAccountSign, StoredAs, Verdict } from '../model/outcome.ts'
+import type { AccountIds, InItsPlace, OnAccountSign, StoredAs, Verdict } from '../model/outcome.ts'
 import {
   type AccountKey,
   type Evidence,
@@ -42,7 +42,7 @@ export type Read = <Item>(operation: string, call: () => Promise<readonly Item[]
  * @param judged `judge`, or `judgeAny` where they may have been sent before under the ids that they had in another export
  * @param onSign receives signs against the known account id
  */
-export async function readBack<Judged extends Verdict | StoredAs>(
+export async function readBack<Judged extends Verdict | InItsPlace | StoredAs>(
   gateway: Gateway,
   read: Read,
   entries: readonly Entry[],
@@ -160,24 +160,36 @@ export function judge(entry: Entry, profile: readonly ProfileRecord[]): Verdict 
 }
 
 /** The same of one that may have been sent before under the id that it had in another export. */
-export const judgeAny = (entry: Entry, profile: readonly ProfileRecord[]): Verdict | StoredAs =>
+export const judgeAny = (entry: Entry, profile: readonly ProfileRecord[]): Verdict | InItsPlace | StoredAs =>
   judgeById(entry, profile, isOfOtherExport)
 
 /** The same where it may have been sent with another key. */
-export const judgeOfAnyKey = (entry: Entry, profile: readonly ProfileRecord[]): Verdict | StoredAs =>
-  judgeById(entry, profile, isOfOtherKey)
+export const judgeOfAnyKey = (
+  entry: Entry,
+  profile: readonly ProfileRecord[],
+): Verdict | InItsPlace | StoredAs => judgeById(entry, profile, isOfOtherKey)
 
 function judgeById(
   entry: Entry,
   profile: readonly ProfileRecord[],
   isId: (id: string, transactionId: string) => boolean,
-): Verdict | StoredAs {
+): Verdict | InItsPlace | StoredAs {
   const verdict = judge(entry, profile)
   if (verdict === 'stored') return verdict
   const other = profile
     .filter(isOfSeries(entry))
     .find((found) => isSameRecord(entry, found) && isId(found.persistentId ?? '', entry.transactionId))
-  return other?.persistentId === undefined ? verdict : { storedAs: other.persistentId }
+  if (other?.persistentId !== undefined) return { storedAs: other.persistentId }
+  return verdict === 'hidden' ? (inItsPlace(entry, profile) ?? verdict) : verdict
+}
+
+function inItsPlace(entry: Entry, profile: readonly ProfileRecord[]): InItsPlace | undefined {
+  const sameSeries = profile.filter(isOfSeries(entry))
+  const isNewer = ({ observedAt }: ProfileRecord): boolean =>
+    observedAt === undefined || observedAt > entry.observedAt
+  const [shown] = sameSeries.filter(({ observedAt }) => observedAt === entry.observedAt)
+  if (shown?.persistentId === undefined || sameSeries.some(isNewer)) return undefined
+  return { inItsPlace: shown.persistentId }
 }
 
 const isOfSeries =

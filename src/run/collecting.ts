@@ -17,7 +17,7 @@ import {
 import type { CollectDefinition, TargetDefinition } from '../definitions/collect-definition.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { CollectedOf, Ledger, RunLedger } from '../ledger/ledger.ts'
-import type { LoadedChunk } from '../load/load-chunk.ts'
+import { type LoadedChunk, NOTHING_LEARNED } from '../load/load-chunk.ts'
 import { type Counts, countChunk, noPeople, type PeopleCounts, readCounts } from '../model/balance.ts'
 import type { MappedRow } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
@@ -170,7 +170,7 @@ export function createCollecting(parts: CollectingParts): Collecting {
       return {
         ...{ outcomes: [], followUpFailures: [], rowsCorrected: 0 },
         accounts: { known: 0, refused: 0 },
-        memory: { delivered: new Map(), held: new Map() },
+        learned: NOTHING_LEARNED,
         collected: { rows, counts: countPeople(rows, counts), texts, people: noted },
       }
     },

@@ -7,7 +7,16 @@ import { targetPlace } from '../definitions/collect-definition.ts'
 import { authorizationsFolder, type Job } from '../definitions/definition-files.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { authorizationFault, LONGEST_PDF } from '../gateway/medical-records.ts'
-import type { Ledger, PerhapsSent, RunLedger, RunOrigin, Selection } from '../ledger/ledger.ts'
+import type {
+  ExportOrder,
+  ExportRecord,
+  Ledger,
+  PerhapsSent,
+  RunLedger,
+  RunOrigin,
+  Selection,
+  Suspicion,
+} from '../ledger/ledger.ts'
 import { createBodyBuffers, createSizeLimits } from '../load/batches.ts'
 import { createOwedBook } from '../load/care-team-marks.ts'
 import { createClaims } from '../load/claims.ts'
@@ -62,6 +71,8 @@ export interface RunStages {
   readonly isBackfill: boolean
   /** Resolves when a chunk, by its number, may be begun. @throws what ends the run once the chunks under way are settled */
   readonly turn: (chunk: number) => Promise<void>
+  /** Places of the backfilled exports of the job, with that of one that the run reads. */
+  readonly ordersWith: (record: ExportRecord) => ReadonlyMap<number, ExportOrder>
   /** Told how many more records the run has in hand, or fewer. */
   readonly inHand: (more: number) => void
 }
@@ -78,8 +89,9 @@ export interface RunParts {
   readonly rejectsPath: string
   /** JSON: what an earlier process of the run has collected. */
   readonly collection?: string | null
-  /** See `LoadContext.behindSince`. */
-  readonly behindSince: number | undefined
+  readonly suspicion: Suspicion
+  /** Places of backfilled exports, by arrival. */
+  readonly orders: ReadonlyMap<number, ExportOrder>
   readonly perhapsSent: PerhapsSent
   /** True where profiles may show records of this installation under ids of another key. */
   readonly hadOtherKey?: boolean | undefined
@@ -165,6 +177,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
   }
   const { collect, to } = job.definition
   const target = to && targetPlace(to, dirname(job.file), join(home, 'undelivered'))
+  const orders = new Map(parts.orders)
   const collecting =
     collect &&
     to &&
@@ -198,6 +211,10 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
     limit: parts.limit,
     turn: parts.turn,
     inHand: outages.inHand,
+    ordersWith({ id, anchor, day }) {
+      if (anchor !== null) orders.set(id, { anchor, day: day ?? 0 })
+      return orders
+    },
     load: {
       ...delivery,
       memory: ledger,
@@ -213,7 +230,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
                 if (parts.hadOtherKey !== true) events.emit({ type: 'othersFound', people, of })
               },
             }),
-      behindSince: parts.behindSince,
+      suspicion: parts.suspicion,
       perhapsSent: parts.perhapsSent,
       limits: submit.batch,
       careTeamsAcrossAccounts: careTeams.acrossAccounts,

@@ -1,9 +1,7 @@
 /** Carries out a plan whose records are counted: its exports go the way of a run until they are mapped. Nothing is sent. */
 
-import type { DeliveredRecord, Ledger } from '../ledger/ledger.ts'
-import { isKnown, standingOf } from '../load/recognise.ts'
+import type { KeptSlot, Ledger } from '../ledger/ledger.ts'
 import { renewRowKeys } from '../load/stale-accounts.ts'
-import { lastWordsIn } from '../load/withdrawn.ts'
 import { withoutFew } from '../mapping-tools/fit-facts.ts'
 import { createFitWatch, type FitReport } from '../mapping-tools/judge-fit.ts'
 import {
@@ -17,7 +15,7 @@ import {
 } from '../model/balance.ts'
 import { type Entry, RequestEntry, rowKeysOf } from '../model/entry.ts'
 import { isExportProblem, type WaybillError } from '../model/errors.ts'
-import type { Identity } from '../model/ids.ts'
+import { hasSameContent, type Identity } from '../model/ids.ts'
 import type { Issue } from '../model/record.ts'
 import { type Chunk, type ChunkRow, cutChunks } from './chunks.ts'
 import type { ExportDrift } from './drift.ts'
@@ -130,6 +128,9 @@ function noteReason(
   reasons.set(key, { code, rule, message, count: (reasons.get(key)?.count ?? 0) + 1 })
 }
 
+const isStored = (slot: KeptSlot | undefined, entry: Entry): boolean =>
+  slot?.word.isStored === true && hasSameContent(slot, entry)
+
 const NONE_DELIVERED: DeliveredBefore = { records: 0, withdrawn: [] }
 
 /** @returns counts what of a chunk was delivered, each kind by what remembers it */
@@ -162,12 +163,13 @@ export const countDelivered =
     const all = [...entries, ...withdrawn]
     await renewRowKeys(ledger, gateway, identity, all)
     const delivered = await ledger.delivered(jobId, rowKeysOf(all))
-    const of = ({ rowKey }: Entry): readonly DeliveredRecord[] => delivered.get(rowKey) ?? []
+    const slotOf = ({ rowKey, ruleHash }: Entry): KeptSlot | undefined =>
+      delivered.get(rowKey)?.find(({ rule }) => rule === ruleHash)
     return {
-      records: entries.filter((entry) => isKnown(of(entry), entry)).length,
-      withdrawn: lastWordsIn(entries, withdrawn).withdrawn.filter((entry) => {
-        const stands = standingOf(of(entry), entry.ruleHash)
-        return stands !== undefined && stands.isWithdrawn !== true
+      records: entries.filter((entry) => isStored(slotOf(entry), entry)).length,
+      withdrawn: withdrawn.filter((entry) => {
+        const slot = slotOf(entry)
+        return slot?.word.isStored === true && slot.latest !== 'withdrawn'
       }),
     }
   }

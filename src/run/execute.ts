@@ -18,7 +18,6 @@ import { type Counted, countExports } from './count-exports.ts'
 import { exportsInRange } from './exports-in-range.ts'
 import { type ExportStep, exportFault, resumeExports, startExports, startSelected } from './exports-of-run.ts'
 import { holdBack } from './held-back.ts'
-import { lastWordsOf } from './last-words.ts'
 import { settledOnly } from './lease.ts'
 import { toLookAt } from './next-steps.ts'
 import { type OpenRun, openRun } from './open-run.ts'
@@ -136,9 +135,9 @@ async function carryOut(
   { stages, runLedger, events }: OpenRun,
   { record, mapping, limits, watch, isSmall = false, position }: ExportStep,
 ): Promise<ExportEnd> {
-  const { opened, mapper, all } = await openRows(stages, record, mapping, limits)
+  const { opened, mapper } = await openRows(stages, record, mapping, limits)
   const arrival = await stages.ledger.arrivalOf(stages.load.jobId, record)
-  const lastWords = lastWordsOf(stages, record, arrival, all)
+  const isRenewed = await wasReadOtherwise(stages, record)
   const inFront = columnsInFront(opened.columns, mapping.read)
   const listsTeams = listsCareTeams(stages, record, mapping)
   const resumption = resumptionOf(await stages.ledger.chunksOf(record.id))
@@ -173,11 +172,11 @@ async function carryOut(
       ...{ exportRow: record.id, chunk: number, exportId: record.export_id, arrival, entries, withdrawn },
       isBackfill: stages.isBackfill,
       isAgain,
+      ...{ isRenewed, orders: stages.ordersWith(record) },
       isTakenUp: record.reading !== 'whole',
       resumed: resumption.open.has(number),
       shared,
       listed: listsTeams ? rows.flatMap(({ outcome }) => outcome.account ?? []) : [],
-      lastWords,
     }).catch(stopped)
     const { names, ...nameless } = loaded
     // An older name is no news.
@@ -258,3 +257,14 @@ const listsCareTeams = (
   reading === 'whole' &&
   !isBackfill &&
   limit === Number.POSITIVE_INFINITY
+
+/** Whether the export was corrected by hand, or is read by another mapping than last: then the same row may say something else. */
+async function wasReadOtherwise(
+  { ledger, load }: Pick<OpenRun['stages'], 'ledger' | 'load'>,
+  record: ExportStep['record'],
+): Promise<boolean> {
+  if (record.reading === 'rejects') return true
+  const last = await ledger.lastReading(load.jobId, record)
+  if (last === undefined) return false
+  return (await ledger.exportRecord(last))?.mapping_digest !== record.mapping_digest
+}

@@ -8,7 +8,7 @@ import { archivesOf, type Dated, inRange, isMemberOf, openBeside } from './backf
 import type { DriftMemory } from './drift-watch.ts'
 import type { RangePosition } from './events.ts'
 import { type ExportStep, type RunWriter, resumeExports, startExports } from './exports-of-run.ts'
-import { acceptingEnds, type FoundExport } from './find-exports.ts'
+import { acceptingEnds, dayIn, type FoundExport } from './find-exports.ts'
 import type { PlannedExports, World } from './plan.ts'
 
 interface Looking {
@@ -50,7 +50,7 @@ export async function lookInRange({ range, sources, arrival, now }: Looking): Pr
           { remedy: 'Put the exports of each mapping into a folder of their own.' },
         )
       }
-      found.push({ found: { ...delivery, mapping }, name, match })
+      found.push({ found: { ...delivery, mapping, day: dayIn(source)(delivery) }, name, match })
     }
   }
   return { found: inRange(found, range), names }

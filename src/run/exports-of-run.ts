@@ -103,7 +103,7 @@ export async function* bringExports(
       const { name, address, file, version, limits } = one
       if (addresses.has(`${mapping.name} ${address}`)) continue
       ordinal += 1
-      let start: ExportStart = { ...unread, ordinal, name, path: address }
+      let start: ExportStart = { ...unread, ordinal, name, path: address, day: found.day }
       let watch: DriftWatch | undefined
       let joined = mapping
       try {

@@ -3,6 +3,7 @@
  * small against earlier ones of their source, known by their size as they lie there, before they are read.
  */
 import { basename, resolve } from 'node:path'
+import { DateTime } from 'luxon'
 import type { Job } from '../definitions/definition-files.ts'
 import { expectationKey, type JobSource } from '../definitions/export-definition.ts'
 import { waitingLines } from '../extract/arrival/verify-delivery.ts'
@@ -21,6 +22,8 @@ export interface FoundExport extends FoundDelivery {
   readonly rejects?: RejectsOrigin
   /** Where the job says below which size it is strangely small. */
   readonly sized?: ExpectedSize
+  /** Days since 1970 in its name; undefined without a date. */
+  readonly day?: number | undefined
 }
 
 /** Lets a run wait, once, until files are unchanged for `stableFor`. */
@@ -56,7 +59,12 @@ export async function findExports(
       const rejects = await rejectsOrigin(resolve(file))
       const source = sourceOf(job, rejects === undefined ? file : deliveredName(rejects.name))
       const found = arrival.named(resolve(file), rejects === undefined ? source : ANY_RULES)
-      return { ...found, mapping: source.mapping, ...(rejects === undefined ? {} : { rejects }) }
+      return {
+        ...found,
+        mapping: source.mapping,
+        day: dayIn(source)(found),
+        ...(rejects === undefined ? {} : { rejects }),
+      }
     })
     return { found: await Promise.all(named), waiting: [] }
   }
@@ -68,7 +76,10 @@ export async function findExports(
     for (const source of job.sources) {
       const { mapping, stableForMs } = source
       const look = await arrival.look(source, now(), since)
-      found.push(...look.complete.map((one) => ({ ...one, mapping, ...sizedBy(job, source) })))
+      const dayOf = dayIn(source)
+      found.push(
+        ...look.complete.map((one) => ({ ...one, mapping, day: dayOf(one), ...sizedBy(job, source) })),
+      )
       found.push(...look.refused.map((one) => ({ ...one, mapping })))
       waiting.push(...waitingLines(look.waiting, source))
       if (look.waiting.some(({ lacks }) => lacks.join() === 'rest')) restMs = Math.max(restMs, stableForMs)
@@ -80,6 +91,18 @@ export async function findExports(
   await patience.wait(first.restMs)
   return lookAll()
 }
+
+/** The day that the name of a delivery says by the pattern of its source. */
+export function dayIn({ match }: Pick<JobSource, 'match'>): (found: FoundDelivery) => number | undefined {
+  const pattern = compilePattern(match)
+  return ({ delivery }) => {
+    const date = matchExportName(pattern, basename(delivery.name))?.date
+    return date === undefined ? undefined : DateTime.fromISO(date, UTC).diff(EPOCH, 'days').days
+  }
+}
+
+const UTC = { zone: 'utc' } as const
+const EPOCH = DateTime.fromMillis(0, UTC)
 
 /** Remembers, by our clock, when each version of a file was first seen. A version that a run has taken is stable. */
 async function seenSince({ ledger }: Patience, job: Job, now: () => number): Promise<SeenSince> {

@@ -73,7 +73,8 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
   const began = resumed?.started_at ?? startedAt
   const origin = plan.origin ?? (resumed && originOf(resumed))
   const backfill = plan.backfill ?? (resumed && rangeOf(resumed))
-  const behindSince = await ledger.behindSince(jobId, { backfill, takesUp: origin !== undefined })
+  const suspicion = await ledger.suspicion(startedAt)
+  const orders = await ledger.orders(jobId)
   const perhapsSent = await ledger.perhapsSent(jobId)
   const hadOtherKey = (await ledger.installation.key())?.hadOther
   const writing = { runLedger, receipts, rejectsPath }
@@ -91,7 +92,8 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
     ...writing,
     origin,
     isBackfill: backfill !== undefined,
-    behindSince,
+    suspicion,
+    orders,
     perhapsSent,
     hadOtherKey,
     stop,

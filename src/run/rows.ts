@@ -15,11 +15,6 @@ export interface OpenRows {
   readonly mapper: RowMapper
 }
 
-export interface RowsOfRun extends OpenRows {
-  /** All rows of the file that they stand in. */
-  readonly all: OpenRows
-}
-
 /** An export of a run as it lies here to be read. */
 export interface ExportAtHand extends ExportRecord {
   /** Of the file to read, which is a private copy where the export was fetched or unpacked. */
@@ -43,19 +38,19 @@ export async function openRows(
   record: ExportAtHand,
   mapping: LoadedMapping,
   limits: ContentLimits,
-): Promise<RowsOfRun> {
+): Promise<OpenRows> {
   const { ledger, identity, origin } = context
   const all = await openAll(ledger, record, mapping, limits, context.startedAt)
   const { origin_export: exportRow } = record
-  if (exportRow === null || origin === undefined) return { ...all, all }
+  if (exportRow === null || origin === undefined) return all
   const { runId } = context.runLedger.lease
   const { selection } = origin
   const opened = selectRows(all.opened, (after, limit) =>
     ledger.left.rows({ exportRow, selection, runId }, after, limit),
   )
-  if (selection !== 'decided') return { opened, mapper: all.mapper, all }
+  if (selection !== 'decided') return { opened, mapper: all.mapper }
   const decided = await ledger.left.decidedContents(exportRow, runId)
-  return { opened, mapper: keepContents(all.mapper, identity, decided), all }
+  return { opened, mapper: keepContents(all.mapper, identity, decided) }
 }
 
 /** All rows of the file that an export's rows stand in. @param startedAt the time to map by */

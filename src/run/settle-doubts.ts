@@ -1,9 +1,9 @@
 /** What the ledger learns when records are in doubt no longer: in every run of the job that holds them. */
 import type {
-  DeliveredRecord,
   DeliveredRow,
   DoubtRecord,
-  KnownHeld,
+  HeldRecord,
+  KeptSlot,
   Ledger,
   LeftEvent,
   LeftRecord,
@@ -11,6 +11,7 @@ import type {
   Ruled,
   Ruling,
 } from '../ledger/ledger.ts'
+import { withStored } from '../load/slots.ts'
 import { hasSameContent, transactionId, wordsOf } from '../model/ids.ts'
 import type { SentAs } from './receipts.ts'
 
@@ -41,10 +42,10 @@ export async function releaseDoubts(
   const before = await ledger.delivered(jobId, [...byKey.keys()])
   const delivered: DeliveredRow[] = [...byKey].map(([rowKey, records]) => ({
     rowKey,
-    records: [
-      ...(before.get(rowKey) ?? []).filter((one) => !records.some(isSame(one))),
-      ...records.map(known),
-    ],
+    records: records.reduce<readonly KeptSlot[]>(
+      (slots, { rule, content }) => withStored(slots, rule, content),
+      before.get(rowKey) ?? [],
+    ),
   }))
   const learned = contents.filter((content) => LEARNED.has(events.get(content) ?? 'miss'))
   const found = await sentAs(ledger, jobId, learned, sent)
@@ -73,14 +74,9 @@ export async function releaseDoubts(
 }
 
 const isSame =
-  (one: DeliveredRecord) =>
-  ({ rule, content }: KnownHeld): boolean =>
-    one.rule === rule && hasSameContent(one, wordsOf(content))
-
-const known = ({ rule, content, arrival, byBackfill }: KnownHeld): DeliveredRecord => ({
-  ...{ rule, ...wordsOf(content), arrival, byBackfill },
-  isContested: false,
-})
+  (one: KeptSlot) =>
+  ({ rule, content }: HeldRecord): boolean =>
+    one.rule === rule && one.word.isStored && hasSameContent(one, wordsOf(content))
 
 /** Of contents in doubt, the transaction ids under which they went out: another row, or another export, may have the same. */
 export function sentIds(left: readonly LeftRecord[]): ReadonlyMap<string, string> {

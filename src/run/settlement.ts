@@ -1,32 +1,25 @@
 /** Settles a chunk: rejects and receipts are written, then in one transaction everything that the ledger learns of it. */
-import {
-  type DeliveredRecord,
-  type DeliveredRow,
-  type DoubtRecord,
-  type Exception,
-  type ExportRecord,
-  type HeldRecord,
-  type Ledger,
-  type LeftEvent,
-  type LeftRecord,
-  latestSaid,
-  type Ruling,
-  type RunOrigin,
-  type Said,
+import type {
+  DoubtRecord,
+  Exception,
+  ExportRecord,
+  HeldRecord,
+  Ledger,
+  LeftEvent,
+  LeftRecord,
+  Ruling,
+  RunOrigin,
 } from '../ledger/ledger.ts'
 import { packEntries } from '../ledger/packed-records.ts'
 import { NAME_CHANGED } from '../load/accounts.ts'
 import { listedBy } from '../load/care-team-owed.ts'
 import { toException } from '../load/gateway-words.ts'
 import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
-import { type Memory, MOST_OF_A_ROW, standingOf } from '../load/recognise.ts'
-import type { TakenBack } from '../load/withdrawn.ts'
 import { allRecords, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
 import { type Entry, type MappedRow, rowKeysOf } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
-import { hasSameContent, type Identity, transactionId } from '../model/ids.ts'
+import { type Identity, transactionId } from '../model/ids.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
-import { isOfProfile } from '../model/record.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
 import type { WorkedChunk } from './collecting.ts'
 import type { RunStages } from './connect-stages.ts'
@@ -67,14 +60,9 @@ export async function settleChunk(
     const header = rejects.length === 0 ? rejectsHeader(inFront) : ''
     await rejects.append(Buffer.from(header + rejected))
   }
-  const said = { arrival, byBackfill: context.isBackfill }
-  const { ruling, sentAs } = await rulingOf(context, record, said, chunk.rows, loaded.outcomes)
+  const { ruling, sentAs } = await rulingOf(context, { record, arrival }, chunk.rows, loaded)
   await context.receipts.append(await receiptsText(receiptsOf(loaded.outcomes, sentAs)))
-  // Whom the gateway knows the crosswalk tells, and its requests a table of their own; of either a chunk has nothing else.
-  const kind = loaded.outcomes[0]?.entry.kind
-  const { takenBack = [], names } = loaded
-  const isRemembered =
-    takenBack.length > 0 || (kind !== undefined && (isOfProfile(kind) || kind === 'assessment'))
+  const { names } = loaded
   const collected = loaded.collected && (await context.collecting?.append(loaded.collected))
   await context.runLedger.settleChunk({
     exportRow: record.id,
@@ -82,10 +70,10 @@ export async function settleChunk(
     counts: JSON.stringify(counts),
     receiptsLength: context.receipts.length,
     rejectsLength: rejects.length,
-    delivered: isRemembered ? newlyDelivered(loaded.memory, loaded.outcomes, said, takenBack) : [],
+    delivered: loaded.learned.delivered,
     accepted: withoutBatch(loaded.outcomes),
     held: heldBy(context.identity, loaded.outcomes),
-    said,
+    arrival,
     exceptions: exceptionsOf(chunk.rows, loaded, (outcome) =>
       outcome.batchId === null ? toException(outcome) : undefined,
     ),
@@ -118,125 +106,6 @@ function withoutBatch(outcomes: readonly EntryOutcome[]): Uint8Array | undefined
     one.outcome === 'accepted' && one.batchId === null ? [one.entry] : [],
   )
   return alone.length === 0 ? undefined : packEntries(alone)
-}
-
-/**
- * Row keys under which something was accepted, or did not get through against what stands, with what was delivered under them, oldest
- * first.
- * @param memory what the ledger knew of them before
- */
-export function newlyDelivered(
-  { delivered: before, held }: Memory,
-  outcomes: readonly EntryOutcome[],
-  said: Said,
-  takenBack: readonly TakenBack[] = [],
-): DeliveredRow[] {
-  const groups = byRowKey(outcomes)
-  const told = Map.groupBy(takenBack, ({ entry }) => entry.rowKey)
-  for (const rowKey of told.keys()) if (!groups.has(rowKey)) groups.set(rowKey, [])
-  return [...groups].flatMap(([rowKey, ofKey]): DeliveredRow[] => {
-    const known = before.get(rowKey) ?? []
-    const toldOfKey = told.get(rowKey) ?? []
-    if (ofKey.every(isSaidAgain) && !known.some(isMarked) && toldOfKey.length === 0) return []
-    if (known.length === 0 && !held.has(rowKey) && ofKey.every(isWithGateway) && areDistinct(ofKey)) {
-      const { arrival, byBackfill } = said
-      const records = ofKey.map(({ entry: { ruleHash: rule, first, last } }) => {
-        return { rule, first, last, arrival, byBackfill, isContested: false }
-      })
-      return [{ rowKey, records }]
-    }
-    // A later export may have said again what was in doubt until now.
-    const saidLast = ({ content }: Entry): Said => latestSaid(said, held.get(rowKey)?.get(content) ?? said)
-    const records = markTold(afterChunk(known, ofKey, said, saidLast), toldOfKey, said)
-    return records.length === known.length && records.every((one, at) => one === known[at])
-      ? []
-      : [{ rowKey, records }]
-  })
-}
-
-/** Nearly always those of a key follow each other. */
-function byRowKey(outcomes: readonly EntryOutcome[]): Map<string, EntryOutcome[]> {
-  const groups = new Map<string, EntryOutcome[]>()
-  let key: string | undefined
-  let group: EntryOutcome[] = []
-  for (const one of outcomes) {
-    const { rowKey } = one.entry
-    if (rowKey !== key) {
-      key = rowKey
-      group = groups.get(rowKey) ?? []
-      groups.set(rowKey, group)
-    }
-    group.push(one)
-  }
-  return groups
-}
-
-/** Whoever says it again has the last word. */
-const isMarked = ({ isContested, isWithdrawn }: DeliveredRecord): boolean =>
-  isContested || isWithdrawn === true
-
-/** A person is told once, and again where it was said once more meanwhile. */
-function markTold(
-  records: readonly DeliveredRecord[],
-  told: readonly TakenBack[],
-  said: Said,
-): readonly DeliveredRecord[] {
-  let marked = records
-  for (const { entry } of told) {
-    const stands = standingOf(marked, entry.ruleHash)
-    if (stands === undefined) continue
-    const { arrival, byBackfill } = latestSaid(said, stands)
-    const now = { ...stands, arrival, byBackfill, isWithdrawn: true }
-    marked = marked.map((one) => (one === stands ? now : one))
-  }
-  return marked
-}
-
-/** It was known, and is still so. */
-const isSaidAgain = (one: EntryOutcome): boolean => one.outcome === 'unchanged' && one.found !== true
-
-/** By the first half of each hash: that two share it is rare, and is looked at more closely, like a row with more records than most. */
-function areDistinct(ofKey: readonly EntryOutcome[]): boolean {
-  if (ofKey.length > MOST_OF_A_ROW) return false
-  for (let one = 0; one < ofKey.length; one++)
-    for (let other = one + 1; other < ofKey.length; other++)
-      if (ofKey[one]?.entry.first === ofKey[other]?.entry.first) return false
-  return true
-}
-
-function afterChunk(
-  before: readonly DeliveredRecord[],
-  outcomes: readonly EntryOutcome[],
-  said: Said,
-  saidLast: (entry: Entry) => Said,
-): readonly DeliveredRecord[] {
-  let records = before
-  for (const one of outcomes) {
-    const { ruleHash: rule, first, last } = one.entry
-    const isOther = (known: DeliveredRecord): boolean =>
-      known.rule !== rule || !hasSameContent(known, one.entry)
-    if (isWithGateway(one)) {
-      const { arrival, byBackfill } = saidLast(one.entry)
-      records = [...records.filter(isOther), { rule, first, last, arrival, byBackfill, isContested: false }]
-      continue
-    }
-    const stands = records.findLast((known) => known.rule === rule)
-    if (stands === undefined) continue
-    const isStandingStill = one.outcome === 'unchanged' && hasSameContent(stands, one.entry)
-    // Most say again what nobody contests: of them nothing is written.
-    const isLater = isStandingStill && isMarked(stands) && !said.byBackfill && said.arrival > stands.arrival
-    const isNewlyContested = one.outcome !== 'unchanged' && !stands.isContested
-    if (!isLater && !isNewlyContested) continue
-    const { isWithdrawn = false, ...known } = stands
-    const now = {
-      ...known,
-      ...(isLater ? said : {}),
-      isContested: known.isContested || isNewlyContested,
-      ...(isWithdrawn && !isLater ? { isWithdrawn } : {}),
-    }
-    records = records.map((known) => (known === stands ? now : known))
-  }
-  return records
 }
 
 /** Whether it was learned only now that the gateway has the record. */
@@ -315,10 +184,9 @@ interface RulingContext {
 /** The ruling is undefined where it says nothing of what others have left; the records are those that were found. */
 async function rulingOf(
   context: RulingContext,
-  record: ExportRecord,
-  said: Said,
+  { record, arrival }: Pick<SettledExport, 'record' | 'arrival'>,
   rows: readonly ChunkRow[],
-  outcomes: readonly EntryOutcome[],
+  { outcomes, learned }: Pick<LoadedChunk, 'outcomes' | 'learned'>,
 ): Promise<{ readonly ruling: Ruling | undefined; readonly sentAs: SentAs }> {
   const { ledger, runLedger, load, origin } = context
   const { jobId, runId } = runLedger.lease
@@ -330,12 +198,12 @@ async function rulingOf(
       : unanswered.size === 0
         ? []
         : outcomes.filter(({ entry }) => unanswered.has(entry.content))
-  const events = eventsOf(asked)
+  const events = new Map<string, LeftEvent>([...learned.ended, ...eventsOf(asked)])
   if (record.reading === 'whole' && events.size === 0) return { ruling: undefined, sentAs: new Map() }
   const isRivalled = events.size === 0 ? () => false : await rivalled(ledger, jobId, outcomes)
   // What a later export says, and something else may stand in its place by now, that one has still to bring about.
-  const isOpen = ({ content, arrival }: DoubtRecord): boolean =>
-    arrival > said.arrival && content !== null && isRivalled(content)
+  const isOpen = ({ content, arrival: saidBy }: DoubtRecord): boolean =>
+    saidBy > arrival && content !== null && isRivalled(content)
   const { ruling: doubts, sentAs } = await releaseDoubts(ledger, jobId, events, runId, isOpen)
   if (record.reading === 'whole')
     return { ruling: { run: runId, decisions: doubts.decisions, released: doubts.released }, sentAs }
@@ -368,8 +236,8 @@ async function rivalled(
   const found = taken.filter(
     ({ entry }) =>
       last.get(placeOfRule(entry)) !== entry.content ||
-      [...(held.get(entry.rowKey) ?? [])].some(
-        ([content, { rule }]) => content !== entry.content && rule === entry.ruleHash,
+      (held.get(entry.rowKey) ?? []).some(
+        ({ content, rule }) => content !== entry.content && rule === entry.ruleHash,
       ),
   )
   const contents = new Set(found.map(({ entry }) => entry.content))

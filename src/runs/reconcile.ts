@@ -9,6 +9,7 @@ import {
   type ExceptionRecord,
   type ExportRecord,
   type LeftEvent,
+  NO_SUSPICION,
   NOTHING_PERHAPS_SENT,
   originOf,
 } from '../ledger/ledger.ts'
@@ -172,7 +173,8 @@ function connectAgain(
 ) {
   const { ledger, identity, gateway, now } = deps
   const stages = connectStages(deps, job, run.job_id, {
-    behindSince: undefined,
+    suspicion: NO_SUSPICION,
+    orders: new Map(),
     perhapsSent: NOTHING_PERHAPS_SENT,
     origin: originOf(run),
     isBackfill: kindOf(run) === 'backfill',

@@ -18,8 +18,8 @@ import {
   UNUSABLE,
 } from '../../src/ledger/ledger.ts'
 import { packHolds, unpackHolds } from '../../src/ledger/packed-records.ts'
-import { wordsOf } from '../../src/model/ids.ts'
 import { fault } from '../ledger/export-fault.ts'
+import { keptSlot } from '../ledger/kept-slots.ts'
 
 export interface OpenedLedger {
   readonly ledger: Ledger
@@ -37,13 +37,8 @@ const hex = (text: string, digits: number): string =>
 const rowKey = (at: number): string => hex(`row ${at}`, 32)
 const content = (at: number): string => hex(`c ${at}`, 16)
 const record = (at: number) => ({ rule: hex(`r ${at % 7}`, 8), content: content(at) })
-const said = (at: number) => ({
-  rule: record(at).rule,
-  ...wordsOf(content(at)),
-  arrival: 2 ** 29 - 1 - at,
-  byBackfill: at % 3 === 0,
-  isContested: at % 2 === 1,
-})
+const said = (at: number) =>
+  keptSlot(record(at).rule, content(at), { arrival: 2 ** 32 - 1 - at, row: at, isLate: at % 3 === 0 })
 /** @param more what is not as with most: rows, places */
 const chunk = (number: number, more: Partial<ChunkStart> = {}): ChunkStart => {
   return { number, firstRow: 1, firstLine: 2, byteOffset: 50, rows: 3, ...more }
@@ -121,8 +116,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         bytes: 77,
         mapping: { name: 'm', digest: 'd', content: '{"a":1}' },
       })
-    const heldUnder = (...of: number[]) =>
-      new Map(of.map((at) => [content(at), { rule: record(at).rule, arrival: 1, byBackfill: false }]))
+    const heldUnder = (...of: number[]) => of.map((at, nth) => ({ ...record(at), isOpen: nth > 0 }))
     /** A run with an export and its first chunk open. */
     const openChunk = async () => {
       const run = await startRun()
@@ -157,7 +151,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         rejectsLength: 20,
         delivered: [{ rowKey: rowKey(1), records: [said(1), said(2)] }],
         held: [{ rowKey: rowKey(2), ...record(3), series: null }],
-        said: { arrival: 1, byBackfill: false },
+        arrival: 1,
         exceptions: [exception({ row: 9, batchId: null })],
         tallies: { ...noTallies(), requests: { sent: 4, retried: 1, readBack: 2 } },
         at: NOW + 9,
@@ -536,27 +530,6 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         ])
       })
 
-      it('knows of what is in doubt which export has said it last; a backfill does not count', async () => {
-        const { run, exportRow, chunkSettled } = await openChunk()
-        const saidBy = async (arrival: number, byBackfill: boolean, number: number) => {
-          await run.openChunk(exportRow, chunk(number))
-          await run.settleChunk(
-            chunkSettled({ chunk: number, delivered: [], exceptions: [], said: { arrival, byBackfill } }),
-          )
-          const [last] = await ledger.left.heldWith(jobId, [content(3)])
-          expect((await ledger.held(jobId, [rowKey(2)])).get(rowKey(2))?.get(content(3))).toMatchObject({
-            ...{ arrival: last?.arrival, byBackfill: last?.byBackfill },
-          })
-          return [last?.arrival, last?.byBackfill]
-        }
-        expect(await saidBy(7, true, 1)).toEqual([7, true])
-        expect(await saidBy(9, true, 2)).toEqual([7, true])
-        expect(await saidBy(4, false, 3)).toEqual([4, false])
-        expect(await saidBy(3, false, 4)).toEqual([4, false])
-        expect(await saidBy(6, false, 5)).toEqual([6, false])
-        expect(await saidBy(8, true, 6)).toEqual([6, false])
-      })
-
       it('settles with everything that is to be known of it', async () => {
         const { run, chunkSettled, key } = await openChunk()
         await run.settleChunk(chunkSettled())
@@ -844,7 +817,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(await ledger.left.inDoubtWith(jobId, many)).toEqual(everywhere)
         expect(await ledger.left.heldWith(jobId + 1, [content(3)])).toEqual([])
         expect(await ledger.left.heldWith(jobId, [content(3)])).toEqual([
-          { rowKey: rowKey(2), ...record(3), series: null, arrival: 1, byBackfill: false },
+          { rowKey: rowKey(2), ...record(3), series: null },
         ])
         const rejected = await leftBefore(second, [2, 3, 4, 5])
         expect(rejected.map(({ row, rule }) => `${row} ${rule}`)).toEqual(['2 systolic-bp', '4 null'])
@@ -949,7 +922,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
               held: [],
             },
             ...{
-              said: { arrival: 1, byBackfill: false },
+              arrival: 1,
               tallies: noTallies(),
               at: NOW,
               exceptions: [doubt],
@@ -998,7 +971,10 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         await run.openChunk(exportRow, chunk(2))
         await run.rule({ run: 'run-1', decisions: [], released: held.slice(0, 1) }, NOW)
         const left = async (job: number) =>
-          [...(await ledger.held(job, [rowKey(2), rowKey(5)]))].map(([key, of]) => [key, [...of.keys()]])
+          [...(await ledger.held(job, [rowKey(2), rowKey(5)]))].map(([key, of]) => [
+            key,
+            of.map((one) => one.content),
+          ])
         expect(await left(jobId)).toEqual([
           [rowKey(2), [content(4)]],
           [rowKey(5), [content(3)]],
@@ -1293,8 +1269,9 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
       const list = async (arrival: number, ...listed: readonly (readonly [string, string, number])[]) => {
         if (number > 1) await run.openChunk(exportRow, chunk(number))
         const rows = listed.map(([account, npi, at]) => ({ account, npi, at }))
-        const said = { arrival, byBackfill: false }
-        await run.settleChunk(chunkSettled({ chunk: number++, said, listed: rows, delivered: [], held: [] }))
+        await run.settleChunk(
+          chunkSettled({ chunk: number++, arrival, listed: rows, delivered: [], held: [] }),
+        )
       }
       const listing = (arrival: number, ...npis: string[]) => ({ arrival, npis: new Set(npis) })
       await list(4, [ann, THE_PERSON, 0], [ann, first, 70], [ann, second, 60], [bob, THE_PERSON, 0])
@@ -1460,7 +1437,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         ...{ exportRow, chunk: 1, counts: '{}', receiptsLength: 0, rejectsLength: 0, delivered: [] },
         ...{
           held,
-          said: { arrival: 1, byBackfill: false },
+          arrival: 1,
           exceptions: [],
           tallies: noTallies(),
           at: NOW,

@@ -85,6 +85,7 @@ describe('docs/states.md has the legal moves, and no other', () => {
       miss: true,
       deliver: true,
       refuse: true,
+      supersede: true,
     }
     expect(rowsOf('What was left behind').sort()).toEqual(moves(states, events, advanceLeft).sort())
   })

@@ -215,7 +215,7 @@ const VISIT = { person: 'p-1', source: { name: 'Drill', type: 'screening', sendi
 
 /** A row's record, told by the export of that number. */
 const telling = (delivery: number, record: ExpectedRecord, said: Telling['said'] = 'through'): Telling => ({
-  ...{ record: { ...record, row: 1 }, delivery, said, owed: false, waits: false, wasRefused: false },
+  ...{ record: { ...record, row: 1 }, delivery, said, owed: false, waits: false, wasLeft: false },
 })
 
 describe('a value that comes back', () => {

@@ -58,6 +58,6 @@ export const settleChunk = (
 ): Promise<void> =>
   run.settleChunk({
     ...{ exportRow, chunk, counts: '{}', receiptsLength: 0, rejectsLength: 0, delivered: [], held: [] },
-    ...{ said: { arrival: 1, byBackfill: false }, exceptions: [], tallies: noTallies(), at: 0 },
+    ...{ arrival: 1, exceptions: [], tallies: noTallies(), at: 0 },
     ...more,
   })

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { DeliveredRow } from '../../src/ledger/ledger.ts'
 import type { Pace } from '../../src/ledger/sqlite/delivered.ts'
-import { wordsOf } from '../../src/model/ids.ts'
+import { keptSlot } from './kept-slots.ts'
 
 /** So that a few hundred rows have segments of many levels, merged in many pieces. */
 export const SMALL_PACE: Pace = { fanOut: 2, entries: 16, removed: 1, packs: 1 }
@@ -16,10 +16,12 @@ export const chunkRows = (chunk: number): DeliveredRow[] =>
     const back = 1 + (Number.parseInt(hash(`${chunk} ${at}`).slice(0, 6), 16) % 5)
     const isAgain = at % 2 === 0 && chunk >= back
     const contents = hash(`content ${chunk} ${at}`)
-    const records = [0, 1, 2, 3].map((nth) => ({
-      ...{ rule: hash(`rule ${nth}`).slice(0, 8), ...wordsOf(contents.slice(nth * 16, (nth + 1) * 16)) },
-      ...{ arrival: chunk, byBackfill: false, isContested: false },
-    }))
+    const records = [0, 1, 2, 3].map((nth) =>
+      keptSlot(hash(`rule ${nth}`).slice(0, 8), contents.slice(nth * 16, (nth + 1) * 16), {
+        arrival: chunk,
+        row: at,
+      }),
+    )
     return {
       rowKey: hash(isAgain ? `row ${chunk - back} ${at + 1}` : `row ${chunk} ${at}`).slice(0, 32),
       records,

@@ -11,6 +11,7 @@ import { deliveredOf, type Pace } from '../../src/ledger/sqlite/delivered.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 import { chunkRows, SMALL_PACE } from './delivered-chunks.ts'
+import { anySlot } from './kept-slots.ts'
 
 async function newFile(): Promise<string> {
   const folder = await temporaryFolder()
@@ -52,17 +53,10 @@ const ROW_KEYS = Array.from({ length: 24 }, (_, at) => `${at % 8}`.repeat(16) + 
 const rows = fc.uniqueArray(
   fc.record({
     rowKey: fc.constantFrom(...ROW_KEYS),
-    records: fc.array(
-      fc.record({
-        rule: fc.constantFrom('00000000', 'ffffffff'),
-        first: fc.constantFrom(0x01234567, -1, 0),
-        last: fc.constantFrom(0x01234567, -1, 0),
-        arrival: fc.nat(9),
-        byBackfill: fc.boolean(),
-        isContested: fc.boolean(),
-      }),
-      { minLength: 1, maxLength: 3 },
-    ),
+    records: fc.array(anySlot(fc.constantFrom('00000000', 'ffffffff'), fc.constantFrom(0x01234567, -1, 0)), {
+      minLength: 1,
+      maxLength: 3,
+    }),
   }),
   { selector: ({ rowKey }) => rowKey, minLength: 1, maxLength: 8 },
 )

@@ -69,7 +69,7 @@ async function live(nights: readonly Night[]): Promise<string[]> {
     await run.openChunk(exportRow, { number: 1, firstRow: 1, firstLine: 2, byteOffset: 50, rows: 99 })
     await run.settleChunk({
       ...{ exportRow, chunk: 1, counts: '{}', receiptsLength: 0, rejectsLength: 0 },
-      ...{ delivered: [], held: [], said: { arrival: 1, byBackfill: false }, tallies: noTallies(), at: 0 },
+      ...{ delivered: [], held: [], arrival: 1, tallies: noTallies(), at: 0 },
       exceptions: night.left.map(exception),
     })
     if (night.settles) {

@@ -21,7 +21,15 @@ const BATCH = {
   settled: { send: '-', settle: '-', split: '-' },
   split: { send: '-', settle: '-', split: '-' },
 } as const
-const NO = { accept: '-', resend: '-', find: '-', miss: '-', deliver: '-', refuse: '-' } as const
+const NO = {
+  accept: '-',
+  resend: '-',
+  find: '-',
+  miss: '-',
+  deliver: '-',
+  refuse: '-',
+  supersede: '-',
+} as const
 const LEFT = {
   'in-doubt': {
     accept: 'accepted',
@@ -30,6 +38,7 @@ const LEFT = {
     miss: 'rejected',
     deliver: 'settled',
     refuse: 'rejected',
+    supersede: 'settled',
   },
   rejected: { ...NO, deliver: 'settled' },
   accepted: NO,

@@ -4,7 +4,7 @@ import { loadAssessments } from '../../src/load/assessment.ts'
 import type { TestAnswer } from '../../src/model/record.ts'
 import { type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { client } from '../gateway/loopback.ts'
-import { placed, startLoading } from './loading.ts'
+import { placed, SPEAKS, startLoading } from './loading.ts'
 import { answeredTest, EXPORT_ID, entryOf, type Made } from './made-up-entries.ts'
 
 const PAGES = '/assessments/bioage'
@@ -43,7 +43,7 @@ async function take(
   const entries = ['ann', 'ben', 'ann'].map((person, at) =>
     entryOf((made: Made) => answeredTest(ANSWERS, made), { person, row: at + 1 }),
   )
-  const place = { exportRow: loading.exportRow, chunk: 1, exportId: EXPORT_ID, resumed: false }
+  const place = { exportRow: loading.exportRow, chunk: 1, exportId: EXPORT_ID, resumed: false, ...SPEAKS }
   const { outcomes } = await loadAssessments(context, { ...place, entries: placed(entries) })
   return { sent, outcomes }
 }

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { EntryOutcome } from '../../src/model/outcome.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
 import { client } from '../gateway/loopback.ts'
+import { keptSlot } from '../ledger/kept-slots.ts'
 import { BIOMETRICS, failureOf, idsOf, type LoadingOptions, startLoading, tally } from './loading.ts'
 import { biometric, careTeam, entriesOf, entryOf, people } from './made-up-entries.ts'
 
@@ -115,8 +116,11 @@ describe('a person whose registration always fails', () => {
       { entry: before, outcome: 'accepted', batchId: 'b', status: 201 },
       { entry: doubtful, outcome: 'in-doubt', batchId: 'b', reason },
     ])
-    const nothing = { delivered: new Map(), held: new Map() }
-    await loading.settle({ ...NOTHING, outcomes, memory: nothing })
+    const delivered = told.map(({ before }) => ({
+      rowKey: before.rowKey,
+      records: [keptSlot(before.ruleHash, before.content, { arrival: 0 })],
+    }))
+    await loading.settle({ ...NOTHING, outcomes, learned: { delivered, ended: new Map() } })
     const loaded = await loading.load(
       told.flatMap(({ doctor, measured }) => [doctor, measured]),
       false,
@@ -130,8 +134,7 @@ describe('a person whose registration always fails', () => {
     expect(loaded.rowsCorrected).toBe(3)
     expect(loaded.accounts).toEqual({ known: 3, refused: 0 })
     const rowKeys = new Set(told.map(({ measured }) => measured.rowKey))
-    expect(new Set(loaded.memory.delivered.keys())).toEqual(rowKeys)
-    expect(new Set(loaded.memory.held.keys())).toEqual(rowKeys)
+    expect(new Set(loaded.learned.delivered.map(({ rowKey }) => rowKey))).toEqual(rowKeys)
   })
 
   it('is waited for where there is nobody else, as long as the job is patient, and then rejected', async () => {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { loadChunk } from '../../src/load/load-chunk.ts'
 import type { Entry } from '../../src/model/entry.ts'
-import { wordsOf } from '../../src/model/ids.ts'
 import { receiptsOf, receiptsOfSent } from '../../src/run/receipts.ts'
 import { releaseDoubts } from '../../src/run/settle-doubts.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
-import { BIOMETRICS, idsOf, placed, startLoading, tally } from './loading.ts'
+import { keptSlot } from '../ledger/kept-slots.ts'
+import { BIOMETRICS, idsOf, placed, SPEAKS, startLoading, tally } from './loading.ts'
 import { biometric, DAY_MS, EXPORT_ID, entryOf, type Made, OBSERVED_AT } from './made-up-entries.ts'
 
 /** Loading after an earlier run has left these in doubt, of which the gateway has some. */
@@ -30,7 +30,7 @@ async function afterDoubt(
     rejectsLength: 0,
     delivered: [],
     held: entries.map(({ rowKey, content, ruleHash: rule }) => ({ rowKey, content, rule, series: null })),
-    said: { arrival: 1, byBackfill: false },
+    arrival: 1,
     exceptions: [],
     tallies: {},
     at: 0,
@@ -74,27 +74,23 @@ describe('records in doubt since an earlier run', () => {
     if (entry === undefined) throw new Error('one was made')
     const { exportRow, runLedger } = loading
     const { rowKey, content, ruleHash: rule } = entry
-    const said = { rule, arrival: 1, byBackfill: false, isContested: false }
     await runLedger.openChunk(exportRow, { number: 1, firstRow: 1, firstLine: 2, byteOffset: 0, rows: 1 })
     await runLedger.settleChunk({
       ...{ exportRow, chunk: 1, counts: '{}', receiptsLength: 0, rejectsLength: 0, exceptions: [] },
       ...{
         tallies: {},
         at: 0,
-        said: { arrival: 1, byBackfill: false },
+        arrival: 1,
         held: [{ rowKey, content, rule, series: null }],
       },
       delivered: [
         {
           rowKey,
-          records: [content, content.replaceAll(/[0-9a-f]/g, '0')].map((one) => ({
-            ...said,
-            ...wordsOf(one),
-          })),
+          records: [keptSlot(rule, content.replaceAll(/[0-9a-f]/g, '0'), { isLate: true })],
         },
       ],
     })
-    const speaks = { arrival: 1, isBackfill: false, isAgain: false, isTakenUp: false }
+    const speaks = { ...SPEAKS, arrival: 2 }
     const chunk = {
       exportRow,
       chunk: 2,
@@ -105,8 +101,7 @@ describe('records in doubt since an earlier run', () => {
       shared: [],
       withdrawn: [],
     }
-    const lastWords = async () => new Set<Entry>()
-    const { outcomes } = await loadChunk(loading.context, { ...chunk, entries: [entry], lastWords })
+    const { outcomes } = await loadChunk(loading.context, { ...chunk, entries: [entry] })
     expect(tally(outcomes)).toEqual({ accepted: 1 })
     expect(await loading.storedIds('biometric')).toEqual(idsOf([entry]))
   })
@@ -126,7 +121,7 @@ describe('records in doubt since an earlier run', () => {
     await runLedger.openChunk(exportRow, { number: 2, firstRow: 2, firstLine: 3, byteOffset: 2, rows: 1 })
     await runLedger.settleChunk({
       ...{ exportRow, chunk: 2, counts: '{}', receiptsLength: 0, rejectsLength: 0, delivered: [] },
-      ...{ tallies: {}, at: 0, said: { arrival: 2, byBackfill: false } },
+      ...{ tallies: {}, at: 0, arrival: 2 },
       held: [{ rowKey, content, rule: ruleHash, series: null }],
       exceptions: [
         {
@@ -205,18 +200,14 @@ describe('while an older record of a series is asked about', () => {
       exportRow: loading.exportRow,
       chunk: 2,
       exportId: EXPORT_ID,
-      arrival: 1,
-      isBackfill: false,
-      ...{ isAgain: false, isTakenUp: false, withdrawn: [] },
+      ...{ ...SPEAKS, withdrawn: [] },
       resumed: false,
     }
-    const lastWords = async () => new Set<Entry>()
     const { outcomes } = await loadChunk(context, {
       ...chunk,
       entries: placed([older, newer, newest]),
       listed: [],
       shared: [],
-      lastWords,
     })
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(['unchanged', 'accepted', 'accepted'])
     expect(await loading.storedIds('biometric')).toEqual(idsOf([older, newer, newest, other]))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { wordsOf } from '../../src/model/ids.ts'
 import { answer, PASS } from '../faults/fault-proxy.ts'
+import { keptSlot } from '../ledger/kept-slots.ts'
 import { BIOMETRICS, failureOf, idsOf, startLoading, tally } from './loading.ts'
 import {
   biometric,
@@ -73,19 +73,11 @@ describe('a chunk', () => {
       delivered: [
         {
           rowKey: delivered.rowKey,
-          records: [
-            {
-              rule: delivered.ruleHash,
-              ...wordsOf(delivered.content),
-              arrival: 1,
-              byBackfill: false,
-              isContested: false,
-            },
-          ],
+          records: [keptSlot(delivered.ruleHash, delivered.content)],
         },
       ],
       held: [{ rowKey: doubtful.rowKey, content: doubtful.content, rule: doubtful.ruleHash, series: null }],
-      said: { arrival: 1, byBackfill: false },
+      arrival: 1,
       exceptions: [],
       tallies: {},
       at: 0,

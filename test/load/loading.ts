@@ -6,6 +6,7 @@ import type { Timeouts } from '../../src/gateway/exchange.ts'
 import {
   addTallies,
   type Lease,
+  NO_SUSPICION,
   NOTHING_PERHAPS_SENT,
   noTallies,
   type RunLedger,
@@ -29,7 +30,7 @@ import { matchAnswer } from '../../src/reconcile/match.ts'
 import { createMatchInOrder } from '../../src/reconcile/match-in-order.ts'
 import { judge, judgeAny, readBack, readWholeProfile } from '../../src/reconcile/read-back.ts'
 import { type ReferenceGatewayOptions, startReferenceGateway } from '../../src/reference-gateway/server.ts'
-import { heldBy, newlyDelivered } from '../../src/run/settlement.ts'
+import { heldBy } from '../../src/run/settlement.ts'
 import { type Fault, PASS, type Passing, startFaultProxy } from '../faults/fault-proxy.ts'
 import { client } from '../gateway/loopback.ts'
 import { createIdleClock } from './idle-clock.ts'
@@ -210,7 +211,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     limits: { records: 500, bytes: 1024 ** 2, ...options.limits },
     careTeamsAcrossAccounts: options.careTeamsAcrossAccounts ?? false,
     held: options.held ?? 'hold',
-    behindSince: undefined,
+    suspicion: NO_SUSPICION,
     perhapsSent: NOTHING_PERHAPS_SENT,
     claims,
     accounts,
@@ -264,21 +265,19 @@ export async function startLoading(options: LoadingOptions = {}) {
           exportRow,
           chunk,
           exportId: EXPORT_ID,
-          arrival,
-          isBackfill: false,
-          ...{ isAgain: false, isTakenUp: false, withdrawn: [] },
+          ...SPEAKS,
+          ...{ arrival, withdrawn: [] },
           entries,
           resumed,
         },
         listed: [],
         shared,
-        lastWords: async (replaced) => new Set(replaced),
       })
       addTallies(tallies, { accounts: loaded.accounts })
       return loaded
     },
     /** Ends the chunk in the ledger, as a run does before it begins another of the same people. */
-    async settle({ outcomes, memory }: LoadedChunk, chunk = 1): Promise<void> {
+    async settle({ outcomes, learned }: LoadedChunk, chunk = 1): Promise<void> {
       const place = { firstRow: chunk, firstLine: chunk + 1, byteOffset: chunk, rows: 1 }
       await runLedger.openChunk(exportRow, { number: chunk, ...place })
       await runLedger.settleChunk({
@@ -287,9 +286,9 @@ export async function startLoading(options: LoadingOptions = {}) {
         counts: '{}',
         receiptsLength: 0,
         rejectsLength: 0,
-        delivered: newlyDelivered(memory, outcomes, { arrival: 1, byBackfill: false }),
+        delivered: learned.delivered,
         held: heldBy(IDENTITY, outcomes),
-        said: { arrival: 1, byBackfill: false },
+        arrival: 1,
         exceptions: [],
         tallies: {},
         at: clock.now,
@@ -316,6 +315,12 @@ export async function startLoading(options: LoadingOptions = {}) {
     },
     posts: (path: string) => proxy.seen.filter((one) => one.method === 'POST' && one.path === path).length,
   }
+}
+
+/** As most exports speak. */
+export const SPEAKS = {
+  ...{ arrival: 1, isAgain: false, isBackfill: false, isRenewed: false, isTakenUp: false },
+  orders: new Map(),
 }
 
 export const BIOMETRICS = '/health-profile/biometrics/bulk'

@@ -20,7 +20,7 @@ async function waited(
     {
       ...{ inDoubt: 'hold', held: 'hold', jobId: 1, readLagMs: LAG_MS, now: () => NOW },
       ...{ identity: IDENTITY, memory: { heldSeries: async () => new Set<string>() } },
-      behindSince: said.behindSince,
+      suspicion: { copy: 0, until: said.behindSince },
       perhapsSent: {
         ...NOTHING_PERHAPS_SENT,
         until: said.until,

@@ -43,8 +43,7 @@ test('each table that grows with the nights is pruned, or says what bounds it', 
   database.exec(`
     insert into decision (exception, event, at) select id, 'reject', 1 from exception;
     insert into resolution (run_id, decision, person, at) select id, 'accept', 'Night desk', 1 from run;
-    insert into held (job_id, row_key, content, rule, export_row, arrival, by_backfill)
-      values (1, x'01', x'02', x'03', 99, 99, 0);
+    insert into held (job_id, row_key, content, rule, export_row) values (1, x'01', x'02', x'03', 99);
     insert into waiting values (1, 'gone:1#b1.5', 1, 2);
     insert into account (gateway, reference, registered_at) values ('gateway', x'01', 1);
     insert into care_team (gateway, account, npi, observed_at, stored_at, heard_at, mark) values ('gateway', x'01', x'02', 1, 1, 1, 'none');
@@ -58,7 +57,7 @@ test('each table that grows with the nights is pruned, or says what bounds it', 
     insert into fire (job_id, due, state) values (1, 1, 'ended');
     insert into notification (message_id, job_id, kind, subject, target, address, notice, state, next_at, created_at)
       values ('m', 1, 'run-ended', 's', 't', 'a', '{}', 'delivered', 1, 1);
-    insert into copy values (1);
+    insert into copy (taken_at) values (1);
     insert into collected (job_id, person, content, run_id) select 1, x'01', x'02', id from run;
     insert into delivered_replaced (pack, job_id, count, replaced) values (99, 1, 3, 1);
     insert into deadline values ('clinic', 'clinic', 's', 't', 1, 1, 'arrived', 1, 1, 0, '[]');

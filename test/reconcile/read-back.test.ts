@@ -27,15 +27,27 @@ const foreign = 'ffffffffffffffff-000001-other-00000000'
 const elsewhere = entry.transactionId.replace(/^[0-9a-f]{16}-\d+/, 'ffffffffffffffff-000099')
 
 describe('what a profile says of a record that may have been sent from another export', () => {
-  it.each([
+  it.each<[string, string, object?]>([
     ['the same record under the id that it had there', elsewhere, { storedAs: elsewhere }],
-    ['another record, with the same value', `${elsewhere.slice(0, -1)}x`, 'hidden'],
-    ['its twin in this export', entry.transactionId.replace(/-\d+-/, '-000099-'), 'hidden'],
-    ['one whose id is none of ours', 'anything', 'hidden'],
-  ])('%s', (_name, persistentId, verdict) => {
+    ['another record, with the same value', `${elsewhere.slice(0, -1)}x`],
+    ['its twin in this export', entry.transactionId.replace(/-\d+-/, '-000099-')],
+    ['one whose id is none of ours', 'anything'],
+  ])('%s', (_name, persistentId, verdict = { inItsPlace: persistentId }) => {
     expect(judgeAny(entry, [found({ persistentId })])).toEqual(verdict)
     expect(judge(entry, [found({ persistentId })])).toBe('hidden')
-    expect(judgeAny(entry, [found({ persistentId, value: 119 })])).toBe('hidden')
+    expect(judgeAny(entry, [found({ persistentId, value: 119 })])).toEqual({ inItsPlace: persistentId })
+  })
+
+  it.each([
+    [
+      'a newer one beside it',
+      [found({ persistentId: foreign }), found({ persistentId: foreign, observedAt: OBSERVED_AT + 1 })],
+    ],
+    ['a newer one alone', [found({ persistentId: foreign, observedAt: OBSERVED_AT + 1 })]],
+    ['one without a date beside it', [found({ persistentId: foreign }), found({ observedAt: undefined })]],
+    ['one of the same instant without an id', [found({ value: 119 })]],
+  ])('nothing stands in its place where the profile shows %s', (_name, profile) => {
+    expect(judgeAny(entry, profile)).toBe('hidden')
   })
 })
 

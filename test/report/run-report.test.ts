@@ -190,7 +190,7 @@ test('a run that is cut off: what was settled is shown, and what is in hand', as
     rejectsLength: 0,
     delivered: [],
     held: [],
-    said: { arrival: 1, byBackfill: false },
+    arrival: 1,
     exceptions: [],
     tallies: noTallies(),
     at: hour,

@@ -175,7 +175,7 @@ it('holds back what there is no room for', async () => {
 })
 
 it.each([
-  ['row key', chunk(1), chunk(2, 'key-1')],
+  ['row key', chunk(1), chunk(2, 'key-1', 'person-1')],
   ['person', chunk(1), chunk(2, 'key-2', 'person-1')],
   ['person of whom a row sends nothing', chunk(1), listing(2, 'person-1')],
   ['medical-records request', asking(1, 'r'), asking(2, 'r')],

@@ -103,7 +103,7 @@ async function openNights(only: 'all' | 'changed' = 'changed', format: 'ndjson' 
       if (open && index === chunks.length - 1) break
       await runLedger.settleChunk({
         ...{ exportRow, chunk: number, counts: JSON.stringify(collected.counts), receiptsLength: 0 },
-        ...{ rejectsLength: 0, delivered: [], held: [], said: { arrival: 1, byBackfill: false } },
+        ...{ rejectsLength: 0, delivered: [], held: [], arrival: 1 },
         ...{ exceptions: [], tallies: noTallies(), collected: appended, at: 0 },
       })
     }

@@ -33,7 +33,8 @@ async function openRun() {
     ...{ home, ledger, runLedger, load: context, collecting: undefined, identity: IDENTITY },
     ...{ receipts: append('receipts'), rejectsFolder: home, events: createRunEvents() },
     ...{ stopWhen: createStopWhen(undefined), now: () => clock.now, startedAt: 0, stop: () => {} },
-    ...{ limit: Infinity, origin: undefined, isBackfill: false, turn: async () => {}, inHand: () => {} },
+    ...{ limit: Infinity, origin: undefined, isBackfill: false, turn: async () => {} },
+    ...{ inHand: () => {}, ordersWith: () => new Map() },
   }
   const later = await beginExport(runLedger, { ordinal: 2, exportId: 'fedcba9876543210', sha256: 'later' })
   const rejects = append('rejects')
@@ -68,7 +69,7 @@ async function openRun() {
     }
     await settleChunk(stages, { record, inFront: [], arrival: of, listsTeams: false }, rejects, chunk, {
       ...{ outcomes, followUpFailures: [], rowsCorrected: 0, accounts: { known: 0, refused: 0 } },
-      memory: { delivered: new Map(), held: new Map() },
+      learned: { delivered: [], ended: new Map() },
     })
   }
   /** By the order in which records came in doubt. */

@@ -61,7 +61,7 @@ async function openJob() {
           held: [],
           tallies: {},
           at: endedAt,
-          said: { arrival: endedAt, byBackfill: false },
+          arrival: endedAt,
         },
         exceptions: exceptions.map((one, at) => ({
           ...{

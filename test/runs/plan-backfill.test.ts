@@ -78,7 +78,7 @@ test('how long it takes goes by every request of earlier runs, those that read p
   await run.settleChunk({
     ...{ exportRow, chunk: 0, counts: JSON.stringify(counts), receiptsLength: 0, rejectsLength: 0 },
     ...{ delivered: [], held: [], exceptions: [], at: 1_000, tallies: {} },
-    said: { arrival: 1, byBackfill: false },
+    arrival: 1,
   })
   await run.endExport(exportRow, 'finished')
   await run.endRun({ state: 'finished', endedAt: 1_000, reason: null })

@@ -70,7 +70,7 @@ async function ranOver(...sent: readonly (readonly number[])[]) {
           tallies: {},
           at,
         },
-        ...{ delivered: [], held: [], exceptions: [], said: { arrival: at, byBackfill: false } },
+        ...{ delivered: [], held: [], exceptions: [], arrival: at },
       })
     }
     await run.endExport(exportRow, 'finished')

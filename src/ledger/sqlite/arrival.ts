@@ -1,6 +1,7 @@
 /** The place of an export among all that its job has read. */
 import type { Kysely } from 'kysely'
 import { sql } from 'kysely'
+import type { ExportOrder } from '../concerns.ts'
 import type { ExportRecord, LedgerTables } from '../tables.ts'
 
 type Read = Pick<ExportRecord, 'id' | 'name' | 'sha256' | 'reading'>
@@ -46,4 +47,44 @@ export async function arrivalOf(
     if (other !== undefined) return since
   }
   return named.find(isRead)?.id ?? id
+}
+
+/** `Ledger.orders`. */
+export async function ordersOf(
+  database: Kysely<LedgerTables>,
+  jobId: number,
+): Promise<ReadonlyMap<number, ExportOrder>> {
+  const rows = await database
+    .selectFrom('export')
+    .innerJoin('run', 'run.id', 'export.run_id')
+    .where('run.job_id', '=', jobId)
+    .where('anchor', 'is not', null)
+    .select(['export.id', 'anchor', 'day'])
+    .execute()
+  return new Map(rows.map(({ id, anchor, day }) => [id, { anchor: anchor ?? 0, day: day ?? 0 }]))
+}
+
+/** Arrival of the newest nightly export of the job that is not later than the day; 0 where there is none, or no day to tell. */
+export async function anchorOf(
+  database: Kysely<LedgerTables>,
+  jobId: number,
+  day: number | undefined,
+): Promise<number> {
+  if (day === undefined) return 0
+  const found = await database
+    .selectFrom('export')
+    .innerJoin('run', 'run.id', 'export.run_id')
+    .where('run.job_id', '=', jobId)
+    .where('run.backfill', 'is', null)
+    .where('reading', '=', 'whole')
+    .where('export.state', '=', 'finished')
+    .where('day', '<=', day)
+    // The same file read again speaks as it did.
+    .where(
+      sql<boolean>`not exists (select 1 from export as before where before.name = export.name
+        and before.sha256 = export.sha256 and before.state = 'finished' and before.id < export.id)`,
+    )
+    .select((eb) => eb.fn.max('export.id').as('newest'))
+    .executeTakeFirst()
+  return found?.newest ?? 0
 }

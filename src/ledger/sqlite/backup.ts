@@ -1,16 +1,14 @@
 /**
- * A consistent copy of the ledger, taken while runs go on. Also whether a job may have delivered what its ledger, being such a copy,
- * knows nothing of.
+ * A consistent copy of the ledger, taken while runs go on; and what a ledger that is such a copy may have lost.
  */
 
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { type Kysely, sql } from 'kysely'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
 import { makeOwn, wasTaken } from '../../own-files.ts'
-import type { AboutToSend } from '../run-writes.ts'
-import type { LedgerTables } from '../tables.ts'
+import { NO_SUSPICION, type Suspicion } from '../concerns.ts'
+import type { Statements } from './database.ts'
 
 export interface BackedUp {
   readonly bytes: number
@@ -122,8 +120,8 @@ function mark(copy: string, now: number): void {
       throw new WaybillError('ledger-unusable', 'the copy is damaged, and was removed', {
         remedy: 'Run `waybill doctor`: it says whether the ledger itself is damaged.',
       })
-    database.exec('delete from copy')
     database.prepare('insert into copy (taken_at) values (?)').run(now)
+    database.exec('delete from copy where number < (select max(number) from copy)')
   } finally {
     database.close()
   }
@@ -139,48 +137,11 @@ function sync(path: string): void {
 }
 
 /**
- * When the ledger was copied, where no run was begun and finished since that has looked for all that this one may send. An ordinary run
- * looks for what the job finds, a backfill for what lies in its range: neither speaks for the other. What is taken up was perhaps
- * taken up before, after the copy was made: no run speaks for that.
- * @returns until when something of that may have been sent; milliseconds since the epoch
+ * What the ledger may have lost, as it is a copy. No run proves that nothing is missing: whatever was observed until the copy was first used is looked
+ * for, once a slot.
  */
-export async function readBehind(
-  database: Kysely<LedgerTables>,
-  jobId: number,
-  { backfill, takesUp }: AboutToSend,
-): Promise<number | undefined> {
-  const copies = await database.selectFrom('copy').select('taken_at').orderBy('taken_at', 'desc').execute()
-  const [last] = copies
-  if (last === undefined || takesUp) return last?.taken_at
-  const proof = database
-    .selectFrom('run')
-    .select('run.id')
-    .where('run.job_id', '=', jobId)
-    .where('run.state', '=', 'finished')
-    .where('run.origin_run', 'is', null)
-    .where('run.part', 'is', null)
-    .where('run.started_at', '>', last.taken_at)
-  if (backfill !== undefined) {
-    const proved = await proof
-      .where(sql`substr(run.backfill, 1, 10)`, '<=', backfill.from)
-      .where(sql`substr(run.backfill, 12, 10)`, '>=', backfill.to)
-      .where('run.backfill_folder', 'is', backfill.in ?? null)
-      .executeTakeFirst()
-    return proved === undefined ? last.taken_at : undefined
-  }
-  // What is resumed goes through the exports that it had begun, and no others.
-  const proved = await proof
-    .where('run.backfill', 'is', null)
-    .where('run.resumed_at', 'is', null)
-    .executeTakeFirst()
-  // It may have come far after the copy was made, and the same records may stand in other exports.
-  const filling = await database
-    .selectFrom('run')
-    .select('run.id')
-    .where('run.job_id', '=', jobId)
-    .where('run.state', 'in', ['running', 'interrupted'])
-    .where('run.backfill', 'is not', null)
-    .where('run.started_at', '<=', last.taken_at)
-    .executeTakeFirst()
-  return proved === undefined || filling !== undefined ? last.taken_at : undefined
+export function readSuspicion(statements: Statements, now: number): Suspicion {
+  statements.run('update copy set used_at = ? where used_at is null', now)
+  const [last] = statements.all('select number, used_at from copy order by number desc limit 1')
+  return last === undefined ? NO_SUSPICION : { copy: Number(last['number']), until: Number(last['used_at']) }
 }

@@ -150,7 +150,7 @@ export function openLedgerDatabase(file: string, busyTimeoutMs: number): LedgerD
 }
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
-  '2026-11-ledger': {
+  '2026-11-slots': {
     async up(db: Kysely<unknown>) {
       for (const statement of SHAPE) await sql.raw(statement).execute(db)
     },
@@ -175,7 +175,7 @@ export const SHAPE = [
   `create table export (id integer primary key, run_id text not null, ordinal integer not null, export_id text not null,
     name text not null, path text not null, sha256 text not null, bytes integer not null, mapping_digest text not null,
     state text not null, reason text, drift text, reading text not null default 'whole', origin_export integer,
-    totals text, archived text, held_back text, detail text, remedy text, is_ended integer,
+    totals text, archived text, held_back text, detail text, remedy text, is_ended integer, day integer, anchor integer,
     unique (run_id, ordinal))`,
   `create index export_by_content on export (export_id)`,
   `create index export_by_name on export (sha256, name)`,
@@ -219,7 +219,7 @@ export const SHAPE = [
   // With the column first, as SQLite turns it: written otherwise no query would use the index.
   `create index delivered_to_clear on delivered_replaced (job_id) where count <= replaced * 2`,
   `create table held (job_id integer not null, row_key blob not null, content blob not null, rule blob not null,
-    series blob, export_row integer not null, arrival integer not null, by_backfill integer not null,
+    series blob, export_row integer not null,
     primary key (job_id, row_key, content)) without rowid`,
   `create table account (gateway text not null, reference blob not null, account_id text, registered_at integer not null,
     registered_by text, sent_before integer, born integer, named integer,
@@ -240,7 +240,7 @@ export const SHAPE = [
     primary key (job_id, person)) without rowid`,
   `create table medical_request (gateway text not null, reference blob not null, content blob not null, state text not null,
     heard_at integer not null, run_id text, primary key (gateway, reference)) without rowid`,
-  `create table copy (taken_at integer not null)`,
+  `create table copy (number integer primary key, taken_at integer not null, used_at integer)`,
   `create table installation (fingerprint text not null, had_other_key integer not null)`,
   `create table gateway_met (gateway text primary key, at integer not null) without rowid`,
 

@@ -27,7 +27,7 @@ import {
   sortKeys,
   viewOf,
 } from '../delivered-rows.ts'
-import type { DeliveredRecord, DeliveredRow } from '../left-records.ts'
+import type { DeliveredRow, KeptSlot } from '../left-records.ts'
 import { damagedLedger } from '../packed-records.ts'
 import type { Statements } from './database.ts'
 
@@ -59,7 +59,7 @@ export type Upkeep =
 
 export interface Delivered {
   /** What was delivered under each row key that has any, oldest first. Outside of a transaction: it has its own. */
-  read(jobId: number, rowKeys: readonly string[]): Map<string, readonly DeliveredRecord[]>
+  read(jobId: number, rowKeys: readonly string[]): Map<string, readonly KeptSlot[]>
   /** In the place of what was delivered under these keys before. */
   save(jobId: number, rows: readonly DeliveredRow[]): void
   /** What is to be done beside, one piece of each kind and level. */
@@ -144,8 +144,8 @@ export function deliveredOf(statements: Statements, pace = PACE): Delivered {
       ...[segment, key],
     )[0]
 
-  function readRows(places: Float64Array): Map<string, readonly DeliveredRecord[]> {
-    const found = new Map<string, readonly DeliveredRecord[]>()
+  function readRows(places: Float64Array): Map<string, readonly KeptSlot[]> {
+    const found = new Map<string, readonly KeptSlot[]>()
     const inOrder = places.filter((place) => place !== -1).sort()
     let pack = -1
     let reader: ReturnType<typeof readPack> | undefined

@@ -47,7 +47,7 @@ export function leftBehind({ db }: Exclusive): LeftBehind {
       inSlices(contents, async (slice) => {
         const rows = await db
           .selectFrom('held')
-          .select(['row_key', 'rule', 'content', 'series', 'arrival', 'by_backfill'])
+          .select(['row_key', 'rule', 'content', 'series'])
           .where('job_id', '=', jobId)
           .where(
             'content',
@@ -55,13 +55,11 @@ export function leftBehind({ db }: Exclusive): LeftBehind {
             slice.map((content) => Buffer.from(content, 'hex')),
           )
           .execute()
-        return rows.map(({ row_key, rule, content, series, arrival, by_backfill }) => ({
+        return rows.map(({ row_key, rule, content, series }) => ({
           rowKey: hex(row_key),
           rule: hex(rule),
           content: hex(content),
           series: series && hex(series),
-          arrival,
-          byBackfill: by_backfill === 1,
         }))
       }),
     resolutions: (runId) =>

@@ -1,6 +1,6 @@
 /** Look-ups by hashed key, many at a time: what is held, who is registered. */
 import { sql } from 'kysely'
-import type { HeldUnder, Ledger } from '../ledger.ts'
+import type { HeldDoubt, Ledger } from '../ledger.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
 import { readDeletions } from './account-writes.ts'
 import type { Exclusive } from './exclusive.ts'
@@ -25,22 +25,17 @@ export const lookupsOf = (
   { open, seal }: AccountIdCipher,
 ): Pick<Ledger, HeldOf | People | 'medicalRequests'> => ({
   async held(jobId, rowKeys) {
-    const found = new Map<string, Map<string, HeldUnder>>()
+    const found = new Map<string, HeldDoubt[]>()
     const ofJob = db.selectFrom('held').where('job_id', '=', jobId)
     // Most jobs have nothing in doubt: one look saves one for each key.
     if ((await ofJob.select('job_id').limit(1).executeTakeFirst()) === undefined) return found
     const rows = await rowsOf(rowKeys, (keys) =>
-      ofJob
-        .select(['row_key', 'content', 'rule', 'arrival', 'by_backfill'])
-        .where('row_key', 'in', keys)
-        .execute(),
+      ofJob.select(['row_key', 'content', 'rule', 'series']).where('row_key', 'in', keys).execute(),
     )
-    for (const { row_key, content, rule, arrival, by_backfill } of rows) {
-      const contents = found.get(hex(row_key)) ?? new Map()
-      found.set(
-        hex(row_key),
-        contents.set(hex(content), { rule: hex(rule), arrival, byBackfill: by_backfill === 1 }),
-      )
+    for (const { row_key, content, rule, series } of rows) {
+      const doubts = found.get(hex(row_key)) ?? []
+      doubts.push({ content: hex(content), rule: hex(rule), isOpen: series !== null })
+      found.set(hex(row_key), doubts)
     }
     return found
   },

@@ -8,8 +8,8 @@ import { type AccountIdCipher, NO_ACCOUNT_IDS } from '../sealed-ids.ts'
 import { advanceRun } from '../states.ts'
 import type { ExportRecord, LedgerTables } from '../tables.ts'
 import { confirmPeople } from './account-writes.ts'
-import { arrivalOf } from './arrival.ts'
-import { readBehind } from './backup.ts'
+import { arrivalOf, ordersOf } from './arrival.ts'
+import { readSuspicion } from './backup.ts'
 import { listingsOf } from './care-team-listing.ts'
 import { type LedgerDatabase, MIGRATIONS, openLedgerDatabase } from './database.ts'
 import { deliveredOf } from './delivered.ts'
@@ -267,7 +267,8 @@ export async function openLedger(
     async noteBehind(at) {
       await db.insertInto('copy').values({ taken_at: at }).execute()
     },
-    behindSince: (jobId, run) => readBehind(db, jobId, run),
+    suspicion: (now) => turns.writeHot((statements) => readSuspicion(statements, now)),
+    orders: (jobId) => ordersOf(db, jobId),
     perhapsSent: (jobId) => readPerhapsSent(db, jobId, place),
     close: () => opened.kysely.destroy(),
   }

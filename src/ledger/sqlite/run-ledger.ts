@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
 import type {
   BatchIntent,
@@ -18,6 +17,7 @@ import type { AccountIdCipher } from '../sealed-ids.ts'
 import { advanceBatch, advanceChunk, type BatchEvent, type BatchState } from '../states.ts'
 import type { ExportRecord } from '../tables.ts'
 import { saveAccounts, saveBirths, saveCareTeams, saveMedicalRequests, saveNames } from './account-writes.ts'
+import { anchorOf } from './arrival.ts'
 import { forgetListed, saveListed } from './care-team-listing.ts'
 import type { LedgerDatabase, Statements } from './database.ts'
 import type { Delivered, Upkeep } from './delivered.ts'
@@ -85,7 +85,7 @@ export function createRunLedger(
       }),
     pauseWork: (at) => writeShared((writer) => countWork(writer, lease.runId, at, 'pauses')),
     goOnWorking: (at) => writeShared((writer) => beginWork(writer, lease.runId, at)),
-    addExport: (start) => writeShared((writer) => addExport(writer, lease.runId, start)),
+    addExport: (start) => writeShared((writer) => addExport(writer, lease, start)),
     endExport: (exportRow, state, fault) => noteOfExport(exportRow, { state, ...fault }),
     noteArchived: ({ path, sha256 }, archived) =>
       writeShared(async (writer) => {
@@ -228,7 +228,7 @@ function noteReceipts(statements: Statements, { runId }: Lease, { receiptsLength
   statements.run('update run set receipts_length = ? where id = ?', receiptsLength, runId)
 }
 
-async function addExport(writer: Writer, runId: string, start: ExportStart): Promise<ExportRecord> {
+async function addExport(writer: Writer, { runId, jobId }: Lease, start: ExportStart): Promise<ExportRecord> {
   const { digest, name, content } = start.mapping
   await writer
     .insertInto('mapping')
@@ -236,6 +236,12 @@ async function addExport(writer: Writer, runId: string, start: ExportStart): Pro
     .onConflict((conflict) => conflict.doNothing())
     .execute()
   if (start.delivered !== undefined) await noteTaken(writer, runId, name, start.delivered)
+  const { backfill } = await writer
+    .selectFrom('run')
+    .select('backfill')
+    .where('id', '=', runId)
+    .executeTakeFirstOrThrow()
+  const anchor = backfill === null ? null : await anchorOf(writer, jobId, start.day)
   return writer
     .insertInto('export')
     .values({
@@ -251,6 +257,8 @@ async function addExport(writer: Writer, runId: string, start: ExportStart): Pro
       origin_export: start.originExport,
       archived: start.archived,
       is_ended: start.isEnded === undefined ? null : Number(start.isEnded),
+      day: start.day ?? null,
+      anchor,
       ...(start.failed === undefined ? { state: 'open' } : { state: 'failed', ...start.failed }),
     })
     .returningAll()
@@ -358,7 +366,7 @@ async function settleChunk(
   await noteKnown(writer, lease.jobId, exportRow, chunk)
   forgetPlanned(statements, settlement)
   if (settlement.listed !== undefined)
-    saveListed(statements, lease.jobId, settlement.said.arrival, settlement.listed)
+    saveListed(statements, lease.jobId, settlement.arrival, settlement.listed)
   if (settlement.names !== undefined) await saveNames(writer, settlement.names)
   if (settlement.ruling !== undefined) await rule(writer, lease, settlement.ruling, settlement.at)
   for (const { rowKey, rule, content, series } of settlement.held) {
@@ -371,19 +379,8 @@ async function settleChunk(
         rule: Buffer.from(rule, 'hex'),
         series: series === null ? null : Buffer.from(series, 'hex'),
         export_row: exportRow,
-        arrival: settlement.said.arrival,
-        by_backfill: Number(settlement.said.byBackfill),
       })
-      .onConflict((conflict) =>
-        settlement.said.byBackfill
-          ? conflict.doNothing()
-          : conflict
-              .columns(['job_id', 'row_key', 'content'])
-              .doUpdateSet({ arrival: sql`excluded.arrival`, by_backfill: 0 })
-              .where((eb) =>
-                eb.or([eb('held.by_backfill', '=', 1), eb('held.arrival', '<', settlement.said.arrival)]),
-              ),
-      )
+      .onConflict((conflict) => conflict.doNothing())
       .execute()
   }
   noteReceipts(statements, lease, settlement)

@@ -1,0 +1,608 @@
+/**
+ * Plays a history through `decide` and `learn`, against a small gateway. Laws:
+ *
+ * 1. Nothing is stored while it stands, but what a person has told to send again.
+ * 2. In the end the gateway has what the newest export says, or a run has said why not (`excuseOf`, each counted).
+ * 3. Each line of a run that ended has one outcome.
+ * 4. What is called accepted or unchanged is at the gateway.
+ */
+import {
+  type Content,
+  decide,
+  EMPTY,
+  type Incoming,
+  isOpen,
+  type Slot,
+  WITHDRAWN,
+  type Word,
+} from '../../src/load/decide.ts'
+import { isWorthWriting, learn, type SlotEvent, takeOver } from '../../src/load/learn.ts'
+import { placeOfExport } from '../../src/load/place.ts'
+import { FOREIGN, Gateway } from './gateway.ts'
+import { dayOfName, type History, type Line, VISITS } from './history.ts'
+
+export class Violation extends Error {}
+/** The process ends: by a kill, or since it does not get on. */
+class Killed extends Error {}
+
+const CHUNK = 2
+const TRIES = 3
+
+type Outcome = 'accepted' | 'rejected' | 'unchanged' | 'outdated' | 'nothing' | 'withdrawn' | 'hold' | 'wait'
+
+interface File {
+  readonly name: string
+  readonly day: number | undefined
+  readonly isBackfill: boolean
+  readonly lines: readonly Line[]
+  /** Files of one name and the same bytes are one delivery. */
+  readonly delivery: string
+}
+
+interface Reading {
+  readonly file: File
+  readonly arrival: number
+  readonly anchor: number
+  readonly mapping: string
+}
+
+interface Intent {
+  readonly row: number
+  readonly slot: string
+  readonly content: Content
+  state: 'sending' | 'accepted' | 'accepted before' | 'refused'
+}
+
+interface OpenExport extends Omit<Reading, 'mapping'> {
+  readonly mapping: string
+  readonly isRenewed: boolean
+  readonly isLate: boolean
+  at: number
+  intents: Intent[]
+}
+
+interface Ledger {
+  slots: Map<string, Slot>
+  readings: Reading[]
+  nextArrival: number
+  open: OpenExport | undefined
+  /** Account id of the person; undefined until they are registered. */
+  accountId: number | undefined
+  isSuspect: boolean
+}
+
+/** What the newest export says of a visit, by the order in which this ledger has read them. */
+interface Newest {
+  readonly reading: Pick<Reading, 'file' | 'anchor' | 'arrival'>
+  readonly line: Line
+  readonly row: number
+  readonly content: Content
+  readonly rule: string
+  /** It repeats what the newest export before it said. */
+  readonly isRepetition: boolean
+}
+
+type Policy = 'hold' | 'look' | 'resend'
+
+export type Counts = Record<string, number>
+
+const freshLedger = (): Ledger => ({
+  ...{ slots: new Map(), readings: [], nextArrival: 1, open: undefined },
+  ...{ accountId: undefined, isSuspect: false },
+})
+
+export function play({ steps, faults }: History): Counts {
+  const world = new World(faults)
+  for (const step of steps) world.take(step)
+  world.end()
+  return world.counts
+}
+
+class World {
+  readonly counts: Counts = {}
+  private readonly gateway = new Gateway()
+  private ledger = freshLedger()
+  private copy: { readonly ledger: Ledger; readonly newest: Map<number, Newest> } | undefined
+  private readonly inbox = new Map<string, File>()
+  private readonly faults: readonly number[]
+  private faultAt = 0
+  private policy: Policy = 'hold'
+  private mapping = 0
+  private rule = 'a'
+  private backfills = 0
+  /** What readers of the files would expect, by visit. */
+  private newest = new Map<number, Newest>()
+  /** Outcome that a run has told last, by delivery and row. */
+  private readonly told = new Map<string, Outcome>()
+  private isRestored = false
+  /** Visits of which something was sent under one name of the rule while another content stood under the other name. */
+  private readonly unlinked = new Set<number>()
+  /** A ledger that knew nothing of the person has met them where a record of others hid all of ours. */
+  private isMetBehindOthers = false
+
+  constructor(faults: readonly number[]) {
+    this.faults = faults
+  }
+
+  private count(what: string): void {
+    this.counts[what] = (this.counts[what] ?? 0) + 1
+  }
+
+  private fault(): number {
+    return this.faults[this.faultAt++] ?? 0
+  }
+
+  take(step: History['steps'][number]): void {
+    switch (step.what) {
+      case 'deliver':
+        this.deliver(step.name, step.lines)
+        return
+      case 'night':
+        this.night(step.only === undefined ? undefined : `name ${step.only}`)
+        return
+      case 'look':
+      case 'resend':
+        this.withPolicy(step.what, () => this.night())
+        return
+      case 'backfill':
+        this.backfill(step.day, step.lines)
+        return
+      case 'read again': {
+        const file = this.inbox.get(`name ${step.name}`)
+        if (file !== undefined) this.attempt(() => this.read(file, true))
+        return
+      }
+      case 'give up':
+        this.giveUp()
+        return
+      case 'back up':
+        this.copy = structuredClone({ ledger: this.ledger, newest: this.newest })
+        return
+      case 'restore':
+        this.restore()
+        return
+      case 'lose ledger':
+      case 'change key':
+        this.ledger = freshLedger()
+        this.newest = new Map()
+        return
+      case 'change mapping':
+      case 'change mapping back':
+        if (this.ledger.open === undefined) this.mapping = step.what === 'change mapping' ? 1 : 0
+        return
+      case 'rename rule':
+        if (this.ledger.open === undefined) this.rule = this.rule === 'a' ? 'b' : 'a'
+        return
+      case 'erase person':
+        this.erase()
+        return
+      case 'reissue account':
+        this.erase()
+        this.gateway.store(1, FOREIGN)
+        return
+      case 'other job registers':
+        this.gateway.isRegistered = true
+        return
+    }
+  }
+
+  private deliver(name: number, lines: readonly Line[]): void {
+    const file = { name: `name ${name}`, day: dayOfName(name), isBackfill: false, lines }
+    this.inbox.set(file.name, { ...file, delivery: `${file.name} ${JSON.stringify(lines)}` })
+    this.night()
+  }
+
+  private backfill(day: number | undefined, lines: readonly Line[]): void {
+    const name = `old ${this.backfills++}`
+    const file = { name, day, isBackfill: true, lines, delivery: name }
+    this.attempt(() => this.read(file, true))
+  }
+
+  private withPolicy(policy: Policy, work: () => void): void {
+    this.policy = policy
+    work()
+    this.policy = 'hold'
+  }
+
+  private night(only?: string): void {
+    this.attempt(() => {
+      for (const [name, file] of [...this.inbox].sort(([a], [b]) => (a < b ? -1 : 1)))
+        if (only === undefined || only === name) this.read(file, false)
+    })
+  }
+
+  /** What was left open goes first. */
+  private attempt(work: () => void): void {
+    try {
+      if (this.ledger.open !== undefined) this.goOn(this.ledger.open)
+      work()
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error
+      this.count('killed')
+    }
+  }
+
+  /** Intents are learned at once, with their slots: no other memory of a run that was given up is kept. */
+  private giveUp(): void {
+    const { ledger } = this
+    const { open } = ledger
+    if (open === undefined) return
+    for (const { row, slot, content, state } of open.intents) {
+      const line = open.file.lines[row]
+      if (line === undefined) continue
+      this.tell(slot, { what: 'said', incoming: this.incomingOf(open, row, line) })
+      this.tell(slot, { what: 'sending', content })
+      this.tell(slot, { what: state, content })
+    }
+    for (const row of open.file.lines.keys()) this.told.set(`${open.file.delivery} ${row}`, 'rejected')
+    ledger.open = undefined
+  }
+
+  private restore(): void {
+    if (this.copy === undefined) return
+    const { ledger, newest } = structuredClone(this.copy)
+    const slots = new Map(
+      [...ledger.slots].map(([key, slot]) => [key, { ...slot, seen: 'nothing' as const }]),
+    )
+    for (const intent of ledger.open?.intents ?? [])
+      if (intent.state === 'accepted') intent.state = 'accepted before'
+    this.ledger = { ...ledger, slots, isSuspect: true }
+    this.newest = newest
+    this.isRestored = true
+  }
+
+  private erase(): void {
+    const { ledger } = this
+    this.gateway.empty()
+    for (const key of ledger.slots.keys()) this.tell(key, { what: 'forgotten' })
+    this.ledger = { ...ledger, open: undefined, accountId: undefined }
+    this.newest = new Map()
+  }
+
+  private tell(key: string, event: SlotEvent): void {
+    this.ledger.slots.set(key, learn(this.slot(key), event))
+  }
+
+  private slot(key: string): Slot {
+    return this.ledger.slots.get(key) ?? EMPTY
+  }
+
+  private keyOf({ visit }: Line): string {
+    return `${visit}${this.rule}`
+  }
+
+  private contentOf({ value }: Line): Content {
+    return value === 0 ? WITHDRAWN : `${value}m${this.mapping}`
+  }
+
+  private incomingOf(open: OpenExport, row: number, line: Line): Incoming {
+    const { arrival, anchor, isLate, isRenewed, file } = open
+    const place = { anchor, day: dayOf(anchor, arrival, file), arrival, rank: line.rank, row }
+    return { content: this.contentOf(line), place, isLate, isRenewed }
+  }
+
+  private read(file: File, isBackfill: boolean): void {
+    const { ledger } = this
+    if (ledger.open !== undefined) return
+    const named = ledger.readings.filter((one) => one.file.name === file.name)
+    const known = named.findLast((one) => one.file.delivery === file.delivery)
+    // A name that shows other bytes than when it was read last has a new word.
+    const speaksAgain = isBackfill
+      ? known
+      : named.at(-1)?.file.delivery === file.delivery
+        ? named.at(-1)
+        : undefined
+    const arrival = speaksAgain?.arrival ?? ledger.nextArrival++
+    const nights = ledger.readings.filter((one) => !one.file.isBackfill)
+    const anchor =
+      speaksAgain?.anchor ?? (file.isBackfill ? placeOfExport(file.day, nights.map(asNight)) : arrival)
+    const mapping = `${this.mapping}${this.rule}`
+    ledger.open = {
+      ...{ file, arrival, anchor, mapping, at: 0, intents: [] },
+      isRenewed: speaksAgain !== undefined && known?.mapping !== mapping,
+      isLate: known !== undefined || isBackfill,
+    }
+    this.goOn(ledger.open)
+  }
+
+  private goOn(open: OpenExport): void {
+    const { ledger } = this
+    const { lines } = open.file
+    while (open.at < lines.length) {
+      const rows = lines.slice(open.at, open.at + CHUNK).map((line, at) => ({ row: open.at + at, line }))
+      for (const { row, line } of rows) this.expect(open, row, line)
+      this.chunk(open, rows)
+      for (const { row } of rows)
+        if (!this.told.has(`${open.file.delivery} ${row}`))
+          throw new Violation('law 3: a line has no outcome')
+      open.at += rows.length
+      if (open.at < lines.length && this.fault() % 10 === 7) throw new Killed('between chunks')
+    }
+    const { file, arrival, anchor, mapping } = open
+    ledger.readings = [...ledger.readings, { file, arrival, anchor, mapping }]
+    ledger.open = undefined
+  }
+
+  private expect(open: OpenExport, row: number, line: Line): void {
+    const before = this.newest.get(line.visit)
+    const content = this.contentOf(line)
+    const now = {
+      reading: open,
+      line,
+      row,
+      content,
+      rule: this.rule,
+      isRepetition: before?.content === content,
+    }
+    if (before === undefined || compareNewest(now, before, open.isRenewed) >= 0)
+      this.newest.set(line.visit, structuredClone(now))
+  }
+
+  private chunk(open: OpenExport, rows: readonly { readonly row: number; readonly line: Line }[]): void {
+    const before = this.ledger.slots
+    // What is learned is written down when the chunk is settled; a process that is killed leaves its intents alone.
+    this.ledger.slots = new Map(before)
+    try {
+      this.work(open, rows)
+    } catch (error) {
+      this.ledger.slots = before
+      throw error
+    }
+    const { slots } = this.ledger
+    for (const [key, slot] of before) {
+      const now = slots.get(key)
+      if (now !== undefined && !isWorthWriting(slot, now)) slots.set(key, slot)
+    }
+    for (const [key, slot] of slots) slots.set(key, { ...slot, latest: slot.latest && asKept(slot.latest) })
+    open.intents = []
+  }
+
+  private work(open: OpenExport, rows: readonly { readonly row: number; readonly line: Line }[]): void {
+    const refused = new Set<number>()
+    for (const { row, slot, content, state } of open.intents) {
+      this.tell(slot, { what: 'sending', content })
+      this.tell(slot, { what: state, content })
+      if (state === 'refused') refused.add(row)
+    }
+    for (const { row, line } of rows) {
+      const incoming = this.incomingOf(open, row, line)
+      this.takeOver(line, incoming)
+      this.tell(this.keyOf(line), { what: 'said', incoming })
+    }
+    // An older visit goes before a newer one, a line before those below it.
+    for (const { row, line } of rows.toSorted((a, b) => a.line.visit - b.line.visit || a.row - b.row))
+      if (refused.has(row)) this.note(open, row, line, 'rejected')
+      else this.settle(open, row, line)
+  }
+
+  private takeOver(line: Line, incoming: Incoming): void {
+    const { slots } = this.ledger
+    const former = this.otherOf(line.visit)
+    const taken = takeOver(this.slot(this.keyOf(line)), incoming.content, [this.slot(former)])
+    if (taken === undefined) return
+    slots.set(this.keyOf(line), taken.slot)
+    slots.delete(former)
+  }
+
+  /** Slot of the rule under its other name. */
+  private otherOf(visit: number): string {
+    return `${visit}${this.rule === 'a' ? 'b' : 'a'}`
+  }
+
+  /** Decides, acts and learns until the line has an outcome. */
+  private settle(open: OpenExport, row: number, line: Line): void {
+    const key = this.keyOf(line)
+    const incoming = this.incomingOf(open, row, line)
+    let isAsked = false
+    for (let tries = 0; tries <= 2 * TRIES; tries++) {
+      const step = decide(this.slot(key), incoming.content, this.around(line, isAsked))
+      this.count(`step: ${step}`)
+      const isStale = (step === 'ask' || step === 'send') && this.isStale()
+      if (isStale) {
+        this.note(open, row, line, 'rejected')
+        return
+      }
+      if (step === 'ask') {
+        this.ask(key, line.visit, incoming.content)
+        isAsked = true
+      } else if (step === 'send') {
+        if (this.meets()) continue
+        const outcome = this.send(open, row, line)
+        if (outcome !== undefined) {
+          this.note(open, row, line, outcome)
+          return
+        }
+        isAsked = false
+      } else if (step !== 'refuse') {
+        this.note(open, row, line, step)
+        return
+      }
+    }
+    throw new Killed('patience')
+  }
+
+  private around({ visit }: Line, isAsked: boolean) {
+    const { ledger } = this
+    const older = [...ledger.slots].filter(([key]) => Number(key[0]) < visit)
+    return {
+      isAsked,
+      isSuspect: ledger.isSuspect,
+      isBehindDoubt: older.some(([, { doubts }]) => doubts.some(isOpen)),
+      isTwin: false,
+      isTold: false,
+      isRefused: false,
+      doubts: this.policy,
+    }
+  }
+
+  /** Whether the gateway turns out to know the person, with records that may be ours: then all is decided once more. */
+  private meets(): boolean {
+    const { ledger, gateway } = this
+    if (ledger.accountId !== undefined) return false
+    ledger.accountId = gateway.accountId
+    if (ledger.isSuspect || !gateway.isRegistered) return false
+    if (!gateway.showsOurs()) {
+      this.isMetBehindOthers ||= gateway.shown() !== undefined
+      return false
+    }
+    ledger.isSuspect = true
+    return true
+  }
+
+  /** Whether the account that the ledger knows is gone, as answers say: what was delivered to it counts no more, and a person is told. */
+  private isStale(): boolean {
+    const { ledger, gateway } = this
+    if (ledger.accountId === undefined || ledger.accountId === gateway.accountId) return false
+    for (const key of ledger.slots.keys()) this.tell(key, { what: 'forgotten' })
+    ledger.accountId = undefined
+    return true
+  }
+
+  private ask(key: string, visit: number, content: Content): void {
+    const { ledger, gateway } = this
+    const isSuspect = ledger.isSuspect || this.slot(key).doubts.some((one) => one.content === content)
+    const what = this.fault() % 5 === 1 ? 'unreadable' : verdictOf(gateway, visit, content)
+    this.count(`profile: ${what}`)
+    this.tell(key, what === 'absent' ? { what } : { what, content, isSuspect })
+  }
+
+  /** @returns undefined where nobody knows whether it was stored */
+  private send(open: OpenExport, row: number, line: Line): Outcome | undefined {
+    const key = this.keyOf(line)
+    const content = this.contentOf(line)
+    const fault = this.fault() % 10
+    if (fault === 9) throw new Killed('before the intent is written')
+    const other = this.slot(this.otherOf(line.visit))
+    if (this.slot(key).stored === undefined && other.stored !== undefined) this.unlinked.add(line.visit)
+    const intent: Intent = { row, slot: key, content, state: 'sending' }
+    open.intents = [...open.intents, intent]
+    this.tell(key, { what: 'sending', content })
+    if (fault === 1) {
+      intent.state = 'refused'
+      this.tell(key, { what: 'refused', content })
+      return 'rejected'
+    }
+    if (fault === 8) throw new Killed('before its bytes leave')
+    if (fault !== 3) this.store(line.visit, content)
+    if (fault === 4) throw new Killed('stored, and not answered')
+    if (fault === 2 || fault === 3) return undefined
+    if (fault === 5) throw new Killed('answered, and not written down')
+    intent.state = 'accepted'
+    const { stored, isLapsed } = this.slot(key)
+    this.tell(key, { what: 'accepted', content })
+    if (stored === undefined || isLapsed) this.tell(this.otherOf(line.visit), { what: 'lapsed' })
+    if (fault === 6) throw new Killed('written down, and the chunk is not settled')
+    return 'accepted'
+  }
+
+  private store(visit: number, content: Content): void {
+    const { gateway, policy } = this
+    if (gateway.last(visit) === content) {
+      if (policy === 'resend') this.count('sent again: a person has told so')
+      else if (this.isMetBehindOthers) this.count('sent again: a lost ledger, behind a record of others')
+      else throw new Violation(`law 1: ${content} is stored while it stands`)
+    }
+    gateway.store(visit, content)
+  }
+
+  private note({ file }: OpenExport, row: number, line: Line, outcome: Outcome): void {
+    const content = this.contentOf(line)
+    const stored = this.gateway.of(line.visit)
+    if (outcome === 'accepted' && !stored.includes(content))
+      throw new Violation('law 4: accepted, and not there')
+    if (outcome === 'unchanged' && content !== WITHDRAWN && !stored.includes(content))
+      throw new Violation('law 4: unchanged, and not there')
+    this.told.set(`${file.delivery} ${row}`, outcome)
+  }
+
+  /** Nothing fails any more; all that lies there is read, looked for, sent again. */
+  end(): void {
+    this.faultAt = Number.POSITIVE_INFINITY
+    for (let left = 2; left > 0; left--) this.night()
+    this.withPolicy('look', () => this.night())
+    this.night()
+    this.judge('end')
+    this.withPolicy('resend', () => this.night())
+    this.night()
+    this.judge('end, all sent again')
+  }
+
+  private judge(when: string): void {
+    for (let visit = 0; visit < VISITS; visit++) {
+      const wanted = this.newest.get(visit)
+      if (wanted === undefined) continue
+      const has = this.gateway.last(visit)
+      const isThere = has === wanted.content || (wanted.content === WITHDRAWN && has === undefined)
+      const why = isThere ? 'right' : this.excuseOf(visit, wanted, when !== 'end')
+      this.count(`${when}: ${why ?? 'wrong'}`)
+      if (why === undefined)
+        throw new Violation(
+          `law 2, ${when}: visit ${visit} has ${has}, the newest export says ${wanted.content}; ${JSON.stringify([...this.ledger.slots])}`,
+        )
+    }
+  }
+
+  /** Why the gateway does not have the newest word, as a run has told it. */
+  private excuseOf(visit: number, wanted: Newest, isSentAgain: boolean): string | undefined {
+    const { file } = wanted.reading
+    if (wanted.content === WITHDRAWN) return 'withdrawn: a person was told'
+    // Of words that repeat what was said the place is not written: an older export that says the same is taken for as new, once it is mapped anew.
+    if (this.gateway.last(visit)?.split('m')[0] === wanted.content.split('m')[0])
+      return 'the same value, read by another mapping'
+    if (this.unlinked.has(visit)) return 'the rule has another name and another content: nothing links them'
+    const lies = this.inbox.get(file.name)?.delivery === file.delivery
+    const told = this.told.get(`${file.delivery} ${wanted.row}`)
+    if (told === 'rejected') return 'rejected: a person was told'
+    if (!isSentAgain || !lies) {
+      if (told === 'hold' || told === 'wait') return `${told}: a person was told`
+    }
+    const { latest } = this.slot(`${visit}${wanted.rule}`)
+    // Of a repeated withdrawal the place is not written either.
+    const isOlder = wanted.reading.arrival < (latest?.place.arrival ?? 0)
+    if (latest?.content === WITHDRAWN && (wanted.line.rank === 0 || isOlder))
+      return 'a preliminary result behind a withdrawal, until it is final'
+    if (latest?.place.arrival === wanted.reading.arrival && wanted.row < latest.place.row)
+      return 'its person was forgotten in the middle of its export'
+    if (wanted.isRepetition && !lies && this.slot(`${visit}${wanted.rule}`).latest?.isLate === true)
+      return 'a backfill between a word and its repetition, of which nothing is written'
+    if (this.isRestored && this.slot(`${visit}${wanted.rule}`).seen === 'stored')
+      return 'a lost ledger has replaced it behind a newer record, where no read shows it'
+    if (this.isRestored && !lies) return 'a lost ledger has read it, and nothing says it again'
+    return undefined
+  }
+}
+
+const asKept = ({ content, place, isLate }: Word): Word => ({ content, place, isLate })
+
+const asNight = ({ arrival, file }: Reading) => ({ arrival, day: file.day })
+
+const dayOf = (anchor: number, arrival: number, { day }: File): number =>
+  anchor === arrival ? 0 : (day ?? 0)
+
+/** Below zero where a line is older than the newest one. */
+function compareNewest(one: Newest, newest: Newest, isRenewed: boolean): number {
+  const [a, b] = [one.reading, newest.reading]
+  if (a.arrival !== b.arrival)
+    return (
+      Number(one.line.rank > 0) - Number(newest.line.rank > 0) ||
+      a.anchor - b.anchor ||
+      dayOf(a.anchor, a.arrival, a.file) - dayOf(b.anchor, b.arrival, b.file) ||
+      a.arrival - b.arrival
+    )
+  if (one.row < newest.row && !isRenewed) return -1
+  const isWithdrawal = one.content === WITHDRAWN || newest.content === WITHDRAWN
+  return (
+    (isWithdrawal || one.row === newest.row ? 0 : one.line.rank - newest.line.rank) || one.row - newest.row
+  )
+}
+
+function verdictOf(
+  gateway: Gateway,
+  visit: number,
+  content: Content,
+): 'shown' | 'absent' | 'hidden' | 'other' {
+  const shown = gateway.shown()
+  if (shown === undefined || shown.visit < visit) return 'absent'
+  if (shown.visit > visit) return 'hidden'
+  return shown.content === content ? 'shown' : 'other'
+}

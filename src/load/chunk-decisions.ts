@@ -1,0 +1,292 @@
+/** Decides what is done with each record of a chunk, by its slot, and looks at profiles where a decision needs it. */
+import type { Ledger, PerhapsSent } from '../ledger/ledger.ts'
+import type { Entry, MappedRow, WithdrawnEntry } from '../model/entry.ts'
+import { parseTransactionId } from '../model/ids.ts'
+import { type EntryOutcome, Outcomes } from '../model/outcome.ts'
+import type { ResolvedAccounts } from './accounts.ts'
+import type { Listing } from './care-team-owed.ts'
+import { type Content, decide, type Step, type Surroundings, WITHDRAWN } from './decide.ts'
+import type { Reconciler, StaleAccounts } from './delivery.ts'
+import { unclearByStale } from './gateway-words.ts'
+import { type ChunkSlots, isSuspect, type Uncertain } from './slots.ts'
+
+export interface DecisionContext extends Uncertain {
+  readonly perhapsSent: Pick<PerhapsSent, 'taken' | 'unanswered'>
+  readonly reconciler: Pick<Reconciler, 'readBackAny'>
+  readonly memory: Pick<Ledger, 'exportsWithContent'>
+  readonly stale: StaleAccounts
+  readonly held: Surroundings['doubts']
+}
+
+/** A withdrawn result of which a person must know. */
+export interface Withdrawal {
+  readonly entry: WithdrawnEntry
+  /** Contents that the gateway has, or may have. */
+  readonly contents: readonly Content[]
+  /** Arrival of the export that spoke last before; undefined where none did. */
+  readonly arrival: number | undefined
+}
+
+type Accounts = Pick<ResolvedAccounts, 'accountIds' | 'areUsual' | 'isPerhapsSent' | 'refusalOf'>
+
+export class ChunkDecisions {
+  readonly outcomes = new Outcomes()
+  private readonly context: DecisionContext
+  private readonly slots: ChunkSlots
+  /** Entries whose profile tells whether they were sent before. */
+  private readonly uncertain = new Set<Entry>()
+  private readonly asked = new Set<Entry>()
+  /** Care teams that were deleted, as an export did not list them, and are listed again. */
+  private readonly listedAgain = new Set<Entry>()
+  /** Rows that say something else than their key did before. */
+  private readonly corrected = new Set<MappedRow>()
+  private accounts: Accounts | undefined
+
+  constructor(context: DecisionContext, slots: ChunkSlots) {
+    this.context = context
+    this.slots = slots
+  }
+
+  /** Decides entries as far as that can be done without a look at their people. */
+  begin(entries: readonly Entry[], listing: Listing): void {
+    const { taken } = this.context.perhapsSent
+    for (const entry of entries) {
+      const step = this.stepOf(entry)
+      const isNews = step === 'send' || step === 'ask'
+      if (isNews || step === 'outdated') this.noteCorrected(entry)
+      if (isNews && listing.isUnlisted(entry))
+        this.outcomes.note([{ entry, outcome: 'unchanged', passedOver: 'care-team-outdated' }])
+      else if (isNews && taken.has(entry.content))
+        this.outcomes.note([{ entry, outcome: 'unchanged', found: true }])
+      else if (step === 'unchanged' && listing.isListedAgain(entry)) this.listedAgain.add(entry)
+      else this.end(entry, step)
+    }
+  }
+
+  /** Those without an outcome. */
+  open(entries: readonly Entry[]): readonly Entry[] {
+    return this.outcomes.without(entries)
+  }
+
+  readonly isUnchanged = (entry: Entry): boolean => {
+    const outcome = this.outcomes.of(entry)
+    return outcome?.outcome === 'unchanged' && outcome.found !== true
+  }
+
+  readonly isUncertain = (entry: Entry): boolean => this.uncertain.has(entry)
+
+  /** Decides what is open, now that its people are known, and reads profiles where that is needed: once for each. */
+  async look(entries: readonly Entry[], accounts: Accounts): Promise<void> {
+    this.judge(entries, accounts)
+    const { reconciler, stale } = this.context
+    // Of care teams the whole list tells more than a look for each of them.
+    const asking = this.open(entries).filter((one) => one.kind !== 'careTeam' && this.uncertain.has(one))
+    if (asking.length === 0) return
+    const verdicts = await reconciler.readBackAny(asking, accounts.accountIds, stale.judge)
+    for (const entry of asking) {
+      const verdict = verdicts.get(entry) ?? 'hidden'
+      if (verdict === 'unreadable' && stale.has(entry)) {
+        this.outcomes.note([unclearByStale(entry, null)])
+        continue
+      }
+      this.asked.add(entry)
+      const { content } = entry
+      if (verdict === 'stored' || (typeof verdict === 'object' && 'storedAs' in verdict)) {
+        const wasStored = this.slots.of(entry).stored === content
+        this.slots.learn(entry, { what: 'shown', content })
+        const storedAs = typeof verdict === 'object' ? verdict : {}
+        const found = wasStored ? {} : { found: true as const, readBack: true as const, ...storedAs }
+        this.outcomes.note([{ entry, outcome: 'unchanged', ...found }])
+        continue
+      }
+      const what = typeof verdict === 'object' ? await this.inItsPlace(verdict.inItsPlace) : verdict
+      if (what === 'other' && this.slots.isAgain && this.slots.of(entry).stored === content) {
+        // What stands is of an export that came later than this one, which is read again.
+        this.outcomes.note([{ entry, outcome: 'unchanged' }])
+        continue
+      }
+      const isLost = this.isSuspect(entry) || this.isDoubted(entry)
+      this.slots.learn(entry, what === 'absent' ? { what } : { what, content, isSuspect: isLost })
+      this.end(entry, this.stepOf(entry), what === 'unreadable')
+    }
+  }
+
+  /**
+   * A record of the same instant may be of another row, as of a second visit on one day. One of an export that the ledger does not know was sent while
+   * the ledger did not see it.
+   */
+  private async inItsPlace(id: string): Promise<'other' | 'hidden'> {
+    const { exportId } = parseTransactionId(id) ?? {}
+    if (exportId === undefined) return 'hidden'
+    return (await this.context.memory.exportsWithContent(exportId)).length === 0 ? 'other' : 'hidden'
+  }
+
+  /** Decides what is open once more. */
+  judge(entries: readonly Entry[], accounts: Accounts): void {
+    this.accounts = accounts
+    const open = this.open(entries)
+    if (!accounts.areUsual) this.slots.hearRowsOf(entries, open.filter(accounts.isPerhapsSent))
+    for (const entry of open) this.end(entry, this.stepOf(entry))
+  }
+
+  /** Of records that say the same in one place all but the first: they share its fate. */
+  twins(entries: readonly Entry[]): ReadonlyMap<Entry, Entry> {
+    const first = new Map<string, Entry>()
+    const twins = new Map<Entry, Entry>()
+    for (const entry of this.open(entries)) {
+      if (this.slots.usualOf(entry) !== undefined) continue
+      const key = `${entry.rowKey} ${entry.content}`
+      const before = first.get(key)
+      if (before === undefined) first.set(key, entry)
+      else twins.set(entry, before)
+    }
+    return twins
+  }
+
+  shareFates(twins: ReadonlyMap<Entry, Entry>): void {
+    for (const [entry, first] of twins) {
+      const fate = this.outcomes.of(first)
+      if (fate !== undefined && this.outcomes.of(entry) === undefined)
+        this.outcomes.note([shareFate(entry, fate)])
+    }
+  }
+
+  inDoubt(entry: Entry, isAsked: boolean): EntryOutcome {
+    const outcome = this.isHeld(entry)
+      ? notSent(entry, 'held', HELD)
+      : notSent(entry, 'perhaps-sent', PERHAPS_SENT)
+    return isAsked ? { ...outcome, isAsked } : outcome
+  }
+
+  get rowsCorrected(): number {
+    return this.corrected.size
+  }
+
+  /** Withdrawn results that the gateway has, or may have, and of which nobody was told yet. */
+  takenBack(withdrawn: readonly WithdrawnEntry[], isTakenUp: boolean): readonly Withdrawal[] {
+    const last = new Map(withdrawn.map((entry) => [`${entry.rowKey}${entry.ruleHash}`, entry]))
+    return [...last.values()].flatMap((entry) => {
+      const slot = this.slots.of(entry)
+      const around = { ...this.around(entry), isTold: !isTakenUp && this.slots.isTold(entry) }
+      if (decide(slot, WITHDRAWN, around) !== 'withdrawn') return []
+      const contents = [
+        ...(slot.stored === undefined ? [] : [slot.stored]),
+        ...slot.doubts.map(({ content }) => content),
+      ]
+      return [{ entry, contents, arrival: this.slots.before(entry).latest?.place.arrival }]
+    })
+  }
+
+  private stepOf(entry: Entry): Step {
+    const usual = this.slots.usualOf(entry)
+    if (usual === 'known' && !this.listedAgain.has(entry)) return 'unchanged'
+    if (usual !== undefined || this.listedAgain.has(entry))
+      return this.accounts?.refusalOf(entry) === undefined ? 'send' : 'refuse'
+    return decide(this.slots.of(entry), entry.content, this.around(entry))
+  }
+
+  private around(entry: Entry): Surroundings {
+    return {
+      isSuspect: this.isSuspect(entry),
+      isAsked: this.asked.has(entry),
+      // Of a series that waits no batch is sent.
+      isBehindDoubt: false,
+      isTwin: this.slots.isTwin(entry),
+      isTold: false,
+      isRefused: this.accounts?.refusalOf(entry) !== undefined,
+      doubts: this.context.held,
+    }
+  }
+
+  private isSuspect(entry: Entry): boolean {
+    return isSuspect(this.context.suspicion, entry) || this.accounts?.isPerhapsSent(entry) === true
+  }
+
+  private isHeld(entry: Entry): boolean {
+    return this.slots.before(entry).doubts.some(({ content }) => content === entry.content)
+  }
+
+  private isDoubted(entry: Entry): boolean {
+    return this.slots.of(entry).doubts.some(({ content }) => content === entry.content)
+  }
+
+  /** Notes the outcome that a step is; a record to be sent, or to be asked for, has none yet. */
+  private end(entry: Entry, step: Step, isUnreadable = false): void {
+    const outcome = this.outcomeOf(entry, step, isUnreadable)
+    if (outcome !== undefined) this.outcomes.note([outcome])
+    else if (step === 'ask') this.uncertain.add(entry)
+  }
+
+  private outcomeOf(entry: Entry, step: Step, isUnreadable: boolean): EntryOutcome | undefined {
+    switch (step) {
+      case 'ask':
+      case 'send':
+        return undefined
+      case 'hold':
+        return this.inDoubt(entry, isUnreadable)
+      case 'outdated':
+        // Care teams have a state of their own, which knows by its place what was heard since.
+        return {
+          entry,
+          outcome: 'unchanged',
+          ...(entry.kind === 'careTeam' ? {} : { passedOver: 'outdated' }),
+        }
+      case 'refuse': {
+        const reason = this.accounts?.refusalOf(entry)
+        return reason && { entry, outcome: 'rejected', batchId: null, reason }
+      }
+      case 'wait':
+        return this.slots.of(entry).stored === entry.content
+          ? { ...notSent(entry, 'waits-for-older', WAITS_FOR_OLDER), isUnclear: true }
+          : waitsForOlder(entry)
+      case 'unchanged':
+      case 'nothing':
+      case 'withdrawn':
+        return this.slots.usualOf(entry) === 'known' || this.slots.of(entry).stored === entry.content
+          ? { entry, outcome: 'unchanged' }
+          : { entry, outcome: 'unchanged', found: true }
+    }
+  }
+
+  private noteCorrected(entry: Entry): void {
+    if (this.slots.isCorrection(entry)) this.corrected.add(entry.row)
+  }
+}
+
+/**
+ * A twin of a record that was accepted is unchanged: the gateway has it, and it is not sent a second time. It is known as delivered under
+ * its own row and rule.
+ */
+export function shareFate(entry: Entry, fate: EntryOutcome): EntryOutcome {
+  // What the gateway has is the other record: of this one nothing more is known than that it need not be there as well.
+  const isOthers = fate.entry.content === entry.content ? {} : { isOthers: true as const }
+  if (fate.outcome === 'accepted') return { entry, outcome: 'unchanged', found: true, ...isOthers }
+  if (fate.outcome !== 'unchanged') return { ...fate, entry, batchId: null }
+  const { readBack, ...rest } = fate
+  return { ...rest, entry, ...('isOthers' in isOthers ? isOthers : readBack === true ? { readBack } : {}) }
+}
+
+const HELD = 'the record is in doubt since an earlier run; it is not sent again until that is decided'
+
+const PERHAPS_SENT = 'not sent: it may have been sent before, and the profile cannot tell'
+
+const WAITS_FOR_OLDER = 'not sent: an older record of its kind is in doubt, and this one would hide it'
+
+type InDoubt = Extract<EntryOutcome, { readonly outcome: 'in-doubt' }>
+
+const notSent = (
+  entry: Entry,
+  code: 'held' | 'perhaps-sent' | 'waits-for-older',
+  message: string,
+): InDoubt => ({
+  entry,
+  outcome: 'in-doubt',
+  batchId: null,
+  reason: { stage: 'submit', code, message, scrubbed: message },
+})
+
+/** Outcome of a record that would hide an older one that is asked about. */
+export const waitsForOlder = (entry: Entry): EntryOutcome => ({
+  ...notSent(entry, 'waits-for-older', WAITS_FOR_OLDER),
+  isAsked: true,
+})

@@ -1,0 +1,158 @@
+/** Tells what is remembered of a slot once something has happened: the only way in which it changes. */
+import { isDeepStrictEqual } from 'node:util'
+import { FINAL } from '../model/entry.ts'
+import { type Content, type Doubt, EMPTY, type Incoming, type Slot, WITHDRAWN, type Word } from './decide.ts'
+
+export type SlotEvent =
+  /** An export says it: learned of all lines of a chunk before one of them is decided. */
+  | { readonly what: 'said'; readonly incoming: Incoming }
+  /** Its bytes may have left. */
+  | { readonly what: 'sending'; readonly content: Content }
+  | { readonly what: 'accepted' | 'refused'; readonly content: Content }
+  /** The gateway had taken it before the ledger came under suspicion: it may have been replaced since. */
+  | { readonly what: 'accepted before'; readonly content: Content }
+  /** The profile shows it, or another rule of its row has brought it. */
+  | { readonly what: 'shown'; readonly content: Content }
+  /** The profile shows nothing of the slot, and nothing that would hide it. */
+  | { readonly what: 'absent' }
+  /**
+   * The profile, asked for the content, shows another of the same instant; shows a newer one; cannot be read. `isSuspect`: the content may have
+   * been sent.
+   */
+  | {
+      readonly what: 'other' | 'hidden' | 'unreadable'
+      readonly content: Content
+      readonly isSuspect: boolean
+    }
+  /** Another rule of its row was sent, and the row does not say this one. */
+  | { readonly what: 'lapsed' }
+  /** The person was erased, at the gateway or here. */
+  | { readonly what: 'forgotten' }
+
+const SEEN = { seen: 'whole', isLapsed: false } as const
+
+export function learn(slot: Slot, event: SlotEvent): Slot {
+  switch (event.what) {
+    case 'said':
+      return said(slot, event.incoming)
+    case 'sending':
+      return sending(slot, event.content)
+    // It was sent behind all that was in doubt: whatever came of that stands no longer.
+    case 'accepted':
+      return { ...slot, stored: event.content, doubts: [], ...SEEN }
+    case 'accepted before':
+      return { ...slot, stored: event.content, doubts: [], seen: 'nothing' }
+    // What was in doubt before may be there all the same.
+    case 'refused':
+      return {
+        ...slot,
+        doubts: slot.doubts.flatMap((one) =>
+          one.content !== event.content ? [one] : one.isAgain ? [hide(one)] : [],
+        ),
+      }
+    case 'shown':
+      return { ...slot, stored: event.content, doubts: without(slot, event.content).map(hide), ...SEEN }
+    case 'absent':
+      return { ...slot, stored: undefined, doubts: [], ...SEEN }
+    case 'other':
+    case 'hidden':
+      return notShown(slot, event)
+    case 'unreadable':
+      return event.isSuspect ? withDoubt(slot, event.content, 'unreadable') : slot
+    case 'lapsed':
+      return slot.stored === undefined ? slot : { ...slot, seen: 'nothing', isLapsed: true }
+    case 'forgotten':
+      return EMPTY
+  }
+}
+
+function said(slot: Slot, incoming: Incoming): Slot {
+  const { content, place, isLate, isRenewed } = incoming
+  const { latest } = slot
+  const order = latest === undefined ? 1 : orderOf(incoming, latest)
+  const isRepeated = latest?.content === content
+  if (order < 0 || (order === 0 && (isRepeated || !isRenewed))) return slot
+  const isNews = !isRepeated || latest.isNews === true
+  return { ...slot, latest: { content, place, isLate, ...(isNews ? { isNews } : {}) } }
+}
+
+/**
+ * Below zero where a word is older than the latest one. A preliminary result is older than any other of the slot, in whatever export it comes: messages
+ * arrive out of their order (HL7 v2, table 0085: no P follows F).
+ */
+export function orderOf({ content, place, isRenewed }: Incoming, latest: Word): number {
+  const other = latest.place
+  if (place.arrival !== other.arrival)
+    return (
+      Number(place.rank > 0) - Number(other.rank > 0) ||
+      place.anchor - other.anchor ||
+      place.day - other.day ||
+      place.arrival - other.arrival
+    )
+  // An export that is read again has said by then what stood before its latest word.
+  if (place.row < other.row && !isRenewed) return -1
+  const isWithdrawal = content === WITHDRAWN || latest.content === WITHDRAWN
+  return (place.row === other.row || isWithdrawal ? 0 : place.rank - other.rank) || place.row - other.row
+}
+
+/**
+ * Tells whether a slot must be written down once its chunk is settled. Most of a cumulative export repeats what stands: of that nothing is written.
+ * A repetition is news behind a late word, where a preliminary result is final now, and of a corrected one, below which the export may repeat the original.
+ */
+export function isWorthWriting(before: Slot, after: Slot): boolean {
+  if (before === after) return false
+  const { latest: was, ...others } = before
+  const { latest: is, ...now } = after
+  if (was?.content !== is?.content || !isDeepStrictEqual(others, now)) return true
+  if (was === undefined || is === undefined) return false
+  return is.isNews === true || was.isLate || is.place.rank > Math.min(was.place.rank, FINAL)
+}
+
+function sending(slot: Slot, content: Content): Slot {
+  const isAgain = slot.doubts.some((one) => one.content === content)
+  const doubt = { content, state: 'sent' as const, ...(isAgain ? { isAgain } : {}) }
+  return { ...slot, doubts: [...without(slot, content), doubt] }
+}
+
+function notShown(
+  slot: Slot,
+  { what, content, isSuspect }: Extract<SlotEvent, { readonly what: 'other' | 'hidden' | 'unreadable' }>,
+): Slot {
+  // A newer record hides all of the slot. Another one of the same instant may be any that is in doubt: each is asked for by itself.
+  const doubts = what === 'hidden' ? slot.doubts.map(hide) : slot.doubts
+  if (slot.stored === content)
+    return what === 'other' ? { ...slot, stored: undefined, doubts } : { ...slot, doubts, seen: 'stored' }
+  return isSuspect ? withDoubt({ ...slot, doubts }, content, 'hidden') : { ...slot, doubts }
+}
+
+const withDoubt = (slot: Slot, content: Content, state: Doubt['state']): Slot =>
+  slot.stored === content ? slot : { ...slot, doubts: [...without(slot, content), { content, state }] }
+
+const without = ({ doubts }: Slot, content: Content): readonly Doubt[] =>
+  doubts.filter((one) => one.content !== content)
+
+/** The profile was read: it will tell no more of what it did not show. */
+const hide = ({ content }: Doubt): Doubt => ({ content, state: 'hidden' })
+
+/**
+ * Takes over the slot of a rule that has another name by now: one that its row does not say any more, with the same content stored or in doubt.
+ * @param slot of the rule as it is named now
+ * @param others slots of the row whose rules it does not say
+ * @returns the slot, and the one that is taken; undefined where none is
+ */
+export function takeOver<One extends Slot>(
+  slot: Slot,
+  content: Content,
+  others: readonly One[],
+): { readonly slot: Slot; readonly from: One } | undefined {
+  if (slot.stored !== undefined && !slot.isLapsed) return undefined
+  const from = others.find(
+    (one) => one.stored === content || one.doubts.some((doubt) => doubt.content === content),
+  )
+  if (from === undefined) return undefined
+  const { stored, latest, doubts, seen, isLapsed } = from
+  const taken = { stored, latest, doubts: [...slot.doubts, ...doubts], seen, isLapsed }
+  // What was said under the new name already may be newer, or older.
+  const word = slot.latest && { ...slot.latest, isRenewed: false }
+  return { slot: word === undefined ? taken : learn(taken, { what: 'said', incoming: word }), from }
+}

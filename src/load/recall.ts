@@ -1,0 +1,70 @@
+/** What an earlier process has done with a chunk that it left open, by the ledger. */
+import type { BatchRecord, ChunkKey, ExceptionRecord, Ledger } from '../ledger/ledger.ts'
+import { unpackHolds } from '../ledger/packed-records.ts'
+import type { Entry } from '../model/entry.ts'
+import type { EntryOutcome } from '../model/outcome.ts'
+import { RECORD_KINDS, type Stage } from '../model/record.ts'
+
+export interface Earlier {
+  readonly outcomes: readonly EntryOutcome[]
+  readonly unanswered: readonly {
+    batch: BatchRecord
+    kind: Entry['kind']
+    entries: readonly Entry[]
+  }[]
+  readonly unsent: readonly Entry[]
+}
+
+export const nothingEarlier = (entries: readonly Entry[]): Earlier => ({
+  outcomes: [],
+  unanswered: [],
+  unsent: entries,
+})
+
+const positionOf = (row: number, rule: string, content: string): string => `${row}\n${rule}\n${content}`
+
+/** What an earlier process did with these records, by the ledger. */
+export async function recallChunk(
+  memory: Pick<Ledger, 'batchesOf' | 'exceptionsOf'>,
+  key: ChunkKey,
+  entries: readonly Entry[],
+): Promise<Earlier> {
+  const byPosition = new Map(
+    entries.map((entry) => [positionOf(entry.row.row, entry.rule, entry.content), entry]),
+  )
+  const outcomes: EntryOutcome[] = []
+  const unanswered: { batch: BatchRecord; kind: Entry['kind']; entries: Entry[] }[] = []
+  const take = (row: number, rule: string, content: string): Entry | undefined => {
+    const position = positionOf(row, rule, content)
+    const entry = byPosition.get(position)
+    byPosition.delete(position)
+    return entry
+  }
+  for (const exception of await memory.exceptionsOf(key)) {
+    if (exception.outcome === 'warning') continue
+    const entry = take(exception.row, exception.rule ?? '', exception.content ?? '')
+    if (entry !== undefined) outcomes.push(recalled(entry, exception, exception.outcome))
+  }
+  for (const batch of await memory.batchesOf(key)) {
+    if (batch.state === 'split' || batch.state === 'planned') continue
+    const sent = unpackHolds(batch.holds).flatMap(({ row, rule, content }) => take(row, rule, content) ?? [])
+    const kind = RECORD_KINDS.find((one) => one === batch.kind)
+    if (kind === undefined || sent.length === 0) continue
+    if (batch.state === 'sending') unanswered.push({ batch, kind, entries: sent })
+    else
+      for (const entry of sent) {
+        const readBack = batch.answer === 'ambiguous' ? { readBack: true as const } : {}
+        outcomes.push({
+          ...{ entry, outcome: 'accepted', batchId: batch.batch_id, status: batch.status, ...readBack },
+        })
+      }
+  }
+  return { outcomes, unanswered, unsent: [...byPosition.values()] }
+}
+
+function recalled(entry: Entry, exception: ExceptionRecord, outcome: 'rejected' | 'in-doubt'): EntryOutcome {
+  const { code, field, message, batch_id: batchId } = exception
+  const stage = exception.stage as Stage
+  const reason = { stage, code, message, scrubbed: message, ...(field === null ? {} : { field }) }
+  return { entry, outcome, batchId, reason }
+}

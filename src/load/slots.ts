@@ -1,0 +1,518 @@
+/**
+ * Slots of a chunk: what the ledger remembers of its rows, what the chunk says, and what is learned while it is loaded. Nearly all rows are new, or
+ * known as a whole, and are never looked at slot by slot.
+ */
+import type {
+  DeliveredRow,
+  ExportOrder,
+  HeldDoubt,
+  KeptSlot,
+  KeptWord,
+  PerhapsSent,
+  Suspicion,
+} from '../ledger/ledger.ts'
+import { type Entry, FINAL, type MappedRow, WithdrawnEntry } from '../model/entry.ts'
+import { contentDigits, hasSameContent, wordsOf } from '../model/ids.ts'
+import type { EntryOutcome } from '../model/outcome.ts'
+import { DATE_ONLY_MS } from './accounts.ts'
+import {
+  type Content,
+  type Doubt,
+  EMPTY,
+  type Incoming,
+  type Place,
+  type Slot,
+  WITHDRAWN,
+  type Word,
+} from './decide.ts'
+import { isWorthWriting, learn, type SlotEvent, takeOver } from './learn.ts'
+
+/** What the ledger knows under row keys. */
+export interface Memory {
+  readonly delivered: ReadonlyMap<string, readonly KeptSlot[]>
+  readonly held: ReadonlyMap<string, readonly HeldDoubt[]>
+}
+
+/** How an export speaks. */
+export interface Speaks {
+  /** A later one has a higher number. */
+  readonly arrival: number
+  /** It was read before, as a whole or in part. */
+  readonly isAgain: boolean
+  readonly isBackfill: boolean
+  /** It is read by another mapping than last, or was corrected by hand. */
+  readonly isRenewed: boolean
+  /** Places of backfilled exports among the nightly ones, by arrival. */
+  readonly orders: ReadonlyMap<number, ExportOrder>
+}
+
+/** What of earlier runs may be at the gateway without a trace in the slots. */
+export interface Uncertain {
+  readonly perhapsSent: Pick<PerhapsSent, 'unanswered'>
+  readonly suspicion: Suspicion
+}
+
+/** What the ledger is to learn once a chunk is settled. */
+export interface LearnedSlots {
+  readonly delivered: readonly DeliveredRow[]
+  /** Contents that are in doubt no longer, as something newer was taken, or nothing is there. */
+  readonly ended: ReadonlyMap<string, 'supersede' | 'miss'>
+}
+
+interface Remembered {
+  readonly before: Slot
+  now: Slot
+}
+
+/** Slots of a row key, by rule. */
+type RowSlots = Map<string, Remembered>
+
+const NOTHING_KNOWN: readonly never[] = []
+
+export class ChunkSlots {
+  private readonly memory: Memory
+  private readonly speaks: Speaks
+  private readonly uncertain: Uncertain
+  private readonly rows = new Map<string, RowSlots>()
+  /** By the place of an entry. */
+  private readonly usual: readonly ('new' | 'known' | undefined)[]
+  /** Of a row key, the rules that the chunk says. */
+  private readonly said = new Map<string, Map<string, Set<Content>>>()
+  private readonly told = new Set<Entry>()
+  /** Slots of results of lists, by rule. */
+  private readonly listed = new Set<string>()
+  /** Records that say what stands above them in the chunk. */
+  private readonly repeated = new Set<Entry>()
+  /** Of row keys that were heard the first record in the chunk. */
+  private readonly firstOf = new Map<string, Entry>()
+  /** Outcomes of rows that are new as a whole. */
+  private readonly plain: EntryOutcome[][] = []
+
+  constructor(memory: Memory, entries: readonly Entry[], speaks: Speaks, uncertain: Uncertain) {
+    this.memory = memory
+    this.speaks = speaks
+    this.uncertain = uncertain
+    this.usual = usualRows(entries, memory, uncertain)
+  }
+
+  /** Learns what entries say, before one of them is decided; usual rows are passed over. */
+  hear(entries: readonly Entry[], withdrawn: readonly WithdrawnEntry[]): void {
+    const keys = new Set(withdrawn.map(({ rowKey }) => rowKey))
+    const unusual = entries.filter(({ place, rowKey }) => this.usual[place] === undefined || keys.has(rowKey))
+    this.hearAll([...unusual, ...withdrawn].sort((a, b) => a.row.row - b.row.row))
+  }
+
+  /** The same of usual rows of which something is unusual after all. @param some of their records */
+  hearRowsOf(entries: readonly Entry[], some: readonly Entry[]): void {
+    if (some.length === 0) return
+    const keys = new Set(some.flatMap((entry) => (this.usualOf(entry) === undefined ? [] : [entry.rowKey])))
+    this.hearAll(entries.filter(({ rowKey }) => keys.has(rowKey)))
+  }
+
+  private hearAll(heard: readonly Entry[]): void {
+    for (const entry of heard) {
+      const rules = this.said.get(entry.rowKey) ?? new Map<string, Set<Content>>()
+      this.said.set(entry.rowKey, rules)
+      const contents = rules.get(entry.ruleHash) ?? new Set()
+      if (contents.has(contentOf(entry))) this.repeated.add(entry)
+      rules.set(entry.ruleHash, contents.add(contentOf(entry)))
+      if (!this.firstOf.has(entry.rowKey)) this.firstOf.set(entry.rowKey, entry)
+      if (entry.frame.listedAs !== undefined) this.listed.add(entry.ruleHash)
+    }
+    for (const entry of heard) {
+      const slot = this.takeOver(entry)
+      const incoming = this.incomingOf(entry)
+      if (incoming.content === WITHDRAWN && slot.now.latest?.content === WITHDRAWN) this.told.add(entry)
+      slot.now = learn(slot.now, { what: 'said', incoming })
+    }
+  }
+
+  /** Whether the export was read before. */
+  get isAgain(): boolean {
+    return this.speaks.isAgain
+  }
+
+  /** Whether its row says something else than its key did before, in another row. */
+  isCorrection(entry: Entry): boolean {
+    const { rowKey, row } = entry
+    if (this.repeated.has(entry)) return false
+    const first = this.firstOf.get(rowKey)
+    const known = this.memory.delivered.get(rowKey) ?? NOTHING_KNOWN
+    return known.some(({ word }) => word.isStored) || (first !== undefined && first.row.row !== row.row)
+  }
+
+  /** Whether the row of the entry is new as a whole, or known as a whole. */
+  usualOf(entry: Entry): 'new' | 'known' | undefined {
+    return this.said.has(entry.rowKey) ? undefined : this.usual[entry.place]
+  }
+
+  /** Whether it stands, or something newer was said in its place. */
+  isSettled(entry: Entry): boolean {
+    const usual = this.usualOf(entry)
+    if (usual !== undefined) return usual === 'known'
+    const slot = this.of(entry)
+    return slot.stored === entry.content || slot.latest?.content !== entry.content
+  }
+
+  /** Whether something else stands in its place. */
+  isReplaced(entry: Entry): boolean {
+    if (this.usualOf(entry) !== undefined) return false
+    const { stored } = this.of(entry)
+    return stored !== undefined && stored !== entry.content
+  }
+
+  of(entry: Entry): Slot {
+    const { now } = this.remembered(entry)
+    // An account's care teams are listed as a whole: of them each doubt is for itself.
+    if (entry.kind !== 'careTeam' || now.doubts.length === 0) return now
+    return { ...now, doubts: now.doubts.filter(({ content }) => content === entry.content) }
+  }
+
+  /** What it was before the chunk. */
+  before(entry: Entry): Slot {
+    return this.remembered(entry).before
+  }
+
+  incomingOf(entry: Entry): Incoming {
+    const { arrival, isAgain, isBackfill, isRenewed } = this.speaks
+    const word = { arrival, row: entry.row.row, rank: entry.rank }
+    return { content: contentOf(entry), place: this.placeOf(word), isLate: isAgain || isBackfill, isRenewed }
+  }
+
+  /** Whether another rule of its row says the same, and that is stored. */
+  isTwin(entry: Entry): boolean {
+    const content = contentOf(entry)
+    const rules = this.said.get(entry.rowKey) ?? new Map<string, ReadonlySet<Content>>()
+    return [...rules].some(
+      ([rule, contents]) =>
+        rule !== entry.ruleHash &&
+        contents.has(content) &&
+        this.rowOf(entry.rowKey).get(rule)?.now.stored === content,
+    )
+  }
+
+  /** Whether a person was told of the withdrawal before. */
+  isTold(entry: Entry): boolean {
+    return this.told.has(entry)
+  }
+
+  learn(entry: Entry, event: SlotEvent): void {
+    const slot = this.remembered(entry)
+    slot.now = learn(slot.now, event)
+  }
+
+  /**
+   * Learns what became of records.
+   * @param outcomes in the order of the chunk; of rows that are new the whole chunk at once
+   * @param isBefore true for an outcome that was had before the ledger came under suspicion
+   */
+  learnOutcomes(outcomes: readonly EntryOutcome[], isBefore: (outcome: EntryOutcome) => boolean): void {
+    let row: MappedRow | undefined
+    this.plain.length = 0
+    for (const one of outcomes) {
+      const { entry } = one
+      const usual = this.usualOf(entry)
+      if (usual === 'new') {
+        if (entry.row === row) this.plain.at(-1)?.push(one)
+        else this.plain.push([one])
+        row = entry.row
+      } else if (usual === undefined) {
+        const event = eventOf(one, isBefore(one))
+        if (event !== undefined) this.learn(entry, event)
+      }
+    }
+  }
+
+  /** What the ledger is to learn of the chunk. */
+  toKeep(): LearnedSlots {
+    const plain = this.plain.flatMap((row) => this.plainRow(row) ?? [])
+    const others = [...this.rows].flatMap(([rowKey, slots]) => this.keptRow(rowKey, slots) ?? [])
+    return { delivered: [...plain, ...others], ended: this.ended() }
+  }
+
+  /** Doubts that are over, though no record with their content was sent or found. */
+  private ended(): Map<string, 'supersede' | 'miss'> {
+    const ended = new Map<string, 'supersede' | 'miss'>()
+    for (const slots of this.rows.values())
+      for (const { before, now } of slots.values())
+        for (const { content } of before.doubts) {
+          if (now.stored === content || now.doubts.some((one) => one.content === content)) continue
+          // The newest word is still to be brought about.
+          const isOver = now.stored !== undefined && content !== now.latest?.content
+          ended.set(content, isOver ? 'supersede' : 'miss')
+        }
+    return ended
+  }
+
+  /** Of a row that is new: all of it is accepted nearly always. */
+  private plainRow(outcomes: readonly EntryOutcome[]): DeliveredRow | undefined {
+    const [first] = outcomes
+    if (first === undefined) return undefined
+    const { rowKey } = first.entry
+    if (!outcomes.every(({ outcome, entry }) => outcome === 'accepted' && entry.rank === first.entry.rank)) {
+      this.hearAll(outcomes.map(({ entry }) => entry))
+      for (const one of outcomes) {
+        const event = eventOf(one, false)
+        if (event !== undefined) this.learn(one.entry, event)
+      }
+      return undefined
+    }
+    const { arrival, isAgain, isBackfill } = this.speaks
+    const { copy } = this.uncertain.suspicion
+    const { row, rank } = first.entry
+    const word = {
+      ...{ arrival, row: row.row, rank, isLate: isAgain || isBackfill },
+      ...{ isStored: true, isLapsed: false, seen: 'whole' as const, copy },
+    }
+    return {
+      rowKey,
+      records: outcomes.map(({ entry: { ruleHash: rule, first: a, last } }) => ({
+        rule,
+        first: a,
+        last,
+        word,
+      })),
+    }
+  }
+
+  private keptRow(rowKey: string, slots: RowSlots): DeliveredRow | undefined {
+    const rules = this.said.get(rowKey)
+    // Of a list each export shows another part: that a result is not there says nothing.
+    const hasOtherRule = [...slots].some(
+      ([rule, { before, now }]) =>
+        now.stored !== undefined &&
+        now.stored !== before.stored &&
+        (before.stored === undefined || before.isLapsed) &&
+        !this.listed.has(rule),
+    )
+    if (hasOtherRule && rules !== undefined)
+      for (const [rule, slot] of slots) if (!rules.has(rule)) slot.now = learn(slot.now, { what: 'lapsed' })
+    if (![...slots.values()].some(({ before, now }) => isWorthWriting(before, now))) return undefined
+    const { copy } = this.uncertain.suspicion
+    const now = this.firstOf.get(rowKey)?.rowKey ?? rowKey
+    // The person was forgotten meanwhile: of the former account nothing is known under the new key.
+    const kept =
+      now === rowKey ? [...slots] : [...slots].filter(([, one]) => one.now.stored !== one.before.stored)
+    const records = kept.flatMap(([rule, one]) => keptSlot(rule, one.now, copy) ?? [])
+    return records.length === 0 ? undefined : { rowKey: now, records }
+  }
+
+  /** The slot of an entry; what its rule was called before, it takes over. */
+  private takeOver(entry: Entry): Remembered {
+    const { rowKey, ruleHash } = entry
+    const slots = this.rowOf(rowKey)
+    const slot = this.remembered(entry)
+    const rules = this.said.get(rowKey)
+    const others = [...slots].flatMap(([rule, { now }]) =>
+      rules?.has(rule) === true ? [] : [{ ...now, rule }],
+    )
+    const taken = takeOver(slot.now, contentOf(entry), others)
+    if (taken === undefined) return slot
+    slots.delete(taken.from.rule)
+    const renamed = { before: slot.before, now: taken.slot }
+    slots.set(ruleHash, renamed)
+    return renamed
+  }
+
+  private remembered({ rowKey, ruleHash, content }: Entry): Remembered {
+    const slots = this.rowOf(rowKey)
+    const known = slots.get(ruleHash) ?? { before: EMPTY, now: EMPTY }
+    slots.set(ruleHash, known)
+    const { unanswered } = this.uncertain.perhapsSent
+    if (
+      unanswered.size > 0 &&
+      unanswered.has(content) &&
+      !known.now.doubts.some((one) => one.content === content)
+    ) {
+      const doubt: Doubt = { content, state: 'sent' }
+      if (!this.asked.has(known) && known.now.stored !== content)
+        known.now = { ...known.now, doubts: [...known.now.doubts, doubt] }
+      this.asked.add(known)
+    }
+    return known
+  }
+
+  /** Slots to which a doubt of a run that was given up has been added. */
+  private readonly asked = new Set<Remembered>()
+
+  private rowOf(rowKey: string): RowSlots {
+    const known = this.rows.get(rowKey)
+    if (known !== undefined) return known
+    const kept = this.memory.delivered.get(rowKey) ?? NOTHING_KNOWN
+    const held = Map.groupBy(this.memory.held.get(rowKey) ?? NOTHING_KNOWN, ({ rule }) => rule)
+    const slots: RowSlots = new Map()
+    for (const record of kept) {
+      const slot = this.slotOf(record, held.get(record.rule) ?? [])
+      slots.set(record.rule, { before: slot, now: slot })
+    }
+    for (const [rule, doubts] of held) {
+      if (slots.has(rule)) continue
+      const slot = { ...EMPTY, doubts: doubts.map(doubtOf) }
+      slots.set(rule, { before: slot, now: slot })
+    }
+    this.rows.set(rowKey, slots)
+    return slots
+  }
+
+  private slotOf(kept: KeptSlot, held: readonly HeldDoubt[]): Slot {
+    const { word, latest } = kept
+    const content = contentDigits(kept)
+    const said = latest === undefined ? content : latest === 'withdrawn' ? WITHDRAWN : contentDigits(latest)
+    return {
+      stored: word.isStored ? content : undefined,
+      latest: { content: said, place: this.placeOf(word), isLate: word.isLate },
+      doubts: held.map(doubtOf),
+      seen: word.copy === this.uncertain.suspicion.copy % COPIES ? word.seen : 'nothing',
+      isLapsed: word.isLapsed,
+    }
+  }
+
+  private placeOf({ arrival, row, rank }: Pick<Place, 'arrival' | 'row' | 'rank'>): Place {
+    const { anchor = arrival, day = 0 } = this.speaks.orders.get(arrival) ?? {}
+    return { anchor, day, arrival, rank, row }
+  }
+}
+
+/** Copies that are told apart. */
+export const COPIES = 64
+
+const doubtOf = ({ content, isOpen }: HeldDoubt): Doubt => ({
+  content,
+  state: isOpen ? 'unreadable' : 'hidden',
+})
+
+const contentOf = (entry: Entry): Content => (entry instanceof WithdrawnEntry ? WITHDRAWN : entry.content)
+
+/** Undefined of one of which there is nothing to remember. */
+function keptSlot(
+  rule: string,
+  { stored, latest, seen, isLapsed }: Slot,
+  copy: number,
+): KeptSlot | undefined {
+  const content = stored ?? latest?.content
+  if (content === undefined) return undefined
+  const { place, isLate } = latest ?? LOST
+  const { arrival, row, rank } = place
+  const word = { arrival, row, rank, isLate, isStored: stored !== undefined, isLapsed, seen, copy }
+  const words = content === WITHDRAWN ? { first: 0, last: 0 } : wordsOf(content)
+  const other = latest === undefined || latest.content === content ? undefined : latest.content
+  if (latest?.content === WITHDRAWN) return { rule, ...words, word, latest: 'withdrawn' }
+  return other === undefined ? { rule, ...words, word } : { rule, ...words, word, latest: wordsOf(other) }
+}
+
+/** A word of which the place is not known: all that is said is newer. */
+const LOST: Pick<Word, 'place' | 'isLate'> = {
+  place: { anchor: 0, day: 0, arrival: 0, rank: FINAL, row: 0 },
+  isLate: true,
+}
+const LOST_WORD: KeptWord = {
+  ...{ arrival: 0, row: 0, rank: FINAL, isLate: true, isStored: true, isLapsed: false },
+  ...{ seen: 'nothing', copy: 0 },
+}
+
+/** Slots of a row, now that the gateway is known to have the content of one. */
+export function withStored(kept: readonly KeptSlot[], rule: string, content: Content): KeptSlot[] {
+  const known = kept.find((one) => one.rule === rule)
+  const { word = LOST_WORD, latest = known } = known ?? {}
+  const words = wordsOf(content)
+  const isLatest = latest === undefined || (latest !== 'withdrawn' && hasSameContent(latest, words))
+  const said = isLatest
+    ? {}
+    : latest === 'withdrawn'
+      ? { latest }
+      : { latest: { first: latest.first, last: latest.last } }
+  const slot = { rule, ...words, word: { ...word, isStored: true }, ...said }
+  return known === undefined ? [...kept, slot] : kept.map((one) => (one === known ? slot : one))
+}
+
+/** What an outcome tells of the slot; undefined where it tells nothing. */
+function eventOf(one: EntryOutcome, isEarlier: boolean): SlotEvent | undefined {
+  const { content } = one.entry
+  switch (one.outcome) {
+    case 'accepted':
+      return { what: isEarlier ? 'accepted before' : 'accepted', content }
+    case 'unchanged':
+      return one.found === true ? { what: 'shown', content } : undefined
+    case 'rejected':
+      return one.batchId === null ? undefined : { what: 'refused', content }
+    case 'in-doubt':
+      if (one.isUnclear) return undefined
+      return { what: one.isAsked ? 'unreadable' : 'hidden', content, isSuspect: true }
+  }
+}
+
+/** Rows with more records are looked at record by record. */
+export const MOST_OF_A_ROW = 40
+
+/**
+ * Nearly all rows are new or known as a whole. A row key that stands on two rows, two records of one content, something in doubt: all that is not
+ * usual.
+ * @returns by the place of an entry; undefined where it has to be found out record by record
+ */
+function usualRows(
+  entries: readonly Entry[],
+  { delivered, held }: Memory,
+  { perhapsSent, suspicion }: Uncertain,
+): readonly ('new' | 'known' | undefined)[] {
+  const verdicts: ('new' | 'known' | undefined)[] = []
+  const rows = new Map<string, MappedRow | undefined>()
+  let last: MappedRow | undefined
+  for (const { rowKey, row } of entries) {
+    if (row === last) continue
+    last = row
+    if (!rows.has(rowKey)) rows.set(rowKey, row)
+    else if (rows.get(rowKey) !== row) rows.set(rowKey, undefined)
+  }
+  for (let from = 0, to = 0; from < entries.length; from = to) {
+    const { row, rowKey = '' } = entries[from] ?? {}
+    while (to < entries.length && entries[to]?.row === row) to++
+    if (
+      perhapsSent.unanswered.size > 0 ||
+      rows.get(rowKey) !== row ||
+      held.has(rowKey) ||
+      !areDistinct(entries, from, to)
+    )
+      continue
+    const known = delivered.get(rowKey)
+    const isUsual =
+      known === undefined
+        ? suspicion.until === undefined ||
+          !entries.slice(from, to).some((entry) => isSuspect(suspicion, entry))
+        : known.length === to - from && known.every((one, at) => isOf(one, entries[from + at], suspicion))
+    if (!isUsual) continue
+    for (let at = from; at < to; at++)
+      verdicts[entries[at]?.place ?? 0] = known === undefined ? 'new' : 'known'
+  }
+  return verdicts
+}
+
+/** Whether a ledger that is a copy may have lost that it was sent. */
+export const isSuspect = ({ until }: Suspicion, { observedAt }: Entry): boolean =>
+  until !== undefined && observedAt <= until + DATE_ONLY_MS
+
+/** It stands, it was said last, and no place of a late word needs to be set right. */
+const isOf = (
+  { rule, first, last, word, latest }: KeptSlot,
+  entry: Entry | undefined,
+  { until, copy }: Suspicion,
+): boolean =>
+  entry !== undefined &&
+  rule === entry.ruleHash &&
+  hasSameContent({ first, last }, entry) &&
+  latest === undefined &&
+  word.isStored &&
+  !word.isLate &&
+  !word.isLapsed &&
+  word.rank === entry.rank &&
+  (until === undefined || (word.seen !== 'nothing' && word.copy === copy % COPIES))
+
+const isAlike = (one: Entry | undefined, other: Entry | undefined): boolean =>
+  one === undefined || other === undefined || hasSameContent(one, other) || one.ruleHash === other.ruleHash
+
+/** No two of one content, and no two of one rule. */
+function areDistinct(entries: readonly Entry[], from: number, to: number): boolean {
+  if (to - from > MOST_OF_A_ROW) return false
+  for (let one = from; one < to; one++)
+    for (let other = one + 1; other < to; other++) if (isAlike(entries[one], entries[other])) return false
+  return true
+}

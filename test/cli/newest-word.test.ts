@@ -1,0 +1,154 @@
+/** What stands at the gateway in the end is what the newest export says, once, whatever befell ledger, mapping and order of exports. */
+import { cp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openClinic, REGISTERED_ROW } from './clinic.ts'
+import { summaryOf } from './command-line.ts'
+import { type ReferenceStore, startReferenceStore } from './reference-store.ts'
+
+const mappingOf = (rule = 'pulse') => `mapping: clinic
+${REGISTERED_ROW}biometrics:
+  ${rule}: { when: { pulse: present }, catalog: heart-rate, from: pulse }
+`
+const JOB = 'exports: { from: ../inbox, match: "day_{date:yyyyMMdd}.csv", mapping: clinic }\n'
+const HEADER = 'id,day,first,last,born,gender,zip,pulse\n'
+const rowOf = (day: string, value: number): string =>
+  `ann,${day},Testina,Beispielfrau,1970-02-28,FEMALE,00000,${value}\n`
+
+const FIRST = '2026-03-02'
+const SECOND = '2026-03-04'
+
+async function open() {
+  const store = await startReferenceStore()
+  const clinic = await openClinic({ store, mapping: mappingOf(), job: JOB })
+  const { workplace } = clinic
+  const copy = join(workplace.folder, 'copy.sqlite')
+  return {
+    ...clinic,
+    values: () => valuesOf(store),
+    deliverDay: (day: string, ...rows: string[]) => clinic.deliver(`day_${day}.csv`, HEADER + rows.join('')),
+    counts: async () => summaryOf(await clinic.run()).records.biometric,
+    backUp: () => workplace.waybill('backup', 'copy.sqlite'),
+    async restore() {
+      for (const name of ['ledger.sqlite', 'ledger.sqlite-wal', 'ledger.sqlite-shm'])
+        await rm(join(workplace.home, name), { force: true })
+      await cp(copy, join(workplace.home, 'ledger.sqlite'))
+    },
+    writeMapping: (text: string) => writeFile(join(workplace.folder, 'mappings/clinic.yaml'), text),
+  }
+}
+
+const valuesOf = async (store: ReferenceStore): Promise<unknown[]> =>
+  (await store.records('biometric')).map((record) => record['value'])
+
+test('a restored ledger sends nothing again, though a whole night did not meet what it has lost', async () => {
+  const clinic = await open()
+  await clinic.deliverDay('20260302', rowOf(FIRST, 70))
+  await clinic.run()
+  await clinic.backUp()
+  const lost = await clinic.deliverDay('20260304', rowOf(SECOND, 72))
+  await clinic.run()
+  await rm(lost)
+  await clinic.restore()
+  await clinic.run()
+  await clinic.deliverDay('20260306', rowOf(FIRST, 70), rowOf(SECOND, 72))
+  await clinic.run()
+  expect(await clinic.values()).toEqual([70, 72])
+})
+
+test('a restored ledger does not believe that what it knows stands still', async () => {
+  const clinic = await open()
+  const first = await clinic.deliverDay('20260302', rowOf(FIRST, 70))
+  await clinic.run()
+  await clinic.backUp()
+  await rm(first)
+  const lost = await clinic.deliverDay('20260304', rowOf(FIRST, 75))
+  await clinic.run()
+  await rm(lost)
+  await clinic.restore()
+  await clinic.deliverDay('20260306', rowOf(FIRST, 70))
+  await clinic.run()
+  expect(await clinic.values()).toEqual([70, 75, 70])
+})
+
+test('a restored ledger does not send what is older once more, where the lost night has corrected it', async () => {
+  const clinic = await open()
+  await clinic.deliverDay('20260302', rowOf(FIRST, 70))
+  await clinic.run()
+  await clinic.backUp()
+  await clinic.deliverDay('20260304', rowOf(FIRST, 75))
+  await clinic.run()
+  await clinic.restore()
+  // Both lie there still, and the older one is read first.
+  await clinic.run()
+  expect(await clinic.values()).toEqual([70, 75])
+})
+
+test('a backfill does not undo what is newer', async () => {
+  const clinic = await open()
+  await clinic.deliverDay('20260310', rowOf(FIRST, 75))
+  await clinic.run()
+  await clinic.deliverDay('20260303', rowOf(FIRST, 70))
+  await clinic.workplace.waybill('backfill', 'clinic', '--from', '2026-03-01', '--to', '2026-03-05')
+  expect(await clinic.values()).toEqual([75])
+  await clinic.run()
+  expect(await clinic.values()).toEqual([75])
+})
+
+test('days that are backfilled after a pause are newer than the night before it, in whatever order', async () => {
+  const clinic = await open()
+  await clinic.deliverDay('20260310', rowOf(FIRST, 70))
+  await clinic.run()
+  await clinic.deliverDay('20260311', rowOf(FIRST, 71))
+  await clinic.deliverDay('20260312', rowOf(FIRST, 72))
+  await clinic.workplace.waybill('backfill', 'clinic', '--from', '2026-03-11', '--to', '2026-03-12')
+  await clinic.deliverDay('20260309', rowOf(FIRST, 69))
+  await clinic.workplace.waybill('backfill', 'clinic', '--from', '2026-03-09', '--to', '2026-03-09')
+  expect(await clinic.values()).toEqual([70, 71, 72])
+})
+
+test('what a night reads behind a backfill speaks as it did, and makes no later backfill newer', async () => {
+  const clinic = await open()
+  await clinic.deliverDay('20260310', rowOf(FIRST, 75))
+  await clinic.run()
+  await clinic.deliverDay('20260308', rowOf(FIRST, 70))
+  await clinic.workplace.waybill('backfill', 'clinic', '--from', '2026-03-08', '--to', '2026-03-08')
+  await clinic.run()
+  await clinic.deliverDay('20260309', rowOf(FIRST, 69))
+  await clinic.workplace.waybill('backfill', 'clinic', '--from', '2026-03-09', '--to', '2026-03-09')
+  expect(await clinic.values()).toEqual([75])
+})
+
+test('a rule that has another name corrects, and takes back', async () => {
+  const clinic = await open()
+  await clinic.deliverDay('20260302', rowOf(FIRST, 70))
+  await clinic.run()
+  await clinic.writeMapping(mappingOf('heart'))
+  await clinic.deliverDay('20260303', rowOf(FIRST, 75))
+  await clinic.run()
+  await clinic.deliverDay('20260304', rowOf(FIRST, 70))
+  await clinic.run()
+  expect(await clinic.values()).toEqual([70, 75, 70])
+})
+
+test('a rule that has another name sends nothing again', async () => {
+  const clinic = await open()
+  await clinic.deliverDay('20260302', rowOf(FIRST, 70))
+  await clinic.run()
+  await clinic.writeMapping(mappingOf('heart'))
+  await clinic.deliverDay('20260303', rowOf(FIRST, 70))
+  await clinic.run()
+  expect(await clinic.values()).toEqual([70])
+})
+
+test('a mapping that was changed, and changed back, is sent each time', async () => {
+  const clinic = await open()
+  await clinic.deliverDay('20260302', rowOf(FIRST, 70))
+  await clinic.run()
+  const changed = mappingOf().replace('name: Clinic, type', 'name: Other, type')
+  await clinic.writeMapping(changed)
+  await clinic.run()
+  await clinic.writeMapping(mappingOf())
+  await clinic.run()
+  expect(await clinic.values()).toEqual(changed === mappingOf() ? [] : [70, 70, 70])
+})

@@ -17,9 +17,9 @@ import {
   type Word,
 } from '../../src/load/decide.ts'
 import { isWorthWriting, learn, type SlotEvent, takeOver } from '../../src/load/learn.ts'
-import { placeOfExport } from '../../src/load/place.ts'
 import { FOREIGN, Gateway } from './gateway.ts'
 import { dayOfName, type History, type Line, VISITS } from './history.ts'
+import { placeOfExport } from './place.ts'
 
 export class Violation extends Error {}
 /** The process ends: by a kill, or since it does not get on. */

@@ -27,7 +27,8 @@ import { refusalWords, rejection, type Words } from './gateway-words.ts'
 import { nothingEarlier, recallChunk } from './recall.ts'
 import { causeOf, TRIES_OF_A_BATCH, waitBeforeReadBack } from './retry-policy.ts'
 import type { Sending } from './sending.ts'
-import { ChunkSlots, type LearnedSlots, type Speaks, type Uncertain } from './slots.ts'
+import { ChunkSlots, type LearnedSlots, type Speaks } from './slots.ts'
+import type { Uncertain } from './usual-rows.ts'
 
 export interface AssessmentContext extends Pick<Delivery, 'ledger' | 'identity' | 'now' | 'random'> {
   readonly gateway: Gateway

@@ -8,7 +8,8 @@ import type { Listing } from './care-team-owed.ts'
 import { type Content, decide, type Step, type Surroundings, WITHDRAWN } from './decide.ts'
 import type { Reconciler, StaleAccounts } from './delivery.ts'
 import { unclearByStale } from './gateway-words.ts'
-import { type ChunkSlots, isSuspect, type Uncertain } from './slots.ts'
+import type { ChunkSlots } from './slots.ts'
+import { isSuspect, type Uncertain } from './usual-rows.ts'
 
 export interface DecisionContext extends Uncertain {
   readonly perhapsSent: Pick<PerhapsSent, 'taken' | 'unanswered'>

@@ -13,7 +13,7 @@ import { type AssessmentContext, loadAssessments } from './assessment.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
 import type { CareTeamContext, FollowUpFailure } from './care-team-marks.ts'
 import { type Listing, listingOf } from './care-team-owed.ts'
-import { careTeamsOf, careTeamsToClaim, type SaidOfCareTeams } from './care-teams.ts'
+import { type CareTeamsOfChunk, careTeamsOf, careTeamsToClaim, type SaidOfCareTeams } from './care-teams.ts'
 import { ChunkDecisions, waitsForOlder } from './chunk-decisions.ts'
 import type { Claims } from './claims.ts'
 import { deliver, planned, settleUnanswered } from './deliver.ts'
@@ -164,14 +164,9 @@ function joinedParts(parts: readonly LoadedChunk[]): LoadedChunk {
   }
 }
 
-/** Loads records of profiles. @param given accounts that are resolved already */
-async function load(
-  context: LoadContext,
-  chunk: ChunkToLoad,
-  given?: ResolvedAccounts,
-): Promise<LoadedChunk> {
+/** What is known of a chunk before anything is asked or sent. */
+async function remember(context: LoadContext, chunk: ChunkToLoad) {
   const { entries } = chunk
-  const { gatewayName, ledger } = context.accounts
   const rowKeys = rowKeysOf([...entries, ...chunk.withdrawn])
   const known = {
     delivered: await context.memory.delivered(context.jobId, rowKeys),
@@ -179,9 +174,8 @@ async function load(
   }
   const slots = new ChunkSlots(known, entries, chunk, context)
   const decisions = new ChunkDecisions(context, slots)
-  const { outcomes } = decisions
   const recalled = chunk.resumed ? await recallChunk(context.memory, chunk, entries) : nothingEarlier(entries)
-  outcomes.note(recalled.outcomes)
+  decisions.outcomes.note(recalled.outcomes)
   const wasRecalled = new Set(recalled.outcomes.map(({ entry }) => entry))
   /** A copy may have been made, and used, after it was taken. */
   const isBefore = ({ entry }: EntryOutcome): boolean => context.suspicion.copy > 0 && wasRecalled.has(entry)
@@ -189,7 +183,18 @@ async function load(
   slots.learnOutcomes(recalled.outcomes, isBefore)
   const teams = await careTeamWords(context, chunk, slots)
   decisions.begin(recalled.unsent, teams.listing)
+  return { slots, decisions, recalled, isBefore, teams }
+}
 
+/** Loads records of profiles. @param given accounts that are resolved already */
+async function load(
+  context: LoadContext,
+  chunk: ChunkToLoad,
+  given?: ResolvedAccounts,
+): Promise<LoadedChunk> {
+  const { entries } = chunk
+  const { slots, decisions, recalled, isBefore, teams } = await remember(context, chunk)
+  const { outcomes } = decisions
   const unanswered = recalled.unanswered.flatMap((batch) => batch.entries)
   const accounts =
     given ??
@@ -200,18 +205,16 @@ async function load(
       chunk.resumed ? recalled.outcomes : undefined,
       await careTeamsToClaim(context.careTeams, teams, decisions.isUnchanged),
     ))
-  const { exportRow, exportId } = chunk
-  const place = { exportRow, chunk: chunk.chunk, exportId, accountIds: accounts.accountIds }
+  const { accountIds } = accounts
+  const place = { exportRow: chunk.exportRow, chunk: chunk.chunk, exportId: chunk.exportId, accountIds }
   const settleEarlier = () =>
     settleUnanswered(
       context,
       recalled.unanswered.map(({ batch, kind, entries: sent }) => ({
         batch: { ...place, kind, entries: sent },
-        row: batch.id,
-        batchId: batch.batch_id,
-        records: batch.records,
+        ...{ row: batch.id, batchId: batch.batch_id, records: batch.records },
       })),
-      accounts.accountIds,
+      accountIds,
     )
   if (given === undefined && accounts.late.size > 0) {
     // A batch is settled as a whole: its parts would each forget what the other people have of it.
@@ -227,35 +230,14 @@ async function load(
   // What says the same as they, or something else of their slots, is decided by what became of them.
   slots.learnOutcomes(settled.outcomes, () => false)
   decisions.judge(entries, accounts)
-
-  const twins = decisions.twins(entries)
-  const careTeams = await careTeamsOf(
-    context.careTeams,
-    teams,
-    accounts,
-    (entry) => chunk.resumed || decisions.isUncertain(entry),
-  )
-  // In the order of the rows: of two at one instant the later one corrects the first.
-  const toSend = decisions.open(entries).filter((entry) => !twins.has(entry))
-  const selected = await careTeams.select(toSend.filter(isCareTeam), outcomes)
-  outcomes.note(selected.outcomes)
-  if (context.held !== 'resend')
-    outcomes.note(selected.doubtful.map((entry) => decisions.inDoubt(entry, true)))
-  const sameTeams = new Map(selected.twins.map(({ entry, first }) => [entry, first]))
-  await sendAll(
-    context,
-    decisions,
-    place,
-    decisions.open(toSend).filter((entry) => !sameTeams.has(entry)),
-  )
-  decisions.shareFates(new Map([...sameTeams, ...twins]))
+  const careTeams = await sendDecided(context, chunk, { decisions, teams, accounts, place })
 
   leaveStale(context.stale, entries, outcomes)
-  const { failures, known: knownTeams } = await careTeams.finish(outcomes)
-  await context.claims.letGo(accounts.claimed, knownTeams)
+  const { failures, known } = await careTeams.finish(outcomes)
+  await context.claims.letGo(accounts.claimed, known)
   slots.learnOutcomes(outcomes.all(), isBefore)
   const taken = decisions.takenBack(chunk.withdrawn, chunk.isTakenUp)
-  await renewRowKeys(ledger, gatewayName, context.identity, entries)
+  await renewRowKeys(context.accounts.ledger, context.accounts.gatewayName, context.identity, entries)
   return {
     outcomes: outcomes.all(),
     followUpFailures: failures,
@@ -265,6 +247,45 @@ async function load(
     learned: slots.toKeep(),
     takenBack: await takenBackOf(context.memory, context.jobId, taken),
   }
+}
+
+interface Decided {
+  readonly decisions: ChunkDecisions
+  readonly teams: SaidOfCareTeams
+  readonly accounts: ResolvedAccounts
+  readonly place: SendingPlace
+}
+
+/** Sends what is open, each record once; what says the same shares its fate. */
+async function sendDecided(
+  context: LoadContext,
+  { entries, resumed }: ChunkToLoad,
+  { decisions, teams, accounts, place }: Decided,
+): Promise<CareTeamsOfChunk> {
+  const { outcomes } = decisions
+  const twins = decisions.twins(entries)
+  const careTeams = await careTeamsOf(
+    context.careTeams,
+    teams,
+    accounts,
+    (entry) => resumed || decisions.isUncertain(entry),
+  )
+  // In the order of the rows: of two at one instant the later one corrects the first.
+  const toSend = decisions.open(entries).filter((entry) => !twins.has(entry))
+  const selected = await careTeams.select(toSend.filter(isCareTeam), outcomes)
+  outcomes.note(selected.outcomes)
+  if (context.held !== 'resend')
+    outcomes.note(selected.doubtful.map((entry) => decisions.inDoubt(entry, true)))
+  const sameTeams = new Map(selected.twins.map(({ entry, first }) => [entry, first]))
+  const open = decisions.open(toSend).filter((entry) => !sameTeams.has(entry))
+  await sendAll(context, decisions, place, open)
+  decisions.shareFates(new Map([...sameTeams, ...twins]))
+  return careTeams
+}
+
+type SendingPlace = ChunkKey & {
+  readonly exportId: string
+  readonly accountIds: ResolvedAccounts['accountIds']
 }
 
 const isCareTeam = ({ kind }: Entry): boolean => kind === 'careTeam'
@@ -290,7 +311,7 @@ async function careTeamWords(
 async function sendAll(
   context: LoadContext,
   { outcomes }: ChunkDecisions,
-  place: ChunkKey & { readonly exportId: string; readonly accountIds: ResolvedAccounts['accountIds'] },
+  place: SendingPlace,
   open: readonly Entry[],
 ): Promise<void> {
   const waiting = await seriesThatWait(context, outcomes.all())

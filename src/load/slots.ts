@@ -2,36 +2,13 @@
  * Slots of a chunk: what the ledger remembers of its rows, what the chunk says, and what is learned while it is loaded. Nearly all rows are new, or
  * known as a whole, and are never looked at slot by slot.
  */
-import type {
-  DeliveredRow,
-  ExportOrder,
-  HeldDoubt,
-  KeptSlot,
-  KeptWord,
-  PerhapsSent,
-  Suspicion,
-} from '../ledger/ledger.ts'
-import { type Entry, FINAL, type MappedRow, WithdrawnEntry } from '../model/entry.ts'
-import { contentDigits, hasSameContent, wordsOf } from '../model/ids.ts'
+import type { DeliveredRow, ExportOrder } from '../ledger/ledger.ts'
+import { type Entry, type MappedRow, WithdrawnEntry } from '../model/entry.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
-import { DATE_ONLY_MS } from './accounts.ts'
-import {
-  type Content,
-  type Doubt,
-  EMPTY,
-  type Incoming,
-  type Place,
-  type Slot,
-  WITHDRAWN,
-  type Word,
-} from './decide.ts'
+import { type Content, type Doubt, EMPTY, type Incoming, type Place, type Slot, WITHDRAWN } from './decide.ts'
+import { doubtOf, keptSlot, slotOf } from './kept-slots.ts'
 import { isWorthWriting, learn, type SlotEvent, takeOver } from './learn.ts'
-
-/** What the ledger knows under row keys. */
-export interface Memory {
-  readonly delivered: ReadonlyMap<string, readonly KeptSlot[]>
-  readonly held: ReadonlyMap<string, readonly HeldDoubt[]>
-}
+import { type Memory, type Uncertain, usualRows } from './usual-rows.ts'
 
 /** How an export speaks. */
 export interface Speaks {
@@ -44,12 +21,6 @@ export interface Speaks {
   readonly isRenewed: boolean
   /** Places of backfilled exports among the nightly ones, by arrival. */
   readonly orders: ReadonlyMap<number, ExportOrder>
-}
-
-/** What of earlier runs may be at the gateway without a trace in the slots. */
-export interface Uncertain {
-  readonly perhapsSent: Pick<PerhapsSent, 'unanswered'>
-  readonly suspicion: Suspicion
 }
 
 /** What the ledger is to learn once a chunk is settled. */
@@ -342,7 +313,8 @@ export class ChunkSlots {
     const held = Map.groupBy(this.memory.held.get(rowKey) ?? NOTHING_KNOWN, ({ rule }) => rule)
     const slots: RowSlots = new Map()
     for (const record of kept) {
-      const slot = this.slotOf(record, held.get(record.rule) ?? [])
+      const { copy } = this.uncertain.suspicion
+      const slot = slotOf(record, held.get(record.rule) ?? [], copy, (word) => this.placeOf(word))
       slots.set(record.rule, { before: slot, now: slot })
     }
     for (const [rule, doubts] of held) {
@@ -354,76 +326,13 @@ export class ChunkSlots {
     return slots
   }
 
-  private slotOf(kept: KeptSlot, held: readonly HeldDoubt[]): Slot {
-    const { word, latest } = kept
-    const content = contentDigits(kept)
-    const said = latest === undefined ? content : latest === 'withdrawn' ? WITHDRAWN : contentDigits(latest)
-    return {
-      stored: word.isStored ? content : undefined,
-      latest: { content: said, place: this.placeOf(word), isLate: word.isLate },
-      doubts: held.map(doubtOf),
-      seen: word.copy === this.uncertain.suspicion.copy % COPIES ? word.seen : 'nothing',
-      isLapsed: word.isLapsed,
-    }
-  }
-
   private placeOf({ arrival, row, rank }: Pick<Place, 'arrival' | 'row' | 'rank'>): Place {
     const { anchor = arrival, day = 0 } = this.speaks.orders.get(arrival) ?? {}
     return { anchor, day, arrival, rank, row }
   }
 }
 
-/** Copies that are told apart. */
-export const COPIES = 64
-
-const doubtOf = ({ content, isOpen }: HeldDoubt): Doubt => ({
-  content,
-  state: isOpen ? 'unreadable' : 'hidden',
-})
-
 const contentOf = (entry: Entry): Content => (entry instanceof WithdrawnEntry ? WITHDRAWN : entry.content)
-
-/** Undefined of one of which there is nothing to remember. */
-function keptSlot(
-  rule: string,
-  { stored, latest, seen, isLapsed }: Slot,
-  copy: number,
-): KeptSlot | undefined {
-  const content = stored ?? latest?.content
-  if (content === undefined) return undefined
-  const { place, isLate } = latest ?? LOST
-  const { arrival, row, rank } = place
-  const word = { arrival, row, rank, isLate, isStored: stored !== undefined, isLapsed, seen, copy }
-  const words = content === WITHDRAWN ? { first: 0, last: 0 } : wordsOf(content)
-  const other = latest === undefined || latest.content === content ? undefined : latest.content
-  if (latest?.content === WITHDRAWN) return { rule, ...words, word, latest: 'withdrawn' }
-  return other === undefined ? { rule, ...words, word } : { rule, ...words, word, latest: wordsOf(other) }
-}
-
-/** A word of which the place is not known: all that is said is newer. */
-const LOST: Pick<Word, 'place' | 'isLate'> = {
-  place: { anchor: 0, day: 0, arrival: 0, rank: FINAL, row: 0 },
-  isLate: true,
-}
-const LOST_WORD: KeptWord = {
-  ...{ arrival: 0, row: 0, rank: FINAL, isLate: true, isStored: true, isLapsed: false },
-  ...{ seen: 'nothing', copy: 0 },
-}
-
-/** Slots of a row, now that the gateway is known to have the content of one. */
-export function withStored(kept: readonly KeptSlot[], rule: string, content: Content): KeptSlot[] {
-  const known = kept.find((one) => one.rule === rule)
-  const { word = LOST_WORD, latest = known } = known ?? {}
-  const words = wordsOf(content)
-  const isLatest = latest === undefined || (latest !== 'withdrawn' && hasSameContent(latest, words))
-  const said = isLatest
-    ? {}
-    : latest === 'withdrawn'
-      ? { latest }
-      : { latest: { first: latest.first, last: latest.last } }
-  const slot = { rule, ...words, word: { ...word, isStored: true }, ...said }
-  return known === undefined ? [...kept, slot] : kept.map((one) => (one === known ? slot : one))
-}
 
 /** What an outcome tells of the slot; undefined where it tells nothing. */
 function eventOf(one: EntryOutcome, isEarlier: boolean): SlotEvent | undefined {
@@ -439,80 +348,4 @@ function eventOf(one: EntryOutcome, isEarlier: boolean): SlotEvent | undefined {
       if (one.isUnclear) return undefined
       return { what: one.isAsked ? 'unreadable' : 'hidden', content, isSuspect: true }
   }
-}
-
-/** Rows with more records are looked at record by record. */
-export const MOST_OF_A_ROW = 40
-
-/**
- * Nearly all rows are new or known as a whole. A row key that stands on two rows, two records of one content, something in doubt: all that is not
- * usual.
- * @returns by the place of an entry; undefined where it has to be found out record by record
- */
-function usualRows(
-  entries: readonly Entry[],
-  { delivered, held }: Memory,
-  { perhapsSent, suspicion }: Uncertain,
-): readonly ('new' | 'known' | undefined)[] {
-  const verdicts: ('new' | 'known' | undefined)[] = []
-  const rows = new Map<string, MappedRow | undefined>()
-  let last: MappedRow | undefined
-  for (const { rowKey, row } of entries) {
-    if (row === last) continue
-    last = row
-    if (!rows.has(rowKey)) rows.set(rowKey, row)
-    else if (rows.get(rowKey) !== row) rows.set(rowKey, undefined)
-  }
-  for (let from = 0, to = 0; from < entries.length; from = to) {
-    const { row, rowKey = '' } = entries[from] ?? {}
-    while (to < entries.length && entries[to]?.row === row) to++
-    if (
-      perhapsSent.unanswered.size > 0 ||
-      rows.get(rowKey) !== row ||
-      held.has(rowKey) ||
-      !areDistinct(entries, from, to)
-    )
-      continue
-    const known = delivered.get(rowKey)
-    const isUsual =
-      known === undefined
-        ? suspicion.until === undefined ||
-          !entries.slice(from, to).some((entry) => isSuspect(suspicion, entry))
-        : known.length === to - from && known.every((one, at) => isOf(one, entries[from + at], suspicion))
-    if (!isUsual) continue
-    for (let at = from; at < to; at++)
-      verdicts[entries[at]?.place ?? 0] = known === undefined ? 'new' : 'known'
-  }
-  return verdicts
-}
-
-/** Whether a ledger that is a copy may have lost that it was sent. */
-export const isSuspect = ({ until }: Suspicion, { observedAt }: Entry): boolean =>
-  until !== undefined && observedAt <= until + DATE_ONLY_MS
-
-/** It stands, it was said last, and no place of a late word needs to be set right. */
-const isOf = (
-  { rule, first, last, word, latest }: KeptSlot,
-  entry: Entry | undefined,
-  { until, copy }: Suspicion,
-): boolean =>
-  entry !== undefined &&
-  rule === entry.ruleHash &&
-  hasSameContent({ first, last }, entry) &&
-  latest === undefined &&
-  word.isStored &&
-  !word.isLate &&
-  !word.isLapsed &&
-  word.rank === entry.rank &&
-  (until === undefined || (word.seen !== 'nothing' && word.copy === copy % COPIES))
-
-const isAlike = (one: Entry | undefined, other: Entry | undefined): boolean =>
-  one === undefined || other === undefined || hasSameContent(one, other) || one.ruleHash === other.ruleHash
-
-/** No two of one content, and no two of one rule. */
-function areDistinct(entries: readonly Entry[], from: number, to: number): boolean {
-  if (to - from > MOST_OF_A_ROW) return false
-  for (let one = from; one < to; one++)
-    for (let other = one + 1; other < to; other++) if (isAlike(entries[one], entries[other])) return false
-  return true
 }

@@ -11,7 +11,7 @@ import type {
   Ruled,
   Ruling,
 } from '../ledger/ledger.ts'
-import { withStored } from '../load/slots.ts'
+import { withStored } from '../load/kept-slots.ts'
 import { hasSameContent, transactionId, wordsOf } from '../model/ids.ts'
 import type { SentAs } from './receipts.ts'
 

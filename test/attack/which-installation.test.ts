@@ -194,6 +194,15 @@ describe('a home with history and no ledger', () => {
     },
   )
 
+  test('of which a backup was made is refused, though nothing else is left of it', async () => {
+    const clinic = await delivered({ environment: { WAYBILL_KEY: 'a key that stays the same' } })
+    const { workplace } = clinic
+    expect((await workplace.waybill('backup', 'copy.sqlite')).code).toBe(0)
+    for (const name of await readdir(workplace.home))
+      if (name !== 'last-backup') await rm(join(workplace.home, name), { recursive: true })
+    expect(errorOf(await clinic.run())).toMatchObject({ exit: 2, code: 'ledger-missing' })
+  })
+
   test('is begun anew where a person says so', async () => {
     const clinic = await delivered()
     await loseLedger(clinic)

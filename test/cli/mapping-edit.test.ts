@@ -26,12 +26,18 @@ interface Editing {
   readonly end: () => Promise<number | null>
 }
 
-async function editing(name = 'acme-onsite', sample = SAMPLE): Promise<Editing> {
+/** @param written the mapping's text as the page finds it, from that of the project */
+async function editing(
+  name = 'acme-onsite',
+  sample = SAMPLE,
+  written?: (text: string) => string,
+): Promise<Editing> {
   const { folder } = await createWorkplace()
   const mappings = join(folder, 'mappings')
   await cp(join(PROJECT, 'mappings'), mappings, { recursive: true })
   const workplace = await createWorkplace({ WAYBILL_MAPPINGS: mappings })
   const file = join(mappings, `${name}.yaml`)
+  if (written !== undefined) await writeFile(file, written(await readFile(file, 'utf8')))
   const path = join(workplace.folder, name.includes('redox') ? 'e.json' : 'e.csv')
   await writeFile(path, sample)
   const interrupt = new AbortController()
@@ -241,4 +247,25 @@ test('a mapping that cannot be used is what the page is for; an export that is n
   const { url } = await editing('acme-onsite', SAMPLE.replace('sbp', 'systolic'))
   const { page } = await opened(url)
   expect(await page.locator('#problem').textContent()).toContain('sbp')
+})
+
+test('begins with a mapping that cannot be used, and shows the rows once it can', async () => {
+  const { url, change, end } = await editing('acme-onsite', SAMPLE, (text) =>
+    text.replace('biometrics:', 'biometric:'),
+  )
+  const page = await browser.newPage()
+  onTestFinished(() => page.close())
+  await page.goto(url)
+  await page.getByText('biometric', { exact: false }).first().waitFor()
+  expect(await page.getByText('P-1').count()).toBe(0)
+  await change('biometric:', 'biometrics:')
+  await page.getByText('P-1').first().waitFor()
+  expect(await end()).toBe(0)
+})
+
+test('of a mapping that is not there it says so, and opens no page', async () => {
+  const { folder, waybill } = await createWorkplace()
+  await writeFile(join(folder, 'e.csv'), SAMPLE)
+  const { code, err } = await waybill('mapping', 'edit', 'nobodys', 'e.csv')
+  expect([code, err]).toEqual([2, expect.stringContaining('mapping-not-found')])
 })

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { histories } from '../../drill/model/history.ts'
+import { placeOfExport } from '../../drill/model/place.ts'
 import { play } from '../../drill/model/play.ts'
 import {
   type Doubt,
@@ -15,7 +16,6 @@ import {
   WITHDRAWN,
 } from '../../src/load/decide.ts'
 import { isWorthWriting, learn, orderOf, type SlotEvent, takeOver } from '../../src/load/learn.ts'
-import { placeOfExport } from '../../src/load/place.ts'
 
 const placeOf = (arrival: number, more: Partial<Place> = {}): Place => ({
   ...{ anchor: arrival, day: 0, arrival, rank: 1, row: 1 },

@@ -317,16 +317,18 @@ const isOutdated = (
   tellings: readonly Telling[],
   { ordered, isDated = false }: Pick<Evidence, 'ordered' | 'isDated'>,
 ): boolean =>
-  own.every(({ record, delivery, wasLeft }) =>
-    tellings.some((other) => {
-      if (other.record.text === record.text || placeOf(other.record) !== placeOf(record)) return false
-      const isBehind = isLater(other, { record, delivery })
-      if (other.delivery === delivery && isBehind) return true
-      if (isDated) return other.said === 'through'
-      // The newer one has not got through either: of both nothing is there, and a run has said so.
-      if (ordered && isBehind && other.said !== 'through') return true
-      return wasLeft && other.said === 'through' && (!ordered || isBehind)
-    }),
+  own.every(
+    ({ record, delivery, wasLeft, said }) =>
+      said !== 'through' ||
+      tellings.some((other) => {
+        if (other.record.text === record.text || placeOf(other.record) !== placeOf(record)) return false
+        const isBehind = isLater(other, { record, delivery })
+        if (other.delivery === delivery && isBehind) return true
+        if (isDated) return other.said === 'through'
+        // The newer one has not got through either: of both nothing is there, and a run has said so.
+        if (ordered && isBehind && other.said !== 'through') return true
+        return wasLeft && other.said === 'through' && (!ordered || isBehind)
+      }),
   )
 
 const isLater = (one: Telling, than: Pick<Telling, 'record' | 'delivery'>): boolean =>

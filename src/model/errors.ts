@@ -189,6 +189,11 @@ export const ERROR_CODES = {
     exit: EXIT.wrongUse,
     remedy: 'Install the version of Waybill that wrote this ledger, or a newer one.',
   },
+  'ledger-older': {
+    exit: EXIT.wrongUse,
+    remedy:
+      'Use the version of Waybill that wrote this ledger; or move ledger.sqlite away and run each job with --look-first: it reads profiles before it sends.',
+  },
   'ledger-unusable': {
     exit: EXIT.wrongUse,
     remedy: 'Check that WAYBILL_HOME exists, may be written, and is on a disk with free space.',

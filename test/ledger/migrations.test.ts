@@ -73,9 +73,9 @@ test('the step after a ledger was released finds a row of every table as it was'
 test('a ledger of a state before the first release is refused, and left as it is', async () => {
   const file = await newFile()
   await migrateTo(file, {
-    '0001-ledger': { up: (db) => sql`create table delivered (contents blob)`.execute(db).then() },
+    '2026-11-ledger': { up: (db) => sql`create table delivered (contents blob)`.execute(db).then() },
   })
-  await expect(openLedger(file)).rejects.toMatchObject({ code: 'ledger-newer', place: { file } })
+  await expect(openLedger(file)).rejects.toMatchObject({ code: 'ledger-older', place: { file } })
   const database = new DatabaseSync(file, { readOnly: true })
   onTestFinished(() => database.close())
   expect(tablesOf(database)).toEqual(['delivered'])

@@ -198,7 +198,11 @@ it.each([
 it('sends once what two rows say, where an earlier process had the first one in hand', async () => {
   const [first, second] = [1, 2].map((row) => entryOf(biometric, { row, person: 'person-1', key: 'visit' }))
   if (first === undefined || second === undefined) throw new Error('there are two')
-  const loading = await leftOpen([[first]])
+  // The first is stored, and the process ends before it has written that down.
+  const strike: { fault: Fault } = { fault: { do: 'pass-then-answer', status: 403 } }
+  const loading = await leftOpen([], { faultOf: ({ path }) => (path === BIOMETRICS ? strike.fault : PASS) })
+  expect(await failureOf(loading.load([first]))).toMatchObject({ code: 'gateway-refused-credentials' })
+  strike.fault = PASS
   const { outcomes } = await loading.load([first, second], true)
   expect(tally(outcomes)).toEqual({ accepted: 1, unchanged: 1 })
   expect(await loading.storedIds('biometric')).toEqual(idsOf([first]))

@@ -37,7 +37,7 @@ const BUSY_TIMEOUT_MS = 10_000
  * @param place where this process runs: another one after each start of the machine; undefined where that cannot be told
  * @param onNew called where the file holds no ledger yet, before one is made: throws where none may be
  * @param ids cipher of account ids
- * @throws WaybillError `ledger-unusable` (cannot be opened or written), `ledger-newer` (written by a newer program); what `onNew` throws
+ * @throws WaybillError `ledger-unusable` (cannot be opened or written), `ledger-newer` (written by a newer program), `ledger-older`; what `onNew` throws
  */
 export async function openLedger(
   file: string,
@@ -315,7 +315,7 @@ async function openDatabase(file: string, onNew?: OnNewLedger): Promise<LedgerDa
   }
 }
 
-/** @throws WaybillError `ledger-newer` */
+/** @throws WaybillError `ledger-newer`, `ledger-older` (from before the first release: its hashes are others) */
 async function migrate(
   writer: Transaction<LedgerTables>,
   file: string,
@@ -324,12 +324,15 @@ async function migrate(
   const applied = await appliedMigrations(writer)
   const unknown = applied.filter((name) => MIGRATIONS[name] === undefined)
   if (unknown.length > 0) {
+    const [oldest = ''] = Object.keys(MIGRATIONS)
+    const isOlder = unknown.every((name) => name < oldest)
+    const words = isOlder
+      ? 'has a form from before the first release'
+      : 'was written by a newer version of Waybill'
     throw new WaybillError(
-      'ledger-newer',
-      `the ledger ${file} was written by another version of Waybill (it has ${unknown.join(', ')})`,
-      {
-        place: { file },
-      },
+      isOlder ? 'ledger-older' : 'ledger-newer',
+      `the ledger ${file} ${words} (it has ${unknown.join(', ')})`,
+      { place: { file } },
     )
   }
   if (applied.length === Object.keys(MIGRATIONS).length) return

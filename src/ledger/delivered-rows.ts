@@ -90,9 +90,10 @@ export function packRows(rows: readonly DeliveredRow[]): Pack[] {
 }
 
 const SEEN = ['nothing', 'stored', 'whole'] as const
-const COPIES = 64
+/** Copies of a ledger that slots tell apart: the marks have 7 bits for them. */
+export const COPIES = 128
 
-/** From the lowest bit: rank (2), late, stored, lapsed, another latest word, withdrawn, seen (2), copy (6). */
+/** From the lowest bit: rank (2), late, stored, lapsed, another latest word, withdrawn, seen (2), copy (7). */
 function marksOf({ word, latest }: KeptSlot): number {
   const { rank, isLate, isStored, isLapsed, seen, copy } = word
   const flags = [
@@ -104,7 +105,7 @@ function marksOf({ word, latest }: KeptSlot): number {
   ]
   let marks = rank
   for (let flag = 0; flag < flags.length; flag++) if (flags[flag] === true) marks += 4 << flag
-  return marks + SEEN.indexOf(seen) * 128 + (copy % COPIES) * 512
+  return marks + SEEN.indexOf(seen) * 128 + copy * 512
 }
 
 const wordOf = (marks: number, arrival: number, row: number): KeptWord => ({

@@ -250,7 +250,7 @@ export interface Ledger {
   way: RightOfWay
   pruning: Pruning
   installation: Installation
-  /** What the ledger may have lost, as it is a copy. @param now when it is used first, if it was not before: milliseconds since the epoch */
+  /** The copy that the ledger is, and the time up to which it may have lost rows. @param now when it is used first, if it was not before: milliseconds since the epoch */
   suspicion(now: number): Promise<Suspicion>
   /** Places of the backfilled exports that the job has read, by arrival. */
   orders(jobId: number): Promise<ReadonlyMap<number, ExportOrder>>

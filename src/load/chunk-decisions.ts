@@ -64,7 +64,7 @@ export class ChunkDecisions {
     }
   }
 
-  /** Those without an outcome. */
+  /** @returns those without an outcome */
   open(entries: readonly Entry[]): readonly Entry[] {
     return this.outcomes.without(entries)
   }
@@ -113,8 +113,8 @@ export class ChunkDecisions {
   }
 
   /**
-   * A record of the same instant may be of another row, as of a second visit on one day. One of an export that the ledger does not know was sent while
-   * the ledger did not see it.
+   * Judges another record of the same instant by its id. It may be of another row, as of a second visit on one day; one of an export that the ledger
+   * does not know was sent while the ledger did not see it.
    */
   private async inItsPlace(id: string): Promise<'other' | 'hidden'> {
     const { exportId } = parseTransactionId(id) ?? {}
@@ -126,11 +126,11 @@ export class ChunkDecisions {
   judge(entries: readonly Entry[], accounts: Accounts): void {
     this.accounts = accounts
     const open = this.open(entries)
-    if (!accounts.areUsual) this.slots.hearRowsOf(entries, open.filter(accounts.isPerhapsSent))
+    if (!accounts.areUsual) this.slots.hearRowsOf(open.filter(accounts.isPerhapsSent))
     for (const entry of open) this.end(entry, this.stepOf(entry))
   }
 
-  /** Of records that say the same in one place all but the first: they share its fate. */
+  /** @returns records that say what one above them says in its row key, each with the first: they share its fate */
   twins(entries: readonly Entry[]): ReadonlyMap<Entry, Entry> {
     const first = new Map<string, Entry>()
     const twins = new Map<Entry, Entry>()

@@ -4,9 +4,6 @@ import { FINAL } from '../model/entry.ts'
 import { contentDigits, hasSameContent, wordsOf } from '../model/ids.ts'
 import { type Content, type Doubt, type Place, type Slot, WITHDRAWN, type Word } from './decide.ts'
 
-/** Copies that are told apart. */
-export const COPIES = 64
-
 export const doubtOf = ({ content, isOpen }: HeldDoubt): Doubt => ({
   content,
   state: isOpen ? 'unreadable' : 'hidden',
@@ -26,12 +23,12 @@ export function slotOf(
     stored: word.isStored ? content : undefined,
     latest: { content: said, place: placeOf(word), isLate: word.isLate },
     doubts: held.map(doubtOf),
-    seen: word.copy === copy % COPIES ? word.seen : 'nothing',
+    seen: word.copy === copy ? word.seen : 'nothing',
     isLapsed: word.isLapsed,
   }
 }
 
-/** Undefined of one of which there is nothing to remember. */
+/** @returns undefined where there is nothing to remember */
 export function keptSlot(
   rule: string,
   { stored, latest, seen, isLapsed }: Slot,
@@ -48,7 +45,7 @@ export function keptSlot(
   return other === undefined ? { rule, ...words, word } : { rule, ...words, word, latest: wordsOf(other) }
 }
 
-/** A word of which the place is not known: all that is said is newer. */
+/** Place of a word that nobody knows: every other word is newer. */
 const LOST: Pick<Word, 'place' | 'isLate'> = {
   place: { anchor: 0, day: 0, arrival: 0, rank: FINAL, row: 0 },
   isLate: true,
@@ -58,7 +55,7 @@ const LOST_WORD: KeptWord = {
   ...{ seen: 'nothing', copy: 0 },
 }
 
-/** Slots of a row, now that the gateway is known to have the content of one. */
+/** @returns the slots of a row, now that the gateway is known to have the content of one */
 export function withStored(kept: readonly KeptSlot[], rule: string, content: Content): KeptSlot[] {
   const known = kept.find((one) => one.rule === rule)
   const { word = LOST_WORD, latest = known } = known ?? {}

@@ -5,7 +5,7 @@
 import type { DeliveredRow, ExportOrder } from '../ledger/ledger.ts'
 import { type Entry, type MappedRow, WithdrawnEntry } from '../model/entry.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
-import { type Content, type Doubt, EMPTY, type Incoming, type Place, type Slot, WITHDRAWN } from './decide.ts'
+import { type Content, EMPTY, type Incoming, type Place, type Slot, WITHDRAWN } from './decide.ts'
 import { doubtOf, keptSlot, slotOf } from './kept-slots.ts'
 import { isWorthWriting, learn, type SlotEvent, takeOver } from './learn.ts'
 import { type Memory, type Uncertain, usualRows } from './usual-rows.ts'
@@ -23,7 +23,7 @@ export interface Speaks {
   readonly orders: ReadonlyMap<number, ExportOrder>
 }
 
-/** What the ledger is to learn once a chunk is settled. */
+/** Rows and ended doubts that the ledger is to learn once a chunk is settled. */
 export interface LearnedSlots {
   readonly delivered: readonly DeliveredRow[]
   /** Contents that are in doubt no longer, as something newer was taken, or nothing is there. */
@@ -42,25 +42,28 @@ const NOTHING_KNOWN: readonly never[] = []
 
 export class ChunkSlots {
   private readonly memory: Memory
+  private readonly entries: readonly Entry[]
   private readonly speaks: Speaks
   private readonly uncertain: Uncertain
   private readonly rows = new Map<string, RowSlots>()
   /** By the place of an entry. */
   private readonly usual: readonly ('new' | 'known' | undefined)[]
-  /** Of a row key, the rules that the chunk says. */
+  /** Rules that the chunk says, with their contents, by row key. */
   private readonly said = new Map<string, Map<string, Set<Content>>>()
+  /** Withdrawals of which a person was told before. */
   private readonly told = new Set<Entry>()
   /** Slots of results of lists, by rule. */
   private readonly listed = new Set<string>()
   /** Records that say what stands above them in the chunk. */
   private readonly repeated = new Set<Entry>()
-  /** Of row keys that were heard the first record in the chunk. */
+  /** First record of each row key that was heard. */
   private readonly firstOf = new Map<string, Entry>()
   /** Outcomes of rows that are new as a whole. */
   private readonly plain: EntryOutcome[][] = []
 
   constructor(memory: Memory, entries: readonly Entry[], speaks: Speaks, uncertain: Uncertain) {
     this.memory = memory
+    this.entries = entries
     this.speaks = speaks
     this.uncertain = uncertain
     this.usual = usualRows(entries, memory, uncertain)
@@ -73,11 +76,11 @@ export class ChunkSlots {
     this.hearAll([...unusual, ...withdrawn].sort((a, b) => a.row.row - b.row.row))
   }
 
-  /** The same of usual rows of which something is unusual after all. @param some of their records */
-  hearRowsOf(entries: readonly Entry[], some: readonly Entry[]): void {
+  /** Learns what usual rows say of which something is unusual after all. @param some of their records */
+  hearRowsOf(some: readonly Entry[]): void {
     if (some.length === 0) return
     const keys = new Set(some.flatMap((entry) => (this.usualOf(entry) === undefined ? [] : [entry.rowKey])))
-    this.hearAll(entries.filter(({ rowKey }) => keys.has(rowKey)))
+    this.hearAll(this.entries.filter(({ rowKey }) => keys.has(rowKey)))
   }
 
   private hearAll(heard: readonly Entry[]): void {
@@ -95,15 +98,18 @@ export class ChunkSlots {
       const incoming = this.incomingOf(entry)
       if (incoming.content === WITHDRAWN && slot.now.latest?.content === WITHDRAWN) this.told.add(entry)
       slot.now = learn(slot.now, { what: 'said', incoming })
+      // A run that was given up may have sent it.
+      if (this.mayBeSent(slot.now, incoming.content))
+        slot.now = learn(slot.now, { what: 'sending', content: incoming.content })
     }
   }
 
-  /** Whether the export was read before. */
+  /** True where the export was read before. */
   get isAgain(): boolean {
     return this.speaks.isAgain
   }
 
-  /** Whether its row says something else than its key did before, in another row. */
+  /** Tells a record whose row key was known, or stood above it, with another content. */
   isCorrection(entry: Entry): boolean {
     const { rowKey, row } = entry
     if (this.repeated.has(entry)) return false
@@ -112,12 +118,12 @@ export class ChunkSlots {
     return known.some(({ word }) => word.isStored) || (first !== undefined && first.row.row !== row.row)
   }
 
-  /** Whether the row of the entry is new as a whole, or known as a whole. */
+  /** Verdict on the row of the entry; undefined where each record is decided by itself. */
   usualOf(entry: Entry): 'new' | 'known' | undefined {
     return this.said.has(entry.rowKey) ? undefined : this.usual[entry.place]
   }
 
-  /** Whether it stands, or something newer was said in its place. */
+  /** Tells a record that stands, or in whose place something newer was said. */
   isSettled(entry: Entry): boolean {
     const usual = this.usualOf(entry)
     if (usual !== undefined) return usual === 'known'
@@ -125,7 +131,7 @@ export class ChunkSlots {
     return slot.stored === entry.content || slot.latest?.content !== entry.content
   }
 
-  /** Whether something else stands in its place. */
+  /** Tells a record in whose place something else stands. */
   isReplaced(entry: Entry): boolean {
     if (this.usualOf(entry) !== undefined) return false
     const { stored } = this.of(entry)
@@ -139,7 +145,7 @@ export class ChunkSlots {
     return { ...now, doubts: now.doubts.filter(({ content }) => content === entry.content) }
   }
 
-  /** What it was before the chunk. */
+  /** Slot as it was before the chunk. */
   before(entry: Entry): Slot {
     return this.remembered(entry).before
   }
@@ -150,7 +156,7 @@ export class ChunkSlots {
     return { content: contentOf(entry), place: this.placeOf(word), isLate: isAgain || isBackfill, isRenewed }
   }
 
-  /** Whether another rule of its row says the same, and that is stored. */
+  /** Tells a record that another rule of its row says, too, and that is stored. */
   isTwin(entry: Entry): boolean {
     const content = contentOf(entry)
     const rules = this.said.get(entry.rowKey) ?? new Map<string, ReadonlySet<Content>>()
@@ -162,7 +168,7 @@ export class ChunkSlots {
     )
   }
 
-  /** Whether a person was told of the withdrawal before. */
+  /** Tells a withdrawal of which a person was told before. */
   isTold(entry: Entry): boolean {
     return this.told.has(entry)
   }
@@ -194,7 +200,7 @@ export class ChunkSlots {
     }
   }
 
-  /** What the ledger is to learn of the chunk. */
+  /** Collects the rows and ended doubts that the ledger is to learn. */
   toKeep(): LearnedSlots {
     const plain = this.plain.flatMap((row) => this.plainRow(row) ?? [])
     const others = [...this.rows].flatMap(([rowKey, slots]) => this.keptRow(rowKey, slots) ?? [])
@@ -215,7 +221,7 @@ export class ChunkSlots {
     return ended
   }
 
-  /** Of a row that is new: all of it is accepted nearly always. */
+  /** Row of a new key: all of it is accepted nearly always. */
   private plainRow(outcomes: readonly EntryOutcome[]): DeliveredRow | undefined {
     const [first] = outcomes
     if (first === undefined) return undefined
@@ -285,26 +291,17 @@ export class ChunkSlots {
     return renamed
   }
 
-  private remembered({ rowKey, ruleHash, content }: Entry): Remembered {
+  private mayBeSent({ stored, doubts }: Slot, content: Content): boolean {
+    const { unanswered } = this.uncertain.perhapsSent
+    return unanswered.has(content) && stored !== content && !doubts.some((one) => one.content === content)
+  }
+
+  private remembered({ rowKey, ruleHash }: Entry): Remembered {
     const slots = this.rowOf(rowKey)
     const known = slots.get(ruleHash) ?? { before: EMPTY, now: EMPTY }
     slots.set(ruleHash, known)
-    const { unanswered } = this.uncertain.perhapsSent
-    if (
-      unanswered.size > 0 &&
-      unanswered.has(content) &&
-      !known.now.doubts.some((one) => one.content === content)
-    ) {
-      const doubt: Doubt = { content, state: 'sent' }
-      if (!this.asked.has(known) && known.now.stored !== content)
-        known.now = { ...known.now, doubts: [...known.now.doubts, doubt] }
-      this.asked.add(known)
-    }
     return known
   }
-
-  /** Slots to which a doubt of a run that was given up has been added. */
-  private readonly asked = new Set<Remembered>()
 
   private rowOf(rowKey: string): RowSlots {
     const known = this.rows.get(rowKey)
@@ -334,7 +331,7 @@ export class ChunkSlots {
 
 const contentOf = (entry: Entry): Content => (entry instanceof WithdrawnEntry ? WITHDRAWN : entry.content)
 
-/** What an outcome tells of the slot; undefined where it tells nothing. */
+/** Event that an outcome is for its slot; undefined where it tells nothing. */
 function eventOf(one: EntryOutcome, isEarlier: boolean): SlotEvent | undefined {
   const { content } = one.entry
   switch (one.outcome) {

@@ -3,15 +3,14 @@ import type { HeldDoubt, KeptSlot, PerhapsSent, Suspicion } from '../ledger/ledg
 import type { Entry, MappedRow } from '../model/entry.ts'
 import { hasSameContent } from '../model/ids.ts'
 import { DATE_ONLY_MS } from './accounts.ts'
-import { COPIES } from './kept-slots.ts'
 
-/** What the ledger knows under row keys. */
+/** Slots and doubts that the ledger has under row keys. */
 export interface Memory {
   readonly delivered: ReadonlyMap<string, readonly KeptSlot[]>
   readonly held: ReadonlyMap<string, readonly HeldDoubt[]>
 }
 
-/** What of earlier runs may be at the gateway without a trace in the slots. */
+/** Records of earlier runs that may be at the gateway without a trace in the slots. */
 export interface Uncertain {
   readonly perhapsSent: Pick<PerhapsSent, 'unanswered'>
   readonly suspicion: Suspicion
@@ -21,8 +20,7 @@ export interface Uncertain {
 const MOST_OF_A_ROW = 40
 
 /**
- * Nearly all rows are new or known as a whole. A row key that stands on two rows, two records of one content, something in doubt: all that is not
- * usual.
+ * Finds the usual rows. A row key on two rows, two records of one content, a doubt: each makes a row unusual.
  * @returns by the place of an entry; undefined where it has to be found out record by record
  */
 export function usualRows(
@@ -62,11 +60,11 @@ export function usualRows(
   return verdicts
 }
 
-/** Whether a ledger that is a copy may have lost that it was sent. */
+/** Tells a record whose sending a ledger that is a copy may have lost. */
 export const isSuspect = ({ until }: Suspicion, { observedAt }: Entry): boolean =>
   until !== undefined && observedAt <= until + DATE_ONLY_MS
 
-/** It stands, it was said last, and no place of a late word needs to be set right. */
+/** Tells a record that stands and was said last, where no place of a late word needs to be set right. */
 const isOf = (
   { rule, first, last, word, latest }: KeptSlot,
   entry: Entry | undefined,
@@ -80,7 +78,7 @@ const isOf = (
   !word.isLate &&
   !word.isLapsed &&
   word.rank === entry.rank &&
-  (until === undefined || (word.seen !== 'nothing' && word.copy === copy % COPIES))
+  (until === undefined || (word.seen !== 'nothing' && word.copy === copy))
 
 const isAlike = (one: Entry | undefined, other: Entry | undefined): boolean =>
   one === undefined || other === undefined || hasSameContent(one, other) || one.ruleHash === other.ruleHash

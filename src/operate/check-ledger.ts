@@ -54,7 +54,7 @@ export function checkLedger(
       : [
           told(
             'ok',
-            `a copy of ${instant(facts.copiedAt)}: until a run of a job was begun and finished on it, profiles are read before that job sends`,
+            `a copy of ${instant(facts.copiedAt)}: a record observed before the first use of the copy is looked for in its profile once, before it is sent`,
           ),
         ]),
     ...leases.map(({ job, run, owner, since }) =>

@@ -8,6 +8,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
 import { makeOwn, wasTaken } from '../../own-files.ts'
 import { NO_SUSPICION, type Suspicion } from '../concerns.ts'
+import { COPIES } from '../delivered-rows.ts'
 import type { Statements } from './database.ts'
 
 export interface BackedUp {
@@ -137,11 +138,13 @@ function sync(path: string): void {
 }
 
 /**
- * What the ledger may have lost, as it is a copy. No run proves that nothing is missing: whatever was observed until the copy was first used is looked
+ * The copy that the ledger is, and the time up to which it may have lost rows. No run proves that nothing is missing: whatever was observed until the copy was first used is looked
  * for, once a slot.
  */
 export function readSuspicion(statements: Statements, now: number): Suspicion {
   statements.run('update copy set used_at = ? where used_at is null', now)
   const [last] = statements.all('select number, used_at from copy order by number desc limit 1')
-  return last === undefined ? NO_SUSPICION : { copy: Number(last['number']), until: Number(last['used_at']) }
+  return last === undefined
+    ? NO_SUSPICION
+    : { copy: Number(last['number']) % COPIES, until: Number(last['used_at']) }
 }

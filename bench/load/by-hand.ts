@@ -1,6 +1,7 @@
 /**
  * What a user would write instead: a loader of one evening, with the libraries that Waybill was asked to use, its mapping written into it. No
- * ledger, no receipts, no read-back; what times out is sent again. The other side of the ratio.
+ * ledger, no receipts, no read-back; of an answer only the number of records is looked at, and what times out is sent again. The other side
+ * of the ratio.
  *
  *     node bench/load/by-hand.ts EXPORT URL [people]
  */
@@ -9,7 +10,6 @@ import { parse } from 'csv-parse'
 import got from 'got'
 import pLimit from 'p-limit'
 import pRetry from 'p-retry'
-import { z } from 'zod'
 
 const [file = '', url = '', people] = process.argv.slice(2)
 const BATCH = 500
@@ -44,11 +44,9 @@ const client = got.extend({
   retry: { limit: 0 },
   timeout: { request: 60_000 },
 })
-const Answer = z.looseObject({
-  code: z.union([z.string(), z.number()]),
-  data: z.array(z.looseObject({})),
-  errors: z.array(z.unknown()).optional(),
-})
+interface Answer {
+  readonly data: readonly unknown[]
+}
 
 const limit = pLimit(AT_ONCE)
 let accepted = 0
@@ -57,10 +55,8 @@ const send = (path: string, json: unknown[]): Promise<void> =>
   limit(() =>
     pRetry(
       async () => {
-        const answer = Answer.parse(await client.post(path, { json }).json())
-        if (answer.data.length !== json.length || (answer.errors ?? []).length > 0)
-          throw new Error(`only ${answer.data.length} of ${json.length} were taken`)
-        accepted += json.length
+        const answer = await client.post(path, { json }).json<Answer>()
+        accepted += answer.data.length
       },
       { retries: 3 },
     ),
@@ -113,24 +109,20 @@ async function load(row: Row): Promise<void> {
   const reference = row['participant_id'] ?? ''
   const at = instantOf(row['screened_at'] ?? '')
   const account = { reference, type: 'partnerAccountId' }
-  const source = (id: string): object => ({
+  const source = {
     name: 'Acme Onsite Screening',
     type: 'screening',
-    meta: {
-      resourceKey: `${reference}|${row['screened_at']}`,
-      sendingSystem: 'acme',
-      batchId: `batch-${Math.floor(number / BATCH)}`,
-      persistentRecordId: id,
-    },
-  })
+    meta: { resourceKey: `${reference}|${row['screened_at']}`, sendingSystem: 'acme' },
+  }
+  const observationDate = at.toISOString()
   for (const [column, code, name, unit, convert = Number] of measurements) {
     const text = row[column]?.trim() ?? ''
     if (text === '') continue
     const transactionId = `bench-${number}-${column}`
     biometrics.push({
-      ...{ transactionId, account, name, observationDate: at.toISOString(), ...LOINC, code },
+      ...{ transactionId, account, name, observationDate, ...LOINC, code },
       ...{ codes: [{ code, ...LOINC, name }], type: 'Observation', value: convert(text), unit },
-      source: source(transactionId),
+      source,
     })
     if (biometrics.length === BATCH) {
       const full = biometrics
@@ -147,7 +139,7 @@ async function load(row: Row): Promise<void> {
         { code: icd10, codeSystem: '2.16.840.1.113883.6.90', codeSystemName: 'ICD-10-CM', name },
         { code: snomed, codeSystem: '2.16.840.1.113883.6.96', codeSystemName: 'SNOMED CT', name },
       ],
-      source: source(transactionId),
+      source,
     })
     if (conditions.length === BATCH) {
       const full = conditions
@@ -165,7 +157,7 @@ async function loadPeople(rows: readonly Row[]): Promise<void> {
 }
 
 let group: Row[] = []
-for await (const row of createReadStream(file).pipe(
+for await (const row of createReadStream(file, { highWaterMark: 2 ** 20 }).pipe(
   parse({ columns: true, bom: true }),
 ) as AsyncIterable<Row>) {
   if (people === undefined) await load(row)

@@ -9,7 +9,7 @@ import { stringify } from 'yaml'
 import { type DefinitionFolders, type LoadedMapping, readMapping } from '../definitions/definition-files.ts'
 import { fingerprint } from '../extract/content.ts'
 import { openExport } from '../extract/open-export.ts'
-import { recordText } from '../load/batches.ts'
+import { recordText } from '../load/batch-text.ts'
 import { parseCases } from '../mapping-tools/cases.ts'
 import {
   createComparison,

@@ -193,6 +193,8 @@ function newNames(
 ): Map<string, SaidName> {
   const names = new Map<string, SaidName>()
   for (const [hashed, rows] of people) {
+    // Of a person whom the ledger does not know, and who comes once, there is nothing to compare and nowhere to keep it.
+    if (rows.length === 1 && !known.has(hashed)) continue
     const before = known.get(hashed)?.named ?? null
     let named = before
     let text = ''

@@ -1,12 +1,11 @@
 /**
  * Cuts a chunk's records into batches. Pure, and the same for the same records: kinds apart, in the order of the rows, by count and
  * bytes. Of one account, code and source type there is never more than one record in a batch, and the older goes first: the gateway
- * returns only the latest, so an unanswered batch could not be judged otherwise. Then the text of each record as sent, with its ids put
- * in (interface, "Biometric record, as sent", "Condition record, as sent", "Care team entry, as sent").
+ * returns only the latest, so an unanswered batch could not be judged otherwise.
  */
 import type { Entry } from '../model/entry.ts'
 import { RECORD_KINDS, type RecordKind } from '../model/record.ts'
-import { pieceOf, TextWriter } from '../model/text-writer.ts'
+import { batchBytes, recordBytes } from './batch-text.ts'
 
 export interface BatchLimits {
   readonly records: number
@@ -164,58 +163,6 @@ export function createSizeLimits(): SizeLimits {
   const byKind = new Map<RecordKind, SizeLessons>()
   const of = (kind: RecordKind): SizeLessons => byKind.get(kind) ?? UNTAUGHT
   return { of, learn: (kind, lesson, size) => void byKind.set(kind, lesson(of(kind), size)) }
-}
-
-/** Bytes that batch id, field names and punctuation add, at most: the batch id has 42 characters, or a few more. */
-const FRAME_BYTES = 150
-
-export function recordText(
-  { kind, text, transactionId }: Pick<Entry, 'kind' | 'text' | 'transactionId'>,
-  batchId: string,
-): string {
-  const open = kind === 'careTeam' ? '{' : `{"transactionId":"${transactionId}",`
-  return `${open}${text}${batchId}","persistentRecordId":"${transactionId}"}}}`
-}
-
-/** An upper bound of the record's length on the wire. */
-export function recordBytes({ textBytes, idLength }: Entry): number {
-  return textBytes + 2 * idLength + FRAME_BYTES
-}
-
-/** An upper bound of a batch's length on the wire, in bytes. */
-export function batchBytes(entries: readonly Entry[]): number {
-  return entries.reduce((bytes, entry) => bytes + recordBytes(entry) + 1, 2)
-}
-
-const OPEN = pieceOf('{')
-const OPEN_WITH_ID = pieceOf('{"transactionId":"')
-const NEXT_MEMBER = pieceOf('",')
-const CLOSE = pieceOf('"}}},')
-
-/** Writes a batch as a JSON array into a buffer that is long enough; gives the part that it takes. */
-export function writeBatch(buffer: Buffer, entries: readonly Entry[], batchId: string): Buffer {
-  const behind = pieceOf(`${batchId}","persistentRecordId":"`)
-  const writer = new TextWriter(buffer)
-  writer.text('[')
-  for (const entry of entries) {
-    let id: number | undefined
-    if (entry.kind === 'careTeam') writer.piece(OPEN)
-    else {
-      writer.piece(OPEN_WITH_ID)
-      id = writer.at
-      entry.writeId(writer)
-      writer.piece(NEXT_MEMBER)
-    }
-    entry.writeText(writer)
-    writer.piece(behind)
-    if (id === undefined) entry.writeId(writer)
-    else writer.again(id, entry.idLength)
-    writer.piece(CLOSE)
-  }
-  // In the place of the last comma.
-  if (entries.length > 0) writer.at--
-  writer.text(']')
-  return writer.written
 }
 
 /** Buffers are made in multiples of this, so that one serves many batches. */

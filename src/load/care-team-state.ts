@@ -11,7 +11,7 @@ import { documented } from '../gateway/contract/shared-objects.ts'
 import type { KnownCareTeam } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
 import type { PassedOver } from '../model/outcome.ts'
-import { recordText } from './batches.ts'
+import { recordText } from './batch-text.ts'
 
 /** What is done with an entry whose NPI the account has with other fields. */
 export type ChangedCareTeam = 'add' | 'replace' | 'keep'

@@ -57,7 +57,7 @@ export class ChunkDecisions {
       if (isNews || step === 'outdated') this.noteCorrected(entry)
       if (isNews && listing.isUnlisted(entry))
         this.outcomes.note([{ entry, outcome: 'unchanged', passedOver: 'care-team-outdated' }])
-      else if (isNews && taken.has(entry.content))
+      else if (isNews && taken.size > 0 && taken.has(entry.content))
         this.outcomes.note([{ entry, outcome: 'unchanged', found: true }])
       else if (step === 'unchanged' && listing.isListedAgain(entry)) this.listedAgain.add(entry)
       else this.end(entry, step)

@@ -12,7 +12,8 @@ import type { Entry } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
 import type { AccountIds, EntryOutcome, Verdict } from '../model/outcome.ts'
 import type { RecordKind } from '../model/record.ts'
-import { batchBytes, cutBatches, fits, taken, tooLarge, writeBatch } from './batches.ts'
+import { batchBytes, writeBatch } from './batch-text.ts'
+import { cutBatches, fits, taken, tooLarge } from './batches.ts'
 import {
   type AnswerInOrder,
   type BatchToDeliver,

@@ -6,7 +6,7 @@ import type { GatewayError } from '../gateway/gateway-error.ts'
 import type { Exception } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
 import type { EntryOutcome, Reason } from '../model/outcome.ts'
-import { recordText } from './batches.ts'
+import { recordText } from './batch-text.ts'
 
 /** Why something was refused: what we say of it, which is of nobody, then the gateway's words, which may be of a person. */
 export interface Words {

@@ -91,10 +91,10 @@ export class Entry {
 
   /** Gives it its hashes, and its place in a chunk. */
   take(taken: TakenRow, identity: Identity, place: number): void {
-    const [first = 0, last = 0] = identity.contentWords(this)
+    const words = identity.contentWords(this)
     this.takenRow = taken
-    this.first = first
-    this.last = last
+    this.first = words[0] ?? 0
+    this.last = words[1] ?? 0
     this.ruleHash = placeOf(identity, this)
     this.place = place
   }
@@ -207,8 +207,14 @@ export class Entry {
 
   /** Of `text`, in UTF-8. */
   get textBytes(): number {
-    let bytes = this.frame.bytes + this.facts.bytes
-    for (let hole = 0; hole < this.frame.holes.length; hole++) bytes += Buffer.byteLength(this.inHole(hole))
+    const { frame, facts, value = '', observed, said } = this
+    let bytes = frame.bytes + facts.bytes
+    for (const hole of frame.holes) {
+      if (hole === 'value') bytes += value.length
+      else if (hole === 'iso') bytes += observed.iso.length
+      else if (hole === 'epochMs') bytes += String(observed.at).length
+      else if (said[hole] !== '') bytes += Buffer.byteLength(said[hole] ?? '')
+    }
     return bytes
   }
 

@@ -23,6 +23,7 @@ export function pieceOf(text: string, encoding: 'utf8' | 'latin1' = 'utf8'): Pie
 const SHORT_TEXT = 24
 const SHORT_PIECE = 16
 const HYPHEN = 0x2d
+export const DIGITS = 8
 
 export const hexDigit = (value: number): number => (value < 10 ? 0x30 : 0x57) + value
 
@@ -30,8 +31,8 @@ export const hexDigit = (value: number): number => (value < 10 ? 0x30 : 0x57) + 
 export type Slot = 'account' | 'key' | 'iso' | 'row' | 'answer'
 
 export class TextWriter {
-  #bytes: Buffer
-  #view: DataView
+  readonly #bytes: Buffer
+  readonly #view: DataView
   readonly #last = new Map<Slot, { text: string; from: number; length: number }>()
   /** Where it goes on. */
   at = 0
@@ -45,13 +46,6 @@ export class TextWriter {
   /** All that was written. */
   get written(): Buffer {
     return this.#bytes.subarray(0, this.at)
-  }
-
-  /** Makes room for so many bytes more. */
-  reserve(bytes: number): void {
-    if (this.at + bytes <= this.#bytes.length) return
-    this.#bytes = Buffer.concat([this.written], 2 * (this.at + bytes))
-    this.#view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.byteLength)
   }
 
   piece({ bytes }: Piece): void {
@@ -92,19 +86,47 @@ export class TextWriter {
     this.#last.set(slot, { text, from, length: this.at - from })
   }
 
-  /** Once more what stands from a place on. */
+  /** Once more what stands from a place on; quickest for what is short. */
   again(from: number, length: number): void {
-    const { at } = this
+    this.copy(from, this.at, length)
+    this.at += length
+  }
+
+  /** Once more what stands from a place on; quickest for what is long. */
+  repeat(from: number, length: number): void {
+    this.#bytes.copyWithin(this.at, from, from + length)
+    this.at += length
+  }
+
+  /** Copies what is written, and short, over what is written elsewhere. */
+  copy(from: number, to: number, length: number): void {
     let done = 0
     for (; done + 8 <= length; done += 8)
-      this.#view.setFloat64(at + done, this.#view.getFloat64(from + done, true), true)
-    for (; done < length; done++) this.#bytes[at + done] = this.#bytes[from + done] ?? 0
-    this.at = at + length
+      this.#view.setFloat64(to + done, this.#view.getFloat64(from + done, true), true)
+    for (; done < length; done++) this.#bytes[to + done] = this.#bytes[from + done] ?? 0
+  }
+
+  /** Writes over what is written. @param text of ASCII alone */
+  put(to: number, text: string): void {
+    for (let unit = 0; unit < text.length; unit++) this.#bytes[to + unit] = text.charCodeAt(unit)
+  }
+
+  /** The same for a number as 8 hex digits. */
+  putDigits(to: number, value: number): void {
+    for (let byte = 0; byte < 4; byte++) {
+      const digits = HEX_PAIRS[(value >>> (24 - 8 * byte)) & 0xff] ?? 0
+      this.#bytes[to + 2 * byte] = digits >>> 8
+      this.#bytes[to + 2 * byte + 1] = digits & 0xff
+    }
   }
 
   /** A hyphen, and the number as 8 hex digits. */
   digits(value: number): void {
-    this.#bytes[this.at++] = HYPHEN
-    for (let shift = 28; shift >= 0; shift -= 4) this.#bytes[this.at++] = hexDigit((value >>> shift) & 15)
+    this.#bytes[this.at] = HYPHEN
+    this.putDigits(this.at + 1, value)
+    this.at += 9
   }
 }
+
+/** Two hex digits of each byte, the first one in the upper eight bits. */
+const HEX_PAIRS = Uint16Array.from({ length: 256 }, (_, byte) => (hexDigit(byte >>> 4) << 8) | hexDigit(byte & 15))

@@ -166,15 +166,15 @@ export function createPipeline<Loaded>(
 }
 
 function claimsOf({ rows, entries, withdrawn }: Chunk): Set<string> {
-  const claims = new Set<string>([...rowKeysOf(entries), ...rowKeysOf(withdrawn)])
+  const claims = new Set<string>(rowKeysOf(withdrawn))
   // A person of whom the export lists nobody may lose care teams.
   for (const { outcome } of rows) if (outcome.account !== undefined) claims.add(outcome.account.reference)
-  let last: string | undefined
+  let last: Entry['row'] | undefined
   for (const entry of entries) {
-    const { reference } = entry.account
-    if (reference !== last) claims.add(reference)
-    last = reference
     if (entry instanceof RequestEntry) claims.add(`request ${entry.request.reference}`)
+    if (entry.row === last) continue
+    last = entry.row
+    claims.add(entry.rowKey).add(entry.account.reference)
   }
   return claims
 }

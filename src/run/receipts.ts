@@ -78,30 +78,19 @@ export function receiptsOf(outcomes: readonly EntryOutcome[], sentAs: SentAs): (
 
 /** @param receipts of what an answer names, the outcomes themselves: they are most */
 export async function receiptsText(receipts: readonly (Receipt | AcceptedOutcome)[]): Promise<Uint8Array> {
-  const writer = new TextWriter(Buffer.allocUnsafe(FIRST_BYTES))
-  let told: Receipt | AcceptedOutcome | undefined
+  const writer = new TextWriter(Buffer.allocUnsafe(receipts.reduce((bytes, one) => bytes + mostBytes(one), 0)))
+  const lines = new Map<string, Line>()
+  let last: Receipt | AcceptedOutcome | undefined
   let behindId = ''
   for (const one of receipts) {
-    const { batchId, status, gatewayId, ageResult } = one
-    writer.reserve(mostBytes(one))
+    const { batchId, status } = one
     // Those of a batch follow each other.
-    if (batchId !== told?.batchId || status !== told.status) {
-      told = one
+    if (batchId !== last?.batchId || status !== last.status) {
+      last = one
       behindId = `","outcome":"accepted","batchId":${batchId === null ? 'null' : `"${batchId}"`},"status":${status}`
     }
-    // None of these ids but the gateway's own can hold a character that JSON escapes.
-    writer.piece(BEFORE_ID)
-    if ('entry' in one) one.entry.writeId(writer)
-    else writer.text(one.transactionId)
-    writer.often('answer', behindId)
-    if (gatewayId !== undefined) {
-      writer.piece(BEFORE_GATEWAY_ID)
-      writer.text(JSON.stringify(gatewayId))
-    }
-    const learnedFrom = 'entry' in one ? one.readBack && 'read-back' : one.learnedFrom
-    if (learnedFrom !== undefined) writer.text(`,"learnedFrom":"${learnedFrom}"`)
-    if (ageResult !== undefined) writer.text(`,"ageResult":${JSON.stringify(ageResult)}`)
-    writer.piece(END)
+    if ('entry' in one && isPlain(one)) writeAlike(writer, lines, one, behindId)
+    else writeLine(writer, one, behindId)
   }
   const { written } = writer
   return written.length === 0
@@ -109,11 +98,59 @@ export async function receiptsText(receipts: readonly (Receipt | AcceptedOutcome
     : compress(written, { level: constants.Z_BEST_SPEED, chunkSize: PIECE_BYTES })
 }
 
+/** Line that was written last for a rule. */
+interface Line {
+  from: number
+  length: number
+  beginning: number
+  behindId: string
+}
+
+const isPlain = ({ gatewayId, readBack, ageResult }: AcceptedOutcome): boolean =>
+  gatewayId === undefined && readBack === undefined && ageResult === undefined
+
+/** Copies the line before of the same rule and answer, and puts in what the row and the content are. */
+function writeAlike(
+  writer: TextWriter,
+  lines: Map<string, Line>,
+  one: AcceptedOutcome,
+  behindId: string,
+): void {
+  const { rule, idStart, first } = one.entry
+  const from = writer.at
+  const line = lines.get(rule)
+  if (line?.behindId === behindId && line.beginning === idStart.length) {
+    writer.repeat(line.from, line.length)
+    const id = from + BEFORE_ID.bytes.length
+    writer.put(id, idStart)
+    writer.putDigits(id + idStart.length + rule.length + 1, first)
+    line.from = from
+    return
+  }
+  writeLine(writer, one, behindId)
+  lines.set(rule, { from, length: writer.at - from, beginning: idStart.length, behindId })
+}
+
+function writeLine(writer: TextWriter, one: Receipt | AcceptedOutcome, behindId: string): void {
+  const { gatewayId, ageResult } = one
+  // None of these ids but the gateway's own can hold a character that JSON escapes.
+  writer.piece(BEFORE_ID)
+  if ('entry' in one) one.entry.writeId(writer)
+  else writer.text(one.transactionId)
+  writer.often('answer', behindId)
+  if (gatewayId !== undefined) {
+    writer.piece(BEFORE_GATEWAY_ID)
+    writer.text(JSON.stringify(gatewayId))
+  }
+  const learnedFrom = 'entry' in one ? one.readBack && 'read-back' : one.learnedFrom
+  if (learnedFrom !== undefined) writer.text(`,"learnedFrom":"${learnedFrom}"`)
+  if (ageResult !== undefined) writer.text(`,"ageResult":${JSON.stringify(ageResult)}`)
+  writer.piece(END)
+}
+
 const BEFORE_ID = pieceOf('{"transactionId":"')
 const BEFORE_GATEWAY_ID = pieceOf(',"gatewayId":')
 const END = pieceOf('}\n')
-/** For a small chunk; it grows with more. */
-const FIRST_BYTES = 64 * 1024
 
 /** Names, punctuation, status; a character of an id that JSON escapes takes six bytes. */
 function mostBytes(one: Receipt | AcceptedOutcome): number {

@@ -1,12 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  batchBytes,
-  type PlannedBatch,
-  planBatches,
-  recordBytes,
-  writeBatch,
-} from '../../src/load/batches.ts'
+import { batchBytes, recordBytes, writeBatch } from '../../src/load/batch-text.ts'
+import { type PlannedBatch, planBatches } from '../../src/load/batches.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import { biometric, careTeam, condition, DAY_MS, entryOf, OBSERVED_AT, people } from './made-up-entries.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { readJson } from '../../src/extract/json-text.ts'
-import { recordText } from '../../src/load/batches.ts'
+import { recordText } from '../../src/load/batch-text.ts'
 import { factsOf } from '../../src/mapping-tools/record-facts.ts'
 import type { JsonValue } from '../../src/model/row.ts'
 import { csvMapper, load, mapped } from '../transform/mapping-under-test.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createAnswer, readCreateAnswer, UnreadableAnswer } from '../../src/gateway/answer.ts'
-import { recordText } from '../../src/load/batches.ts'
+import { recordText } from '../../src/load/batch-text.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import type { RecordKind } from '../../src/model/record.ts'
 import { matchAnswer } from '../../src/reconcile/match.ts'

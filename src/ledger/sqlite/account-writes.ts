@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import type { ChunkSettlement, KnownAccount, KnownCareTeam, KnownRequest, OwedDeletion } from '../ledger.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
+import type { Statements } from './database.ts'
 import type { Writer } from './exclusive.ts'
 
 /** Rows of one multi-row insert: SQLite takes at most 32,766 parameters. */
@@ -58,11 +59,17 @@ const updateAccount = (
     .where('gateway', '=', gateway)
     .where('reference', '=', Buffer.from(reference, 'hex'))
 
-export async function saveNames(
-  writer: Writer,
+export function saveNames(
+  statements: Statements,
   { gateway, named: names }: NonNullable<ChunkSettlement['names']>,
-): Promise<void> {
-  for (const [reference, named] of names) await updateAccount(writer, gateway, reference, { named }).execute()
+): void {
+  for (const [reference, named] of names)
+    statements.run(
+      'update account set named = ? where gateway = ? and reference = ?',
+      named,
+      gateway,
+      Buffer.from(reference, 'hex'),
+    )
 }
 
 /** Birth dates and shared references, as exports give them. */

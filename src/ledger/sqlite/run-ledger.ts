@@ -367,7 +367,7 @@ async function settleChunk(
   forgetPlanned(statements, settlement)
   if (settlement.listed !== undefined)
     saveListed(statements, lease.jobId, settlement.arrival, settlement.listed)
-  if (settlement.names !== undefined) await saveNames(writer, settlement.names)
+  if (settlement.names !== undefined) saveNames(statements, settlement.names)
   if (settlement.ruling !== undefined) await rule(writer, lease, settlement.ruling, settlement.at)
   for (const { rowKey, rule, content, series } of settlement.held) {
     await writer

@@ -31,7 +31,7 @@ export interface Withdrawal {
 type Accounts = Pick<ResolvedAccounts, 'accountIds' | 'areUsual' | 'isPerhapsSent' | 'refusalOf'>
 
 export class ChunkDecisions {
-  readonly outcomes = new Outcomes()
+  readonly outcomes: Outcomes
   private readonly context: DecisionContext
   private readonly slots: ChunkSlots
   /** Entries whose profile tells whether they were sent before. */
@@ -43,7 +43,9 @@ export class ChunkDecisions {
   private readonly corrected = new Set<MappedRow>()
   private accounts: Accounts | undefined
 
-  constructor(context: DecisionContext, slots: ChunkSlots) {
+  /** @param places of the chunk */
+  constructor(context: DecisionContext, slots: ChunkSlots, places: number) {
+    this.outcomes = new Outcomes(places)
     this.context = context
     this.slots = slots
   }

@@ -173,7 +173,7 @@ async function remember(context: LoadContext, chunk: ChunkToLoad) {
     held: await context.memory.held(context.jobId, rowKeys),
   }
   const slots = new ChunkSlots(known, entries, chunk, context)
-  const decisions = new ChunkDecisions(context, slots)
+  const decisions = new ChunkDecisions(context, slots, (entries.at(-1)?.place ?? -1) + 1)
   const recalled = chunk.resumed ? await recallChunk(context.memory, chunk, entries) : nothingEarlier(entries)
   decisions.outcomes.note(recalled.outcomes)
   const wasRecalled = new Set(recalled.outcomes.map(({ entry }) => entry))

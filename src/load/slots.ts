@@ -114,8 +114,9 @@ export class ChunkSlots {
     const { rowKey, row } = entry
     if (this.repeated.has(entry)) return false
     const first = this.firstOf.get(rowKey)
-    const known = this.memory.delivered.get(rowKey) ?? NOTHING_KNOWN
-    return known.some(({ word }) => word.isStored) || (first !== undefined && first.row.row !== row.row)
+    if (first !== undefined && first.row.row !== row.row) return true
+    const known = this.memory.delivered.get(rowKey)
+    return known?.some(({ word }) => word.isStored) === true
   }
 
   /** Verdict on the row of the entry; undefined where each record is decided by itself. */

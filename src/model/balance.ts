@@ -192,27 +192,48 @@ export function countChunk(
       counts.warnings[issue.code] = (counts.warnings[issue.code] ?? 0) + 1
     countLeftOut(counts, outcome)
     if (outcome.outcome === 'skipped') continue
-    for (const { kind } of outcome.records) {
-      counts.records[kind].made++
-      counts.records[kind].pending++
-    }
+    countKinds(counts, outcome.records)
     for (const { kind } of outcome.rejected) {
       counts.records[kind].made++
       counts.records[kind].rejected++
     }
   }
-  for (const one of outcomes) {
-    const records = counts.records[one.entry.kind]
-    records.pending--
-    if (one.outcome === 'accepted') {
-      records.accepted++
-      continue
-    }
-    records[one.outcome === 'in-doubt' ? 'inDoubt' : one.outcome]++
-    if (one.outcome === 'unchanged' && one.passedOver !== undefined)
-      counts.warnings[one.passedOver] = (counts.warnings[one.passedOver] ?? 0) + 1
-  }
+  countOutcomes(counts, outcomes)
   return counts
+}
+
+// Records of a kind follow each other: what is counted for each of them is looked up once for all of these.
+
+function countKinds({ records }: Counts, made: readonly { readonly kind: RecordKind }[]): void {
+  let kind: RecordKind | undefined
+  let counts: RecordCounts | undefined
+  for (let at = 0; at < made.length; at++) {
+    const one = made[at]
+    if (one === undefined) continue
+    if (counts === undefined || one.kind !== kind) {
+      kind = one.kind
+      counts = records[kind]
+    }
+    counts.made++
+    counts.pending++
+  }
+}
+
+function countOutcomes({ records, warnings }: Counts, outcomes: readonly EntryOutcome[]): void {
+  let kind: RecordKind | undefined
+  let counts: RecordCounts | undefined
+  for (let at = 0; at < outcomes.length; at++) {
+    const one = outcomes[at]
+    if (one === undefined) continue
+    if (counts === undefined || one.entry.kind !== kind) {
+      kind = one.entry.kind
+      counts = records[kind]
+    }
+    counts.pending--
+    counts[one.outcome === 'in-doubt' ? 'inDoubt' : one.outcome]++
+    if (one.outcome === 'unchanged' && one.passedOver !== undefined)
+      warnings[one.passedOver] = (warnings[one.passedOver] ?? 0) + 1
+  }
 }
 
 const count = z.int()

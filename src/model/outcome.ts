@@ -117,12 +117,20 @@ export interface Matched {
 
 /** What has become of a chunk's entries so far, by their places. */
 export class Outcomes {
-  readonly #byPlace: (EntryOutcome | undefined)[] = []
-  #isEmpty = true
+  readonly #byPlace: (EntryOutcome | undefined)[]
+  #count = 0
+
+  /** @param places of the chunk: an array that grows from its end would become a table of hashes */
+  constructor(places = 0) {
+    this.#byPlace = new Array(places)
+  }
 
   note(ended: readonly EntryOutcome[]): void {
-    for (const outcome of ended) this.#byPlace[outcome.entry.place] = outcome
-    if (ended.length > 0) this.#isEmpty = false
+    for (const outcome of ended) {
+      const { place } = outcome.entry
+      if (this.#byPlace[place] === undefined) this.#count++
+      this.#byPlace[place] = outcome
+    }
   }
 
   of({ place }: Entry): EntryOutcome | undefined {
@@ -131,7 +139,7 @@ export class Outcomes {
 
   /** Those that have none yet. */
   without(entries: readonly Entry[]): readonly Entry[] {
-    return this.#isEmpty ? entries : entries.filter((entry) => this.of(entry) === undefined)
+    return this.#count === 0 ? entries : entries.filter((entry) => this.of(entry) === undefined)
   }
 
   /** In the order of the chunk. */

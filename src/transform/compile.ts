@@ -324,8 +324,9 @@ function assemble(
     const born = row.bornAt(root)
     const records: Entry[] = []
     const rejected: RejectedRecord[] = []
-    ordinals.clear()
-    places.clear()
+    // To clear an empty map costs a new one.
+    if (ordinals.size > 0) ordinals.clear()
+    if (places.size > 0) places.clear()
     const leftOut: string[] = []
     let withdrawn: WithdrawnEntry[] | undefined
     for (const [branch, rulesThere] of branches) {

@@ -46,6 +46,7 @@ function createMemory(isCertain = true) {
           stale: { has: () => false, judge: async () => false },
         },
         slots,
+        entries.length,
       )
       slots.hear(entries, [])
       decisions.begin(entries, NOTHING_LISTED)

@@ -10,33 +10,11 @@ import { parse } from 'csv-parse'
 import got from 'got'
 import pLimit from 'p-limit'
 import pRetry from 'p-retry'
+import { recordsOf, type WideRow } from './wide-records.ts'
 
 const [file = '', url = '', people] = process.argv.slice(2)
 const BATCH = 500
 const AT_ONCE = 8
-
-const LOINC = { codeSystem: '2.16.840.1.113883.6.1', codeSystemName: 'LOINC' }
-const cm = (text: string): number => Math.round(Number(text) * 2.54 * 10) / 10
-const kg = (text: string): number => Math.round(Number(text) * 0.45359237 * 10) / 10
-const measurements: [string, string, string, string, ((text: string) => number)?][] = [
-  ['sbp', '8480-6', 'Systolic blood pressure', 'mm[Hg]'],
-  ['dbp', '8462-4', 'Diastolic blood pressure', 'mm[Hg]'],
-  ['pulse', '8867-4', 'Heart rate', '/min'],
-  ['tc', '2093-3', 'Cholesterol', 'mg/dL'],
-  ['hdl', '2085-9', 'Cholesterol in HDL', 'mg/dL'],
-  ['ldl', '13457-7', 'Cholesterol in LDL, calculated', 'mg/dL'],
-  ['trig', '2571-8', 'Triglycerides', 'mg/dL'],
-  ['glucose', '2345-7', 'Glucose', 'mg/dL'],
-  ['a1c', '4548-4', 'Hemoglobin A1c', '%'],
-  ['height_in', '8302-2', 'Body height', 'cm', cm],
-  ['weight_lb', '29463-7', 'Body weight', 'kg', kg],
-  ['bmi', '39156-5', 'Body mass index', 'kg/m2'],
-  ['waist_in', '8280-0', 'Waist circumference', 'cm', cm],
-]
-const diagnoses: [string, string, string, string][] = [
-  ['dx_diabetes', 'Type 2 diabetes mellitus', 'E11.9', '44054006'],
-  ['dx_hypertension', 'Hypertension', 'I10', '38341003'],
-]
 
 const client = got.extend({
   prefixUrl: url,
@@ -62,16 +40,7 @@ const send = (path: string, json: unknown[]): Promise<void> =>
     ),
   )
 
-/** A row's instant: New York, in winter. */
-function instantOf(text: string): Date {
-  const [day = '', time = ''] = text.split(' ')
-  const [month, date, year] = day.split('/')
-  return new Date(`${year}-${month}-${date}T${time}:00-05:00`)
-}
-
-type Row = Record<string, string>
-
-async function registered(row: Row): Promise<void> {
+async function registered(row: WideRow): Promise<void> {
   const reference = row['participant_id']
   const person = {
     partnerAccountId: reference,
@@ -84,7 +53,7 @@ async function registered(row: Row): Promise<void> {
   await pRetry(() => client.post('account/register', { json: person }).json(), { retries: 3 })
 }
 
-async function withDoctor(row: Row): Promise<void> {
+async function withDoctor(row: WideRow): Promise<void> {
   const account = { reference: row['participant_id'], type: 'partnerAccountId' }
   const source = { name: 'Acme Onsite Screening', type: 'screening', meta: { sendingSystem: 'acme' } }
   const entry = { account, name: row['pcp_name'], npi: row['pcp_npi'], type: 'PCP', source }
@@ -104,62 +73,33 @@ async function begin(work: Promise<void>): Promise<void> {
   while (underWay.size >= 2 * AT_ONCE) await Promise.race(underWay)
 }
 
-async function load(row: Row): Promise<void> {
-  number++
-  const reference = row['participant_id'] ?? ''
-  const at = instantOf(row['screened_at'] ?? '')
-  const account = { reference, type: 'partnerAccountId' }
-  const source = {
-    name: 'Acme Onsite Screening',
-    type: 'screening',
-    meta: { resourceKey: `${reference}|${row['screened_at']}`, sendingSystem: 'acme' },
+async function load(row: WideRow): Promise<void> {
+  const records = recordsOf(row, ++number)
+  for (const one of records.biometrics) {
+    if (biometrics.push(one) < BATCH) continue
+    const full = biometrics
+    biometrics = []
+    await begin(send('health-profile/biometrics/bulk', full))
   }
-  const observationDate = at.toISOString()
-  for (const [column, code, name, unit, convert = Number] of measurements) {
-    const text = row[column]?.trim() ?? ''
-    if (text === '') continue
-    const transactionId = `bench-${number}-${column}`
-    biometrics.push({
-      ...{ transactionId, account, name, observationDate, ...LOINC, code },
-      ...{ codes: [{ code, ...LOINC, name }], type: 'Observation', value: convert(text), unit },
-      source,
-    })
-    if (biometrics.length === BATCH) {
-      const full = biometrics
-      biometrics = []
-      await begin(send('health-profile/biometrics/bulk', full))
-    }
-  }
-  for (const [column, name, icd10, snomed] of diagnoses) {
-    if (row[column] !== 'Y') continue
-    const transactionId = `bench-${number}-${column}`
-    conditions.push({
-      ...{ transactionId, account, name, status: 'active', observationDate: at.getTime() },
-      codes: [
-        { code: icd10, codeSystem: '2.16.840.1.113883.6.90', codeSystemName: 'ICD-10-CM', name },
-        { code: snomed, codeSystem: '2.16.840.1.113883.6.96', codeSystemName: 'SNOMED CT', name },
-      ],
-      source,
-    })
-    if (conditions.length === BATCH) {
-      const full = conditions
-      conditions = []
-      await begin(send('health-profile/conditions/bulk', full))
-    }
+  for (const one of records.conditions) {
+    if (conditions.push(one) < BATCH) continue
+    const full = conditions
+    conditions = []
+    await begin(send('health-profile/conditions/bulk', full))
   }
   if (people !== undefined) await begin(limit(() => withDoctor(row)))
 }
 
 /** Who is to be known to the gateway first. */
-async function loadPeople(rows: readonly Row[]): Promise<void> {
+async function loadPeople(rows: readonly WideRow[]): Promise<void> {
   await Promise.all(rows.map((row) => limit(() => registered(row))))
   for (const row of rows) await load(row)
 }
 
-let group: Row[] = []
+let group: WideRow[] = []
 for await (const row of createReadStream(file, { highWaterMark: 2 ** 20 }).pipe(
   parse({ columns: true, bom: true }),
-) as AsyncIterable<Row>) {
+) as AsyncIterable<WideRow>) {
   if (people === undefined) await load(row)
   else if (group.push(row) === BATCH) {
     await loadPeople(group)

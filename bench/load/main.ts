@@ -4,6 +4,8 @@
  * export, none twice. Linux. Writes `bench/results.md`.
  *
  *     npm run bench -- [--rows 100000] [--turns 3] [--only load,again,…] [--slow]
+ *
+ * OpenFn is measured beside them where it is installed, here alone: `npm install --prefix bench/openfn --no-package-lock`.
  */
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -1,6 +1,7 @@
 /** Where a bench runs: a folder with exports, bodies and homes of Waybill, and a lean gateway beside it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { cp, link, mkdir, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -112,6 +113,18 @@ submit: { concurrency: 8 }
 
 export const byHand = (file: string, url: string, ...more: readonly string[]): Promise<Measured> =>
   measure(process.execPath, [join(import.meta.dirname, 'by-hand.ts'), file, url, ...more])
+
+const OPENFN = join(PROJECT, 'bench/openfn')
+
+/** Loads by OpenFn's runtime; undefined where it is not installed (`npm install --prefix bench/openfn --no-package-lock`). */
+export const byOpenFn: ((file: string, url: string) => Promise<Measured>) | undefined = existsSync(
+  join(OPENFN, 'node_modules'),
+)
+  ? (file, url) =>
+      measure(process.execPath, [
+        ...['--experimental-vm-modules', '--no-warnings', join(OPENFN, 'load.mjs'), file, url],
+      ])
+  : undefined
 
 export const collectByHand = (roster: string, url: string, to: string): Promise<Measured> =>
   measure(process.execPath, [join(import.meta.dirname, 'collect-by-hand.ts'), roster, url, to])

@@ -8,6 +8,7 @@ import type { LeanReport } from './lean-gateway.ts'
 import { type Measured, median } from './measured.ts'
 import {
   byHand,
+  byOpenFn,
   collectByHand,
   collectInstead,
   LeanGateway,
@@ -86,10 +87,10 @@ async function byHandOnce({ say }: Bench, gateway: LeanGateway, wide: Export): P
   return run
 }
 
-/** Each in turns. */
+/** Each in turns; of one that is undefined there are no runs. */
 async function inTurns<Name extends string>(
   { turns, say }: Bench,
-  sides: Readonly<Record<Name, () => Promise<Run>>>,
+  sides: Readonly<Record<Name, (() => Promise<Run>) | undefined>>,
 ): Promise<Record<Name, readonly Run[]>> {
   const all = Object.fromEntries(Object.keys(sides).map((name) => [name, []])) as unknown as Record<
     Name,
@@ -97,7 +98,8 @@ async function inTurns<Name extends string>(
   >
   for (let turn = 0; turn < turns; turn++) {
     for (const name of Object.keys(sides) as Name[]) {
-      const run = await sides[name]()
+      const run = await sides[name]?.()
+      if (run === undefined) continue
       all[name].push(run)
       say(
         `  ${name}: ${seconds(run.processorS)} of processor time, ${seconds(run.elapsedS)} elapsed, peak ${run.peakMB.toFixed(0)} MB`,
@@ -137,58 +139,100 @@ async function bodiesOf(bench: Bench, wide: Export): Promise<string> {
   return file
 }
 
+/** Goals of a first load, by how much the gateway echoes. */
+const LOAD_GOALS = {
+  least: { processor: '≤ 0.55', elapsed: '≤ 0.75' },
+  full: { processor: '≤ 0.45', elapsed: '≤ 0.75' },
+} as const
+
+/** The other loaders of a first load, in turns with Waybill. */
+async function loaded(bench: Bench, gateway: LeanGateway, wide: Export) {
+  const bodies = await bodiesOf(bench, wide)
+  const openFn = byOpenFn
+  const others = await inTurns(bench, {
+    'by hand': () => byHandOnce(bench, gateway, wide),
+    openfn: openFn && (() => checked(gateway, wide.held, () => openFn(wide.file, gateway.url))),
+    wire: () => checked(gateway, wide.held, () => wireLimit(bodies, gateway.url)),
+    waybill: () => firstLoad(bench, gateway, wide),
+  })
+  return { hand: others['by hand'], openfn: others.openfn, wire: others.wire, waybill: others.waybill }
+}
+
 const load =
-  (echo: 'full' | 'least', rowsOf: (bench: Bench) => number, goal: string): Scenario['play'] =>
+  (echo: 'full' | 'least', rowsOf: (bench: Bench) => number): Scenario['play'] =>
   async (bench) => {
     const rows = rowsOf(bench)
     const wide = await madeExport(bench, rows)
-    const bodies = await bodiesOf(bench, wide)
     await using gateway = await LeanGateway.start({ echo })
-    const runs = await inTurns(bench, {
-      'by hand': () => byHandOnce(bench, gateway, wide),
-      wire: () => checked(gateway, wide.held, () => wireLimit(bodies, gateway.url)),
-      waybill: () => firstLoad(bench, gateway, wide),
-    })
-    const { 'by hand': hand, wire, waybill } = runs
+    const { hand, openfn, wire, waybill } = await loaded(bench, gateway, wide)
     const what = `${rows.toLocaleString('en-US')} rows, ${wide.records.toLocaleString('en-US')} records, ${echo} echoes`
     const requests = of(waybill, ({ report }) => report.requests)
     const least = of(wire, ({ report }) => report.requests)
+    const goals = LOAD_GOALS[echo]
+    const besides = (figure: typeof processor): string =>
+      openfn.length === 0 ? 'OpenFn not installed' : `OpenFn ${ratio(figure(openfn), figure(hand))}`
+    const perRow = ((processor(waybill) / rows) * 1e6).toFixed(0)
+    const written = of(waybill, ({ writtenMB }) => writtenMB)
     return [
       {
-        ...{
-          figure: `processor time against by hand, ${what}`,
-          goal,
-          measured: ratio(processor(waybill), processor(hand)),
-        },
-        detail: `${seconds(processor(waybill))}, by hand ${seconds(processor(hand))}, wire ${seconds(processor(wire))}; ${((processor(waybill) / rows) * 1e6).toFixed(0)} µs a row`,
+        figure: `processor time against by hand, ${what}`,
+        goal: `${goals.processor}, and below OpenFn`,
+        measured: ratio(processor(waybill), processor(hand)),
+        detail: `${besides(processor)}; ${seconds(processor(waybill))}, by hand ${seconds(processor(hand))}, wire ${seconds(processor(wire))}; ${perRow} µs a row`,
       },
       {
-        ...{
-          figure: 'elapsed against the wire',
-          goal: '≤ 1.15',
-          measured: ratio(elapsed(waybill), elapsed(wire)),
-        },
-        detail: `${seconds(elapsed(waybill))}, by hand ${seconds(elapsed(hand))}, wire ${seconds(elapsed(wire))}`,
+        figure: 'elapsed against by hand',
+        goal: goals.elapsed,
+        measured: ratio(elapsed(waybill), elapsed(hand)),
+        detail: `${besides(elapsed)}; ${seconds(elapsed(waybill))}, by hand ${seconds(elapsed(hand))}`,
       },
       {
-        ...{
-          figure: 'peak memory',
-          goal: '≤ 300 MB',
-          measured: `${of(waybill, ({ peakMB }) => peakMB).toFixed(0)} MB`,
-        },
+        figure: 'elapsed against the wire',
+        goal: '≤ 1.3',
+        measured: ratio(elapsed(waybill), elapsed(wire)),
+        detail: `wire ${seconds(elapsed(wire))}`,
+      },
+      {
+        figure: 'peak memory',
+        goal: '≤ 200 MB',
+        measured: `${of(waybill, ({ peakMB }) => peakMB).toFixed(0)} MB`,
         detail: `by hand ${of(hand, ({ peakMB }) => peakMB).toFixed(0)} MB`,
       },
       {
-        ...{ figure: 'bytes written a row', goal: '≤ 1 kB' },
-        measured: `${((of(waybill, ({ writtenMB }) => writtenMB) / rows) * 1000).toFixed(2)} kB`,
-        detail: `${of(waybill, ({ writtenMB }) => writtenMB).toFixed(0)} MB`,
+        figure: 'bytes written a row',
+        goal: '≤ 1.2 kB',
+        measured: `${((written / rows) * 1000).toFixed(2)} kB`,
+        detail: `${written.toFixed(0)} MB`,
       },
       {
-        ...{ figure: 'requests against the least', goal: '≤ 1.06', measured: ratio(requests, least) },
+        figure: 'requests against the least',
+        goal: '≤ 1.06',
+        measured: ratio(requests, least),
         detail: `${requests}, by hand ${of(hand, ({ report }) => report.requests)}; ${of(waybill, ({ report }) => report.most)} at once`,
       },
     ]
   }
+
+/** Peak memory of a load, and of one with ten times the rows. */
+async function tenTimes(bench: Bench): Promise<Finding[]> {
+  const peaks: number[] = []
+  for (const times of [1, 10]) {
+    const wide = await madeExport(bench, bench.rows * times)
+    await using gateway = await LeanGateway.start({ echo: 'least' })
+    const { peakMB } = await firstLoad(bench, gateway, wide)
+    await rm(wide.file)
+    peaks.push(peakMB)
+  }
+  const [once = Number.NaN, more = Number.NaN] = peaks
+  return [
+    {
+      figure: 'peak memory at ten times the rows',
+      goal: '≤ 1.05 times',
+      measured: ratio(more, once),
+      detail: `${more.toFixed(0)} MB, ${once.toFixed(0)} MB for ${bench.rows.toLocaleString('en-US')} rows`,
+    },
+  ]
+}
 
 async function again(bench: Bench): Promise<Finding[]> {
   const wide = await madeExport(bench, bench.rows)
@@ -202,7 +246,7 @@ async function again(bench: Bench): Promise<Finding[]> {
   if (requests > 0) throw new Error(`${requests} requests for what is known`)
   return [
     {
-      ...{ figure: 'the same export again: rows a second against the first load', goal: '≥ 5' },
+      ...{ figure: 'the same export again: rows a second against the first load', goal: '≥ 8' },
       measured: ratio(first.elapsedS, elapsed(runs.again)),
       detail: `${seconds(elapsed(runs.again))}, ${seconds(processor(runs.again))} of processor time; the first ${seconds(first.elapsedS)}`,
     },
@@ -355,17 +399,24 @@ async function oneRow(bench: Bench): Promise<Finding[]> {
   const place = await waybillPlace(fresh(bench), [])
   const quiet = (run: () => Promise<Measured>) => checked(gateway, undefined, run)
   await quiet(() => place.waybill(['--help']))
-  const { one, help } = await inTurns(
+  const {
+    one,
+    help,
+    'by hand': hand,
+  } = await inTurns(
     { ...bench, turns: Math.max(5, bench.turns) },
     {
+      'by hand': () => byHandOnce(bench, gateway, wide),
       one: () => firstLoad(bench, gateway, wide),
       help: () => quiet(() => place.waybill(['--help'])),
     },
   )
   return [
     {
-      ...{ figure: 'a run of one row: processor time', goal: '≤ 0.35 s', measured: seconds(processor(one)) },
-      detail: `${seconds(elapsed(one))} elapsed; --help ${seconds(processor(help))}`,
+      figure: 'a run of one row: processor time against by hand',
+      goal: '≤ 1.5',
+      measured: ratio(processor(one), processor(hand)),
+      detail: `${seconds(processor(one))}, by hand ${seconds(processor(hand))}; ${seconds(elapsed(one))} elapsed; --help ${seconds(processor(help))}`,
     },
   ]
 }
@@ -402,13 +453,13 @@ async function fullLedger(bench: Bench): Promise<Finding[]> {
 }
 
 export const SCENARIOS: readonly Scenario[] = [
-  { name: 'load', what: 'a first load, whole echoes', play: load('full', ({ rows }) => rows, '≤ 0.7') },
+  { name: 'load', what: 'a first load, whole echoes', play: load('full', ({ rows }) => rows) },
   {
     name: 'load-least',
     what: 'a first load, least echoes',
-    play: load('least', ({ rows }) => rows, '≤ 0.7'),
+    play: load('least', ({ rows }) => rows),
   },
-  { name: 'load-20k', what: 'a first load of 20,000 rows', play: load('full', () => 20_000, '≤ 0.85') },
+  { name: 'load-20k', what: 'a first load of 20,000 rows', play: load('full', () => 20_000) },
   { name: 'again', what: 'the same export again', play: again },
   { name: 'latency', what: '100 ms of latency', play: latency },
   { name: 'rate', what: '20 requests a second permitted', play: permittedRate },
@@ -420,7 +471,8 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'load-400k',
     what: 'a first load of 400,000 rows',
     isSlow: true,
-    play: load('full', () => 400_000, '≤ 0.7'),
+    play: load('full', () => 400_000),
   },
+  { name: 'ten-times', what: 'ten times the rows', isSlow: true, play: tenTimes },
   { name: 'full-ledger', what: '2 million rows in the ledger', isSlow: true, play: fullLedger },
 ]

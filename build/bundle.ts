@@ -22,6 +22,9 @@ const KEPT_AS_THEY_ARE = [/^@lhncbc\//, /^ssh2/, /^@aws-sdk\//, /\.node$/, /^pro
 /** `import one, { two as three } from "node:four";` */
 const OF_BUILTIN = /^import (?:(?:\* as )?([\w$]+))?(?:, )?(?:\{ (.+) \})? from "((?:node:)?[a-z_/]+)";$/gm
 
+/** Loaded where it is first used, of what is imported as a whole: commander starts programs of other commands by it, of which there are none. */
+const LATE = new Set(['node:child_process', 'child_process'])
+
 /**
  * An `import` of a built-in module asks for all that it exports, and so loads what stands behind it: undici behind node:http, streams and
  * a file watcher behind node:fs. That is a third of the start of a command.
@@ -34,10 +37,11 @@ function withoutFacade(
 ): string {
   if (!isBuiltin(from)) return line
   const module = `globalThis.process.getBuiltinModule("${from}")`
-  const names = some === undefined ? [] : [`{ ${some.replaceAll(' as ', ': ')} }`]
-  return [...(whole === undefined ? [] : [whole]), ...names]
-    .map((name) => `const ${name} = ${module};`)
-    .join(' ')
+  const names = some === undefined ? [] : [`const { ${some.replaceAll(' as ', ': ')} } = ${module};`]
+  const all = LATE.has(from)
+    ? `const ${whole} = new Proxy({}, { get: (_, name) => ${module}[name] });`
+    : `const ${whole} = ${module};`
+  return [...(whole === undefined ? [] : [all]), ...names].join(' ')
 }
 
 /** Puts the shipped catalog, checked, into `src/definitions/checked-catalog.ts`; the tests run with it, too. */

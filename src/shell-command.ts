@@ -1,5 +1,5 @@
 /** Runs a command of the settings or of a job through `/bin/sh`, and kills it with all that it has started when its time is over. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { codeOf, WaybillError } from './model/errors.ts'
 import { assertObeyableCommand } from './obeyed-files.ts'
 
@@ -34,6 +34,8 @@ export const runShell = ({
     let child: ChildProcess
     try {
       assertObeyableCommand(command, folder ?? '.', environment)
+      // Most runs start no process: what that needs is loaded here.
+      const { spawn } = process.getBuiltinModule('node:child_process')
       child = spawn('/bin/sh', ['-c', command], {
         env: environment,
         cwd: folder,

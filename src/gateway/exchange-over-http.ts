@@ -3,7 +3,6 @@
  * (docs/decisions/0026-two-http-clients.md).
  */
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http'
-import { request as requestHttps } from 'node:https'
 import { isIP, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import {
@@ -35,11 +34,14 @@ function exchange(
   reject: (failure: unknown) => void,
 ): void {
   const secure = address.protocol === 'https:'
-  const outgoing: ClientRequest = (secure ? requestHttps : requestHttp)(address, {
-    method,
-    headers: { ...COMMON_HEADERS, ...headers },
-    agent: secure ? agent.https : agent.http,
-  })
+  const outgoing: ClientRequest = (secure ? process.getBuiltinModule('node:https').request : requestHttp)(
+    address,
+    {
+      method,
+      headers: { ...COMMON_HEADERS, ...headers },
+      agent: secure ? agent.https : agent.http,
+    },
+  )
   let connected = false
   let answer: IncomingMessage | undefined
   let isOver = false

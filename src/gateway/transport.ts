@@ -1,5 +1,5 @@
 import { Agent as HttpAgent } from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
+import type { Agent as HttpsAgent } from 'node:https'
 import { type Answer, createAnswer, UnreadableAnswer } from './answer.ts'
 import {
   type AccessTokenSource,
@@ -151,7 +151,15 @@ export function createTransport(options: TransportOptions): Transport {
   const bearerOnConditionsBulk = options.bearerOnConditionsBulk ?? true
   const maxAnswerBytes = options.maxAnswerBytes ?? MAX_ANSWER_BYTES
   const pool = { keepAlive: true, maxSockets: options.maxSockets ?? MAX_SOCKETS, timeout: IDLE_SOCKET_MS }
-  const agent = { http: new HttpAgent(pool), https: new HttpsAgent(pool) }
+  let secure: HttpsAgent | undefined
+  const agent = {
+    http: new HttpAgent(pool),
+    /** Made for the first call by TLS, which takes long to load. */
+    get https() {
+      secure ??= new (process.getBuiltinModule('node:https').Agent)(pool)
+      return secure
+    },
+  }
 
   const room = createAnswerRoom(LONGEST_AT_ONCE * maxAnswerBytes)
   const over = { agent, timeouts: { ...TIMEOUTS, ...options.timeouts }, room }
@@ -289,7 +297,7 @@ export function createTransport(options: TransportOptions): Transport {
     renewToken: () => token.renew().then(() => undefined),
     close: () => {
       agent.http.destroy()
-      agent.https.destroy()
+      secure?.destroy()
     },
   }
 }

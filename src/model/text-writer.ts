@@ -129,4 +129,7 @@ export class TextWriter {
 }
 
 /** Two hex digits of each byte, the first one in the upper eight bits. */
-const HEX_PAIRS = Uint16Array.from({ length: 256 }, (_, byte) => (hexDigit(byte >>> 4) << 8) | hexDigit(byte & 15))
+const HEX_PAIRS = Uint16Array.from(
+  { length: 256 },
+  (_, byte) => (hexDigit(byte >>> 4) << 8) | hexDigit(byte & 15),
+)

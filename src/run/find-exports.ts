@@ -3,7 +3,6 @@
  * small against earlier ones of their source, known by their size as they lie there, before they are read.
  */
 import { basename, resolve } from 'node:path'
-import { DateTime } from 'luxon'
 import type { Job } from '../definitions/definition-files.ts'
 import { expectationKey, type JobSource } from '../definitions/export-definition.ts'
 import { waitingLines } from '../extract/arrival/verify-delivery.ts'
@@ -97,12 +96,11 @@ export function dayIn({ match }: Pick<JobSource, 'match'>): (found: FoundDeliver
   const pattern = compilePattern(match)
   return ({ delivery }) => {
     const date = matchExportName(pattern, basename(delivery.name))?.date
-    return date === undefined ? undefined : DateTime.fromISO(date, UTC).diff(EPOCH, 'days').days
+    return date === undefined ? undefined : Date.parse(date) / DAY_MS
   }
 }
 
-const UTC = { zone: 'utc' } as const
-const EPOCH = DateTime.fromMillis(0, UTC)
+const DAY_MS = 86_400_000
 
 /** Remembers, by our clock, when each version of a file was first seen. A version that a run has taken is stable. */
 async function seenSince({ ledger }: Patience, job: Job, now: () => number): Promise<SeenSince> {

@@ -78,7 +78,9 @@ export function receiptsOf(outcomes: readonly EntryOutcome[], sentAs: SentAs): (
 
 /** @param receipts of what an answer names, the outcomes themselves: they are most */
 export async function receiptsText(receipts: readonly (Receipt | AcceptedOutcome)[]): Promise<Uint8Array> {
-  const writer = new TextWriter(Buffer.allocUnsafe(receipts.reduce((bytes, one) => bytes + mostBytes(one), 0)))
+  const writer = new TextWriter(
+    Buffer.allocUnsafe(receipts.reduce((bytes, one) => bytes + mostBytes(one), 0)),
+  )
   const lines = new Map<string, Line>()
   let last: Receipt | AcceptedOutcome | undefined
   let behindId = ''

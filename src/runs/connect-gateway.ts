@@ -2,7 +2,6 @@
  * The gateway that was chosen: one with an address, or the built-in reference gateway in a process of its own. Then all that commands
  * which send or read back are handed.
  */
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -109,6 +108,7 @@ export async function startAttached(
 ): Promise<{ readonly url: string; stop(): Promise<void> }> {
   const entry = fileURLToPath(new URL('../../bin/waybill.js', import.meta.url))
   const args = ['gateway', '--attached', '--port', '0', '--json', ...options]
+  const { spawn } = process.getBuiltinModule('node:child_process')
   const child = spawn(process.execPath, [...process.execArgv, entry, ...args], {
     // What the environment says is meant for this process; what the gateway needs it is told.
     env: {},

@@ -2,6 +2,7 @@ import { type FileHandle, mkdtemp, open, readFile, rm, stat, writeFile } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
+import fc from 'fast-check'
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import type { EntryOutcome } from '../../src/model/outcome.ts'
 import { openAppended as openAs, receiptOf, receiptsOf, receiptsText } from '../../src/run/receipts.ts'
@@ -59,6 +60,41 @@ it('are read as one when appended chunk by chunk, and name what was accepted, or
     { ...accepted, transactionId: d.transactionId, batchId: null },
     { ...accepted, transactionId: c8, batchId: 'batch-0', learnedFrom: 'decision' },
   ])
+})
+
+const AcceptedDrawn = fc.record(
+  {
+    row: fc.constantFrom(1, 2, 30, 1_000_000),
+    rule: fc.constantFrom('pulse', 'hba1c-1', 'hba1c-2'),
+    value: fc.constantFrom('70', '71', '118.5'),
+    batchId: fc.constantFrom('batch-1', 'batch-22', null),
+    status: fc.constantFrom(201, 200, null),
+    gatewayId: fc.constantFrom('g-1', 'an "id"', 'größer'),
+    readBack: fc.constant(true as const),
+  },
+  { requiredKeys: ['row', 'rule', 'value', 'batchId', 'status'] },
+)
+
+it('say of each record what it is alone, whatever line stands before it', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(AcceptedDrawn, { minLength: 1, maxLength: 20 }), async (drawn) => {
+      const outcomes = drawn.map(({ row, rule, value, ...accepted }): EntryOutcome => {
+        const entry = entryOf(biometric, { row, rule, value, person: `p${row}` })
+        return { entry, outcome: 'accepted', ...accepted }
+      })
+      const lines = linesOf(await receiptsText(receiptsOf(outcomes, new Map())))
+      expect(lines).toEqual(
+        outcomes.map(({ entry }, at) => {
+          const { batchId, status, gatewayId, readBack } = drawn[at] ?? {}
+          const more = {
+            ...(gatewayId === undefined ? {} : { gatewayId }),
+            ...(readBack === undefined ? {} : { learnedFrom: 'read-back' }),
+          }
+          return { transactionId: entry.transactionId, outcome: 'accepted', batchId, status, ...more }
+        }),
+      )
+    }),
+  )
 })
 
 it('names what the profile shows, not what the record would be called here', async () => {

@@ -1,5 +1,5 @@
 /** Opens the ledger file, brings it to this program's shape, and gives it as the stages see it. */
-import type { Kysely, Transaction } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { isDiskFull, reasonOf, WaybillError } from '../../model/errors.ts'
 import { type Lease, type Ledger, noTallies, type ProfileKey, readTallies, type Tallies } from '../ledger.ts'
@@ -344,8 +344,11 @@ async function migrate(
 }
 
 async function appliedMigrations(database: Kysely<LedgerTables>): Promise<string[]> {
-  const tables = await database.introspection.getTables({ withInternalKyselyTables: true })
-  if (!tables.some((table) => table.name === 'kysely_migration')) return []
+  // To ask what columns there are costs more than all else of the opening.
+  const { rows: tables } = await sql`select name from sqlite_schema where name = 'kysely_migration'`.execute(
+    database,
+  )
+  if (tables.length === 0) return []
   const rows = await database
     .withTables<{ kysely_migration: { name: string } }>()
     .selectFrom('kysely_migration')

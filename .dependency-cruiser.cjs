@@ -188,7 +188,7 @@ module.exports = {
         pathNot: [
           '^src/expect/expectation-text.ts$',
           '^src/ledger/(ledger|concerns).ts$',
-          '^src/load/batches.ts$',
+          '^src/load/batch-text.ts$',
           '^src/run/(backfill-range|events|joined-exports|next-steps).ts$',
           '^src/schedule/fires.ts$',
         ],

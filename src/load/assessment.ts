@@ -24,13 +24,14 @@ import { type AccountsContext, type LoadedRoster, resolveAccounts } from './acco
 import { planned } from './deliver.ts'
 import { type Delivery, settle } from './delivery.ts'
 import { refusalWords, rejection, type Words } from './gateway-words.ts'
+import { causeOf } from './outage.ts'
 import { nothingEarlier, recallChunk } from './recall.ts'
-import { causeOf, TRIES_OF_A_BATCH, waitBeforeReadBack } from './retry-policy.ts'
+import { ofCredentials } from './retry-policy.ts'
 import type { Sending } from './sending.ts'
 import { ChunkSlots, type LearnedSlots, type Speaks } from './slots.ts'
 import type { Uncertain } from './usual-rows.ts'
 
-export interface AssessmentContext extends Pick<Delivery, 'ledger' | 'identity' | 'now' | 'random'> {
+export interface AssessmentContext extends Pick<Delivery, 'ledger' | 'identity' | 'now'> {
   readonly gateway: Gateway
   readonly sending: Sending
   readonly accounts: AccountsContext
@@ -223,8 +224,9 @@ async function personOf({ gateway }: AssessmentContext, { account }: Entry): Pro
       return await act(test)
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
-      if (error.class !== 'stale-token' && error.class !== 'not-allowed') throw error
-      if (error.class === 'not-allowed' || isRenewed) throw new PersonRefused(refusalWords(error))
+      const step = ofCredentials(error.class, isRenewed ? 0 : Number.POSITIVE_INFINITY)
+      if (step === undefined) throw error
+      if (step.kind === 'stop') throw new PersonRefused(refusalWords(error))
       isRenewed = true
       test = await open()
       return asPerson(act)
@@ -244,7 +246,7 @@ type Done = Submitted | { readonly fault: string; readonly words: Words }
 
 /** @throws GatewayError, PersonRefused, WaybillError */
 async function answerPages(
-  { sending, now, random }: AssessmentContext,
+  { sending, now }: AssessmentContext,
   record: AnswersEntry,
   asPerson: AsPerson,
   begin: () => Promise<void>,
@@ -277,12 +279,8 @@ async function answerPages(
       lost = 0
     } catch (error) {
       if (!(error instanceof GatewayError) || error.class !== 'ambiguous') throw error
-      if (++lost >= TRIES_OF_A_BATCH) throw error
-      const waitMs = waitBeforeReadBack(lost, random)
-      const goesOn = await sending.wait('answer a page of the test', waitMs, causeOf(error), {
-        ...{ since, tries: lost, people },
-      })
-      if (!goesOn) throw error
+      const waiting = { since, tries: ++lost, people, isPage: true }
+      if (!(await sending.wait('answer a page of the test', causeOf(error), waiting))) throw error
       page = await current()
       sending.settled()
       if (page === undefined || pageKey(page) !== key) {

@@ -13,6 +13,7 @@ import { allDone } from '../model/errors.ts'
 import type { AccountIds, EntryOutcome, Verdict } from '../model/outcome.ts'
 import type { RecordKind } from '../model/record.ts'
 import { batchBytes, writeBatch } from './batch-text.ts'
+import { watchBatch } from './batch-watch.ts'
 import { cutBatches, fits, taken, tooLarge } from './batches.ts'
 import {
   type AnswerInOrder,
@@ -24,6 +25,7 @@ import {
   type PartlyKnown,
   type SentBatch,
   settle,
+  spokenFor,
   type UnansweredBatch,
 } from './delivery.ts'
 import {
@@ -35,8 +37,9 @@ import {
   unclearByStale,
   type Words,
 } from './gateway-words.ts'
-import { halve, sendInParts, spokenFor, watchBatch } from './refused-batch.ts'
-import { causeOf, TRIES_OF_A_BATCH, waitBeforeReadBack } from './retry-policy.ts'
+import { causeOf } from './outage.ts'
+import { halve, sendInParts } from './refused-batch.ts'
+import { decide } from './retry-policy.ts'
 import { Outgrown } from './sending.ts'
 import { judgeAccounts, signIn } from './stale-accounts.ts'
 
@@ -226,16 +229,12 @@ async function settleOpen(delivery: Delivery, sent: SentBatch, known: PartlyKnow
   let isOver = false
   if (known.cause !== undefined) {
     // The gateway may still be at work on it: what is not there yet could be stored a moment after it was looked for.
-    const waitMs = waitBeforeReadBack(resends + 1, delivery.random)
     const people = new Set(batch.entries.map((entry) => entry.account.reference))
     const operation = `create ${batch.kind} records`
     // A time-out between answers does not make a gateway that answers one that does not.
     const cause = { ...known.cause, status: known.cause.status ?? sent.failedWith }
-    isOver = !(await delivery.sending.wait(operation, waitMs, cause, {
-      since: firstSentAt,
-      tries: resends + 1,
-      people,
-    }))
+    const waiting = { since: firstSentAt, tries: resends + 1, people }
+    isOver = !(await delivery.sending.wait(operation, cause, waiting))
   }
   if (known.open.length === 0) return settleJudged(delivery, sent, known, new Map())
   const toAsk = known.open.filter((entry) => !delivery.stale.has(entry))
@@ -274,36 +273,36 @@ async function settleJudged(
     if (learned !== undefined) outcomes.push(learned)
     else if (isAnswered || words !== '')
       outcomes.push(listedAsError(entry, batchId, { words, code: known.named?.get(entry) }, stale.has(entry)))
-    else if (known.answer === 'accepted-in-part' && resends > 0) {
-      outcomes.push(rejection(entry, batchId, 'not-echoed', NOT_ECHOED))
-    } else again.push(entry)
+    else again.push(entry)
   }
-  const failsAlone =
-    isOver ||
-    ((known.status ?? 0) >= 500 &&
-      resends + 1 >= TRIES_OF_A_BATCH &&
-      delivery.progress.takenAt >= firstSentAt)
-  const [only] = again
-  if (failsAlone && again.length === 1 && only !== undefined) {
-    const words = {
-      ours: `HTTP ${known.status ?? sent.failedWith}, again and again, while the gateway answers others`,
-    }
-    outcomes.push(rejection(only, batchId, 'refused', words))
-    again.pop()
+  const step = decide(
+    {
+      ...{ of: 'absent records', isGivenUp: isOver, tries: resends + 1, records: again.length },
+      ...{ isAccepted: known.answer === 'accepted-in-part', status: known.status },
+      othersTaken: delivery.progress.takenAt >= firstSentAt,
+    },
+    delivery.random,
+  )
+  if (step.kind === 'give-up') {
+    const isAccepted = known.answer === 'accepted-in-part'
+    const words = isAccepted ? NOT_ECHOED : failsAlone(known.status ?? sent.failedWith)
+    const code = isAccepted ? 'not-echoed' : 'refused'
+    outcomes.push(...again.splice(0).map((entry) => rejection(entry, batchId, code, words)))
   }
   await settle(delivery, sent, known.answer, known.status, outcomes)
   if (again.length === 0) {
     if (known.cause !== undefined) delivery.sending.settled()
     return outcomes
   }
-  if (failsAlone) {
-    // A half that fails too is halved at once.
-    const before = { ...sent, resends: TRIES_OF_A_BATCH - 2 }
-    const halves = halve(again).map((entries) => send(delivery, { ...batch, entries }, before))
-    return [...outcomes, ...(await allDone(halves)).flat()]
-  }
-  return [...outcomes, ...(await send(delivery, { ...batch, entries: again }, sent))]
+  const [parts, before] =
+    step.kind === 'halve' ? [halve(again), { ...sent, resends: step.resends }] : [[again], sent]
+  const sentAgain = await allDone(parts.map((entries) => send(delivery, { ...batch, entries }, before)))
+  return [...outcomes, ...sentAgain.flat()]
 }
+
+const failsAlone = (status: number | undefined): Words => ({
+  ours: `HTTP ${status}, again and again, while the gateway answers others`,
+})
 
 /** After a definite refusal nothing of the batch is stored: it is cut until the bad records stand alone. */
 async function refuse(delivery: Delivery, sent: SentBatch, error: GatewayError): Promise<EntryOutcome[]> {
@@ -353,9 +352,8 @@ export async function settleUnanswered(
 ): Promise<{ readonly outcomes: EntryOutcome[]; readonly toSend: Entry[] }> {
   if (unanswered.length === 0) return { outcomes: [], toSend: [] }
   const overAt = delivery.now()
-  const waitMs = waitBeforeReadBack(1, delivery.random)
   const cause = { class: 'ambiguous', what: 'an earlier process had no answer' } as const
-  await delivery.sending.wait('create records', waitMs, cause, { since: overAt, tries: 1, people: new Set() })
+  await delivery.sending.wait('create records', cause, { since: overAt, tries: 1, people: new Set() })
   const open = unanswered.flatMap(({ batch }) => batch.entries)
   const verdicts = await lookUp(delivery, open, accountIds, overAt)
   const toSend: Entry[] = []

@@ -21,10 +21,10 @@ import type {
   Verdict,
 } from '../model/outcome.ts'
 import type { AccountKey, RecordKind } from '../model/record.ts'
+import type { BatchWatch } from './batch-watch.ts'
 import type { BodyBuffers, SizeLimits } from './batches.ts'
 import { toException } from './gateway-words.ts'
-import type { BatchWatch } from './refused-batch.ts'
-import type { Cause } from './retry-policy.ts'
+import type { Cause } from './outage.ts'
 import type { Sending } from './sending.ts'
 
 export interface Delivery extends BatchWatch {
@@ -168,6 +168,22 @@ export async function lookUp(
   // A clock that was set back must not draw the wait out.
   await pause(Math.min(readLagMs, Math.max(0, inTimeAt - now())))
   return new Map([...verdicts, ...(await reconciler.readBack(absent, accountIds, stale?.judge))])
+}
+
+/**
+ * At a gateway that stores a batch whole or not at all, one record that was found, or was not, speaks for the others.
+ * @param batch all records of one request, and no others
+ * @param verdicts those that contradict each other speak for themselves alone: then the gateway is not what it was taken for
+ */
+export function spokenFor(
+  { batchesAreAtomic }: Pick<Delivery, 'batchesAreAtomic'>,
+  batch: readonly Entry[],
+  verdicts: ReadonlyMap<Entry, Verdict>,
+): ReadonlyMap<Entry, Verdict> {
+  const own = new Set(batch.map((entry) => verdicts.get(entry)))
+  if (!batchesAreAtomic || own.has('stored') === own.has('absent')) return verdicts
+  const verdict = own.has('stored') ? 'stored' : 'absent'
+  return new Map(batch.map((entry) => [entry, verdict]))
 }
 
 /** Ids that are known, or told by other answers: these are compared with, and nothing is read by them. */

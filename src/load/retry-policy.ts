@@ -1,17 +1,20 @@
 /**
- * What to do after a request that did not succeed. It looks only at the class of the answer (design of the wire:
- * docs/delivery.md), never at names of errors. Pure; the one place that decides on retries.
+ * Decides what follows from an answer that is no success, or from none. One table, of which the first line that holds gives the step
+ * (docs/delivery.md, "What follows from a failure"). It looks at the class of the answer, never at names of errors. Pure; the one place that
+ * decides on retries.
  */
-import type { AnswerClass, GatewayError } from '../gateway/gateway-error.ts'
+import type { AnswerClass } from '../gateway/gateway-error.ts'
+import { asTold } from './flow.ts'
 
-/** First upper bound of a wait, in milliseconds; it doubles with each attempt. */
+/** First upper bound of a wait, in milliseconds; it doubles with each try. */
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 60_000
-
+/** A token that goes out so soon after it was fetched has not run out: where it is refused, the next one would be, too. */
+const FRESH_MS = 60_000
 /** So often a batch, or whatever waits for one person, may end in an error of the gateway's own before the others go on without it. */
-export const TRIES_OF_A_BATCH = 3
-/** So often what can be repeated without harm is tried while others get through, before it is said to fail by itself. */
-export const TRIES_OF_ONE = 6
+const TRIES_OF_A_BATCH = 3
+/** So often what can be repeated without harm is tried while others get through, before it fails by itself. */
+const TRIES_OF_ONE = 6
 /** So often the question about nobody is asked before it counts as not answered: a gateway may fail it as it fails others. */
 export const QUESTIONS_ABOUT_NOBODY = 3
 /** A gateway that asks for more before the question is one that answers nobody now. */
@@ -28,146 +31,176 @@ export type Purpose =
   /** Of a profile; given up, it tells nothing. */
   | 'read'
 
-export interface Failure {
-  readonly class: AnswerClass
-  /** Attempts made, this one included. */
-  readonly attempt: number
-  /** Of them those that may have been taken, or were: time-outs, 5xx, answers that cannot be read. */
-  readonly ambiguous: number
-  readonly purpose: Purpose
-  /** Whether it went out with a token that had been fetched for it just before. */
-  readonly tokenRenewed: boolean
-  /** Whether others of its kind, writes or reads, got through since it failed first. */
-  readonly othersSinceFirst: boolean
-  /** Whether they did since it failed the time before. */
-  readonly othersSinceLast: boolean
+/** Facts of the requests beside one. */
+export interface OtherRequests {
+  /** Others of its kind, writes or reads, got through since it failed first. */
+  readonly throughSinceFirst: boolean
+  /** They did since it failed the time before. */
+  readonly throughSinceLast: boolean
+  /** Writes or reads got through since it failed first. */
+  readonly anySinceFirst: boolean
+  /** Failures of follow-ups of its operation since one of them got through. */
+  readonly failuresOfOperation: number
+  /** Registrations and batches that fail, and no write gets through, are of three people at most. */
+  readonly areFewFailing: boolean
 }
+
+/** The gateway's answer to a question about nobody; undefined: not asked yet. */
+type AnswersNobody = boolean | undefined
+
+/** A request that was not answered with success. */
+export interface FailedRequest {
+  readonly of: 'request'
+  readonly class: AnswerClass
+  readonly purpose: Purpose
+  /** Tries made, this one included. */
+  readonly tries: number
+  /** Of them those that may have been taken, or were: time-outs, 5xx, answers that cannot be read. */
+  readonly lost: number
+  /** Milliseconds since the token was fetched for this request; Infinity: it was not. */
+  readonly tokenAgeMs: number
+  /** Milliseconds that this answer asks for. */
+  readonly retryAfterMs: number | undefined
+  /** Milliseconds for which nothing is sent now (`src/load/flow.ts`). */
+  readonly heldMs: number
+  /** Of them those that the gateway has asked for. */
+  readonly askedMs: number
+  /** What is left of the patience, milliseconds; of a batch without an answer since none was taken. */
+  readonly leftMs: number
+  readonly others: OtherRequests
+  readonly answersNobody: AnswersNobody
+}
+
+/** A batch of records, or a page of a test, without an answer, before it is looked for. */
+export interface LostBatch {
+  readonly of: 'lost batch'
+  readonly isPage: boolean
+  /** How often it was sent. */
+  readonly tries: number
+  /** The gateway answered, if only with an error. */
+  readonly isAnswered: boolean
+  /** What is left of the patience since it was first sent, milliseconds. */
+  readonly leftMs: number
+  /** One of the same person alone was given up, and no write has got through since. */
+  readonly isKnownToFail: boolean
+  /** Few others were given up since a write got through (`src/load/others.ts`). */
+  readonly mayBeGivenUp: boolean
+  readonly answersNobody: AnswersNobody
+}
+
+/** Records of a batch that the profiles were asked for, and do not show. */
+export interface AbsentRecords {
+  readonly of: 'absent records'
+  /** The answer was one of success. */
+  readonly isAccepted: boolean
+  readonly status: number | null
+  readonly tries: number
+  /** The patience was at its end before they were looked for. */
+  readonly isGivenUp: boolean
+  /** Another batch was taken since theirs was first sent. */
+  readonly othersTaken: boolean
+  readonly records: number
+}
+
+export type Facts = FailedRequest | LostBatch | AbsentRecords
 
 export type Decision =
-  /** Send again after a wait of its own, which gives way to a hold of all (`src/load/flow.ts`). */
+  /** Send again after a wait, which a hold of all requests may make up. */
   | { readonly kind: 'retry'; readonly waitMs: number }
-  /** It seems to fail by itself: where the gateway answers a question about nobody, give it back; else send again. */
-  | { readonly kind: 'ask'; readonly waitMs: number }
+  /** Wait, then look for it in the profile. */
+  | { readonly kind: 'read'; readonly waitMs: number }
   | { readonly kind: 'renew-token' }
+  /** Ask the gateway about nobody, then decide again. */
+  | { readonly kind: 'ask' }
+  /** Send halves. @property resends how often each counts as sent again: a half that fails once more is halved at once */
+  | { readonly kind: 'halve'; readonly resends: number }
+  /** For the caller: a refused batch is cut, a lost one is decided on as such, anything else is rejected. */
+  | { readonly kind: 'give-back' }
+  /** It fails by itself: rejected, owed or unknown, and the others go on. */
+  | { readonly kind: 'give-up' }
   /** The credentials are no good: nothing more is sent in this run. */
   | { readonly kind: 'stop' }
-  /** For the caller to deal with: refused, too large, ambiguous where that must not be repeated, or failing by itself. */
-  | { readonly kind: 'give-back' }
+  /** The patience is at its end. */
+  | { readonly kind: 'end' }
+
+const GIVE_BACK: Decision = { kind: 'give-back' }
+const ASK: Decision = { kind: 'ask' }
+const GIVE_UP: Decision = { kind: 'give-up' }
+const HALVE: Decision = { kind: 'halve', resends: TRIES_OF_A_BATCH - 2 }
+const END: Decision = { kind: 'end' }
 
 /** @param random in [0, 1): full jitter, so that requests that failed together do not return together */
-export function decide(failure: Failure, random: () => number): Decision {
-  switch (failure.class) {
-    case 'not-sent':
-      return { kind: 'retry', waitMs: jittered(failure.attempt, random) }
-    case 'not-taken':
-      // Such an answer holds all requests, this one with them; one that comes too late for that is waited for where it is sent.
-      return { kind: 'retry', waitMs: 0 }
-    case 'ambiguous':
-      return decideAmbiguous(failure, random)
-    case 'stale-token':
-      return failure.tokenRenewed ? { kind: 'stop' } : { kind: 'renew-token' }
-    case 'not-allowed':
-      return { kind: 'stop' }
-    case 'refused':
-    case 'too-large':
-    case 'accepted':
-    case 'accepted-in-part':
-      return { kind: 'give-back' }
+export function decide(facts: Facts, random: () => number): Decision {
+  switch (facts.of) {
+    case 'request':
+      return decideRequest(facts, random)
+    case 'lost batch':
+      return decideLost(facts, random)
+    case 'absent records':
+      return decideAbsent(facts)
   }
 }
 
-function decideAmbiguous(failure: Failure, random: () => number): Decision {
-  const { purpose, ambiguous, othersSinceFirst, othersSinceLast } = failure
-  if (purpose === 'batch') return { kind: 'give-back' }
-  const waitMs = jittered(failure.attempt, random)
-  const failsAlone = ambiguous >= TRIES_OF_ONE && (purpose === 'follow-up' || othersSinceFirst)
-  if (!failsAlone) return { kind: 'retry', waitMs }
-  return othersSinceLast ? { kind: 'give-back' } : { kind: 'ask', waitMs }
+/** Tells that others need not wait for a request any more, and are tried before it. */
+export const isLate = (lost: number): boolean => lost >= TRIES_OF_A_BATCH
+
+/** @returns undefined where the answer says nothing of the credentials */
+export function ofCredentials(kind: AnswerClass, tokenAgeMs: number): Decision | undefined {
+  if (kind === 'not-allowed' || (kind === 'stale-token' && tokenAgeMs < FRESH_MS)) return { kind: 'stop' }
+  return kind === 'stale-token' ? { kind: 'renew-token' } : undefined
 }
 
-/** Wait between an answer that never came and the look into the profile, which is also that before a resend. */
-export function waitBeforeReadBack(attempt: number, random: () => number): number {
-  return jittered(attempt, random)
-}
-
-const jittered = (attempt: number, random: () => number): number =>
-  random() * Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1))
-
-/** What happened last. */
-export interface Cause {
-  readonly class: AnswerClass
-  /** HTTP status, where there was an answer. */
-  readonly status?: number | undefined
-  /** The call, and its answer or what was wrong with the connection. */
-  readonly what: string
-}
-
-/** Failures in a row, of whatever request; or of batches, while reads of profiles get through. */
-export interface Outage extends Cause {
-  /** When the first of them failed, or the batch went out that has been tried again since. */
-  readonly since: number
-  /** Requests that failed since. */
-  readonly failures: number
-  /** Whether a batch waits: then a read that gets through does not end it. */
-  readonly ofBatch: boolean
-  /** Whether it is worth telling. */
-  readonly isNotable: boolean
-}
-
-/** A gateway that asks for a second now and then is none that is away. */
-const NOTABLE_MS = 2_000
-
-export interface FailureTimes {
-  readonly begunAt: number
-  readonly now: number
-  /** Milliseconds for which nothing is sent now; 0: other requests are tried meanwhile. */
-  readonly heldMs: number
-}
-
-/** @returns the outage with the failure, notable from when nothing has got through for two seconds, or will not have by the next try */
-export function failedAgain(before: Outage | undefined, cause: Cause, times: FailureTimes): Outage {
-  const { begunAt, now, heldMs } = times
-  const since = before?.since ?? now
-  // What hangs is silent from its beginning; the first failure may be one of many seconds.
-  const silentMs = now + heldMs - Math.min(since, begunAt)
-  return {
-    ...cause,
-    since,
-    failures: (before?.failures ?? 0) + 1,
-    ofBatch: before?.ofBatch ?? false,
-    isNotable: before?.isNotable === true || (heldMs > 0 && silentMs >= NOTABLE_MS),
+function decideRequest(facts: FailedRequest, random: () => number): Decision {
+  const { purpose, lost, leftMs, others, answersNobody } = facts
+  const isLost = facts.class === 'ambiguous'
+  const credentials = ofCredentials(facts.class, facts.tokenAgeMs)
+  if (credentials !== undefined) return credentials
+  if (!isLost && facts.class !== 'not-sent' && facts.class !== 'not-taken') return GIVE_BACK
+  if (isLost && purpose === 'batch') return leftMs < 0 ? END : GIVE_BACK
+  const areManyLost =
+    purpose === 'follow-up'
+      ? lost >= TRIES_OF_ONE || (isLate(lost) && others.failuresOfOperation >= TRIES_OF_ONE)
+      : lost >= TRIES_OF_ONE && others.throughSinceFirst
+  if (isLost && areManyLost) {
+    if (others.throughSinceLast || answersNobody === true) return GIVE_UP
+    if (answersNobody === undefined) return ASK
   }
-}
-
-export interface BatchWait {
-  /** When it was first sent. */
-  readonly since: number
-  readonly now: number
-  readonly waitMs: number
-  /** When a batch got through last. */
-  readonly takenAt: number
-}
-
-/** @returns the outage where the batch waits and no other has got through since it was sent; else what there was before */
-export function batchWaits(before: Outage | undefined, cause: Cause, wait: BatchWait): Outage | undefined {
-  const { since, now, waitMs, takenAt } = wait
-  if (takenAt >= since) return before
-  return {
-    ...cause,
-    since: Math.min(before?.since ?? since, since),
-    failures: before?.failures ?? 1,
-    ofBatch: true,
-    isNotable: before?.isNotable === true || now + waitMs - since >= NOTABLE_MS,
+  const waitMs = waitOf(facts, random)
+  if (waitMs === 0 || waitMs <= leftMs) return { kind: 'retry', waitMs }
+  if (isLost && (purpose !== 'registration' || others.areFewFailing)) {
+    if (answersNobody === true || (purpose !== 'registration' && others.anySinceFirst)) return GIVE_UP
+    if (answersNobody === undefined) return ASK
   }
+  return END
 }
 
-/** Whether somebody who was told of the one is to be told of the other: what happens is another thing, not just another call. */
-export const isNews = (before: Outage | undefined, outage: Outage): boolean =>
-  outage.isNotable &&
-  (before?.isNotable !== true || before.class !== outage.class || before.status !== outage.status)
+/** @returns milliseconds until the request may be tried again. While all are held it goes by the hold, of which what the gateway has not asked for gives way to the end of the patience */
+function waitOf(facts: FailedRequest, random: () => number): number {
+  const { heldMs, askedMs, leftMs, retryAfterMs } = facts
+  if (heldMs > 0) return leftMs > 0 ? Math.min(heldMs, Math.max(leftMs, askedMs)) : heldMs
+  // It was under way when sending was held, and others have got through since: nothing but its own answer holds it.
+  if (retryAfterMs !== undefined) return asTold(retryAfterMs, random)
+  return facts.class === 'not-taken' ? 0 : jittered(facts.tries, random)
+}
 
-export const causeOf = ({ class: answer, status, message }: GatewayError): Cause => ({
-  class: answer,
-  status,
-  what: message,
-})
+function decideLost(facts: LostBatch, random: () => number): Decision {
+  const { tries, leftMs, answersNobody } = facts
+  if (facts.isPage && isLate(tries)) return GIVE_UP
+  const isOver = leftMs <= 0 || (isLate(tries) && facts.isKnownToFail)
+  if (isOver && facts.isAnswered && facts.mayBeGivenUp) {
+    if (answersNobody === true) return HALVE
+    if (answersNobody === undefined) return ASK
+  }
+  if (leftMs <= 0) return END
+  return { kind: 'read', waitMs: Math.min(jittered(tries, random), leftMs) }
+}
+
+function decideAbsent({ isAccepted, isGivenUp, othersTaken, ...facts }: AbsentRecords): Decision {
+  if (isAccepted && facts.tries > 1) return GIVE_UP
+  const failsAlone = (facts.status ?? 0) >= 500 && isLate(facts.tries) && othersTaken
+  if (!isGivenUp && !failsAlone) return { kind: 'retry', waitMs: 0 }
+  return facts.records > 1 ? HALVE : GIVE_UP
+}
+
+const jittered = (tries: number, random: () => number): number =>
+  random() * Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (tries - 1))

@@ -1,47 +1,30 @@
 /**
- * Every request of a run goes through here: sent when the dispatcher lets it, retried by the one policy (p-retry carries it
- * out), within the job's patience, and counted.
+ * Every request of a run goes through here: sent when the dispatcher lets it, counted, and where it fails, dealt with as the retry policy
+ * decides. p-retry carries the tries out; the waits are the policy's own.
  */
-import pRetry, { AbortError } from 'p-retry'
+import pRetry from 'p-retry'
 import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
 import type { Tallies } from '../ledger/ledger.ts'
 import { allDone, WaybillError } from '../model/errors.ts'
-import type { Dispatcher } from './dispatcher.ts'
-import { asTold } from './flow.ts'
-import { type Alone, countOthers } from './refused-batch.ts'
-import {
-  batchWaits,
-  type Cause,
-  causeOf,
-  decide,
-  failedAgain,
-  isNews,
-  type Outage,
-  type Purpose,
-  QUESTION_WAITS_MS,
-  QUESTIONS_ABOUT_NOBODY,
-  TRIES_OF_A_BATCH,
-} from './retry-policy.ts'
+import type { Dispatcher, Lane } from './dispatcher.ts'
+import { LostTries, Others } from './others.ts'
+import { type Cause, causeOf, type OutageOptions, OutageWatch } from './outage.ts'
+import { Question, type QuestionOptions } from './question.ts'
+import { decide, type FailedRequest, isLate, type Purpose } from './retry-policy.ts'
+import { TokenRenewal } from './token-renewal.ts'
 
-export interface SendingOptions {
+export interface SendingOptions extends OutageOptions, QuestionOptions {
   /** Shared by all that this process sends to the gateway. */
   readonly dispatcher: Dispatcher
   /** Requests of this run under way at most. */
   readonly concurrency: number
-  /** Milliseconds in which nothing gets through, or one batch does not, after which the run ends as interrupted. */
-  readonly patienceMs: number
   /** What a 404 of the gateway to a read means (docs/jobs.md, `reads.notFound`). */
   readonly notFound: 'unknown' | 'empty'
   readonly tallies: Tallies
-  readonly now: () => number
   readonly random: () => number
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   readonly renewToken: () => Promise<void>
-  /** Takes the counts along. @throws WaybillError `lease-lost` where another process has the run by now */
-  readonly assertHeld: () => Promise<void>
   readonly signal: AbortSignal
-  /** Asks the gateway about nobody: what it answers shows that it is there. @throws GatewayError */
-  readonly askAboutNobody: () => Promise<unknown>
   /** Told of every wait, for the progress display and the log. */
   readonly onWait: (event: {
     readonly operation: string
@@ -51,17 +34,9 @@ export interface SendingOptions {
     readonly what: string
     readonly givesUpAt: number
   }) => void
-  /** Told when nothing gets through, again where that has another cause, and when something does. Nothing of it is told while all goes well. */
-  readonly onOutage: (outage: ToldOutage) => void
 }
 
-export interface ToldOutage extends Outage {
-  readonly isOver: boolean
-  /** When the run ends, unless something gets through. */
-  readonly givesUpAt: number
-}
-
-/** What waited for its turn should by then go out otherwise; nothing of it was sent. */
+/** Thrown when a queued batch no longer fits the learned size limit. Nothing was sent. */
 export class Outgrown extends Error {
   override readonly name = 'Outgrown'
 }
@@ -72,6 +47,8 @@ export interface WaitingBatch {
   readonly since: number
   /** How often it was sent. */
   readonly tries: number
+  /** It is a page of a test. */
+  readonly isPage?: boolean
   /** Those whose records it holds. */
   readonly people: ReadonlySet<string>
 }
@@ -107,294 +84,287 @@ export interface Sending {
    */
   read<Item>(operation: string, call: () => Promise<readonly Item[]>): Promise<readonly Item[]>
   /**
-   * Waits with a batch, unless the run is stopped.
-   * @returns false where it may fail by itself, and the patience is at its end, or was for the same person since another got through: it has
-   * one more chance in halves, and a record alone none
+   * Waits with a batch before it is looked for, unless the run is stopped.
+   * @returns false where it is given up: it has one more chance in halves, and a record alone none
    * @throws WaybillError `gateway-unreachable` or `gateway-failing` when the patience is at its end
    */
-  wait(operation: string, waitMs: number, cause: Cause, batch: WaitingBatch): Promise<boolean>
-  /** What was waited for needs no other try: reading has told what became of it. */
+  wait(operation: string, cause: Cause, batch: WaitingBatch): Promise<boolean>
+  /** Reading has told what became of the batch: it needs no other try. */
   settled(): void
 }
 
-export function createSending(options: SendingOptions): Sending {
-  const { dispatcher, now, random } = options
-  const givenUp = new AbortController()
-  const signal = AbortSignal.any([options.signal, givenUp.signal])
-  const lane = dispatcher.lane(options.concurrency, signal)
-  const token = createTokenRenewal(options.renewToken)
-  // From the first failure, not from the last answer: a long stretch in which there was nothing to send is no silence.
-  let failingSince: number | undefined
-  let outage: Outage | undefined
-  let takenAt = Number.NEGATIVE_INFINITY
-  /** Since when batches fail, and none was taken: reads that get through, and tell nothing, are no sign that more should be sent. */
-  let noneTakenSince: number | undefined
-  const others = countOthers()
+/** One request, over all of its tries. */
+interface Request<T> {
+  readonly operation: string
+  readonly purpose: Purpose
+  readonly call: (attempt: number) => Promise<T>
+  /** Called when others need not wait for it any more. */
+  readonly onLate: (() => void) | undefined
+  /** What it carries was sent before this request. */
+  readonly isAgain: boolean
+  readonly lost: LostTries
+  /** It has left, now or before. */
+  hasLeft: boolean
+  begunAt: number
+  /** Generation of the token that it went out with, and when that was fetched for it. */
+  sentWith: number
+  renewedAt: number
+}
 
-  const tell = (told: Outage, isOver: boolean): void =>
-    options.onOutage({ ...told, isOver, givesUpAt: told.since + options.patienceMs })
-  const goesOn = (next: Outage | undefined): void => {
-    if (next !== undefined && isNews(outage, next)) tell(next, false)
-    outage = next
-  }
-  const end = (): void => {
-    if (outage?.isNotable === true) tell(outage, true)
-    outage = undefined
-  }
-  const gotThrough = (purpose: Purpose, operation: string): void => {
-    failingSince = undefined
-    others.gotThrough(purpose, operation)
-    if (purpose === 'batch') {
-      takenAt = now()
-      noneTakenSince = undefined
-    }
-    if (outage?.ofBatch !== true || purpose === 'batch') end()
-  }
-  const didNot = (error: GatewayError, begunAt: number): void => {
-    failingSince ??= now()
-    goesOn(failedAgain(outage, causeOf(error), { begunAt, now: now(), heldMs: dispatcher.heldForMs() }))
-  }
+type Counted = Pick<Request<unknown>, 'purpose' | 'hasLeft'>
+const QUESTION: Counted = { purpose: 'read', hasLeft: false }
 
-  /** @throws WaybillError `gateway-unreachable` or `gateway-failing` when the patience would end within the wait, which begins at `at` */
-  const announce = (operation: string, waitMs: number, reason: Cause, since: number, at: number): void => {
-    const givesUpAt = since + options.patienceMs
-    if (at + waitMs > givesUpAt) {
-      throw impatient(operation, reason, at - since)
-    }
-    options.onWait({ operation, waitMs, class: reason.class, what: reason.what, givesUpAt })
+class Sender {
+  readonly outages: OutageWatch
+  private readonly options: SendingOptions
+  private readonly givenUp = new AbortController()
+  private readonly signal: AbortSignal
+  private readonly lane: Lane
+  private readonly token: TokenRenewal
+  private readonly others = new Others()
+  private readonly question: Question
+
+  constructor(options: SendingOptions) {
+    this.options = options
+    this.outages = new OutageWatch(options)
+    this.signal = AbortSignal.any([options.signal, this.givenUp.signal])
+    this.lane = options.dispatcher.lane(options.concurrency, this.signal)
+    this.token = new TokenRenewal(options.renewToken)
+    this.question = new Question(options, this.lane, (by) => this.count(QUESTION, by))
   }
 
-  /** @throws AbortError for whatever still waits, too, where the patience is over */
-  const assertPatient = (operation: string, reason: Cause, since: number): void => {
-    const at = now()
-    if (at <= since + options.patienceMs) return
-    throw giveUp(impatient(operation, reason, at - since))
-  }
-
-  /** Nothing more is sent: what waits for its turn must not try it one by one. */
-  const giveUp = (error: unknown): AbortError => {
-    givenUp.abort(error)
-    return asFinal(error)
-  }
-
-  let asking: Promise<boolean> | undefined
-  /** Whether the gateway answers a question about nobody, now. Several that want to know share one question. */
-  const answersAtAll = (): Promise<boolean> => {
-    asking ??= ask().finally(() => {
-      asking = undefined
-    })
-    return asking
-  }
-  const ask = async (tries = QUESTIONS_ABOUT_NOBODY): Promise<boolean> => {
-    if (dispatcher.askedForMs() > QUESTION_WAITS_MS) return false
-    try {
-      await lane.run('now', async () => {
-        countRead(1)
-        await allDone([options.askAboutNobody(), options.assertHeld()])
-      })
-    } catch (error) {
-      if (!(error instanceof GatewayError)) throw error
-      if (error.class === 'not-sent') countRead(-1)
-      if (error.class === 'refused' && (error.envelopeCode ?? error.gatewayMessage) !== undefined) return true
-      return tries > 1 && ask(tries - 1)
-    }
-    return true
-  }
-
-  /**
-   * While sending is held, the dispatcher is what waits: any request may be the one that tries.
-   * @param alone a request that may be given up by itself at the end of the patience
-   * @returns false where it is given up
-   */
-  const waitForRetry = async (
+  /** Tries until there is an answer, or the policy says that there is no other try. */
+  send<T>(
+    purpose: Purpose,
     operation: string,
-    waitMs: number,
-    failure: GatewayError,
-    alone: Alone | undefined,
-  ): Promise<boolean> => {
-    if (dispatcher.heldForMs() === 0 && waitMs === 0) return true
+    call: (attempt: number) => Promise<T>,
+    { isAgain = false, onLate }: Partial<Pick<Request<T>, 'isAgain' | 'onLate'>> = {},
+  ): Promise<T> {
+    const lost = new LostTries(this.others, purpose, operation)
+    const request: Request<T> = {
+      ...{ operation, purpose, call, onLate, isAgain, lost, hasLeft: isAgain },
+      ...{ begunAt: 0, sentWith: 0, renewedAt: Number.NEGATIVE_INFINITY },
+    }
+    // Not by the signal: p-retry would throw away an answer that came in the moment of the stop.
+    return pRetry((attempt) => this.try(request, attempt), {
+      ...{ retries: Number.POSITIVE_INFINITY, minTimeout: 0 },
+      shouldRetry: ({ error, attemptNumber }) =>
+        error instanceof GatewayError && this.goesOn(request, error, attemptNumber),
+    })
+  }
+
+  private async try<T>(request: Request<T>, attempt: number): Promise<T> {
+    request.begunAt = this.options.now()
+    try {
+      // What fails again and again no longer goes before all others: what is tried first when sending was held decides for all.
+      const turn = attempt > 1 && !isLate(request.lost.count) ? 'again' : 'new'
+      const result = await this.lane.run(turn, () => this.leave(request, attempt))
+      this.gotThrough(request)
+      return result
+    } catch (error) {
+      this.note(request, error)
+      throw error
+    }
+  }
+
+  private async leave<T>(request: Request<T>, attempt: number): Promise<T> {
+    const { purpose } = request
+    // Counted as it leaves, and not over before the count is kept: what a process that is killed has not counted is no more than it had under way.
+    this.count(request, 1)
+    const kept = purpose === 'batch' && attempt === 1 ? undefined : this.options.assertHeld()
+    // A process that slept may have been taken for dead: whoever has its run, or its claims, settles what it had under way, and sends it.
+    if (attempt > 1 || purpose !== 'read') await kept
+    request.sentWith = this.token.generation
+    request.begunAt = this.options.now()
+    const answer = request.call(attempt)
+    await allDone<unknown>([answer, Promise.resolve(kept)])
+    return answer
+  }
+
+  /** @param by -1: it did not leave */
+  private count({ purpose, hasLeft }: Counted, by: 1 | -1): void {
+    const { requests } = this.options.tallies
+    if (purpose === 'read') requests.readBack += by
+    else requests.sent += by
+    if (purpose !== 'read' && hasLeft) requests.retried += by
+  }
+
+  private gotThrough({ purpose, operation }: Request<unknown>): void {
+    this.outages.gotThrough(purpose)
+    this.others.gotThrough(purpose, operation)
+  }
+
+  /** Counts a try that failed: it did not leave, got through all the same, or was lost. */
+  private note(request: Request<unknown>, error: unknown): void {
+    const isUnsent = neverLeft(error)
+    if (isUnsent) this.count(request, -1)
+    if (!(error instanceof GatewayError)) return
+    request.hasLeft ||= !isUnsent
+    if (error.class !== 'refused' && error.class !== 'too-large')
+      this.outages.failed(causeOf(error), request.begunAt, this.options.dispatcher.heldForMs())
+    else if (error.status !== undefined) this.gotThrough(request)
+    if (error.class !== 'ambiguous') return
+    const at = this.options.now()
+    request.lost.add(at)
+    if (request.purpose === 'batch') this.outages.noneTakenSince ??= at
+    if (isLate(request.lost.count)) request.onLate?.()
+  }
+
+  /** Does what the policy says. @returns false where the request is given up. @throws for all that waits, too */
+  private async goesOn(request: Request<unknown>, error: GatewayError, tries: number): Promise<boolean> {
+    try {
+      for (let answersNobody: boolean | undefined; ; ) {
+        const facts = this.factsOf(request, error, tries, answersNobody)
+        const decision = decide(facts, this.options.random)
+        switch (decision.kind) {
+          case 'ask':
+            answersNobody = await this.question.isAnswered()
+            break
+          case 'renew-token':
+            await this.token.renew(request.sentWith)
+            request.renewedAt = this.options.now()
+            return true
+          case 'retry':
+            await this.waitForRetry(request, error, facts, decision.waitMs)
+            return true
+          case 'stop':
+            throw refusedCredentials(request.operation, error)
+          case 'end':
+            throw impatient(request.operation, causeOf(error), this.options.patienceMs - facts.leftMs)
+          default:
+            return false
+        }
+      }
+    } catch (stop) {
+      // Nothing more is sent: what waits for its turn must not try it one by one.
+      this.givenUp.abort(stop)
+      throw stop
+    }
+  }
+
+  private factsOf(
+    request: Request<unknown>,
+    { class: kind, retryAfterMs }: GatewayError,
+    tries: number,
+    answersNobody: boolean | undefined,
+  ): FailedRequest {
+    const { now, patienceMs, dispatcher } = this.options
+    const { purpose, lost, isAgain } = request
+    const { failingSince, noneTakenSince } = this.outages
     // One look at the clock: what is left must not be found to be less when the wait is cut to it.
     const at = now()
-    const since = Math.min(failingSince ?? at, alone?.since ?? at)
-    const leftMs = since + options.patienceMs - at
-    // What is left of the patience is waited out, and one more try is made at its end.
-    if (leftMs > 0 && dispatcher.heldForMs() > leftMs) dispatcher.tryWithin(leftMs)
-    const heldMs = dispatcher.heldForMs()
-    if ((heldMs || waitMs) > leftMs) {
-      const end = alone?.atEnd() ?? 'stop'
-      if (end === 'give-up' || (end === 'ask' && (await answersAtAll()))) return false
+    const isLost = kind === 'ambiguous'
+    // A batch that was sent before has a patience of its own, which ends in `wait`.
+    const since =
+      isLost && purpose === 'batch'
+        ? ((isAgain ? undefined : noneTakenSince) ?? at)
+        : Math.min(failingSince ?? at, (isLost ? lost.since : undefined) ?? at)
+    return {
+      ...{ of: 'request', class: kind, purpose, tries, lost: lost.count, retryAfterMs, answersNobody },
+      tokenAgeMs: request.begunAt - request.renewedAt,
+      heldMs: dispatcher.heldForMs(),
+      askedMs: dispatcher.askedForMs(),
+      leftMs: since + patienceMs - at,
+      others: lost.beside(),
     }
-    announce(operation, heldMs || waitMs, causeOf(failure), since, at)
-    if (heldMs === 0) await options.sleep(waitMs, signal)
-    return true
   }
 
-  const send = <T>(
-    operation: string,
-    purpose: Purpose,
-    /** Of a request that leaves; -1: it did not. @param again whether it had before */
-    count: (by: 1 | -1, again: boolean) => void,
-    call: (attempt: number) => Promise<T>,
-    { again = false, isLate }: { readonly again?: boolean; readonly isLate?: () => void } = {},
-  ) => {
-    const alone = others.request(purpose, operation)
-    let renewedAt = Number.NEGATIVE_INFINITY
-    let sentWith = token.generation
-    let hasLeft = again
-    const attemptOnce = async (attempt: number): Promise<T> => {
-      let begunAt = now()
-      try {
-        // What fails again and again no longer goes before all others: what is tried first when sending was held decides for all.
-        const goesFirst = attempt > 1 && alone.ambiguous < TRIES_OF_A_BATCH
-        const result = await lane.run(goesFirst ? 'again' : 'new', async () => {
-          // Counted as it leaves, and not over before the count is kept: what a process that is killed has not counted is no more than it had under way.
-          count(1, hasLeft)
-          const kept = purpose === 'batch' && attempt === 1 ? undefined : options.assertHeld()
-          // A process that slept may have been taken for dead: whoever has its run, or its claims, settles what it had under way, and sends it.
-          if (attempt > 1 || purpose !== 'read') await kept
-          sentWith = token.generation
-          begunAt = now()
-          const answer = call(attempt)
-          await allDone<unknown>([answer, Promise.resolve(kept)])
-          return answer
-        })
-        gotThrough(purpose, operation)
-        return result
-      } catch (error) {
-        const isAnswered = error instanceof GatewayError && error.status !== undefined
-        const isUnsent =
-          error instanceof GatewayError
-            ? error.class === 'not-sent' || (error.class === 'refused' && !isAnswered)
-            : error instanceof Outgrown
-        if (isUnsent) count(-1, hasLeft)
-        if (!(error instanceof GatewayError)) throw asFinal(error)
-        hasLeft ||= !isUnsent
-        if (error.class !== 'refused' && error.class !== 'too-large') didNot(error, begunAt)
-        else if (isAnswered) gotThrough(purpose, operation)
-        const { class: kind, status } = error
-        const isAmbiguous = kind === 'ambiguous'
-        if (isAmbiguous && purpose === 'batch') {
-          noneTakenSince ??= now()
-          // What was sent before has a patience of its own, which ends in `wait`.
-          if (!again) assertPatient(operation, causeOf(error), noneTakenSince)
-        }
-        const told = isAmbiguous ? alone.failed(now()) : NONE_FAILED
-        if (isAmbiguous && alone.ambiguous === TRIES_OF_A_BATCH) isLate?.()
-        const tokenRenewed = begunAt - renewedAt < FRESH_MS
-        const decision = decide({ class: kind, attempt, purpose, tokenRenewed, ...told }, random)
-        if (decision.kind === 'give-back') throw new AbortError(error)
-        if (decision.kind === 'stop') {
-          const code =
-            status !== undefined && status < 400 ? 'gateway-redirects' : 'gateway-refused-credentials'
-          const words = `the gateway answered ${status ?? error.class} to "${operation}"`
-          throw giveUp(new WaybillError(code, words, { cause: error }))
-        }
-        const next = async (): Promise<boolean> => {
-          if (decision.kind === 'renew-token') return token.renew(sentWith).then(() => true)
-          if (decision.kind === 'ask' && (await answersAtAll())) return false
-          // It was under way when sending was held, and others have got through since: nothing but its own answer holds it.
-          const { retryAfterMs } = error
-          const isAskedAlone = retryAfterMs !== undefined && dispatcher.heldForMs() === 0
-          const waitMs = isAskedAlone ? asTold(retryAfterMs, random) : decision.waitMs
-          return waitForRetry(operation, waitMs, error, isAmbiguous ? alone : undefined)
-        }
-        const goesOnTrying = await next().catch((stop: unknown) => {
-          throw giveUp(stop)
-        })
-        if (!goesOnTrying) throw new AbortError(error)
-        if (decision.kind === 'renew-token') renewedAt = now()
-        throw error
+  /** While sending is held, the dispatcher is what waits: any request may be the one that tries. */
+  private async waitForRetry(
+    { operation }: Request<unknown>,
+    error: GatewayError,
+    { heldMs, leftMs }: FailedRequest,
+    waitMs: number,
+  ): Promise<void> {
+    if (waitMs === 0) return
+    this.announce(operation, causeOf(error), waitMs, leftMs)
+    // What is left of the patience is waited out, and one more try is made at its end.
+    if (heldMs > waitMs) this.options.dispatcher.tryWithin(waitMs)
+    if (heldMs === 0) await this.options.sleep(waitMs, this.signal)
+  }
+
+  private announce(operation: string, cause: Cause, waitMs: number, leftMs: number): void {
+    const { onWait, now } = this.options
+    onWait({ operation, waitMs, class: cause.class, what: cause.what, givesUpAt: now() + leftMs })
+  }
+
+  /** As `Sending.wait`. */
+  async wait(operation: string, cause: Cause, batch: WaitingBatch): Promise<boolean> {
+    const { now, patienceMs, random, sleep } = this.options
+    const { since, tries, people, isPage = false } = batch
+    for (let answersNobody: boolean | undefined; ; ) {
+      const leftMs = since + patienceMs - now()
+      const decision = decide(
+        {
+          ...{ of: 'lost batch', isPage, tries, leftMs, answersNobody },
+          isAnswered: cause.status !== undefined,
+          isKnownToFail: this.others.hasGivenUp(people),
+          mayBeGivenUp: this.others.mayGiveUp(people),
+        },
+        random,
+      )
+      const waitMs = decision.kind === 'read' ? decision.waitMs : 0
+      if (decision.kind !== 'give-up') this.outages.batchWaits(cause, since, waitMs)
+      switch (decision.kind) {
+        case 'ask':
+          answersNobody = await this.question.isAnswered()
+          break
+        case 'halve':
+          this.others.gaveUp(people)
+          this.outages.noneTakenSince = undefined
+          return false
+        case 'read':
+          this.announce(operation, cause, waitMs, leftMs)
+          await sleep(waitMs, this.signal)
+          return true
+        case 'end':
+          throw impatient(operation, cause, patienceMs - leftMs)
+        default:
+          return false
       }
     }
-    // The waits are the policy's own, made above; p-retry adds none.
-    // It is not given the signal either: it would throw away an answer that came in the moment of the stop.
-    return pRetry(attemptOnce, { retries: Number.POSITIVE_INFINITY, minTimeout: 0 })
   }
+}
 
-  const { requests } = options.tallies
-  const countSent = (by: 1 | -1, again: boolean): void => {
-    requests.sent += by
-    if (again) requests.retried += by
-  }
-  const countRead = (by: 1 | -1): void => {
-    requests.readBack += by
-  }
+export function createSending(options: SendingOptions): Sending {
+  const sender = new Sender(options)
   return {
-    once: (operation, fits, call, again) =>
-      send(
-        operation,
+    once: (operation, fits, call, isAgain = false) =>
+      sender.send(
         'batch',
-        countSent,
+        operation,
         async (attempt) => {
           if (attempt === 1 && !fits()) throw new Outgrown()
           return call(attempt)
         },
-        again === undefined ? {} : { again },
+        { isAgain },
       ),
-    idempotent: (operation, call) => send(operation, 'follow-up', countSent, call),
-    register: (operation, call, isLate) => send(operation, 'registration', countSent, call, { isLate }),
+    idempotent: (operation, call) => sender.send('follow-up', operation, call),
+    register: (operation, call, onLate) => sender.send('registration', operation, call, { onLate }),
     read: (operation, call) =>
-      send(operation, 'read', countRead, call).catch((error: unknown) => {
+      sender.send('read', operation, call).catch((error: unknown) => {
         if (options.notFound === 'empty' && error instanceof GatewayError && saysNotFound(error)) return []
         throw error
       }),
-    async wait(operation, waitMs, cause, { since, tries, people }) {
-      const at = now()
-      goesOn(batchWaits(outage, cause, { since, now: at, waitMs, takenAt }))
-      const leftMs = since + options.patienceMs - at
-      const isOver = leftMs <= 0 || (tries >= TRIES_OF_A_BATCH && others.hasGivenUp(people))
-      if (isOver && cause.status !== undefined && (await answersAtAll()) && others.mayGiveUpBatch(people)) {
-        noneTakenSince = undefined
-        return false
-      }
-      // What is left of the patience is waited out, and it is tried once more at its end.
-      const ms = leftMs > 0 ? Math.min(waitMs, leftMs) : waitMs
-      announce(operation, ms, cause, since, at)
-      await options.sleep(ms, signal)
-      return true
-    },
-    settled: end,
+    wait: (operation, cause, batch) => sender.wait(operation, cause, batch),
+    settled: () => sender.outages.end(),
   }
 }
 
-/** A token that goes out so soon after it was fetched has not run out: where it is refused, the next one would be, too. */
-const FRESH_MS = 60_000
+const neverLeft = (error: unknown): boolean =>
+  error instanceof GatewayError
+    ? error.class === 'not-sent' || (error.class === 'refused' && error.status === undefined)
+    : error instanceof Outgrown
 
-const NONE_FAILED = { ambiguous: 0, othersSinceFirst: false, othersSinceLast: false }
-
-const impatient = (operation: string, reason: Cause, waitedMs: number): WaybillError =>
+const impatient = (operation: string, cause: Cause, waitedMs: number): WaybillError =>
   new WaybillError(
-    reason.status === undefined ? 'gateway-unreachable' : 'gateway-failing',
-    `the gateway did not let "${operation}" through for ${Math.round(waitedMs / 1000)} s (last: ${reason.what}); the job's patience is at its end`,
+    cause.status === undefined ? 'gateway-unreachable' : 'gateway-failing',
+    `the gateway did not let "${operation}" through for ${Math.round(waitedMs / 1000)} s (last: ${cause.what}); the job's patience is at its end`,
   )
 
-const asFinal = (error: unknown): AbortError => new AbortError(error instanceof Error ? error : String(error))
-
-/** Renews the token once for all requests that were refused with it. */
-export interface TokenRenewal {
-  /** Counts renewals: which token a request goes out with. */
-  readonly generation: number
-  /** @param refused the generation with which the request went out; where a later one is there by now, that is the renewal */
-  renew(refused: number): Promise<void>
-}
-
-function createTokenRenewal(renewToken: () => Promise<void>): TokenRenewal {
-  let generation = 0
-  let underWay: Promise<void> | undefined
-  return {
-    get generation() {
-      return generation
-    },
-    async renew(refused) {
-      if (refused !== generation) return
-      underWay ??= renewToken()
-        .then(() => {
-          generation++
-        })
-        .finally(() => {
-          underWay = undefined
-        })
-      await underWay
-    },
-  }
-}
+const refusedCredentials = (operation: string, cause: GatewayError): WaybillError =>
+  new WaybillError(
+    cause.status !== undefined && cause.status < 400 ? 'gateway-redirects' : 'gateway-refused-credentials',
+    `the gateway answered ${cause.status ?? cause.class} to "${operation}"`,
+    { cause },
+  )

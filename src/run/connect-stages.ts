@@ -17,6 +17,7 @@ import type {
   Selection,
   Suspicion,
 } from '../ledger/ledger.ts'
+import type { BatchAnswer } from '../load/batch-watch.ts'
 import { createBodyBuffers, createSizeLimits } from '../load/batches.ts'
 import { createOwedBook } from '../load/care-team-marks.ts'
 import { createClaims } from '../load/claims.ts'
@@ -25,7 +26,6 @@ import { createDispatcher, NO_TRAFFIC, type Traffic } from '../load/dispatcher.t
 import { createFirstContact } from '../load/first-contact.ts'
 import type { LoadContext } from '../load/load-chunk.ts'
 import type { Authorizations } from '../load/medical-records.ts'
-import type { BatchAnswer } from '../load/refused-batch.ts'
 import { createSending } from '../load/sending.ts'
 import { createStaleAccounts } from '../load/stale-accounts.ts'
 import type { Identity } from '../model/ids.ts'

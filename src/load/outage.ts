@@ -1,0 +1,146 @@
+/** Since when nothing gets through, by request and by batch, and the outage that is told of it. One for each run. */
+import type { AnswerClass, GatewayError } from '../gateway/gateway-error.ts'
+import type { Purpose } from './retry-policy.ts'
+
+/** What happened last. */
+export interface Cause {
+  readonly class: AnswerClass
+  /** HTTP status, where there was an answer. */
+  readonly status?: number | undefined
+  /** The call, and its answer or what was wrong with the connection. */
+  readonly what: string
+}
+
+export const causeOf = ({ class: answer, status, message }: GatewayError): Cause => ({
+  class: answer,
+  status,
+  what: message,
+})
+
+/** Failures in a row, of whatever request; or of batches, while reads of profiles get through. */
+export interface Outage extends Cause {
+  /** When the first of them failed, or the batch went out that has been tried again since. */
+  readonly since: number
+  /** Requests that failed since. */
+  readonly failures: number
+  /** Whether a batch waits: then a read that gets through does not end it. */
+  readonly ofBatch: boolean
+  /** Whether it is worth telling. */
+  readonly isNotable: boolean
+}
+
+export interface ToldOutage extends Outage {
+  readonly isOver: boolean
+  /** When the run ends, unless something gets through. */
+  readonly givesUpAt: number
+}
+
+/** Occasional waits of a second are not an outage. */
+const NOTABLE_MS = 2_000
+
+export interface FailureTimes {
+  readonly begunAt: number
+  readonly now: number
+  /** Milliseconds for which nothing is sent now; 0: other requests are tried meanwhile. */
+  readonly heldMs: number
+}
+
+/** @returns the outage with the failure, notable from when nothing has got through for two seconds, or will not have by the next try */
+export function failedAgain(before: Outage | undefined, cause: Cause, times: FailureTimes): Outage {
+  const { begunAt, now, heldMs } = times
+  const since = before?.since ?? now
+  // What hangs is silent from its beginning; the first failure may be one of many seconds.
+  const silentMs = now + heldMs - Math.min(since, begunAt)
+  return {
+    ...cause,
+    since,
+    failures: (before?.failures ?? 0) + 1,
+    ofBatch: before?.ofBatch ?? false,
+    isNotable: before?.isNotable === true || (heldMs > 0 && silentMs >= NOTABLE_MS),
+  }
+}
+
+export interface BatchWait {
+  /** When it was first sent. */
+  readonly since: number
+  readonly now: number
+  readonly waitMs: number
+  /** When a batch got through last. */
+  readonly takenAt: number
+}
+
+/** @returns the outage where the batch waits and no other has got through since it was sent; else what there was before */
+export function batchWaits(before: Outage | undefined, cause: Cause, wait: BatchWait): Outage | undefined {
+  const { since, now, waitMs, takenAt } = wait
+  if (takenAt >= since) return before
+  return {
+    ...cause,
+    since: Math.min(before?.since ?? since, since),
+    failures: before?.failures ?? 1,
+    ofBatch: true,
+    isNotable: before?.isNotable === true || now + waitMs - since >= NOTABLE_MS,
+  }
+}
+
+/** Tells that somebody who heard of the one is to hear of the other: another thing happens, not just another call. */
+export const isNews = (before: Outage | undefined, outage: Outage): boolean =>
+  outage.isNotable &&
+  (before?.isNotable !== true || before.class !== outage.class || before.status !== outage.status)
+
+export interface OutageOptions {
+  /** Milliseconds in which nothing gets through, or one batch does not, after which the run ends as interrupted. */
+  readonly patienceMs: number
+  readonly now: () => number
+  /** Told when nothing gets through, again where that has another cause, and when something does. Nothing of it is told while all goes well. */
+  readonly onOutage: (outage: ToldOutage) => void
+}
+
+export class OutageWatch {
+  /** Moment of the first failure in a row, not of the last answer: a long stretch in which there was nothing to send is no silence. */
+  failingSince: number | undefined
+  /** Since when batches fail, and none was taken: reads that get through, and tell nothing, are no sign that more should be sent. */
+  noneTakenSince: number | undefined
+  private readonly options: OutageOptions
+  private outage: Outage | undefined
+  private takenAt = Number.NEGATIVE_INFINITY
+
+  constructor(options: OutageOptions) {
+    this.options = options
+  }
+
+  gotThrough(purpose: Purpose): void {
+    this.failingSince = undefined
+    if (purpose === 'batch') {
+      this.takenAt = this.options.now()
+      this.noneTakenSince = undefined
+    }
+    if (this.outage?.ofBatch !== true || purpose === 'batch') this.end()
+  }
+
+  /** @param begunAt when the request left. @param heldMs as in `FailureTimes` */
+  failed(cause: Cause, begunAt: number, heldMs: number): void {
+    const now = this.options.now()
+    this.failingSince ??= now
+    this.goesOn(failedAgain(this.outage, cause, { begunAt, now, heldMs }))
+  }
+
+  /** @param since when the batch was first sent */
+  batchWaits(cause: Cause, since: number, waitMs: number): void {
+    const wait = { since, now: this.options.now(), waitMs, takenAt: this.takenAt }
+    this.goesOn(batchWaits(this.outage, cause, wait))
+  }
+
+  end(): void {
+    if (this.outage?.isNotable === true) this.tell(this.outage, true)
+    this.outage = undefined
+  }
+
+  private goesOn(next: Outage | undefined): void {
+    if (next !== undefined && isNews(this.outage, next)) this.tell(next, false)
+    this.outage = next
+  }
+
+  private tell(outage: Outage, isOver: boolean): void {
+    this.options.onOutage({ ...outage, isOver, givesUpAt: outage.since + this.options.patienceMs })
+  }
+}

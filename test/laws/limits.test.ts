@@ -24,7 +24,8 @@ import {
   paceBegun,
   paceRefused,
 } from '../../src/load/flow.ts'
-import { batchWaits, decide, failedAgain } from '../../src/load/retry-policy.ts'
+import { batchWaits, failedAgain } from '../../src/load/outage.ts'
+import { decide } from '../../src/load/retry-policy.ts'
 import { allRecords, noCounts } from '../../src/model/balance.ts'
 import { endingOf } from '../../src/model/errors.ts'
 import type { Row } from '../../src/model/row.ts'
@@ -178,7 +179,7 @@ const SAYS: Record<string, (value: number) => unknown> = {
     batchWaits(undefined, CAUSE, { since: DAY, now: DAY, waitMs, takenAt: 0 })?.isNotable,
   'pause that the report tells': (paused) =>
     throughputOf([{ from: 0, to: 1, paused, rows: 1, records: allRecords(noCounts()) }], 1, 1).pauses.length,
-  'longest wait of a request of its own, by tries': (attempt) => waitOf(attempt),
+  'longest wait of a request of its own, by tries': (tries) => waitOf(tries),
   'longest wait of all requests, by openings': (openings) =>
     failed({ ...CLOSED, openings, underWay: 1 }, 0, 1, DAY, MOST).until - DAY,
   'longest wait that a gateway is granted': (told) =>
@@ -263,10 +264,15 @@ function codeOf(act: () => void): string | undefined {
   }
 }
 
-function waitOf(attempt: number): number | undefined {
-  const failure = { class: 'not-sent', attempt, ambiguous: 0, purpose: 'batch', tokenRenewed: false } as const
-  const decision = decide({ ...failure, othersSinceFirst: false, othersSinceLast: false }, MOST)
-  return decision.kind === 'retry' ? decision.waitMs : undefined
+function waitOf(tries: number): number | undefined {
+  const decision = decide(
+    {
+      ...{ of: 'lost batch', isPage: false, tries, isAnswered: false, leftMs: DAY },
+      ...{ isKnownToFail: false, mayBeGivenUp: false, answersNobody: undefined },
+    },
+    MOST,
+  )
+  return decision.kind === 'read' ? decision.waitMs : undefined
 }
 
 test.each(Object.entries(EDGES))('%s', (name, edges) => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { speakForBatch } from '../../src/load/refused-batch.ts'
+import { spokenFor } from '../../src/load/delivery.ts'
 import type { Verdict } from '../../src/model/outcome.ts'
 import { people } from './made-up-entries.ts'
 
@@ -13,5 +13,10 @@ it.each([
 ] as const)('%s', (_name, before, after) => {
   const batch = people(3)
   const verdicts = new Map(batch.map((entry, at) => [entry, before[at] ?? U] as [typeof entry, Verdict]))
-  expect(batch.map((entry) => speakForBatch(batch, verdicts).get(entry))).toEqual(after)
+  const spoken = (batchesAreAtomic: boolean) => {
+    const told = spokenFor({ batchesAreAtomic }, batch, verdicts)
+    return batch.map((entry) => told.get(entry))
+  }
+  expect(spoken(true)).toEqual(after)
+  expect(spoken(false)).toEqual(before)
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { batchWaits, type Cause, failedAgain, isNews, type Outage } from '../../src/load/retry-policy.ts'
+import { batchWaits, type Cause, failedAgain, isNews, type Outage } from '../../src/load/outage.ts'
 
 const REFUSED: Cause = {
   class: 'not-sent',

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { countOthers, halve, partsOfRefused } from '../../src/load/refused-batch.ts'
+import { halve, partsOfRefused } from '../../src/load/refused-batch.ts'
 
 const items = (count: number): string[] => Array.from({ length: count }, (_, at) => `item-${at}-`)
 const partsOf = (count: number, refusal: unknown) => partsOfRefused(items(count), refusal, (item) => item)
@@ -58,60 +58,4 @@ it('halves are the batch, in its order, and neither is empty', () => {
     }),
     { numRuns: 20 },
   )
-})
-
-const namesOf = (count: number): string[] => Array.from({ length: count }, (_, at) => `person-${at}`)
-
-it('batches of one person are given up for three people, until a write gets through', () => {
-  const others = countOthers()
-  const giveUp = () => namesOf(4).map((person) => others.mayGiveUpBatch(new Set([person])))
-  expect(giveUp()).toEqual([true, true, true, false])
-  others.gotThrough('read', 'read profile')
-  expect(others.mayGiveUpBatch(new Set(['person-0']))).toBe(false)
-  others.gotThrough('batch', 'create')
-  expect(giveUp()).toEqual([true, true, true, false])
-})
-
-it('the same person counts once, and is known as given up alone, until a write gets through', () => {
-  const others = countOthers()
-  const [ann, both] = [new Set(['ann']), new Set(['ann', 'ben'])]
-  expect(others.hasGivenUp(ann)).toBe(false)
-  expect(Array.from({ length: 5 }, () => others.mayGiveUpBatch(ann))).not.toContain(false)
-  expect([ann, new Set(['ben']), both].map(others.hasGivenUp)).toEqual([true, false, false])
-  others.gotThrough('registration', 'register')
-  expect(others.hasGivenUp(ann)).toBe(false)
-})
-
-it('batches of several people are given up 32 times, until a write gets through', () => {
-  const others = countOthers()
-  const several = new Set(['ann', 'ben'])
-  const giveUp = () => Array.from({ length: 33 }, () => others.mayGiveUpBatch(several)).indexOf(false)
-  expect(giveUp()).toBe(32)
-  others.gotThrough('follow-up', 'mark')
-  expect(giveUp()).toBe(32)
-})
-
-it.each([
-  [3, 'ask'],
-  [4, 'stop'],
-])('where %i registrations fail and no write gets through, each may %s', (count, end) => {
-  const others = countOthers()
-  const failing = namesOf(count).map(() => others.request('registration', 'register'))
-  // Twice: a registration that fails again is no other one.
-  for (const alone of [...failing, ...failing]) alone.failed(0)
-  expect(new Set(failing.map((alone) => alone.atEnd()))).toEqual(new Set([end]))
-  others.gotThrough('batch', 'create')
-  const [first] = failing
-  first?.failed(1)
-  expect(first?.atEnd()).toBe('ask')
-})
-
-it('batches that fail count as one beside registrations', () => {
-  const others = countOthers()
-  const registrations = [1, 2].map(() => others.request('registration', 'register'))
-  const batches = [1, 2].map(() => others.request('batch', 'create'))
-  for (const alone of [...registrations, ...batches]) alone.failed(0)
-  expect(registrations.map((alone) => alone.atEnd())).toEqual(['ask', 'ask'])
-  others.request('registration', 'register').failed(0)
-  expect(registrations.map((alone) => alone.atEnd())).toEqual(['stop', 'stop'])
 })

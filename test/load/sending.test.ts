@@ -2,7 +2,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type AnswerClass, GatewayError } from '../../src/gateway/gateway-error.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { createDispatcher } from '../../src/load/dispatcher.ts'
-import { createSending, Outgrown, type ToldOutage } from '../../src/load/sending.ts'
+import type { ToldOutage } from '../../src/load/outage.ts'
+import { createSending, Outgrown } from '../../src/load/sending.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { failureOf } from './loading.ts'
 
@@ -187,13 +188,13 @@ describe('sending', () => {
   )
 
   it('waits with a batch for all of the patience, and tries it once more at its end', async () => {
-    const { sending, state } = start({ patienceMs: 60_000 })
+    const { sending, state } = start({ patienceMs: 45_000 })
     const since = state.now
     const cause = { class: 'ambiguous', what: 'create was not answered' } as const
-    const wait = () =>
-      sending.wait('create', 45_000, cause, { since, tries: 1, people: new Set(['person-1']) })
+    // After so many tries each wait is half a minute.
+    const wait = () => sending.wait('create', cause, { since, tries: 8, people: new Set(['person-1']) })
     expect([await wait(), await wait()]).toEqual([true, true])
-    expect(state.now - since).toBe(60_000)
+    expect(state.now - since).toBe(45_000)
     expect(await failureOf(wait())).toMatchObject({ code: 'gateway-unreachable' })
   })
 
@@ -311,19 +312,19 @@ describe('sending', () => {
     const cause = { class: 'ambiguous', status: 500, what: 'create was answered 500' } as const
     const failBatch = () => failureOf(sending.once('create', fits, failing(answered(500)).call))
     await failBatch()
-    await sending.wait('create', 300, cause, { since: 1000, tries: 1, people: new Set(['person-1']) })
+    await sending.wait('create', cause, { since: 1000, tries: 1, people: new Set(['person-1']) })
     expect(await sending.read('read', reading(failing().call))).toEqual(['done'])
     await failBatch()
-    await sending.wait('create', 1_900, cause, { since: 1000, tries: 1, people: new Set(['person-1']) })
+    await sending.wait('create', cause, { since: 1000, tries: 4, people: new Set(['person-1']) })
     expect(await sending.read('read', reading(failing().call))).toEqual(['done'])
     expect(state.outages).toMatchObject([{ isOver: false, since: 1000, status: 500, what: cause.what }])
     sending.settled()
     expect(state.outages).toMatchObject([{}, { isOver: true, since: 1000 }])
-    await sending.wait('create', 2_000, cause, { since: state.now, tries: 1, people: new Set(['person-1']) })
+    await sending.wait('create', cause, { since: state.now, tries: 4, people: new Set(['person-1']) })
     const other = state.now
     await sending.once('create', fits, failing().call)
     expect(state.outages.map(({ isOver }) => isOver)).toEqual([false, true, false, true])
-    await sending.wait('create', 60_000, cause, { since: other, tries: 1, people: new Set(['person-1']) })
+    await sending.wait('create', cause, { since: other, tries: 8, people: new Set(['person-1']) })
     expect(state.outages).toHaveLength(4)
   })
 
@@ -432,7 +433,6 @@ describe('sending', () => {
       await failureOf(
         sending.wait(
           'create',
-          1,
           { class: 'ambiguous', what: 'w' },
           { since: 1000, tries: 1, people: new Set(['person-1']) },
         ),

@@ -38,16 +38,15 @@ export interface ToldOutage extends Outage {
 /** Occasional waits of a second are not an outage. */
 const NOTABLE_MS = 2_000
 
-export interface FailureTimes {
-  readonly begunAt: number
-  readonly now: number
-  /** Milliseconds for which nothing is sent now; 0: other requests are tried meanwhile. */
-  readonly heldMs: number
-}
-
-/** @returns the outage with the failure, notable from when nothing has got through for two seconds, or will not have by the next try */
-export function failedAgain(before: Outage | undefined, cause: Cause, times: FailureTimes): Outage {
-  const { begunAt, now, heldMs } = times
+/**
+ * @param times heldMs: milliseconds for which nothing is sent now; 0: other requests are tried meanwhile
+ * @returns the outage with the failure, notable from when nothing has got through for two seconds, or will not have by the next try
+ */
+export function failedAgain(
+  before: Outage | undefined,
+  cause: Cause,
+  { begunAt, now, heldMs }: { readonly begunAt: number; readonly now: number; readonly heldMs: number },
+): Outage {
   const since = before?.since ?? now
   // What hangs is silent from its beginning; the first failure may be one of many seconds.
   const silentMs = now + heldMs - Math.min(since, begunAt)
@@ -95,52 +94,44 @@ export interface OutageOptions {
   readonly onOutage: (outage: ToldOutage) => void
 }
 
-export class OutageWatch {
-  /** Moment of the first failure in a row, not of the last answer: a long stretch in which there was nothing to send is no silence. */
-  failingSince: number | undefined
-  /** Since when batches fail, and none was taken: reads that get through, and tell nothing, are no sign that more should be sent. */
-  noneTakenSince: number | undefined
-  private readonly options: OutageOptions
-  private outage: Outage | undefined
-  private takenAt = Number.NEGATIVE_INFINITY
+export type OutageWatch = ReturnType<typeof watchOutage>
 
-  constructor(options: OutageOptions) {
-    this.options = options
+export function watchOutage({ patienceMs, now, onOutage }: OutageOptions) {
+  let outage: Outage | undefined
+  let takenAt = Number.NEGATIVE_INFINITY
+  const tell = (told: Outage, isOver: boolean): void =>
+    onOutage({ ...told, isOver, givesUpAt: told.since + patienceMs })
+  const goesOn = (next: Outage | undefined): void => {
+    if (next !== undefined && isNews(outage, next)) tell(next, false)
+    outage = next
   }
-
-  gotThrough(purpose: Purpose): void {
-    this.failingSince = undefined
-    if (purpose === 'batch') {
-      this.takenAt = this.options.now()
-      this.noneTakenSince = undefined
-    }
-    if (this.outage?.ofBatch !== true || purpose === 'batch') this.end()
+  const watch = {
+    /** Moment of the first failure in a row, not of the last answer: a long stretch in which there was nothing to send is no silence. */
+    failingSince: undefined as number | undefined,
+    /** Since when batches fail, and none was taken: reads that get through, and tell nothing, are no sign that more should be sent. */
+    noneTakenSince: undefined as number | undefined,
+    gotThrough(purpose: Purpose): void {
+      watch.failingSince = undefined
+      if (purpose === 'batch') {
+        takenAt = now()
+        watch.noneTakenSince = undefined
+      }
+      if (outage?.ofBatch !== true || purpose === 'batch') watch.end()
+    },
+    /** @param begunAt when the request left */
+    failed(cause: Cause, begunAt: number, heldMs: number): void {
+      const at = now()
+      watch.failingSince ??= at
+      goesOn(failedAgain(outage, cause, { begunAt, now: at, heldMs }))
+    },
+    /** @param since when the batch was first sent */
+    batchWaits(cause: Cause, since: number, waitMs: number): void {
+      goesOn(batchWaits(outage, cause, { since, now: now(), waitMs, takenAt }))
+    },
+    end(): void {
+      if (outage?.isNotable === true) tell(outage, true)
+      outage = undefined
+    },
   }
-
-  /** @param begunAt when the request left. @param heldMs as in `FailureTimes` */
-  failed(cause: Cause, begunAt: number, heldMs: number): void {
-    const now = this.options.now()
-    this.failingSince ??= now
-    this.goesOn(failedAgain(this.outage, cause, { begunAt, now, heldMs }))
-  }
-
-  /** @param since when the batch was first sent */
-  batchWaits(cause: Cause, since: number, waitMs: number): void {
-    const wait = { since, now: this.options.now(), waitMs, takenAt: this.takenAt }
-    this.goesOn(batchWaits(this.outage, cause, wait))
-  }
-
-  end(): void {
-    if (this.outage?.isNotable === true) this.tell(this.outage, true)
-    this.outage = undefined
-  }
-
-  private goesOn(next: Outage | undefined): void {
-    if (next !== undefined && isNews(this.outage, next)) this.tell(next, false)
-    this.outage = next
-  }
-
-  private tell(outage: Outage, isOver: boolean): void {
-    this.options.onOutage({ ...outage, isOver, givesUpAt: outage.since + this.options.patienceMs })
-  }
+  return watch
 }

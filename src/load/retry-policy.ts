@@ -31,71 +31,65 @@ export type Purpose =
   /** Of a profile; given up, it tells nothing. */
   | 'read'
 
-/** Facts of the requests beside one. */
+/** Counts beside one request (`src/load/others.ts`). */
 export interface OtherRequests {
-  /** Others of its kind, writes or reads, got through since it failed first. */
+  /** Others of its kind, writes or reads, got through since it was lost first. */
   readonly throughSinceFirst: boolean
-  /** They did since it failed the time before. */
+  /** They did since the try before. */
   readonly throughSinceLast: boolean
-  /** Writes or reads got through since it failed first. */
+  /** Writes or reads did since it was lost first. */
   readonly anySinceFirst: boolean
   /** Failures of follow-ups of its operation since one of them got through. */
   readonly failuresOfOperation: number
-  /** Registrations and batches that fail, and no write gets through, are of three people at most. */
+  /** Those that fail, and no write gets through, are three at most: registrations, and batches as one. */
   readonly areFewFailing: boolean
 }
 
-/** The gateway's answer to a question about nobody; undefined: not asked yet. */
-type AnswersNobody = boolean | undefined
+interface Asked {
+  /** Milliseconds that are left of the patience. */
+  readonly leftMs: number
+  /** The gateway's answer to the question about nobody; undefined: not asked yet. */
+  readonly answersNobody: boolean | undefined
+}
 
-/** A request that was not answered with success. */
-export interface FailedRequest {
+/** A request that was not answered with success. `leftMs` of a lost batch: since none was taken. */
+export interface FailedRequest extends Asked {
   readonly of: 'request'
   readonly class: AnswerClass
   readonly purpose: Purpose
   /** Tries made, this one included. */
   readonly tries: number
-  /** Of them those that may have been taken, or were: time-outs, 5xx, answers that cannot be read. */
+  /** Of them those that the gateway may have taken. */
   readonly lost: number
   /** Milliseconds since the token was fetched for this request; Infinity: it was not. */
   readonly tokenAgeMs: number
-  /** Milliseconds that this answer asks for. */
   readonly retryAfterMs: number | undefined
-  /** Milliseconds for which nothing is sent now (`src/load/flow.ts`). */
+  /** Milliseconds for which nothing is sent now, and those of them that the gateway has asked for (`src/load/flow.ts`). */
   readonly heldMs: number
-  /** Of them those that the gateway has asked for. */
   readonly askedMs: number
-  /** What is left of the patience, milliseconds; of a batch without an answer since none was taken. */
-  readonly leftMs: number
   readonly others: OtherRequests
-  readonly answersNobody: AnswersNobody
 }
 
-/** A batch of records, or a page of a test, without an answer, before it is looked for. */
-export interface LostBatch {
+/** A batch of records, or a page of a test, without an answer, before it is looked for. `leftMs`: since it was first sent. */
+export interface LostBatch extends Asked {
   readonly of: 'lost batch'
   readonly isPage: boolean
-  /** How often it was sent. */
   readonly tries: number
   /** The gateway answered, if only with an error. */
   readonly isAnswered: boolean
-  /** What is left of the patience since it was first sent, milliseconds. */
-  readonly leftMs: number
   /** One of the same person alone was given up, and no write has got through since. */
   readonly isKnownToFail: boolean
-  /** Few others were given up since a write got through (`src/load/others.ts`). */
+  /** Few others were given up since a write got through. */
   readonly mayBeGivenUp: boolean
-  readonly answersNobody: AnswersNobody
 }
 
-/** Records of a batch that the profiles were asked for, and do not show. */
+/** Records of a batch that the profiles do not show. */
 export interface AbsentRecords {
   readonly of: 'absent records'
   /** The answer was one of success. */
   readonly isAccepted: boolean
   readonly status: number | null
   readonly tries: number
-  /** The patience was at its end before they were looked for. */
   readonly isGivenUp: boolean
   /** Another batch was taken since theirs was first sent. */
   readonly othersTaken: boolean
@@ -104,24 +98,11 @@ export interface AbsentRecords {
 
 export type Facts = FailedRequest | LostBatch | AbsentRecords
 
+/** Steps of the table. `resends`: how often a half counts as sent again; one that fails once more is halved at once. */
 export type Decision =
-  /** Send again after a wait, which a hold of all requests may make up. */
-  | { readonly kind: 'retry'; readonly waitMs: number }
-  /** Wait, then look for it in the profile. */
-  | { readonly kind: 'read'; readonly waitMs: number }
-  | { readonly kind: 'renew-token' }
-  /** Ask the gateway about nobody, then decide again. */
-  | { readonly kind: 'ask' }
-  /** Send halves. @property resends how often each counts as sent again: a half that fails once more is halved at once */
+  | { readonly kind: 'retry' | 'read'; readonly waitMs: number }
   | { readonly kind: 'halve'; readonly resends: number }
-  /** For the caller: a refused batch is cut, a lost one is decided on as such, anything else is rejected. */
-  | { readonly kind: 'give-back' }
-  /** It fails by itself: rejected, owed or unknown, and the others go on. */
-  | { readonly kind: 'give-up' }
-  /** The credentials are no good: nothing more is sent in this run. */
-  | { readonly kind: 'stop' }
-  /** The patience is at its end. */
-  | { readonly kind: 'end' }
+  | { readonly kind: 'renew-token' | 'ask' | 'give-back' | 'give-up' | 'stop' | 'end' }
 
 const GIVE_BACK: Decision = { kind: 'give-back' }
 const ASK: Decision = { kind: 'ask' }
@@ -174,7 +155,7 @@ function decideRequest(facts: FailedRequest, random: () => number): Decision {
   return END
 }
 
-/** @returns milliseconds until the request may be tried again. While all are held it goes by the hold, of which what the gateway has not asked for gives way to the end of the patience */
+/** @returns milliseconds until the next try: as long as all are held, but what the gateway has not asked for gives way to the end of the patience */
 function waitOf(facts: FailedRequest, random: () => number): number {
   const { heldMs, askedMs, leftMs, retryAfterMs } = facts
   if (heldMs > 0) return leftMs > 0 ? Math.min(heldMs, Math.max(leftMs, askedMs)) : heldMs

@@ -4,23 +4,26 @@
  */
 import pRetry from 'p-retry'
 import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
-import type { Tallies } from '../ledger/ledger.ts'
 import { allDone, WaybillError } from '../model/errors.ts'
-import type { Dispatcher, Lane } from './dispatcher.ts'
-import { LostTries, Others } from './others.ts'
-import { type Cause, causeOf, type OutageOptions, OutageWatch } from './outage.ts'
+import type { Lane } from './dispatcher.ts'
+import { countOthers, type LostTries } from './others.ts'
+import { type Cause, causeOf, type OutageOptions, type OutageWatch, watchOutage } from './outage.ts'
 import { Question, type QuestionOptions } from './question.ts'
-import { decide, type FailedRequest, isLate, type Purpose } from './retry-policy.ts'
+import {
+  type Decision,
+  decide,
+  type Facts,
+  type FailedRequest,
+  isLate,
+  type Purpose,
+} from './retry-policy.ts'
 import { TokenRenewal } from './token-renewal.ts'
 
 export interface SendingOptions extends OutageOptions, QuestionOptions {
-  /** Shared by all that this process sends to the gateway. */
-  readonly dispatcher: Dispatcher
   /** Requests of this run under way at most. */
   readonly concurrency: number
   /** What a 404 of the gateway to a read means (docs/jobs.md, `reads.notFound`). */
   readonly notFound: 'unknown' | 'empty'
-  readonly tallies: Tallies
   readonly random: () => number
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   readonly renewToken: () => Promise<void>
@@ -99,7 +102,7 @@ interface Request<T> {
   readonly purpose: Purpose
   readonly call: (attempt: number) => Promise<T>
   /** Called when others need not wait for it any more. */
-  readonly onLate: (() => void) | undefined
+  readonly onLate?: () => void
   /** What it carries was sent before this request. */
   readonly isAgain: boolean
   readonly lost: LostTries
@@ -111,26 +114,23 @@ interface Request<T> {
   renewedAt: number
 }
 
-type Counted = Pick<Request<unknown>, 'purpose' | 'hasLeft'>
-const QUESTION: Counted = { purpose: 'read', hasLeft: false }
-
 class Sender {
   readonly outages: OutageWatch
   private readonly options: SendingOptions
+  private readonly others = countOthers()
+  private readonly token: TokenRenewal
   private readonly givenUp = new AbortController()
   private readonly signal: AbortSignal
   private readonly lane: Lane
-  private readonly token: TokenRenewal
-  private readonly others = new Others()
   private readonly question: Question
 
   constructor(options: SendingOptions) {
     this.options = options
-    this.outages = new OutageWatch(options)
+    this.outages = watchOutage(options)
+    this.token = new TokenRenewal(options.renewToken)
     this.signal = AbortSignal.any([options.signal, this.givenUp.signal])
     this.lane = options.dispatcher.lane(options.concurrency, this.signal)
-    this.token = new TokenRenewal(options.renewToken)
-    this.question = new Question(options, this.lane, (by) => this.count(QUESTION, by))
+    this.question = new Question(options, this.lane)
   }
 
   /** Tries until there is an answer, or the policy says that there is no other try. */
@@ -138,12 +138,11 @@ class Sender {
     purpose: Purpose,
     operation: string,
     call: (attempt: number) => Promise<T>,
-    { isAgain = false, onLate }: Partial<Pick<Request<T>, 'isAgain' | 'onLate'>> = {},
+    { isAgain = false, ...more }: { readonly isAgain?: boolean; readonly onLate?: () => void } = {},
   ): Promise<T> {
-    const lost = new LostTries(this.others, purpose, operation)
     const request: Request<T> = {
-      ...{ operation, purpose, call, onLate, isAgain, lost, hasLeft: isAgain },
-      ...{ begunAt: 0, sentWith: 0, renewedAt: Number.NEGATIVE_INFINITY },
+      ...{ purpose, operation, call, isAgain, ...more, lost: this.others.lostTries(purpose, operation) },
+      ...{ hasLeft: isAgain, begunAt: 0, sentWith: 0, renewedAt: Number.NEGATIVE_INFINITY },
     }
     // Not by the signal: p-retry would throw away an answer that came in the moment of the stop.
     return pRetry((attempt) => this.try(request, attempt), {
@@ -182,11 +181,13 @@ class Sender {
   }
 
   /** @param by -1: it did not leave */
-  private count({ purpose, hasLeft }: Counted, by: 1 | -1): void {
+  private count({ purpose, hasLeft }: Request<unknown>, by: 1 | -1): void {
     const { requests } = this.options.tallies
     if (purpose === 'read') requests.readBack += by
-    else requests.sent += by
-    if (purpose !== 'read' && hasLeft) requests.retried += by
+    else {
+      requests.sent += by
+      if (hasLeft) requests.retried += by
+    }
   }
 
   private gotThrough({ purpose, operation }: Request<unknown>): void {
@@ -196,133 +197,116 @@ class Sender {
 
   /** Counts a try that failed: it did not leave, got through all the same, or was lost. */
   private note(request: Request<unknown>, error: unknown): void {
+    const { outages } = this
     const isUnsent = neverLeft(error)
     if (isUnsent) this.count(request, -1)
     if (!(error instanceof GatewayError)) return
     request.hasLeft ||= !isUnsent
     if (error.class !== 'refused' && error.class !== 'too-large')
-      this.outages.failed(causeOf(error), request.begunAt, this.options.dispatcher.heldForMs())
+      outages.failed(causeOf(error), request.begunAt, this.options.dispatcher.heldForMs())
     else if (error.status !== undefined) this.gotThrough(request)
     if (error.class !== 'ambiguous') return
     const at = this.options.now()
     request.lost.add(at)
-    if (request.purpose === 'batch') this.outages.noneTakenSince ??= at
+    if (request.purpose === 'batch') outages.noneTakenSince ??= at
     if (isLate(request.lost.count)) request.onLate?.()
   }
 
-  /** Does what the policy says. @returns false where the request is given up. @throws for all that waits, too */
+  /** Does what the policy says. @returns false where there is no other try. @throws where nothing more is to be sent */
   private async goesOn(request: Request<unknown>, error: GatewayError, tries: number): Promise<boolean> {
+    const { operation } = request
     try {
-      for (let answersNobody: boolean | undefined; ; ) {
-        const facts = this.factsOf(request, error, tries, answersNobody)
-        const decision = decide(facts, this.options.random)
-        switch (decision.kind) {
-          case 'ask':
-            answersNobody = await this.question.isAnswered()
-            break
-          case 'renew-token':
-            await this.token.renew(request.sentWith)
-            request.renewedAt = this.options.now()
-            return true
-          case 'retry':
-            await this.waitForRetry(request, error, facts, decision.waitMs)
-            return true
-          case 'stop':
-            throw refusedCredentials(request.operation, error)
-          case 'end':
-            throw impatient(request.operation, causeOf(error), this.options.patienceMs - facts.leftMs)
-          default:
-            return false
-        }
+      const { step, facts } = await this.decide((answersNobody) => ({
+        ...this.factsOf(request, error),
+        ...{ tries, answersNobody },
+      }))
+      switch (step.kind) {
+        case 'retry':
+          await this.waitForRetry(operation, causeOf(error), step.waitMs, facts)
+          return true
+        case 'renew-token':
+          await this.token.renew(request.sentWith)
+          request.renewedAt = this.options.now()
+          return true
+        case 'stop':
+          throw refusedCredentials(operation, error)
+        case 'end':
+          throw impatient(operation, causeOf(error), this.options.patienceMs - facts.leftMs)
+        default:
+          return false
       }
     } catch (stop) {
-      // Nothing more is sent: what waits for its turn must not try it one by one.
+      // What waits for its turn must not try it one by one.
       this.givenUp.abort(stop)
       throw stop
     }
   }
 
-  private factsOf(
-    request: Request<unknown>,
-    { class: kind, retryAfterMs }: GatewayError,
-    tries: number,
-    answersNobody: boolean | undefined,
-  ): FailedRequest {
+  /** Asks the gateway about nobody where the policy wants to know. */
+  private async decide<F extends Facts>(
+    factsOf: (answersNobody?: boolean) => F,
+  ): Promise<{ readonly step: Decision; readonly facts: F }> {
+    const { random } = this.options
+    const facts = factsOf()
+    const step = decide(facts, random)
+    if (step.kind !== 'ask') return { step, facts }
+    const told = factsOf(await this.question.isAnswered())
+    return { step: decide(told, random), facts: told }
+  }
+
+  private factsOf({ purpose, lost, isAgain, ...request }: Request<unknown>, error: GatewayError) {
     const { now, patienceMs, dispatcher } = this.options
-    const { purpose, lost, isAgain } = request
-    const { failingSince, noneTakenSince } = this.outages
     // One look at the clock: what is left must not be found to be less when the wait is cut to it.
     const at = now()
-    const isLost = kind === 'ambiguous'
+    const isLost = error.class === 'ambiguous'
+    const own = (isLost ? lost.since : undefined) ?? at
+    let since: number | undefined = Math.min(this.outages.failingSince ?? at, own)
     // A batch that was sent before has a patience of its own, which ends in `wait`.
-    const since =
-      isLost && purpose === 'batch'
-        ? ((isAgain ? undefined : noneTakenSince) ?? at)
-        : Math.min(failingSince ?? at, (isLost ? lost.since : undefined) ?? at)
+    if (isLost && purpose === 'batch') since = isAgain ? at : this.outages.noneTakenSince
     return {
-      ...{ of: 'request', class: kind, purpose, tries, lost: lost.count, retryAfterMs, answersNobody },
-      tokenAgeMs: request.begunAt - request.renewedAt,
-      heldMs: dispatcher.heldForMs(),
-      askedMs: dispatcher.askedForMs(),
-      leftMs: since + patienceMs - at,
-      others: lost.beside(),
+      ...{ of: 'request' as const, class: error.class, retryAfterMs: error.retryAfterMs, purpose },
+      ...{ lost: lost.count, others: lost.beside(), tokenAgeMs: request.begunAt - request.renewedAt },
+      ...{ heldMs: dispatcher.heldForMs(), askedMs: dispatcher.askedForMs() },
+      leftMs: (since ?? at) + patienceMs - at,
     }
   }
 
   /** While sending is held, the dispatcher is what waits: any request may be the one that tries. */
   private async waitForRetry(
-    { operation }: Request<unknown>,
-    error: GatewayError,
-    { heldMs, leftMs }: FailedRequest,
+    operation: string,
+    { class: kind, what }: Cause,
     waitMs: number,
+    { heldMs, leftMs }: FailedRequest,
   ): Promise<void> {
+    const { onWait, now, dispatcher, sleep } = this.options
     if (waitMs === 0) return
-    this.announce(operation, causeOf(error), waitMs, leftMs)
+    onWait({ operation, waitMs, class: kind, what, givesUpAt: now() + leftMs })
     // What is left of the patience is waited out, and one more try is made at its end.
-    if (heldMs > waitMs) this.options.dispatcher.tryWithin(waitMs)
-    if (heldMs === 0) await this.options.sleep(waitMs, this.signal)
-  }
-
-  private announce(operation: string, cause: Cause, waitMs: number, leftMs: number): void {
-    const { onWait, now } = this.options
-    onWait({ operation, waitMs, class: cause.class, what: cause.what, givesUpAt: now() + leftMs })
+    if (heldMs > waitMs) dispatcher.tryWithin(waitMs)
+    if (heldMs === 0) await sleep(waitMs, this.signal)
   }
 
   /** As `Sending.wait`. */
-  async wait(operation: string, cause: Cause, batch: WaitingBatch): Promise<boolean> {
-    const { now, patienceMs, random, sleep } = this.options
-    const { since, tries, people, isPage = false } = batch
-    for (let answersNobody: boolean | undefined; ; ) {
-      const leftMs = since + patienceMs - now()
-      const decision = decide(
-        {
-          ...{ of: 'lost batch', isPage, tries, leftMs, answersNobody },
-          isAnswered: cause.status !== undefined,
-          isKnownToFail: this.others.hasGivenUp(people),
-          mayBeGivenUp: this.others.mayGiveUp(people),
-        },
-        random,
-      )
-      const waitMs = decision.kind === 'read' ? decision.waitMs : 0
-      if (decision.kind !== 'give-up') this.outages.batchWaits(cause, since, waitMs)
-      switch (decision.kind) {
-        case 'ask':
-          answersNobody = await this.question.isAnswered()
-          break
-        case 'halve':
-          this.others.gaveUp(people)
-          this.outages.noneTakenSince = undefined
-          return false
-        case 'read':
-          this.announce(operation, cause, waitMs, leftMs)
-          await sleep(waitMs, this.signal)
-          return true
-        case 'end':
-          throw impatient(operation, cause, patienceMs - leftMs)
-        default:
-          return false
-      }
+  async wait(operation: string, cause: Cause, { since, people, ...batch }: WaitingBatch): Promise<boolean> {
+    const { now, patienceMs, onWait, sleep } = this.options
+    const givesUpAt = since + patienceMs
+    const { step, facts } = await this.decide((answersNobody) => ({
+      ...{ of: 'lost batch', isPage: false, ...batch, leftMs: givesUpAt - now(), answersNobody },
+      isAnswered: cause.status !== undefined,
+      isKnownToFail: this.others.hasGivenUp(people),
+      mayBeGivenUp: this.others.mayGiveUp(people),
+    }))
+    const waitMs = step.kind === 'read' ? step.waitMs : 0
+    if (step.kind !== 'give-up') this.outages.batchWaits(cause, since, waitMs)
+    if (step.kind === 'end') throw impatient(operation, cause, patienceMs - facts.leftMs)
+    if (step.kind === 'halve') {
+      this.others.gaveUp(people)
+      this.outages.noneTakenSince = undefined
     }
+    if (step.kind !== 'read') return false
+    onWait({ operation, waitMs, class: cause.class, what: cause.what, givesUpAt })
+    await sleep(waitMs, this.signal)
+    return true
   }
 }
 
@@ -356,10 +340,10 @@ const neverLeft = (error: unknown): boolean =>
     ? error.class === 'not-sent' || (error.class === 'refused' && error.status === undefined)
     : error instanceof Outgrown
 
-const impatient = (operation: string, cause: Cause, waitedMs: number): WaybillError =>
+const impatient = (operation: string, { status, what }: Cause, waitedMs: number): WaybillError =>
   new WaybillError(
-    cause.status === undefined ? 'gateway-unreachable' : 'gateway-failing',
-    `the gateway did not let "${operation}" through for ${Math.round(waitedMs / 1000)} s (last: ${cause.what}); the job's patience is at its end`,
+    status === undefined ? 'gateway-unreachable' : 'gateway-failing',
+    `the gateway did not let "${operation}" through for ${Math.round(waitedMs / 1000)} s (last: ${what}); the job's patience is at its end`,
   )
 
 const refusedCredentials = (operation: string, cause: GatewayError): WaybillError =>

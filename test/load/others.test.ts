@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { LostTries, Others } from '../../src/load/others.ts'
+import { countOthers, type Others } from '../../src/load/others.ts'
 import type { Purpose } from '../../src/load/retry-policy.ts'
 
 /** Gives a batch up where it may be. */
@@ -9,12 +9,12 @@ const gaveUp = (others: Others, people: ReadonlySet<string>): boolean => {
   return may
 }
 const triesOf = (others: Others, purpose: Purpose, operation: string = purpose) =>
-  new LostTries(others, purpose, operation)
+  others.lostTries(purpose, operation)
 
 const namesOf = (count: number): string[] => Array.from({ length: count }, (_, at) => `person-${at}`)
 
 it('batches of one person are given up for three people, until a write gets through', () => {
-  const others = new Others()
+  const others = countOthers()
   const giveUp = () => namesOf(4).map((person) => gaveUp(others, new Set([person])))
   expect(giveUp()).toEqual([true, true, true, false])
   others.gotThrough('read', 'read profile')
@@ -24,7 +24,7 @@ it('batches of one person are given up for three people, until a write gets thro
 })
 
 it('the same person counts once, and is known as given up alone, until a write gets through', () => {
-  const others = new Others()
+  const others = countOthers()
   const [ann, both] = [new Set(['ann']), new Set(['ann', 'ben'])]
   expect(others.hasGivenUp(ann)).toBe(false)
   expect(Array.from({ length: 5 }, () => gaveUp(others, ann))).not.toContain(false)
@@ -38,7 +38,7 @@ it('the same person counts once, and is known as given up alone, until a write g
 })
 
 it('batches of several people are given up 32 times, until a write gets through', () => {
-  const others = new Others()
+  const others = countOthers()
   const several = new Set(['ann', 'ben'])
   const giveUp = () => Array.from({ length: 33 }, () => gaveUp(others, several)).indexOf(false)
   expect(giveUp()).toBe(32)
@@ -50,7 +50,7 @@ it.each([
   [3, true],
   [4, false],
 ])('where %i registrations fail and no write gets through, they are few: %s', (count, areFew) => {
-  const others = new Others()
+  const others = countOthers()
   const failing = namesOf(count).map(() => triesOf(others, 'registration'))
   // Twice: a registration that fails again is no other one.
   for (const lost of [...failing, ...failing]) lost.add(0)
@@ -62,16 +62,17 @@ it.each([
 })
 
 it('batches that fail count as one beside registrations', () => {
-  const others = new Others()
+  const others = countOthers()
   for (const purpose of ['registration', 'batch', 'registration', 'batch'] as const)
     triesOf(others, purpose).add(0)
-  expect(others.areFewFailing).toBe(true)
+  const areFew = () => triesOf(others, 'read').beside().areFewFailing
+  expect(areFew()).toBe(true)
   triesOf(others, 'registration').add(0)
-  expect(others.areFewFailing).toBe(false)
+  expect(areFew()).toBe(false)
 })
 
 it('what gets through counts since the first failure, and since the last, by its kind', () => {
-  const others = new Others()
+  const others = countOthers()
   others.gotThrough('read', 'read profile')
   const lost = triesOf(others, 'read')
   const seen = () => {
@@ -92,7 +93,7 @@ it('what gets through counts since the first failure, and since the last, by its
 })
 
 it('follow-ups of an operation count together, until one of it gets through', () => {
-  const others = new Others()
+  const others = countOthers()
   const [one, other] = [triesOf(others, 'follow-up', 'mark'), triesOf(others, 'follow-up', 'delete')]
   for (const lost of [one, triesOf(others, 'follow-up', 'mark'), other]) lost.add(0)
   const counts = () => [one, other].map((lost) => lost.beside().failuresOfOperation)

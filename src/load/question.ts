@@ -15,38 +15,31 @@ export interface QuestionOptions {
   readonly assertHeld: () => Promise<void>
 }
 
-export class Question {
-  private readonly options: QuestionOptions
-  private readonly lane: Lane
-  private asking: Promise<boolean> | undefined
-
-  constructor(options: QuestionOptions, lane: Lane) {
-    this.options = options
-    this.lane = lane
-  }
-
-  /** Tells whether the gateway answers now. Several that want to know share one question. @throws WaybillError where the run must stop */
-  isAnswered(): Promise<boolean> {
-    this.asking ??= this.ask(QUESTIONS_ABOUT_NOBODY).finally(() => {
-      this.asking = undefined
-    })
-    return this.asking
-  }
-
-  private async ask(tries: number): Promise<boolean> {
-    const { dispatcher, tallies, askAboutNobody, assertHeld } = this.options
+/** @returns function that tells whether the gateway answers now. Several that want to know share one question. It throws WaybillError where the run must stop */
+export function questionAboutNobody(
+  { dispatcher, tallies: { requests }, askAboutNobody, assertHeld }: QuestionOptions,
+  lane: Lane,
+): () => Promise<boolean> {
+  const ask = async (tries: number): Promise<boolean> => {
     if (dispatcher.askedForMs() > QUESTION_WAITS_MS) return false
     try {
-      await this.lane.run('now', async () => {
-        tallies.requests.readBack++
+      await lane.run('now', async () => {
+        requests.readBack++
         await allDone([askAboutNobody(), assertHeld()])
       })
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
-      if (error.class === 'not-sent') tallies.requests.readBack--
+      if (error.class === 'not-sent') requests.readBack--
       if (error.class === 'refused' && (error.envelopeCode ?? error.gatewayMessage) !== undefined) return true
-      return tries > 1 && this.ask(tries - 1)
+      return tries > 1 && ask(tries - 1)
     }
     return true
+  }
+  let asking: Promise<boolean> | undefined
+  return () => {
+    asking ??= ask(QUESTIONS_ABOUT_NOBODY).finally(() => {
+      asking = undefined
+    })
+    return asking
   }
 }

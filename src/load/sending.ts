@@ -8,15 +8,8 @@ import { allDone, WaybillError } from '../model/errors.ts'
 import type { Lane } from './dispatcher.ts'
 import { countOthers, type LostTries } from './others.ts'
 import { type Cause, causeOf, type OutageOptions, type OutageWatch, watchOutage } from './outage.ts'
-import { Question, type QuestionOptions } from './question.ts'
-import {
-  type Decision,
-  decide,
-  type Facts,
-  type FailedRequest,
-  isLate,
-  type Purpose,
-} from './retry-policy.ts'
+import { type QuestionOptions, questionAboutNobody } from './question.ts'
+import { decide, type FailedRequest, isLate, type LostBatch, type Purpose } from './retry-policy.ts'
 import { TokenRenewal } from './token-renewal.ts'
 
 export interface SendingOptions extends OutageOptions, QuestionOptions {
@@ -56,38 +49,32 @@ export interface WaitingBatch {
   readonly people: ReadonlySet<string>
 }
 
+/** Each throws WaybillError where the run must stop, and GatewayError for what the caller has to deal with. */
 export interface Sending {
   /**
    * A write that must not be repeated blindly. Refused, too large and ambiguous answers are thrown.
    * @param fits asked when its turn has come, before anything is sent
    * @param call writes down what it is about to send, and with it that it is sent
-   * @param again whether what it carries was sent before, and is not stored
-   * @throws GatewayError, WaybillError; `Outgrown` where it does not fit
+   * @param isAgain its content was sent before, and is not stored
+   * @throws `Outgrown` where it does not fit
    */
   once<T>(
     operation: string,
     fits: () => boolean,
     call: (attempt: number) => Promise<T>,
-    again?: boolean,
+    isAgain?: boolean,
   ): Promise<T>
-  /**
-   * A write behind what is stored, that may be repeated: PCP mark, deletion. Refusals are thrown, and so is what fails again and again
-   * (`ambiguous`) while the gateway answers others. @throws GatewayError, WaybillError
-   */
+  /** A write behind what is stored, that may be repeated: PCP mark, deletion. Thrown where it is refused, and where it fails by itself (`ambiguous`). */
   idempotent<T>(operation: string, call: () => Promise<T>): Promise<T>
   /**
-   * As `idempotent`, but what a person's records hang on: not given up before other writes get through, or the patience is at its end.
-   * @param isLate called when others need not wait for it any more
-   * @throws GatewayError, WaybillError
+   * As `idempotent`, but a person's records hang on it: not given up before other writes get through, or the patience is at its end.
+   * @param onLate called when others need not wait for it any more
    */
-  register<T>(operation: string, call: () => Promise<T>, isLate: () => void): Promise<T>
-  /**
-   * As `idempotent`, counted as a read-back. A refusal says nothing of what is stored, so it is thrown, but for the 404 that the job
-   * says to mean that there is nothing.
-   */
+  register<T>(operation: string, call: () => Promise<T>, onLate: () => void): Promise<T>
+  /** As `idempotent`, counted as a read-back. Of a 404 the job may say that there is nothing; another refusal says nothing of what is stored. */
   read<Item>(operation: string, call: () => Promise<readonly Item[]>): Promise<readonly Item[]>
   /**
-   * Waits with a batch before it is looked for, unless the run is stopped.
+   * Waits with a batch before it is looked for.
    * @returns false where it is given up: it has one more chance in halves, and a record alone none
    * @throws WaybillError `gateway-unreachable` or `gateway-failing` when the patience is at its end
    */
@@ -98,13 +85,11 @@ export interface Sending {
 
 /** One request, over all of its tries. */
 interface Request<T> {
-  readonly operation: string
   readonly purpose: Purpose
+  readonly operation: string
   readonly call: (attempt: number) => Promise<T>
-  /** Called when others need not wait for it any more. */
-  readonly onLate?: () => void
-  /** What it carries was sent before this request. */
   readonly isAgain: boolean
+  readonly onLate?: () => void
   readonly lost: LostTries
   /** It has left, now or before. */
   hasLeft: boolean
@@ -122,7 +107,7 @@ class Sender {
   private readonly givenUp = new AbortController()
   private readonly signal: AbortSignal
   private readonly lane: Lane
-  private readonly question: Question
+  private readonly answersAtAll: () => Promise<boolean>
 
   constructor(options: SendingOptions) {
     this.options = options
@@ -130,19 +115,20 @@ class Sender {
     this.token = new TokenRenewal(options.renewToken)
     this.signal = AbortSignal.any([options.signal, this.givenUp.signal])
     this.lane = options.dispatcher.lane(options.concurrency, this.signal)
-    this.question = new Question(options, this.lane)
+    this.answersAtAll = questionAboutNobody(options, this.lane)
   }
 
-  /** Tries until there is an answer, or the policy says that there is no other try. */
+  /** Tries, and does what the policy says, until there is an answer or no other try. */
   send<T>(
     purpose: Purpose,
     operation: string,
     call: (attempt: number) => Promise<T>,
-    { isAgain = false, ...more }: { readonly isAgain?: boolean; readonly onLate?: () => void } = {},
+    { isAgain = false, ...more }: Partial<Pick<Request<T>, 'isAgain' | 'onLate'>> = {},
   ): Promise<T> {
+    const lost = this.others.lostTries(purpose, operation)
     const request: Request<T> = {
-      ...{ purpose, operation, call, isAgain, ...more, lost: this.others.lostTries(purpose, operation) },
-      ...{ hasLeft: isAgain, begunAt: 0, sentWith: 0, renewedAt: Number.NEGATIVE_INFINITY },
+      ...{ purpose, operation, call, isAgain, ...more, lost, hasLeft: isAgain },
+      ...{ begunAt: 0, sentWith: 0, renewedAt: Number.NEGATIVE_INFINITY },
     }
     // Not by the signal: p-retry would throw away an answer that came in the moment of the stop.
     return pRetry((attempt) => this.try(request, attempt), {
@@ -167,12 +153,11 @@ class Sender {
   }
 
   private async leave<T>(request: Request<T>, attempt: number): Promise<T> {
-    const { purpose } = request
     // Counted as it leaves, and not over before the count is kept: what a process that is killed has not counted is no more than it had under way.
     this.count(request, 1)
-    const kept = purpose === 'batch' && attempt === 1 ? undefined : this.options.assertHeld()
+    const kept = request.purpose === 'batch' && attempt === 1 ? undefined : this.options.assertHeld()
     // A process that slept may have been taken for dead: whoever has its run, or its claims, settles what it had under way, and sends it.
-    if (attempt > 1 || purpose !== 'read') await kept
+    if (attempt > 1 || request.purpose !== 'read') await kept
     request.sentWith = this.token.generation
     request.begunAt = this.options.now()
     const answer = request.call(attempt)
@@ -180,14 +165,10 @@ class Sender {
     return answer
   }
 
-  /** @param by -1: it did not leave */
   private count({ purpose, hasLeft }: Request<unknown>, by: 1 | -1): void {
     const { requests } = this.options.tallies
-    if (purpose === 'read') requests.readBack += by
-    else {
-      requests.sent += by
-      if (hasLeft) requests.retried += by
-    }
+    requests[purpose === 'read' ? 'readBack' : 'sent'] += by
+    if (hasLeft && purpose !== 'read') requests.retried += by
   }
 
   private gotThrough({ purpose, operation }: Request<unknown>): void {
@@ -215,26 +196,22 @@ class Sender {
   /** Does what the policy says. @returns false where there is no other try. @throws where nothing more is to be sent */
   private async goesOn(request: Request<unknown>, error: GatewayError, tries: number): Promise<boolean> {
     const { operation } = request
+    const { now, random, patienceMs } = this.options
     try {
-      const { step, facts } = await this.decide((answersNobody) => ({
-        ...this.factsOf(request, error),
-        ...{ tries, answersNobody },
-      }))
-      switch (step.kind) {
-        case 'retry':
-          await this.waitForRetry(operation, causeOf(error), step.waitMs, facts)
-          return true
-        case 'renew-token':
-          await this.token.renew(request.sentWith)
-          request.renewedAt = this.options.now()
-          return true
-        case 'stop':
-          throw refusedCredentials(operation, error)
-        case 'end':
-          throw impatient(operation, causeOf(error), this.options.patienceMs - facts.leftMs)
-        default:
-          return false
+      let facts = this.factsOf(request, error, tries)
+      let step = decide(facts, random)
+      if (step.kind === 'ask') {
+        facts = this.factsOf(request, error, tries, await this.answersAtAll())
+        step = decide(facts, random)
       }
+      if (step.kind === 'stop') throw refusedCredentials(operation, error)
+      if (step.kind === 'end') throw impatient(operation, causeOf(error), patienceMs - facts.leftMs)
+      if (step.kind === 'retry') await this.waitForRetry(operation, causeOf(error), step.waitMs, facts)
+      if (step.kind === 'renew-token') {
+        await this.token.renew(request.sentWith)
+        request.renewedAt = now()
+      }
+      return step.kind === 'retry' || step.kind === 'renew-token'
     } catch (stop) {
       // What waits for its turn must not try it one by one.
       this.givenUp.abort(stop)
@@ -242,32 +219,26 @@ class Sender {
     }
   }
 
-  /** Asks the gateway about nobody where the policy wants to know. */
-  private async decide<F extends Facts>(
-    factsOf: (answersNobody?: boolean) => F,
-  ): Promise<{ readonly step: Decision; readonly facts: F }> {
-    const { random } = this.options
-    const facts = factsOf()
-    const step = decide(facts, random)
-    if (step.kind !== 'ask') return { step, facts }
-    const told = factsOf(await this.question.isAnswered())
-    return { step: decide(told, random), facts: told }
-  }
-
-  private factsOf({ purpose, lost, isAgain, ...request }: Request<unknown>, error: GatewayError) {
+  private factsOf(
+    { purpose, lost, isAgain, begunAt, renewedAt }: Request<unknown>,
+    { class: kind, retryAfterMs }: GatewayError,
+    tries: number,
+    answersNobody?: boolean,
+  ): FailedRequest {
     const { now, patienceMs, dispatcher } = this.options
+    const { failingSince, noneTakenSince } = this.outages
     // One look at the clock: what is left must not be found to be less when the wait is cut to it.
     const at = now()
-    const isLost = error.class === 'ambiguous'
-    const own = (isLost ? lost.since : undefined) ?? at
-    let since: number | undefined = Math.min(this.outages.failingSince ?? at, own)
+    const isLost = kind === 'ambiguous'
     // A batch that was sent before has a patience of its own, which ends in `wait`.
-    if (isLost && purpose === 'batch') since = isAgain ? at : this.outages.noneTakenSince
+    const ofBatch = isAgain ? at : noneTakenSince
+    const ofAny = Math.min(failingSince ?? at, (isLost ? lost.since : at) ?? at)
+    const since = (isLost && purpose === 'batch' ? ofBatch : ofAny) ?? at
     return {
-      ...{ of: 'request' as const, class: error.class, retryAfterMs: error.retryAfterMs, purpose },
-      ...{ lost: lost.count, others: lost.beside(), tokenAgeMs: request.begunAt - request.renewedAt },
+      ...{ of: 'request', class: kind, purpose, tries, retryAfterMs, answersNobody },
+      ...{ lost: lost.count, others: lost.beside(), tokenAgeMs: begunAt - renewedAt },
       ...{ heldMs: dispatcher.heldForMs(), askedMs: dispatcher.askedForMs() },
-      leftMs: (since ?? at) + patienceMs - at,
+      leftMs: since + patienceMs - at,
     }
   }
 
@@ -287,26 +258,38 @@ class Sender {
   }
 
   /** As `Sending.wait`. */
-  async wait(operation: string, cause: Cause, { since, people, ...batch }: WaitingBatch): Promise<boolean> {
-    const { now, patienceMs, onWait, sleep } = this.options
-    const givesUpAt = since + patienceMs
-    const { step, facts } = await this.decide((answersNobody) => ({
-      ...{ of: 'lost batch', isPage: false, ...batch, leftMs: givesUpAt - now(), answersNobody },
-      isAnswered: cause.status !== undefined,
-      isKnownToFail: this.others.hasGivenUp(people),
-      mayBeGivenUp: this.others.mayGiveUp(people),
-    }))
+  async wait(operation: string, cause: Cause, batch: WaitingBatch): Promise<boolean> {
+    const { random, patienceMs, onWait, sleep } = this.options
+    const givesUpAt = batch.since + patienceMs
+    let facts = this.factsOfLost(cause, batch)
+    let step = decide(facts, random)
+    if (step.kind === 'ask') {
+      facts = this.factsOfLost(cause, batch, await this.answersAtAll())
+      step = decide(facts, random)
+    }
     const waitMs = step.kind === 'read' ? step.waitMs : 0
-    if (step.kind !== 'give-up') this.outages.batchWaits(cause, since, waitMs)
+    if (step.kind !== 'give-up') this.outages.batchWaits(cause, batch.since, waitMs)
     if (step.kind === 'end') throw impatient(operation, cause, patienceMs - facts.leftMs)
     if (step.kind === 'halve') {
-      this.others.gaveUp(people)
+      this.others.gaveUp(batch.people)
       this.outages.noneTakenSince = undefined
     }
     if (step.kind !== 'read') return false
     onWait({ operation, waitMs, class: cause.class, what: cause.what, givesUpAt })
     await sleep(waitMs, this.signal)
     return true
+  }
+
+  private factsOfLost(
+    { status }: Cause,
+    { since, tries, people, isPage = false }: WaitingBatch,
+    answersNobody?: boolean,
+  ): LostBatch {
+    return {
+      ...{ of: 'lost batch', isPage, tries, isAnswered: status !== undefined, answersNobody },
+      ...{ isKnownToFail: this.others.hasGivenUp(people), mayBeGivenUp: this.others.mayGiveUp(people) },
+      leftMs: since + this.options.patienceMs - this.options.now(),
+    }
   }
 }
 

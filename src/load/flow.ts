@@ -88,11 +88,7 @@ export function end(before: Flow, epoch: number, ending: Ending, now: number, ra
 const resumed = ({ breaker, pace }: Flow, now: number): Pace =>
   breaker.state === 'closed' ? pace : { ...pace, nextAt: Math.max(pace.nextAt, now) }
 
-/**
- * The breaker: stops all sending when nothing gets through, or when the gateway says when to come back, and lets one request try again.
- * `closed`: all may be sent; `open`: nothing until a moment; `trying`: one request is on its way to see. Pure; times in
- * milliseconds of the clock that is handed in.
- */
+/** Times in milliseconds of the clock that is handed in, here and below. */
 export interface Breaker {
   readonly state: 'closed' | 'open' | 'trying'
   /** While open: nothing is sent before. */
@@ -217,11 +213,6 @@ const backoff = (openings: number, random: () => number): number =>
 export const asTold = (retryAfterMs: number, random: () => number): number =>
   Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS) + random() * Math.min(LONGEST_JITTER_MS, retryAfterMs / 10)
 
-/**
- * The pace: requests a second, found from what the gateway refuses (429, 503 with Retry-After, 408). There is none until it refuses
- * some; then what was getting through becomes the pace. It falls with each refusal, and is raised in steps that double after a time
- * of quiet. Pure; times in milliseconds of the clock that is handed in.
- */
 export interface Pace {
   /** Requests a second at most, whatever the gateway takes; Infinity: nobody has asked for a limit. */
   readonly limit: number

@@ -151,6 +151,13 @@ export class GatewayError extends Error {
   }
 }
 
+/** The error of a call as a value. @throws what is none of the gateway */
+export const orRefusal = <T>(asked: Promise<T>): Promise<T | GatewayError> =>
+  asked.catch((error: unknown) => {
+    if (error instanceof GatewayError) return error
+    throw error
+  })
+
 /** The code of a refusal's envelope; undefined where the body is no well-formed one. */
 export function codeOfErrorBody(body: unknown): number | undefined {
   const envelope = RefusalEnvelope.safeParse(body)

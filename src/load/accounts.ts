@@ -4,7 +4,7 @@
  */
 
 import type { Gateway } from '../gateway/gateway.ts'
-import { GatewayError } from '../gateway/gateway-error.ts'
+import { GatewayError, orRefusal } from '../gateway/gateway-error.ts'
 import type { KnownAccount, Ledger, RunLedger, Tallies } from '../ledger/ledger.ts'
 import type { Entry, MappedRow } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
@@ -388,11 +388,10 @@ async function registerOne(
   if ('stage' in registration) return registration
   const save = (account: KnownAccount): Promise<void> =>
     context.runLedger.saveAccounts(context.gatewayName, [account], context.now())
-  let account: KnownAccount
-  try {
-    account = await context.sending.register(
+  const account = await orRefusal(
+    context.sending.register(
       'register account',
-      async () => {
+      async (): Promise<KnownAccount> => {
         const { accountId = null, known } = await context.gateway.accounts.register({ ...registration })
         const named = nameIn(context.identity, reference, entry.row.name())
         const answered = { reference, accountId, isNew: !known, sentBefore: null, born, named }
@@ -403,15 +402,14 @@ async function registerOne(
         return answered
       },
       isLate,
-    )
-  } catch (error) {
-    if (!(error instanceof GatewayError)) throw error
-    if (error.class === 'ambiguous') {
-      const answer = error.status === undefined ? 'no answer' : `HTTP ${error.status}`
-      const words = told({ ours: `${answer}, again and again, while the gateway answers others` }, entry)
-      return { stage: 'register', code: 'registration-fails', ...words }
-    }
-    return { stage: 'register', code: 'registration-refused', ...told(refusalWords(error), entry) }
+    ),
+  )
+  if (account instanceof GatewayError) {
+    if (account.class !== 'ambiguous')
+      return { stage: 'register', code: 'registration-refused', ...told(refusalWords(account), entry) }
+    const answer = account.status === undefined ? 'no answer' : `HTTP ${account.status}`
+    const words = told({ ours: `${answer}, again and again, while the gateway answers others` }, entry)
+    return { stage: 'register', code: 'registration-fails', ...words }
   }
   if (account.isNew && !wasForgotten) return account
   const { until } = await perhapsSent(context, entry)

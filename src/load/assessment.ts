@@ -14,7 +14,7 @@ import type {
   CompletedQuestion,
 } from '../gateway/contract/age-assessment.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { GatewayError } from '../gateway/gateway-error.ts'
+import { GatewayError, orRefusal } from '../gateway/gateway-error.ts'
 import type { ChunkKey, Ledger } from '../ledger/ledger.ts'
 import { AnswersEntry, type Entry, rowKeysOf } from '../model/entry.ts'
 import { allDone, WaybillError } from '../model/errors.ts'
@@ -315,12 +315,8 @@ async function shownOf<Item>(
   what: string,
   read: () => Promise<readonly Item[]>,
 ): Promise<readonly Item[]> {
-  try {
-    return await sending.read(what, read)
-  } catch (error) {
-    if (error instanceof GatewayError) return []
-    throw error
-  }
+  const shown = await orRefusal(sending.read(what, read))
+  return shown instanceof GatewayError ? [] : shown
 }
 
 /** How an option can be named: one that is named by its id is not looked for by its text. */

@@ -6,7 +6,7 @@
  * nothing that is newer; of an NPI that nobody says anything new of, nothing. Pure; the rules are in docs/delivery.md.
  */
 
-import { GatewayError } from '../gateway/gateway-error.ts'
+import { GatewayError, orRefusal } from '../gateway/gateway-error.ts'
 import { type KnownCareTeam, type OwedDeletion, UNDATED } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
@@ -130,15 +130,12 @@ export async function deleteEntries(
   because: 'replaced' | 'removed',
 ): Promise<GatewayError | undefined> {
   const ids = had.flatMap(({ id }) => id ?? [])
-  try {
-    // Not found: an attempt without an answer has deleted it.
-    await sending.idempotent('delete care team', () => gateway.careTeams.delete(owner, { id: ids }))
-    tallies.careTeams[because]++
-    return undefined
-  } catch (error) {
-    if (error instanceof GatewayError) return error
-    throw error
-  }
+  // Not found: an attempt without an answer has deleted it.
+  const call = () => gateway.careTeams.delete(owner, { id: ids })
+  const deleted = await orRefusal(sending.idempotent('delete care team', call))
+  if (deleted instanceof GatewayError) return deleted
+  tallies.careTeams[because]++
+  return undefined
 }
 
 /** What a chunk's newest entries of a provider do to the older ones of the account. */

@@ -5,7 +5,7 @@
 import type { CareTeamReturned } from '../gateway/contract/health-profile.ts'
 import { epochMsOf } from '../gateway/contract/shared-objects.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
+import { GatewayError, orRefusal, saysNotFound } from '../gateway/gateway-error.ts'
 import {
   type CareTeamMark,
   type KnownCareTeam,
@@ -188,16 +188,10 @@ async function sendMark(
   const several = has.filter(({ npi }) => npi === had.npi).length > 1
   const named = id !== undefined && (several || fields.npi === undefined) ? { id } : { npi: fields.npi }
   const request = { account: { ...account }, ...named }
-  try {
-    if (step === 'mark')
-      await sending.idempotent('mark primary care physician', () => gateway.careTeams.setPrimary(request))
-    else
-      await sending.idempotent('unmark primary care physician', () => gateway.careTeams.unsetPrimary(request))
-    return undefined
-  } catch (error) {
-    if (error instanceof GatewayError) return error
-    throw error
-  }
+  const call = () =>
+    step === 'mark' ? gateway.careTeams.setPrimary(request) : gateway.careTeams.unsetPrimary(request)
+  const sent = await orRefusal(sending.idempotent(`${step} primary care physician`, call))
+  return sent instanceof GatewayError ? sent : undefined
 }
 
 /** What is owed of deletions, by the hash of the NPI. */

@@ -45,12 +45,6 @@ import { judgeAccounts, signIn } from './stale-accounts.ts'
 
 const NOT_ECHOED: Words = { ours: 'the gateway answered with success, twice, but did not store the record' }
 
-type Answer =
-  | { readonly kind: 'answered'; readonly answer: CreateAnswer | AnswerInOrder }
-  | { readonly kind: 'failed'; readonly error: GatewayError }
-  /** Not sent: by now it is known to be too large. */
-  | { readonly kind: 'outgrown' }
-
 /** A batch that is written down as about to be sent. */
 export interface PlannedRow {
   /** Its row in the ledger. */
@@ -131,7 +125,7 @@ async function send(
   let firstSentAt = earlier?.firstSentAt
   const operation = `create ${kind} records`
   const size = { records: entries.length, bytes: plannedAs?.bytes ?? batchBytes(entries) }
-  const answer: Answer = await sending
+  const answer = await sending
     .once(
       operation,
       () => fits(sizes.of(kind), size) && !entries.some(stale.has),
@@ -151,15 +145,11 @@ async function send(
       },
       earlier !== undefined,
     )
-    .then<Answer, Answer>(
-      (created) => ({ kind: 'answered', answer: created }),
-      (error: unknown) => {
-        if (error instanceof GatewayError) return { kind: 'failed', error }
-        if (error instanceof Outgrown) return { kind: 'outgrown' }
-        throw error
-      },
-    )
-  if (answer.kind === 'outgrown') {
+    .catch((error: unknown) => {
+      if (error instanceof GatewayError || error instanceof Outgrown) return error
+      throw error
+    })
+  if (answer instanceof Outgrown) {
     const parts = cutBatches(entries, sizes.of(kind).limits)
     return (
       await allDone(parts.map((part) => send(delivery, { ...batch, entries: part.entries }, earlier)))
@@ -174,19 +164,14 @@ async function send(
     attempts,
     firstSentAt,
     resends: earlier === undefined ? 0 : earlier.resends + 1,
-    failedWith: (answer.kind === 'failed' ? answer.error.status : undefined) ?? earlier?.failedWith,
+    failedWith: (answer instanceof GatewayError ? answer.status : undefined) ?? earlier?.failedWith,
   }
-  if (answer.kind === 'answered') return settleAnswer(delivery, sent, answer.answer)
-  const { error } = answer
-  if (error.class === 'too-large') sizes.learn(kind, tooLarge, size)
-  if (error.class === 'refused' || error.class === 'too-large') return refuse(delivery, sent, error)
-  return settleOpen(delivery, sent, {
-    answer: error.class,
-    status: error.status ?? null,
-    outcomes: [],
-    open: entries,
-    cause: causeOf(error),
-  })
+  if (!(answer instanceof GatewayError)) return settleAnswer(delivery, sent, answer)
+  if (answer.class === 'too-large') sizes.learn(kind, tooLarge, size)
+  if (answer.class === 'refused' || answer.class === 'too-large') return refuse(delivery, sent, answer)
+  const { class: lost, status = null } = answer
+  const cause = causeOf(answer)
+  return settleOpen(delivery, sent, { answer: lost, status, outcomes: [], open: entries, cause })
 }
 
 async function settleAnswer(
@@ -275,16 +260,16 @@ async function settleJudged(
       outcomes.push(listedAsError(entry, batchId, { words, code: known.named?.get(entry) }, stale.has(entry)))
     else again.push(entry)
   }
+  const isAccepted = known.answer === 'accepted-in-part'
+  const othersTaken = delivery.progress.takenAt >= firstSentAt
   const step = decide(
     {
-      ...{ of: 'absent records', isGivenUp: isOver, tries: resends + 1, records: again.length },
-      ...{ isAccepted: known.answer === 'accepted-in-part', status: known.status },
-      othersTaken: delivery.progress.takenAt >= firstSentAt,
+      ...{ of: 'absent records', isAccepted, status: known.status, tries: resends + 1 },
+      ...{ isGivenUp: isOver, othersTaken, records: again.length },
     },
     delivery.random,
   )
   if (step.kind === 'give-up') {
-    const isAccepted = known.answer === 'accepted-in-part'
     const words = isAccepted ? NOT_ECHOED : failsAlone(known.status ?? sent.failedWith)
     const code = isAccepted ? 'not-echoed' : 'refused'
     outcomes.push(...again.splice(0).map((entry) => rejection(entry, batchId, code, words)))

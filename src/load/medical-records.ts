@@ -10,7 +10,7 @@ import type {
 } from '../gateway/contract/medical-records.ts'
 import type { EnvelopeError } from '../gateway/contract/shared-objects.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { type AnswerClass, GatewayError } from '../gateway/gateway-error.ts'
+import { type AnswerClass, GatewayError, orRefusal } from '../gateway/gateway-error.ts'
 import type { UpsertAnswer } from '../gateway/medical-records.ts'
 import type { KnownRequest, Ledger, RunLedger } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
@@ -134,13 +134,10 @@ async function refuseTypes(
 ): Promise<EntryOutcome[]> {
   if (toSubmit.length === 0) return []
   types.read ??= sending.read('list request types', () => gateway.medicalRecords.requestTypes())
-  let offered: readonly MedicalRecordsRequestType[]
-  try {
-    offered = await types.read
-  } catch (error) {
+  const offered = await orRefusal(types.read)
+  if (offered instanceof GatewayError) {
     types.read = undefined
-    if (!(error instanceof GatewayError)) throw error
-    const words = refusalWords(error)
+    const words = refusalWords(offered)
     return toSubmit.map(({ entry }) => rejection(entry, null, 'request-types-unreadable', words))
   }
   return toSubmit.flatMap((one) => {
@@ -168,14 +165,10 @@ async function submit(
       isRefused: ({ outcome }) => outcome === 'rejected',
     })
   }
-  let answer: UpsertAnswer
-  try {
-    answer = await upsert(context, batch)
-  } catch (error) {
-    if (!(error instanceof GatewayError)) throw error
-    return error.class === 'too-large'
-      ? refused('too-large', refusalWords(error))
-      : refused('refused', refusalWords(error), error.refusal)
+  const answer = await orRefusal(upsert(context, batch))
+  if (answer instanceof GatewayError) {
+    const isTooLarge = answer.class === 'too-large'
+    return refused(isTooLarge ? 'too-large' : 'refused', refusalWords(answer), answer.refusal)
   }
   // What an answer of success lists as wrong may be about any of them.
   if (answer.errors.length > 0) {
@@ -283,12 +276,9 @@ async function upload(
       }
     }
     if (asked > 0) return rejection(entry, null, 'authorization-refused', words)
-    try {
-      address = addressOf((await upsert(context, [one])).requests[0])
-    } catch (error) {
-      if (!(error instanceof GatewayError)) throw error
-      return rejection(entry, null, 'authorization-refused', words)
-    }
+    const renewed = await orRefusal(upsert(context, [one]))
+    if (renewed instanceof GatewayError) return rejection(entry, null, 'authorization-refused', words)
+    address = addressOf(renewed.requests[0])
   }
 }
 
@@ -321,22 +311,13 @@ async function withdraw(
     await save(context, [wanted], () => 'withdrawn')
     return outcome
   }
-  try {
-    await sending.idempotent('withdraw a request', () => gateway.medicalRecords.delete(request.reference))
-    return await gone({ entry, outcome: 'accepted', batchId: null, status: null })
-  } catch (error) {
-    if (!(error instanceof GatewayError)) throw error
-    const isThere = await search(context, wanted).catch((unread: unknown) => {
-      if (unread instanceof GatewayError) return true
-      throw unread
-    })
-    if (isThere) return rejection(entry, null, 'withdrawal-refused', refusalWords(error))
-    return gone(
-      isKnown
-        ? { entry, outcome: 'accepted', batchId: null, status: null, readBack: true }
-        : { entry, outcome: 'unchanged' },
-    )
-  }
+  const accepted: EntryOutcome = { entry, outcome: 'accepted', batchId: null, status: null }
+  const call = () => gateway.medicalRecords.delete(request.reference)
+  const deleted = await orRefusal(sending.idempotent('withdraw a request', call))
+  if (!(deleted instanceof GatewayError)) return gone(accepted)
+  if ((await orRefusal(search(context, wanted))) !== false)
+    return rejection(entry, null, 'withdrawal-refused', refusalWords(deleted))
+  return gone(isKnown ? { ...accepted, readBack: true } : { entry, outcome: 'unchanged' })
 }
 
 const Sought = z.looseObject({

@@ -45,7 +45,7 @@ const NOTABLE_MS = 2_000
 export function failedAgain(
   before: Outage | undefined,
   cause: Cause,
-  { begunAt, now, heldMs }: { readonly begunAt: number; readonly now: number; readonly heldMs: number },
+  { begunAt, now, heldMs }: Record<'begunAt' | 'now' | 'heldMs', number>,
 ): Outage {
   const since = before?.since ?? now
   // What hangs is silent from its beginning; the first failure may be one of many seconds.
@@ -59,18 +59,15 @@ export function failedAgain(
   }
 }
 
-export interface BatchWait {
-  /** When it was first sent. */
-  readonly since: number
-  readonly now: number
-  readonly waitMs: number
-  /** When a batch got through last. */
-  readonly takenAt: number
-}
-
-/** @returns the outage where the batch waits and no other has got through since it was sent; else what there was before */
-export function batchWaits(before: Outage | undefined, cause: Cause, wait: BatchWait): Outage | undefined {
-  const { since, now, waitMs, takenAt } = wait
+/**
+ * @param wait since: when the batch was first sent; takenAt: when one got through last
+ * @returns the outage where the batch waits and no other has got through since it was sent; else what there was before
+ */
+export function batchWaits(
+  before: Outage | undefined,
+  cause: Cause,
+  { since, now, waitMs, takenAt }: Record<'since' | 'now' | 'waitMs' | 'takenAt', number>,
+): Outage | undefined {
   if (takenAt >= since) return before
   return {
     ...cause,
@@ -81,7 +78,7 @@ export function batchWaits(before: Outage | undefined, cause: Cause, wait: Batch
   }
 }
 
-/** Tells that somebody who heard of the one is to hear of the other: another thing happens, not just another call. */
+/** Tells that another thing happens, not just another call. */
 export const isNews = (before: Outage | undefined, outage: Outage): boolean =>
   outage.isNotable &&
   (before?.isNotable !== true || before.class !== outage.class || before.status !== outage.status)

@@ -21,15 +21,14 @@ export interface SendingOptions extends OutageOptions, QuestionOptions {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   readonly renewToken: () => Promise<void>
   readonly signal: AbortSignal
-  /** Told of every wait, for the progress display and the log. */
-  readonly onWait: (event: {
-    readonly operation: string
-    readonly waitMs: number
-    readonly class: string
-    /** What happened last: the call, and its answer or what was wrong with the connection. */
-    readonly what: string
-    readonly givesUpAt: number
-  }) => void
+  /** Told of every wait, for the progress display and the log, with what happened last. */
+  readonly onWait: (
+    event: Omit<Cause, 'status'> & {
+      readonly operation: string
+      readonly waitMs: number
+      readonly givesUpAt: number
+    },
+  ) => void
 }
 
 /** Thrown when a queued batch no longer fits the learned size limit. Nothing was sent. */

@@ -1,9 +1,8 @@
 /**
  * Loads a chunk of answered tests: each person's pages are fetched and answered one after the other, as the person (interface, "Age assessment").
- * The gateway knows how far a test is, so one that was begun is gone on with, and one that is finished is not taken again. After an answer that
- * was lost the current page tells whether it was taken. An intent is on the disk before the first answer of a test leaves: a test that is found
- * complete counts as accepted only where it was sent. What of a person's answers goes onto a page is pure (interface, "Assessment page", "Answer
- * submission").
+ * The gateway knows how far a test is: one that was begun goes on, and one that is finished is not taken again. After a lost answer the current
+ * page tells whether it was taken. An intent is on the disk before the first answer of a test leaves: a test that is found complete counts as
+ * accepted only where it was sent. Answers are put onto a page by a pure function (interface, "Assessment page", "Answer submission").
  */
 import pLimit from 'p-limit'
 import type { Assessment } from '../gateway/age-assessment.ts'

@@ -1,7 +1,4 @@
-/**
- * The one way by which requests leave this process for a gateway: it carries out what `src/load/flow.ts` decides. Each run has a lane,
- * with its own ceiling; the lanes take turns.
- */
+/** Sends all requests of this process to a gateway when `src/load/flow.ts` lets them. Each run has a lane, with its own ceiling; lanes take turns. */
 import { GatewayError } from '../gateway/gateway-error.ts'
 import {
   admit,
@@ -21,13 +18,12 @@ export interface Dispatcher {
    * @param signal when it is aborted, what waits in the lane fails with its reason; what is under way goes on
    */
   lane(ceiling: number, signal: AbortSignal): Lane
-  /** Milliseconds for which nothing is sent, as the gateway wants it or nothing gets through; 0: it is not so. */
+  /** Milliseconds for which nothing is sent, as the gateway wants it or nothing gets through. */
   heldForMs(): number
   /** Of them those that the gateway has asked for. */
   askedForMs(): number
-  /** How things stand now. */
   traffic(): Traffic
-  /** Lets one request try in so many milliseconds, where it would be later and the gateway has not asked for that. */
+  /** Lets one request try in so many milliseconds, unless the gateway has asked for longer. */
   tryWithin(ms: number): void
 }
 
@@ -35,7 +31,6 @@ export interface Traffic {
   readonly breaker: Breaker['state']
   /** Requests that may be under way at once, while the breaker is closed. */
   readonly permitted: number
-  /** Requests that are. */
   readonly underWay: number
 }
 
@@ -117,6 +112,9 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
     alarm = undefined
   }
 
+  /** While the breaker is open. */
+  const left = (until: number): number => (flow.breaker.state === 'open' ? Math.max(0, until - clock()) : 0)
+
   return {
     lane(ceiling, signal) {
       flow = admit(flow, ceiling)
@@ -162,14 +160,8 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
           }),
       }
     },
-    heldForMs() {
-      if (flow.breaker.state !== 'open') return 0
-      return Math.max(0, flow.breaker.until - clock())
-    },
-    askedForMs() {
-      if (flow.breaker.state !== 'open') return 0
-      return Math.max(0, flow.breaker.notBefore - clock())
-    },
+    heldForMs: () => left(flow.breaker.until),
+    askedForMs: () => left(flow.breaker.notBefore),
     traffic() {
       const { breaker, ceiling, underWay } = flow
       return { breaker: breaker.state, permitted: ceiling, underWay }

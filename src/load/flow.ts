@@ -1,13 +1,11 @@
 /**
- * What decides when the next request may leave: ceiling, pace and breaker together, for all that goes to one gateway. Pure: the clock, in
- * milliseconds, is an argument; `src/load/dispatcher.ts` carries it out.
+ * Decides when the next request to a gateway may leave: ceiling, pace and breaker together. Pure; the clock, in milliseconds, is an argument.
  *
- * The breaker stops all sending when nothing gets through, or when the gateway says when to come back, and lets one request try again.
- * `closed`: all may be sent; `open`: nothing until a moment; `trying`: one request is on its way to see.
+ * The breaker stops all sending when nothing gets through, or while the gateway has asked for a wait (Retry-After), and then lets one request
+ * try. `closed`: all may be sent; `open`: nothing until a moment; `trying`: one request is on its way.
  *
  * The pace is requests a second, found from what the gateway refuses (429, 503 with Retry-After, 408). There is none until it refuses
- * some; then what was getting through becomes the pace. It falls with each refusal, and is raised in steps that double after a time
- * of quiet.
+ * some; then what was getting through becomes the pace. It falls with each refusal, and rises in steps that double after a time of quiet.
  */
 
 export interface Flow {
@@ -19,10 +17,7 @@ export interface Flow {
   readonly underWay: number
 }
 
-/**
- * How a request ended: `answered` by the gateway, `not-taken` by it, `failed` without an answer that is worth anything, or
- * `aside`, for a reason that has nothing to do with the gateway.
- */
+/** End of a request: answered or not taken by the gateway, failed without a useful answer, or `aside`, for a reason that is none of the gateway. */
 export type Ending =
   | { readonly kind: 'answered' }
   | { readonly kind: 'not-taken'; readonly retryAfterMs: number | undefined }
@@ -37,7 +32,7 @@ export const beginFlow = (ceiling: number, perSecond?: number): Flow => ({
   underWay: 0,
 })
 
-/** A ceiling below the present one changes nothing: it is that of a job that sends less than another. */
+/** A lower ceiling changes nothing: another job sends less. */
 export const admit = (flow: Flow, ceiling: number): Flow => ({
   ...flow,
   ceiling: Math.max(flow.ceiling, ceiling),
@@ -84,11 +79,10 @@ export function end(before: Flow, epoch: number, ending: Ending, now: number, ra
   }
 }
 
-/** What was missed while sending was held is not made up for, neither by the one that tries nor by those behind it. */
+/** Requests that were missed while sending was held are not made up for. */
 const resumed = ({ breaker, pace }: Flow, now: number): Pace =>
   breaker.state === 'closed' ? pace : { ...pace, nextAt: Math.max(pace.nextAt, now) }
 
-/** Times in milliseconds of the clock that is handed in, here and below. */
 export interface Breaker {
   readonly state: 'closed' | 'open' | 'trying'
   /** While open: nothing is sent before. */
@@ -135,7 +129,7 @@ export function begun(breaker: Breaker): Breaker {
   return { ...breaker, state, underWay: breaker.underWay + 1 }
 }
 
-/** The gateway answered the request, be it with a refusal. */
+/** Also with a refusal. */
 export function answered(breaker: Breaker, epoch: number): Breaker {
   if (epoch !== breaker.epoch) return breaker
   return { ...CLOSED, epoch, underWay: breaker.underWay - 1 }
@@ -150,10 +144,7 @@ export function endedAside(breaker: Breaker, epoch: number): Breaker {
   return { ...breaker, state, underWay }
 }
 
-/**
- * No answer, or a useless one. Opens where nothing else is under way, or where half of what is allowed has failed in a row: what
- * hangs must not keep the rest from trying.
- */
+/** Opens where nothing else is under way, or half of what is allowed has failed in a row: what hangs must not keep the rest from trying. */
 export function failed(
   breaker: Breaker,
   epoch: number,
@@ -169,10 +160,7 @@ export function failed(
   return open(breaker, now + backoff(breaker.openings, random))
 }
 
-/**
- * The gateway did not take it, and may have said when to come back: that holds all. Behind the first such answer the waits grow,
- * too, so that a gateway that always says one second is not asked every second.
- */
+/** A Retry-After holds all requests. Behind the first the waits grow, too, so that a gateway that always says one second is not asked every second. */
 export function notTaken(
   breaker: Breaker,
   epoch: number,
@@ -312,7 +300,7 @@ export function paceRefused(pace: Pace, now: number): Pace {
 /** Whether the rate was what held requests back, lately. */
 const isBound = ({ boundAt, rate }: Pace, now: number): boolean => now - boundAt < STEP_MS + 1_000 / rate
 
-/** How many requests got through lately: two counts, of a second and of the one before it. */
+/** Requests that got through in this second, and in the one before. */
 interface Throughput {
   readonly beganAt: number
   readonly current: number
@@ -324,7 +312,7 @@ function count(throughput: Throughput, now: number): Throughput {
   return { ...moved, current: moved.current + 1 }
 }
 
-/** How many got through in the last second, the part of it that lies in the second before estimated. */
+/** Requests of the last second: its part in the second before is estimated. */
 function lately(throughput: Throughput, now: number): number {
   const { current, previous, beganAt } = moveTo(throughput, now)
   return current + previous * (1 - (now - beganAt) / 1_000)

@@ -73,12 +73,7 @@ export async function loadMedicalRecords(
   const { runId } = runLedger.lease
   const outcomes = new Outcomes()
   const { last, earlier } = lastOfEach(wantedRequests(entries, identity, arrival))
-  outcomes.note(
-    earlier.map(({ one: { entry }, isOther }) => ({
-      ...{ entry, outcome: 'unchanged' },
-      ...(isOther ? { passedOver: 'outdated' } : {}),
-    })),
-  )
+  outcomes.note(earlier.map(({ one: { entry }, isOther }) => unchanged(entry, isOther)))
   const known = await ledger.medicalRequests(
     gatewayName,
     last.map(({ reference }) => reference),
@@ -106,11 +101,7 @@ export async function loadMedicalRecords(
     }
     if (step === 'unchanged' && before !== undefined && before.heardAt < wanted.heardAt)
       heardAgain.push({ ...before, heardAt: wanted.heardAt, run: null })
-    if (step === 'accepted') outcomes.note([{ entry, outcome: 'accepted', batchId: null, status: null }])
-    else
-      outcomes.note([
-        { entry, outcome: 'unchanged', ...(step === 'outdated' ? { passedOver: 'outdated' } : {}) },
-      ])
+    outcomes.note([step === 'accepted' ? accepted(entry) : unchanged(entry, step === 'outdated')])
   }
   if (heardAgain.length > 0) await runLedger.saveMedicalRequests(gatewayName, heardAgain)
   outcomes.note(await refuseTypes(context, toSubmit))
@@ -126,6 +117,14 @@ export async function loadMedicalRecords(
   outcomes.note(ended.flat())
   return outcomes.all()
 }
+
+const accepted = (entry: Entry, status: number | null = null) => ({
+  ...{ entry, outcome: 'accepted' as const, batchId: null, status },
+})
+
+const unchanged = (entry: Entry, isOutdated: boolean): EntryOutcome => ({
+  ...{ entry, outcome: 'unchanged', ...(isOutdated ? { passedOver: 'outdated' } : {}) },
+})
 
 /** Those whose types the gateway does not offer: a request of such a type is never processed. */
 async function refuseTypes(
@@ -186,13 +185,12 @@ async function submit(
   return allDone(
     batch.map(async (one): Promise<EntryOutcome> => {
       const { entry, authorization, known } = one
-      const accepted: EntryOutcome = { entry, outcome: 'accepted', batchId: null, status: answer.status }
-      if (authorization === undefined) return accepted
-      if (authorization === 'ready')
-        return (await upload(context, one, returned.get(one.request.reference))) ?? accepted
-      return authorization === 'absent' && known?.state === 'complete'
-        ? accepted
-        : awaiting(entry, authorization)
+      const isDone = authorization === 'absent' && known?.state === 'complete'
+      if (authorization !== undefined && authorization !== 'ready' && !isDone)
+        return awaiting(entry, authorization)
+      const refused =
+        authorization === 'ready' && (await upload(context, one, returned.get(one.request.reference)))
+      return refused || accepted(entry, answer.status)
     }),
   )
 }
@@ -311,13 +309,12 @@ async function withdraw(
     await save(context, [wanted], () => 'withdrawn')
     return outcome
   }
-  const accepted: EntryOutcome = { entry, outcome: 'accepted', batchId: null, status: null }
   const call = () => gateway.medicalRecords.delete(request.reference)
   const deleted = await orRefusal(sending.idempotent('withdraw a request', call))
-  if (!(deleted instanceof GatewayError)) return gone(accepted)
+  if (!(deleted instanceof GatewayError)) return gone(accepted(entry))
   if ((await orRefusal(search(context, wanted))) !== false)
     return rejection(entry, null, 'withdrawal-refused', refusalWords(deleted))
-  return gone(isKnown ? { ...accepted, readBack: true } : { entry, outcome: 'unchanged' })
+  return gone(isKnown ? { ...accepted(entry), readBack: true } : unchanged(entry, false))
 }
 
 const Sought = z.looseObject({

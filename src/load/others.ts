@@ -1,21 +1,12 @@
 /** Counts, for one run, what gets through and what fails beside a request: so one that fails by itself is told from a gateway at fault. */
-import type { OtherRequests, Purpose } from './retry-policy.ts'
+import type { OtherBatches, OtherRequests, Purpose } from './retry-policy.ts'
 
 /** On so many people the gateway may fail where no other write gets through; where it fails on more, the gateway is at fault. */
 const A_FEW = 3
 /** So many batches of several people, and halves of them, may fail, once the patience is at its end, before one gets through. */
 const MOST_HALVES = 32
 
-/** Tries of one request that the gateway may have taken: time-outs, 5xx, answers that cannot be read. */
-export interface LostTries {
-  readonly count: number
-  /** When the first failed, milliseconds since the epoch. */
-  readonly since: number | undefined
-  add(at: number): void
-  /** @returns facts as of the last try that was added */
-  beside(): OtherRequests
-}
-
+export type LostTries = ReturnType<Others['lostTries']>
 export type Others = ReturnType<typeof countOthers>
 
 export function countOthers() {
@@ -37,42 +28,40 @@ export function countOthers() {
       halvesGivenUp = 0
       peopleGivenUp.clear()
     },
-    /** Tells whether a batch may be given up at the end of the patience. @param people those whose records it holds */
-    mayGiveUp: (people: ReadonlySet<string>): boolean =>
-      people.size === 1 ? peopleGivenUp.union(people).size <= A_FEW : halvesGivenUp < MOST_HALVES,
+    /** @param people those whose records a batch holds */
+    besideBatch: (people: ReadonlySet<string>): OtherBatches => ({
+      isKnownToFail: people.size === 1 && people.isSubsetOf(peopleGivenUp),
+      mayBeGivenUp:
+        people.size === 1 ? peopleGivenUp.union(people).size <= A_FEW : halvesGivenUp < MOST_HALVES,
+    }),
     gaveUp(people: ReadonlySet<string>): void {
       const [person] = people
       if (people.size !== 1 || person === undefined) halvesGivenUp++
       else peopleGivenUp.add(person)
     },
-    /** Tells whether one of this person alone was given up, and no write has got through since: what fails for the next is known. */
-    hasGivenUp: (people: ReadonlySet<string>): boolean =>
-      people.size === 1 && people.isSubsetOf(peopleGivenUp),
-    lostTries(purpose: Purpose, operation: string): LostTries {
+    /** Tries of one request that the gateway may have taken: time-outs, 5xx, answers that cannot be read. */
+    lostTries(purpose: Purpose, operation: string) {
       const side = sideOf(purpose)
-      let [count, since]: [number, number | undefined] = [0, undefined]
-      /** How many of its kind had got through at its first failure, the last but one, and the last. */
-      let first = { ...through }
+      /** How many had got through at its first failure; of its kind at the last but one, and the last. */
+      let first = through
       let [before, last] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
-      return {
-        get count() {
-          return count
-        },
-        get since() {
-          return since
-        },
-        add(at) {
-          if (count++ === 0) {
-            since = at
+      const tries = {
+        count: 0,
+        /** When the first failed, milliseconds since the epoch. */
+        since: undefined as number | undefined,
+        add(at: number): void {
+          if (tries.count++ === 0) {
+            tries.since = at
             first = { ...through }
           }
           before = last
           last = through[side]
-          if (purpose === 'registration') failing.add(this)
+          if (purpose === 'registration') failing.add(tries)
           if (purpose === 'batch') failing.add(purpose)
           if (purpose === 'follow-up') followUps.set(operation, (followUps.get(operation) ?? 0) + 1)
         },
-        beside: () => ({
+        /** @returns facts as of the last try that was added */
+        beside: (): OtherRequests => ({
           throughSinceFirst: last > first[side],
           throughSinceLast: last > before,
           anySinceFirst: through.read > first.read || through.write > first.write,
@@ -80,6 +69,7 @@ export function countOthers() {
           areFewFailing: failing.size <= A_FEW,
         }),
       }
+      return tries
     },
   }
 }

@@ -11,23 +11,13 @@ export function halve<Item>(items: readonly Item[]): [Item[], Item[]] {
   return [items.slice(0, middle), items.slice(middle)]
 }
 
-/** Whom a refusal names, and all others. */
-export interface RefusedParts<Item> {
-  readonly named: readonly Item[]
-  readonly others: Item[]
-}
-
 /**
  * @param items of the batch, in the order in which they were sent
  * @param refusal the body of the answer, as JSON gives it; undefined where it was none
  * @param idOf what the gateway may call the item by
- * @returns undefined where the refusal names none, or so many that halving is as quick
+ * @returns items that the refusal names, and all others; undefined where it names none, or so many that halving is as quick
  */
-export function partsOfRefused<Item>(
-  items: readonly Item[],
-  refusal: unknown,
-  idOf: (item: Item) => string,
-): RefusedParts<Item> | undefined {
+export function partsOfRefused<Item>(items: readonly Item[], refusal: unknown, idOf: (item: Item) => string) {
   const named = namedBy(items, refusal, idOf)
   if (named.size === 0 || named.size > items.length / 2) return undefined
   return { named: [...named], others: items.filter((item) => !named.has(item)) }

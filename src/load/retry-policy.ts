@@ -1,7 +1,6 @@
 /**
- * Decides what follows from an answer that is no success, or from none. One table, of which the first line that holds gives the step
- * (docs/delivery.md, "What follows from a failure"). It looks at the class of the answer, never at names of errors. Pure; the one place that
- * decides on retries.
+ * Decides what follows from an answer that is no success, or from none: one table, of which the first line that holds gives the step
+ * (docs/delivery.md, "What follows from a failure"). It looks at the class of the answer, never at names of errors. Pure.
  */
 import type { AnswerClass } from '../gateway/gateway-error.ts'
 import { asTold } from './flow.ts'
@@ -9,18 +8,18 @@ import { asTold } from './flow.ts'
 /** First upper bound of a wait, in milliseconds; it doubles with each try. */
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 60_000
-/** A token that goes out so soon after it was fetched has not run out: where it is refused, the next one would be, too. */
+/** A token that was fetched so shortly before has not run out: where it is refused, the next one would be, too. */
 const FRESH_MS = 60_000
-/** So often a batch, or whatever waits for one person, may end in an error of the gateway's own before the others go on without it. */
+/** Tries of a batch, or of whatever waits for one person, before the others go on without it. */
 const TRIES_OF_A_BATCH = 3
-/** So often what can be repeated without harm is tried while others get through, before it fails by itself. */
+/** Tries of what can be repeated without harm, while others get through, before it fails by itself. */
 const TRIES_OF_ONE = 6
-/** So often the question about nobody is asked before it counts as not answered: a gateway may fail it as it fails others. */
+/** Tries of the question about nobody: a gateway may fail it as it fails others. */
 export const QUESTIONS_ABOUT_NOBODY = 3
 /** A gateway that asks for more before the question is one that answers nobody now. */
 export const QUESTION_WAITS_MS = 2_000
 
-/** What a request is for: that decides whether it may be repeated, and what it costs to give it up. */
+/** Tells whether a request may be repeated, and what it costs to give it up. */
 export type Purpose =
   /** Records, which must not be sent twice. */
   | 'batch'
@@ -31,18 +30,25 @@ export type Purpose =
   /** Of a profile; given up, it tells nothing. */
   | 'read'
 
-/** Counts beside one request (`src/load/others.ts`). */
+/** Counts beside a request that was lost. */
 export interface OtherRequests {
-  /** Others of its kind, writes or reads, got through since it was lost first. */
+  /** Others of its kind, writes or reads, got through since it was lost first, and since the try before. */
   readonly throughSinceFirst: boolean
-  /** They did since the try before. */
   readonly throughSinceLast: boolean
-  /** Writes or reads did since it was lost first. */
+  /** Writes or reads got through since it was lost first. */
   readonly anySinceFirst: boolean
   /** Failures of follow-ups of its operation since one of them got through. */
   readonly failuresOfOperation: number
-  /** Those that fail, and no write gets through, are three at most: registrations, and batches as one. */
+  /** Three at most fail since a write got through: registrations, and batches as one. */
   readonly areFewFailing: boolean
+}
+
+/** Counts beside a batch, since a write got through. */
+export interface OtherBatches {
+  /** One of the same person alone was given up: the failure of the next is known. */
+  readonly isKnownToFail: boolean
+  /** Few others were given up. */
+  readonly mayBeGivenUp: boolean
 }
 
 interface Asked {
@@ -52,7 +58,7 @@ interface Asked {
   readonly answersNobody: boolean | undefined
 }
 
-/** A request that was not answered with success. `leftMs` of a lost batch: since none was taken. */
+/** `leftMs` of a lost batch: since none was taken. */
 export interface FailedRequest extends Asked {
   readonly of: 'request'
   readonly class: AnswerClass
@@ -71,16 +77,12 @@ export interface FailedRequest extends Asked {
 }
 
 /** A batch of records, or a page of a test, without an answer, before it is looked for. `leftMs`: since it was first sent. */
-export interface LostBatch extends Asked {
+export interface LostBatch extends Asked, OtherBatches {
   readonly of: 'lost batch'
   readonly isPage: boolean
   readonly tries: number
   /** The gateway answered, if only with an error. */
   readonly isAnswered: boolean
-  /** One of the same person alone was given up, and no write has got through since. */
-  readonly isKnownToFail: boolean
-  /** Few others were given up since a write got through. */
-  readonly mayBeGivenUp: boolean
 }
 
 /** Records of a batch that the profiles do not show. */

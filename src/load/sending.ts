@@ -1,6 +1,6 @@
 /**
- * Every request of a run goes through here: sent when the dispatcher lets it, counted, and where it fails, dealt with as the retry policy
- * decides. p-retry carries the tries out; the waits are the policy's own.
+ * Sends every request of a run: when the dispatcher lets it, counted, and tried again as the retry policy decides. p-retry carries the tries
+ * out; the waits are the policy's own.
  */
 import pRetry from 'p-retry'
 import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
@@ -10,7 +10,7 @@ import { countOthers, type LostTries } from './others.ts'
 import { type Cause, causeOf, type OutageOptions, type OutageWatch, watchOutage } from './outage.ts'
 import { type QuestionOptions, questionAboutNobody } from './question.ts'
 import { decide, type FailedRequest, isLate, type LostBatch, type Purpose } from './retry-policy.ts'
-import { TokenRenewal } from './token-renewal.ts'
+import { createTokenRenewal, type TokenRenewal } from './token-renewal.ts'
 
 export interface SendingOptions extends OutageOptions, QuestionOptions {
   /** Requests of this run under way at most. */
@@ -42,16 +42,16 @@ export interface WaitingBatch {
   readonly since: number
   /** How often it was sent. */
   readonly tries: number
-  /** It is a page of a test. */
-  readonly isPage?: boolean
   /** Those whose records it holds. */
   readonly people: ReadonlySet<string>
+  /** It is a page of a test. */
+  readonly isPage?: boolean
 }
 
-/** Each throws WaybillError where the run must stop, and GatewayError for what the caller has to deal with. */
+/** Calls throw WaybillError where the run must stop, and GatewayError where the caller goes on: refused, too large, lost, failing by itself. */
 export interface Sending {
   /**
-   * A write that must not be repeated blindly. Refused, too large and ambiguous answers are thrown.
+   * A write that must not be repeated blindly.
    * @param fits asked when its turn has come, before anything is sent
    * @param call writes down what it is about to send, and with it that it is sent
    * @param isAgain its content was sent before, and is not stored
@@ -63,14 +63,14 @@ export interface Sending {
     call: (attempt: number) => Promise<T>,
     isAgain?: boolean,
   ): Promise<T>
-  /** A write behind what is stored, that may be repeated: PCP mark, deletion. Thrown where it is refused, and where it fails by itself (`ambiguous`). */
+  /** A write that may be repeated: PCP mark, deletion. */
   idempotent<T>(operation: string, call: () => Promise<T>): Promise<T>
   /**
    * As `idempotent`, but a person's records hang on it: not given up before other writes get through, or the patience is at its end.
    * @param onLate called when others need not wait for it any more
    */
   register<T>(operation: string, call: () => Promise<T>, onLate: () => void): Promise<T>
-  /** As `idempotent`, counted as a read-back. Of a 404 the job may say that there is nothing; another refusal says nothing of what is stored. */
+  /** A read, counted as read-back. Of a 404 the job may say that there is nothing; another refusal says nothing of what is stored. */
   read<Item>(operation: string, call: () => Promise<readonly Item[]>): Promise<readonly Item[]>
   /**
    * Waits with a batch before it is looked for.
@@ -111,7 +111,7 @@ class Sender {
   constructor(options: SendingOptions) {
     this.options = options
     this.outages = watchOutage(options)
-    this.token = new TokenRenewal(options.renewToken)
+    this.token = createTokenRenewal(options.renewToken)
     this.signal = AbortSignal.any([options.signal, this.givenUp.signal])
     this.lane = options.dispatcher.lane(options.concurrency, this.signal)
     this.answersAtAll = questionAboutNobody(options, this.lane)
@@ -196,6 +196,7 @@ class Sender {
   private async goesOn(request: Request<unknown>, error: GatewayError, tries: number): Promise<boolean> {
     const { operation } = request
     const { now, random, patienceMs } = this.options
+    const cause = causeOf(error)
     try {
       let facts = this.factsOf(request, error, tries)
       let step = decide(facts, random)
@@ -204,8 +205,11 @@ class Sender {
         step = decide(facts, random)
       }
       if (step.kind === 'stop') throw refusedCredentials(operation, error)
-      if (step.kind === 'end') throw impatient(operation, causeOf(error), patienceMs - facts.leftMs)
-      if (step.kind === 'retry') await this.waitForRetry(operation, causeOf(error), step.waitMs, facts)
+      if (step.kind === 'end') throw impatient(operation, cause, patienceMs - facts.leftMs)
+      if (step.kind === 'retry') {
+        const { heldMs, leftMs } = facts
+        await this.pause(operation, cause, { ...step, givesUpAt: now() + leftMs, heldMs })
+      }
       if (step.kind === 'renew-token') {
         await this.token.renew(request.sentWith)
         request.renewedAt = now()
@@ -241,54 +245,42 @@ class Sender {
     }
   }
 
-  /** While sending is held, the dispatcher is what waits: any request may be the one that tries. */
-  private async waitForRetry(
+  /** @param heldMs milliseconds for which the dispatcher holds all requests: then it is what waits, and any of them may be the one that tries */
+  private async pause(
     operation: string,
     { class: kind, what }: Cause,
-    waitMs: number,
-    { heldMs, leftMs }: FailedRequest,
+    { waitMs, givesUpAt, heldMs = 0 }: { waitMs: number; givesUpAt: number; heldMs?: number },
   ): Promise<void> {
-    const { onWait, now, dispatcher, sleep } = this.options
     if (waitMs === 0) return
-    onWait({ operation, waitMs, class: kind, what, givesUpAt: now() + leftMs })
+    this.options.onWait({ operation, waitMs, class: kind, what, givesUpAt })
     // What is left of the patience is waited out, and one more try is made at its end.
-    if (heldMs > waitMs) dispatcher.tryWithin(waitMs)
-    if (heldMs === 0) await sleep(waitMs, this.signal)
+    if (heldMs > waitMs) this.options.dispatcher.tryWithin(waitMs)
+    if (heldMs === 0) await this.options.sleep(waitMs, this.signal)
   }
 
-  /** As `Sending.wait`. */
-  async wait(operation: string, cause: Cause, batch: WaitingBatch): Promise<boolean> {
-    const { random, patienceMs, onWait, sleep } = this.options
-    const givesUpAt = batch.since + patienceMs
-    let facts = this.factsOfLost(cause, batch)
+  async wait(operation: string, cause: Cause, { since, people, ...batch }: WaitingBatch): Promise<boolean> {
+    const { now, random, patienceMs } = this.options
+    const givesUpAt = since + patienceMs
+    const factsOf = (answersNobody?: boolean): LostBatch => ({
+      ...{ of: 'lost batch', isPage: false, ...batch, isAnswered: cause.status !== undefined, answersNobody },
+      ...this.others.besideBatch(people),
+      leftMs: givesUpAt - now(),
+    })
+    let facts = factsOf()
     let step = decide(facts, random)
     if (step.kind === 'ask') {
-      facts = this.factsOfLost(cause, batch, await this.answersAtAll())
+      facts = factsOf(await this.answersAtAll())
       step = decide(facts, random)
     }
     const waitMs = step.kind === 'read' ? step.waitMs : 0
-    if (step.kind !== 'give-up') this.outages.batchWaits(cause, batch.since, waitMs)
+    if (step.kind !== 'give-up') this.outages.batchWaits(cause, since, waitMs)
     if (step.kind === 'end') throw impatient(operation, cause, patienceMs - facts.leftMs)
     if (step.kind === 'halve') {
-      this.others.gaveUp(batch.people)
+      this.others.gaveUp(people)
       this.outages.noneTakenSince = undefined
     }
-    if (step.kind !== 'read') return false
-    onWait({ operation, waitMs, class: cause.class, what: cause.what, givesUpAt })
-    await sleep(waitMs, this.signal)
-    return true
-  }
-
-  private factsOfLost(
-    { status }: Cause,
-    { since, tries, people, isPage = false }: WaitingBatch,
-    answersNobody?: boolean,
-  ): LostBatch {
-    return {
-      ...{ of: 'lost batch', isPage, tries, isAnswered: status !== undefined, answersNobody },
-      ...{ isKnownToFail: this.others.hasGivenUp(people), mayBeGivenUp: this.others.mayGiveUp(people) },
-      leftMs: since + this.options.patienceMs - this.options.now(),
-    }
+    await this.pause(operation, cause, { waitMs, givesUpAt })
+    return step.kind === 'read'
   }
 }
 

@@ -4,7 +4,7 @@ import type { Purpose } from '../../src/load/retry-policy.ts'
 
 /** Gives a batch up where it may be. */
 const gaveUp = (others: Others, people: ReadonlySet<string>): boolean => {
-  const may = others.mayGiveUp(people)
+  const may = others.besideBatch(people).mayBeGivenUp
   if (may) others.gaveUp(people)
   return may
 }
@@ -18,7 +18,7 @@ it('batches of one person are given up for three people, until a write gets thro
   const giveUp = () => namesOf(4).map((person) => gaveUp(others, new Set([person])))
   expect(giveUp()).toEqual([true, true, true, false])
   others.gotThrough('read', 'read profile')
-  expect(others.mayGiveUp(new Set(['person-3']))).toBe(false)
+  expect(others.besideBatch(new Set(['person-3'])).mayBeGivenUp).toBe(false)
   others.gotThrough('batch', 'create')
   expect(giveUp()).toEqual([true, true, true, false])
 })
@@ -26,15 +26,15 @@ it('batches of one person are given up for three people, until a write gets thro
 it('the same person counts once, and is known as given up alone, until a write gets through', () => {
   const others = countOthers()
   const [ann, both] = [new Set(['ann']), new Set(['ann', 'ben'])]
-  expect(others.hasGivenUp(ann)).toBe(false)
+  expect(others.besideBatch(ann).isKnownToFail).toBe(false)
   expect(Array.from({ length: 5 }, () => gaveUp(others, ann))).not.toContain(false)
-  expect([ann, new Set(['ben']), both].map((people) => others.hasGivenUp(people))).toEqual([
+  expect([ann, new Set(['ben']), both].map((people) => others.besideBatch(people).isKnownToFail)).toEqual([
     true,
     false,
     false,
   ])
   others.gotThrough('registration', 'register')
-  expect(others.hasGivenUp(ann)).toBe(false)
+  expect(others.besideBatch(ann).isKnownToFail).toBe(false)
 })
 
 it('batches of several people are given up 32 times, until a write gets through', () => {

@@ -140,21 +140,19 @@ function decideRequest(facts: FailedRequest, random: () => number): Decision {
   if (credentials !== undefined) return credentials
   if (!isLost && facts.class !== 'not-sent' && facts.class !== 'not-taken') return GIVE_BACK
   if (isLost && purpose === 'batch') return leftMs < 0 ? END : GIVE_BACK
-  const areManyLost =
+  if (isLost && answersNobody === true) return GIVE_UP
+  const seemsToFail =
     purpose === 'follow-up'
       ? lost >= TRIES_OF_ONE || (isLate(lost) && others.failuresOfOperation >= TRIES_OF_ONE)
       : lost >= TRIES_OF_ONE && others.throughSinceFirst
-  if (isLost && areManyLost) {
-    if (others.throughSinceLast || answersNobody === true) return GIVE_UP
-    if (answersNobody === undefined) return ASK
-  }
+  if (isLost && seemsToFail && others.throughSinceLast) return GIVE_UP
+  if (isLost && seemsToFail && answersNobody === undefined) return ASK
   const waitMs = waitOf(facts, random)
   if (waitMs === 0 || waitMs <= leftMs) return { kind: 'retry', waitMs }
-  if (isLost && (purpose !== 'registration' || others.areFewFailing)) {
-    if (answersNobody === true || (purpose !== 'registration' && others.anySinceFirst)) return GIVE_UP
-    if (answersNobody === undefined) return ASK
-  }
-  return END
+  const isRegistration = purpose === 'registration'
+  if (isLost && !isRegistration && others.anySinceFirst) return GIVE_UP
+  const mayAsk = isLost && (!isRegistration || others.areFewFailing)
+  return mayAsk && answersNobody === undefined ? ASK : END
 }
 
 /** @returns milliseconds until the next try: as long as all are held, but what the gateway has not asked for gives way to the end of the patience */
@@ -170,10 +168,8 @@ function decideLost(facts: LostBatch, random: () => number): Decision {
   const { tries, leftMs, answersNobody } = facts
   if (facts.isPage && isLate(tries)) return GIVE_UP
   const isOver = leftMs <= 0 || (isLate(tries) && facts.isKnownToFail)
-  if (isOver && facts.isAnswered && facts.mayBeGivenUp) {
-    if (answersNobody === true) return HALVE
-    if (answersNobody === undefined) return ASK
-  }
+  if (answersNobody === true && facts.mayBeGivenUp) return HALVE
+  if (isOver && facts.isAnswered && facts.mayBeGivenUp && answersNobody === undefined) return ASK
   if (leftMs <= 0) return END
   return { kind: 'read', waitMs: Math.min(jittered(tries, random), leftMs) }
 }

@@ -67,7 +67,7 @@ export interface Sending {
   idempotent<T>(operation: string, call: () => Promise<T>): Promise<T>
   /**
    * As `idempotent`, but a person's records hang on it: not given up before other writes get through, or the patience is at its end.
-   * @param onLate called when others need not wait for it any more
+   * @param onLate called, with each failure from then on, when others need not wait for it any more
    */
   register<T>(operation: string, call: () => Promise<T>, onLate: () => void): Promise<T>
   /** A read, counted as read-back. Of a 404 the job may say that there is nothing; another refusal says nothing of what is stored. */
@@ -269,6 +269,7 @@ class Sender {
     let facts = factsOf()
     let step = decide(facts, random)
     if (step.kind === 'ask') {
+      this.outages.batchWaits(cause, since, 0)
       facts = factsOf(await this.answersAtAll())
       step = decide(facts, random)
     }

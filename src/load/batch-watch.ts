@@ -1,24 +1,22 @@
 /** Tells what became of each request that carries a batch. */
-import type { CreateAnswer } from '../gateway/answer.ts'
 import { type AnswerClass, GatewayError } from '../gateway/gateway-error.ts'
 import type { RecordKind } from '../model/record.ts'
 
-/** A batch as it was sent. */
-export interface BatchSent {
+interface Told {
+  readonly class: AnswerClass
+  /** Undefined where no status line came. */
+  readonly status: number | undefined
+  readonly requestId: string
+}
+
+/** Codes and counts; no health data. */
+export interface BatchAnswer extends Told {
   readonly batchId: string
   readonly kind: RecordKind
   readonly records: number
   readonly bytes: number
   /** From 1. */
   readonly attempt: number
-}
-
-/** What became of the request. Codes and counts; no health data. */
-export interface BatchAnswer extends BatchSent {
-  readonly class: AnswerClass
-  /** Undefined where no status line came. */
-  readonly status: number | undefined
-  readonly requestId: string
   readonly durationMs: number
 }
 
@@ -28,17 +26,15 @@ export interface BatchWatch {
 }
 
 /** @throws what `call` throws */
-export async function watchBatch<Told extends Pick<CreateAnswer, 'class' | 'status' | 'requestId'>>(
+export async function watchBatch<Answer extends Told>(
   { now, onBatch }: BatchWatch,
-  sent: BatchSent,
-  call: () => Promise<Told>,
-): Promise<Told> {
+  sent: Omit<BatchAnswer, keyof Told | 'durationMs'>,
+  call: () => Promise<Answer>,
+): Promise<Answer> {
   if (onBatch === undefined) return call()
   const startedAt = now()
-  const tell = (answer: Pick<BatchAnswer, 'class' | 'status' | 'requestId'>): void => {
-    const { class: outcome, status, requestId } = answer
-    onBatch({ ...sent, class: outcome, status, requestId, durationMs: Math.max(0, now() - startedAt) })
-  }
+  const tell = ({ class: kind, status, requestId }: Told): void =>
+    onBatch({ ...sent, class: kind, status, requestId, durationMs: Math.max(0, now() - startedAt) })
   try {
     const answer = await call()
     tell(answer)

@@ -1,6 +1,6 @@
 /**
- * The gateway's words about a record. They may name the person, so they stand in full in the rejects file alone; ledger and all that is
- * drawn from it have those that are known to be of nobody. Pure. Then outcomes that are no success, as rejects file and ledger take them.
+ * The gateway's words about a record, and outcomes that are no success. Words may name the person, so they stand in full in the rejects file alone;
+ * the ledger has those that are known to be of nobody. Pure.
  */
 import type { GatewayError } from '../gateway/gateway-error.ts'
 import type { Exception } from '../ledger/ledger.ts'
@@ -75,7 +75,7 @@ function knownOf(joined: string, isOfPerson: (word: string) => boolean): string 
   return parts.every((part) => part === LEFT_OUT) ? LEFT_OUT : parts.join('.')
 }
 
-/** Whether the word, in lower case and ASCII, stands alone in what is known of the person. That is put together when it is first asked. */
+/** Tells whether a word, in lower case and ASCII, stands alone in the texts of the person. They are joined when it is first asked. */
 function wordsOf(entry: Entry): (word: string) => boolean {
   let all: string | undefined
   const answers = new Map<string, boolean>()

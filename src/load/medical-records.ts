@@ -80,13 +80,13 @@ export async function loadMedicalRecords(
   )
   const heardAgain: KnownRequest[] = []
   const toSubmit: ToSubmit[] = []
-  const toWithdraw: { readonly wanted: WantedRequest; readonly isKnown: boolean }[] = []
+  const toWithdraw: WantedRequest[] = []
   for (const wanted of last) {
     const { entry, request } = wanted
     const before = known.get(wanted.reference)
     const step = stepOf(before, wanted, runId)
     if (step === 'withdraw') {
-      toWithdraw.push({ wanted, isKnown: before !== undefined })
+      toWithdraw.push(wanted)
       continue
     }
     if (step === 'submit') {
@@ -112,7 +112,7 @@ export async function loadMedicalRecords(
     batches.push(offered.slice(start, start + atOnce))
   const ended = await allDone([
     ...batches.map((batch) => submit(context, batch)),
-    ...toWithdraw.map(async ({ wanted, isKnown }) => [await withdraw(context, wanted, isKnown)]),
+    ...toWithdraw.map(async (one) => [await withdraw(context, one, known.has(one.reference))]),
   ])
   outcomes.note(ended.flat())
   return outcomes.all()

@@ -17,15 +17,13 @@ export const causeOf = ({ class: answer, status, message }: GatewayError): Cause
   what: message,
 })
 
-/** Failures in a row, of whatever request; or of batches, while reads of profiles get through. */
+/** Failures in a row, of any request; or of batches, while reads get through. */
 export interface Outage extends Cause {
-  /** When the first of them failed, or the batch went out that has been tried again since. */
+  /** When the first failed, or the batch that is tried again first went out. */
   readonly since: number
-  /** Requests that failed since. */
   readonly failures: number
   /** Whether a batch waits: then a read that gets through does not end it. */
   readonly ofBatch: boolean
-  /** Whether it is worth telling. */
   readonly isNotable: boolean
 }
 
@@ -87,7 +85,7 @@ export interface OutageOptions {
   /** Milliseconds in which nothing gets through, or one batch does not, after which the run ends as interrupted. */
   readonly patienceMs: number
   readonly now: () => number
-  /** Told when nothing gets through, again where that has another cause, and when something does. Nothing of it is told while all goes well. */
+  /** Told of the beginning of a notable outage, of another cause, and of its end. */
   readonly onOutage: (outage: ToldOutage) => void
 }
 

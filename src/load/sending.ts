@@ -36,7 +36,7 @@ export class Outgrown extends Error {
   override readonly name = 'Outgrown'
 }
 
-/** A batch of which an answer cannot be had. */
+/** A batch without an answer. */
 export interface WaitingBatch {
   /** When it was first tried: reads that get through must not draw out what never does. */
   readonly since: number

@@ -129,7 +129,6 @@ export function begun(breaker: Breaker): Breaker {
   return { ...breaker, state, underWay: breaker.underWay + 1 }
 }
 
-/** Also with a refusal. */
 export function answered(breaker: Breaker, epoch: number): Breaker {
   if (epoch !== breaker.epoch) return breaker
   return { ...CLOSED, epoch, underWay: breaker.underWay - 1 }

@@ -1,9 +1,9 @@
-/** Counts, for one run, what gets through and what fails beside a request: so one that fails by itself is told from a gateway at fault. */
+/** Counts what gets through and what fails in a run: that tells a request that fails by itself from a gateway at fault. */
 import type { OtherBatches, OtherRequests, Purpose } from './retry-policy.ts'
 
-/** On so many people the gateway may fail where no other write gets through; where it fails on more, the gateway is at fault. */
+/** People on whom the gateway may fail while no write gets through; on more, the gateway is at fault. */
 const A_FEW = 3
-/** So many batches of several people, and halves of them, may fail, once the patience is at its end, before one gets through. */
+/** Batches of several people, and halves, that may fail at the end of the patience before one gets through. */
 const MOST_HALVES = 32
 
 export type LostTries = ReturnType<Others['lostTries']>
@@ -13,7 +13,7 @@ export function countOthers() {
   const through = { read: 0, write: 0 }
   /** Writes that failed since one got through: each registration, and batches as one. */
   const failing = new Set<unknown>()
-  /** How often follow-ups failed since one of their operation got through. */
+  /** Failures of follow-ups since one of their operation got through. */
   const followUps = new Map<string, number>()
   /** Given up since a write got through: batches of several people, and people who were alone in theirs. */
   let halvesGivenUp = 0
@@ -42,12 +42,12 @@ export function countOthers() {
     /** Tries of one request that the gateway may have taken: time-outs, 5xx, answers that cannot be read. */
     lostTries(purpose: Purpose, operation: string) {
       const side = sideOf(purpose)
-      /** How many had got through at its first failure; of its kind at the last but one, and the last. */
+      /** Counts of those through at its first failure; of its kind at the last but one, and the last. */
       let first = through
       let [before, last] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
       const tries = {
         count: 0,
-        /** When the first failed, milliseconds since the epoch. */
+        /** Moment of the first, milliseconds since the epoch. */
         since: undefined as number | undefined,
         add(at: number): void {
           if (tries.count++ === 0) {

@@ -1,8 +1,8 @@
-/** Since when nothing gets through, by request and by batch, and the outage that is told of it. One for each run. */
+/** Outage of a gateway: since when nothing gets through, by request and by batch, and what is told of it. One for each run. */
 import type { AnswerClass, GatewayError } from '../gateway/gateway-error.ts'
 import type { Purpose } from './retry-policy.ts'
 
-/** What happened last. */
+/** Last failure. */
 export interface Cause {
   readonly class: AnswerClass
   /** HTTP status, where there was an answer. */
@@ -19,17 +19,17 @@ export const causeOf = ({ class: answer, status, message }: GatewayError): Cause
 
 /** Failures in a row, of any request; or of batches, while reads get through. */
 export interface Outage extends Cause {
-  /** When the first failed, or the batch that is tried again first went out. */
+  /** First failure, or first try of the batch that waits. */
   readonly since: number
   readonly failures: number
-  /** Whether a batch waits: then a read that gets through does not end it. */
+  /** A batch waits: a read that gets through does not end it. */
   readonly ofBatch: boolean
   readonly isNotable: boolean
 }
 
 export interface ToldOutage extends Outage {
   readonly isOver: boolean
-  /** When the run ends, unless something gets through. */
+  /** End of the run, unless something gets through. */
   readonly givesUpAt: number
 }
 
@@ -103,7 +103,7 @@ export function watchOutage({ patienceMs, now, onOutage }: OutageOptions) {
   const watch = {
     /** Moment of the first failure in a row, not of the last answer: a long stretch in which there was nothing to send is no silence. */
     failingSince: undefined as number | undefined,
-    /** Since when batches fail, and none was taken: reads that get through, and tell nothing, are no sign that more should be sent. */
+    /** Moment since which batches fail and none was taken: reads that get through, and tell nothing, are no sign that more should be sent. */
     noneTakenSince: undefined as number | undefined,
     gotThrough(purpose: Purpose): void {
       watch.failingSince = undefined

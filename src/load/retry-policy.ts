@@ -65,7 +65,7 @@ export interface FailedRequest extends Asked {
   readonly purpose: Purpose
   /** Tries made, this one included. */
   readonly tries: number
-  /** Of them those that the gateway may have taken. */
+  /** Tries that the gateway may have taken. */
   readonly lost: number
   /** Milliseconds since the token was fetched for this request; Infinity: it was not. */
   readonly tokenAgeMs: number
@@ -159,7 +159,7 @@ function decideRequest(facts: FailedRequest, random: () => number): Decision {
 function waitOf(facts: FailedRequest, random: () => number): number {
   const { heldMs, askedMs, leftMs, retryAfterMs } = facts
   if (heldMs > 0) return leftMs > 0 ? Math.min(heldMs, Math.max(leftMs, askedMs)) : heldMs
-  // It was under way when sending was held, and others have got through since: nothing but its own answer holds it.
+  // Sending was held and is no more since the request left: its own answer alone holds it.
   if (retryAfterMs !== undefined) return asTold(retryAfterMs, random)
   return facts.class === 'not-taken' ? 0 : jittered(facts.tries, random)
 }

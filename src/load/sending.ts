@@ -38,13 +38,13 @@ export class Outgrown extends Error {
 
 /** A batch without an answer. */
 export interface WaitingBatch {
-  /** When it was first tried: reads that get through must not draw out what never does. */
+  /** First try: reads that get through must not draw out what never does. */
   readonly since: number
-  /** How often it was sent. */
+  /** Times that it was sent. */
   readonly tries: number
-  /** Those whose records it holds. */
+  /** People whose records it holds. */
   readonly people: ReadonlySet<string>
-  /** It is a page of a test. */
+  /** True of a page of a test. */
   readonly isPage?: boolean
 }
 
@@ -90,7 +90,7 @@ interface Request<T> {
   readonly isAgain: boolean
   readonly onLate?: () => void
   readonly lost: LostTries
-  /** It has left, now or before. */
+  /** True once it has left, now or before. */
   hasLeft: boolean
   begunAt: number
   /** Generation of the token that it went out with, and when that was fetched for it. */
@@ -140,7 +140,7 @@ class Sender {
   private async try<T>(request: Request<T>, attempt: number): Promise<T> {
     request.begunAt = this.options.now()
     try {
-      // What fails again and again no longer goes before all others: what is tried first when sending was held decides for all.
+      // A request that fails again and again no longer goes first: the one that tries after a hold decides for all.
       const turn = attempt > 1 && !isLate(request.lost.count) ? 'again' : 'new'
       const result = await this.lane.run(turn, () => this.leave(request, attempt))
       this.gotThrough(request)
@@ -216,7 +216,7 @@ class Sender {
       }
       return step.kind === 'retry' || step.kind === 'renew-token'
     } catch (stop) {
-      // What waits for its turn must not try it one by one.
+      // Requests that wait for their turn must not try it one by one.
       this.givenUp.abort(stop)
       throw stop
     }
@@ -253,7 +253,7 @@ class Sender {
   ): Promise<void> {
     if (waitMs === 0) return
     this.options.onWait({ operation, waitMs, class: kind, what, givesUpAt })
-    // What is left of the patience is waited out, and one more try is made at its end.
+    // The rest of the patience is waited out, with one more try at its end.
     if (heldMs > waitMs) this.options.dispatcher.tryWithin(waitMs)
     if (heldMs === 0) await this.options.sleep(waitMs, this.signal)
   }

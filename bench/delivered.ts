@@ -31,7 +31,7 @@ const keyOf = (row: number): string => hash('md5', `row ${row}`)
 function rowOf(row: number): DeliveredRow {
   const contents = Array.from({ length: 4 }, (_, at) => hash('sha256', `content ${row} ${at}`)).join('')
   const word = {
-    ...{ arrival: 1, row, rank: 1, isLate: false, isStored: true, isLapsed: false },
+    ...{ arrival: 1, row, rank: 1, issued: 0, isLate: false, isStored: true, isLapsed: false },
     ...{ seen: 'whole' as const, copy: 0 },
   }
   const records = RULES.map((rule, at) => ({

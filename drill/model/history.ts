@@ -11,6 +11,8 @@ export interface Line {
   readonly value: number
   /** 0 preliminary, 1 final, 2 corrected. */
   readonly rank: number
+  /** Time of issue; 0 without one. */
+  readonly issued: number
 }
 
 export type Step =
@@ -53,6 +55,10 @@ const line: fc.Arbitrary<Line> = fc
       { weight: 1, arbitrary: fc.constant(0) },
     ),
     rank: fc.oneof({ weight: 8, arbitrary: fc.constant(1) }, { weight: 2, arbitrary: fc.constantFrom(0, 2) }),
+    issued: fc.oneof(
+      { weight: 7, arbitrary: fc.constant(0) },
+      { weight: 3, arbitrary: fc.constantFrom(1, 2) },
+    ),
   })
   .map((one) => (one.value === 0 ? { ...one, rank: 1 } : one))
 const lines = (most: number): fc.Arbitrary<Line[]> => fc.array(line, { minLength: 1, maxLength: most })

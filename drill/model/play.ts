@@ -277,7 +277,14 @@ class World {
 
   private incomingOf(open: OpenExport, row: number, line: Line): Incoming {
     const { arrival, anchor, isLate, isRenewed, file } = open
-    const place = { anchor, day: dayOf(anchor, arrival, file), arrival, rank: line.rank, row }
+    const place = {
+      anchor,
+      day: dayOf(anchor, arrival, file),
+      arrival,
+      rank: line.rank,
+      issued: line.issued,
+      row,
+    }
     return { content: this.contentOf(line), place, isLate, isRenewed }
   }
 
@@ -589,10 +596,13 @@ function compareNewest(one: Newest, newest: Newest, isRenewed: boolean): number 
       dayOf(a.anchor, a.arrival, a.file) - dayOf(b.anchor, b.arrival, b.file) ||
       a.arrival - b.arrival
     )
+  if (one.row === newest.row) return 0
   if (one.row < newest.row && !isRenewed) return -1
   const isWithdrawal = one.content === WITHDRAWN || newest.content === WITHDRAWN
   return (
-    (isWithdrawal || one.row === newest.row ? 0 : one.line.rank - newest.line.rank) || one.row - newest.row
+    (isWithdrawal ? 0 : one.line.rank - newest.line.rank) ||
+    one.line.issued - newest.line.issued ||
+    one.row - newest.row
   )
 }
 

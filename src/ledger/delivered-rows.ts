@@ -12,6 +12,8 @@ const KEY_BYTES = 16
 const PLACE_BYTES = 6
 const ENTRY_BYTES = KEY_BYTES + PLACE_BYTES
 const CONTENT_BYTES = 8
+/** Of a number below 2 ** 49, as milliseconds of the next thousands of years are. */
+const MOST_OF_VARINT = 7
 
 /**
  * A pack has no more, but for a row that is larger: to look one row up reads one pack, of four pages of 4 KiB and a part of one (489 bytes, of
@@ -22,7 +24,7 @@ const PACK_BYTES = 4 * 4_092 + 489 - 20
 /** Entries of a block: they fill a page of 4 KiB, so that to look a key up reads one page. */
 const BLOCK_ENTRIES = 180
 
-/** Rule, arrival, row and marks. */
+/** Rule, arrival, row and marks; without the time of issue, a byte at least. */
 const WORD_BYTES = 4 + 4 + 4 + 2
 
 /** Where a row lies: its pack, and its offset there. */
@@ -43,8 +45,8 @@ export interface Pack {
 
 /**
  * Form of a pack: the words that its slots begin with (their number as a varint; of each the rule's hash, 4 bytes, the arrival of the export, 4 bytes,
- * the row less that of the row's first slot, 4 bytes, marks, 2 bytes), then the rows: key, row in the export (varint), the numbers of the words of its
- * slots as runs (how many, of each where it begins and its length, varints), and of each slot its content, 8 bytes, with the latest word behind it
+ * the row less that of the row's first slot, 4 bytes, marks, 2 bytes, the time of issue less the row's earliest, varint), then the rows: key, row in the
+ * export (varint), the earliest time of issue of its slots (varint; 0 where one has none), the numbers of the words of its slots as runs (how many, of each where it begins and its length, varints), and of each slot its content, 8 bytes, with the latest word behind it
  * where that is another.
  */
 export function packRows(rows: readonly DeliveredRow[]): Pack[] {
@@ -60,17 +62,22 @@ export function packRows(rows: readonly DeliveredRow[]): Pack[] {
     offsets = []
   }
   for (const { rowKey, records } of rows) {
-    const needed = at + KEY_BYTES + 10 + records.length * (10 + 2 * CONTENT_BYTES)
+    const needed = at + KEY_BYTES + 20 + records.length * (10 + 2 * CONTENT_BYTES)
     if (needed > bytes.length) bytes = Buffer.concat([bytes.subarray(0, at)], needed)
     const start = at
     offsets.push(at)
     at += bytes.write(rowKey, at, KEY_BYTES, 'hex')
     const base = records[0]?.word.row ?? 0
     at = writeVarint(bytes, at, base)
+    const issued = records.reduce(
+      (least, { word }) => Math.min(least, word.issued),
+      records[0]?.word.issued ?? 0,
+    )
+    at = writeVarint(bytes, at, issued)
     const runs: number[] = []
     let next = -1
     for (const record of records) {
-      const word = words.numberOf(record, base, Math.max(next, 0))
+      const word = words.numberOf(record, base, issued, Math.max(next, 0))
       if (word === next) runs.push((runs.pop() ?? 0) + 1)
       else runs.push(word, 1)
       next = word + 1
@@ -108,8 +115,8 @@ function marksOf({ word, latest }: KeptSlot): number {
   return marks + SEEN.indexOf(seen) * 128 + copy * 512
 }
 
-const wordOf = (marks: number, arrival: number, row: number): KeptWord => ({
-  ...{ arrival, row, rank: marks & 3 },
+const wordOf = (marks: number, arrival: number, row: number, issued: number): KeptWord => ({
+  ...{ arrival, row, issued, rank: marks & 3 },
   ...{ isLate: (marks & 4) !== 0, isStored: (marks & 8) !== 0, isLapsed: (marks & 16) !== 0 },
   ...{ seen: SEEN[(marks >> 7) & 3] ?? 'nothing', copy: marks >> 9 },
 })
@@ -121,6 +128,7 @@ interface PackedWord {
   readonly arrival: number
   readonly row: number
   readonly marks: number
+  readonly issued: number
 }
 
 /** Rule and word of slots: few of each pack, and in most rows in the same order. */
@@ -129,9 +137,10 @@ class Words {
   private readonly known = new Map<string, number>()
   private word: KeptWord | undefined
   private marks = 0
+  private issuedBytes = 0
 
-  /** @param base row of the row's first slot @param likely the number that it probably has */
-  numberOf(slot: KeptSlot, base: number, likely: number): number {
+  /** @param base row of the row's first slot @param earliest time of issue of the row @param likely the number that it probably has */
+  numberOf(slot: KeptSlot, base: number, earliest: number, likely: number): number {
     const { rule, word, latest } = slot
     if (word !== this.word || latest !== undefined) {
       this.marks = marksOf(slot)
@@ -139,34 +148,38 @@ class Words {
     }
     const { marks } = this
     const row = word.row - base
+    const issued = word.issued - earliest
     const one = this.packed[likely]
     if (
       one !== undefined &&
       one.rule === rule &&
       one.arrival === word.arrival &&
       one.row === row &&
-      one.marks === marks
+      one.marks === marks &&
+      one.issued === issued
     )
       return likely
-    const key = `${rule} ${word.arrival} ${row} ${marks}`
+    const key = `${rule} ${word.arrival} ${row} ${marks} ${issued}`
     const number = this.known.get(key) ?? this.packed.length
     if (number < this.packed.length) return number
     this.known.set(key, number)
-    this.packed.push({ rule, arrival: word.arrival, row, marks })
+    this.packed.push({ rule, arrival: word.arrival, row, marks, issued })
+    this.issuedBytes += issued === 0 ? 1 : MOST_OF_VARINT
     return number
   }
 
   /** In bytes. */
   get size(): number {
-    return 2 + this.packed.length * WORD_BYTES
+    return 2 + this.packed.length * WORD_BYTES + this.issuedBytes
   }
 
   bytes(): Uint8Array {
-    const bytes = Buffer.allocUnsafe(5 + this.packed.length * WORD_BYTES)
+    const bytes = Buffer.allocUnsafe(5 + this.packed.length * (WORD_BYTES + MOST_OF_VARINT))
     let at = writeVarint(bytes, 0, this.packed.length)
-    for (const { rule, arrival, row, marks } of this.packed) {
+    for (const { rule, arrival, row, marks, issued } of this.packed) {
       at += bytes.write(rule, at, 4, 'hex')
       at = bytes.writeUInt16BE(marks, bytes.writeInt32BE(row, bytes.writeUInt32BE(arrival, at)))
+      at = writeVarint(bytes, at, issued)
     }
     return bytes.subarray(0, at)
   }
@@ -185,13 +198,15 @@ function openPack(packed: Uint8Array): PackReader {
   const cursor = { at: 0 }
   const words: PackedWord[] = []
   for (let left = readVarint(bytes, cursor); left > 0; left--) {
-    words.push({
-      rule: bytes.toString('hex', cursor.at, cursor.at + 4),
-      arrival: bytes.readUInt32BE(cursor.at + 4),
-      row: bytes.readInt32BE(cursor.at + 8),
-      marks: bytes.readUInt16BE(cursor.at + 12),
-    })
+    const { at } = cursor
     cursor.at += WORD_BYTES
+    words.push({
+      rule: bytes.toString('hex', at, at + 4),
+      arrival: bytes.readUInt32BE(at + 4),
+      row: bytes.readInt32BE(at + 8),
+      marks: bytes.readUInt16BE(at + 12),
+      issued: readVarint(bytes, cursor),
+    })
   }
   const start = cursor.at
   const readWords = (): ContentWords => {
@@ -204,6 +219,7 @@ function openPack(packed: Uint8Array): PackReader {
     const rowKey = bytes.toString('hex', cursor.at, cursor.at + KEY_BYTES)
     cursor.at += KEY_BYTES
     const base = readVarint(bytes, cursor)
+    const earliest = readVarint(bytes, cursor)
     const ofSlots: PackedWord[] = []
     for (let runs = readVarint(bytes, cursor); runs > 0; runs--) {
       const first = readVarint(bytes, cursor)
@@ -212,9 +228,13 @@ function openPack(packed: Uint8Array): PackReader {
     let before: PackedWord | undefined
     let word: KeptWord | undefined
     const records = ofSlots.map((packed): KeptSlot => {
-      const { rule, arrival, row, marks } = packed
-      const isAlike = before?.arrival === arrival && before.row === row && before.marks === marks
-      if (!isAlike || word === undefined) word = wordOf(marks, arrival, base + row)
+      const { rule, arrival, row, marks, issued } = packed
+      const isAlike =
+        before?.arrival === arrival &&
+        before.row === row &&
+        before.marks === marks &&
+        before.issued === issued
+      if (!isAlike || word === undefined) word = wordOf(marks, arrival, base + row, earliest + issued)
       before = packed
       const { first, last } = readWords()
       if (isWithdrawn(marks)) return { rule, first, last, word, latest: 'withdrawn' }

@@ -19,6 +19,8 @@ export interface KeptWord {
   readonly row: number
   /** State of the result: 0 preliminary, 1 final, 2 corrected. */
   readonly rank: number
+  /** Time of issue, milliseconds since the epoch; 0 without one. */
+  readonly issued: number
   /** The export was read before, or is one of a backfill. */
   readonly isLate: boolean
   /** The gateway has the content of the slot; else it is what was said last, and the gateway has nothing. */

@@ -7,7 +7,7 @@
 export type Content = string
 export const WITHDRAWN: Content = ''
 
-/** Place of a word among all that the job has read: export, then state, then row. */
+/** Place of a word among all that the job has read: export, then state, then time of issue, then row. */
 export interface Place {
   /** Row of the nightly export that a word of it is as new as; its own where it is one. */
   readonly anchor: number
@@ -17,6 +17,8 @@ export interface Place {
   readonly arrival: number
   /** State of the result: 0 preliminary, 1 final, 2 corrected. */
   readonly rank: number
+  /** Time of issue, milliseconds since the epoch; 0 without one, which is older than any. */
+  readonly issued: number
   /** Row in the export, from 1. */
   readonly row: number
 }

@@ -37,8 +37,8 @@ export function keptSlot(
   const content = stored ?? latest?.content
   if (content === undefined) return undefined
   const { place, isLate } = latest ?? LOST
-  const { arrival, row, rank } = place
-  const word = { arrival, row, rank, isLate, isStored: stored !== undefined, isLapsed, seen, copy }
+  const { arrival, row, rank, issued } = place
+  const word = { arrival, row, rank, issued, isLate, isStored: stored !== undefined, isLapsed, seen, copy }
   const words = content === WITHDRAWN ? { first: 0, last: 0 } : wordsOf(content)
   const other = latest === undefined || latest.content === content ? undefined : latest.content
   if (latest?.content === WITHDRAWN) return { rule, ...words, word, latest: 'withdrawn' }
@@ -47,11 +47,11 @@ export function keptSlot(
 
 /** Place of a word that nobody knows: every other word is newer. */
 const LOST: Pick<Word, 'place' | 'isLate'> = {
-  place: { anchor: 0, day: 0, arrival: 0, rank: FINAL, row: 0 },
+  place: { anchor: 0, day: 0, arrival: 0, rank: FINAL, issued: 0, row: 0 },
   isLate: true,
 }
 const LOST_WORD: KeptWord = {
-  ...{ arrival: 0, row: 0, rank: FINAL, isLate: true, isStored: true, isLapsed: false },
+  ...{ arrival: 0, row: 0, rank: FINAL, issued: 0, isLate: true, isStored: true, isLapsed: false },
   ...{ seen: 'nothing', copy: 0 },
 }
 

@@ -91,13 +91,15 @@ export function orderOf({ content, place, isRenewed }: Incoming, latest: Word): 
     )
   // An export that is read again has said by then what stood before its latest word.
   if (place.row < other.row && !isRenewed) return -1
+  if (place.row === other.row) return 0
   const isWithdrawal = content === WITHDRAWN || latest.content === WITHDRAWN
-  return (place.row === other.row || isWithdrawal ? 0 : place.rank - other.rank) || place.row - other.row
+  return (isWithdrawal ? 0 : place.rank - other.rank) || place.issued - other.issued || place.row - other.row
 }
 
 /**
  * Tells whether a slot must be written down once its chunk is settled. Most of a cumulative export repeats what stands: of that nothing is written.
- * A repetition is news behind a late word, where a preliminary result is final now, and of a corrected one, below which the export may repeat the original.
+ * A repetition is news behind a late word, where a preliminary result is final now, and where the export may say below it what is older all the same: of
+ * a corrected one the original, of one with a time of issue what was issued before.
  */
 export function isWorthWriting(before: Slot, after: Slot): boolean {
   if (before === after) return false
@@ -105,7 +107,13 @@ export function isWorthWriting(before: Slot, after: Slot): boolean {
   const { latest: is, ...now } = after
   if (was?.content !== is?.content || !isDeepStrictEqual(others, now)) return true
   if (was === undefined || is === undefined) return false
-  return is.isNews === true || was.isLate || is.place.rank > Math.min(was.place.rank, FINAL)
+  const issuedBefore = is.place.arrival === was.place.arrival ? was.place.issued : 0
+  return (
+    is.isNews === true ||
+    was.isLate ||
+    is.place.rank > Math.min(was.place.rank, FINAL) ||
+    is.place.issued > issuedBefore
+  )
 }
 
 function sending(slot: Slot, content: Content): Slot {

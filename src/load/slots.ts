@@ -66,7 +66,7 @@ export class ChunkSlots {
     this.entries = entries
     this.speaks = speaks
     this.uncertain = uncertain
-    this.usual = usualRows(entries, memory, uncertain)
+    this.usual = usualRows(entries, memory, uncertain, speaks.arrival)
   }
 
   /** Learns what entries say, before one of them is decided; usual rows are passed over. */
@@ -153,7 +153,8 @@ export class ChunkSlots {
 
   incomingOf(entry: Entry): Incoming {
     const { arrival, isAgain, isBackfill, isRenewed } = this.speaks
-    const word = { arrival, row: entry.row.row, rank: entry.rank }
+    const { rank, issued } = entry
+    const word = { arrival, row: entry.row.row, rank, issued }
     return { content: contentOf(entry), place: this.placeOf(word), isLate: isAgain || isBackfill, isRenewed }
   }
 
@@ -227,7 +228,7 @@ export class ChunkSlots {
     const [first] = outcomes
     if (first === undefined) return undefined
     const { rowKey } = first.entry
-    if (!outcomes.every(({ outcome, entry }) => outcome === 'accepted' && entry.rank === first.entry.rank)) {
+    if (!outcomes.every(({ outcome, entry }) => outcome === 'accepted' && isAsNew(entry, first.entry))) {
       this.hearAll(outcomes.map(({ entry }) => entry))
       for (const one of outcomes) {
         const event = eventOf(one, false)
@@ -237,9 +238,9 @@ export class ChunkSlots {
     }
     const { arrival, isAgain, isBackfill } = this.speaks
     const { copy } = this.uncertain.suspicion
-    const { row, rank } = first.entry
+    const { row, rank, issued } = first.entry
     const word = {
-      ...{ arrival, row: row.row, rank, isLate: isAgain || isBackfill },
+      ...{ arrival, row: row.row, rank, issued, isLate: isAgain || isBackfill },
       ...{ isStored: true, isLapsed: false, seen: 'whole' as const, copy },
     }
     return {
@@ -324,11 +325,13 @@ export class ChunkSlots {
     return slots
   }
 
-  private placeOf({ arrival, row, rank }: Pick<Place, 'arrival' | 'row' | 'rank'>): Place {
+  private placeOf({ arrival, row, rank, issued }: Pick<Place, 'arrival' | 'row' | 'rank' | 'issued'>): Place {
     const { anchor = arrival, day = 0 } = this.speaks.orders.get(arrival) ?? {}
-    return { anchor, day, arrival, rank, row }
+    return { anchor, day, arrival, rank, issued, row }
   }
 }
+
+const isAsNew = (one: Entry, other: Entry): boolean => one.rank === other.rank && one.issued === other.issued
 
 const contentOf = (entry: Entry): Content => (entry instanceof WithdrawnEntry ? WITHDRAWN : entry.content)
 

@@ -1,6 +1,6 @@
 /** Rows of a chunk that are new, or known as a whole: nearly all are, and none of their records needs a look at its slot. */
 import type { HeldDoubt, KeptSlot, PerhapsSent, Suspicion } from '../ledger/ledger.ts'
-import type { Entry, MappedRow } from '../model/entry.ts'
+import { type Entry, FINAL, type MappedRow } from '../model/entry.ts'
 import { hasSameContent } from '../model/ids.ts'
 import { DATE_ONLY_MS } from './accounts.ts'
 
@@ -21,12 +21,14 @@ const MOST_OF_A_ROW = 40
 
 /**
  * Finds the usual rows. A row key on two rows, two records of one content, a doubt: each makes a row unusual.
+ * @param arrival of the export
  * @returns by the place of an entry; undefined where it has to be found out record by record
  */
 export function usualRows(
   entries: readonly Entry[],
   { delivered, held }: Memory,
   { perhapsSent, suspicion }: Uncertain,
+  arrival: number,
 ): readonly ('new' | 'known' | undefined)[] {
   const verdicts: ('new' | 'known' | undefined)[] = []
   const rows = new Map<string, MappedRow | undefined>()
@@ -52,7 +54,8 @@ export function usualRows(
       known === undefined
         ? suspicion.until === undefined ||
           !entries.slice(from, to).some((entry) => isSuspect(suspicion, entry))
-        : known.length === to - from && known.every((one, at) => isOf(one, entries[from + at], suspicion))
+        : known.length === to - from &&
+          known.every((one, at) => isOf(one, entries[from + at], suspicion, arrival))
     if (!isUsual) continue
     for (let at = from; at < to; at++)
       verdicts[entries[at]?.place ?? 0] = known === undefined ? 'new' : 'known'
@@ -64,11 +67,12 @@ export function usualRows(
 export const isSuspect = ({ until }: Suspicion, { observedAt }: Entry): boolean =>
   until !== undefined && observedAt <= until + DATE_ONLY_MS
 
-/** Tells a record that stands and was said last, where no place of a late word needs to be set right. */
+/** Tells a record that stands and was said last, where no place needs to be set right (`isWorthWriting`). */
 const isOf = (
   { rule, first, last, word, latest }: KeptSlot,
   entry: Entry | undefined,
   { until, copy }: Suspicion,
+  arrival: number,
 ): boolean =>
   entry !== undefined &&
   rule === entry.ruleHash &&
@@ -78,6 +82,7 @@ const isOf = (
   !word.isLate &&
   !word.isLapsed &&
   word.rank === entry.rank &&
+  (word.arrival === arrival ? word.issued >= entry.issued : entry.issued === 0 && entry.rank <= FINAL) &&
   (until === undefined || (word.seen !== 'nothing' && word.copy === copy))
 
 const isAlike = (one: Entry | undefined, other: Entry | undefined): boolean =>

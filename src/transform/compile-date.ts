@@ -80,10 +80,10 @@ export function compileDate(
 }
 
 /** A day, or a time of a day. */
-const HL7_WITHOUT_OFFSET = /^\d{8,14}(?:\.\d{1,4})?$/
+export const HL7_WITHOUT_OFFSET = /^\d{8,14}(?:\.\d{1,4})?$/
 
 /** The offset of MSH-7, which is that of all times of its message without one (HL7 v2.5.1, 2.15.9.7); else ''. MSH stands in the document, or its first member. */
-function compileSentOffset(): (scope: Scope) => string {
+export function compileSentOffset(): (scope: Scope) => string {
   let last: Scope[number] | undefined
   let offset = ''
   return ([document]) => {

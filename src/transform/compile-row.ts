@@ -13,6 +13,7 @@ import { isExponent } from './codes.ts'
 import { type CompileContext, type CompiledField, issueOf } from './compile-context.ts'
 import { type CompiledDate, compileDate } from './compile-date.ts'
 import { type CompiledCondition, compileField, compileWhen } from './compile-field.ts'
+import { compileIssued, type Issued } from './compile-issued.ts'
 import { compileBirthDate, dayText } from './dates.ts'
 import type { FieldDefinition } from './field-definition.ts'
 import type { RegisterDefinition, RowBlock } from './mapping-definition.ts'
@@ -28,6 +29,7 @@ export interface CompiledRow extends CompiledPerson {
   readonly skip: CompiledCondition | undefined
   readonly identify: (scope: Scope) => RowIdentity
   readonly observedAt: CompiledDate
+  readonly issued: Issued | undefined
 }
 
 interface CompiledPerson {
@@ -104,6 +106,7 @@ export function compileRow(context: CompileContext, row: RowBlock): CompiledRow 
       return { ok: true, key: parts.join('|'), account: sent }
     },
     observedAt: compileDate(context, row.observedAt, ['row', 'observedAt']),
+    issued: compileIssued(context, row),
   }
 }
 

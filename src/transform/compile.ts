@@ -343,7 +343,9 @@ function assemble(
           }
           isTaken = true
           if (result instanceof Entry) {
-            const issue = isOfProfile(result.kind) ? checkDate(result, born) : undefined
+            const issue = isOfProfile(result.kind)
+              ? (checkDate(result, born) ?? row.issued?.(result, scope))
+              : undefined
             if (issue === undefined) {
               result.before = countBefore(result, places)
               records.push(result)
@@ -351,6 +353,7 @@ function assemble(
           } else if ('leftOut' in result) {
             leftOut.push(result.leftOut)
             if (result.withdrawn === undefined) continue
+            row.issued?.(result.withdrawn, scope)
             result.withdrawn.before = countBefore(result.withdrawn, places)
             withdrawn ??= []
             withdrawn.push(result.withdrawn)

@@ -119,6 +119,10 @@ const RowBlock = z.strictObject({
       path: ['register'],
     }),
   observedAt: DateDefinition.optional(),
+  issuedAt: told(
+    'When a result was issued: of two results of one place and state the later issued stands.',
+    DateDefinition,
+  ),
   source: Source.optional(),
   skipWhen: told('Rows to leave out.', WhenDefinition),
   checks: Checks.prefault({}),

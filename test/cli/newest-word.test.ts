@@ -2,6 +2,7 @@
 import { cp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { CHUNK_SIZE } from '../../src/run/chunks.ts'
 import { openClinic, REGISTERED_ROW } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
 import { type ReferenceStore, startReferenceStore } from './reference-store.ts'
@@ -18,9 +19,9 @@ const rowOf = (day: string, value: number): string =>
 const FIRST = '2026-03-02'
 const SECOND = '2026-03-04'
 
-async function open() {
+async function open(mapping = mappingOf()) {
   const store = await startReferenceStore()
-  const clinic = await openClinic({ store, mapping: mappingOf(), job: JOB })
+  const clinic = await openClinic({ store, mapping, job: JOB })
   const { workplace } = clinic
   const copy = join(workplace.folder, 'copy.sqlite')
   return {
@@ -38,13 +39,19 @@ async function open() {
   }
 }
 
+/** A night has brought 70. */
+async function openWithFirst() {
+  const clinic = await open()
+  const first = await clinic.deliverDay('20260302', rowOf(FIRST, 70))
+  await clinic.run()
+  return { ...clinic, first }
+}
+
 const valuesOf = async (store: ReferenceStore): Promise<unknown[]> =>
   (await store.records('biometric')).map((record) => record['value'])
 
 test('a restored ledger sends nothing again, though a whole night did not meet what it has lost', async () => {
-  const clinic = await open()
-  await clinic.deliverDay('20260302', rowOf(FIRST, 70))
-  await clinic.run()
+  const clinic = await openWithFirst()
   await clinic.backUp()
   const lost = await clinic.deliverDay('20260304', rowOf(SECOND, 72))
   await clinic.run()
@@ -57,11 +64,9 @@ test('a restored ledger sends nothing again, though a whole night did not meet w
 })
 
 test('a restored ledger does not believe that what it knows stands still', async () => {
-  const clinic = await open()
-  const first = await clinic.deliverDay('20260302', rowOf(FIRST, 70))
-  await clinic.run()
+  const clinic = await openWithFirst()
   await clinic.backUp()
-  await rm(first)
+  await rm(clinic.first)
   const lost = await clinic.deliverDay('20260304', rowOf(FIRST, 75))
   await clinic.run()
   await rm(lost)
@@ -72,9 +77,7 @@ test('a restored ledger does not believe that what it knows stands still', async
 })
 
 test('a restored ledger does not send what is older once more, where the lost night has corrected it', async () => {
-  const clinic = await open()
-  await clinic.deliverDay('20260302', rowOf(FIRST, 70))
-  await clinic.run()
+  const clinic = await openWithFirst()
   await clinic.backUp()
   await clinic.deliverDay('20260304', rowOf(FIRST, 75))
   await clinic.run()
@@ -120,9 +123,7 @@ test('what a night reads behind a backfill speaks as it did, and makes no later 
 })
 
 test('a rule that has another name corrects, and takes back', async () => {
-  const clinic = await open()
-  await clinic.deliverDay('20260302', rowOf(FIRST, 70))
-  await clinic.run()
+  const clinic = await openWithFirst()
   await clinic.writeMapping(mappingOf('heart'))
   await clinic.deliverDay('20260303', rowOf(FIRST, 75))
   await clinic.run()
@@ -132,9 +133,7 @@ test('a rule that has another name corrects, and takes back', async () => {
 })
 
 test('a rule that has another name sends nothing again', async () => {
-  const clinic = await open()
-  await clinic.deliverDay('20260302', rowOf(FIRST, 70))
-  await clinic.run()
+  const clinic = await openWithFirst()
   await clinic.writeMapping(mappingOf('heart'))
   await clinic.deliverDay('20260303', rowOf(FIRST, 70))
   await clinic.run()
@@ -142,9 +141,7 @@ test('a rule that has another name sends nothing again', async () => {
 })
 
 test('a mapping that was changed, and changed back, is sent each time', async () => {
-  const clinic = await open()
-  await clinic.deliverDay('20260302', rowOf(FIRST, 70))
-  await clinic.run()
+  const clinic = await openWithFirst()
   const changed = mappingOf().replace('name: Clinic, type', 'name: Other, type')
   await clinic.writeMapping(changed)
   await clinic.run()
@@ -152,3 +149,34 @@ test('a mapping that was changed, and changed back, is sent each time', async ()
   await clinic.run()
   expect(await clinic.values()).toEqual(changed === mappingOf() ? [] : [70, 70, 70])
 })
+
+const ISSUED = mappingOf().replace(
+  '  source:',
+  '  issuedAt: { from: zip, format: yyyyMMdd, zone: UTC }\n  skipWhen: { pulse: absent }\n  source:',
+)
+const issued = (at: string, value: number, day = FIRST): string => rowOf(day, value).replace('00000', at)
+const SKIPPED = `zoe,${FIRST},Testina,Beispielfrau,1970-02-28,FEMALE,00000,\n`
+
+test.each([
+  ['one chunk', 0],
+  ['two chunks', CHUNK_SIZE.rows],
+])(
+  'of two results of an export the later issued stands, though it stands above: %s',
+  async (_name, between) => {
+    const clinic = await open(ISSUED)
+    const day = (...rows: string[]) => rows.join(SKIPPED.repeat(between))
+    await clinic.deliverDay('20260302', day(issued('20260303', 75), issued('20260302', 70)))
+    expect(await clinic.counts()).toMatchObject({ made: 2, accepted: 1, unchanged: 1 })
+    expect(await clinic.values()).toEqual([75])
+    // The next export repeats both; the one after it says the older one alone.
+    await clinic.deliverDay(
+      '20260303',
+      day(issued('20260303', 75), issued('20260302', 70), issued('20260303', 72, SECOND)),
+    )
+    expect(await clinic.counts()).toMatchObject({ accepted: 1, rejected: 0 })
+    expect(await clinic.values()).toEqual([75, 72])
+    await clinic.deliverDay('20260304', day(issued('20260302', 70)))
+    await clinic.run()
+    expect(await clinic.values()).toEqual([75, 72, 70])
+  },
+)

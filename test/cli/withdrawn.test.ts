@@ -7,9 +7,15 @@ import { PROJECT, summaryOf } from './command-line.ts'
 import { showOf } from './left-behind.ts'
 import { readReceipts, readRejects } from './run-outputs.ts'
 
-const message = (person: number, value: string, state: string, at = '20260204091000'): string =>
+const message = (
+  person: number,
+  value: string,
+  state: string,
+  at = '20260204091000',
+  sent = '20260204101500',
+): string =>
   [
-    `MSH|^~\\&|LAB|FAC|EHR|FAC|20260204101500||ORU^R01^ORU_R01|M${person}|P|2.5.1`,
+    `MSH|^~\\&|LAB|FAC|EHR|FAC|${sent}||ORU^R01^ORU_R01|M${person}|P|2.5.1`,
     `PID|1||P-${person}^^^FAC^MR||Quill^Ada||19790412|F|||1 Elm St^^Springfield^IL^62701`,
     `OBR|1|ORD1|FILP-${person}|24323-8^Panel^LN|||${at}`,
     `OBX|1|NM|2345-7^Glucose^LN||${value}|mg/dL|||||${state}`,
@@ -124,12 +130,25 @@ it.each([
   ['a preliminary result behind the final one', [message(1, '95', 'F'), message(1, '91', 'P')], 95],
   ['two final ones, by their rows', [message(1, '91', 'F'), message(1, '95', 'F')], 95],
   [
+    'two final ones, of which the later was sent first in the file',
+    [message(1, '95', 'F', undefined, '20260204120000'), message(1, '91', 'F')],
+    95,
+  ],
+  [
+    'a correction sent behind a withdrawal that stands below it',
+    [message(1, '95', 'F', undefined, '20260204120000'), message(1, '91', 'W')],
+    95,
+  ],
+  [
     'a correction behind a withdrawal',
     [message(1, '91', 'F'), message(1, '91', 'W'), message(1, '95', 'F')],
     95,
   ],
-])('the last word of a chunk goes by state, then by row: %s', async (_, messages, value) => {
-  const clinic = await openLab('keep: [P, F, C]')
-  expect((await night(clinic, 'a.hl7', ...messages)).code).toBe(0)
-  expect((await clinic.store.records('biometric')).map((one) => Number(one['value']))).toEqual([value])
-})
+])(
+  'the last word of a chunk goes by state, then by time of issue, then by row: %s',
+  async (_, messages, value) => {
+    const clinic = await openLab('keep: [P, F, C]')
+    expect((await night(clinic, 'a.hl7', ...messages)).code).toBe(0)
+    expect((await clinic.store.records('biometric')).map((one) => Number(one['value']))).toEqual([value])
+  },
+)

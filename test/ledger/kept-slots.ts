@@ -4,7 +4,8 @@ import type { KeptSlot, KeptWord } from '../../src/ledger/ledger.ts'
 import { wordsOf } from '../../src/model/ids.ts'
 
 export const keptWord = (more: Partial<KeptWord> = {}): KeptWord => ({
-  ...{ arrival: 1, row: 1, rank: 1, isLate: false, isStored: true, isLapsed: false, seen: 'whole', copy: 0 },
+  ...{ arrival: 1, row: 1, rank: 1, issued: 0, isLate: false, isStored: true, isLapsed: false },
+  ...{ seen: 'whole', copy: 0 },
   ...more,
 })
 
@@ -20,6 +21,7 @@ export const anySlot = (rule: fc.Arbitrary<string>, half: fc.Arbitrary<number>):
     arrival: fc.constantFrom(0, 1, 77, 2 ** 32 - 1),
     row: fc.constantFrom(0, 1, 300, 2 ** 31 - 1),
     rank: fc.constantFrom(0, 1, 2),
+    issued: fc.constantFrom(0, 1, 1_772_442_600_000, 253_402_300_799_999),
     ...{ isLate: fc.boolean(), isStored: fc.boolean(), isLapsed: fc.boolean() },
     seen: fc.constantFrom('nothing', 'stored', 'whole'),
     copy: fc.constantFrom(0, 1, 63),

@@ -18,7 +18,7 @@ import {
 import { isWorthWriting, learn, orderOf, type SlotEvent, takeOver } from '../../src/load/learn.ts'
 
 const placeOf = (arrival: number, more: Partial<Place> = {}): Place => ({
-  ...{ anchor: arrival, day: 0, arrival, rank: 1, row: 1 },
+  ...{ anchor: arrival, day: 0, arrival, rank: 1, issued: 0, row: 1 },
   ...more,
 })
 const incoming = (content: string, more: Partial<Incoming> = {}): Incoming => ({
@@ -108,8 +108,11 @@ describe('places', () => {
     ['a backfilled file without a date', placeOf(7, { anchor: 0 })],
     ['one with a date before all nights', placeOf(6, { anchor: 0, day: 3 })],
     ['a night', placeOf(2)],
-    ['a row further down', placeOf(2, { row: 2 })],
-    ['a corrected result above it', placeOf(2, { rank: 2 })],
+    ['a row further down', placeOf(2, { row: 5 })],
+    ['one with a time of issue above it', placeOf(2, { issued: 1, row: 4 })],
+    ['a later issued one', placeOf(2, { issued: 2, row: 3 })],
+    ['one of that time further down', placeOf(2, { issued: 2, row: 6 })],
+    ['a corrected result that was issued before', placeOf(2, { rank: 2 })],
     ['a backfilled file of the day after', placeOf(8, { anchor: 2, day: 4 })],
     ['another one of that day, read later', placeOf(9, { anchor: 2, day: 4 })],
     ['one of a day later, read before', placeOf(7, { anchor: 2, day: 5 })],
@@ -264,6 +267,18 @@ describe('what is learned', () => {
       { latest: word(A, placeOf(5, { rank: 0 })) },
       incoming(A, { place: placeOf(9) }),
       true,
+    ],
+    [
+      'one with a time of issue, repeated by the next export',
+      { latest: word(A, placeOf(5, { issued: 7 })) },
+      incoming(A, { place: placeOf(9, { issued: 7 }) }),
+      true,
+    ],
+    [
+      'the same of the same export',
+      { latest: word(A, placeOf(5, { issued: 7 })) },
+      incoming(A, { place: placeOf(5, { issued: 7, row: 2 }) }),
+      false,
     ],
     ['a corrected one, repeated', { latest: word(A) }, incoming(A, { place: placeOf(9, { rank: 2 }) }), true],
   ])('of what is said, %s is written down or not', (_name, before, said, isWritten) => {

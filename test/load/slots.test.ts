@@ -17,6 +17,8 @@ interface Night {
   readonly entries: readonly Entry[]
   /** Arrival of an export that is read again. */
   readonly again?: number
+  /** A further chunk of the export before. */
+  readonly isNext?: boolean
   readonly refuses?: (value: string | undefined) => boolean
 }
 
@@ -28,8 +30,9 @@ function createMemory(isCertain = true) {
   return {
     delivered,
     stored,
-    run({ entries, again, refuses = () => false }: Night): readonly EntryOutcome[] {
-      const arrival = again ?? ++arrivals
+    run({ entries, again, isNext = false, refuses = () => false }: Night): readonly EntryOutcome[] {
+      if (again === undefined && !isNext) arrivals++
+      const arrival = again ?? arrivals
       placed(entries)
       const elsewhere = { exportId: '', row: 1, rule: null, content: 'elsewhere', batchId: null }
       const perhapsSent = {
@@ -158,6 +161,93 @@ describe('a chunk', () => {
     expect([...memory.delivered.values()][0]).toBe(before)
     memory.run({ entries: row('61') })
     expect([...memory.delivered.values()][0]).not.toBe(before)
+  })
+})
+
+describe('the last word of an export', () => {
+  interface Line {
+    readonly value: number
+    readonly rank: number
+    readonly issued: number
+  }
+  const line = fc.record({
+    value: fc.integer({ min: 1, max: 3 }),
+    rank: fc.oneof({ weight: 4, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.constantFrom(0, 2) }),
+    issued: fc.nat(3),
+  })
+  const nights = fc.array(
+    fc.record({
+      lines: fc.array(line, { minLength: 1, maxLength: 5 }),
+      rowsOfChunk: fc.integer({ min: 1, max: 5 }),
+    }),
+    { minLength: 1, maxLength: 4 },
+  )
+  const entryAt = ({ value, rank, issued }: Line, at: number): Entry =>
+    Object.assign(entryOf(biometric, { row: at + 1, key: 'k', person: 'ann', value: String(value) }), {
+      rank,
+      issued,
+    })
+  const run = (
+    memory: ReturnType<typeof createMemory>,
+    lines: readonly Line[],
+    size: number,
+    again?: number,
+  ) => {
+    const entries = lines.map(entryAt)
+    let count = 0
+    for (let from = 0; from < entries.length; from += size) {
+      const chunk = { entries: entries.slice(from, from + size), isNext: from > 0 }
+      count += sent(memory.run(again === undefined ? chunk : { ...chunk, again }))
+    }
+    return count
+  }
+
+  it('goes by state, then by time of issue, then by row, however the export is cut; to read it again sends nothing', () => {
+    fc.assert(
+      fc.property(nights, (drawn) => {
+        const memory = createMemory()
+        let wanted: Line | undefined
+        for (const [at, { lines, rowsOfChunk }] of drawn.entries()) {
+          run(memory, lines, rowsOfChunk)
+          const [last] = lines
+            .map((one, row) => ({ ...one, row }))
+            .sort((a, b) => b.rank - a.rank || b.issued - a.issued || b.row - a.row)
+          // A preliminary result replaces none that is final, in whatever export.
+          if (wanted === undefined || wanted.rank === 0 || (last?.rank ?? 0) > 0) wanted = last
+          expect(memory.stored.at(-1)).toBe(String(wanted?.value))
+          expect(run(memory, lines, rowsOfChunk, at + 1)).toBe(0)
+        }
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  const [older, later] = [
+    { value: 1, rank: 1, issued: 1_000 },
+    { value: 2, rank: 1, issued: 2_000 },
+  ]
+  it.each([
+    ['one chunk', 2],
+    ['two chunks', 1],
+  ])('is what was issued later, though it stands above: %s', (_name, size) => {
+    const memory = createMemory()
+    run(memory, [later, older], size)
+    expect(memory.stored).toEqual(['2'])
+    run(memory, [later, older], size)
+    expect(memory.stored).toEqual(['2'])
+    // The next export has the last word, whenever its result was issued.
+    run(memory, [older], size)
+    expect(memory.stored).toEqual(['2', '1'])
+  })
+
+  it('is the correction that stands above its original in an earlier chunk, night after night', () => {
+    const memory = createMemory()
+    const lines = [
+      { value: 2, rank: 2, issued: 0 },
+      { value: 1, rank: 1, issued: 0 },
+    ]
+    for (let night = 0; night < 3; night++) run(memory, lines, 1)
+    expect(memory.stored).toEqual(['2'])
   })
 })
 

@@ -32,9 +32,9 @@ import {
   rejected,
 } from './rule.ts'
 import type { LongBiometricDefinition, WideBiometricDefinition } from './rule-definition.ts'
-import { branchOf, type Names, type Scope } from './scope.ts'
+import { branchOf, type Scope } from './scope.ts'
 import type { Conversion } from './units.ts'
-import { compileWhole, type WholeValue } from './whole-value.ts'
+import { compileWhole, once } from './whole-value.ts'
 
 /** In what wide and long rules differ. */
 interface Form {
@@ -242,20 +242,6 @@ function compileParts(
   if (form === undefined) return undefined
   const range = compileRange(site, definition, readNumber)
   return { form, applies: compileApplies(site, definition), range }
-}
-
-/** Worked out where it is first asked for: what the other rules of the mapping read is known by then. Undefined of CSV, which has no structures. */
-function once(
-  { names }: CompileContext,
-  work: (trailsOf: NonNullable<Names['trails']>) => WholeValue | undefined,
-): (() => WholeValue | undefined) | undefined {
-  const { trails } = names
-  if (trails === undefined) return undefined
-  let done: { readonly result: WholeValue | undefined } | undefined
-  return () => {
-    done ??= { result: work(trails) }
-    return done.result
-  }
 }
 
 /** What is read beside the value. */

@@ -4,7 +4,8 @@ import type { Issue } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
 import type { CompileContext } from './compile-context.ts'
 import { compileDate, compileSentOffset, HL7_WITHOUT_OFFSET } from './compile-date.ts'
-import { compileInstant, type Instant } from './dates.ts'
+import { compileInstant } from './dates.ts'
+import type { DateDefinition } from './field-definition.ts'
 import { elements, firstText, membersOf } from './json-values.ts'
 import type { RowBlock } from './mapping-definition.ts'
 import type { Scope } from './scope.ts'
@@ -17,8 +18,8 @@ export type Issued = (record: Entry, scope: Scope) => Issue | undefined
  * (v2.5.1, 7.4.1.22 and 2.15.9.7), FHIR in `issued` of the resource, else in its `meta.lastUpdated`. A column is never guessed.
  */
 export function compileIssued(context: CompileContext, row: RowBlock): Issued | undefined {
-  const read = row.issuedAt === undefined ? compileKnown(context, row) : compileOwn(context, row.issuedAt)
-  if (read === undefined) return undefined
+  if (row.issuedAt === undefined && context.names.trails === undefined) return undefined
+  const read = row.issuedAt ? compileOwn(context, row.issuedAt) : compileKnown(row.observedAt)
   let last: Scope | undefined
   let issued: number | Issue = 0
   return (record, scope) => {
@@ -26,69 +27,45 @@ export function compileIssued(context: CompileContext, row: RowBlock): Issued | 
     if (scope !== last) issued = read(scope)
     last = scope
     if (typeof issued !== 'number') return issued
-    record.issued = issued
+    // The ledger keeps no time before 1970; 0 is none.
+    record.issued = Math.max(0, issued)
     return undefined
   }
 }
 
-/** The ledger keeps no time before 1970; 0 is none. */
-const toIssued = (at: number): number => Math.max(1, at)
-
-function compileOwn(context: CompileContext, definition: NonNullable<RowBlock['issuedAt']>) {
+function compileOwn(context: CompileContext, definition: DateDefinition): (scope: Scope) => number | Issue {
   const { read } = compileDate(context, definition, ['row', 'issuedAt'])
-  return (scope: Scope): number | Issue => {
+  return (scope) => {
     const issued = read(scope)
-    if (issued.ok) return toIssued(issued.at)
+    if (issued.ok) return issued.at
     return issued.issue.code === 'date-missing' ? 0 : issued.issue
   }
 }
 
-/** Place in a scope of what stands around the rows. */
-const CONTEXT = 1
-
-function compileKnown({ names }: CompileContext, { observedAt }: RowBlock) {
-  if (names.trails === undefined) return undefined
+function compileKnown(observedAt: DateDefinition): (scope: Scope) => number {
   // Times without an offset, of one sender, are of one zone.
   const zone = 'zone' in observedAt && typeof observedAt.zone === 'string' ? observedAt.zone : 'UTC'
-  const readHl7 = compileInstant(['HL7'], { zone, partial: 'start' })
-  const readIso = compileInstant(['ISO'], { zone, partial: 'start' })
+  const parse = compileInstant(['HL7', 'ISO'], { zone, partial: 'start' })
   const offsetOf = compileSentOffset()
-  const issuedIn = (level: JsonValue | undefined, scope: Scope): Instant | undefined => {
-    const { resource = level } = membersOf(level)
-    const { resourceType, issued, meta } = membersOf(resource)
-    if (resourceType !== undefined)
-      return firstOf([issued, membersOf(meta)['lastUpdated']], (text) => readIso(text))
-    return firstOf(hl7TimesOf(level, level === scope[0]), (text) =>
-      readHl7(HL7_WITHOUT_OFFSET.test(text) ? text + offsetOf(scope) : text),
-    )
-  }
-  return (scope: Scope): number => {
+  return (scope) => {
     // A component shares the time of its resource, a result that of its order.
-    for (let at = scope.length - 1; at >= 0; at--) {
-      const issued = at === CONTEXT ? undefined : issuedIn(scope[at], scope)
-      if (issued?.ok === true) return toIssued(issued.at)
-    }
+    for (const level of scope.toReversed())
+      for (const value of timesIn(level)) {
+        const text = firstText(value)
+        const issued =
+          text === '' ? undefined : parse(HL7_WITHOUT_OFFSET.test(text) ? text + offsetOf(scope) : text)
+        if (issued?.ok === true) return issued.at
+      }
     return 0
   }
 }
 
-/** The first that is a time. */
-function firstOf(
-  values: readonly (JsonValue | undefined)[],
-  read: (text: string) => Instant,
-): Instant | undefined {
-  for (const value of values) {
-    const text = firstText(value)
-    const issued = text === '' ? undefined : read(text)
-    if (issued?.ok === true) return issued
-  }
-  return undefined
-}
-
-/** OBR-22 of the only order at a level. A document has MSH-7, too; both stand in it, or in its first member. */
-function hl7TimesOf(level: JsonValue | undefined, isDocument: boolean): (JsonValue | undefined)[] {
+/** Times that a level, or what it holds, may have, in their order. */
+function timesIn(level: JsonValue): (JsonValue | undefined)[] {
   const own = membersOf(level)
-  if (!isDocument) return [fieldOf(own, 'OBR', 22)]
+  const { resource = level } = own
+  const { resourceType, issued, meta } = membersOf(resource)
+  if (resourceType !== undefined) return [issued, membersOf(meta)['lastUpdated']]
   const within = membersOf(Object.values(own)[0])
   return [
     fieldOf(own, 'OBR', 22),
@@ -99,11 +76,7 @@ function hl7TimesOf(level: JsonValue | undefined, isDocument: boolean): (JsonVal
 }
 
 /** A field by the names that it has in the shapes of HL7 v2 as JSON; undefined of several segments. */
-function fieldOf(
-  members: Readonly<Record<string, JsonValue>>,
-  segment: string,
-  field: number,
-): JsonValue | undefined {
+function fieldOf(members: Readonly<Record<string, JsonValue>>, segment: string, field: number) {
   const [only, another] = elements(members[segment] ?? null)
   const { [String(field)]: plain, [`${segment}.${field}`]: named = plain } = membersOf(only)
   return another === undefined ? named : undefined

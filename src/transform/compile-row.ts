@@ -17,8 +17,10 @@ import { compileIssued, type Issued } from './compile-issued.ts'
 import { compileBirthDate, dayText } from './dates.ts'
 import type { FieldDefinition } from './field-definition.ts'
 import type { RegisterDefinition, RowBlock } from './mapping-definition.ts'
+import { NAME } from './member-structures.ts'
 import { readReference, type Undone, undone } from './references.ts'
 import type { Scope } from './scope.ts'
+import { compileMembers } from './whole-value.ts'
 
 export type RowIdentity =
   | { readonly ok: true; readonly key: string; readonly account: SentAccount }
@@ -74,7 +76,7 @@ export function compileRow(context: CompileContext, row: RowBlock): CompiledRow 
       'a row is skipped by what stands in the row itself, not in a level of it; use `when` in the rules',
     )
   const { register } = row.account
-  const person = register === undefined ? NOTHING_SAID : compileRegister(context, register)
+  const person = register === undefined ? NOTHING_SAID : compileRegister(context, register, row.ignore)
   return {
     ...person,
     skip,
@@ -151,14 +153,21 @@ const refused = (
 const NOTHING_SAID: CompiledPerson = { bornAt: () => Number.NEGATIVE_INFINITY, nameOf: () => '' }
 
 /** Asks for all six fields: the interface does not say which may be left out ("Registration"). */
-function compileRegister(context: CompileContext, register: RegisterDefinition): CompiledPerson {
+function compileRegister(
+  context: CompileContext,
+  register: RegisterDefinition,
+  ignore: readonly string[] | undefined,
+): CompiledPerson {
   const fieldOf = (name: keyof RegisterDefinition) => ({
     name,
     field: rowField(context, register[name], [...REGISTER, name], 'registration'),
   })
   const birth = fieldOf('dateOfBirth')
-  const first = fieldOf('firstName')
-  const last = fieldOf('lastName')
+  const {
+    result: [first, last],
+    read,
+  } = context.readsOf(() => [fieldOf('firstName'), fieldOf('lastName')] as const)
+  const unreadOf = compileMembers(context, NAME, read, ignore)
   const fields = [first, last, fieldOf('gender'), fieldOf('postalCode'), birth]
   const dayOf = compileBirthDate(register.dateOfBirth)
   const textOf = ({ field }: typeof birth, scope: Scope): string => {
@@ -176,6 +185,8 @@ function compileRegister(context: CompileContext, register: RegisterDefinition):
       return firstName === '' || lastName === '' ? '' : `${firstName}|${lastName}`
     },
     register(scope, account) {
+      const unread = unreadOf?.()(scope, true)
+      if (unread !== undefined) return refused(unread.fault.code, first.field, unread.fault.message)
       const values: Record<string, string> = {}
       for (const { name, field } of fields) {
         const text = field.read(scope)

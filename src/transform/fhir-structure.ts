@@ -1,5 +1,4 @@
 /** The value of an Observation of FHIR R4, of a component or an extension of one, and what stands beside it. */
-import type { JsonValue } from '../model/row.ts'
 import { elements, firstText, membersOf } from './json-values.ts'
 import {
   type Anchor,
@@ -16,7 +15,7 @@ import {
   tell,
 } from './reading.ts'
 import type { Trail } from './scope.ts'
-import { FHIR, OF_VALUE, OFF_SCALE, type Part, VALUE_FORMS } from './structures.ts'
+import { FHIR, OF_VALUE, type Part, VALUE_FORMS } from './structures.ts'
 
 export function fhirStructure(anchor: Anchor, { rule, mapping, ignore, trailsOf }: ReadPaths): Structure {
   const own = readingOf(anchor.whole, rule, trailsOf)
@@ -37,9 +36,7 @@ export function fhirStructure(anchor: Anchor, { rule, mapping, ignore, trailsOf 
         : ['unit', 'code'].flatMap((name) => beside(FHIR.unit, 'valueQuantity', name))),
       ...beside(FHIR.status, 'status'),
       ...beside(FHIR.dataAbsentReason, 'dataAbsentReason'),
-      ...(own.below.has('interpretation')
-        ? []
-        : field(FHIR.interpretation, interpretationUnread, 'interpretation')),
+      ...beside(FHIR.interpretation, 'interpretation'),
       ...field(FHIR.component, componentCheck(all.below.get('component')), 'component'),
       ...beside(FHIR.modifierExtension, 'modifierExtension'),
     ],
@@ -86,19 +83,3 @@ const componentCheck =
     elements(list).every((_, at, { length }) => read && readingsOf(read, list, at, length).length > 0)
       ? undefined
       : tell(FHIR.component)
-
-/** A concept is what any of its codings says, or its text where it has none. */
-function interpretationUnread(value: JsonValue): ReturnType<FieldCheck> {
-  const { interpretation } = FHIR
-  for (const concept of elements(value)) {
-    const { coding = null, text } = membersOf(concept)
-    const codes = elements(coding).map((one) => {
-      const { code, display } = membersOf(one)
-      return firstText(code ?? display)
-    })
-    const said = [...codes.filter((code) => code !== ''), ...(hasText(text) ? [firstText(text)] : [])]
-    if (said.some((one) => OFF_SCALE.has(one))) return tell(interpretation, OF_VALUE.bound)
-    if (hasText(concept) && !said.some((one) => interpretation.neutral.has(one))) return tell(interpretation)
-  }
-  return undefined
-}

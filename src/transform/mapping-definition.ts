@@ -267,7 +267,7 @@ export const MappingDefinition = z
           'maps nothing: add biometrics, conditions, careTeams, medicalRecords or assessment, or account.register for a roster',
       })
   })
-  .superRefine(({ read, row, biometrics = {} }, context) => {
+  .superRefine(({ read, row, biometrics = {}, conditions = {} }, context) => {
     // Columns of CSV and of a sheet may have any name.
     if (isTable(read.format)) return
     const refuse = (path: (string | number)[], ignored: readonly string[] = []): void => {
@@ -280,9 +280,10 @@ export const MappingDefinition = z
           })
     }
     refuse(['row'], row.ignore)
-    for (const [name, rule] of Object.entries(biometrics))
-      if (typeof rule === 'object')
-        refuse(['biometrics', Array.isArray(biometrics) ? Number(name) : name], rule.ignore)
+    for (const [section, rules] of Object.entries({ biometrics, conditions }))
+      for (const [name, rule] of Object.entries(rules))
+        if (typeof rule === 'object')
+          refuse([section, Array.isArray(rules) ? Number(name) : name], rule.ignore)
   })
   .superRefine(({ read, joins = {} }, context) => {
     if (!isTable(read.format)) return

@@ -24,20 +24,22 @@ import { OBX, OF_VALUE, type Part } from './structures.ts'
 export type FieldSteps = (field: number) => readonly Step[]
 
 /** Finds the steps `OBX` and `5`, `OBX.5`, or place 5 of a list that begins with `OBX`. `length`: steps of the segment. */
-export function obxIn(
+export function segmentIn(
   steps: readonly TrailStep[],
+  segment: string,
+  read: number,
 ): { readonly length: number; readonly fieldAt: FieldSteps } | undefined {
-  const dotted = steps.indexOf('OBX.5')
-  if (dotted >= 0) return { length: dotted, fieldAt: (field) => [`OBX.${field}`] }
+  const dotted = steps.indexOf(`${segment}.${read}`)
+  if (dotted >= 0) return { length: dotted, fieldAt: (field) => [`${segment}.${field}`] }
   const at = steps.findLastIndex(
-    (step) => step === 'OBX' || (isFilter(step) && /['"]OBX['"]/.test(String(step))),
+    (step) => step === segment || (isFilter(step) && new RegExp(`['"]${segment}['"]`).test(String(step))),
   )
   if (at < 0) return undefined
   const behind = steps.findIndex((step, place) => place > at && step !== EACH && step !== 0)
   const step = steps[behind]
-  if (step === '5') return { length: behind, fieldAt: (field) => [String(field)] }
-  if (step === 5) return { length: behind, fieldAt: (field) => [field] }
-  return step === 'fields' && steps[behind + 1] === 4
+  if (step === String(read)) return { length: behind, fieldAt: (field) => [String(field)] }
+  if (step === read) return { length: behind, fieldAt: (field) => [field] }
+  return step === 'fields' && steps[behind + 1] === read - 1
     ? { length: behind, fieldAt: (field) => ['fields', field - 1] }
     : undefined
 }

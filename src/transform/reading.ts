@@ -192,17 +192,22 @@ function lone(members: Readonly<Record<string, JsonValue>>): string {
   return text
 }
 
-/** Checks a field, or member, that is not read. */
-export const partCheck = (part: Part): FieldCheck => {
-  const { neutral } = part
-  if (neutral === undefined) return (field) => (hasText(field) ? tell(part) : undefined)
-  return (field) => {
-    if (neutral.has(loneText(field))) return undefined
+/** Checks a field, or member, that is not read. A repetition is what any of its texts says: of a concept each coding, and its text. */
+export const partCheck =
+  (part: Part): FieldCheck =>
+  (field) => {
+    if (part.neutral?.has(loneText(field))) return undefined
     for (const one of repetitionsOf(field)[0]) {
-      const text = firstText(one)
-      if (text !== '' && !neutral.has(text))
-        return tell(part, OFF_SCALE.has(text) ? OF_VALUE.bound : part.fault)
+      const said = textsIn(one)
+      if (said.some((text) => OFF_SCALE.has(text))) return tell(part, OF_VALUE.bound)
+      if (said.length > 0 && !said.some((text) => part.neutral?.has(text))) return tell(part)
     }
     return undefined
   }
+
+/** All texts in a value, in capitals. */
+function textsIn(value: JsonValue): string[] {
+  if (typeof value === 'object' && value !== null) return Object.values(value).flatMap(textsIn)
+  const text = firstText(value)
+  return text === '' ? [] : [text]
 }

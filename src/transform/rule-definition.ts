@@ -29,6 +29,11 @@ const NumberFormat = z
     path: ['group'],
   })
 
+const ignored = told(
+  'What stands beside a value and is left out: parts of its structure, like OBX-4 or interpretation, or columns.',
+  z.array(z.string().min(1)).min(1),
+)
+
 /** How values are written: for a rule, or in `row` for all of them. */
 export const valueKeys = {
   number: told('Marks of numbers, like { decimal: "," }.', NumberFormat),
@@ -36,10 +41,7 @@ export const valueKeys = {
     'What becomes of bounds like <5: rejected, left out, or sent as the limit.',
     z.enum(['reject', 'skip', 'limit']),
   ),
-  ignore: told(
-    'What stands beside a value and is left out: parts of its structure, like OBX-4 or interpretation, or columns.',
-    z.array(z.string().min(1)).min(1),
-  ),
+  ignore: ignored,
 }
 
 /** Marks, for editors, where keys of the catalog stand; others may stand there, too. */
@@ -187,6 +189,7 @@ const conditionKeys = {
   ),
   medication: told('Medications that are taken for it.', z.array(Medication).min(1)),
   family: told('The same condition in the family.', Family),
+  ignore: ignored,
   ...ruleKeys,
 }
 

@@ -32,7 +32,18 @@ export interface Part {
 const PLACED = new Set([
   ...['N', 'A', 'AA', 'H', 'HH', 'HU', 'H>', 'L', 'LL', 'LU', 'L<', 'U', 'D', 'B', 'W', 'NULL'],
   ...['S', 'R', 'I', 'MS', 'VS', 'POS', 'NEG', 'RR', 'NR'],
-  ...['NORMAL', 'ABNORMAL', 'HIGH', 'LOW', 'CRITICAL HIGH', 'CRITICAL LOW', 'CRITICAL ABNORMAL'],
+  ...[
+    'VERY HIGH',
+    'VERY LOW',
+    'VERY ABNORMAL',
+    'NORMAL',
+    'ABNORMAL',
+    'HIGH',
+    'LOW',
+    'CRITICAL HIGH',
+    'CRITICAL LOW',
+    'CRITICAL ABNORMAL',
+  ],
 ])
 
 /** Says that a value lies below or above what the instrument measures (the same tables). */
@@ -87,8 +98,86 @@ export const VALUE_FORMS: ReadonlySet<string> = new Set(
   ].map((form) => `value${form}`),
 )
 
+/** A part that is a member, or a field by its number. */
+export interface Member extends Part {
+  readonly at: string | number
+  /** Member that tells the same, where the rule reads it. */
+  readonly toldBy?: string | number
+}
+
+const member = (
+  at: string | number,
+  fault: Fault,
+  neutral?: readonly string[],
+  more: Partial<Member> = {},
+): Member => ({
+  ...{ at, name: String(at), fault },
+  ...(neutral && { neutral: new Set(neutral) }),
+  ...more,
+})
+const fieldsOf = (segment: string, ...fields: readonly Member[]): Member[] =>
+  fields.map((one) => ({ ...one, name: `${segment}-${one.at}` }))
+
+const NOT_HELD = fault(
+  'status-unread',
+  'the state says that the condition may not hold, or holds no longer, and the rule does not read it',
+)
+const ABATED = ['DateTime', 'Age', 'Period', 'Range', 'String', 'Boolean'].map((form) =>
+  member(`abatement${form}`, NOT_HELD, ['FALSE'], { name: 'abatement', toldBy: 'clinicalStatus' }),
+)
+
+/** Parts beside the code of a condition: FHIR R4, Condition; HL7 v2.5.1, 6.5.2 (tables 0052, 0206) and 12.4.2 (0287); Redox, Problems and Diagnoses. */
+export const OF_CONDITION = {
+  fhir: [
+    member('verificationStatus', NOT_HELD, ['CONFIRMED']),
+    member('clinicalStatus', NOT_HELD, ['ACTIVE', 'RECURRENCE', 'RELAPSE']),
+    ...ABATED,
+    { ...FHIR.modifierExtension, at: 'modifierExtension' },
+  ],
+  DG1: fieldsOf('DG1', member(6, NOT_HELD, ['F', 'FINAL']), member(21, NOT_HELD, ['A', 'U', 'X'])),
+  PRB: fieldsOf(
+    'PRB',
+    member(1, NOT_HELD, ['AD', 'CO', 'LI', 'UC', 'UP']),
+    member(9, NOT_HELD, undefined, { toldBy: 14 }),
+    member(13, NOT_HELD, ['CONFIRMED', 'C']),
+    member(14, NOT_HELD, ['ACTIVE', 'A']),
+  ),
+  redox: [
+    member('Status', NOT_HELD, ['ACTIVE', '55561003']),
+    member('EndDate', NOT_HELD, undefined, { toldBy: 'Status' }),
+    member('Type', NOT_HELD, ['FINAL', 'DISCHARGE']),
+  ],
+} satisfies Readonly<Record<string, readonly Member[]>>
+
+/** Parts beside `Value` of a result or an observation of Redox. */
+export const OF_REDOX_VALUE: readonly Member[] = [
+  member('ValueType', OF_VALUE.form, [
+    'NUMERIC',
+    'STRUCTURED NUMERIC',
+    'PHYSICALQUANTITY',
+    'STRING',
+    'TEXT',
+    'FORMATTED TEXT',
+  ]),
+  member('Units', UNIT_UNREAD),
+  member('Status', NOT_FINAL, ['FINAL', 'CORRECTED', 'COMPLETED']),
+  ...['AbnormalFlag', 'Interpretation'].map((at) => member(at, FLAGGED, [...PLACED])),
+]
+
+/** Names of another use are former ones, of friends, or made up (FHIR R4, HumanName). */
+export const OF_NAME: readonly Member[] = [
+  member('use', notRead('registration-name-unread', 'another use of the name'), ['OFFICIAL', 'USUAL'], {
+    name: 'name.use',
+  }),
+]
+
 /** Names of parts, as `ignore` takes them. */
 export const PART_NAMES: readonly string[] = [
-  ...[...OBX.values()].map(({ name }) => name),
-  ...Object.keys(FHIR),
+  ...new Set(
+    [
+      ...[...OBX.values(), ...Object.values(FHIR)],
+      ...Object.values(OF_CONDITION).flat(),
+      ...[...OF_REDOX_VALUE, ...OF_NAME],
+    ].map(({ name }) => name),
+  ),
 ]

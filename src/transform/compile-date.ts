@@ -1,11 +1,12 @@
 /** Dates of a mapping compiled into functions over a row: zone, and how far back they go. */
 import { type Fault, fault, type Issue, type ObservedTime } from '../model/record.ts'
+import type { JsonValue } from '../model/row.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { type CompileContext, issueOf, NOT_SCALAR } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import { compileInstant, type Instant } from './dates.ts'
 import type { DateDefinition, FieldObject } from './field-definition.ts'
-import { firstText, membersOf } from './json-values.ts'
+import { elements, firstText, membersOf } from './json-values.ts'
 import { branchOf, type Scope } from './scope.ts'
 import { isZone, zoneFault } from './zones.ts'
 
@@ -89,14 +90,19 @@ export function compileSentOffset(): (scope: Scope) => string {
   return ([document]) => {
     // The dates of a row share their message.
     if (document !== last) {
-      const [within] = Object.values(membersOf(document))
-      const header = membersOf(document)['MSH'] ?? membersOf(within)['MSH']
-      const { '7': plain, 'MSH.7': named = plain } = membersOf(Array.isArray(header) ? header[0] : header)
-      offset = /\d([+-]\d{4})$/.exec(firstText(named))?.[1] ?? ''
+      offset = /\d([+-]\d{4})$/.exec(segmentText(document, 'MSH', 7))?.[1] ?? ''
       last = document
     }
     return offset
   }
+}
+
+/** Text of a field of the only segment of its name: that stands in a level of a message, or in its first member. */
+export function segmentText(level: JsonValue | undefined, segment: string, field: number): string {
+  const own = membersOf(level)
+  const [only, another] = elements(own[segment] ?? membersOf(Object.values(own)[0])[segment] ?? null)
+  const { [String(field)]: plain, [`${segment}.${field}`]: named = plain } = membersOf(only)
+  return another === undefined ? firstText(named) : ''
 }
 
 type Parse = (text: string) => Instant

@@ -3,10 +3,10 @@ import type { Entry } from '../model/entry.ts'
 import type { Issue } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
 import type { CompileContext } from './compile-context.ts'
-import { compileDate, compileSentOffset, HL7_WITHOUT_OFFSET } from './compile-date.ts'
+import { compileDate, compileSentOffset, HL7_WITHOUT_OFFSET, segmentText } from './compile-date.ts'
 import { compileInstant } from './dates.ts'
 import type { DateDefinition } from './field-definition.ts'
-import { elements, firstText, membersOf } from './json-values.ts'
+import { firstText, membersOf } from './json-values.ts'
 import type { RowBlock } from './mapping-definition.ts'
 import type { Scope } from './scope.ts'
 
@@ -50,8 +50,7 @@ function compileKnown(observedAt: DateDefinition): (scope: Scope) => number {
   return (scope) => {
     // A component shares the time of its resource, a result that of its order.
     for (const level of scope.toReversed())
-      for (const value of timesIn(level)) {
-        const text = firstText(value)
+      for (const text of timesIn(level)) {
         const issued =
           text === '' ? undefined : parse(HL7_WITHOUT_OFFSET.test(text) ? text + offsetOf(scope) : text)
         if (issued?.ok === true) return issued.at
@@ -60,24 +59,11 @@ function compileKnown(observedAt: DateDefinition): (scope: Scope) => number {
   }
 }
 
-/** Times that a level, or what it holds, may have, in their order. */
-function timesIn(level: JsonValue): (JsonValue | undefined)[] {
-  const own = membersOf(level)
-  const { resource = level } = own
+/** Times that a level may have, in their order. */
+function timesIn(level: JsonValue): string[] {
+  const { resource = level } = membersOf(level)
   const { resourceType, issued, meta } = membersOf(resource)
-  if (resourceType !== undefined) return [issued, membersOf(meta)['lastUpdated']]
-  const within = membersOf(Object.values(own)[0])
-  return [
-    fieldOf(own, 'OBR', 22),
-    fieldOf(within, 'OBR', 22),
-    fieldOf(own, 'MSH', 7),
-    fieldOf(within, 'MSH', 7),
-  ]
-}
-
-/** A field by the names that it has in the shapes of HL7 v2 as JSON; undefined of several segments. */
-function fieldOf(members: Readonly<Record<string, JsonValue>>, segment: string, field: number) {
-  const [only, another] = elements(members[segment] ?? null)
-  const { [String(field)]: plain, [`${segment}.${field}`]: named = plain } = membersOf(only)
-  return another === undefined ? named : undefined
+  return resourceType === undefined
+    ? [segmentText(level, 'OBR', 22), segmentText(level, 'MSH', 7)]
+    : [firstText(issued), firstText(membersOf(meta)['lastUpdated'])]
 }

@@ -8,37 +8,28 @@ import {
   partCheck,
   type Reading,
   type ReadPaths,
-  readAt,
   readingOf,
   readingsOf,
   type Structure,
+  structureAt,
   tell,
 } from './reading.ts'
 import type { Trail } from './scope.ts'
-import { FHIR, OF_VALUE, type Part, VALUE_FORMS } from './structures.ts'
+import { FHIR, OF_OBSERVATION, OF_VALUE, type Part, VALUE_FORMS } from './structures.ts'
 
-export function fhirStructure(anchor: Anchor, { rule, mapping, ignore, trailsOf }: ReadPaths): Structure {
-  const own = readingOf(anchor.whole, rule, trailsOf)
+export function fhirStructure(anchor: Anchor, paths: ReadPaths): Structure {
+  const { rule, mapping, ignore, trailsOf } = paths
+  const hasQuantity = readingOf(anchor.whole, rule, trailsOf).below.has('valueQuantity')
   const all = readingOf(anchor.whole, mapping, trailsOf)
-  const field = (part: Part, check: FieldCheck, ...steps: string[]): Structure['fields'] =>
-    ignore.has(part.name) ? [] : [{ steps, check }]
-  const beside = (part: Part, ...steps: string[]): Structure['fields'] =>
-    readAt(own, steps) === undefined ? field(part, partCheck(part), ...steps) : []
-  const quantity = own.below.get('valueQuantity')
-  const isUnitRead = quantity?.below.has('unit') === true || quantity?.below.has('code') === true
+  const field = ({ name }: Part, check: FieldCheck, ...steps: string[]): Structure['fields'] =>
+    ignore.has(name) ? [] : [{ steps, check }]
+  const beside = OF_OBSERVATION.filter(({ at }) => hasQuantity || !String(at).startsWith('valueQuantity'))
   return {
     anchor,
     fields: [
       ...field(FHIR.value, formCheck(all)),
-      ...(quantity === undefined ? [] : beside(FHIR.comparator, 'valueQuantity', 'comparator')),
-      ...(quantity === undefined || isUnitRead
-        ? []
-        : ['unit', 'code'].flatMap((name) => beside(FHIR.unit, 'valueQuantity', name))),
-      ...beside(FHIR.status, 'status'),
-      ...beside(FHIR.dataAbsentReason, 'dataAbsentReason'),
-      ...beside(FHIR.interpretation, 'interpretation'),
+      ...structureAt(beside, anchor, (at) => String(at).split('.'), paths).fields,
       ...field(FHIR.component, componentCheck(all.below.get('component')), 'component'),
-      ...beside(FHIR.modifierExtension, 'modifierExtension'),
     ],
   }
 }

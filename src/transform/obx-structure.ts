@@ -6,60 +6,47 @@ import {
   type FieldCheck,
   hasText,
   nothing,
+  type PartSteps,
   partCheck,
   type Reading,
   type ReadPaths,
-  readAt,
-  readingOf,
   readingsOf,
   repetitionsOf,
   type Structure,
+  structureAt,
   tell,
   unreadIn,
 } from './reading.ts'
-import { EACH, isFilter, type Step, type TrailStep } from './scope.ts'
+import { EACH, isFilter, type TrailStep } from './scope.ts'
 import { OBX, OF_VALUE, type Part } from './structures.ts'
 
-/** Steps of a shape of HL7 v2 as JSON to a field of OBX. */
-export type FieldSteps = (field: number) => readonly Step[]
+/** A structure on a path: its length in steps, and the steps from there. */
+export interface Place {
+  readonly length: number
+  readonly stepsTo: PartSteps
+}
 
-/** Finds the steps `OBX` and `5`, `OBX.5`, or place 5 of a list that begins with `OBX`. `length`: steps of the segment. */
-export function segmentIn(
-  steps: readonly TrailStep[],
-  segment: string,
-  read: number,
-): { readonly length: number; readonly fieldAt: FieldSteps } | undefined {
+/** Finds the steps `OBX` and `5`, `OBX.5`, or place 5 of a list that begins with `OBX`; of other segments, too. */
+export function segmentIn(steps: readonly TrailStep[], segment: string, read: number): Place | undefined {
   const dotted = steps.indexOf(`${segment}.${read}`)
-  if (dotted >= 0) return { length: dotted, fieldAt: (field) => [`${segment}.${field}`] }
+  if (dotted >= 0) return { length: dotted, stepsTo: (field) => [`${segment}.${field}`] }
   const at = steps.findLastIndex(
     (step) => step === segment || (isFilter(step) && new RegExp(`['"]${segment}['"]`).test(String(step))),
   )
   if (at < 0) return undefined
   const behind = steps.findIndex((step, place) => place > at && step !== EACH && step !== 0)
   const step = steps[behind]
-  if (step === String(read)) return { length: behind, fieldAt: (field) => [String(field)] }
-  if (step === read) return { length: behind, fieldAt: (field) => [field] }
+  if (step === String(read)) return { length: behind, stepsTo: (field) => [String(field)] }
+  if (step === read) return { length: behind, stepsTo: (field) => [field] }
   return step === 'fields' && steps[behind + 1] === read - 1
-    ? { length: behind, fieldAt: (field) => ['fields', field - 1] }
+    ? { length: behind, stepsTo: (field) => ['fields', Number(field) - 1] }
     : undefined
 }
 
-export function obxStructure(
-  anchor: Anchor,
-  fieldAt: FieldSteps,
-  { rule, ignore, trailsOf }: ReadPaths,
-): Structure {
-  const reading = readingOf(anchor.whole, rule, trailsOf)
-  const fields = [...OBX].flatMap(([number, part]) => {
-    if (ignore.has(part.name)) return []
-    const steps = fieldAt(number)
-    const read = readAt(reading, steps)
-    const check =
-      number === 5 ? valueCheck(part, read) : read === undefined ? partCheck(part) : repeatedCheck(part, read)
-    return [{ steps, check }]
-  })
-  return { anchor, fields }
-}
+export const obxStructure = (anchor: Anchor, stepsTo: PartSteps, paths: ReadPaths): Structure =>
+  structureAt(OBX, anchor, stepsTo, paths, (part, read) =>
+    part.at === 5 ? valueCheck(part, read) : read === undefined ? partCheck(part) : repeatedCheck(part, read),
+  )
 
 const valueCheck =
   (part: Part, read = nothing()): FieldCheck =>

@@ -23,71 +23,77 @@ const UNIT_UNREAD = notRead('unit-unread', 'a unit')
 /** A part of a structure. */
 export interface Part {
   readonly name: string
+  /** Member, or members joined by points; a field by its number. */
+  readonly at: string | number
   readonly fault: Fault
   /** Texts, in capitals, that leave the value as it stands. */
   readonly neutral?: ReadonlySet<string>
+  /** Part that tells the same, where the rule reads it. */
+  readonly toldBy?: string | number
 }
+
+const part = (
+  at: string | number,
+  fault: Fault,
+  neutral?: Iterable<string>,
+  more: Partial<Part> = {},
+): Part => ({
+  ...{ name: String(at).replace('valueQuantity.', ''), at, fault },
+  ...(neutral && { neutral: new Set(neutral) }),
+  ...more,
+})
+const fieldsOf = (segment: string, ...fields: readonly Part[]): readonly Part[] =>
+  fields.map((one) => ({ ...one, name: `${segment}-${one.at}` }))
 
 /** Says where a value lies in its range (HL7 tables 0078 and v3-ObservationInterpretation, codes and names). */
 const PLACED = new Set([
   ...['N', 'A', 'AA', 'H', 'HH', 'HU', 'H>', 'L', 'LL', 'LU', 'L<', 'U', 'D', 'B', 'W', 'NULL'],
   ...['S', 'R', 'I', 'MS', 'VS', 'POS', 'NEG', 'RR', 'NR'],
-  ...[
-    'VERY HIGH',
-    'VERY LOW',
-    'VERY ABNORMAL',
-    'NORMAL',
-    'ABNORMAL',
-    'HIGH',
-    'LOW',
-    'CRITICAL HIGH',
-    'CRITICAL LOW',
-    'CRITICAL ABNORMAL',
-  ],
+  ...['NORMAL', 'ABNORMAL', 'HIGH', 'LOW', 'CRITICAL HIGH', 'CRITICAL LOW', 'CRITICAL ABNORMAL'],
+  ...['VERY HIGH', 'VERY LOW', 'VERY ABNORMAL'],
 ])
 
 /** Says that a value lies below or above what the instrument measures (the same tables). */
 export const OFF_SCALE: ReadonlySet<string> = new Set(['<', '>', 'OFF SCALE LOW', 'OFF SCALE HIGH'])
 
-const obx = (field: number, fault: Fault, neutral?: ReadonlySet<string>): [number, Part] => [
-  field,
-  { name: `OBX-${field}`, fault, ...(neutral && { neutral }) },
-]
-
-/** Fields of OBX by number (HL7 v2.5.1, 7.4.2). OBX-2: types whose text is the value itself. OBX-11: F final, C corrected. */
-export const OBX: ReadonlyMap<number, Part> = new Map([
-  obx(2, OF_VALUE.form, new Set(['NM', 'SN', 'ST', 'TX', 'FT', 'CQ'])),
-  obx(3, notRead('code-unread', 'a code')),
-  obx(4, fault('sub-id-unread', 'a sub-id tells results of one code apart, and the rule does not read it')),
-  obx(5, OF_VALUE.part),
-  obx(6, UNIT_UNREAD),
-  obx(7, notRead('range-unread', 'a reference range')),
-  obx(8, FLAGGED, PLACED),
-  obx(11, NOT_FINAL, new Set(['F', 'C'])),
-])
-
-const fhir = (name: string, fault: Fault): Part => ({ name, fault })
+/** Fields of OBX (HL7 v2.5.1, 7.4.2). OBX-2: types whose text is the value itself. OBX-11: F final, C corrected. */
+export const OBX = fieldsOf(
+  'OBX',
+  part(2, OF_VALUE.form, ['NM', 'SN', 'ST', 'TX', 'FT', 'CQ']),
+  part(3, notRead('code-unread', 'a code')),
+  part(4, fault('sub-id-unread', 'a sub-id tells results of one code apart, and the rule does not read it')),
+  part(5, OF_VALUE.part),
+  part(6, UNIT_UNREAD),
+  part(7, notRead('range-unread', 'a reference range')),
+  part(8, FLAGGED, PLACED),
+  part(11, NOT_FINAL, ['F', 'C']),
+)
 
 /** Parts of an Observation, or of a component of one (FHIR R4, Observation). `value` stands for all forms of `value[x]`. */
 export const FHIR = {
-  value: fhir('value', OF_VALUE.form),
-  comparator: fhir('comparator', OF_VALUE.bound),
-  unit: fhir('unit', UNIT_UNREAD),
-  status: { ...fhir('status', NOT_FINAL), neutral: new Set(['FINAL', 'AMENDED', 'CORRECTED']) },
-  dataAbsentReason: fhir(
-    'dataAbsentReason',
-    fault('absent-reason-unread', 'there is a reason why the value is missing, beside the value'),
-  ),
-  interpretation: { ...fhir('interpretation', FLAGGED), neutral: PLACED },
-  component: fhir(
+  value: part('value', OF_VALUE.form),
+  status: part('status', NOT_FINAL, ['FINAL', 'AMENDED', 'CORRECTED']),
+  component: part(
     'component',
     fault('components-unread', 'there are components beside the value, and no rule reads them'),
   ),
-  modifierExtension: fhir(
-    'modifierExtension',
-    fault('modifier-unread', 'an extension changes what the value means, and the rule does not read it'),
+}
+const MODIFIER = part(
+  'modifierExtension',
+  fault('modifier-unread', 'an extension changes what is said, and the rule does not read it'),
+)
+export const OF_OBSERVATION: readonly Part[] = [
+  part('valueQuantity.comparator', OF_VALUE.bound),
+  part('valueQuantity.unit', UNIT_UNREAD, undefined, { toldBy: 'valueQuantity.code' }),
+  part('valueQuantity.code', UNIT_UNREAD, undefined, { name: 'unit', toldBy: 'valueQuantity.unit' }),
+  FHIR.status,
+  part(
+    'dataAbsentReason',
+    fault('absent-reason-unread', 'there is a reason why the value is missing, beside the value'),
   ),
-} satisfies Readonly<Record<string, Part>>
+  part('interpretation', FLAGGED, PLACED),
+  MODIFIER,
+]
 
 /** Forms of `value[x]` (FHIR R4, Observation and Extension), as members of what has the value. */
 export const VALUE_FORMS: ReadonlySet<string> = new Set(
@@ -98,60 +104,40 @@ export const VALUE_FORMS: ReadonlySet<string> = new Set(
   ].map((form) => `value${form}`),
 )
 
-/** A part that is a member, or a field by its number. */
-export interface Member extends Part {
-  readonly at: string | number
-  /** Member that tells the same, where the rule reads it. */
-  readonly toldBy?: string | number
-}
-
-const member = (
-  at: string | number,
-  fault: Fault,
-  neutral?: readonly string[],
-  more: Partial<Member> = {},
-): Member => ({
-  ...{ at, name: String(at), fault },
-  ...(neutral && { neutral: new Set(neutral) }),
-  ...more,
-})
-const fieldsOf = (segment: string, ...fields: readonly Member[]): Member[] =>
-  fields.map((one) => ({ ...one, name: `${segment}-${one.at}` }))
-
 const NOT_HELD = fault(
   'status-unread',
   'the state says that the condition may not hold, or holds no longer, and the rule does not read it',
 )
 const ABATED = ['DateTime', 'Age', 'Period', 'Range', 'String', 'Boolean'].map((form) =>
-  member(`abatement${form}`, NOT_HELD, ['FALSE'], { name: 'abatement', toldBy: 'clinicalStatus' }),
+  part(`abatement${form}`, NOT_HELD, ['FALSE'], { name: 'abatement', toldBy: 'clinicalStatus' }),
 )
 
 /** Parts beside the code of a condition: FHIR R4, Condition; HL7 v2.5.1, 6.5.2 (tables 0052, 0206) and 12.4.2 (0287); Redox, Problems and Diagnoses. */
 export const OF_CONDITION = {
   fhir: [
-    member('verificationStatus', NOT_HELD, ['CONFIRMED']),
-    member('clinicalStatus', NOT_HELD, ['ACTIVE', 'RECURRENCE', 'RELAPSE']),
+    part('verificationStatus', NOT_HELD, ['CONFIRMED']),
+    part('clinicalStatus', NOT_HELD, ['ACTIVE', 'RECURRENCE', 'RELAPSE']),
     ...ABATED,
-    { ...FHIR.modifierExtension, at: 'modifierExtension' },
+    MODIFIER,
   ],
-  DG1: fieldsOf('DG1', member(6, NOT_HELD, ['F', 'FINAL']), member(21, NOT_HELD, ['A', 'U', 'X'])),
+  DG1: fieldsOf('DG1', part(6, NOT_HELD, ['F', 'FINAL']), part(21, NOT_HELD, ['A', 'U', 'X'])),
   PRB: fieldsOf(
     'PRB',
-    member(1, NOT_HELD, ['AD', 'CO', 'LI', 'UC', 'UP']),
-    member(9, NOT_HELD, undefined, { toldBy: 14 }),
-    member(13, NOT_HELD, ['CONFIRMED', 'C']),
-    member(14, NOT_HELD, ['ACTIVE', 'A']),
+    part(1, NOT_HELD, ['AD', 'CO', 'LI', 'UC', 'UP']),
+    part(9, NOT_HELD, undefined, { toldBy: 14 }),
+    part(13, NOT_HELD, ['CONFIRMED', 'C']),
+    part(14, NOT_HELD, ['ACTIVE', 'A']),
   ),
-  redox: [
-    member('Status', NOT_HELD, ['ACTIVE', '55561003']),
-    member('EndDate', NOT_HELD, undefined, { toldBy: 'Status' }),
-    member('Type', NOT_HELD, ['FINAL', 'DISCHARGE']),
+  problem: [
+    part('Status', NOT_HELD, ['ACTIVE', '55561003']),
+    part('EndDate', NOT_HELD, undefined, { toldBy: 'Status' }),
   ],
-} satisfies Readonly<Record<string, readonly Member[]>>
+  diagnosis: [part('Type', NOT_HELD, ['FINAL', 'DISCHARGE'])],
+} satisfies Readonly<Record<string, readonly Part[]>>
 
 /** Parts beside `Value` of a result or an observation of Redox. */
-export const OF_REDOX_VALUE: readonly Member[] = [
-  member('ValueType', OF_VALUE.form, [
+export const OF_REDOX_VALUE: readonly Part[] = [
+  part('ValueType', OF_VALUE.form, [
     'NUMERIC',
     'STRUCTURED NUMERIC',
     'PHYSICALQUANTITY',
@@ -159,14 +145,14 @@ export const OF_REDOX_VALUE: readonly Member[] = [
     'TEXT',
     'FORMATTED TEXT',
   ]),
-  member('Units', UNIT_UNREAD),
-  member('Status', NOT_FINAL, ['FINAL', 'CORRECTED', 'COMPLETED']),
-  ...['AbnormalFlag', 'Interpretation'].map((at) => member(at, FLAGGED, [...PLACED])),
+  part('Units', UNIT_UNREAD),
+  part('Status', NOT_FINAL, ['FINAL', 'CORRECTED', 'COMPLETED']),
+  ...['AbnormalFlag', 'Interpretation'].map((at) => part(at, FLAGGED, PLACED)),
 ]
 
 /** Names of another use are former ones, of friends, or made up (FHIR R4, HumanName). */
-export const OF_NAME: readonly Member[] = [
-  member('use', notRead('registration-name-unread', 'another use of the name'), ['OFFICIAL', 'USUAL'], {
+export const OF_NAME: readonly Part[] = [
+  part('use', notRead('registration-name-unread', 'another use of the name'), ['OFFICIAL', 'USUAL'], {
     name: 'name.use',
   }),
 ]
@@ -175,7 +161,7 @@ export const OF_NAME: readonly Member[] = [
 export const PART_NAMES: readonly string[] = [
   ...new Set(
     [
-      ...[...OBX.values(), ...Object.values(FHIR)],
+      ...[...OBX, ...Object.values(FHIR), ...OF_OBSERVATION],
       ...Object.values(OF_CONDITION).flat(),
       ...[...OF_REDOX_VALUE, ...OF_NAME],
     ].map(({ name }) => name),

@@ -32,7 +32,7 @@ export function compileWhole(paths: ReadPaths): WholeValue | undefined {
     const anchor = length < 0 ? undefined : anchorAt(trails, length)
     if (anchor === undefined || structures.some((one) => isSame(one.anchor.whole, anchor.whole))) continue
     isHl7 ||= obx !== undefined
-    structures.push(obx ? obxStructure(anchor, obx.fieldAt, paths) : fhirStructure(anchor, paths))
+    structures.push(obx ? obxStructure(anchor, obx.stepsTo, paths) : fhirStructure(anchor, paths))
     const owner = obx ? undefined : ownerStructure(trails, anchor, paths)
     if (owner !== undefined) owners.push(owner)
   }

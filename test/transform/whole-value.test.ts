@@ -4,7 +4,7 @@ import { describe, expect, it, test } from 'vitest'
 import { readMessage } from '../../src/extract/hl7v2-message.ts'
 import type { JsonValue } from '../../src/model/row.ts'
 import { PART_NAMES } from '../../src/transform/structures.ts'
-import { findings, jsonMapper } from './mapping-under-test.ts'
+import { findings, jsonMapper, mapped } from './mapping-under-test.ts'
 
 /** Repetitions of components. */
 type Field = readonly (readonly string[])[]
@@ -383,4 +383,172 @@ test('a mapping that ignores what is no part is refused, with those that there a
     expect.stringMatching(/^3 row\.ignore\[0\]: "OBX-9" is no part of a structure: these are OBX-2, OBX-3/),
     expect.stringMatching(/^5 biometrics\[0\]\.ignore\[0\]: "flags" is no part of a structure/),
   ])
+})
+
+const CONDITION: Members = { code: { coding: [{ system: 'http://snomed.info/sct', code: '44054006' }] } }
+const state = (code: string, system = 'http://x.example/state'): JsonValue => ({ coding: [{ system, code }] })
+const dx = (name: string, more: Readonly<Record<number, string>>): JsonValue => {
+  const fields = Array.from({ length: 22 }, (_, at) =>
+    at === 3 ? '44054006^Diabetes^SCT' : (more[at] ?? ''),
+  )
+  const read = readMessage(`MSH|^~\\&|L\rPID|1||P-1\r${[name, ...fields.slice(1)].join('|')}`)
+  return 'value' in read ? read.value : expect.fail(read.problem)
+}
+const texts = (...list: readonly string[]) => fc.constantFrom(...list)
+
+/** What holds a condition: how a row is written with parts beside the code, and parts that change it, or leave it as it stands. */
+const CONDITIONS: Readonly<
+  Record<
+    string,
+    {
+      readonly each: string
+      readonly code: string
+      readonly write: (parts: Members) => JsonValue
+      readonly changed: fc.Arbitrary<readonly [name: string, parts: Members]>
+      readonly neutral: readonly Members[]
+    }
+  >
+> = {
+  FHIR: {
+    each: '{ one: "$.entry[*]" }',
+    code: "one.resource.code.coding[?@.system == 'http://snomed.info/sct'].code",
+    write: (parts) => ({ entry: [{ resource: { resourceType: 'Condition', ...CONDITION, ...parts } }] }),
+    changed: fc.oneof(
+      texts('refuted', 'entered-in-error', 'unconfirmed', 'provisional', 'differential').map(
+        (one) => ['verificationStatus', { verificationStatus: state(one) }] as const,
+      ),
+      fc.constant(['verificationStatus', { verificationStatus: { text: 'refuted' } }] as const),
+      texts('inactive', 'remission', 'resolved').map(
+        (one) => ['clinicalStatus', { clinicalStatus: state(one) }] as const,
+      ),
+      texts('DateTime', 'String').map(
+        (form) => ['abatement', { [`abatement${form}`]: '2026-01-01' }] as const,
+      ),
+      fc.constant(['abatement', { abatementAge: { value: '50', unit: 'a' } }] as const),
+      fc.constant([
+        'modifierExtension',
+        { modifierExtension: [{ url: 'x', valueBoolean: 'true' }] },
+      ] as const),
+    ),
+    neutral: [
+      { verificationStatus: state('confirmed'), clinicalStatus: state('active') },
+      { clinicalStatus: state('relapse'), abatementBoolean: 'false' },
+    ],
+  },
+  'DG1 of HL7 v2': {
+    each: '{ dx: "$.PATIENT_RESULT[0].PATIENT.DG1[*]" }',
+    code: "dx['3'][0]['1']",
+    write: (parts) => dx('DG1', parts as Readonly<Record<number, string>>),
+    changed: fc.oneof(
+      texts('A', 'W', '?').map((type) => ['DG1-6', { 6: type }] as const),
+      fc.constant(['DG1-21', { 21: 'D' }] as const),
+    ),
+    neutral: [{ 6: 'F', 21: 'A' }, { 6: '""' }],
+  },
+  'PRB of HL7 v2': {
+    each: '{ dx: "$.PATIENT_RESULT[0].PATIENT.PRB[*]" }',
+    code: "dx['3'][0]['1']",
+    write: (parts) => dx('PRB', parts as Readonly<Record<number, string>>),
+    changed: fc.oneof(
+      texts('DE', 'UN').map((action) => ['PRB-1', { 1: action }] as const),
+      fc.constant(['PRB-9', { 9: '20260101' }] as const),
+      texts('provisional^Provisional', 'rule-out').map((one) => ['PRB-13', { 13: one }] as const),
+      texts('resolved', 'inactive').map((one) => ['PRB-14', { 14: one }] as const),
+    ),
+    neutral: [{ 1: 'AD', 13: 'confirmed', 14: 'A^Active' }],
+  },
+  'Problems of Redox': {
+    each: '{ one: "$.Problems[*]" }',
+    code: 'one.Code',
+    write: (parts) => ({ Problems: [{ Code: '44054006', ...parts }] }),
+    changed: fc.oneof(
+      texts('Resolved', 'Inactive').map(
+        (Name) => ['Status', { Status: { Code: '413322009', Name } }] as const,
+      ),
+      fc.constant(['EndDate', { EndDate: '2026-01-01' }] as const),
+    ),
+    neutral: [{ Status: { Code: '55561003', Name: 'Active' }, EndDate: null }],
+  },
+  'Diagnoses of Redox': {
+    each: '{ one: "$.Visit.Diagnoses[*]" }',
+    code: 'one.Code',
+    write: (parts) => ({ Visit: { Diagnoses: [{ Code: '44054006', ...parts }] } }),
+    changed: texts('Admitting', 'Working').map((Type) => ['Type', { Type }] as const),
+    neutral: [{ Type: 'Final' }],
+  },
+}
+
+describe.each(Object.entries(CONDITIONS))('conditions: %s', (_, { each, code, write, changed, neutral }) => {
+  const mapperOf = (row = '', rule = '') => {
+    const map = jsonMapper(`${ROW(each, row)}conditions:
+  - { code: { from: "${code}", system: SNOMED }, status: active${rule} }
+`)
+    return (parts: Members) => told(map(write(parts)))
+  }
+  const map = mapperOf()
+  const [record = ''] = map({})
+
+  it('gives no record with a part that nobody reads, and the same one where it is ignored', () => {
+    expect(record).toContain('"code":"44054006"')
+    const ignoring = new Map(PART_NAMES.map((name) => [name, mapperOf('', `, ignore: [${name}]`)]))
+    fc.assert(
+      fc.property(changed, ([name, parts]) => {
+        expect(map(parts)).toEqual([
+          expect.stringMatching(new RegExp(`^(?:status|modifier)-unread ${name}$`)),
+        ])
+        expect(ignoring.get(name)?.(parts)).toEqual([record])
+        expect(mapperOf(`, ignore: [${name}]`)(parts)).toEqual([record])
+      }),
+      { numRuns: 50 },
+    )
+    for (const parts of neutral) expect(map(parts)).toEqual([record])
+  })
+})
+
+it('of a condition whose state is read, when it ended is told', () => {
+  const map = jsonMapper(`${ROW('{}', '')}conditions:
+  - { code: { from: "$.code.coding[0].code", system: SNOMED }, status: { from: "$.clinicalStatus.coding[0].code" } }
+`)
+  const ended = { ...CONDITION, clinicalStatus: state('resolved'), abatementDateTime: '2026-01-01' }
+  expect(told(map(ended))).toEqual([expect.stringContaining('"status":"resolved"')])
+})
+
+describe('Redox', () => {
+  const map = jsonMapper(`${ROW('{ order: "$.Orders[*]", result: "order.Results[*]" }', '')}biometrics:
+  - { code: { from: result.Code, system: LOINC }, value: result.Value, unit: { constant: /min } }
+`)
+  const of = (parts: Members) =>
+    told(map({ Orders: [{ Results: [{ Code: '8867-4', Value: '62', ...parts }] }] }))
+  it.each<[string, Members]>([
+    ['status-unread Status', { Status: 'Preliminary' }],
+    ['flag-unread AbnormalFlag', { AbnormalFlag: 'Indeterminate' }],
+    ['value-with-comparator AbnormalFlag', { AbnormalFlag: '<' }],
+    ['value-form-unread ValueType', { ValueType: 'Encapsulated Data' }],
+    ['unit-unread Units', { Units: '/h' }],
+  ])('%s', (reason, parts) => {
+    expect(of(parts)).toEqual([reason])
+  })
+  it('reads what says nothing but that the value is as it stands', () => {
+    const neutral = { Status: 'Final', AbnormalFlag: 'Very High', ValueType: 'Numeric', Units: null }
+    expect(of(neutral)).toEqual(of({}))
+    expect(of({})).toEqual([expect.stringContaining('"value":62,')])
+  })
+})
+
+it('nobody is registered by a name of another use, but where the mapping reads the use, or ignores it', () => {
+  const reasonOf = (name: string, row = '', use: JsonValue = 'old') => {
+    const map = jsonMapper(`mapping: m
+read: { format: ndjson }
+row:
+  key: [$.id]
+  account: { reference: $.id, register: { firstName: "${name}.given[0]", lastName: "${name}.family", dateOfBirth: $.birthDate, gender: { constant: FEMALE }, postalCode: { constant: "00000" } } }
+${row}`)
+    const person = { use, text: 'Ada Quill', given: ['Ada'], family: 'Quill' }
+    const registered = mapped(map({ id: 'P-1', birthDate: '1979-04-12', name: [person] })).register()
+    return registered?.ok === false ? registered.issue.code : registered?.ok
+  }
+  expect(reasonOf('$.name[0]')).toBe('registration-name-unread')
+  for (const use of ['official', 'usual', '', null]) expect(reasonOf('$.name[0]', '', use)).toBe(true)
+  expect(reasonOf("$.name[?@.use == 'old']")).toBe(true)
+  expect(reasonOf('$.name[0]', '  ignore: [name.use]\n')).toBe(true)
 })

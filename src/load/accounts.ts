@@ -81,28 +81,7 @@ export async function resolveAccounts(
   toClaim: ReadonlySet<string> = NOBODY,
 ): Promise<ResolvedAccounts> {
   const { identity } = context
-  const hashes = new Map<string, string>()
-  /** An entry of each row of a person. */
-  const people = new Map<string, Entry[]>()
-  let last: Entry['row'] | undefined
-  for (const entry of entries) {
-    if (entry.row === last) continue
-    last = entry.row
-    const { reference, type } = entry.account
-    if (type !== 'partnerAccountId') continue
-    const hashed = hashes.get(reference)
-    if (hashed !== undefined) people.get(hashed)?.push(entry)
-    else {
-      const first = identity.account(entry.account)
-      hashes.set(reference, first)
-      people.set(first, [entry])
-    }
-  }
-  const births = new Map<string, number>()
-  for (const [hashed, [first]] of people) {
-    const born = first?.row.born ?? Number.NEGATIVE_INFINITY
-    if (born !== Number.NEGATIVE_INFINITY) births.set(hashed, identity.born(hashed, born))
-  }
+  const { hashes, people, births } = peopleIn(identity, entries)
   const before = peopleOf(identity, settled ?? [])
   const known = await context.ledger.accounts(context.gatewayName, [
     ...new Set([...people.keys(), ...before.all]),
@@ -149,6 +128,47 @@ export async function resolveAccounts(
       return until !== null && entry.observedAt <= until + DATE_ONLY_MS
     },
   }
+}
+
+/** People of entries by hashed reference: an entry of each of their rows, and keyed hashes of their birth dates. */
+function peopleIn(identity: Identity, entries: readonly Entry[]) {
+  const hashes = new Map<string, string>()
+  const people = new Map<string, Entry[]>()
+  let last: Entry['row'] | undefined
+  for (const entry of entries) {
+    if (entry.row === last) continue
+    last = entry.row
+    const { reference, type } = entry.account
+    if (type !== 'partnerAccountId') continue
+    const hashed = hashes.get(reference)
+    if (hashed !== undefined) people.get(hashed)?.push(entry)
+    else {
+      const first = identity.account(entry.account)
+      hashes.set(reference, first)
+      people.set(first, [entry])
+    }
+  }
+  const births = new Map<string, number>()
+  for (const [hashed, [first]] of people) {
+    const born = first?.row.born ?? Number.NEGATIVE_INFINITY
+    if (born !== Number.NEGATIVE_INFINITY) births.set(hashed, identity.born(hashed, born))
+  }
+  return { hashes, people, births }
+}
+
+/** @returns hashed references of people of whom entries give another name than the crosswalk, and no other birth date */
+export async function renamedPeople(
+  ledger: Pick<Ledger, 'accounts'>,
+  gatewayName: string,
+  identity: Identity,
+  entries: readonly Entry[],
+): Promise<string[]> {
+  const { people, births } = peopleIn(identity, entries)
+  const known = await ledger.accounts(gatewayName, [...people.keys()])
+  return [...newNames(identity, people, known)].flatMap(([hashed, { changedAt }]) => {
+    const { born = null } = known.get(hashed) ?? {}
+    return changedAt === undefined || (born !== null && born !== births.get(hashed)) ? [] : hashed
+  })
 }
 
 /**

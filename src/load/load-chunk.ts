@@ -98,8 +98,12 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
     await runLedger.saveBirths(gatewayName, new Map(), new Set(chunk.shared.map(context.identity.account)))
   await renewRowKeys(ledger, gatewayName, context.identity, [...entries, ...chunk.withdrawn])
   // A mapping makes no record of a profile beside these.
-  if (kind === 'account')
-    return { ...NOTHING_OF_PROFILES, ...(await loadRoster(context.accounts, entries, resumed)) }
+  if (kind === 'account') {
+    const { names, ...loaded } = await loadRoster(context.accounts, entries, resumed)
+    // A roster that lies there still tells the name of everybody once more: an older one is no news.
+    const told = chunk.isAgain || chunk.isBackfill ? {} : { names }
+    return { ...NOTHING_OF_PROFILES, ...loaded, ...told }
+  }
   if (kind === 'medicalRecords')
     return {
       ...NOTHING_OF_PROFILES,

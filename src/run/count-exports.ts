@@ -1,6 +1,7 @@
 /** Carries out a plan whose records are counted: its exports go the way of a run until they are mapped. Nothing is sent. */
 
 import type { KeptSlot, Ledger } from '../ledger/ledger.ts'
+import { NAME_CHANGED, renamedPeople } from '../load/accounts.ts'
 import { renewRowKeys } from '../load/stale-accounts.ts'
 import { withoutFew } from '../mapping-tools/fit-facts.ts'
 import { createFitWatch, type FitReport } from '../mapping-tools/judge-fit.ts'
@@ -71,6 +72,8 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
   const fits: ExportFit[] = []
   const reasons = new Map<string, MappingReason>()
   let deliveredBefore = 0
+  /** People with another name than before: a run tells of each once, as it keeps the new one. */
+  const people = new Set<string>()
   for await (const { start, watch, here } of bringExports(events, arrival, found, mappings, memory)) {
     const { name, sha256, exportId } = start
     try {
@@ -85,9 +88,10 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
       for await (const chunk of cutChunks(opened.rows(), mapper, identity, exportId, range)) {
         const { rows } = chunk
         addCounts(counts, countChunk(rows, [], 0))
-        const { records, withdrawn } = (await world.countDelivered?.(chunk)) ?? NONE_DELIVERED
+        const { records, withdrawn, renamed } = (await world.countDelivered?.(chunk)) ?? NONE_DELIVERED
         deliveredBefore += records
         for (const { rule } of withdrawn) noteReason(reasons, WITHDRAWN, rule)
+        for (const one of renamed) people.add(one)
         watch?.look(rows)
         for (const row of rows) {
           noteReasons(reasons, row)
@@ -105,6 +109,7 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
       failed.push({ name, error })
     }
   }
+  if (people.size > 0) total.warnings[NAME_CHANGED.code] = people.size
   return {
     ...{ exports: read, failed, ...total, drift, fit: fits },
     ...(world.countDelivered === undefined ? {} : { deliveredBefore }),
@@ -131,7 +136,7 @@ function noteReason(
 const isStored = (slot: KeptSlot | undefined, entry: Entry): boolean =>
   slot?.word.isStored === true && hasSameContent(slot, entry)
 
-const NONE_DELIVERED: DeliveredBefore = { records: 0, withdrawn: [] }
+const NONE_DELIVERED: DeliveredBefore = { records: 0, withdrawn: [], renamed: [] }
 
 /** @returns counts what of a chunk was delivered, each kind by what remembers it */
 export const countDelivered =
@@ -141,12 +146,14 @@ export const countDelivered =
     { jobId, gateway }: { readonly jobId: number; readonly gateway: string },
   ) =>
   async ({ entries, withdrawn }: Pick<Chunk, 'entries' | 'withdrawn'>): Promise<DeliveredBefore> => {
-    const counted = (records: number): DeliveredBefore => ({ records, withdrawn: [] })
+    const counted = (records: number): DeliveredBefore => ({ ...NONE_DELIVERED, records })
+    const renamedAmong = (some: readonly Entry[]) => renamedPeople(ledger, gateway, identity, some)
     const kind = entries[0]?.kind
     if (kind === 'account') {
       const hashes = entries.map((entry) => identity.account(entry.account))
       const known = await ledger.accounts(gateway, [...new Set(hashes)])
-      return counted(hashes.filter((one) => known.has(one)).length)
+      const renamed = await renamedAmong(entries)
+      return { ...counted(hashes.filter((one) => known.has(one)).length), renamed }
     }
     if (kind === 'medicalRecords') {
       const requests = entries.flatMap((entry) => (entry instanceof RequestEntry ? entry.request : []))
@@ -165,8 +172,11 @@ export const countDelivered =
     const delivered = await ledger.delivered(jobId, rowKeysOf(all))
     const slotOf = ({ rowKey, ruleHash }: Entry): KeptSlot | undefined =>
       delivered.get(rowKey)?.find(({ rule }) => rule === ruleHash)
+    const isNew = (entry: Entry): boolean => !isStored(slotOf(entry), entry)
+    const open = entries.filter(isNew)
     return {
-      records: entries.filter((entry) => isStored(slotOf(entry), entry)).length,
+      records: entries.length - open.length,
+      renamed: await renamedAmong(open),
       withdrawn: withdrawn.filter((entry) => {
         const slot = slotOf(entry)
         return slot?.word.isStored === true && slot.latest !== 'withdrawn'

@@ -168,7 +168,7 @@ async function carryOut(
     await runLedger.openChunk(record.id, { number, firstRow, firstLine, byteOffset, rows: rows.length })
     if (stages.collecting !== undefined) return stages.collecting.collect(chunk).catch(stopped)
     const isAgain = record.reading !== 'whole' || arrival !== record.id
-    const loaded = await loadChunk(stages.load, {
+    return loadChunk(stages.load, {
       ...{ exportRow: record.id, chunk: number, exportId: record.export_id, arrival, entries, withdrawn },
       isBackfill: stages.isBackfill,
       isAgain,
@@ -178,9 +178,6 @@ async function carryOut(
       shared,
       listed: listsTeams ? rows.flatMap(({ outcome }) => outcome.account ?? []) : [],
     }).catch(stopped)
-    const { names, ...nameless } = loaded
-    // An older name is no news.
-    return isAgain || stages.isBackfill || names?.size === 0 ? nameless : loaded
   }
   const settle = async (begun: Chunk, loaded: WorkedChunk): Promise<void> => {
     const rows = loaded.collected?.rows ?? withTakenBack(begun.rows, loaded.takenBack ?? [])

@@ -82,6 +82,8 @@ export interface DeliveredBefore {
   readonly records: number
   /** Results that the source has taken back since, of which nobody was told yet. */
   readonly withdrawn: readonly WithdrawnEntry[]
+  /** Hashed references of people with another name than before. */
+  readonly renamed: readonly string[]
 }
 
 /** What a plan whose records are counted is carried out in. */

@@ -62,7 +62,9 @@ export async function settleChunk(
   }
   const { ruling, sentAs } = await rulingOf(context, { record, arrival }, chunk.rows, loaded)
   await context.receipts.append(await receiptsText(receiptsOf(loaded.outcomes, sentAs)))
-  const { names } = loaded
+  // A name that an older export gives is told, and not kept.
+  const isOlder = record.reading !== 'whole' || arrival !== record.id || context.isBackfill
+  const names = isOlder ? undefined : loaded.names
   const collected = loaded.collected && (await context.collecting?.append(loaded.collected))
   await context.runLedger.settleChunk({
     exportRow: record.id,

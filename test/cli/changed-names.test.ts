@@ -15,7 +15,7 @@ interface Visit {
 }
 let day = 1
 const row = (id: string, { born = '1980-02-03', first = 'Ann', last = 'Lee' }: Visit = {}): string =>
-  `${id},2026-03-${String(++day).padStart(2, '0')},${first},${last},${born},FEMALE,04884,61`
+  `${id},${new Date(Date.UTC(2026, 1, ++day)).toISOString().slice(0, 10)},${first},${last},${born},FEMALE,04884,61`
 
 const open = (mapping = `mapping: clinic\n${REGISTERED_ROW}biometrics: { heart-rate: pulse }\n`) =>
   openClinic({ mapping, job: 'exports: { from: ../inbox, match: "*.csv" }\nmapping: clinic\n' })
@@ -88,4 +88,56 @@ it('of a roster is told as well', async () => {
   expect(await run(roster, row('p-1'), row('p-2'))).toEqual(NONE)
   expect(await run(roster, row('p-1'), row('p-2', { last: 'Moor' }))).toEqual(changed(1, 'row 2 (line 3)'))
   expect(await run(roster, row('p-2', { last: 'Moor' }))).toEqual(NONE)
+})
+
+const warned = (out: string): unknown => JSON.parse(out).warnings
+const CHANGED = [{ code: 'name-changed', count: 1 }]
+
+it('is told by a dry run, which keeps nothing', async () => {
+  const clinic = await open()
+  expect(await run(clinic, row('p-1'), row('p-2'))).toEqual(NONE)
+  const header = 'id,day,first,last,born,gender,zip,pulse\n'
+  const rows = [
+    row('p-1', { last: 'Moor' }),
+    row('p-1', { last: 'Moor' }),
+    row('p-2', { last: 'Moor', born: '1990-02-03' }),
+  ]
+  await clinic.deliver('next.csv', `${header}${rows.join('\n')}\n`)
+  const dry = async () => warned((await clinic.run('--dry-run')).out)
+  expect([await dry(), await dry()]).toEqual([CHANGED, CHANGED])
+  expect(warned((await clinic.run()).out)).toEqual(CHANGED)
+  expect(await dry()).toEqual([])
+})
+
+it('is told where an export is read again, and by a backfill, and an older name is not kept', async () => {
+  const clinic = await openClinic({
+    mapping: `mapping: clinic\n${REGISTERED_ROW}biometrics: { heart-rate: pulse }\n`,
+    job: 'exports: { from: ../inbox, match: "day_{date:yyyyMMdd}.csv" }\nmapping: clinic\n',
+  })
+  const deliver = (date: string, ...rows: readonly string[]) =>
+    clinic.deliver(`day_${date}.csv`, `id,day,first,last,born,gender,zip,pulse\n${rows.join('\n')}\n`)
+  await deliver('20260310', row('p-1', { last: 'Moor' }))
+  expect(warned((await clinic.run()).out)).toEqual([])
+  await deliver('20260301', row('p-1'))
+  const backfill = ['backfill', 'clinic', '--from', '2026-03-01', '--to', '2026-03-01', '--json']
+  const { out, err } = await clinic.workplace.waybill(...backfill)
+  expect([warned(out), err.match(/another name/g)?.length]).toEqual([CHANGED, 1])
+  // All of its records are known by now.
+  expect(warned((await clinic.workplace.waybill(...backfill)).out)).toEqual([])
+  await deliver('20260311', row('p-1', { last: 'Moor' }))
+  expect(warned((await clinic.run()).out)).toEqual([])
+})
+
+it('is told by a rerun of what was rejected', async () => {
+  const clinic = await open()
+  expect(await run(clinic, row('p-1'))).toEqual(NONE)
+  const wrong = row('p-1', { last: 'Moor' }).replace(/61$/, '6100')
+  const { code, warnings } = await run(clinic, wrong)
+  expect([code, warnings]).toEqual([1, []])
+  await writeFile(
+    join(clinic.workplace.folder, 'mappings/clinic.yaml'),
+    `mapping: clinic\n${REGISTERED_ROW}biometrics: { heart-rate: { from: pulse, extract: "^(61)" } }\n`,
+  )
+  const rerun = await clinic.workplace.waybill('rerun', 'latest', '--only', 'rejected', '--json')
+  expect([rerun.code, warned(rerun.out)]).toEqual([0, CHANGED])
 })

@@ -15,6 +15,7 @@ import { type CompiledCode, compileCoded } from './compile-code.ts'
 import { type CompileContext, type CompiledField, decisiveText, type FieldText } from './compile-context.ts'
 import type { CompiledDate, ObservedAt } from './compile-date.ts'
 import { compileField } from './compile-field.ts'
+import { VALUE } from './member-structures.ts'
 import { compileNumber, compileValue, INCH, type NotedValue, type NumberReader } from './numbers.ts'
 import type { Unread } from './reading.ts'
 import { type CompiledRange, compileRange, rangeText } from './reference-range.ts'
@@ -34,7 +35,7 @@ import {
 import type { LongBiometricDefinition, WideBiometricDefinition } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 import type { Conversion } from './units.ts'
-import { compileWhole, once } from './whole-value.ts'
+import { compileWhole } from './whole-value.ts'
 
 /** In what wide and long rules differ. */
 interface Form {
@@ -156,15 +157,8 @@ export function compileBiometric(
   const { form, range } = parts
   const { condition, date, otherwise } = parts.applies
   const { subject, value, unit, status, optional, entries } = form
-  const wholeOf = once(context, (trailsOf) =>
-    compileWhole({
-      trailsOf,
-      value: form.valueReads,
-      rule: [...site.rowReads, ...read],
-      mapping: context.reads.map((one) => one.name),
-      ignore: new Set([...(row.ignore ?? []), ...(definition.ignore ?? [])]),
-    }),
-  )
+  const reads = [...site.rowReads, ...read]
+  const wholeOf = compileWhole(context, VALUE, form.valueReads, reads, [row.ignore, definition.ignore])
   const branch = branchOf(subject, condition, value, unit, range, date, status)
   const readValue = compileValue(definition, row, context.exponents)
   const measured = { value, unit, range, date, readNumber }

@@ -26,18 +26,27 @@ import {
 } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 import type { SourceText } from './source.ts'
-import { compileMembers } from './whole-value.ts'
+import { compileWhole } from './whole-value.ts'
 
 const NO_STATUS = fault('status-missing', 'there is no status')
 
 /** Compiles a wide or a long rule; problems go to the context's findings. */
 export function compileCondition(site: RuleSite, definition: ConditionDefinition): CompiledRule {
-  const { context, name, row } = site
-  const { result: parts, read } = context.readsOf(() => compileParts(site, definition))
-  const { subject, status, details, withdrawn } = parts
-  const { condition, date, otherwise } = parts.applies
+  const { context, name, path, row } = site
+  const begun = context.reads.length
+  const subject = compileCoded(context, definition, 'conditions', path, name)
+  const { condition, date, otherwise } = compileApplies(site, definition)
+  const at = [...path, 'status']
+  const { status: written } = definition
+  const status = written === undefined ? undefined : compileField(context, context.word(written, at), at)
+  const details = [
+    ...(definition.medication === undefined ? [] : [compileMedication(site, definition.medication)]),
+    ...(definition.family === undefined ? [] : [compileFamily(site, definition.family)]),
+  ]
   const hasDetails = details.length > 0
-  const unreadOf = compileMembers(context, CONDITION, read, row.ignore, definition.ignore, site.rowReads)
+  const withdrawn = definition.withdrawn && compileWhen(context, definition.withdrawn, [...path, 'withdrawn'])
+  const value = context.reads.slice(begun).map((one) => one.name)
+  const wholeOf = compileWhole(context, CONDITION, value, site.rowReads, [row.ignore, definition.ignore])
   const branch = branchOf(subject, condition, date, status, withdrawn, ...details)
   const framesOf = (hasStatus: boolean) =>
     new Map(
@@ -49,7 +58,7 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
       ]),
     )
   const frames = framesOf(true)
-  const withoutStatus = isOptional(definition.status) ? framesOf(false) : undefined
+  const withoutStatus = isOptional(written) ? framesOf(false) : undefined
 
   return {
     branch,
@@ -67,7 +76,7 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
         const at = date?.read(scope) ?? rowDate
         return takenBack && leftOutAsWithdrawn(takenBack, rule, facts, at, 'status withdrawn')
       }
-      const unread = unreadOf?.()(scope, true)
+      const unread = wholeOf?.().unread(scope, true)
       if (unread !== undefined) return rejected('condition', rule, unread.fault, unread.part)
       const state = status === undefined ? '' : status.read(scope)
       if (typeof state !== 'string') return rejected('condition', rule, state, status?.from)
@@ -88,23 +97,6 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
       // The date goes out as a number of milliseconds (interface, "Condition record, as sent").
       return new Entry(frame, rule, facts, observedAt, undefined, said)
     },
-  }
-}
-
-/** All that a rule reads. */
-function compileParts(site: RuleSite, definition: ConditionDefinition) {
-  const { context, name, path } = site
-  const { status, withdrawn, medication, family } = definition
-  const at = [...path, 'status']
-  return {
-    subject: compileCoded(context, definition, 'conditions', path, name),
-    applies: compileApplies(site, definition),
-    status: status === undefined ? undefined : compileField(context, context.word(status, at), at),
-    details: [
-      ...(medication === undefined ? [] : [compileMedication(site, medication)]),
-      ...(family === undefined ? [] : [compileFamily(site, family)]),
-    ],
-    withdrawn: withdrawn && compileWhen(context, withdrawn, [...path, 'withdrawn']),
   }
 }
 

@@ -20,7 +20,7 @@ import type { RegisterDefinition, RowBlock } from './mapping-definition.ts'
 import { NAME } from './member-structures.ts'
 import { readReference, type Undone, undone } from './references.ts'
 import type { Scope } from './scope.ts'
-import { compileMembers } from './whole-value.ts'
+import { compileWhole } from './whole-value.ts'
 
 export type RowIdentity =
   | { readonly ok: true; readonly key: string; readonly account: SentAccount }
@@ -167,7 +167,7 @@ function compileRegister(
     result: [first, last],
     read,
   } = context.readsOf(() => [fieldOf('firstName'), fieldOf('lastName')] as const)
-  const unreadOf = compileMembers(context, NAME, read, ignore)
+  const wholeOf = compileWhole(context, NAME, read, [], [ignore])
   const fields = [first, last, fieldOf('gender'), fieldOf('postalCode'), birth]
   const dayOf = compileBirthDate(register.dateOfBirth)
   const textOf = ({ field }: typeof birth, scope: Scope): string => {
@@ -185,7 +185,7 @@ function compileRegister(
       return firstName === '' || lastName === '' ? '' : `${firstName}|${lastName}`
     },
     register(scope, account) {
-      const unread = unreadOf?.()(scope, true)
+      const unread = wholeOf?.().unread(scope, true)
       if (unread !== undefined) return refused(unread.fault.code, first.field, unread.fault.message)
       const values: Record<string, string> = {}
       for (const { name, field } of fields) {

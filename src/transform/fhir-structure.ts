@@ -34,22 +34,22 @@ export function fhirStructure(anchor: Anchor, paths: ReadPaths): Structure {
   }
 }
 
-/** The Observation whose state a component or extension shares; undefined where there is none, or its state is read or ignored. */
+/** The Observation whose state a component or extension shares; none where its state is read or ignored. */
 export function ownerStructure(
   trails: readonly Trail[],
   { whole }: Anchor,
   { rule, ignore, trailsOf }: ReadPaths,
-): Structure | undefined {
+): Structure[] {
   const last = typeof whole.at(-1) === 'string' ? whole.length - 1 : whole.length - 2
   const isOwned = whole[last] === 'component' || whole[last] === 'extension'
   const anchor = isOwned && !ignore.has('status') ? anchorAt(trails, last) : undefined
-  if (anchor === undefined || readingOf(anchor.whole, rule, trailsOf).below.has('status')) return undefined
+  if (anchor === undefined || readingOf(anchor.whole, rule, trailsOf).below.has('status')) return []
   const statusOf = partCheck(FHIR.status)
   const check: FieldCheck = (owner) => {
     const { resourceType = 'Observation', status } = membersOf(owner)
     return firstText(resourceType) === 'OBSERVATION' && status !== undefined ? statusOf(status) : undefined
   }
-  return { anchor, fields: [{ steps: [], check }] }
+  return [{ anchor, fields: [{ steps: [], check }] }]
 }
 
 /** Checks the forms of `value[x]`: both members of a range, and of a ratio, are the value. */

@@ -1,14 +1,29 @@
-/** Structures whose parts are members, or fields, of one place: conditions, names of people, values of Redox. */
+/** Structures of values, conditions and names, by the paths that lead into them. */
 
-import { type Place, segmentIn } from './obx-structure.ts'
-import { anchorAt, isSame, type ReadPaths, type Structure, structureAt } from './reading.ts'
-import type { TrailStep } from './scope.ts'
-import { OF_CONDITION, OF_NAME, OF_REDOX_VALUE, type Part } from './structures.ts'
+import { fhirStructure, ownerStructure } from './fhir-structure.ts'
+import { obxStructure, type Place, segmentIn } from './obx-structure.ts'
+import { type Anchor, anchorAt, isSame, type ReadPaths, type Structure, structureAt } from './reading.ts'
+import type { Trail, TrailStep } from './scope.ts'
+import {
+  OBX,
+  OF_CONDITION,
+  OF_NAME,
+  OF_OBSERVATION,
+  OF_REDOX_VALUE,
+  type Part,
+  VALUE_FORMS,
+} from './structures.ts'
 
-/** A structure: how a path shows it, and its parts. */
+/** A structure: how a path shows it, and its parts; `structuresAt` where they are more than members and fields. */
 export interface Kind {
   readonly placeOn: (steps: readonly TrailStep[]) => Place | undefined
   readonly parts: readonly Part[]
+  readonly structuresAt?: (
+    anchor: Anchor,
+    place: Place,
+    paths: ReadPaths,
+    trails: readonly Trail[],
+  ) => Structure[]
 }
 
 /** @param isRead tells the member that a rule reads, by the step behind it, and by the list whose elements have it */
@@ -23,7 +38,19 @@ const kind = (
   parts,
 })
 
-export const REDOX_VALUE: readonly Kind[] = [
+export const VALUE: readonly Kind[] = [
+  {
+    placeOn: (steps) => segmentIn(steps, 'OBX', 5),
+    parts: OBX,
+    structuresAt: (anchor, { stepsTo }, paths) => [obxStructure(anchor, stepsTo, paths)],
+  },
+  {
+    ...kind(OF_OBSERVATION, (step) => typeof step === 'string' && VALUE_FORMS.has(step)),
+    structuresAt: (anchor, _, paths, trails) => [
+      fhirStructure(anchor, paths),
+      ...ownerStructure(trails, anchor, paths),
+    ],
+  },
   kind(
     OF_REDOX_VALUE,
     (step, _, list) => step === 'Value' && (list === 'Results' || list === 'Observations'),
@@ -38,16 +65,22 @@ export const CONDITION: readonly Kind[] = [
 ]
 export const NAME: readonly Kind[] = [kind(OF_NAME, (step) => step === 'given' || step === 'family')]
 
-/** Structures of these kinds to which the paths lead. */
-export function memberStructures(paths: ReadPaths, kinds: readonly Kind[]): Structure[] {
+/** Structures of these kinds to which the paths lead, each once. */
+export function structuresOn(paths: ReadPaths, kinds: readonly Kind[]): Structure[] {
   const structures: Structure[] = []
+  const places: Anchor[] = []
   for (const name of paths.value) {
     const trails = paths.trailsOf(name)
-    for (const { placeOn, parts } of kinds) {
+    for (const { placeOn, parts, structuresAt } of kinds) {
       const place = placeOn(trails.at(-1)?.steps ?? [])
       const anchor = place && anchorAt(trails, place.length)
-      if (!place || !anchor || structures.some((one) => isSame(one.anchor.whole, anchor.whole))) continue
-      structures.push(structureAt(parts, anchor, place.stepsTo, paths))
+      if (!place || !anchor || places.some((one) => isSame(one.whole, anchor.whole))) continue
+      places.push(anchor)
+      structures.push(
+        ...(structuresAt?.(anchor, place, paths, trails) ?? [
+          structureAt(parts, anchor, place.stepsTo, paths),
+        ]),
+      )
     }
   }
   return structures

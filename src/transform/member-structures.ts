@@ -1,10 +1,20 @@
 /** Structures of values, conditions and names, by the paths that lead into them. */
-
-import { fhirStructure, ownerStructure } from './fhir-structure.ts'
-import { obxStructure, type Place, segmentIn } from './obx-structure.ts'
-import { type Anchor, anchorAt, isSame, type ReadPaths, type Structure, structureAt } from './reading.ts'
-import type { Trail, TrailStep } from './scope.ts'
+import { checkOfFhir, checkOfOwner } from './fhir-structure.ts'
+import { checkOfObx, type Place, segmentIn } from './obx-structure.ts'
 import {
+  type Anchor,
+  anchorAt,
+  type CheckOf,
+  isSame,
+  type ReadPaths,
+  readAt,
+  readingOf,
+  type Structure,
+  unlessRead,
+} from './reading.ts'
+import { isFilter, type TrailStep } from './scope.ts'
+import {
+  FHIR,
   OBX,
   OF_CONDITION,
   OF_NAME,
@@ -14,16 +24,11 @@ import {
   VALUE_FORMS,
 } from './structures.ts'
 
-/** A structure: how a path shows it, and its parts; `structuresAt` where they are more than members and fields. */
+/** A structure: how a path shows it, its parts, and how they are checked. */
 export interface Kind {
   readonly placeOn: (steps: readonly TrailStep[]) => Place | undefined
   readonly parts: readonly Part[]
-  readonly structuresAt?: (
-    anchor: Anchor,
-    place: Place,
-    paths: ReadPaths,
-    trails: readonly Trail[],
-  ) => Structure[]
+  readonly checkOf?: CheckOf
 }
 
 /** @param isRead tells the member that a rule reads, by the step behind it, and by the list whose elements have it */
@@ -33,24 +38,26 @@ const kind = (
 ): Kind => ({
   placeOn(steps) {
     const length = steps.findIndex((step, at) => isRead(step, steps[at + 1], steps[at - 2]))
-    return length < 0 ? undefined : { length, stepsTo: (at) => [at] }
+    return length < 0
+      ? undefined
+      : { length, stepsTo: (at) => (at === FHIR.value.at ? [] : String(at).split('.')) }
   },
   parts,
 })
 
+const isValue = (step: TrailStep): boolean => typeof step === 'string' && VALUE_FORMS.has(step)
+/** Component or extension around a value. */
+const ownerOn: Kind['placeOn'] = (steps) => {
+  const at = steps.findIndex(isValue)
+  const length = typeof steps[at - 1] === 'string' ? at - 1 : at - 2
+  const isOwned = steps[length] === 'component' || steps[length] === 'extension'
+  return isOwned ? { length, stepsTo: () => [] } : undefined
+}
+
 export const VALUE: readonly Kind[] = [
-  {
-    placeOn: (steps) => segmentIn(steps, 'OBX', 5),
-    parts: OBX,
-    structuresAt: (anchor, { stepsTo }, paths) => [obxStructure(anchor, stepsTo, paths)],
-  },
-  {
-    ...kind(OF_OBSERVATION, (step) => typeof step === 'string' && VALUE_FORMS.has(step)),
-    structuresAt: (anchor, _, paths, trails) => [
-      fhirStructure(anchor, paths),
-      ...ownerStructure(trails, anchor, paths),
-    ],
-  },
+  { placeOn: (steps) => segmentIn(steps, 'OBX', 5), parts: OBX, checkOf: checkOfObx },
+  { ...kind(OF_OBSERVATION, isValue), checkOf: checkOfFhir },
+  { placeOn: ownerOn, parts: [FHIR.status], checkOf: checkOfOwner },
   kind(
     OF_REDOX_VALUE,
     (step, _, list) => step === 'Value' && (list === 'Results' || list === 'Observations'),
@@ -65,23 +72,32 @@ export const CONDITION: readonly Kind[] = [
 ]
 export const NAME: readonly Kind[] = [kind(OF_NAME, (step) => step === 'given' || step === 'family')]
 
-/** Structures of these kinds to which the paths lead, each once. */
-export function structuresOn(paths: ReadPaths, kinds: readonly Kind[]): Structure[] {
-  const structures: Structure[] = []
-  const places: Anchor[] = []
-  for (const name of paths.value) {
-    const trails = paths.trailsOf(name)
-    for (const { placeOn, parts, structuresAt } of kinds) {
+/** Structures of these kinds to which the paths lead, each once, with the parts that may not be read. */
+export function structuresOn(
+  { value, rule, mapping, ignore, trailsOf }: ReadPaths,
+  kinds: readonly Kind[],
+): Structure[] {
+  return kinds.flatMap(({ placeOn, parts, checkOf = unlessRead }) => {
+    const places: Anchor[] = []
+    return value.flatMap((name): Structure[] => {
+      const trails = trailsOf(name)
       const place = placeOn(trails.at(-1)?.steps ?? [])
       const anchor = place && anchorAt(trails, place.length)
-      if (!place || !anchor || places.some((one) => isSame(one.whole, anchor.whole))) continue
+      if (!place || !anchor || places.some((one) => isSame(one.whole, anchor.whole))) return []
       places.push(anchor)
-      structures.push(
-        ...(structuresAt?.(anchor, place, paths, trails) ?? [
-          structureAt(parts, anchor, place.stepsTo, paths),
-        ]),
-      )
-    }
-  }
-  return structures
+      const own = readingOf(anchor.whole, rule, trailsOf)
+      const all = readingOf(anchor.whole, mapping, trailsOf)
+      // A filter that chooses an element by a text reads that.
+      const chosen = String(anchor.whole.findLast(isFilter) ?? '')
+      const fields = parts.flatMap((part) => {
+        const { name, at, neutral, toldBy = at } = part
+        if (ignore.has(name) || (neutral && chosen.includes(`.${at}`))) return []
+        const steps = place.stepsTo(at)
+        const read = readAt(own, steps) ?? readAt(own, place.stepsTo(toldBy))
+        const check = checkOf(part, read, own, all)
+        return check === undefined ? [] : { steps, check }
+      })
+      return [{ anchor, fields }]
+    })
+  })
 }

@@ -2,23 +2,20 @@
 import type { JsonValue } from '../model/row.ts'
 import { membersOf } from './json-values.ts'
 import {
-  type Anchor,
+  type CheckOf,
   type FieldCheck,
   hasText,
   nothing,
   type PartSteps,
   partCheck,
   type Reading,
-  type ReadPaths,
   readingsOf,
   repetitionsOf,
-  type Structure,
-  structureAt,
   tell,
   unreadIn,
 } from './reading.ts'
 import { EACH, isFilter, type TrailStep } from './scope.ts'
-import { OBX, OF_VALUE, type Part } from './structures.ts'
+import { OF_VALUE, type Part } from './structures.ts'
 
 /** A structure on a path: its length in steps, and the steps from there. */
 export interface Place {
@@ -43,10 +40,8 @@ export function segmentIn(steps: readonly TrailStep[], segment: string, read: nu
     : undefined
 }
 
-export const obxStructure = (anchor: Anchor, stepsTo: PartSteps, paths: ReadPaths): Structure =>
-  structureAt(OBX, anchor, stepsTo, paths, (part, read) =>
-    part.at === 5 ? valueCheck(part, read) : read === undefined ? partCheck(part) : repeatedCheck(part, read),
-  )
+export const checkOfObx: CheckOf = (part, read) =>
+  part.at === 5 ? valueCheck(part, read) : read === undefined ? partCheck(part) : repeatedCheck(part, read)
 
 const valueCheck =
   (part: Part, read = nothing()): FieldCheck =>

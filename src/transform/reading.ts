@@ -215,24 +215,12 @@ function textsIn(value: JsonValue): string[] {
 /** Steps from a structure to a part of it. */
 export type PartSteps = (at: string | number) => readonly Step[]
 
-/** @param checkOf the check of a part with the rule's reads of it; undefined where it may hold anything */
-export function structureAt(
-  parts: readonly Part[],
-  anchor: Anchor,
-  stepsTo: PartSteps,
-  { rule, ignore, trailsOf }: ReadPaths,
-  checkOf = (part: Part, read: Reading | undefined): FieldCheck | undefined =>
-    read === undefined ? partCheck(part) : undefined,
-): Structure {
-  const reading = readingOf(anchor.whole, rule, trailsOf)
-  // A filter that chooses an element reads it, too.
-  const chosen = String(anchor.whole.findLast(isFilter) ?? '')
-  const fields = parts.flatMap((part) => {
-    const { name, at, toldBy = at } = part
-    if (ignore.has(name) || chosen.includes(`.${at}`)) return []
-    const steps = stepsTo(at)
-    const check = checkOf(part, readAt(reading, steps) ?? readAt(reading, stepsTo(toldBy)))
-    return check === undefined ? [] : { steps, check }
-  })
-  return { anchor, fields }
-}
+/** Gives the check of a part; undefined where it may hold anything. @param read of the rule, of the part; of the rule, and of the mapping, of the structure */
+export type CheckOf = (
+  part: Part,
+  read: Reading | undefined,
+  own: Reading,
+  all: Reading,
+) => FieldCheck | undefined
+
+export const unlessRead: CheckOf = (part, read) => (read === undefined ? partCheck(part) : undefined)

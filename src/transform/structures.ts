@@ -23,7 +23,7 @@ const UNIT_UNREAD = notRead('unit-unread', 'a unit')
 /** A part of a structure. */
 export interface Part {
   readonly name: string
-  /** Member, or members joined by points; a field by its number. */
+  /** Member, or members joined by points; a field by its number; `value`: the structure itself. */
   readonly at: string | number
   readonly fault: Fault
   /** Texts, in capitals, that leave the value as it stands. */
@@ -83,6 +83,8 @@ const MODIFIER = part(
   fault('modifier-unread', 'an extension changes what is said, and the rule does not read it'),
 )
 export const OF_OBSERVATION: readonly Part[] = [
+  FHIR.value,
+  FHIR.component,
   part('valueQuantity.comparator', OF_VALUE.bound),
   part('valueQuantity.unit', UNIT_UNREAD, undefined, { toldBy: 'valueQuantity.code' }),
   part('valueQuantity.code', UNIT_UNREAD, undefined, { name: 'unit', toldBy: 'valueQuantity.unit' }),
@@ -161,9 +163,8 @@ export const OF_NAME: readonly Part[] = [
 export const PART_NAMES: readonly string[] = [
   ...new Set(
     [
-      ...[...OBX, ...Object.values(FHIR), ...OF_OBSERVATION],
+      ...[...OBX, ...OF_OBSERVATION, ...OF_REDOX_VALUE, ...OF_NAME],
       ...Object.values(OF_CONDITION).flat(),
-      ...[...OF_REDOX_VALUE, ...OF_NAME],
     ].map(({ name }) => name),
   ),
 ]

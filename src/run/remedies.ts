@@ -109,7 +109,6 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'account-unknown': 'mapping',
   'registration-incomplete': 'data',
   'registration-date-invalid': 'either',
-  'registration-name-unread': 'mapping',
   'registration-field-not-scalar': 'mapping',
   'registration-value-not-in-table': 'mapping',
   'registration-value-not-extracted': 'mapping',

@@ -18,44 +18,32 @@ export type Issued = (record: Entry, scope: Scope) => Issue | undefined
  * (v2.5.1, 7.4.1.22 and 2.15.9.7), FHIR in `issued` of the resource, else in its `meta.lastUpdated`. A column is never guessed.
  */
 export function compileIssued(context: CompileContext, row: RowBlock): Issued | undefined {
-  if (row.issuedAt === undefined && context.names.trails === undefined) return undefined
-  const read = row.issuedAt ? compileOwn(context, row.issuedAt) : compileKnown(row.observedAt)
-  let last: Scope | undefined
-  let issued: number | Issue = 0
+  if (row.issuedAt === undefined) return context.names.trails && compileKnown(row.observedAt)
+  const { read } = compileDate(context, row.issuedAt, ['row', 'issuedAt'])
   return (record, scope) => {
-    // Records of a row, or of an element, share it.
-    if (scope !== last) issued = read(scope)
-    last = scope
-    if (typeof issued !== 'number') return issued
-    // The ledger keeps no time before 1970; 0 is none.
-    record.issued = Math.max(0, issued)
-    return undefined
-  }
-}
-
-function compileOwn(context: CompileContext, definition: DateDefinition): (scope: Scope) => number | Issue {
-  const { read } = compileDate(context, definition, ['row', 'issuedAt'])
-  return (scope) => {
     const issued = read(scope)
-    if (issued.ok) return issued.at
-    return issued.issue.code === 'date-missing' ? 0 : issued.issue
+    if (issued.ok) record.issued = kept(issued.at)
+    return issued.ok || issued.issue.code === 'date-missing' ? undefined : issued.issue
   }
 }
 
-function compileKnown(observedAt: DateDefinition): (scope: Scope) => number {
+/** The ledger keeps no time before 1970. */
+const kept = (at: number): number => Math.max(0, at)
+
+function compileKnown(observedAt: DateDefinition): Issued {
   // Times without an offset, of one sender, are of one zone.
   const zone = 'zone' in observedAt && typeof observedAt.zone === 'string' ? observedAt.zone : 'UTC'
   const parse = compileInstant(['HL7', 'ISO'], { zone, partial: 'start' })
   const offsetOf = compileSentOffset()
-  return (scope) => {
+  return (record, scope) => {
     // A component shares the time of its resource, a result that of its order.
-    for (const level of scope.toReversed())
-      for (const text of timesIn(level)) {
-        const issued =
-          text === '' ? undefined : parse(HL7_WITHOUT_OFFSET.test(text) ? text + offsetOf(scope) : text)
-        if (issued?.ok === true) return issued.at
-      }
-    return 0
+    for (const text of scope.toReversed().flatMap(timesIn)) {
+      const issued = parse(HL7_WITHOUT_OFFSET.test(text) ? text + offsetOf(scope) : text)
+      if (!issued.ok) continue
+      record.issued = kept(issued.at)
+      break
+    }
+    return undefined
   }
 }
 

@@ -17,10 +17,8 @@ import { compileIssued, type Issued } from './compile-issued.ts'
 import { compileBirthDate, dayText } from './dates.ts'
 import type { FieldDefinition } from './field-definition.ts'
 import type { RegisterDefinition, RowBlock } from './mapping-definition.ts'
-import { NAME } from './member-structures.ts'
 import { readReference, type Undone, undone } from './references.ts'
 import type { Scope } from './scope.ts'
-import { compileWhole } from './whole-value.ts'
 
 export type RowIdentity =
   | { readonly ok: true; readonly key: string; readonly account: SentAccount }
@@ -76,7 +74,7 @@ export function compileRow(context: CompileContext, row: RowBlock): CompiledRow 
       'a row is skipped by what stands in the row itself, not in a level of it; use `when` in the rules',
     )
   const { register } = row.account
-  const person = register === undefined ? NOTHING_SAID : compileRegister(context, register, row.ignore)
+  const person = register === undefined ? NOTHING_SAID : compileRegister(context, register)
   return {
     ...person,
     skip,
@@ -153,21 +151,14 @@ const refused = (
 const NOTHING_SAID: CompiledPerson = { bornAt: () => Number.NEGATIVE_INFINITY, nameOf: () => '' }
 
 /** Asks for all six fields: the interface does not say which may be left out ("Registration"). */
-function compileRegister(
-  context: CompileContext,
-  register: RegisterDefinition,
-  ignore: readonly string[] | undefined,
-): CompiledPerson {
+function compileRegister(context: CompileContext, register: RegisterDefinition): CompiledPerson {
   const fieldOf = (name: keyof RegisterDefinition) => ({
     name,
     field: rowField(context, register[name], [...REGISTER, name], 'registration'),
   })
   const birth = fieldOf('dateOfBirth')
-  const {
-    result: [first, last],
-    read,
-  } = context.readsOf(() => [fieldOf('firstName'), fieldOf('lastName')] as const)
-  const wholeOf = compileWhole(context, NAME, read, [], [ignore])
+  const first = fieldOf('firstName')
+  const last = fieldOf('lastName')
   const fields = [first, last, fieldOf('gender'), fieldOf('postalCode'), birth]
   const dayOf = compileBirthDate(register.dateOfBirth)
   const textOf = ({ field }: typeof birth, scope: Scope): string => {
@@ -185,8 +176,6 @@ function compileRegister(
       return firstName === '' || lastName === '' ? '' : `${firstName}|${lastName}`
     },
     register(scope, account) {
-      const unread = wholeOf?.().unread(scope, true)
-      if (unread !== undefined) return refused(unread.fault.code, first.field, unread.fault.message)
       const values: Record<string, string> = {}
       for (const { name, field } of fields) {
         const text = field.read(scope)

@@ -1,4 +1,4 @@
-/** Structures of values, conditions and names, by the paths that lead into them. */
+/** Structures of values and conditions, by the paths that lead into them. */
 import { checkOfFhir, checkOfOwner } from './fhir-structure.ts'
 import { checkOfObx, type Place, segmentIn } from './obx-structure.ts'
 import {
@@ -17,7 +17,6 @@ import {
   FHIR,
   OBX,
   OF_CONDITION,
-  OF_NAME,
   OF_OBSERVATION,
   OF_REDOX_VALUE,
   type Part,
@@ -70,7 +69,6 @@ export const CONDITION: readonly Kind[] = [
   { placeOn: (steps) => segmentIn(steps, 'DG1', 3), parts: OF_CONDITION.DG1 },
   { placeOn: (steps) => segmentIn(steps, 'PRB', 3), parts: OF_CONDITION.PRB },
 ]
-export const NAME: readonly Kind[] = [kind(OF_NAME, (step) => step === 'given' || step === 'family')]
 
 /** Structures of these kinds to which the paths lead, each once, with the parts that may not be read. */
 export function structuresOn(

@@ -139,32 +139,17 @@ export const OF_CONDITION = {
 
 /** Parts beside `Value` of a result or an observation of Redox. */
 export const OF_REDOX_VALUE: readonly Part[] = [
-  part('ValueType', OF_VALUE.form, [
-    'NUMERIC',
-    'STRUCTURED NUMERIC',
-    'PHYSICALQUANTITY',
-    'STRING',
-    'TEXT',
-    'FORMATTED TEXT',
-  ]),
+  part('ValueType', OF_VALUE.form, ['NUMERIC', 'PHYSICALQUANTITY', 'STRING', 'TEXT', 'FORMATTED TEXT']),
   part('Units', UNIT_UNREAD),
   part('Status', NOT_FINAL, ['FINAL', 'CORRECTED', 'COMPLETED']),
   ...['AbnormalFlag', 'Interpretation'].map((at) => part(at, FLAGGED, PLACED)),
 ]
 
-/** Names of another use are former ones, of friends, or made up (FHIR R4, HumanName). */
-export const OF_NAME: readonly Part[] = [
-  part('use', notRead('registration-name-unread', 'another use of the name'), ['OFFICIAL', 'USUAL'], {
-    name: 'name.use',
-  }),
-]
-
 /** Names of parts, as `ignore` takes them. */
 export const PART_NAMES: readonly string[] = [
   ...new Set(
-    [
-      ...[...OBX, ...OF_OBSERVATION, ...OF_REDOX_VALUE, ...OF_NAME],
-      ...Object.values(OF_CONDITION).flat(),
-    ].map(({ name }) => name),
+    [...[...OBX, ...OF_OBSERVATION, ...OF_REDOX_VALUE], ...Object.values(OF_CONDITION).flat()].map(
+      ({ name }) => name,
+    ),
   ),
 ]

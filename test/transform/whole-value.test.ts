@@ -4,7 +4,7 @@ import { describe, expect, it, test } from 'vitest'
 import { readMessage } from '../../src/extract/hl7v2-message.ts'
 import type { JsonValue } from '../../src/model/row.ts'
 import { PART_NAMES } from '../../src/transform/structures.ts'
-import { findings, jsonMapper, mapped } from './mapping-under-test.ts'
+import { findings, jsonMapper } from './mapping-under-test.ts'
 
 /** Repetitions of components. */
 type Field = readonly (readonly string[])[]
@@ -533,22 +533,4 @@ describe('Redox', () => {
     expect(of(neutral)).toEqual(of({}))
     expect(of({})).toEqual([expect.stringContaining('"value":62,')])
   })
-})
-
-it('nobody is registered by a name of another use, but where the mapping reads the use, or ignores it', () => {
-  const reasonOf = (name: string, row = '', use: JsonValue = 'old') => {
-    const map = jsonMapper(`mapping: m
-read: { format: ndjson }
-row:
-  key: [$.id]
-  account: { reference: $.id, register: { firstName: "${name}.given[0]", lastName: "${name}.family", dateOfBirth: $.birthDate, gender: { constant: FEMALE }, postalCode: { constant: "00000" } } }
-${row}`)
-    const person = { use, text: 'Ada Quill', given: ['Ada'], family: 'Quill' }
-    const registered = mapped(map({ id: 'P-1', birthDate: '1979-04-12', name: [person] })).register()
-    return registered?.ok === false ? registered.issue.code : registered?.ok
-  }
-  expect(reasonOf('$.name[0]')).toBe('registration-name-unread')
-  for (const use of ['official', 'usual', '', null]) expect(reasonOf('$.name[0]', '', use)).toBe(true)
-  expect(reasonOf("$.name[?@.use == 'old']")).toBe(true)
-  expect(reasonOf('$.name[0]', '  ignore: [name.use]\n')).toBe(true)
 })

@@ -12,8 +12,6 @@ const KEY_BYTES = 16
 const PLACE_BYTES = 6
 const ENTRY_BYTES = KEY_BYTES + PLACE_BYTES
 const CONTENT_BYTES = 8
-/** Of a number below 2 ** 49, as milliseconds of the next thousands of years are. */
-const MOST_OF_VARINT = 7
 
 /**
  * A pack has no more, but for a row that is larger: to look one row up reads one pack, of four pages of 4 KiB and a part of one (489 bytes, of
@@ -24,8 +22,8 @@ const PACK_BYTES = 4 * 4_092 + 489 - 20
 /** Entries of a block: they fill a page of 4 KiB, so that to look a key up reads one page. */
 const BLOCK_ENTRIES = 180
 
-/** Rule, arrival, row and marks; without the time of issue, a byte at least. */
-const WORD_BYTES = 4 + 4 + 4 + 2
+/** Rule, arrival, row, marks, and the time of issue at most. */
+const WORD_BYTES = 4 + 4 + 4 + 2 + 7
 
 /** Where a row lies: its pack, and its offset there. */
 export type Place = number
@@ -137,7 +135,6 @@ class Words {
   private readonly known = new Map<string, number>()
   private word: KeptWord | undefined
   private marks = 0
-  private issuedBytes = 0
 
   /** @param base row of the row's first slot @param earliest time of issue of the row @param likely the number that it probably has */
   numberOf(slot: KeptSlot, base: number, earliest: number, likely: number): number {
@@ -164,17 +161,16 @@ class Words {
     if (number < this.packed.length) return number
     this.known.set(key, number)
     this.packed.push({ rule, arrival: word.arrival, row, marks, issued })
-    this.issuedBytes += issued === 0 ? 1 : MOST_OF_VARINT
     return number
   }
 
-  /** In bytes. */
+  /** In bytes, at most. */
   get size(): number {
-    return 2 + this.packed.length * WORD_BYTES + this.issuedBytes
+    return 2 + this.packed.length * WORD_BYTES
   }
 
   bytes(): Uint8Array {
-    const bytes = Buffer.allocUnsafe(5 + this.packed.length * (WORD_BYTES + MOST_OF_VARINT))
+    const bytes = Buffer.allocUnsafe(5 + this.packed.length * WORD_BYTES)
     let at = writeVarint(bytes, 0, this.packed.length)
     for (const { rule, arrival, row, marks, issued } of this.packed) {
       at += bytes.write(rule, at, 4, 'hex')
@@ -199,7 +195,7 @@ function openPack(packed: Uint8Array): PackReader {
   const words: PackedWord[] = []
   for (let left = readVarint(bytes, cursor); left > 0; left--) {
     const { at } = cursor
-    cursor.at += WORD_BYTES
+    cursor.at += 14
     words.push({
       rule: bytes.toString('hex', at, at + 4),
       arrival: bytes.readUInt32BE(at + 4),

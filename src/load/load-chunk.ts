@@ -100,7 +100,7 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
   // A mapping makes no record of a profile beside these.
   if (kind === 'account') {
     const { names, ...loaded } = await loadRoster(context.accounts, entries, resumed)
-    // A roster that lies there still tells the name of everybody once more: an older one is no news.
+    // A roster that is read again tells all names once more.
     const told = chunk.isAgain || chunk.isBackfill ? {} : { names }
     return { ...NOTHING_OF_PROFILES, ...loaded, ...told }
   }

@@ -67,7 +67,7 @@ export class Entry {
   place = 0
   /** Rank among results of one place; the lower one is older, wherever it stands: 0 preliminary, 1 final, 2 corrected. */
   rank = FINAL
-  /** Time of issue: of results of one place and rank the later issued is newer. Milliseconds since the epoch; 0 where nothing tells. */
+  /** Time of issue, which orders results of one place and rank: milliseconds since the epoch; 0 without one. */
   issued = 0
 
   constructor(

@@ -22,16 +22,13 @@ export function compileIssued(context: CompileContext, row: RowBlock): Issued | 
   const { read } = compileDate(context, row.issuedAt, ['row', 'issuedAt'])
   return (record, scope) => {
     const issued = read(scope)
-    if (issued.ok) record.issued = kept(issued.at)
+    if (issued.ok) record.issued = Math.max(0, issued.at)
     return issued.ok || issued.issue.code === 'date-missing' ? undefined : issued.issue
   }
 }
 
-/** The ledger keeps no time before 1970. */
-const kept = (at: number): number => Math.max(0, at)
-
 function compileKnown(observedAt: DateDefinition): Issued {
-  // Times without an offset, of one sender, are of one zone.
+  // All times of a sender are of one zone.
   const zone = 'zone' in observedAt && typeof observedAt.zone === 'string' ? observedAt.zone : 'UTC'
   const parse = compileInstant(['HL7', 'ISO'], { zone, partial: 'start' })
   const offsetOf = compileSentOffset()
@@ -40,7 +37,7 @@ function compileKnown(observedAt: DateDefinition): Issued {
     for (const text of scope.toReversed().flatMap(timesIn)) {
       const issued = parse(HL7_WITHOUT_OFFSET.test(text) ? text + offsetOf(scope) : text)
       if (!issued.ok) continue
-      record.issued = kept(issued.at)
+      record.issued = Math.max(0, issued.at)
       break
     }
     return undefined

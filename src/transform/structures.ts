@@ -108,7 +108,7 @@ export const VALUE_FORMS: ReadonlySet<string> = new Set(
 
 const NOT_HELD = fault(
   'status-unread',
-  'the state says that the condition may not hold, or holds no longer, and the rule does not read it',
+  'the condition may not hold, or holds no longer, and the rule does not read that',
 )
 const ABATED = ['DateTime', 'Age', 'Period', 'Range', 'String', 'Boolean'].map((form) =>
   part(`abatement${form}`, NOT_HELD, ['FALSE'], { name: 'abatement', toldBy: 'clinicalStatus' }),

@@ -106,4 +106,55 @@ describe('the three header lines of a survey tool', () => {
     // What a question means beside words that nobody knows is asked.
     expect(asked.join('\n')).toMatch(/DECIDE: .*pulse.* names heart-rate beside words/)
   })
+
+  test('are two without import ids', async () => {
+    const [header, questions, , ...rows] = content.split(/\n(?=")/)
+    const { text, asked, records, rejected } = await finished(
+      'survey.csv',
+      [header, questions, ...rows, ''].join('\n'),
+    )
+    expect(text).toContain('header: { skip: 1 }')
+    expect(asked.join('\n')).toContain('look like those of a survey tool')
+    expect(rejected).toEqual([])
+    expect(records.filter((record) => record.startsWith('M-1'))).toEqual([
+      'M-1 systolic-bp 118 mm[Hg] 2026-03-01T09:10:00.000Z',
+      'M-1 diastolic-bp 76 mm[Hg] 2026-03-01T09:10:00.000Z',
+      'M-1 body-weight 81.6 kg 2026-03-01T09:10:00.000Z',
+    ])
+  })
+
+  test('are questions with the kinds of their answers below', async () => {
+    const { text, records, rejected } = await finished(
+      'monkey.csv',
+      [
+        'Respondent ID,Start Date,Member ID,Systolic BP,Weight (lb),Do you smoke?',
+        ',,Open-Ended Response,Open-Ended Response,Open-Ended Response,Response',
+        '118001,2026-03-01,M-1,118,180,Yes',
+        '118002,2026-03-02,M-2,131,165,No',
+        '',
+      ].join('\n'),
+    )
+    expect(text).toContain('header: { skip: 1 }')
+    expect(rejected).toEqual([])
+    expect(records).toContain('M-1 body-weight 81.6 kg 2026-03-01T00:00:00.000Z')
+    expect(records).toHaveLength(4)
+  })
+
+  test.each([
+    [
+      'a row of refusals',
+      'Member ID,Visit Date,Systolic,Weight\nM-1,2026-03-01,refused,not done\nM-2,2026-03-02,120,71\n',
+    ],
+    [
+      'a row without a date, of somebody by name',
+      'Last,First,Member ID,Systolic,Weight\nLane,Ann,M-1,not done,not done\nReed,Ben,M-2,120,80\n',
+    ],
+    [
+      'words over one column of numbers',
+      'Site,Lane,Systolic\nnorth side,left,refused\nsouth side,right,120\n',
+    ],
+  ])('are no %s', async (_, rows) => {
+    const { text } = await finished('rows.csv', rows)
+    expect(text).not.toContain('skip: 1')
+  })
 })

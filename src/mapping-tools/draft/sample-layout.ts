@@ -175,9 +175,20 @@ export interface BelowHeader {
 /** @param records cells of the first records below the header */
 export function belowHeader(records: readonly Cells[], vocabulary: Pick<Vocabulary, 'naming'>): BelowHeader {
   const [first = [], ...others] = records
-  const survey = surveyBelow(first, others[0] ?? [])
-  if (survey !== undefined) return survey
+  const zones = zonesOfIds(others[0] ?? [])
   const units = unitsIn(first, others, vocabulary)
+  const isQuestions = zones === undefined && units === undefined && areQuestions(first, others)
+  if (zones !== undefined || isQuestions)
+    return {
+      skip: isQuestions ? 1 : 2,
+      called: (name, at) => (NUMBERED.test(name) ? first[at]?.trim() || name : name),
+      notes: [
+        `${isQuestions ? 'DECIDE: t' : 'T'}he lines below the header look like those of a survey tool: they are read as no rows.`,
+        ...(zones ?? []).map(
+          (zone) => `DECIDE: the third line says that times are those of ${zone}. Are they?`,
+        ),
+      ],
+    }
   if (units === undefined) return { skip: 0, called: (name) => name, notes: [] }
   const rest = filledOf(first).length - units.size
   return {
@@ -195,23 +206,30 @@ const IMPORT_ID = /^\{\s*"ImportId"\s*:/
 /** Names that a survey tool invents for questions. */
 const NUMBERED = /^Q(?:ID)?\d/i
 
-/** The second and third header line of a survey tool: question texts, and ids as JSON. */
-function surveyBelow(questions: Cells, ids: Cells): BelowHeader | undefined {
+/** Zones in the third header line of a survey tool, which has ids as JSON, below question texts; undefined of other lines. */
+function zonesOfIds(ids: Cells): string[] | undefined {
   const filled = filledOf(ids)
   if (filled.length === 0 || !filled.every((cell) => IMPORT_ID.test(cell))) return undefined
-  const zones = new Set(filled.flatMap((cell) => /"timeZone"\s*:\s*"([\w/+-]+)"/.exec(cell)?.[1] ?? []))
-  return {
-    skip: 2,
-    called: (name, at) => (NUMBERED.test(name) ? questions[at]?.trim() || name : name),
-    notes: [
-      'The two records below the header are those of a survey tool (questions, import ids): they are no rows.',
-      ...[...zones].map((zone) => `DECIDE: the third line says that times are those of ${zone}. Are they?`),
-    ],
-  }
+  return [...new Set(filled.flatMap((cell) => /"timeZone"\s*:\s*"([\w/+-]+)"/.exec(cell)?.[1] ?? []))]
+}
+
+/** Texts without digits, or of several words. */
+const WORDS = /^(?:\D+|\D.*\s.*)$/s
+
+/** Tells texts of which none comes again below, and two of several words stand over numbers. */
+function areQuestions(first: Cells, below: readonly Cells[]): boolean {
+  const told = [...first.map((cell) => cell.trim()).entries()].filter(([, cell]) => cell !== '')
+  const isNumbered = (cells: Cells): boolean => cells.length > 0 && cells.every((cell) => /^\d/.test(cell))
+  return (
+    told.every(([at, cell]) => WORDS.test(cell) && !cellsBelow(below, at).includes(cell)) &&
+    told.filter(([at, cell]) => /\s/.test(cell) && isNumbered(cellsBelow(below, at))).length > 1
+  )
 }
 
 /** Records that must hold numbers below units. */
 const BELOW_UNITS = 20
+const cellsBelow = (below: readonly Cells[], at: number): string[] =>
+  filledOf(below.slice(0, BELOW_UNITS).map((cells) => cells[at] ?? ''))
 /** Remarks in a line of units: `Y/N`, `ICD-10`, `0/1`, `1 = yes`; no number, and no date. */
 const REMARK = /^(?:\D|\d\s*(?:=|\/\s*\d$))/
 
@@ -229,8 +247,7 @@ function unitsIn(
   const isUnit = (text: string): boolean => /^(?:\D|10[*^])/.test(text) && naming.unitOf(text) !== undefined
   const units = new Map(told.filter(([, text]) => isUnit(text)))
   const rest = told.filter(([at]) => !units.has(at))
-  const cellsAt = (at: number): string[] =>
-    filledOf(below.slice(0, BELOW_UNITS).map((cells) => cells[at] ?? ''))
+  const cellsAt = (at: number): string[] => cellsBelow(below, at)
   if (![...units.keys()].some((at) => cellsAt(at).some((cell) => NUMBER.test(cell)))) return undefined
   // A row with units of its own repeats them below.
   const isRow =

@@ -32,20 +32,29 @@ function compileKnown(observedAt: DateDefinition): Issued {
   const zone = 'zone' in observedAt && typeof observedAt.zone === 'string' ? observedAt.zone : 'UTC'
   const parse = compileInstant(['HL7', 'ISO'], { zone, partial: 'start' })
   const offsetOf = compileSentOffset()
+  const issuedIn = (level: JsonValue | undefined, scope: Scope): number | undefined => {
+    for (const text of timesIn(level)) {
+      const issued = parse(HL7_WITHOUT_OFFSET.test(text) ? text + offsetOf(scope) : text)
+      if (issued.ok) return Math.max(0, issued.at)
+    }
+    return undefined
+  }
+  // Results of a message share its outer levels.
+  const known: { readonly level: JsonValue | undefined; readonly issued: number | undefined }[] = []
   return (record, scope) => {
     // A component shares the time of its resource, a result that of its order.
-    for (const text of scope.toReversed().flatMap(timesIn)) {
-      const issued = parse(HL7_WITHOUT_OFFSET.test(text) ? text + offsetOf(scope) : text)
-      if (!issued.ok) continue
-      record.issued = Math.max(0, issued.at)
-      break
+    for (let at = scope.length - 1; at >= 0 && record.issued === 0; at--) {
+      const level = scope[at]
+      let told = known[at]
+      if (told?.level !== level) known[at] = told = { level, issued: issuedIn(level, scope) }
+      record.issued = told?.issued ?? 0
     }
     return undefined
   }
 }
 
 /** Times that a level may have, in their order. */
-function timesIn(level: JsonValue): string[] {
+function timesIn(level: JsonValue | undefined): string[] {
   const { resource = level } = membersOf(level)
   const { resourceType, issued, meta } = membersOf(resource)
   return resourceType === undefined

@@ -156,7 +156,7 @@ function peopleIn(identity: Identity, entries: readonly Entry[]) {
   return { hashes, people, births }
 }
 
-/** @returns hashed references of people of whom entries give another name than the crosswalk, and no other birth date */
+/** @returns hashed references of people with another name than in the crosswalk, and no other birth date */
 export async function renamedPeople(
   ledger: Pick<Ledger, 'accounts'>,
   gatewayName: string,

@@ -98,8 +98,8 @@ export function orderOf({ content, place, isRenewed }: Incoming, latest: Word): 
 
 /**
  * Tells whether a slot must be written down once its chunk is settled. Most of a cumulative export repeats what stands: of that nothing is written.
- * A repetition is news behind a late word, where a preliminary result is final now, and where the export may say below it what is older all the same: of
- * a corrected one the original, of one with a time of issue what was issued before.
+ * A repetition is news behind a late word, where a preliminary result is final now, and of one that is corrected or has a time of issue: the export may
+ * say below it what is older.
  */
 export function isWorthWriting(before: Slot, after: Slot): boolean {
   if (before === after) return false

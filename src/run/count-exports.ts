@@ -72,7 +72,7 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
   const fits: ExportFit[] = []
   const reasons = new Map<string, MappingReason>()
   let deliveredBefore = 0
-  /** People with another name than before: a run tells of each once, as it keeps the new one. */
+  /** People with another name than before: a run tells of each once. */
   const people = new Set<string>()
   for await (const { start, watch, here } of bringExports(events, arrival, found, mappings, memory)) {
     const { name, sha256, exportId } = start
@@ -172,8 +172,7 @@ export const countDelivered =
     const delivered = await ledger.delivered(jobId, rowKeysOf(all))
     const slotOf = ({ rowKey, ruleHash }: Entry): KeptSlot | undefined =>
       delivered.get(rowKey)?.find(({ rule }) => rule === ruleHash)
-    const isNew = (entry: Entry): boolean => !isStored(slotOf(entry), entry)
-    const open = entries.filter(isNew)
+    const open = entries.filter((entry) => !isStored(slotOf(entry), entry))
     return {
       records: entries.length - open.length,
       renamed: await renamedAmong(open),

@@ -1,4 +1,4 @@
-/** Time of issue of a result: of two results of one place and state the later issued stands (docs/delivery.md, "Place"). */
+/** Time of issue of a result (docs/delivery.md, "Place"). */
 import type { Entry } from '../model/entry.ts'
 import type { Issue } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
@@ -10,12 +10,12 @@ import { firstText, membersOf } from './json-values.ts'
 import type { RowBlock } from './mapping-definition.ts'
 import type { Scope } from './scope.ts'
 
-/** Gives a record its time of issue. Returns an issue where the mapping's own cannot be read. */
+/** Gives a record its time of issue, or tells why that of the mapping cannot be read. */
 export type Issued = (record: Entry, scope: Scope) => Issue | undefined
 
 /**
- * Compiles `row.issuedAt`. Without it the structure tells the time where it is known: HL7 v2 in OBR-22 of the order, else in MSH-7 of the message
- * (v2.5.1, 7.4.1.22 and 2.15.9.7), FHIR in `issued` of the resource, else in its `meta.lastUpdated`. A column is never guessed.
+ * Compiles `row.issuedAt`. Without it a known structure tells the time: OBR-22, else MSH-7 (HL7 v2.5.1, 7.4.1.22 and 2.15.9.7); `issued`, else
+ * `meta.lastUpdated` of a resource of FHIR.
  */
 export function compileIssued(context: CompileContext, row: RowBlock): Issued | undefined {
   if (row.issuedAt === undefined) return context.names.trails && compileKnown(row.observedAt)
@@ -28,7 +28,6 @@ export function compileIssued(context: CompileContext, row: RowBlock): Issued | 
 }
 
 function compileKnown(observedAt: DateDefinition): Issued {
-  // All times of a sender are of one zone.
   const zone = 'zone' in observedAt && typeof observedAt.zone === 'string' ? observedAt.zone : 'UTC'
   const parse = compileInstant(['HL7', 'ISO'], { zone, partial: 'start' })
   const offsetOf = compileSentOffset()
@@ -39,10 +38,9 @@ function compileKnown(observedAt: DateDefinition): Issued {
     }
     return undefined
   }
-  // Results of a message share its outer levels.
   const known: { readonly level: JsonValue | undefined; readonly issued: number | undefined }[] = []
   return (record, scope) => {
-    // A component shares the time of its resource, a result that of its order.
+    // A result shares the time of its order, and of its message.
     for (let at = scope.length - 1; at >= 0 && record.issued === 0; at--) {
       const level = scope[at]
       let told = known[at]

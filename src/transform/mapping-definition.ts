@@ -119,10 +119,7 @@ const RowBlock = z.strictObject({
       path: ['register'],
     }),
   observedAt: DateDefinition.optional(),
-  issuedAt: told(
-    'When a result was issued: of two results of one place and state the later issued stands.',
-    DateDefinition,
-  ),
+  issuedAt: told('When a result was issued: of two for one place the later issued stands.', DateDefinition),
   source: Source.optional(),
   skipWhen: told('Rows to leave out.', WhenDefinition),
   checks: Checks.prefault({}),

@@ -30,7 +30,7 @@ export interface Kind {
   readonly checkOf?: CheckOf
 }
 
-/** @param isRead tells the member that a rule reads, by the step behind it, and by the list whose elements have it */
+/** @param isRead tells the member that a rule reads, by the step behind it and the list around it */
 const kind = (
   parts: readonly Part[],
   isRead: (step: TrailStep, next: TrailStep | undefined, list: TrailStep | undefined) => boolean,
@@ -70,7 +70,7 @@ export const CONDITION: readonly Kind[] = [
   { placeOn: (steps) => segmentIn(steps, 'PRB', 3), parts: OF_CONDITION.PRB },
 ]
 
-/** Structures of these kinds to which the paths lead, each once, with the parts that may not be read. */
+/** Structures to which the paths lead, each once, with what must be checked. */
 export function structuresOn(
   { value, rule, mapping, ignore, trailsOf }: ReadPaths,
   kinds: readonly Kind[],
@@ -85,7 +85,7 @@ export function structuresOn(
       places.push(anchor)
       const own = readingOf(anchor.whole, rule, trailsOf)
       const all = readingOf(anchor.whole, mapping, trailsOf)
-      // A filter that chooses an element by a text reads that.
+      // A filter reads what it chooses by.
       const chosen = String(anchor.whole.findLast(isFilter) ?? '')
       const fields = parts.flatMap((part) => {
         const { name, at, neutral, toldBy = at } = part

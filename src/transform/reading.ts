@@ -192,7 +192,7 @@ function lone(members: Readonly<Record<string, JsonValue>>): string {
   return text
 }
 
-/** Checks a field, or member, that is not read. A repetition is what any of its texts says: of a concept each coding, and its text. */
+/** Checks a part that is not read. A repetition is what any of its texts says: of a concept each coding, and its text. */
 export const partCheck =
   (part: Part): FieldCheck =>
   (field) => {
@@ -215,7 +215,7 @@ function textsIn(value: JsonValue): string[] {
 /** Steps from a structure to a part of it. */
 export type PartSteps = (at: string | number) => readonly Step[]
 
-/** Gives the check of a part; undefined where it may hold anything. @param read of the rule, of the part; of the rule, and of the mapping, of the structure */
+/** Gives the check of a part. @param read reads of the part @param own of the rule, in the structure @param all of all rules */
 export type CheckOf = (
   part: Part,
   read: Reading | undefined,

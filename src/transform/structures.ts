@@ -23,7 +23,7 @@ const UNIT_UNREAD = notRead('unit-unread', 'a unit')
 /** A part of a structure. */
 export interface Part {
   readonly name: string
-  /** Member, or members joined by points; a field by its number; `value`: the structure itself. */
+  /** Members, joined by points; a field by its number; `value`: the structure itself. */
   readonly at: string | number
   readonly fault: Fault
   /** Texts, in capitals, that leave the value as it stands. */

@@ -183,7 +183,7 @@ export function belowHeader(records: readonly Cells[], vocabulary: Pick<Vocabula
       skip: isQuestions ? 1 : 2,
       called: (name, at) => (NUMBERED.test(name) ? first[at]?.trim() || name : name),
       notes: [
-        `${isQuestions ? 'DECIDE: t' : 'T'}he lines below the header look like those of a survey tool: they are read as no rows.`,
+        `${isQuestions ? 'DECIDE: t' : 'T'}he lines below the header are those of a survey tool, and no rows.`,
         ...(zones ?? []).map(
           (zone) => `DECIDE: the third line says that times are those of ${zone}. Are they?`,
         ),
@@ -206,7 +206,7 @@ const IMPORT_ID = /^\{\s*"ImportId"\s*:/
 /** Names that a survey tool invents for questions. */
 const NUMBERED = /^Q(?:ID)?\d/i
 
-/** Zones in the third header line of a survey tool, which has ids as JSON, below question texts; undefined of other lines. */
+/** Zones in the third header line of a survey tool, ids as JSON; undefined of other lines. */
 function zonesOfIds(ids: Cells): string[] | undefined {
   const filled = filledOf(ids)
   if (filled.length === 0 || !filled.every((cell) => IMPORT_ID.test(cell))) return undefined
@@ -216,7 +216,7 @@ function zonesOfIds(ids: Cells): string[] | undefined {
 /** Texts without digits, or of several words. */
 const WORDS = /^(?:\D+|\D.*\s.*)$/s
 
-/** Tells texts of which none comes again below, and two of several words stand over numbers. */
+/** Tells texts of which none comes again, and two of several words stand over numbers. */
 function areQuestions(first: Cells, below: readonly Cells[]): boolean {
   const told = [...first.map((cell) => cell.trim()).entries()].filter(([, cell]) => cell !== '')
   const isNumbered = (cells: Cells): boolean => cells.length > 0 && cells.every((cell) => /^\d/.test(cell))

@@ -21,7 +21,6 @@ const MOST_OF_A_ROW = 40
 
 /**
  * Finds the usual rows. A row key on two rows, two records of one content, a doubt: each makes a row unusual.
- * @param arrival of the export
  * @returns by the place of an entry; undefined where it has to be found out record by record
  */
 export function usualRows(

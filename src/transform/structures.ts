@@ -114,7 +114,7 @@ const ABATED = ['DateTime', 'Age', 'Period', 'Range', 'String', 'Boolean'].map((
   part(`abatement${form}`, NOT_HELD, ['FALSE'], { name: 'abatement', toldBy: 'clinicalStatus' }),
 )
 
-/** Parts beside the code of a condition: FHIR R4, Condition; HL7 v2.5.1, 6.5.2 (tables 0052, 0206) and 12.4.2 (0287); Redox, Problems and Diagnoses. */
+/** Parts beside the code of a condition: FHIR R4, Condition; HL7 v2.5.1, 6.5.2 (tables 0052, 0206) and 12.4.2 (0287); Redox. */
 export const OF_CONDITION = {
   fhir: [
     part('verificationStatus', NOT_HELD, ['CONFIRMED']),

@@ -70,7 +70,7 @@ export const CONDITION: readonly Kind[] = [
   { placeOn: (steps) => segmentIn(steps, 'PRB', 3), parts: OF_CONDITION.PRB },
 ]
 
-/** Structures to which the paths lead, each once, with what must be checked. */
+/** Structures to which the paths lead, each once. */
 export function structuresOn(
   { value, rule, mapping, ignore, trailsOf }: ReadPaths,
   kinds: readonly Kind[],

@@ -238,7 +238,12 @@ export function unreadableRow(
 }
 
 export const jsonRow = ({ row, line, byteOffset }: Origin, value: JsonValue, text: string): JsonRow => ({
-  ...{ kind: 'json', row, line, byteOffset, value, text },
+  kind: 'json',
+  row,
+  line,
+  byteOffset,
+  value,
+  text,
 })
 
 /** The bytes from the first frame to the last. */

@@ -104,8 +104,12 @@ function textOf(text: string, delimiters: Delimiters): string {
   const mark = delimiters.escaping
   if (mark === '' || !text.includes(mark)) return text
   const written: Readonly<Record<string, string>> = {
-    ...{ F: delimiters.field, S: delimiters.component, T: delimiters.subcomponent },
-    ...{ R: delimiters.repetition, E: mark, '.br': '\n' },
+    F: delimiters.field,
+    S: delimiters.component,
+    T: delimiters.subcomponent,
+    R: delimiters.repetition,
+    E: mark,
+    '.br': '\n',
   }
   const parts = text.split(mark)
   let unescaped = parts[0] ?? ''

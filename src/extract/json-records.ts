@@ -161,7 +161,9 @@ async function passBracket(cursor: JsonCursor): Promise<boolean> {
 }
 
 const originAt = (cursor: JsonCursor, row: number): Origin => ({
-  ...{ row, line: cursor.line, byteOffset: cursor.offset },
+  row,
+  line: cursor.line,
+  byteOffset: cursor.offset,
 })
 
 /** The element at the cursor, of which 16 MiB are in the window. */
@@ -231,8 +233,14 @@ function cutElements(cursor: JsonCursor, from: Expected, row: number): Cut {
     if (framed.problem === 'large') return stop('large')
     const { end, lines } = framed
     const frame = {
-      ...{ start, end, lines, row: row + frames.length },
-      ...{ line, lineStart, byteOffset: offset, cutOff: false },
+      start,
+      end,
+      lines,
+      row: row + frames.length,
+      line,
+      lineStart,
+      byteOffset: offset,
+      cutOff: false,
     }
     if (end === start) return stop(cursor.broken())
     if (framed.problem !== undefined) return stop(faultIn(bytes.toString('utf8', start, end), frame))
@@ -319,5 +327,6 @@ const placeIn = (text: string, at: number, frame: ElementFrame): JsonPlace =>
   placeBehind(Buffer.from(text.slice(0, at)), startOf(frame))
 
 const startOf = ({ line, byteOffset, lineStart }: ElementFrame): JsonPlace => ({
-  ...{ line, column: byteOffset - lineStart + 1 },
+  line,
+  column: byteOffset - lineStart + 1,
 })

@@ -174,8 +174,12 @@ function createForm(read: RecordsDefinition): RecordForm {
   const { delimiter, quote, typeWidth, types, row, skip, count } = read
   const isFixed = typeWidth !== undefined
   const dialect: Dialect = {
-    ...{ delimiter: delimiter.charCodeAt(0), escapedBy: NONE, lenient: false, comment: undefined },
-    ...{ quote: quote === 'none' || isFixed ? NONE : quote.charCodeAt(0), widths: undefined },
+    delimiter: delimiter.charCodeAt(0),
+    escapedBy: NONE,
+    lenient: false,
+    comment: undefined,
+    quote: quote === 'none' || isFixed ? NONE : quote.charCodeAt(0),
+    widths: undefined,
   }
   const split = cellSplitter(dialect)
   const typeOf = (cell: string): string => cell.replaceAll(quote, '').trim()

@@ -146,7 +146,9 @@ function segmentEnd(bytes: Buffer, from: number, header: number, ended: boolean)
 }
 
 const largeAt = (start: number): Frame => ({
-  ...{ end: start + ROW_BYTES, lines: 1, fault: tooLarge('the message is larger') },
+  end: start + ROW_BYTES,
+  lines: 1,
+  fault: tooLarge('the message is larger'),
 })
 
 /**
@@ -214,11 +216,23 @@ function messageRow(bytes: Buffer, frame: RowFrame, encoding: string): Row {
 
 /** Values of MSH-18 by HL7 table 0211 (v2.5.1, section 2.15.9.18) as labels of the WHATWG. ASCII, and nothing, is read as UTF-8. */
 const CHARACTER_SETS: Readonly<Record<string, string>> = {
-  ...{ '': 'utf-8', ASCII: 'utf-8', UNICODE: 'utf-8', 'UNICODE UTF-8': 'utf-8', 'UTF-8': 'utf-8' },
-  ...{ '8859/1': 'iso-8859-1', '8859/2': 'iso-8859-2', '8859/3': 'iso-8859-3', '8859/4': 'iso-8859-4' },
-  ...{ '8859/5': 'iso-8859-5', '8859/6': 'iso-8859-6', '8859/7': 'iso-8859-7', '8859/8': 'iso-8859-8' },
-  ...{ '8859/9': 'windows-1254', '8859/15': 'iso-8859-15' },
-  ...{ 'GB 18030-2000': 'gb18030', 'BIG-5': 'big5' },
+  '': 'utf-8',
+  ASCII: 'utf-8',
+  UNICODE: 'utf-8',
+  'UNICODE UTF-8': 'utf-8',
+  'UTF-8': 'utf-8',
+  '8859/1': 'iso-8859-1',
+  '8859/2': 'iso-8859-2',
+  '8859/3': 'iso-8859-3',
+  '8859/4': 'iso-8859-4',
+  '8859/5': 'iso-8859-5',
+  '8859/6': 'iso-8859-6',
+  '8859/7': 'iso-8859-7',
+  '8859/8': 'iso-8859-8',
+  '8859/9': 'windows-1254',
+  '8859/15': 'iso-8859-15',
+  'GB 18030-2000': 'gb18030',
+  'BIG-5': 'big5',
 }
 
 /** The text; a fault where only a guess could read the message. */

@@ -44,7 +44,11 @@ export async function openXlsx(
   const rows = (from?: Origin) =>
     usingPackage(path, compression, (opened) => rowsOf(path, opened, read, found, from))
   return {
-    ...{ columns: top.columns, seekable: false, sheet: sheet.name, notes: survey.notes, rows },
+    columns: top.columns,
+    seekable: false,
+    sheet: sheet.name,
+    notes: survey.notes,
+    rows,
     controlTotal: async () => undefined,
     share: (offset) => Math.min(1, offset / Math.max(1, bytes)),
   }
@@ -158,7 +162,11 @@ async function* rowsOf(
 }
 
 const asCells = ({ line, offset }: SheetRow, row: number, cells: readonly string[]): CsvRow => ({
-  ...{ kind: 'cells', row, line, byteOffset: offset, cells },
+  kind: 'cells',
+  row,
+  line,
+  byteOffset: offset,
+  cells,
 })
 
 function rowOf(row: SheetRow, ordinal: number, width: number, repeated: ReadonlySet<number>): Row {

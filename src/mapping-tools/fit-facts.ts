@@ -107,7 +107,15 @@ export function createFit(
   const create = (rule: string, kind: RecordKind, key: string, named: boolean): RuleCounter => {
     const { unit, usual } = catalog.get(key) ?? {}
     const counter = {
-      ...{ rule, kind, key, named, unit, usual, made: 0, unusual: 0, rejected: {} },
+      rule,
+      kind,
+      key,
+      named,
+      unit,
+      usual,
+      made: 0,
+      unusual: 0,
+      rejected: {},
       sketch: new DDSketch({ relativeAccuracy: 0.001 }),
     }
     rules.set(rule, counter)

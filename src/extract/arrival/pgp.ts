@@ -204,7 +204,8 @@ const badKey = (key: string, problem: string, cause?: unknown): WaybillError =>
 
 const untrusted = (address: string, problem: string, cause?: unknown): WaybillError =>
   exportError(address, `The export ${problem}. Nothing of it was sent.`, {
-    ...{ code: 'export-untrusted', cause },
+    code: 'export-untrusted',
+    cause,
   })
 
 const isFileSystemError = (error: unknown): boolean => error instanceof Error && 'syscall' in error

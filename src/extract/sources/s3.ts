@@ -93,7 +93,8 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     const status = statusOf(error)
     if (status === 412)
       return exportError(address(name), 'The object is not the version that was listed.', {
-        ...{ code: 'export-changed', cause: error },
+        code: 'export-changed',
+        cause: error,
       })
     if (status === 404 && name !== '')
       return exportError(address(name), 'The object is not there.', { cause: error })
@@ -220,7 +221,10 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
         )
         listed.add(
           Contents.map(({ Key = '', Size = 0, LastModified, ETag = '' }) => ({
-            ...{ name: Key, bytes: Size, modifiedAt: LastModified?.getTime() ?? 0, version: ETag },
+            name: Key,
+            bytes: Size,
+            modifiedAt: LastModified?.getTime() ?? 0,
+            version: ETag,
           })),
         )
         from = NextContinuationToken

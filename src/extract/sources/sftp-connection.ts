@@ -71,7 +71,11 @@ export async function connectSftp(
   // Without noDelay, each small request waits for the acknowledgement of the one before, which servers delay.
   const sock = createConnection({ host, port, noDelay: true })
   const connecting = client.connect({
-    ...{ host, port, sock, username: user, ...credentials },
+    host,
+    port,
+    sock,
+    username: user,
+    ...credentials,
     readyTimeout: LOGIN_MS,
     keepaliveInterval: KEEP_ALIVE_MS,
     hostVerifier: (key: Buffer) => {

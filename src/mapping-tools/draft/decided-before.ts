@@ -125,7 +125,10 @@ export function withDecided(drafted: DraftedSample, mappings: readonly EarlierMa
   return {
     rows,
     draft: {
-      ...{ ...draft, ...Object.fromEntries(sections), row, found: [...found] },
+      ...draft,
+      ...Object.fromEntries(sections),
+      row,
+      found: [...found],
       coded: new Set([...coded, ...measured]),
       persons: new Map([...persons].filter(([name]) => !guessed.includes(name))),
       unused: [...guessed, ...unused].filter((name) => !taken.has(name) && !measured.has(name)),

@@ -69,7 +69,12 @@ export function draftShape(
     return its === undefined ? [] : [[part, its] as const]
   })
   const parts = {
-    ...{ name, sample: sampleName, notes: sample.notes, profile, reference, sourceType: 'laboratory' },
+    name,
+    sample: sampleName,
+    notes: sample.notes,
+    profile,
+    reference,
+    sourceType: 'laboratory',
     kind: `${shape.kind}; ${lookedAt(sample.rows.length)}`,
     read: Object.keys(each).length === 0 ? sample.read : { ...sample.read, each },
     identity: [
@@ -85,7 +90,8 @@ export function draftShape(
     careTeams: [],
     found: [...new Set(found)],
     coded: new Set([...read.used, ...(within?.used ?? [])].filter((path) => !personal.has(path))),
-    ...{ unused: [], finding: false },
+    unused: [],
+    finding: false,
   }
   return assembleDraft(parts, vocabulary)
 }
@@ -140,7 +146,12 @@ function resultRules(paths: ResultPaths, read: Reader, vocabulary: Vocabulary): 
   }
   const units = unit === undefined ? unitQuestions(code, coded.known, values, numberOf, vocabulary) : []
   const parts = {
-    ...{ value, score, unit, units, range, hasSubIds: read.best(paths.subId) !== undefined },
+    value,
+    score,
+    unit,
+    units,
+    range,
+    hasSubIds: read.best(paths.subId) !== undefined,
     status: status === undefined ? status : { path: status, states },
   }
   return { code, lines: resultLines(coded, parts, vocabulary.words), found: coded.found }

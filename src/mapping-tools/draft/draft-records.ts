@@ -72,7 +72,12 @@ export function draftRecords(
   const each = Object.fromEntries(levelsOf(types).values())
   return assembleDraft(
     {
-      ...{ name, sample: file, notes: sample.notes, reference: person, observed, profile },
+      name,
+      sample: file,
+      notes: sample.notes,
+      reference: person,
+      observed,
+      profile,
       read: types.length > 1 ? { ...sample.read, each } : sample.read,
       kind: `records of several types; ${lookedAt(documents.length)}`,
       identity: identityLines(
@@ -118,7 +123,10 @@ function draftType(type: string, sample: RecordsSample, vocabulary: Vocabulary):
   const isAsked = several !== undefined || (match === undefined && numbers.length > 0)
   const notes = isAsked ? [decide(`${which} No rule is written.`)] : []
   return {
-    ...{ type, match, notes, profile: { ...profile, columns } },
+    type,
+    match,
+    notes,
+    profile: { ...profile, columns },
     observed: { column: undefined, candidates: [], ...observed, doubtful: true },
   }
 }

@@ -142,7 +142,12 @@ function draftBundle(name: string, file: string, sample: JsonSample, vocabulary:
   ]
   const zoned = dates.every(([path, { offset }]) => offset || path === register.dateOfBirth)
   return {
-    ...{ name, sample: file, notes: sample.notes, finding: true, unused: [], yesOrNo: [] },
+    name,
+    sample: file,
+    notes: sample.notes,
+    finding: true,
+    unused: [],
+    yesOrNo: [],
     kind: `FHIR Bundles of one patient each, read as mappings/fhir-bundle.yaml does; ${lookedAt(sample.rows.length)}`,
     read: { ...sample.read, each: read.each },
     row: [

@@ -97,7 +97,11 @@ export function sourceLine(name: string, type: string): DraftLine {
 }
 
 const timeForms = (form: string): DateForms => ({
-  ...{ forms: [form], ambiguous: false, timed: true, offset: false, unread: 0 },
+  forms: [form],
+  ambiguous: false,
+  timed: true,
+  offset: false,
+  unread: 0,
 })
 
 export const lookedAt = (rows: number): string =>
@@ -115,8 +119,13 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
     long === undefined
       ? wideRules(profile, vocabulary, measured, coded)
       : {
-          ...{ biometrics: [], conditions: [], careTeams: [], [long.section]: long.lines },
-          ...{ found: long.found, coded: long.used, used: long.used },
+          biometrics: [],
+          conditions: [],
+          careTeams: [],
+          [long.section]: long.lines,
+          found: long.found,
+          coded: long.used,
+          used: long.used,
         }
   // Person, key and what leaves a row out are read from the row itself.
   const own = table.hasLevels === true ? columns.filter(({ path }) => path.startsWith('$')) : columns
@@ -138,7 +147,13 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
   const kind = `${one} is ${long === undefined ? 'a visit' : 'one finding, told by a code'}`
   const parts: Parts = {
     ...rules,
-    ...{ name, sample, notes: table.notes, read: table.read, profile, registered, observed },
+    name,
+    sample,
+    notes: table.notes,
+    read: table.read,
+    profile,
+    registered,
+    observed,
     kind: `${kind}; ${lookedAt(table.rows.length)}`,
     identity: keyLines(
       profile,
@@ -170,7 +185,10 @@ function wideRules(
   return {
     biometrics: measured.lines,
     conditions: [named, ...more].flatMap(({ lines }) => lines),
-    ...{ careTeams, providers, coded: known, used: new Set([...known, ...used]) },
+    careTeams,
+    providers,
+    coded: known,
+    used: new Set([...known, ...used]),
     found: rules.flatMap(({ found }) => found),
   }
 }
@@ -215,7 +233,8 @@ export const identityLines = (
   asked?: Question,
 ): DraftLine[] => [
   {
-    ...{ ...line(`key: ${list(key)}`, keyAsked), key: 'row.key' },
+    ...line(`key: ${list(key)}`, keyAsked),
+    key: 'row.key',
     open: keyAsked !== undefined || asked !== undefined,
   },
   line('account:'),

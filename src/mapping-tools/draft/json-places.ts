@@ -31,8 +31,12 @@ export interface Place {
 }
 
 const placeAt = (trail: Trail): Place => ({
-  ...{ trail, members: new Map(), elements: 0 },
-  ...{ isList: false, holdsObject: false, holdsText: false },
+  trail,
+  members: new Map(),
+  elements: 0,
+  isList: false,
+  holdsObject: false,
+  holdsText: false,
 })
 
 /** The places of documents, each behind the places around it. Lists in lists have none. */
@@ -138,7 +142,9 @@ export function readerOf(rows: readonly JsonValue[], each: Each): Reader {
     return most === 0 ? undefined : counted.find(({ count }) => count === most)?.path
   }
   return {
-    ...{ best, used, textsAt: readAt },
+    best,
+    used,
+    textsAt: readAt,
     take(paths, fits) {
       const path = best(paths, fits)
       if (path !== undefined) used.add(path)

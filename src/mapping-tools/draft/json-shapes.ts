@@ -190,7 +190,12 @@ function written(
 const Paths = z.array(z.string())
 const Levels = z.record(z.string(), z.string())
 const Results = z.strictObject({
-  ...{ code: Paths, name: Paths, value: Paths, unit: Paths, status: Paths, refRange: Paths },
+  code: Paths,
+  name: Paths,
+  value: Paths,
+  unit: Paths,
+  status: Paths,
+  refRange: Paths,
   comparator: Paths.default([]),
   rest: Paths.default([]),
   /** A value of another form, a whole number without a unit. */

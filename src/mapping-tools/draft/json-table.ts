@@ -61,7 +61,8 @@ export function jsonRows(documents: readonly JsonValue[]): readonly [JsonSample,
   })
   const listed: JsonSample = { ...own, wrap: (row) => own.wrap([row]) }
   const ofBundle: JsonSample = {
-    ...{ ...own, read: { format: 'json', records: '$.entry[*].resource' } },
+    ...own,
+    read: { format: 'json', records: '$.entry[*].resource' },
     rows: own.rows.flatMap((entry) => (isObject(entry) ? (entry['resource'] ?? []) : [])),
     wrap: (row) => own.wrap([{ resource: row }]),
   }

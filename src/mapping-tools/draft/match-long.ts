@@ -151,7 +151,9 @@ function resultsOf(
   }
   const told = `${scalar(status?.name ?? '')} is read as the state, by its texts alone.`
   return {
-    ...{ section: 'biometrics', code, found: read.found },
+    section: 'biometrics',
+    code,
+    found: read.found,
     lines: [...(status === state ? [] : [decide(told)]), ...resultLines(read, parts, words)],
     used: paths(code, value, unit, range, status),
   }
@@ -174,7 +176,8 @@ function conditionsOf(
   const ended = columns.find(({ words }) => isCalled(words, long.ended.names))
   const status = called(columns, long.clinicalStatus)
   const lines = conditionLines(read, {
-    ...{ status: status?.path, ended: ended?.path },
+    status: status?.path,
+    ended: ended?.path,
     present: measured ? code.path : undefined,
   })
   return { section: 'conditions', code, lines, found: read.found, used: paths(code, ended, status) }

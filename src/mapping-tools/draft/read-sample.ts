@@ -88,7 +88,9 @@ async function readRecordsSample(path: string): Promise<Sample | undefined> {
     if (row === undefined) continue
     const skipped = skip.filter((type) => type !== count?.type)
     const read = {
-      ...{ format: 'records', ...dialect, row: row.name },
+      format: 'records',
+      ...dialect,
+      row: row.name,
       ...(skipped.length === 0 ? {} : { skip: skipped }),
       ...(count === undefined ? {} : { count }),
       types: Object.fromEntries(
@@ -359,8 +361,14 @@ async function settled(path: string, dialect: Dialect): Promise<Dialect> {
 function readBlock({ format, encoding, delimiter, quotes, header, columns, duplicates, trailer }: Dialect) {
   const cell = trailer?.cell
   return {
-    ...{ format, encoding, delimiter: delimiter === ',' ? undefined : delimiter, quotes, header, columns },
-    ...{ duplicates, trailer: trailer && { match: trailer.match, count: cell && { cell } } },
+    format,
+    encoding,
+    delimiter: delimiter === ',' ? undefined : delimiter,
+    quotes,
+    header,
+    columns,
+    duplicates,
+    trailer: trailer && { match: trailer.match, count: cell && { cell } },
   }
 }
 

@@ -67,7 +67,8 @@ async function tableIn(
   }
   const columns = padded[at]?.map((name, column) => name.trim() || `column_${column + 1}`) ?? []
   const base = {
-    ...{ ...SHEET, sheet },
+    ...SHEET,
+    sheet,
     ...(Object.keys(header).length === 0 ? {} : { header }),
     ...(new Set(columns).size < columns.length ? { duplicates: 'number' } : {}),
   }

@@ -1,4 +1,4 @@
-/** What mappings refer to: catalog, spellings of units, tables; and the catalog file that a job may add. */
+/** Files that mappings refer to: catalog, spellings of units, tables, and the catalog file that a job may add. */
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -22,13 +22,13 @@ import { createUnits, type Units } from '../transform/units.ts'
 import { parseYaml, refusal } from '../yaml-file.ts'
 import { CHECKED, type CheckedCatalog, digestOf } from './checked-catalog.ts'
 
-/** The files as text, so that a run can keep them. */
+/** Contents of the files as text. A run keeps them. */
 export const CatalogFiles = z.object({
   biometrics: z.string(),
   conditions: z.string(),
   unitSpellings: z.string(),
   tables: z.record(z.string(), z.string()),
-  /** The catalog file of the job, laid over the others. */
+  /** Catalog file of the job, laid over the shipped files. */
   ofJob: z.object({ file: z.string(), text: z.string() }).optional(),
 })
 export type CatalogFiles = z.infer<typeof CatalogFiles>
@@ -39,16 +39,18 @@ const NAME_CATALOG = "Correct `catalog` in the job file: it is the path of a fil
 
 const SHIPPED = fileURLToPath(new URL('../../mappings/catalog', import.meta.url))
 
-/** That of the folder; the shipped one where it has none. */
+/** Returns the catalog folder inside the mappings folder. Falls back to the shipped catalog if there is none. */
 function catalogOf(mappings: string): string {
   const own = join(mappings, 'catalog')
   return existsSync(own) || !existsSync(mappings) ? own : SHIPPED
 }
 
 /**
+ * Reads all catalog files.
+ *
  * @param mappings folder of the mappings
  * @param ofJob path of the job's own catalog file
- * @throws WaybillError `catalog-invalid` where one of them is not there; `file-untrusted`
+ * @throws WaybillError `catalog-invalid` if a file is missing; `file-untrusted`
  */
 export async function readCatalogFiles(mappings: string, ofJob: string | undefined): Promise<CatalogFiles> {
   const catalog = catalogOf(mappings)
@@ -65,15 +67,19 @@ export async function readCatalogFiles(mappings: string, ofJob: string | undefin
     : { ...files, ofJob: { file: shownPath(ofJob), text: extension } }
 }
 
-/** Units of checked entries: to know them for UCUM, nothing needs to be loaded. */
+/** Units of the checked entries. UCUM recognises them without loading its library. */
 const UCUM = new Set(Object.values(CHECKED?.biometrics ?? {}).map(({ unit }) => unit))
 
-/** @throws WaybillError `catalog-invalid` with every problem of a file and its line */
+/**
+ * Parses the files into catalog, units and tables.
+ *
+ * @throws WaybillError `catalog-invalid` with every problem of a file and its line
+ */
 export function resourcesOf(files: CatalogFiles): MappingResources {
   const units = unitsOf(files)
   const { biometrics, conditions } = CHECKED?.digest === digestOf(files) ? CHECKED : checkCatalog(files)
   const shipped = createCatalog(biometrics, conditions)
-  // One of two columns is a table of values; one of more is read by key, through a join.
+  // Files with two columns are tables of values. Joins read files with more columns by key.
   const sheets = new Map(
     Object.entries(files.tables).map(([name, text]) => [name, readSheet(`tables/${name}.csv`, text)]),
   )
@@ -87,7 +93,8 @@ export function resourcesOf(files: CatalogFiles): MappingResources {
 }
 
 /**
- * What vendors call the entries of the catalog: pairs of key and name. Drafts alone go by it.
+ * Reads vendors' names for catalog entries, as pairs of key and name. Only drafts use them.
+ *
  * @throws WaybillError `catalog-invalid`
  */
 export async function readSynonyms(
@@ -139,7 +146,7 @@ function readSheet(file: string, text: string): Sheet {
   return { columns, rows }
 }
 
-/** A table of two columns with a header line: what stands in the export, what it means. */
+/** Reads a table of two columns with a header line: value in the export, meaning. */
 function readTable(file: string, text: string): ReadonlyMap<string, string> {
   const table = new Map<string, string>()
   for (const [from = '', to = ''] of readCsv(file, text).slice(1)) {

@@ -1,21 +1,21 @@
 /**
- * The shipped catalog as the install has checked it: `build/bundle.ts` puts it into this module, as parsing and checking the files takes a
- * tenth of a small run. It is believed for the very texts that it was made of, and for no others.
+ * Shipped catalog, checked at build time. `build/bundle.ts` fills this module, because parsing and checking the files takes a tenth of a
+ * small run. The result is used only if the digest matches the texts at hand.
  */
 import { hash } from 'node:crypto'
 import type { BiometricEntry, ConditionEntry } from '../transform/catalog.ts'
 
 export interface CheckedCatalog {
-  /** Of the texts that it was made of. */
+  /** Digest of the texts from which this catalog was made. */
   readonly digest: string
   readonly biometrics: Readonly<Record<string, BiometricEntry>>
   readonly conditions: Readonly<Record<string, ConditionEntry>>
 }
 
-/** None where the sources are started as they stand, and not by the tests. */
+/** Undefined when the sources run without a build, as in tests. */
 export const CHECKED: CheckedCatalog | undefined = undefined
 
-/** SHA-256 of all that a catalog hangs on. */
+/** SHA-256 of all texts that determine a catalog. */
 export const digestOf = (texts: {
   readonly biometrics: string
   readonly conditions: string

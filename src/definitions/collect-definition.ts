@@ -1,4 +1,4 @@
-/** What a job collects from the gateway, of whom, and where to (docs/collect.md). */
+/** Collection of a job: kinds, people and target (docs/collect.md). */
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { S3Written } from '../extract/sources/s3.ts'
@@ -6,10 +6,15 @@ import { SftpWritten } from '../extract/sources/sftp.ts'
 import type { RemotePlace } from '../extract/sources/source.ts'
 import { ExportDefinition, remotePlace } from './export-definition.ts'
 
-/** Kinds of what is collected of people. */
+/** Kinds collected per person. */
 const COLLECTED_OF_PEOPLE = [
-  ...(['biometrics', 'conditions', 'careTeams'] as const),
-  ...(['ageResult', 'recommendations', 'completedQuestions', 'requestStatus'] as const),
+  'biometrics',
+  'conditions',
+  'careTeams',
+  'ageResult',
+  'recommendations',
+  'completedQuestions',
+  'requestStatus',
 ] as const
 
 export const CollectDefinition = z.strictObject({
@@ -19,16 +24,16 @@ export const CollectDefinition = z.strictObject({
     .refine((all) => new Set(all).size === all.length, 'names a kind twice')
     .refine(
       (all) => all.length === 1 || !all.includes('articles'),
-      'articles are of nobody: give them a job of their own',
+      'articles belong to no person: collect them in a separate job',
     )
-    .meta({ description: 'What is collected: biometrics, ageResult … of people, or articles.' }),
+    .meta({ description: 'Kinds to collect: biometrics, ageResult … of people, or articles.' }),
   articles: z
     .strictObject({
       page: z
         .strictObject({ parameter: z.string().min(1), first: z.int().min(0).default(1) })
         .optional()
         .meta({
-          description: 'How pages of the list are asked for; without it, the list is asked for once.',
+          description: 'Query parameter for the page of the list; without it, the list is read once.',
         }),
       filter: z
         .record(z.string().min(1), z.union([z.string(), z.number()]))
@@ -36,20 +41,20 @@ export const CollectDefinition = z.strictObject({
         .meta({ description: 'Further query parameters of the list.' }),
     })
     .optional()
-    .meta({ description: 'How articles are listed: the interface does not name the parameters.' }),
+    .meta({ description: 'Parameters of the list of articles; the interface does not name them.' }),
   language: z
     .string()
-    .regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, 'is no language tag, like en-US')
+    .regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, 'is not a language tag, like en-US')
     .optional()
     .meta({ description: 'Language of recommendations, like en-US.' }),
   deprecated: z.boolean().default(false).meta({
-    description: 'Whether age results and recommendations are asked for by the deprecated forms.',
+    description: 'Read age results and recommendations through the deprecated paths.',
   }),
   requests: z
     .array(z.strictObject({ type: z.string(), subType: z.string() }))
     .min(1)
     .optional()
-    .meta({ description: 'Which medical-records requests are looked for: their type and sub-type.' }),
+    .meta({ description: 'Type and sub-type of the medical-records requests to search for.' }),
 })
 export type CollectDefinition = z.infer<typeof CollectDefinition>
 
@@ -69,7 +74,7 @@ const asWritten = {
   only: z
     .enum(['all', 'changed'])
     .default('all')
-    .meta({ description: 'Everybody, or those alone of whom something has changed since the last time.' }),
+    .meta({ description: 'Write everybody, or only people with changes since the last collection.' }),
 }
 export const TargetDefinition = z.union([
   z.strictObject({
@@ -82,15 +87,17 @@ export const TargetDefinition = z.union([
 export type TargetDefinition = z.infer<typeof TargetDefinition>
 
 export interface TargetPlace {
-  /** A folder here, in which collections are written. */
+  /** Local folder to which collections are written. */
   readonly folder: string
-  /** Where they go from there. */
+  /** Remote place to which the files are uploaded from there. */
   readonly remote?: RemotePlace
 }
 
 /**
+ * Resolves the target of a collection.
+ *
  * @param base folder of the job file
- * @param aside folder for collections that go elsewhere
+ * @param aside folder for collections with a remote target
  */
 export const targetPlace = (to: TargetDefinition, base: string, aside: string): TargetPlace =>
   'folder' in to

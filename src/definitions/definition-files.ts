@@ -1,4 +1,4 @@
-/** Reads jobs and mappings from their folders, with all that a mapping refers to. */
+/** Reads jobs and mappings from their folders, with everything that a mapping refers to. */
 import { hash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join, parse as parsePath, resolve } from 'node:path'
@@ -17,7 +17,7 @@ import { CatalogFiles, readCatalogFiles, resourcesOf } from './catalog-files.ts'
 import { type JobSource, jobSource } from './export-definition.ts'
 import { JobDefinition } from './job-definition.ts'
 
-/** Where definitions are found. */
+/** Folders of the definitions. */
 export interface DefinitionFolders {
   readonly jobs: string
   readonly mappings: string
@@ -26,15 +26,15 @@ export interface DefinitionFolders {
 export interface Job {
   readonly file: string
   readonly definition: JobDefinition
-  /** One for each entry of `exports`, with its paths resolved. */
+  /** One source per entry of `exports`, with resolved paths. */
   readonly sources: readonly JobSource[]
   /** Path of the job's own catalog file. */
   readonly catalog: string | undefined
-  /** Where in the file it stands who is told. */
+  /** Place of `notify` in the job file. */
   readonly notifyAt: Place
 }
 
-/** @throws WaybillError `job-not-found`, `job-invalid`, `file-untrusted` */
+/** Reads and checks a job file. @throws WaybillError `job-not-found`, `job-invalid`, `file-untrusted` */
 export async function readJob(folders: DefinitionFolders, name: string): Promise<Job> {
   const file = await findDefinition(folders.jobs, name, 'job-not-found', 'job')
   const { value, locate } = parseYaml(await readObeyed(file), shownPath(file), JobDefinition, 'job-invalid')
@@ -56,51 +56,53 @@ export async function readJob(folders: DefinitionFolders, name: string): Promise
   return { file, definition: value, sources, catalog, notifyAt: locate(['notify']) }
 }
 
-/** The folder of a job's authorizations; undefined where it names none. */
+/** Returns the folder of a job's authorizations; undefined if the job names none. */
 export const authorizationsFolder = ({ file, definition }: Job): string | undefined =>
   definition.medicalRecords && resolve(dirname(file), definition.medicalRecords.authorizations)
 
-/** A mapping with all that it refers to, as text: what a run keeps, so that its resumption maps the same way. */
+/** Mapping with all files it refers to, as text. A run keeps the bundle, so a resumed run maps the same way. */
 const MappingBundle = z.object({
   file: z.string(),
   mapping: z.string(),
   ...CatalogFiles.shape,
-  /** SHA-256 of what was kept of joined exports, by the name of the join. */
+  /** SHA-256 of the kept rows of joined exports, by name of the join. */
   joined: z.record(z.string(), z.string()).optional(),
 })
 type MappingBundle = z.infer<typeof MappingBundle>
 
-/** A join to a second export, and how that is read. */
+/** Join to a second export, with the way to read that export. */
 export interface JoinedExport extends ExportJoin {
   readonly read: ReadDefinition
 }
 
 export interface LoadedMapping {
   readonly name: string
-  /** The path that it was read from. */
+  /** Path from which the mapping was read. */
   readonly file: string
   readonly read: ReadDefinition
   readonly definition: MappingDefinition
   readonly compiled: CompiledMapping
-  /** What it refers to by name. */
+  /** Catalog, units and tables that the mapping refers to by name. */
   readonly resources: MappingResources
-  /** Lines on which a draft asks for a decision that nobody has made yet, from 1. */
+  /** Lines of a draft that still need a decision, from 1. */
   readonly undecided: readonly number[]
-  /** The mapping as it is written. */
+  /** Text of the mapping file. */
   readonly text: string
-  /** The bundle as text, and its SHA-256. */
+  /** Bundle as text, and its SHA-256. */
   readonly content: string
   readonly digest: string
-  /** What must be read beside an export before its rows can be mapped. */
+  /** Exports to read before rows can be mapped. */
   readonly joins: readonly JoinedExport[]
-  /** SHA-256 of what was kept of it, by the name of the join. */
+  /** SHA-256 of the kept rows, by name of the join. */
   readonly joined: Readonly<Record<string, string>>
-  /** The same mapping with what was kept. */
+  /** Returns this mapping with the kept rows of its joins. */
   withJoins(joined: Readonly<Record<string, string>>, kept: ReadonlyMap<string, KeptRows>): LoadedMapping
 }
 
 /**
- * @param catalog path of a catalog file that is laid over the shipped one: that of the job
+ * Reads and compiles a mapping.
+ *
+ * @param catalog path of the job's catalog file, laid over the shipped catalog
  * @throws WaybillError `mapping-not-found`, `mapping-invalid`, `catalog-invalid`, `file-untrusted`
  */
 export async function readMapping(
@@ -114,8 +116,9 @@ export async function readMapping(
 }
 
 /**
- * As `readMapping`, for what is to be sent: a guess that a draft has left open must not reach the gateway.
- * @throws WaybillError as `readMapping`; `mapping-invalid` where lines are undecided
+ * Reads a mapping for sending: an undecided guess of a draft must not reach the gateway.
+ *
+ * @throws WaybillError as `readMapping`; `mapping-invalid` if lines are undecided
  */
 export async function readDecidedMapping(
   folders: DefinitionFolders,
@@ -127,16 +130,16 @@ export async function readDecidedMapping(
   if (undecided.length === 0) return mapping
   const findings = undecided.map((line) => ({
     place: { file, line },
-    message: 'the draft asks for a decision here that was not made yet',
+    message: 'the draft needs a decision here',
   }))
-  throw new WaybillError('mapping-invalid', `${file} is a draft with lines that nobody has decided yet`, {
+  throw new WaybillError('mapping-invalid', `${file} is a draft with undecided lines`, {
     place: { file },
     findings,
-    remedy: `Decide what stands behind DECIDE, replace a placeholder date, take the comments out, then run \`waybill mapping check ${mapping.name}\`.`,
+    remedy: `Decide each line with a DECIDE comment, replace placeholder dates, remove the comments, then run \`waybill mapping check ${mapping.name}\`.`,
   })
 }
 
-/** Compiles a mapping from its bundle: one just read, or one that a run has kept. */
+/** Compiles a mapping from its bundle, freshly read or kept by a run. */
 export function loadMapping(content: string, kept?: ReadonlyMap<string, KeptRows>): LoadedMapping {
   const bundle = MappingBundle.parse(JSON.parse(content))
   const file = parseYaml(bundle.mapping, bundle.file, MappingDefinition, 'mapping-invalid')
@@ -183,7 +186,7 @@ export function loadMapping(content: string, kept?: ReadonlyMap<string, KeptRows
   }
 }
 
-/** What an action finds wrong with the mapping. */
+/** Returns the findings of an action that rejects the mapping; none if the action succeeds. */
 function findingsOf(act: () => unknown): readonly Finding[] {
   try {
     act()
@@ -194,13 +197,13 @@ function findingsOf(act: () => unknown): readonly Finding[] {
   }
 }
 
-/** Where a definition may lie. @param name or the path of a YAML file */
+/** Lists possible paths of a definition. @param name or the path of a YAML file */
 export const definitionPaths = (folder: string, name: string): string[] =>
   isYamlPath(name) ? [resolve(name)] : [join(folder, `${name}.yaml`), join(folder, `${name}.yml`)]
 
 const isYamlPath = (name: string): boolean => /\.ya?ml$/.test(name)
 
-/** `name` may be a name or a path to a YAML file. */
+/** Finds the file of a definition. `name` is a name or the path of a YAML file. */
 async function findDefinition(
   folder: string,
   name: string,
@@ -215,7 +218,7 @@ async function findDefinition(
       return candidate
     } catch (cause) {
       const reason = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)
-      // The next candidate may be there.
+      // The next candidate may exist.
       if (reason === 'ENOENT' || reason === 'ENOTDIR') continue
       throw (
         filesExhausted(cause) ??
@@ -224,21 +227,21 @@ async function findDefinition(
           `the ${what} "${name}" cannot be read: ${reason}`,
           {
             place: { file: shownPath(candidate) },
-            remedy: 'It must be a file that this user may read.',
+            remedy: 'Make it a file that this user may read.',
             cause,
           },
         )
       )
     }
   }
-  // A path does not hang on the folder.
+  // A path does not depend on the folder.
   const isThere = isPath || (await readdir(folder).then(Boolean, () => false))
   if (!isThere)
     throw new WaybillError(
       code,
       `there is no ${what} "${name}": the folder ${shownPath(folder)} cannot be read`,
       {
-        remedy: `Check WAYBILL_${what.toUpperCase()}S, and that the disk it lies on is there. \`waybill doctor\` looks it over.`,
+        remedy: `Check WAYBILL_${what.toUpperCase()}S, and that its disk is mounted. \`waybill doctor\` checks the folder.`,
       },
     )
   const there = await definitionsIn(folder)
@@ -250,15 +253,16 @@ async function findDefinition(
   )
 }
 
-/** The names of all jobs or mappings in a folder; cases of a mapping are none. */
+/** Lists the names of all jobs or mappings in a folder, without the cases of mappings. */
 export async function definitionsIn(folder: string): Promise<string[]> {
   const files = await readdir(folder).catch(() => [])
   return files.flatMap((file) => /^(.+)(?<!\.cases)\.ya?ml$/.exec(file)?.[1] ?? [])
 }
 
 /**
- * The mappings of a job's sources, by name.
- * @throws WaybillError as `readDecidedMapping`; `job-invalid` where a mapping has authorizations and the job no folder of them
+ * Reads the mappings of a job's sources, by name.
+ *
+ * @throws WaybillError as `readDecidedMapping`; `job-invalid` if a mapping has authorizations and the job has no folder for them
  */
 export async function readMappings(
   folders: DefinitionFolders,
@@ -270,7 +274,7 @@ export async function readMappings(
       [...names].map(async (name) => [name, await readDecidedMapping(folders, name, job.catalog)] as const),
     ),
   )
-  // Mappings of a job that collects say who is asked about; nothing is sent.
+  // Jobs that collect send nothing, and need no authorizations.
   const { collect } = job.definition
   if (collect !== undefined || authorizationsFolder(job) !== undefined) return mappings
   for (const { file, definition } of mappings.values())
@@ -279,7 +283,7 @@ export async function readMappings(
         throw refusal(shownPath(job.file), 'job-invalid', [
           {
             place: { file: shownPath(job.file) },
-            message: `${file} names authorizations, and the job no folder of them: add medicalRecords: { authorizations: FOLDER }`,
+            message: `${file} names authorizations, and the job has no folder for them: add medicalRecords: { authorizations: FOLDER }`,
           },
         ])
   return mappings

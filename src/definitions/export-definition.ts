@@ -1,4 +1,4 @@
-/** One entry of `exports:` in a job, as written (docs/jobs.md) and as it is used: where files arrive, which are exports, when one is complete, and what is expected. */
+/** Entry of `exports:` in a job, as written (docs/jobs.md) and as used: folder or server, file names, completeness, expectations. */
 
 import { resolve } from 'node:path'
 import { z } from 'zod'
@@ -32,7 +32,7 @@ export const Share = z
   .regex(/^(100(\.0+)?|\d{1,2}(\.\d+)?)\s*%$/, 'must be a percentage from 0% to 100%, like 5%')
   .transform((text) => Number.parseFloat(text) / 100)
 
-/** A cron line of five fields, as of `schedule.cron` and of `expect.by`. */
+/** Cron line of five fields, for `schedule.cron` and `expect.by`. */
 export const CronText = z.string().superRefine((text, context) => {
   const line = readCronLine(text)
   if ('problem' in line) context.addIssue({ code: 'custom', message: line.problem })
@@ -47,18 +47,18 @@ export const ZoneName = z
 
 const ExpectDefinition = z.strictObject({
   by: CronText.meta({
-    description: 'When they must be there: minute, hour, day, month, weekday, like "30 1 * * 1-5".',
+    description: 'Time of arrival: minute, hour, day, month, weekday, like "30 1 * * 1-5".',
   }),
   zone: ZoneName.optional().meta({
-    description: 'IANA time zone of that line; without it, that of the schedule.',
+    description: 'IANA time zone of this line; default: zone of the schedule.',
   }),
   count: z
     .int()
     .min(1, 'must be a whole number from 1 on, like 2')
     .default(1)
-    .meta({ description: 'So many complete exports at least since the time before.' }),
+    .meta({ description: 'Minimum number of complete exports since the time before.' }),
   size: Share.optional().meta({
-    description: 'An export smaller than this share of the usual size is told, like 50%.',
+    description: 'Notify if an export is smaller than this share of the usual size, like 50%.',
   }),
 })
 export type ExpectDefinition = z.infer<typeof ExpectDefinition>
@@ -66,12 +66,12 @@ export type ExpectDefinition = z.infer<typeof ExpectDefinition>
 const fileName = z
   .string()
   .min(1)
-  .regex(/^[^/\\]+$/, 'is a file name, without a folder')
+  .regex(/^[^/\\]+$/, 'must be a file name without a folder')
 
-/** A name beside that of the export, which stands at `{name}`. */
+/** Name of a companion file; `{name}` stands for the name of the export. */
 const companion = fileName.regex(/\{name\}/, 'has no {name} in it; write it like "{name}.done"')
 
-/** Refused where it stands, with its line: at a run nobody would know it any more. */
+/** Checks a pattern while the job file is read. The message then has a line number, unlike one at run time. */
 const asPattern = (text: string, { addIssue }: z.RefinementCtx): void => {
   if (text === '') return
   try {
@@ -87,88 +87,87 @@ export const ExportDefinition = z.strictObject({
   from: z
     .union([FolderWritten, SftpWritten, S3Written])
     .meta({ description: 'A folder, relative to the job file; or a server.' }),
-  /** Names to take; `*` stands for anything, `{date:yyyyMMdd}` for a date in luxon tokens. */
+  /** File names to take; `*` stands for anything, `{date:yyyyMMdd}` for a date in luxon tokens. */
   match: z
     .string()
     .min(1)
     .superRefine(asPattern)
     .meta({ description: 'Names to take; * stands for anything, {date:yyyyMMdd} for a date.' }),
   mapping: z.string().min(1).optional(),
-  /** What must be so before an export is taken; all of what is given. */
+  /** Conditions for taking an export; all given ones must hold. */
   complete: z
     .strictObject({
-      /** It has not changed for so long. */
-      stableFor: Duration.optional().meta({ description: 'It has not changed for so long, like 60s.' }),
-      /** This file lies beside it. */
-      marker: companion.optional().meta({ description: 'This file lies beside it, like {name}.done.' }),
-      /** A manifest with such a name, a pattern like `match`, names it. */
+      /** Time without a change, in milliseconds. */
+      stableFor: Duration.optional().meta({ description: 'Time without a change, like 60s.' }),
+      /** Marker file beside the export. */
+      marker: companion.optional().meta({ description: 'Marker file beside the export, like {name}.done.' }),
+      /** Name of a manifest that lists the export, a pattern like `match`. */
       manifest: fileName
         .superRefine(asPattern)
         .optional()
-        .meta({ description: 'A manifest with such a name names it.' }),
+        .meta({ description: 'Name of a manifest that lists the export.' }),
     })
-    .refine((rules) => Object.keys(rules).length > 0, 'says nothing; it takes stableFor, marker, manifest')
+    .refine((rules) => Object.keys(rules).length > 0, 'is empty; write stableFor, marker or manifest')
     .optional(),
-  /** What is compared before anything is sent. */
+  /** Checks before anything is sent. */
   verify: z
     .strictObject({ checksum: fileName })
     .optional()
-    .meta({ description: 'What is compared before anything is sent.' }),
-  /** Which members of an archive are exports, by a pattern like `match`. */
+    .meta({ description: 'Checks before anything is sent.' }),
+  /** Members of an archive to take, a pattern like `match`. */
   members: fileName
     .superRefine(asPattern)
     .optional()
-    .meta({ description: 'Which members of an archive are exports, by a pattern.' }),
-  /** Nothing is taken that is not encrypted so. */
-  encrypted: z.literal('pgp').optional().meta({ description: 'Nothing is taken that is not encrypted so.' }),
-  /** What may come out of a compressed or encrypted file. */
+    .meta({ description: 'Pattern for the members of an archive to take.' }),
+  /** Refuses files that are not encrypted. */
+  encrypted: z
+    .literal('pgp')
+    .optional()
+    .meta({ description: 'Refuse files that are not encrypted this way.' }),
+  /** Limits for the content of a compressed or encrypted file. */
   limits: z
     .strictObject({
       bytes: ByteSize.default(DEFAULT_LIMITS.bytes),
       ratio: z.int().min(1).default(DEFAULT_LIMITS.ratio),
     })
     .optional(),
-  /** Where exports go after a run of them has balanced. */
-  archive: z
-    .string()
-    .min(1)
-    .optional()
-    .meta({ description: 'Where exports go after a run of them has balanced.' }),
-  /** What is told where it does not come true. */
+  /** Place for exports after a balanced run. */
+  archive: z.string().min(1).optional().meta({ description: 'Place for exports after a balanced run.' }),
+  /** Expected arrivals. A notice goes out if an expectation is not met. */
   expect: ExpectDefinition.optional().meta({
-    description: 'By when how many exports must have arrived, and how large.',
+    description: 'Expected arrivals: time, number and size of exports.',
   }),
 })
 export type ExportDefinition = z.infer<typeof ExportDefinition>
 
 export interface JobSource extends ArrivalRules {
-  /** The place as people are told of it. */
+  /** Place as shown to people. */
   readonly from: string
   readonly place: SourcePlace
   readonly mapping: string
   readonly members: string | undefined
   readonly encrypted: boolean
   readonly limits: ContentLimits
-  /** Whether exports are moved away after their run. */
+  /** True if exports are moved away after their run. */
   readonly archived: boolean
   readonly expect: Expectation | undefined
 }
 
-/** So many exports at least must have arrived by each of these times, since the one before. */
+/** Expected arrivals: `count` exports by each time of `by`, since the time before. */
 export interface Expectation {
-  /** A cron line. */
+  /** Cron line. */
   readonly by: string
   readonly zone: string
   readonly count: number
-  /** The share of the usual size below which an export is strangely small. */
+  /** Share of the usual size below which an export is suspiciously small. */
   readonly size: number | undefined
 }
 
-/** Place and pattern, as people are told of them. */
+/** Place and pattern, as shown to people. */
 export const sourceName = ({ from, match }: Pick<JobSource, 'from' | 'match'>): string =>
   `${from.replace(/\/$/, '')}/${match}`
 
-/** Names what is expected of a source in the ledger. */
+/** Key of an expectation in the ledger. */
 export const expectationKey = (
   job: string,
   source: JobSource,
@@ -181,6 +180,8 @@ export const expectationKey = (
 })
 
 /**
+ * Resolves an entry of `exports:`.
+ *
  * @param folder of the job file: paths are relative to it
  * @param zone of the job's schedule
  */
@@ -215,7 +216,7 @@ function placeOf(from: ExportDefinition['from'], archive: string | undefined, fo
   return remotePlace(from, archive, folder)
 }
 
-/** @param folder of the job file */
+/** Resolves a server. @param folder of the job file */
 export const remotePlace = (
   written: z.infer<typeof S3Written> | z.infer<typeof SftpWritten>,
   archive: string | undefined,

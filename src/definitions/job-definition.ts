@@ -1,4 +1,4 @@
-/** The job file as written (docs/jobs.md): what to read, with which mapping, when, and how to submit it. */
+/** Job file as written (docs/jobs.md): exports, mapping, schedule and submission. */
 import { z } from 'zod'
 import { parseBaseUrl } from '../gateway/connection-settings.ts'
 import { WaybillError } from '../model/errors.ts'
@@ -7,7 +7,7 @@ import { CollectDefinition, PeopleDefinition, TargetDefinition } from './collect
 import { ByteSize, CronText, Duration, ExportDefinition, Share, ZoneName } from './export-definition.ts'
 import { NotifyDefinition } from './notify-definition.ts'
 
-/** A share from 0 to 1; infinite where nothing is ever too much. */
+/** Share from 0 to 1; infinite for "off". */
 const Limit = z.union([Share, z.literal('off').transform(() => Number.POSITIVE_INFINITY)])
 
 const limits = (warn: string, stop = 'off') =>
@@ -23,7 +23,7 @@ export const DriftDefinition = z.strictObject({
     .meta({ description: 'Columns missing, new, renamed or in another order.' }),
   rows: limits('50%')
     .prefault({})
-    .meta({ description: 'Change of the number of rows, as a share of what is usual.' }),
+    .meta({ description: 'Change of the number of rows, as a share of the usual number.' }),
   empty: limits('20%')
     .prefault({})
     .meta({ description: "Change of a column's share of empty values, in percentage points." }),
@@ -32,13 +32,12 @@ export const DriftDefinition = z.strictObject({
     .meta({ description: 'Change of the share that a unit, code or rule has, in percentage points.' }),
   values: limits('20%', '50%')
     .prefault({})
-    .meta({ description: "Change of a measurement's median, as a share of what is usual." }),
+    .meta({ description: "Change of a measurement's median, as a share of the usual median." }),
   rejects: limits('20%', '80%').prefault({}).meta({
-    description:
-      "Change of the share that is rejected of a rule's records, or of rows, in percentage points.",
+    description: "Change of the rejected share of a rule's records, or of rows, in percentage points.",
   }),
   fit: z.enum(['stop', 'warn', 'off']).default('warn').meta({
-    description: 'What is suspicious about an export as the mapping reads it, whatever came before.',
+    description: 'Suspicious values in an export, without comparison to earlier ones.',
   }),
   skipped: limits('20%')
     .prefault({})
@@ -51,11 +50,11 @@ export const DriftDefinition = z.strictObject({
     .min(1)
     .max(20)
     .default(3)
-    .meta({ description: 'Earlier deliveries needed before anything but columns is compared.' }),
+    .meta({ description: 'Earlier deliveries needed for comparisons other than columns.' }),
 })
 export type DriftDefinition = z.infer<typeof DriftDefinition>
 
-/** Whether anything is compared at all. */
+/** True if the job compares anything. */
 export const comparesDrift = ({ columns, fit, checks, ...limits }: DriftDefinition): boolean =>
   columns !== 'off' ||
   fit !== 'off' ||
@@ -64,7 +63,7 @@ export const comparesDrift = ({ columns, fit, checks, ...limits }: DriftDefiniti
     ({ warn, stop }) => Number.isFinite(warn) || Number.isFinite(stop),
   )
 
-/** As the ledger knows a gateway: `built-in`, or an address without a slash at its end. */
+/** Name of a gateway in the ledger: `built-in`, or an address without a trailing slash. */
 const GatewayName = z.string().transform((written, context): string => {
   const name = written.trim().replace(/\/+$/, '')
   if (name === BUILT_IN) return name
@@ -86,7 +85,7 @@ interface CollectionKeys {
   readonly to?: TargetDefinition | undefined
 }
 
-/** A job reads exports, or collects. */
+/** Checks the keys of a job: a job either reads exports or collects. */
 function checkCollection(
   { exports, people, collect, to, mapping }: CollectionKeys,
   context: z.RefinementCtx,
@@ -94,16 +93,17 @@ function checkCollection(
   const refuse = (message: string, ...path: (string | number)[]): void =>
     context.addIssue({ code: 'custom', path, message })
   if (collect === undefined) {
-    if (exports.length === 0) refuse('is missing: a job reads exports, or it has collect', 'exports')
-    if (people !== undefined) refuse('is for jobs that collect', 'people')
-    if (to !== undefined) refuse('is for jobs that collect', 'to')
+    if (exports.length === 0) refuse('is missing: a job has exports or collect', 'exports')
+    if (people !== undefined) refuse('is for jobs with collect', 'people')
+    if (to !== undefined) refuse('is for jobs with collect', 'to')
     return
   }
-  if (exports.length > 0) refuse('cannot stand beside collect: make two jobs of it', 'exports')
-  if (to === undefined) refuse('is missing: it says where the collection goes', 'to')
+  if (exports.length > 0) refuse('does not go with collect: write two jobs', 'exports')
+  if (to === undefined) refuse('is missing: name the target of the collection', 'to')
   const isOfArticles = collect.what.includes('articles')
-  if (people === undefined && !isOfArticles) refuse('is missing: it says of whom is collected', 'people')
-  if (people !== undefined && isOfArticles) refuse('is not for articles: they are of nobody', 'people')
+  if (people === undefined && !isOfArticles) refuse('is missing: name the people to collect from', 'people')
+  if (people !== undefined && isOfArticles)
+    refuse('does not go with articles: they belong to no person', 'people')
   if (collect.articles !== undefined && !isOfArticles)
     refuse('is for what: [articles]', 'collect', 'articles')
   if (collect.what.includes('requestStatus') && collect.requests === undefined)
@@ -111,70 +111,65 @@ function checkCollection(
   if (people === undefined || people === 'known') return
   for (const [at, one] of people.exports.entries())
     if ((one.mapping ?? people.mapping ?? mapping) === undefined)
-      refuse('names no mapping, and people names none either', 'people', 'exports', at)
+      refuse('has no mapping, and people has none either', 'people', 'exports', at)
 }
 
 export const JobDefinition = z
   .strictObject({
     job: z
       .string()
-      .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'a job is named in kebab-case: lower-case letters, digits, hyphens')
-      .meta({ description: 'Name of the job: that of its file, in kebab-case.' }),
+      .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be in kebab-case: lower-case letters, digits, hyphens')
+      .meta({ description: 'Name of the job, the same as of its file, in kebab-case.' }),
     gateway: GatewayName.optional().meta({
       description:
-        'Where records go: https://…, or built-in for the stand-in on this machine. Without it: WAYBILL_GATEWAY_URL.',
+        'Target of records: https://…, or built-in for the stand-in on this machine. Default: WAYBILL_GATEWAY_URL.',
     }),
     schedule: z
       .strictObject({
         cron: CronText.meta({ description: 'Minute, hour, day, month, weekday, like "15 2 * * *".' }),
         zone: ZoneName.meta({ description: 'IANA time zone of the cron line, like America/New_York.' }),
         missed: z.enum(['once', 'all', 'skip']).default('once').meta({
-          description:
-            'What is made up for of the times that were missed: one run for all, one for each, or nothing.',
+          description: 'Missed runs: one run for all, one run each, or none.',
         }),
       })
       .optional(),
     exports: z
       .union([ExportDefinition.transform((one) => [one]), z.array(ExportDefinition)])
       .default([])
-      .meta({ description: 'Where exports arrive, one entry or several.' }),
+      .meta({ description: 'Sources of exports, one entry or several.' }),
     people: PeopleDefinition.optional().meta({
-      description: 'Of whom is collected: of the people of a roster export, or of those the ledger knows.',
+      description: 'People to collect from: the people of a roster export, or all people in the ledger.',
     }),
     collect: CollectDefinition.optional().meta({
-      description: 'What is collected from the gateway, in the place of exports that are sent there.',
+      description: 'Kinds to collect from the gateway. A job with this key sends no exports.',
     }),
-    to: TargetDefinition.optional().meta({ description: 'Where a collection goes.' }),
-    /** The mapping of all exports that name none of their own. */
-    mapping: z
-      .string()
-      .min(1)
-      .optional()
-      .meta({ description: 'The mapping of all exports that name none of their own.' }),
-    /** A catalog file laid over the shipped one for all mappings of the job, relative to the job file. */
+    to: TargetDefinition.optional().meta({ description: 'Target of a collection.' }),
+    /** Mapping of all exports without a mapping. */
+    mapping: z.string().min(1).optional().meta({ description: 'Mapping of all exports without a mapping.' }),
+    /** Catalog file laid over the shipped catalog for all mappings of the job, relative to the job file. */
     catalog: z
       .string()
       .min(1)
       .optional()
-      .meta({ description: 'A catalog file laid over the shipped one, relative to the job file.' }),
+      .meta({ description: 'Catalog file laid over the shipped catalog, relative to the job file.' }),
     accounts: z
       .strictObject({ register: z.enum(['missing', 'never']) })
       .default({ register: 'missing' })
-      .meta({ description: 'Whether people whom the gateway does not know are registered.' }),
+      .meta({ description: 'Register people that the gateway does not know, or never register anybody.' }),
     careTeams: z
       .strictObject({
         changed: z
           .enum(['add', 'replace', 'keep'])
           .default('add')
-          .meta({ description: 'What is done with an entry whose NPI the account has with other fields.' }),
+          .meta({ description: 'Handling of an entry if the account has its NPI with other fields.' }),
         missing: z.enum(['keep', 'delete']).default('keep').meta({
           description:
-            'What is done with entries of the job that a later export no longer lists; `delete` for exports that list all of a person.',
+            'Handling of entries that a later export no longer lists; `delete` is for exports with all entries of a person.',
         }),
         acrossAccounts: z
           .boolean()
           .default(false)
-          .meta({ description: 'Whether one request may hold care teams of several people.' }),
+          .meta({ description: 'Allow care teams of several people in one request.' }),
       })
       .prefault({}),
     medicalRecords: z
@@ -182,12 +177,12 @@ export const JobDefinition = z
         authorizations: z
           .string()
           .min(1)
-          .meta({ description: 'The folder in which authorizations lie, relative to the job file.' }),
+          .meta({ description: 'Folder of authorizations, relative to the job file.' }),
         uploadHosts: z
           .array(z.string().regex(/^([a-z\d-]+\.)+[a-z][a-z\d-]*$/, 'Expected a host name in lower case'))
           .default([])
           .meta({
-            description: 'Hosts to which authorizations may be uploaded, beside those of the gateway.',
+            description: 'Hosts allowed for uploads of authorizations, beside those of the gateway.',
           }),
       })
       .optional(),
@@ -198,7 +193,7 @@ export const JobDefinition = z
           .min(1)
           .max(64)
           .default(8)
-          .meta({ description: 'Requests under way at once, at most.' }),
+          .meta({ description: 'Maximum number of requests in flight.' }),
         batch: z
           .strictObject({
             records: z
@@ -206,32 +201,31 @@ export const JobDefinition = z
               .min(1)
               .max(10_000)
               .default(500)
-              .meta({ description: 'Records in one request, at most.' }),
+              .meta({ description: 'Maximum number of records in a request.' }),
             bytes: ByteSize.default(1024 ** 2).meta({
-              description: 'Size of one request, at most, like 1MiB.',
+              description: 'Maximum size of a request, like 1MiB.',
             }),
           })
           .prefault({}),
         inDoubt: z.enum(['hold', 'resend']).default('hold').meta({
-          description: 'What becomes of a record of which nobody can tell whether the gateway took it.',
+          description: 'Handling of records in doubt: hold them for reconciliation, or resend them.',
         }),
         batchesAreAtomic: z
           .boolean()
           .default(false)
-          .meta({ description: 'Whether the gateway is known to store a batch whole or not at all.' }),
+          .meta({ description: 'The gateway stores a batch whole or not at all.' }),
         readLag: Duration.default(5_000).meta({
-          description: 'How late a profile may show what the gateway has stored, like 5s.',
+          description: 'Maximum delay until a profile shows stored records, like 5s.',
         }),
         patience: Duration.default(30 * 60_000).meta({
-          description: 'How long to wait for a gateway that cannot be reached, like 30m.',
+          description: 'Maximum time to wait for an unreachable gateway, like 30m.',
         }),
       })
       .prefault({}),
     reads: z
       .strictObject({
         notFound: z.enum(['unknown', 'empty']).default('unknown').meta({
-          description:
-            'What a 404 of the gateway to a read means: nobody can tell, or that the account has nothing of the kind.',
+          description: 'Meaning of a 404 to a read: unknown, or the account has no records of the kind.',
         }),
       })
       .prefault({}),
@@ -244,12 +238,12 @@ export const JobDefinition = z
         after: z.int().min(0).default(200),
       })
       .refine(({ rejectedRows, skippedRows }) => rejectedRows !== undefined || skippedRows !== undefined, {
-        message: 'names no share: write rejectedRows or skippedRows, like 5%',
+        message: 'has no share: write rejectedRows or skippedRows, like 5%',
       })
       .optional()
       .meta({
         description:
-          'Stops the run when such a share of rows is rejected or skipped, judged from so many rows on.',
+          'Stop the run when the share of rejected or skipped rows exceeds a limit, checked after a minimum number of rows.',
       }),
   })
   .superRefine((job, context) => {
@@ -259,21 +253,22 @@ export const JobDefinition = z
       context.addIssue({
         code: 'custom',
         path: ['careTeams', 'missing'],
-        message: 'needs a job with one mapping: whom an export does not list, one of another mapping may',
+        message:
+          'needs a job with one mapping: an export of another mapping may list people missing from this one',
       })
     for (const [at, { mapping, expect }] of job.exports.entries()) {
       if (expect !== undefined && expect.zone === undefined && job.schedule === undefined) {
         context.addIssue({
           code: 'custom',
           path: ['exports', at, 'expect', 'zone'],
-          message: 'is missing, and there is no schedule to take it from; write it like America/New_York',
+          message: 'is missing, and the job has no schedule with a zone; write it like America/New_York',
         })
       }
       if (mapping === undefined && job.mapping === undefined) {
         context.addIssue({
           code: 'custom',
           path: ['exports', at],
-          message: 'names no mapping, and the job names none either',
+          message: 'has no mapping, and the job has none either',
         })
       }
     }

@@ -1,4 +1,4 @@
-/** Jobs as their files say: which gateway their records go to, and whom they notify. */
+/** Gateway and notification targets of jobs. */
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import { WaybillError } from '../model/errors.ts'
@@ -9,15 +9,16 @@ import { type DefinitionFolders, definitionPaths, type Job } from './definition-
 import { JobDefinition } from './job-definition.ts'
 import { missingSettings, NotifyDefinition, type NotifySettings, type Target } from './notify-definition.ts'
 
-/** In the place of a gateway's name where nobody has named one: nothing was ever sent there. */
+/** Stands for the gateway's name if none is set. Nothing was ever sent there. */
 export const NO_GATEWAY = 'none'
 
 export type GatewaySettings = Pick<Settings, 'gatewayUrl' | 'apiKey' | 'accessToken' | 'accessTokenCommand'>
 
 /**
- * The gateway to send to. A job and the settings must not contradict each other: either may be the one that was forgotten.
- * @throws WaybillError `gateway-not-set`; `gateway-differs` where both name one, and not the same; `settings-invalid` without the
- *   credentials that an address needs
+ * Chooses the gateway to send to. Job and settings must agree if both name a gateway, as either may be out of date.
+ *
+ * @throws WaybillError `gateway-not-set`; `gateway-differs` if job and settings name different gateways; `settings-invalid` if the
+ * credentials for an address are missing
  */
 export function chooseGateway(
   settings: GatewaySettings,
@@ -39,7 +40,7 @@ export function chooseGateway(
       `the job ${job} names the gateway ${chosen}, and WAYBILL_GATEWAY_URL names ${ofSettings}`,
       {
         place,
-        remedy: 'Make both the same, or take one of them out. Nothing was sent.',
+        remedy: 'Make both the same, or remove one. Nothing was sent.',
       },
     )
   const missing = ofSettings !== undefined || chosen === BUILT_IN ? [] : missingCredentials(settings, chosen)
@@ -51,7 +52,7 @@ export function chooseGateway(
   return chosen
 }
 
-/** The gateway that a job is known under, for what sends nothing. */
+/** Returns the name of a job's gateway, for actions that send nothing. */
 export const gatewayNameOf = (
   { gatewayUrl }: Pick<Settings, 'gatewayUrl'>,
   definition?: Pick<JobDefinition, 'gateway'>,
@@ -59,7 +60,7 @@ export const gatewayNameOf = (
 
 const GatewayAlone = z.looseObject({ gateway: JobDefinition.shape.gateway })
 
-/** The same from a job file, whatever else is wrong with it. @param job its name, or the path of its file */
+/** Returns the name of the gateway in a job file, even if the rest of the file is invalid. @param job name, or path of the file */
 export async function readGatewayName(
   settings: Pick<Settings, 'gatewayUrl'> & Pick<DefinitionFolders, 'jobs'>,
   job: string,
@@ -69,7 +70,7 @@ export async function readGatewayName(
       const { value } = parseYaml(await readObeyed(file), file, GatewayAlone, 'job-invalid')
       return gatewayNameOf(settings, value)
     } catch {
-      // The other spelling may be there.
+      // The file may have the other extension.
     }
   }
   return gatewayNameOf(settings)
@@ -81,9 +82,10 @@ export const targetsOf = ({ definition, file }: Pick<Job, 'definition' | 'file'>
 const NotifyAlone = z.looseObject({ notify: NotifyDefinition.default([]) })
 
 /**
- * The targets that a job file names, whatever else is wrong with it: somebody is to be told just then.
+ * Reads the notification targets of a job file, even if the rest of the file is invalid: an invalid job needs a notice most.
+ *
  * @param name of the job, or the path of its file
- * @returns undefined if the targets cannot be read, or another user may write to the file, and so name any command
+ * @returns undefined if the targets cannot be read, or if another user may write to the file and so name any command
  */
 export async function readTargets(
   { jobs }: Pick<DefinitionFolders, 'jobs'>,
@@ -94,19 +96,19 @@ export async function readTargets(
       const { value } = parseYaml(await readObeyed(file), file, NotifyAlone, 'job-invalid')
       return value.notify.map((target) => ({ ...target, folder: dirname(file) }))
     } catch {
-      // The other spelling may be there.
+      // The file may have the other extension.
     }
   }
   return undefined
 }
 
-/** @throws WaybillError `settings-invalid` where a target of the job cannot be told without a setting that is missing */
+/** Checks the settings that a job's targets need. @throws WaybillError `settings-invalid` if one is missing */
 export function assertTellable(settings: NotifySettings, { definition, notifyAt }: Job): void {
   const findings = missingSettings(definition.notify, settings)
   if (findings.length === 0) return
-  throw new WaybillError('settings-invalid', `the job ${definition.job} cannot tell its targets`, {
+  throw new WaybillError('settings-invalid', `the job ${definition.job} cannot notify its targets`, {
     place: notifyAt,
     findings,
-    remedy: 'Set what is named above, or take the target out of the job file: docs/notifications.md.',
+    remedy: 'Set the settings named above, or remove the target from the job file: docs/notifications.md.',
   })
 }

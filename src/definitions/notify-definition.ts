@@ -1,13 +1,13 @@
 /**
- * Who is told: told apart by a digest and named without secrets, as an address may be a secret and a command may hold one. Also the key
- * `notify` of a job (docs/notifications.md).
+ * Notification targets of a job, key `notify` (docs/notifications.md). A digest identifies a target. Its name holds no secrets, because an
+ * address may be a secret and a command may contain one.
  */
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import type { Finding } from '../model/errors.ts'
 
 export type Target = TargetDefinition & {
-  /** That of the job file: commands are run in it. */
+  /** Folder of the job file. Commands run there. */
   readonly folder: string
 }
 
@@ -17,22 +17,22 @@ export interface NotifySettings {
   readonly webhookSecret: string | undefined
   /** `smtp://` or `smtps://`; it may hold a password. */
   readonly smtpUrl: string | undefined
-  /** Sender of mails; there wherever `smtpUrl` is. */
+  /** Sender of mails; set whenever `smtpUrl` is. */
   readonly smtpFrom: string | undefined
-  /** Variables that commands find. */
+  /** Environment variables for commands. */
   readonly commandEnvironment: Readonly<Record<string, string>>
 }
 
-/** Sixteen hex digits: the same for the same address or command, wherever it stands in the list. */
+/** Returns the key of a target, sixteen hex digits. The key depends on address or command alone, not on the position in the list. */
 export const keyOf = (target: TargetDefinition): string =>
   hash('sha256', JSON.stringify([kindOf(target), addressOf(target)]), 'hex').slice(0, 16)
 
-/** `webhook hooks.example`, `mail to oncall@hospital.example`, `command ./page-oncall.sh` */
+/** Returns the name of a target: `webhook hooks.example`, `mail to oncall@hospital.example`, `command ./page-oncall.sh` */
 export function nameOf(target: TargetDefinition): string {
   if ('webhook' in target) return `webhook ${new URL(target.webhook).host}`
   if ('email' in target) return `mail to ${target.email}`
   const [word = ''] = target.command.trim().split(/\s/)
-  // A variable that is set for the command may be a password.
+  // A variable assignment before the command may hold a password.
   return /^[\w./-]+$/.test(word) ? `command ${word}` : 'command'
 }
 
@@ -41,14 +41,14 @@ const kindOf = (target: TargetDefinition): string =>
 const addressOf = (target: TargetDefinition): string =>
   'webhook' in target ? target.webhook : 'email' in target ? target.email : target.command
 
-/** Settings without which some of the targets cannot be told, each once. */
+/** Lists settings that the targets need and that are missing, each once. */
 export function missingSettings(
   targets: readonly TargetDefinition[],
   { webhookSecret, smtpUrl }: Pick<NotifySettings, 'webhookSecret' | 'smtpUrl'>,
 ): Finding[] {
   const needed = (key: string, what: string): Finding => ({
     place: { key },
-    message: `is needed to tell ${what} (or ${key}_FILE)`,
+    message: `is needed to notify ${what} (or ${key}_FILE)`,
   })
   const webhook = targets.find((target) => 'webhook' in target)
   const email = targets.find((target) => 'email' in target)
@@ -62,14 +62,14 @@ export function missingSettings(
   ]
 }
 
-/** A target as it is told: each recipient of a mail is one, so that none is told twice where another cannot be reached. */
+/** Single notification target. Each mail recipient is a target, so a failed mail is not sent again to the other recipients. */
 export type TargetDefinition = { readonly on: 'failure' | 'always' | 'news' } & (
   | { readonly webhook: string }
   | { readonly email: string }
   | { readonly command: string }
 )
 
-const Address = z.email('is no mail address; write it like oncall@hospital.example')
+const Address = z.email('is not a mail address; write it like oncall@hospital.example')
 
 const Entry = z
   .strictObject({
@@ -80,11 +80,11 @@ const Entry = z
         'must be an https address, like https://hooks.example/waybill; plain http is for loopback addresses only',
       )
       .optional()
-      .meta({ description: 'Address that notices are posted to as JSON, signed.' }),
+      .meta({ description: 'Address for signed notices, posted as JSON.' }),
     email: z
       .union([Address.transform((one) => [one]), z.array(Address).min(1, 'names nobody')])
       .optional()
-      .meta({ description: 'Who gets a mail: an address, or a list of them.' }),
+      .meta({ description: 'Mail address, or a list of addresses.' }),
     command: z
       .string()
       .refine((text) => text.trim() !== '', 'is empty; write it like "./page-oncall.sh"')
@@ -93,9 +93,9 @@ const Entry = z
         description:
           'A shell command, run in the folder of the job file, with the notice on its standard input.',
       }),
-    on: z.enum(['failure', 'always', 'news'], 'is none of failure, always, news').default('failure').meta({
+    on: z.enum(['failure', 'always', 'news'], 'must be failure, always or news').default('failure').meta({
       description:
-        'Whether it is told of what a person should look at alone, of every end of a run, or of what a person should look at and no earlier run had left so.',
+        'Occasions: problems that need a person (failure), every end of a run (always), or new problems only (news).',
     }),
   })
   .superRefine(({ webhook, email, command }, context) => {
@@ -104,7 +104,7 @@ const Entry = z
     context.addIssue({
       code: 'custom',
       message:
-        'has one of webhook, email, command; write it like { webhook: https://hooks.example/waybill, on: always }',
+        'needs exactly one of webhook, email, command; write it like { webhook: https://hooks.example/waybill, on: always }',
     })
   })
   .transform(({ webhook, email = [], command, on }): TargetDefinition[] => [
@@ -115,9 +115,9 @@ const Entry = z
 
 export const NotifyDefinition = z
   .union([Entry, z.array(Entry).transform((entries) => entries.flat())])
-  .meta({ description: 'Who is told how runs end: one target or a list.' })
+  .meta({ description: 'Targets of notices about runs: one target or a list.' })
 
-/** The address itself may be the secret of who may post to it: no message shows it. */
+/** Checks an address. No message shows the address, as it may be the secret that allows posting. */
 function isSafeAddress(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, hostname } = new URL(text)

@@ -1,10 +1,10 @@
-/** Numbers with a unit, as jobs and the command line write them: `30m`, `1MiB`. */
+/** Numbers with a unit in jobs and on the command line: `30m`, `1MiB`. */
 
 export interface Quantity {
   readonly form: RegExp
-  /** In the smallest unit, a whole number; undefined where the text has another form. */
+  /** Returns a whole number in the smallest unit; undefined if the text has another form. */
   read(text: string): number | undefined
-  /** Of what has another form: "must be …". @param example a text that has the form */
+  /** Returns the message for text of another form: "must be …". @param example a text of the right form */
   demand(example: string): string
 }
 
@@ -26,6 +26,11 @@ export const DURATION = quantity({ ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 8
 
 /** Bytes. */
 export const BYTE_SIZE = quantity({
-  ...{ B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 },
-  ...{ kB: 1000, MB: 1e6, GB: 1e9 },
+  B: 1,
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+  kB: 1000,
+  MB: 1e6,
+  GB: 1e9,
 })

@@ -246,9 +246,9 @@ test('a target that cannot be told without a setting is refused before anything 
     const { code, out, err } = await workplace.waybill(...args)
     expect(code).toBe(2)
     const said = `${out}${err}`
-    expect(said).toContain('the job clinic cannot tell its targets')
-    expect(said).toContain('WAYBILL_WEBHOOK_SECRET: is needed to tell the webhook hooks.example')
-    expect(said).toContain('WAYBILL_SMTP_URL: is needed to tell by mail to oncall@hospital.example')
+    expect(said).toContain('the job clinic cannot notify its targets')
+    expect(said).toContain('WAYBILL_WEBHOOK_SECRET: is needed to notify the webhook hooks.example')
+    expect(said).toContain('WAYBILL_SMTP_URL: is needed to notify by mail to oncall@hospital.example')
     expect(said).not.toContain('hooks.example/secret')
   }
   expect(await store.allRecords()).toEqual([])

@@ -94,6 +94,6 @@ describe('the JSON Schemas', () => {
 
   test('keys tell what they are for', () => {
     expect(JSON.stringify(schemas['mapping'])).toContain('"description":"Rows to leave out."')
-    expect(JSON.stringify(schemas['job'])).toContain('"description":"Requests under way at once, at most."')
+    expect(JSON.stringify(schemas['job'])).toContain('"description":"Maximum number of requests in flight."')
   })
 })

@@ -60,21 +60,21 @@ describe('notify', () => {
       '{ webhook: hooks }',
       '4:20 notify.webhook: must be an https address, like https://hooks.example/waybill; plain http is for loopback addresses only',
     ],
-    ['{ email: nobody }', '4:18 notify.email: is no mail address; write it like oncall@hospital.example'],
+    ['{ email: nobody }', '4:18 notify.email: is not a mail address; write it like oncall@hospital.example'],
     [
       '{ email: [a@b.example, no] }',
-      '4:32 notify.email[1]: is no mail address; write it like oncall@hospital.example',
+      '4:32 notify.email[1]: is not a mail address; write it like oncall@hospital.example',
     ],
     ['{ email: [] }', '4:18 notify.email: names nobody'],
     ['{ command: " " }', '4:20 notify.command: is empty; write it like "./page-oncall.sh"'],
-    ['{ command: a, on: sometimes }', '4:27 notify.on: is none of failure, always, news'],
+    ['{ command: a, on: sometimes }', '4:27 notify.on: must be failure, always or news'],
     [
       '{ on: always }',
-      '4:9 notify: has one of webhook, email, command; write it like { webhook: https://hooks.example/waybill, on: always }',
+      '4:9 notify: needs exactly one of webhook, email, command; write it like { webhook: https://hooks.example/waybill, on: always }',
     ],
     [
       '{ command: a, email: a@b.example }',
-      '4:9 notify: has one of webhook, email, command; write it like { webhook: https://hooks.example/waybill, on: always }',
+      '4:9 notify: needs exactly one of webhook, email, command; write it like { webhook: https://hooks.example/waybill, on: always }',
     ],
     ['{ command: a, when: always }', '4:29 notify.when: unknown key "when"'],
   ])('%s is refused with line and example', (notify, problem) => {
@@ -86,7 +86,7 @@ describe('notify', () => {
 test('a key that is none is told with its line, and what was to be there', () => {
   expect(problems('notify: [{ command: a }, { pager: b }]')).toEqual([
     '4:35 notify[1].pager: unknown key "pager"',
-    '4:26 notify[1]: has one of webhook, email, command; write it like { webhook: https://hooks.example/waybill, on: always }',
+    '4:26 notify[1]: needs exactly one of webhook, email, command; write it like { webhook: https://hooks.example/waybill, on: always }',
   ])
 })
 
@@ -114,8 +114,8 @@ test('settings that targets need are named, each once', () => {
   ] as const
   const none = { webhookSecret: undefined, smtpUrl: undefined, smtpFrom: undefined }
   expect(missingSettings(targets, none).map(({ place, message }) => `${place.key} ${message}`)).toEqual([
-    'WAYBILL_WEBHOOK_SECRET is needed to tell the webhook a.example (or WAYBILL_WEBHOOK_SECRET_FILE)',
-    'WAYBILL_SMTP_URL is needed to tell by mail to a@b.example (or WAYBILL_SMTP_URL_FILE)',
+    'WAYBILL_WEBHOOK_SECRET is needed to notify the webhook a.example (or WAYBILL_WEBHOOK_SECRET_FILE)',
+    'WAYBILL_SMTP_URL is needed to notify by mail to a@b.example (or WAYBILL_SMTP_URL_FILE)',
   ])
   expect(missingSettings(targets, { ...none, webhookSecret: 's', smtpUrl: 'u' })).toEqual([])
   expect(missingSettings(targets.slice(3), none)).toEqual([])

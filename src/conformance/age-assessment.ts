@@ -25,10 +25,10 @@ import { queryOf, register, some, type User } from './made-up.ts'
 export const PAGES = '/assessments/bioage'
 export const RESULT = '/bioage/result'
 
-/** Pages after which a test that never ends is given up. */
+/** Page limit, against a test that never ends. */
 const MOST_PAGES = 200
 
-/** A registered user and a token that stands for them. */
+/** Registered user with a bearer token. */
 export interface Taker extends User {
   readonly token: string
 }
@@ -38,13 +38,13 @@ export async function createTaker(client: Client, control: Control): Promise<Tak
   return { ...user, token: await control.tokenOf(user.account) }
 }
 
-/** The page in an answer's `data[]`; undefined where there is none any more. */
+/** Returns the page in an answer's `data[]`; undefined after the last page. */
 const pageIn = (answer: Answer): unknown => listAt(jsonOf(answered(answer, 200)), 'data')[0]
 
 export const currentPage = async (client: Client, { token }: Taker): Promise<unknown> =>
   pageIn(await client.send('GET', PAGES, { token }))
 
-/** Section "Answer submission": of every fact the first answer that no other one clears. */
+/** Section "Answer submission": the first answer to each fact that no other answer clears. */
 export function submissionFor(page: unknown) {
   const cleared = new Set<unknown>()
   const answers: Record<string, Record<string, unknown>[]> = {}
@@ -65,7 +65,10 @@ export function submissionFor(page: unknown) {
 const submit = (client: Client, { token }: Taker, json: unknown): Promise<Answer> =>
   client.send('POST', PAGES, { token, json })
 
-/** Takes the test as a person would, knowing nothing of its questions; gives the pages seen. What follows the last one is left open: nothing, or a page that was answered. */
+/**
+ * Takes the test as a person would, without prior knowledge of its questions. Returns the pages seen. The document does not say what
+ * follows the last page: nothing, or an answered page.
+ */
 export async function takeTest(client: Client, taker: Taker): Promise<readonly unknown[]> {
   const pages: unknown[] = []
   const seen = new Set<unknown>()
@@ -79,7 +82,7 @@ export async function takeTest(client: Client, taker: Taker): Promise<readonly u
   return pages
 }
 
-/** A user who has completed the test. */
+/** Creates a user with a completed test. */
 export async function createCompleted(client: Client, control: Control): Promise<Taker> {
   const taker = await createTaker(client, control)
   await takeTest(client, taker)
@@ -89,7 +92,7 @@ export async function createCompleted(client: Client, control: Control): Promise
 export const readResult = (client: Client, { account }: Pick<User, 'account'>) =>
   client.send('GET', RESULT, { query: queryOf(account) })
 
-/** Whether the answer holds the result of a finished test. */
+/** True if the answer holds the result of a finished test. */
 export const isComplete = (answer: Answer): boolean =>
   answer.status === 200 && at(jsonOf(answer), 'status') === 'COMPLETE'
 
@@ -99,14 +102,14 @@ const wholeTest = async (client: Client, control: Control) =>
 const questionsAsked = async (client: Client, control: Control) =>
   (await wholeTest(client, control)).flatMap((page) => listAt(page, 'questions'))
 
-/** Every page of a whole test has the field in its form. */
+/** Checks a field on every page of a whole test. */
 const eachPage =
   (field: string, form: Form): Tried =>
   async (client, control) => {
     for (const page of await wholeTest(client, control)) formed(at(page, field), form, `data[].${field}`)
   }
 
-/** Every question of a whole test has the fields in their form. */
+/** Checks fields of every question of a whole test. */
 const eachQuestion =
   (form: Form, ...fields: readonly string[]): Tried =>
   async (client, control) => {
@@ -114,7 +117,7 @@ const eachQuestion =
       for (const field of fields) formed(at(question, field), form, `questions[].${field}`)
   }
 
-/** Sections "Assessment page", "Answer submission", "States: Age assessment", and of "Endpoints" the paged test. */
+/** Sections "Assessment page", "Answer submission", "States: Age assessment", and the paged test of "Endpoints". */
 export const PAGED_TEST_CASES: readonly ConformanceCase[] = [
   ...inSection('Assessment page (item of data[])').control({
     ...byName(['moduleId', 'questionGroupId'], (field) => eachPage(field, 'text')),
@@ -208,14 +211,14 @@ const endpoints = inSection('Endpoints: Age assessment')
 const envelope = inSection('Envelope')
 const versioning = inSection('Versioning')
 
-/** The account's age result, where it has one. */
+/** Reads the account's age result. */
 async function resultOf(client: Client, account: Account): Promise<unknown> {
   const answer = await readResult(client, { account })
   if ([204, 404].includes(answer.status)) throw new NothingToJudge('the account has no age result')
   return jsonOf(answered(answer, 200))
 }
 
-/** As `resultOf`, of a test that is finished: the ages of one that is not are left open. */
+/** Reads the account's age result of a finished test. The document does not describe the ages of an unfinished test. */
 async function completeResultOf(client: Client, account: Account): Promise<unknown> {
   const found = await resultOf(client, account)
   if (at(found, 'status') !== 'COMPLETE') throw new NothingToJudge('the age result is not COMPLETE')
@@ -228,7 +231,7 @@ function bareListOf(answer: Answer): readonly unknown[] {
   return listAt({ records }, 'records')
 }
 
-/** The account's completed tests. */
+/** Reads the account's completed tests. */
 async function completedOf(client: Client, account: Account): Promise<readonly unknown[]> {
   const answer = await client.send('GET', COMPLETED, { query: queryOf(account) })
   if ([204, 404].includes(answer.status)) throw new NothingToJudge('the account has no completed test')
@@ -243,7 +246,7 @@ async function recommendationsOf(client: Client, account: Account): Promise<Answ
   return client.send('GET', RECOMMENDATIONS, { path: { assessmentId }, query: queryOf(account) })
 }
 
-/** Every recommendation for the account. */
+/** Reads all recommendations for the account. */
 const eachRecommendation = async (client: Client, account: Account): Promise<readonly unknown[]> =>
   some(bareListOf(await recommendationsOf(client, account)), 'recommendations')
 
@@ -256,7 +259,7 @@ const recommendationField =
     for (const item of await eachRecommendation(client, account)) formed(at(item, field), form, field)
   }
 
-/** Sections "Age result", "Recommendation", "Completed questions record", and what "Endpoints" has of them. */
+/** Sections "Age result", "Recommendation", "Completed questions record", and their calls in "Endpoints". */
 export const AGE_ASSESSMENT_CASES: readonly ConformanceCase[] = [
   ...result.account({
     status: async (client, account) =>

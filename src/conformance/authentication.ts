@@ -52,10 +52,10 @@ const versioning = inSection('Versioning')
 
 const NPI = '1234567893'
 
-/** Reads that ask for no person. */
+/** Reads without a person. */
 const READS = [ARTICLES, `${PATH}/requestTypes`] as const
 
-/** Without the header, the call is refused as a caller who is not known. */
+/** Checks that a call is refused without the header. */
 const needsHeader =
   (name: 'X-API-Key' | 'Authorization', client: Client) => async (method: string, path: string, sent: Sent) =>
     refused(await client.send(method, path, { ...sent, without: [name] }), `${name} is missing`)
@@ -65,7 +65,7 @@ async function nothingStored(client: Client, account: Account): Promise<void> {
   kept((await conditionsOf(client, account)).length, 0, 'the number of conditions stored')
 }
 
-/** Writes under a user who has an entry to mark and to delete: a refusal is for the lack of the header alone. */
+/** Prepares writes under a user with a care team entry to mark and to delete, so that only the missing header can cause a refusal. */
 async function writesFor(client: Client, account: Account) {
   await createCareTeams(client, [careTeam(account)])
   return [
@@ -78,7 +78,7 @@ async function writesFor(client: Client, account: Account) {
   ] as const
 }
 
-/** Sections "Authentication", and "Versioning" but for the deprecated paths, which are with the age assessment. */
+/** Sections "Authentication" and "Versioning". Cases for the deprecated paths stand with the age assessment. */
 export const AUTHENTICATION_CASES: readonly ConformanceCase[] = [
   ...authentication.nothing({
     'X-API-Key': async (client) => {
@@ -157,7 +157,7 @@ export const AUTHENTICATION_CASES: readonly ConformanceCase[] = [
     'The sample of POST /health-profile/conditions/bulk omits the Authorization header.': async (client) => {
       const json = [condition(client, (await register(client)).account)]
       const answer = await client.send('POST', `${CONDITIONS}/bulk`, { json, without: ['Authorization'] })
-      // Whether the header is required there is not shown.
+      // The document does not show whether this call requires the header.
       formed(answer.status, oneOf(200, 401, 403), `${answer.call}: the status without a bearer token`)
     },
     "The authorizationUploadUrl is called without the integrator's key in the documented usage.": async (
@@ -209,7 +209,7 @@ export const AUTHENTICATION_CASES: readonly ConformanceCase[] = [
   ...versioning.writes({ 'account and age-result samples send no version header.': register }),
 ]
 
-/** A user that is registered, and deleted again. */
+/** Registers a user, deletes the account again, and checks that a write is not accepted. */
 async function deleted(client: Client, form: 'accountId' | 'partnerAccountId'): Promise<void> {
   const { account, accountId } = await register(client)
   await unregister(client, form === 'accountId' ? { reference: accountId, type: 'accountId' } : account)
@@ -217,7 +217,7 @@ async function deleted(client: Client, form: 'accountId' | 'partnerAccountId'): 
   notTaken(await client.send('POST', BIOMETRICS, { json }), 'the account is deleted')
 }
 
-/** Whether the call is refused or lists the record among its errors, the document leaves open; it may not be taken. */
+/** Checks that a call stores nothing. The document does not say whether it is refused or lists the record among its errors. */
 function notTaken(answer: Answer, why: string): void {
   if (answer.status < 200 || answer.status >= 300) refused(answer, why)
   else {

@@ -39,26 +39,30 @@ const NPIS = ['1234567893', '1245319599', '1003000126'] as const
 const [FIRST, SECOND] = NPIS
 const UNKNOWN_NPI = '1992799999'
 
-/** A care team record with what create returned of it. */
+/** Stores a care team record. Returns the record and create's answer. */
 async function stored(client: Client) {
   const user = await register(client)
   const record = careTeam(user.account)
   return { ...user, record, created: at(await createCareTeams(client, [record]), 'data.0') }
 }
 
-/** Fields of an entry as returned. */
+/** Fields of an entry, as returned. */
 export const RETURNED: Readonly<Record<string, Form>> = {
   ...byName(
     ['profile', 'name', 'npi', 'zip', 'city', 'address', 'location', 'phoneNumber', 'type'],
     () => 'text' as const,
   ),
-  ...{ 'id (string)': 'text', 'userId (string)': 'text', 'createDate (string, epoch ms)': 'epoch-text' },
-  ...{ 'updateDate (string;': 'epoch-text', 'pcp (boolean)': 'truth' },
-  ...{ 'observationDate (number, epoch ms)': 'epoch-number', source: 'object' },
+  'id (string)': 'text',
+  'userId (string)': 'text',
+  'createDate (string, epoch ms)': 'epoch-text',
+  'updateDate (string;': 'epoch-text',
+  'pcp (boolean)': 'truth',
+  'observationDate (number, epoch ms)': 'epoch-number',
+  source: 'object',
   'hydrateCareTeams (boolean)': 'truth',
 }
 
-/** The field is returned by create and in the list, in its form. */
+/** Checks the form of the field in create's answer and in the list. */
 const asReturned =
   (field: string, form: Form): Run =>
   async (client) => {
@@ -69,7 +73,7 @@ const asReturned =
 
 const entriesFor = ({ account }: User) => NPIS.map((npi) => careTeam(account, npi))
 
-/** A user with an entry for each NPI; the ids in the order of these. */
+/** Registers a user with an entry for each NPI; the ids follow the order of the NPIs. */
 async function withEntries(client: Client): Promise<User & { ids: readonly string[] }> {
   const user = await register(client)
   const data = listAt(await createCareTeams(client, entriesFor(user)), 'data')
@@ -89,7 +93,7 @@ const mark = (client: Client, { account }: User, chosen: { id?: string | undefin
 const unmark = (client: Client, { account }: User, chosen: { id?: string | undefined; npi?: string }) =>
   client.send('DELETE', PRIMARY_CARE, { json: { account, ...chosen } })
 
-/** NPIs of the user's entries, and of those that are marked. */
+/** NPIs of all entries of the user, and of the marked entries. */
 async function listed(client: Client, { account }: User) {
   const entries = await careTeamsOf(client, account)
   const npisOf = (chosen: readonly unknown[]) => chosen.map((entry) => at(entry, 'npi')).sort()
@@ -107,7 +111,7 @@ function markAnswered(answer: Answer, npi: string): void {
   kept(at(body, 'errors'), [], 'errors')
 }
 
-/** Sections of care teams: the record, the endpoints, the PCP flag, and of "Errors" the deletion. */
+/** Sections on care teams: the record, the endpoints, the PCP flag, and deletion in "Errors". */
 export const CARE_TEAM_CASES: readonly ConformanceCase[] = [
   ...sent.writes({
     account: async (client) => {

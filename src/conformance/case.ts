@@ -2,31 +2,30 @@ import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import type { Answer, Client, Sent } from './client.ts'
 
-/** A user as the interface refers to one: in bodies, and in queries as `accountReference` and its type. */
+/** Reference to a user: in bodies, and in queries as `accountReference` with its type. */
 export interface Account {
   readonly reference: string
   readonly type: 'accountId' | 'partnerAccountId'
 }
 
-/** What the interface itself has no call for, and a gateway under test offers in its own way. */
+/** Abilities of a gateway under test without a call in the interface. */
 export interface Control {
-  /** A bearer token that stands for the user. */
+  /** Returns a bearer token for the user. */
   tokenOf(account: Account): Promise<string>
-  /** Lets the gateway's clock go on by so many milliseconds. */
+  /** Advances the gateway's clock by milliseconds. */
   passTime(ms: number): Promise<void>
 }
 
 /**
- * One statement of the interface document, tried on a gateway by HTTP alone. `section` is the heading (of the sections
- * "States and transitions" and "Endpoints" `States: …` and `Endpoints: …`); `row` the first cell of a table's row, of an
- * endpoint its method and path, or words of the section, as they stand there.
+ * Statement of the interface document, tried on a gateway by HTTP alone. `section` is the heading; "States and transitions" and "Endpoints"
+ * give `States: …` and `Endpoints: …`. `row` is the first cell of a table row, the method and path of an endpoint, or words of the section,
+ * literally.
  *
- * `needs` says what a run takes: `nothing` stores, changes and deletes nothing and asks for no person's data; `account`
- * reads what an account that is named holds; `writes` registers made-up users and stores under them; `control` also
- * takes what only a gateway under test can give.
+ * `needs` names the needs of a run: `nothing` stores, changes and deletes nothing and reads no person's data; `account` reads the records
+ * of a named account; `writes` registers made-up users and stores under them; `control` also uses abilities of a gateway under test.
  *
- * `run` rejects with an AssertionError where gateway and document differ, and with `NothingToJudge` where what the
- * gateway holds does not show it. Words never hold a value of a record: they name places, forms and kinds.
+ * `run` rejects with an AssertionError if gateway and document differ, and with `NothingToJudge` if the gateway's data cannot decide. Words
+ * never hold a value of a record: they name places, forms and kinds.
  */
 export type ConformanceCase = { readonly section: string; readonly row: string } & (
   | { readonly needs: 'nothing' | 'writes'; readonly run: Run }
@@ -35,12 +34,12 @@ export type ConformanceCase = { readonly section: string; readonly row: string }
 )
 export type Run<Given extends unknown[] = []> = (client: Client, ...given: Given) => Promise<unknown>
 
-/** Ends a case that the gateway's data cannot decide: an account without a record, say. */
+/** Ends a case that the gateway's data cannot decide, for example for an account without a record. */
 export class NothingToJudge extends Error {
   override readonly name = 'NothingToJudge'
 }
 
-/** Makers of the cases of one section, from what runs for each row. */
+/** Builds the cases of a section from a run for each row. */
 export function inSection(section: string) {
   const needing =
     <Needs extends string, Running>(needs: Needs) =>
@@ -54,12 +53,12 @@ export function inSection(section: string) {
   }
 }
 
-/** For each of the names what is made of it, as rows. */
+/** Maps names to rows. */
 export const byName = <Name extends string, Made>(names: readonly Name[], make: (name: Name) => Made) =>
   Object.fromEntries(names.map((name) => [name, make(name)]))
 
 interface Written {
-  /** Reads after "the document has". */
+  /** Completes the message "expected …". */
   readonly words: string
   holds(value: unknown): boolean
 }
@@ -69,7 +68,7 @@ const matching = (words: string, pattern: RegExp): Written =>
   form(words, (value) => typeof value === 'string' && pattern.test(value))
 const isText = (value: unknown): boolean => typeof value === 'string'
 
-/** Forms that the document gives fields. */
+/** Forms of fields in the document. */
 const FORMS = {
   text: form('a string', isText),
   'text-or-null': form('a string or null', (value) => value === null || isText(value)),
@@ -96,18 +95,18 @@ const FORMS = {
     (value) => isObject(value) && Object.values(value).every(isText),
   ),
   error: form('an error', (value) => isText(value) || isObject(value)),
-  /** In the content service: the document does not say which. */
+  /** Ids of the content service; the document does not say whether they are strings or numbers. */
   id: form('a string', (value) => Number.isInteger(value) || isText(value)),
 }
 
-/** By its name, or one of its own. */
+/** Name of a form, or a form built for the occasion. */
 export type Form = keyof typeof FORMS | Written
 
 const writtenOf = (form: Form): Written => (typeof form === 'string' ? FORMS[form] : form)
 
 export const isOfForm = (value: unknown, form: Form): boolean => writtenOf(form).holds(value)
 
-/** As `byName`, of fields with their forms. @param forms by row: a row begins with its field */
+/** Maps fields and their forms to rows. @param forms by row; a row begins with its field */
 export const byField = <Made>(
   forms: Readonly<Record<string, Form>>,
   make: (field: string, form: Form) => Made,
@@ -120,7 +119,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What is at a path of keys and indexes (`data.0.source.meta`); undefined where there is nothing. */
+/** Returns the value at a path of keys and indexes (`data.0.source.meta`); undefined if absent. */
 export function at(value: unknown, path: string): unknown {
   let found = value
   for (const key of path.split('.')) {
@@ -130,69 +129,66 @@ export function at(value: unknown, path: string): unknown {
   return found
 }
 
-/** The text at a path; fails where there is none. */
+/** Returns the text at a path; fails if absent. */
 export function textAt(value: unknown, path: string): string {
   const found = at(value, path)
-  assert.ok(typeof found === 'string', `${path}: the document has a string; came ${kindOf(found)}`)
+  assert.ok(typeof found === 'string', `${path}: expected a string; got ${kindOf(found)}`)
   return found
 }
 
-/** The array at a path; fails where there is none. */
+/** Returns the array at a path; fails if absent. */
 export function listAt(value: unknown, path: string): readonly unknown[] {
   const found = at(value, path)
-  assert.ok(Array.isArray(found), `${path}: the document has an array; came ${kindOf(found)}`)
+  assert.ok(Array.isArray(found), `${path}: expected an array; got ${kindOf(found)}`)
   return found
 }
 
-/** Fails where the value has another form. */
+/** Fails if the value has another form. */
 export function formed(value: unknown, expected: Form, place: string): void {
   const { words, holds } = writtenOf(expected)
-  assert.ok(holds(value), `${place}: the document has ${words}; came ${kindOf(value)}`)
+  assert.ok(holds(value), `${place}: expected ${words}; got ${kindOf(value)}`)
 }
 
-/** Fails where a field of the value has another form than that beside its path. */
+/** Fails if a field has another form than given for its path. */
 export function allFormed(value: unknown, fields: Readonly<Record<string, Form>>, prefix = ''): void {
   for (const [path, expected] of Object.entries(fields)) formed(at(value, path), expected, prefix + path)
 }
 
-/** Fails where what came is not what was sent; the order of keys does not count. */
+/** Fails if the value received differs from the value expected; the order of keys does not count. */
 export function kept(came: unknown, sent: unknown, place: string): void {
   if (isDeepStrictEqual(came, sent)) return
-  assert.fail(`${place}: expected what was sent; came ${kindOf(came)} that differs`)
+  assert.fail(`${place}: got ${kindOf(came)} that differs from the expected value`)
 }
 
-/** The answer; fails where its status is none of these. */
+/** Returns the answer; fails unless it has a given status. */
 export function answered(answer: Answer, ...statuses: readonly number[]): Answer {
   const { call, status } = answer
-  assert.ok(
-    statuses.includes(status),
-    `${call}: the document has status ${statuses.join(' or ')}; came ${status}`,
-  )
+  assert.ok(statuses.includes(status), `${call}: expected status ${statuses.join(' or ')}; got ${status}`)
   return answer
 }
 
-/** Fails where the call is not refused; with which status of 4xx, the document leaves open. */
+/** Fails if the call is not refused; the document leaves the 4xx status open. */
 export function refused({ call, status }: Answer, why: string): void {
-  assert.ok(status >= 400 && status < 500, `${call}: expected a refusal (4xx), as ${why}; came ${status}`)
+  assert.ok(status >= 400 && status < 500, `${call}: expected a refusal (4xx), because ${why}; got ${status}`)
 }
 
-/** The answer's JSON. */
+/** Parses the answer as JSON. */
 export function jsonOf(answer: Answer): unknown {
   try {
     return JSON.parse(answer.text)
   } catch {
     const type = answer.headers.get('content-type')?.split(';')[0] ?? 'no type'
     assert.fail(
-      `${answer.call}: the document has JSON; came ${answer.text === '' ? 'nothing' : 'something else'} (${type})`,
+      `${answer.call}: expected JSON; got ${answer.text === '' ? 'an empty body' : 'another format'} (${type})`,
     )
   }
 }
 
-/** The JSON of a GET that is answered with 200. */
+/** Reads the JSON of a GET; the status must be 200. */
 export const read = async (client: Client, path: string, sent: Sent = {}): Promise<unknown> =>
   jsonOf(answered(await client.send('GET', path, sent), 200))
 
-/** Epoch milliseconds of a time in any of the document's forms; undefined where it is none. */
+/** Epoch milliseconds of a time in any of the document's forms; undefined for anything else. */
 export function instantOf(value: unknown): number | undefined {
   if (typeof value === 'number') return value
   if (typeof value !== 'string') return undefined
@@ -201,7 +197,7 @@ export function instantOf(value: unknown): number | undefined {
   return Number.isNaN(parsed) ? undefined : parsed
 }
 
-/** The kind of a value, for words. */
+/** Kind of a value, for messages. */
 function kindOf(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (value === null) return 'null'

@@ -1,45 +1,46 @@
 import assert, { AssertionError } from 'node:assert/strict'
 
-/** What a case sends beside method and path. */
+/** Content of a call besides method and path. */
 export interface Sent {
   readonly json?: unknown
-  /** Values of the path's `{names}`. */
+  /** Values for `{names}` in the path. */
   readonly path?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | readonly string[]>>
   readonly headers?: Readonly<Record<string, string>>
-  /** Headers that the document has for the call, left out. */
+  /** Documented headers of the call to leave out. */
   readonly without?: readonly HeaderName[]
-  /** Instead of the client's own token. */
+  /** Replaces the client's own token. */
   readonly token?: string
 }
 
 type HeaderName = 'X-API-Key' | 'Authorization' | 'X-API-Version' | 'accept' | 'Accept-Language'
 
-/** No answer began: the connection could not be made, or ended before. */
+/** Thrown if no answer began: the connection failed, or ended before. */
 export class NoConnection extends AssertionError {}
 
-/** An answer, read to its end. */
+/** Whole answer. */
 export interface Answer {
-  /** Method and path as the document writes them, for words. */
+  /** Method and path as in the document, for messages. */
   readonly call: string
   readonly status: number
   readonly headers: Headers
   readonly text: string
 }
 
-/** Speaks to one gateway as the document says, with a key and a token; knows nothing of ours. */
+/** Client for a single gateway that follows the document, with a key and a token. Independent of Waybill's own client. */
 export interface Client {
   /**
-   * Sends a call with the headers of the sections "Authentication" and "Versioning". Redirects are not followed.
+   * Sends a call with the headers of the sections "Authentication" and "Versioning". Does not follow redirects.
+   *
    * @param path as in the section "Endpoints", with `{names}`
-   * @throws AssertionError no whole answer within the time limit, or one that is too long; `NoConnection`
+   * @throws AssertionError if no whole answer arrives within the time limit, or the answer is too long; `NoConnection`
    */
   send(method: string, path: string, sent?: Sent): Promise<Answer>
-  /** PUT of a PDF to the address that an upsert gave, without key and token. */
+  /** Puts a PDF to the address from an upsert, without key and token. */
   upload(address: string, pdf: string): Promise<Answer>
-  /** An identifier that is not in use. */
+  /** Returns an unused identifier. */
   unique(what: string): string
-  /** Of the get-care-teams call, which the document does not show. */
+  /** Path of the get-care-teams call. The document does not show this path. */
   readonly careTeamsPath: string
 }
 
@@ -47,19 +48,19 @@ export interface ClientOptions {
   /** The interface's {base_url}. */
   readonly baseUrl: string
   readonly apiKey: string
-  /** Of the medical-records requester, where it is another one. */
+  /** Key for the medical-records requester, if different. */
   readonly requesterApiKey?: string | undefined
   readonly accessToken: string
-  /** For each call, its answer's body included. */
+  /** For each call, including the body of the answer. */
   readonly timeLimitMs: number
-  /** Ends what is under way: calls reject with its reason. */
+  /** Ends calls in flight: they reject with the signal's reason. */
   readonly signal: AbortSignal
   readonly makeId: () => string
   /** Default: the path of the create call. */
   readonly careTeamsPath?: string | undefined
 }
 
-/** Bytes of an answer that are read; more than any answer of the suite holds. */
+/** Maximum length of an answer in bytes; longer than any answer in the suite. */
 const LONGEST_ANSWER = 4 * 1024 * 1024
 
 export function createClient(options: ClientOptions): Client {
@@ -99,7 +100,7 @@ export function createClient(options: ClientOptions): Client {
       })
     },
     async upload(address, pdf) {
-      assert.ok(URL.canParse(address), 'authorizationUploadUrl: the document has an address; it is none')
+      assert.ok(URL.canParse(address), 'authorizationUploadUrl: expected an address; got other text')
       return exchange('PUT authorizationUploadUrl', address, {
         method: 'PUT',
         headers: { 'Content-Type': 'application/pdf' },
@@ -128,7 +129,7 @@ function headersOf(path: string, sent: Sent, options: ClientOptions): Headers {
   return headers
 }
 
-/** The body as text, read no further than it may be long. */
+/** Reads the body as text, up to the maximum length. */
 async function textOf(answer: Response, call: string): Promise<string> {
   const pieces: Uint8Array[] = []
   let length = 0
@@ -140,7 +141,7 @@ async function textOf(answer: Response, call: string): Promise<string> {
   return Buffer.concat(pieces).toString('utf8')
 }
 
-/** The system's code of a network failure, which undici keeps in the cause; its own words where there is none (a port that it bars). */
+/** Returns the system's code of a network failure, which undici keeps in the cause; without a code (a barred port), the message. */
 function reasonOf(failure: unknown): string {
   const cause = failure instanceof Error && failure.cause instanceof Error ? failure.cause : failure
   if (cause instanceof Error && 'code' in cause) return String(cause.code)

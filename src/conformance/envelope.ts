@@ -40,20 +40,20 @@ const reference = inSection('Account reference (request bodies, field account)')
 const sourceObject = inSection('Source object (source)')
 const codeObject = inSection('Code object (codes[], medication[])')
 
-/** `code` mirrors the status, in the type that the section gives the call. */
+/** Checks that `code` mirrors the status, in the section's type for the call. */
 function mirrored(answer: Answer, type: 'integer' | 'string'): void {
   const expected = type === 'integer' ? answer.status : String(answer.status)
   kept(at(jsonOf(answer), 'code'), expected, `${answer.call}: code, the status as ${type},`)
 }
 
-/** A biometric that was created and read back. */
+/** Creates a biometric and reads it back. */
 async function readBack(client: Client): Promise<unknown> {
   const { account } = await register(client)
   await createBiometrics(client, [biometric(client, account)])
   return (await biometricsOf(client, account))[0]
 }
 
-/** An account as answers give it: `accountId`, or `entity` in URL form that ends in the account id. */
+/** Checks an account in an answer: `accountId`, or `entity` in URL form ending in the account id. */
 const accountFormed = (came: unknown, place: string) =>
   allFormed(came, { type: oneOf('accountId', 'entity'), reference: 'text' }, `${place}.`)
 
@@ -80,8 +80,11 @@ export const ENVELOPE_CASES: readonly ConformanceCase[] = [
     'The get-conditions response nests a whole envelope (code, message, data, errors) inside an outer data object.':
       async (client, account) => {
         allFormed(await readConditions(client, account), {
-          ...{ data: 'object', 'data.code': 'text', 'data.message': 'text' },
-          ...{ 'data.data': 'list', 'data.errors': 'list' },
+          data: 'object',
+          'data.code': 'text',
+          'data.message': 'text',
+          'data.data': 'list',
+          'data.errors': 'list',
         })
       },
   }),

@@ -1,6 +1,6 @@
 /**
- * Made-up users and records in the form of the document, every field filled, and the calls of the health profile. What a check makes up at a
- * gateway is noted as it goes out, so that it can be taken away again.
+ * Made-up users and records in the form of the document, with every field filled, and the calls of the health profile. Notes everything
+ * that a check creates at a gateway, so that it can be deleted again.
  */
 import { AssertionError } from 'node:assert'
 import assert from 'node:assert/strict'
@@ -101,13 +101,13 @@ export const careTeam = (account: Account, npi = '1234567893') => ({
   source: source(),
 })
 
-/** A made-up user that is registered. */
+/** Registered made-up user. */
 export interface User {
   readonly account: Account
   readonly accountId: string
 }
 
-/** Registers a made-up user; the status of success is not documented. */
+/** Registers a made-up user; the document does not show the status of success. */
 export async function register(client: Client): Promise<User> {
   const reference = client.unique('user')
   const answer = await client.send('POST', '/account/register', { json: registration(reference) })
@@ -117,17 +117,17 @@ export async function register(client: Client): Promise<User> {
 
 export const registerTwo = async (client: Client) => [await register(client), await register(client)] as const
 
-/** Deletes a user; the status of success is not documented. */
+/** Deletes a user; the document does not show the status of success. */
 export const unregister = async (client: Client, account: Account) =>
   answered(await client.send('DELETE', '/account', { query: queryOf(account) }), 200, 202, 204)
 
-/** Query parameters that name a user. */
+/** Query parameters for a user. */
 export const queryOf = ({ reference, type }: Account) => ({
   accountReference: reference,
   accountReferenceType: type,
 })
 
-/** Stores records; whether the HTTP status of biometrics is 201 as the envelope's code is left open. */
+/** Stores records. The envelope's code for biometrics is 201; the document does not show the HTTP status. */
 const creates =
   (path: string) =>
   async (client: Client, json: readonly unknown[], form = '') =>
@@ -136,21 +136,21 @@ export const createBiometrics = creates(BIOMETRICS)
 export const createConditions = creates(CONDITIONS)
 export const createCareTeams = creates(CARE_TEAMS)
 
-/** The envelope of a read; an account that was named by a person may be unknown to the gateway. */
+/** Reads an envelope; the gateway may not know an account named by a person. */
 export const readBiometrics = (client: Client, account: Account) =>
   read(client, BIOMETRICS, { query: queryOf(account) })
 export const readConditions = (client: Client, account: Account) =>
   read(client, CONDITIONS, { query: queryOf(account) })
 
-/** The biometrics that a read gives. */
+/** Biometrics from a read. */
 export const biometricsOf = async (client: Client, account: Account) =>
   listAt(await readBiometrics(client, account), 'data')
 
-/** The conditions that a read gives, out of the nested envelope. */
+/** Conditions from a read, out of the nested envelope. */
 export const conditionsOf = async (client: Client, account: Account) =>
   listAt(await readConditions(client, account), 'data.data')
 
-/** The user's care teams. The path is not shown, nor is the answer's form: an envelope or a bare array. */
+/** Reads the user's care teams. The document shows neither the path nor the form of the answer: an envelope or a bare array. */
 export async function careTeamsOf(client: Client, account: Account): Promise<readonly unknown[]> {
   const answer = await client.send('GET', client.careTeamsPath, { query: queryOf(account) })
   if ([404, 405, 501].includes(answer.status)) throw new NothingToJudge('the path of the call is not shown')
@@ -160,19 +160,19 @@ export async function careTeamsOf(client: Client, account: Account): Promise<rea
   return records
 }
 
-/** Those of the records that the account has; `NothingToJudge` where there are none. */
+/** Returns the records, at least one. Throws `NothingToJudge` if there are none. */
 export function some(records: readonly unknown[], what: string): readonly unknown[] {
   if (records.length === 0) throw new NothingToJudge(`the account has no ${what}`)
   return records
 }
 
-/** The biometrics or the conditions that an account has, at least one. */
+/** Reads the biometrics or conditions of an account, at least one. */
 export const someBiometrics = async (client: Client, account: Account) =>
   some(await biometricsOf(client, account), 'biometrics')
 export const someConditions = async (client: Client, account: Account) =>
   some(await conditionsOf(client, account), 'conditions')
 
-/** Code, source type and time of each record, in an order of their own. */
+/** Code, source type and time of each record, sorted. */
 export const seriesOf = (records: readonly unknown[]) =>
   records
     .map(
@@ -188,20 +188,23 @@ const WITHDRAW = `DELETE ${REQUEST}`
 
 const isTaken = ({ status }: Answer): boolean => status >= 200 && status < 300
 
-/** What was made up, and what of it is still there as the gateway would not delete it. */
+/** Numbers of created users and requests, and the ones that the gateway did not delete. */
 export interface MadeUp {
   readonly users: number
   readonly requests: number
-  /** Partner account ids, and reference numbers: a request whose authorization was uploaded is not deleted any more (section "States and transitions"). */
+  /**
+   * Partner account ids and reference numbers. A request with an uploaded authorization cannot be deleted (section "States and
+   * transitions").
+   */
   readonly left: readonly string[]
 }
 
 export interface NotingClient extends Client {
-  /** Deletes what was noted; what is not there any more counts as deleted. */
+  /** Deletes everything noted. Users and requests already gone count as deleted. */
   takeAway(): Promise<MadeUp>
 }
 
-/** @returns a client that speaks as the given one, and remembers whom it registers and what it asks for */
+/** Wraps a client to note registered users and created requests. @returns a client with the behaviour of the given one */
 export function notingClient(client: Client): NotingClient {
   const users = new Set<string>()
   const requests = new Set<string>()
@@ -229,7 +232,7 @@ export function notingClient(client: Client): NotingClient {
         if (isTaken(answer) && call === WITHDRAW) requests.delete(sent.path?.['referenceNumber'] ?? '')
         return answer
       } catch (error) {
-        // What was never answered may have come about.
+        // An unanswered call may have taken effect.
         note(call, sent.json)
         throw error
       }

@@ -35,7 +35,7 @@ import {
 
 const roi = inSection('Medical-records request (ROI)')
 
-/** The request without a field of one of its blocks. */
+/** Returns the request without a field of a block. */
 function without(request: Roi, block: BlockName, field: string): Roi {
   const rest = Object.entries(request[block]).filter(([name]) => name !== field)
   return { ...request, [block]: Object.fromEntries(rest) }
@@ -46,7 +46,7 @@ const usDate = (date: string) => `${date.slice(5, 7)}/${date.slice(8)}/${date.sl
 const refusedAsNew = async (client: Client, request: Roi) =>
   answered(await upsert(client, [renewed(client, request)]), 400)
 
-/** The fields are returned as sent. */
+/** Checks that the fields come back as sent. */
 async function returnedAsSent(client: Client, block: BlockName, fields: readonly string[]): Promise<Roi> {
   const { sent, returned } = await createTaken(client)
   for (const field of fields)
@@ -54,7 +54,7 @@ async function returnedAsSent(client: Client, block: BlockName, fields: readonly
   return sent
 }
 
-/** Rows for fields that are returned as sent, and may be missing. */
+/** Rows for optional fields: returned as sent, and accepted if missing. */
 const optional = (block: BlockName, ...fields: readonly string[]) =>
   Object.fromEntries(
     fields.map((field): [string, Run] => [
@@ -66,7 +66,7 @@ const optional = (block: BlockName, ...fields: readonly string[]) =>
     ]),
   )
 
-/** Rows for fields that are returned as sent, and without which a request is refused. */
+/** Rows for required fields: returned as sent, and refused if missing. */
 const required = (block: BlockName, ...fields: readonly string[]) =>
   Object.fromEntries(
     fields.map((field): [string, Run] => [
@@ -76,7 +76,7 @@ const required = (block: BlockName, ...fields: readonly string[]) =>
     ]),
   )
 
-/** A field that holds a value of the request types: refused without one, and with another. */
+/** Checks a field of the request types: refused if missing or unknown. */
 const ofRequestTypes =
   (field: 'requestType' | 'requestSubType'): Run =>
   async (client) => {
@@ -85,7 +85,7 @@ const ofRequestTypes =
     await refusedAsNew(client, { ...sent, request: { ...sent.request, [field]: client.unique('type') } })
   }
 
-/** The dates of service of a request as returned, in either spelling. */
+/** Returns the dates of service from a returned request, in either spelling. */
 const datesIn = (returned: unknown): unknown =>
   at(returned, 'request.datesOfService') ?? at(returned, 'request.dateOfService')
 
@@ -100,11 +100,15 @@ const dateOfService =
     await refusedAsNew(client, { ...sent, request: { ...sent.request, datesOfService } })
   }
 
-/** What the service adds to a request. */
+/** Fields that the service adds to a request. */
 export const ADDED: Readonly<Record<string, Form>> = {
-  ...{ authorizationUploadUrl: 'text', 'status.status': 'text', 'status.authorizationName': 'text' },
-  ...{ 'status.documentAvailable': 'truth', 'status.updated': 'us-date-time' },
-  ...{ 'status.processed': 'text-or-null', 'status.processedPlatform': 'text-or-null' },
+  authorizationUploadUrl: 'text',
+  'status.status': 'text',
+  'status.authorizationName': 'text',
+  'status.documentAvailable': 'truth',
+  'status.updated': 'us-date-time',
+  'status.processed': 'text-or-null',
+  'status.processedPlatform': 'text-or-null',
 }
 
 /** Section "Medical-records request (ROI)". */
@@ -141,7 +145,7 @@ export const MEDICAL_RECORDS_FIELD_CASES: readonly ConformanceCase[] = [
       const place = 'request.datesOfService.type'
       const { sent, returned } = await createTaken(client)
       kept(at(datesIn(returned), 'type'), 'startEnd', place)
-      // Both required and defaulted: a request without it is refused, or gets the default.
+      // The field is both required and defaulted: without it, a request is refused or gets the default.
       const { type: _, ...datesOfService } = sent.request.datesOfService
       const request = { ...sent.request, datesOfService }
       const answer = await upsert(client, [renewed(client, { ...sent, request })])
@@ -196,7 +200,7 @@ const DISCLOSURES =
 
 const errors = inSection('Errors')
 
-/** The inner envelope serialised as text within a message; undefined where there is none. */
+/** Parses the inner envelope, serialised as text within a message; undefined if there is none. */
 function innerOf(message: string): unknown {
   try {
     return JSON.parse(message.slice(message.indexOf('{'), message.lastIndexOf('}') + 1))
@@ -205,7 +209,7 @@ function innerOf(message: string): unknown {
   }
 }
 
-/** A body of 400 in one of the two forms that the section has. @returns the body */
+/** Checks a body of 400 against the section's two forms. @returns the body */
 function refusal(answer: Answer): unknown {
   const body = jsonOf(answered(answer, 400))
   kept(at(body, 'code'), 400, 'code')
@@ -215,21 +219,21 @@ function refusal(answer: Answer): unknown {
   return body
 }
 
-/** The refusal of a search without a patient. */
+/** Returns the refusal of a search without a patient. */
 const searchRefusal = async (client: Client) => refusal(await search(client, searchFor({}, ANY_KIND)))
 
 function tells(answer: Answer, pattern: RegExp, what: string): void {
   refusal(answer)
-  assert.match(answer.text, pattern, `${answer.call}: the document has a message that ${what}; it does not`)
+  assert.match(answer.text, pattern, `${answer.call}: expected a message that ${what}`)
 }
 
-/** Gives each request of a batch a reference number of its own. */
+/** Gives each request of a batch a new reference number. */
 function renumbered(client: Client, batch: readonly object[]) {
   const prefix = client.unique('batch')
   return batch.map((request, index) => ({ ...request, referenceNumber: `${prefix}-${'abc'[index]}` }))
 }
 
-/** A request as the gateway takes it, but for its patient's first name. */
+/** Returns a valid request, and a copy with an empty first name. */
 async function nameless(client: Client) {
   const { sent } = await createTaken(client)
   return { sent, bad: renewed(client, { ...sent, patient: { ...sent.patient, firstName: '' } }) }
@@ -265,7 +269,7 @@ export const MEDICAL_RECORDS_REFUSAL_CASES: readonly ConformanceCase[] = [
       const answer = await client.send('GET', `${PATH}/requestTypes`, {
         headers: { 'X-API-Version': 'none' },
       })
-      // Whether another version can be processed is left open; what cannot be is 400.
+      // The gateway may accept another version; a refusal must be a 400.
       if (answered(answer, 200, 400).status === 400) refusal(answer)
     },
   }),
@@ -281,17 +285,17 @@ export const MEDICAL_RECORDS_REFUSAL_CASES: readonly ConformanceCase[] = [
       },
     'Malformed request or validation failure on PATCH': async (client) => {
       const { sent, bad } = await nameless(client)
-      // Of one request the position would be 0 or 1: which, the document leaves open.
+      // In a batch with one request, the position could be 0 or 1; the document does not say which.
       const batch = () => renumbered(client, [sent, sent, bad])
       tells(await upsert(client, batch()), /first ?name/i, 'names the field')
       tells(await upsert(client, batch()), /[23]/, 'has the position')
     },
     'Delete of a reference number that does not exist or is already processed': async (client) => {
       const pattern = /Reference Number not found Or Request already processed/
-      tells(await remove(client, client.unique('reference')), pattern, 'says so')
+      tells(await remove(client, client.unique('reference')), pattern, 'reports the reference number')
       const { sent, returned } = await createTaken(client)
       await uploadFor(client, returned)
-      tells(await remove(client, sent.referenceNumber), pattern, 'says so')
+      tells(await remove(client, sent.referenceNumber), pattern, 'reports the reference number')
     },
     'Delete with an invalid reference number': async (client) => answered(await remove(client, '%00'), 400),
     'Missing required block in a request': async (client) => {

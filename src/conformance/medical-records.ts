@@ -17,21 +17,21 @@ import type { Answer, Client } from './client.ts'
 
 export const PATH = '/medical-records/requester'
 export const PDF = '%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n'
-/** Statuses of an upload: which it is, is not shown. */
+/** Statuses of an upload; the document does not show the status. */
 export const UPLOADED = [200, 201, 202, 204] as const
 
-/** A request's block, whose fields a case may change. */
+/** Block of a request. A case may change its fields. */
 type Block = Readonly<Record<string, unknown>>
 
-/** A request for medical records, as sent. */
+/** Request for medical records, as sent. */
 export type Roi = { readonly referenceNumber: string } & Readonly<Record<BlockName, Block>>
 export type BlockName = 'patient' | 'provider' | 'request' | 'webhook'
 
-/** The nested array of request types. */
+/** Returns the request types out of their nested array. */
 export const requestTypes = async (client: Client): Promise<readonly unknown[]> =>
   listAt(await read(client, `${PATH}/requestTypes`), 'data').flat()
 
-/** A type with one of its subtypes that may be asked for; by id, or by name: which, the document leaves open. */
+/** Returns a type with an enabled subtype, by id or by name: the document does not say by which. */
 async function proper(client: Client, by: 'id' | 'name') {
   for (const type of await requestTypes(client))
     for (const subtype of listAt(type, 'requestSubType'))
@@ -40,7 +40,7 @@ async function proper(client: Client, by: 'id' | 'name') {
   throw new NothingToJudge('the gateway lists no request type with a subtype')
 }
 
-/** A request with every field filled. */
+/** Returns a request with every field filled. */
 export async function createRoi(client: Client, by: 'id' | 'name' = 'id') {
   return {
     referenceNumber: client.unique('reference'),
@@ -79,17 +79,17 @@ export async function createRoi(client: Client, by: 'id' | 'name' = 'id') {
 
 export const upsert = (client: Client, json: unknown): Promise<Answer> => client.send('PATCH', PATH, { json })
 
-/** Creates or updates one request; gives it as returned. */
+/** Creates or updates a request. Returns the request from the answer. */
 export const upserted = async (client: Client, request: unknown): Promise<unknown> =>
   at(jsonOf(answered(await upsert(client, [request]), 200)), 'data.0')
 
-/** The request under a reference number of its own. */
+/** Copies a request under a new reference number. */
 export const renewed = <Request extends object>(client: Client, request: Request) => ({
   ...request,
   referenceNumber: client.unique('reference'),
 })
 
-/** A request that the gateway has taken, by id or by name of its types, with what it returned. */
+/** Creates a request, naming its types by id or else by name. Returns the request as sent and as returned. */
 export async function createTaken(client: Client) {
   const byId = await createRoi(client)
   const answer = await upsert(client, [byId])
@@ -101,11 +101,11 @@ export async function createTaken(client: Client) {
 export const remove = (client: Client, referenceNumber: string): Promise<Answer> =>
   client.send('DELETE', `${PATH}/{referenceNumber}`, { path: { referenceNumber } })
 
-/** The authorization goes to the address of the request. */
+/** Uploads the authorization to the address of the request. */
 export const uploadFor = async (client: Client, returned: unknown): Promise<Answer> =>
   answered(await client.upload(textAt(returned, 'authorizationUploadUrl'), PDF), ...UPLOADED)
 
-/** The body of a search for a patient. */
+/** Body of a search for a patient. */
 export const searchFor = (patient: Block, request: Block, page = 1) => ({
   page,
   limit: 100,
@@ -116,8 +116,8 @@ export const ANY_KIND = { type: '', subType: '' }
 export const search = (client: Client, json: unknown): Promise<Answer> => client.send('POST', PATH, { json })
 
 /**
- * A search for a person there is not. Which request type the gateway takes in it is left open: an empty one, an id or a
- * name; the first that it does not refuse is taken.
+ * Builds a search for an unknown person. The document does not say how the search names a request type: empty, by id or by name. Takes the
+ * first form that the gateway does not refuse.
  */
 export async function searchForNobody(client: Client) {
   const lastName = client.unique('nobody')
@@ -131,7 +131,7 @@ export async function searchForNobody(client: Client) {
   return (await search(client, byId)).status === 400 ? named('name') : byId
 }
 
-/** What a search finds; whether the first page is 1 or 0, the document leaves open. */
+/** Returns the results of a search. The document does not say whether the first page is 1 or 0. */
 async function found(client: Client, patient: Block, { requestType, requestSubType }: Block) {
   const request = { type: requestType, subType: requestSubType }
   for (const page of [1, 0]) {
@@ -143,7 +143,7 @@ async function found(client: Client, patient: Block, { requestType, requestSubTy
   return []
 }
 
-/** The request as a search gives it back; undefined where it is not there. */
+/** Returns the request as found by a search; undefined if missing. */
 async function stored(client: Client, { patient, request, referenceNumber }: Roi): Promise<unknown> {
   const results = await found(client, { lastName: patient['lastName'] }, request)
   return results.find((result) => at(result, 'referenceNumber') === referenceNumber)
@@ -152,7 +152,7 @@ async function stored(client: Client, { patient, request, referenceNumber }: Roi
 const without = (fields: Block, name: string) =>
   Object.fromEntries(Object.entries(fields).filter(([field]) => field !== name))
 
-/** A search is refused without the field, and with another kind of value in it. */
+/** A search is refused without the field, and with a value of another kind. */
 const required =
   (field: string, wrong: unknown): Run =>
   async (client) => {
@@ -168,7 +168,7 @@ const requiredInFilter =
       400,
     )
 
-/** Fields that may be cleared, beside those of the provider. */
+/** Fields that may be cleared, besides the provider's. */
 const OPTIONAL = {
   patient: ['type', 'reference', 'zip'],
   request: ['disclosures'],
@@ -296,7 +296,7 @@ export const MEDICAL_RECORDS_CASES: readonly ConformanceCase[] = [
         kept(results.length, 1, `the number of requests found by ${field}`)
       }
       const others = await found(client, { lastName: client.unique('nobody') }, request)
-      kept(others.length, 0, 'the number of requests of a patient that there is not')
+      kept(others.length, 0, 'the number of requests of an unknown patient')
     },
   }),
   ...endpoints.nothing({

@@ -44,7 +44,7 @@ const biometricSent = inSection('Biometric record, as sent')
 const biometricRead = inSection('Biometric record, as read')
 const biometricCalls = inSection('Endpoints: Biometrics')
 
-/** A biometric with what create echoed and a read gives of it. */
+/** Stores a biometric. Returns the record, its echo, and the record as read. */
 async function storedBiometric(client: Client) {
   const user = await register(client)
   const record = biometric(client, user.account)
@@ -54,7 +54,7 @@ async function storedBiometric(client: Client) {
   return { ...user, record, body, echo: at(body, 'data.0'), found }
 }
 
-/** The field comes back as it was sent, in the echo and in a read. */
+/** Checks that echo and read return the field as sent. */
 const biometricComesBack =
   (field: 'name' | 'codes' | 'value' | 'unit'): Run =>
   async (client) => {
@@ -63,7 +63,7 @@ const biometricComesBack =
     kept(at(found, field), record[field], `${field} as read`)
   }
 
-/** The fields are taken; no answer gives them back, so the record with and without them is stored all the same. */
+/** Checks that the gateway takes a record with the fields, and without. No answer returns these fields. */
 const biometricTaken =
   (row: string): Run =>
   async (client) => {
@@ -76,11 +76,11 @@ const biometricTaken =
     kept(at(found, 'value'), record.value, 'value as read')
   }
 
-/** Those with the field: beyond the account none is marked as required, so a record may have been stored without it. */
+/** Filters records with the field. Only the account is required, so a record may lack any other field. */
 const having = (records: readonly unknown[], field: string) =>
   records.filter((record) => at(record, field) !== undefined && at(record, field) !== null)
 
-/** Every record read has the field in its form. */
+/** Checks the form of a field in every record read. */
 const always =
   (field: string, form: Form): Run<[Account]> =>
   async (client, account) => {
@@ -93,7 +93,7 @@ const whereSent =
     for (const record of some(records, `biometrics with ${field}`)) formed(at(record, field), form, field)
   }
 
-/** Transaction ids; the order of the echo is not promised. */
+/** Transaction ids as a set; the document promises no order of the echo. */
 const idsOf = (records: readonly unknown[]) => new Set(records.map((one) => at(one, 'transactionId')))
 
 async function biometricsCreated(client: Client, records: readonly unknown[], form = ''): Promise<void> {
@@ -111,7 +111,7 @@ export const BIOMETRIC_CASES: readonly ConformanceCase[] = [
     },
     account: async (client) => {
       const { account, accountId, echo, found } = await storedBiometric(client)
-      // As sent or as resolved: the document leaves it open.
+      // The document does not say whether the account comes back as sent or as resolved.
       const named = at(echo, 'account.reference')
       const known = named === account.reference || (typeof named === 'string' && named.endsWith(accountId))
       kept(known, true, 'account.reference in the echo naming the user')
@@ -135,10 +135,19 @@ export const BIOMETRIC_CASES: readonly ConformanceCase[] = [
     'Biometric create response data[] items: transactionId, account (reference, type, sponsor), name, source (name, notes, type, meta.dataQuality), observationDate (ISO 8601 string), value, unit, codes.':
       async (client) => {
         const echoed: Readonly<Record<string, Form>> = {
-          ...{ transactionId: 'text', 'account.reference': 'text', 'account.type': 'text' },
-          ...{ 'account.sponsor': 'text', name: 'text', 'source.name': 'text', 'source.notes': 'text' },
-          ...{ 'source.type': 'text', 'source.meta.dataQuality': 'text', observationDate: 'iso-instant' },
-          ...{ value: 'number', unit: 'text', codes: 'list' },
+          transactionId: 'text',
+          'account.reference': 'text',
+          'account.type': 'text',
+          'account.sponsor': 'text',
+          name: 'text',
+          'source.name': 'text',
+          'source.notes': 'text',
+          'source.type': 'text',
+          'source.meta.dataQuality': 'text',
+          observationDate: 'iso-instant',
+          value: 'number',
+          unit: 'text',
+          codes: 'list',
         }
         allFormed((await storedBiometric(client)).echo, echoed, 'data[].')
       },
@@ -156,7 +165,7 @@ export const BIOMETRIC_CASES: readonly ConformanceCase[] = [
     'created, updated': async (client, account) => {
       const records = await someBiometrics(client, account)
       for (const record of records) formed(at(record, 'created'), 'epoch-text', 'created')
-      // Of a record that was never updated, the document does not show what it is.
+      // The document does not show this field of a record without an update.
       for (const record of having(records, 'updated')) formed(at(record, 'updated'), 'epoch-text', 'updated')
     },
     name: whereSent('name', 'text'),
@@ -191,7 +200,7 @@ export const BIOMETRIC_CASES: readonly ConformanceCase[] = [
       await createBiometrics(client, [biometric(client, account)])
       const entity = `https://accounts.example/accounts/${accountId}`
       const beside = await client.send('GET', BIOMETRICS, { query: { ...queryOf(account), entity } })
-      // Whether entity is an alternative to the other two, or another URL form is wanted, the document leaves open.
+      // The document does not say whether `entity` replaces the other two parameters, nor which URL form it takes.
       const alone = await client.send('GET', BIOMETRICS, { query: { entity } })
       for (const answer of [beside, alone]) {
         formed(answer.status, oneOf(200, 400, 404, 422), `${answer.call}: status`)
@@ -207,7 +216,7 @@ export const BIOMETRIC_CASES: readonly ConformanceCase[] = [
         ...fields,
       })
       const others = [make(0, { source: source('assessment') }), biometric(client, account, DIASTOLIC)]
-      // Out of order, and each on its own: the latest by date is not the last that was stored.
+      // Stored one by one and out of order, so that the latest by date is not the last stored.
       for (const record of [make(1), make(3), make(2), ...others]) await createBiometrics(client, [record])
       const latest = [
         `${DIASTOLIC.code} screening ${OBSERVED}`,
@@ -239,7 +248,7 @@ const conditionSent = inSection('Condition record, as sent')
 const conditionReturned = inSection('Condition record, as returned')
 const conditionCalls = inSection('Endpoints: Conditions')
 
-/** A condition with what create returned and what a read gives of it. */
+/** Stores a condition. Returns the record, create's answer, and the record as read. */
 async function storedCondition(client: Client) {
   const user = await register(client)
   const record = condition(client, user.account)
@@ -256,13 +265,13 @@ const conditionComesBack =
     kept(at(found, field), record[field], `${field} as read`)
   }
 
-/** The field is taken, and may be missing; no answer gives it back. */
+/** Checks that the gateway takes a record with the field. No answer returns the field. */
 const conditionTaken =
   (field: string): Run =>
   async (client) =>
     formed((await storedCondition(client)).found, 'object', `a record sent with ${field}, as read`)
 
-/** Every condition of the account has the fields in their form. */
+/** Checks fields in every condition of the account. */
 const each =
   (form: Form, ...fields: readonly string[]): Run<[Account]> =>
   async (client, account) => {
@@ -290,7 +299,7 @@ export const CONDITION_CASES: readonly ConformanceCase[] = [
     },
     observationDate: async (client) => {
       const { created, found } = await storedCondition(client)
-      // The form of the returned string is left open.
+      // The document does not show the form of the returned string.
       const returned = instantOf(at(created, 'observationDate'))
       kept(returned, OBSERVED, 'the instant observationDate as create returns it')
       kept(instantOf(at(found, 'observationDate')), OBSERVED, 'the instant observationDate as read')

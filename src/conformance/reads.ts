@@ -1,7 +1,4 @@
-/**
- * What reads alone show: of an account that there is not, which is nobody's, and of one that is named. What is stored first and then read is with
- * the records themselves.
- */
+/** Cases that only read: from an unknown account, and from a named account. Cases that store before reading stand beside the records. */
 import { COMPLETED, isComplete, PAGES, RECOMMENDATIONS, RESULT, readResult } from './age-assessment.ts'
 import { RETURNED } from './care-teams.ts'
 import {
@@ -48,14 +45,15 @@ const stranger = (client: Client, type: Account['type'] = 'partnerAccountId'): A
   type,
 })
 
-/** That there is no such account is said by a refusal, by 204, or by an answer that holds nothing. @param of what an answer of 200 holds */
+/** Checks that an answer reports an unknown account: a refusal, 204, or an empty answer. @param of list in an answer of 200 */
 function holdsNothing(answer: Answer, of: (body: unknown) => readonly unknown[]): void {
   if (answer.status === 204) return
-  if (answer.status === 200) kept(of(jsonOf(answer)).length, 0, `${answer.call}: what a stranger has`)
+  if (answer.status === 200)
+    kept(of(jsonOf(answer)).length, 0, `${answer.call}: the number of a stranger's records`)
   else refused(answer, 'there is no such account')
 }
 
-/** A read of a stranger holds nothing, by either type of reference. */
+/** Reads of an unknown account hold nothing, by either type of reference. */
 const ofStranger =
   (path: string | ((client: Client) => string), of: (body: unknown) => readonly unknown[]): Run =>
   async (client) => {
@@ -69,11 +67,11 @@ const ofStranger =
     }
   }
 
-/** Care teams are listed in an envelope or without. */
+/** Care teams come in an envelope or as a bare list. */
 const listIn = (body: unknown): readonly unknown[] => (Array.isArray(body) ? body : listAt(body, 'data'))
 const bare = (body: unknown): readonly unknown[] => listAt({ body }, 'body')
 
-/** With either sent, the gateway answers with one status. */
+/** Checks that all variants of a call get the same status, below 500. */
 async function answersAlike(client: Client, path: string, sents: readonly Sent[]): Promise<void> {
   const statuses: number[] = []
   for (const sent of sents) statuses.push((await client.send('GET', path, sent)).status)
@@ -130,7 +128,7 @@ const OF_NOBODY: readonly ConformanceCase[] = [
   ...inSection('Endpoints: Medical-records requester').nothing({
     'filter[].patient.type, reference, zip, firstName, lastName, dob': async (client) => {
       const body = await searchForNobody(client)
-      // Whether a ZIP code or a birthday is nobody's, nobody knows.
+      // A made-up ZIP code or birthday may belong to a real person.
       for (const field of ['reference', 'firstName', 'lastName']) {
         const filter = body.filter.map(({ request }) => ({
           patient: { [field]: client.unique('nobody') },
@@ -171,7 +169,7 @@ const OF_NOBODY: readonly ConformanceCase[] = [
   }),
 ]
 
-/** Each of what the account has, where it has the field, has it in its form. */
+/** Checks the form of a field in each record of the account that has the field. */
 const where =
   (
     recordsOf: (client: Client, account: Account) => Promise<readonly unknown[]>,
@@ -193,7 +191,7 @@ const sourcesOf = async (client: Client, account: Account) =>
 const codesOf = async (client: Client, account: Account) =>
   (await someBiometrics(client, account)).flatMap((record) => listAt(record, 'codes'))
 
-/** Requests for medical records whose patient is the account. */
+/** Medical-records requests with the account as patient. */
 async function requestsOf(client: Client, { reference, type }: Account): Promise<readonly unknown[]> {
   const body = await searchForNobody(client)
   const filter = body.filter.map(({ request }) => ({ patient: { type, reference }, request }))
@@ -201,7 +199,7 @@ async function requestsOf(client: Client, { reference, type }: Account): Promise
   return some(listAt(found, 'data.0.results'), 'requests for medical records')
 }
 
-/** The account id, which a biometric tells: as such, or at the end of an address. */
+/** Reads the account id from a biometric: a plain id, or the end of an address. */
 async function accountIdOf(client: Client, account: Account): Promise<string> {
   if (account.type === 'accountId') return account.reference
   const [first] = await someBiometrics(client, account)
@@ -215,7 +213,7 @@ async function assessmentOf(client: Client, account: Account): Promise<string> {
   return textAt(some(tests, 'completed test')[0], 'assessmentId')
 }
 
-/** The deprecated form answers as the other one does. */
+/** Checks that the deprecated form of a call gets the same answer. */
 async function sameByPath(
   client: Client,
   account: Account,
@@ -299,14 +297,14 @@ export const READ_CASES: readonly ConformanceCase[] = [...OF_NOBODY, ...OF_AN_AC
 
 export const ARTICLES = '/content/distribution/article'
 
-/** The first items of the list. */
+/** First articles of the list. */
 async function articles(client: Client): Promise<readonly unknown[]> {
   const found = listAt(await read(client, ARTICLES), 'data')
   if (found.length === 0) throw new NothingToJudge('the gateway has no articles')
   return found
 }
 
-/** The envelope of the first article's detail. */
+/** Envelope of the first article's detail. */
 async function detail(client: Client): Promise<unknown> {
   const [first] = await articles(client)
   return read(client, `${ARTICLES}/{contentId}`, { path: { contentId: String(at(first, 'id')) } })
@@ -318,16 +316,28 @@ export const CONTENT_CASES: readonly ConformanceCase[] = [
     'List item: id, resourceId, type, title, uri, primaryTag (type, id).': async (client) => {
       for (const article of await articles(client))
         allFormed(article, {
-          ...{ id: 'id', resourceId: 'id', type: 'text', title: 'text', uri: 'text' },
-          ...{ primaryTag: 'object', 'primaryTag.type': 'text', 'primaryTag.id': 'id' },
+          id: 'id',
+          resourceId: 'id',
+          type: 'text',
+          title: 'text',
+          uri: 'text',
+          primaryTag: 'object',
+          'primaryTag.type': 'text',
+          'primaryTag.id': 'id',
         })
     },
     'Detail item adds body (string, HTML), attribution (byLine, option, byLineUrl) and image (id, title, url).':
       async (client) =>
         allFormed(at(await detail(client), 'data.0'), {
-          ...{ body: 'text', attribution: 'object', 'attribution.byLine': 'text' },
-          ...{ 'attribution.option': 'text', 'attribution.byLineUrl': 'text' },
-          ...{ image: 'object', 'image.id': 'id', 'image.title': 'text', 'image.url': 'text' },
+          body: 'text',
+          attribution: 'object',
+          'attribution.byLine': 'text',
+          'attribution.option': 'text',
+          'attribution.byLineUrl': 'text',
+          image: 'object',
+          'image.id': 'id',
+          'image.title': 'text',
+          'image.url': 'text',
         }),
     'The content envelope has code (integer), message and data (array).': async (client) =>
       allFormed(jsonOf(await client.send('GET', ARTICLES)), {

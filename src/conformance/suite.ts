@@ -20,7 +20,7 @@ import { MEDICAL_RECORDS_FIELD_CASES, MEDICAL_RECORDS_REFUSAL_CASES } from './me
 import { BIOMETRIC_CASES, CONDITION_CASES } from './observations.ts'
 import { CONTENT_CASES, READ_CASES } from './reads.ts'
 
-/** Every case, roughly in the order of the document. */
+/** All cases, roughly in the order of the document. */
 export const SUITE: readonly ConformanceCase[] = [
   ...ENVELOPE_CASES,
   ...BIOMETRIC_CASES,
@@ -37,7 +37,7 @@ export const SUITE: readonly ConformanceCase[] = [
   ...READ_CASES,
 ]
 
-/** What became of a case. `words` say what differs, or why it was not run; they hold no value of a record. */
+/** Result of a case. `words` name the difference, or the reason for not running. They hold no value of a record. */
 export interface CaseResult {
   readonly section: string
   readonly row: string
@@ -45,14 +45,15 @@ export interface CaseResult {
   readonly words: string
 }
 
-/** Cases that are under way at once: polite to a gateway in use. */
+/** Maximum number of cases in flight, low for the sake of a gateway in use. */
 const AT_ONCE = 4
 
 /**
- * Runs the cases that are safe against a gateway with other people's data: those that need nothing, and those that need
- * an account where one is named. The others are reported as not run.
- * @param stores whether those are run, too, that register made-up users and store under them; without an account, those that need one read a made-up one
- * @throws whatever is no finding of a case: the reason of the client's signal, a defect
+ * Runs the cases that are safe against a gateway with other people's data: cases that need nothing, and cases that need an account if
+ * `account` is given. All other cases are reported as not run.
+ *
+ * @param stores also run the cases that register made-up users and store records under them; without `account`, a made-up user replaces it
+ * @throws any error other than a finding of a case: the reason of the client's signal, a defect
  */
 export async function checkSafely(
   cases: readonly ConformanceCase[],
@@ -66,7 +67,7 @@ export async function checkSafely(
   return Promise.all(results).finally(() => limit.clearQueue())
 }
 
-/** A made-up user of whom there is something to read; undefined where the gateway takes none: then the cases say why. */
+/** Registers a made-up user with records to read. Undefined if the gateway refuses the user; the cases then report the reason. */
 async function furnished(client: Client): Promise<Account | undefined> {
   try {
     const { account } = await register(client)
@@ -87,9 +88,8 @@ async function runSafely(
   stores: boolean,
 ): Promise<unknown> {
   if (one.needs === 'nothing' || (one.needs === 'writes' && stores)) return one.run(client)
-  if (one.needs === 'control' && stores)
-    throw new NothingToJudge('it takes what only a gateway under test can give')
-  if (one.needs !== 'account') throw new NothingToJudge('it would store something')
+  if (one.needs === 'control' && stores) throw new NothingToJudge('it needs a gateway under test')
+  if (one.needs !== 'account') throw new NothingToJudge('it would store records')
   if (account === undefined) throw new NothingToJudge('no account is named')
   return one.run(client, account)
 }
@@ -105,7 +105,7 @@ async function resultOf({ section, row }: ConformanceCase, run: () => Promise<un
   }
 }
 
-/** Runs one case of any kind against a gateway under test. Rejects with what the case found. */
+/** Runs a single case of any kind against a gateway under test. Rejects with the finding of the case. */
 export async function runCase(
   one: ConformanceCase,
   client: Client,

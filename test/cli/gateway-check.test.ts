@@ -200,8 +200,8 @@ test('what a gateway answers otherwise is named, without a value of it', async (
   const { code, out } = await waybill('gateway', '--check', liar)
   expect(code).toBe(1)
   expect(out).toMatch(/Envelope +code +differs +.*code, the status as integer/)
-  expect(out).toMatch(/Content item +List item.* +differs +title: the document has a string; came a number/)
-  expect(out).toMatch(/Authentication +X-API-Key +differs +.*X-API-Key is missing; came 200/)
+  expect(out).toMatch(/Content item +List item.* +differs +title: expected a string; got a number/)
+  expect(out).toMatch(/Authentication +X-API-Key +differs +.*X-API-Key is missing; got 200/)
   expect(out).not.toContain('secret')
 })
 
@@ -263,10 +263,10 @@ test('HTML, a redirect, an answer without an end and one that breaks off are dif
   expect(ended.code).toBe(1)
   const words = reportOf(ended).results.map((result) => result.words)
   expect(words).toContain(
-    'GET /content/distribution/article: the document has JSON; came something else (text/html)',
+    'GET /content/distribution/article: expected JSON; got another format (text/html)',
   )
   expect(words).toContain(
-    'GET /medical-records/requester/requestTypes: the document has status 200; came 302',
+    'GET /medical-records/requester/requestTypes: expected status 200; got 302',
   )
   expect(words).toContain('POST /medical-records/requester: the answer is longer than 4194304 bytes')
   expect(words).toContainEqual(expect.stringMatching(/^GET \/bioage\/result: the answer broke off/))

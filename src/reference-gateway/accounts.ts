@@ -11,14 +11,14 @@ import {
 import { checked, type Fault, faultAt, MOST_FAULTS, Refusal, serveEndpoint, textOf } from './refusal.ts'
 import { buildIndex, inTransaction } from './store.ts'
 
-/** A registered account. */
+/** Registered account. */
 export interface Account {
-  /** Its key in the store, by which records refer to it. */
+  /** Key in the store, used by records. */
   readonly seq: number
   readonly accountId: string
 }
 
-/** The accounts table. With `open`, an account that is not registered comes into being when a call names it. */
+/** Opens the accounts table. With `open`, a call creates the unregistered account that it names. */
 export function createAccountStore(
   store: DatabaseSync,
   options: { readonly open: boolean; readonly clock: () => number; readonly makeId: () => string },
@@ -44,7 +44,7 @@ export function createAccountStore(
   return {
     find,
 
-    /** The account that a user-centric call names; undefined where it is not registered and has to be. */
+    /** Returns the account of a user-centric call; undefined if it is not registered and `open` is off. */
     resolve(account: AccountReference): Account | undefined {
       const found = find(account)
       if (found !== undefined || !options.open) return found
@@ -57,14 +57,14 @@ export function createAccountStore(
     register: (partnerAccountId: string, registration: string) =>
       add(options.makeId(), partnerAccountId, registration),
 
-    /** YYYY-MM-DD; undefined of an account that was not registered but came into being. */
+    /** Date of birth, YYYY-MM-DD; undefined for an account created without registration. */
     dateOfBirthOf(account: Account): string | undefined {
       const registration = registrationOf.get(account.seq)?.['registration']
       if (typeof registration !== 'string') return undefined
       return RegistrationRequest.parse(JSON.parse(registration)).dateOfBirth
     },
 
-    /** Removes the account and every record of it; its partner account id can be registered anew. */
+    /** Removes the account and all its records; its partner account id can be registered again. */
     remove(account: Account): void {
       for (const table of ['biometrics', 'conditions'] as const) buildIndex(store, table, 'account')
       inTransaction(store, (db) => {
@@ -79,45 +79,45 @@ export function createAccountStore(
 
 export type AccountStore = ReturnType<typeof createAccountStore>
 
-/** What every resource is served with. */
+/** Parts that every resource needs. */
 export interface Parts {
   readonly app: FastifyInstance
   readonly store: DatabaseSync
   readonly accounts: AccountStore
   /** Epoch milliseconds. */
   readonly clock: () => number
-  /** A new id at every call. */
+  /** Returns a new id at every call. */
   readonly makeId: () => string
 }
 
-/** The account that `accountReference` and `accountReferenceType` name. 400 where they are wrong, 404 where it is not registered. */
+/** Returns the account of `accountReference` and `accountReferenceType`. 400 if they are invalid, 404 if the account is not registered. */
 export function accountInQuery(query: unknown, accounts: AccountStore): Account {
   const { accountReference: reference, accountReferenceType: type } = checked(AccountQuery, query, 'query')
   return registered(accounts.resolve({ reference, type }))
 }
 
-/** As `accountInQuery`; `entity`, the URL form that ends in the account id, stands in where no reference is given. */
+/** Returns the account of the query. `entity`, the URL form that ends in the account id, replaces a missing reference. */
 export function accountOrEntityInQuery(query: unknown, accounts: AccountStore): Account {
   const entity = EntityQuery.extend({ accountReference: z.undefined().optional() }).safeParse(query)
   if (!entity.success) return accountInQuery(query, accounts)
   return registered(accounts.resolve({ reference: accountIdOfEntity(entity.data.entity), type: 'accountId' }))
 }
 
-/** 404 for an account that is not registered. */
+/** Refuses an unregistered account with 404. */
 export function registered(account: Account | undefined, place = 'account'): Account {
   if (account === undefined) throw new Refusal(404, [faultAt(place, 'not registered')])
   return account
 }
 
-/** One record of a batch. */
+/** Record of a batch. */
 export interface Incoming<Item> {
-  /** The documented fields, checked. */
+  /** Documented fields, checked. */
   readonly record: Item
-  /** JSON text of the record as it was sent, with the fields that are not documented. */
+  /** JSON text of the record as sent, including undocumented fields. */
   readonly body: string
 }
 
-/** The reader of an array of records: 400 naming position and field of what is wrong, where anything is. */
+/** Creates the reader of an array of records: 400 with position and field of every problem. */
 export function createBatchReader<Item>(item: z.ZodType<Item>) {
   const schema = z.array(item).min(1)
   return (body: unknown): Incoming<Item>[] => {
@@ -127,14 +127,14 @@ export function createBatchReader<Item>(item: z.ZodType<Item>) {
   }
 }
 
-/** One record of a batch with the account it is stored under. */
+/** Record of a batch with its account. */
 export interface Owned<Item> extends Incoming<Item> {
   readonly owner: Account
 }
 
 /**
- * A batch with the account of each record. 404 naming the positions of records whose account is not registered; 400
- * where the call takes one user's records and the batch holds another's.
+ * Resolves the account of each record. 404 with the positions of records with an unregistered account; 400 if a call for a single user
+ * holds records of another.
  */
 export function withOwners<Item extends { readonly account: AccountReference }>(
   batch: readonly Incoming<Item>[],
@@ -156,20 +156,18 @@ export function withOwners<Item extends { readonly account: AccountReference }>(
   if (unknown.length > 0) throw new Refusal(404, unknown.slice(0, MOST_FAULTS))
   const stranger = users === 'one' ? owned.findIndex(({ owner }) => owner.seq !== owned[0]?.owner.seq) : -1
   if (stranger !== -1) {
-    throw new Refusal(400, [
-      faultAt('records', 'another user than that of the first record', stranger, 'account'),
-    ])
+    throw new Refusal(400, [faultAt('records', 'not the user of the first record', stranger, 'account')])
   }
   return owned
 }
 
-/** Values of `gender` taken here; the interface shows `FEMALE` and says of others: not shown. */
+/** Values of `gender` accepted here; the interface shows `FEMALE` and leaves others open. */
 const GENDERS = ['FEMALE', 'MALE', 'OTHER', 'UNKNOWN'] as const
 
-/** What a partnerAccountId that is registered already gets: 200 with its account id, or 409. The interface does not say. */
+/** Answer to registering a known partnerAccountId: 200 with its account id, or 409. The interface leaves this open. */
 export type RegisteredAgain = 'same' | 'conflict'
 
-/** Section "Accounts". Registration answers without an envelope; deletion answers 204, and 404 for an unknown account. */
+/** Serves section "Accounts". Registration answers without an envelope; deletion answers 204, and 404 for an unknown account. */
 export function serveAccounts({ app, accounts, clock }: Parts, registeredAgain: RegisteredAgain): void {
   const Registration = RegistrationRequest.extend({
     gender: z.enum(GENDERS),

@@ -12,20 +12,21 @@ import {
 import { type AssessmentStore, currentPage, type StoredAssessment } from './assessment-pages.ts'
 import { checked, faultAt, Refusal, serveEndpoint } from './refusal.ts'
 
-/** The three ages of section "Age result". */
+/** Ages of section "Age result". */
 export interface Ages {
   readonly bioAge: Age
   readonly calendarAge: Age
-  /** bioAge less calendarAge: negative where the user is younger than the calendar says. */
+  /** bioAge minus calendarAge: negative if the biological age is lower. */
   readonly bioAgeDelta: Age
 }
 
 /**
- * Scores a complete test by the rule of its file: the calendar age, and the months of every answer chosen, within the
- * bounds; no age is below 0. Illustrative, and of no medical meaning.
- * @param chosen ids of the answers chosen
- * @param dateOfBirth YYYY-MM-DD; the rule's own age where it is not known
- * @param onMs epoch milliseconds of the day on which the test was completed, in UTC
+ * Scores a complete test by the rule of its file: the calendar age plus the months of every chosen answer, within the bounds; never below
+ * 0. Illustrative, without medical meaning.
+ *
+ * @param chosen ids of the chosen answers
+ * @param dateOfBirth YYYY-MM-DD; if unknown, the rule's own age applies
+ * @param onMs epoch milliseconds of the day of completion, in UTC
  */
 export function score(
   rule: ScoringRule,
@@ -52,12 +53,12 @@ function monthsSince(date: string, toMs: number): number {
   return Math.max(Math.floor(to.diff(DateTime.fromISO(date, utc), 'months').months), 0)
 }
 
-/** Years and months of a number of months. Of a negative one both are negative or 0: -14 is -1 year and -2 months. */
+/** Splits months into years and months. Both parts of a negative number are negative or 0: -14 is -1 year and -2 months. */
 function ageOf(months: number): Age {
   return { year: Math.trunc(months / 12) + 0, month: (months % 12) + 0 }
 }
 
-/** The recommendations that follow from the answers chosen, in the order of the file, in one of its languages. */
+/** Returns the recommendations for the chosen answers, in the order of the file, in the given language. */
 export function recommend(
   definitions: readonly RecommendationDefinition[],
   chosen: readonly AnswerId[],
@@ -69,8 +70,8 @@ export function recommend(
 }
 
 /**
- * The language that a header Accept-Language (RFC 9110 section 12.5.4) asks for, by the lookup of RFC 4647 section 3.4:
- * `es-MX` gets `es`. The first of `available` where the header is missing, cannot be read, or asks for none of them.
+ * Chooses the language for a header Accept-Language (RFC 9110 section 12.5.4), by the lookup of RFC 4647 section 3.4: `es-MX` gets `es`.
+ * Returns the first of `available` if the header is missing or unreadable, or nothing matches.
  */
 export function languageFor(header: string | undefined, available: readonly string[]): string {
   const ranges = (header ?? '')
@@ -91,17 +92,16 @@ export function languageFor(header: string | undefined, available: readonly stri
 const WEIGHTED_RANGE =
   /^[ \t]*([a-z]{1,8}(?:-[a-z0-9]{1,8})*)[ \t]*(?:;[ \t]*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)[ \t]*)?$/i
 
-/** `zh-hant-cn` gives itself, `zh-hant`, `zh`. */
+/** Lists a range and its truncations: `zh-hant-cn`, `zh-hant`, `zh`. */
 function truncations(range: string): string[] {
   const subtags = range.split('-')
   return subtags.map((_, at) => subtags.slice(0, subtags.length - at).join('-'))
 }
 
 /**
- * Section "Age assessment", what follows from a complete test, without an envelope. Result and recommendations are 404
- * until then ("An age result exists only for a user who has completed the test"); the list of answered questions is
- * empty. `completed` and `created` are the time of the last answer. The forms with the account in the path are served
- * for account ids alone.
+ * Serves the results of section "Age assessment", without an envelope. Without a complete test, result and recommendations are 404 ("An age
+ * result exists only for a user who has completed the test"), and the list of answered questions is empty. `completed` and `created` are
+ * the time of the last answer. Forms with the account in the path accept account ids only.
  */
 export function serveAgeAssessment(
   { app, accounts }: Parts,
@@ -167,7 +167,7 @@ export function serveAgeAssessment(
   })
 }
 
-/** Section "Completed questions record": the questions that were answered, in the order of the pages. */
+/** Section "Completed questions record": the answered questions, in the order of the pages. */
 function completedQuestions(
   assessment: Assessment,
   { id, progress, answeredMs }: StoredAssessment,

@@ -8,19 +8,19 @@ import { parseYaml } from '../yaml-file.ts'
 const text = z.string().min(1)
 
 const AnswerDefinition = z.strictObject({
-  /** Unique in the whole file: an answer is cleared, scored and followed by recommendations under it. */
+  /** Unique in the file. Clearing, scoring and recommendations refer to this id. */
   answerId: AnswerId,
   factId: text,
-  /** Digits where the fact's data type is `INTEGER`. */
+  /** Digits if the fact's data type is `INTEGER`. */
   value: text,
   text,
-  /** Ids of the answers that fall away when this one is chosen. */
+  /** Ids of answers to remove when this one is chosen. */
   answersToClear: z.array(AnswerId).default([]),
 })
 
 /**
- * A question, in the fields of section "Assessment page". A fact takes one answer. A required question asks for an answer
- * to every fact of it (`radio`, `select`) or to one at least (`checkbox`, whose answers have a fact each).
+ * Question, in the fields of section "Assessment page". A fact takes a single answer. A required question needs an answer to every fact
+ * (`radio`, `select`), or at least one (`checkbox`, with a fact per answer).
  */
 const QuestionDefinition = z.strictObject({
   id: text,
@@ -49,27 +49,27 @@ const ModuleDefinition = z.strictObject({
     .min(1),
 })
 
-/** The scoring rule: months that each answer adds to the calendar age. Of no medical meaning. */
+/** Scoring rule: months that each answer adds to the calendar age. Without medical meaning. */
 const ScoringRule = z.strictObject({
-  /** Calendar age of an account whose date of birth is not known. */
+  /** Calendar age of an account without a known date of birth. */
   ageWithoutDateOfBirth: z.strictObject({ year: z.int().min(0), month: z.int().min(0).max(11) }),
-  /** By how many months the biological age may lie below and above the calendar age. */
+  /** Maximum difference in months between biological and calendar age, in both directions. */
   bounds: z.strictObject({ younger: z.int().min(0), older: z.int().min(0) }),
-  /** Months by answer id; an answer that is not named adds none. */
+  /** Months by answer id; 0 for other answers. */
   months: z.record(text, z.int()),
 })
 export type ScoringRule = z.infer<typeof ScoringRule>
 
 const RecommendationDefinition = z.strictObject({
-  /** Given where one of these answers was chosen. */
+  /** Answers, any of which leads to this recommendation. */
   when: z.array(AnswerId).min(1),
   benefitCost: BenefitCost,
-  /** By language tag. */
+  /** Texts by language tag. */
   texts: z.record(text, z.strictObject({ teaser: text, body: text })),
 })
 export type RecommendationDefinition = z.infer<typeof RecommendationDefinition>
 
-/** The form of `definitions/assessment.yaml`: the pages of a test, how it is scored, and what is recommended after it. */
+/** Form of `definitions/assessment.yaml`: pages, scoring and recommendations of a test. */
 export const AssessmentDefinition = z.strictObject({
   assessmentId: text,
   assessmentType: text,
@@ -90,8 +90,8 @@ interface PlacedQuestion {
 }
 
 /**
- * What the schema cannot see: ids that stand twice or lead nowhere, pages out of order, facts without a data type, and
- * answers that clear what a required question needs, so that a page could never be left.
+ * Reports contradictions beyond the schema: duplicate or unknown ids, pages out of order, facts without a data type, and answers that clear
+ * required ones, so that a page could never be left.
  */
 function checkContradictions(definition: AssessmentDefinition, report: Report): void {
   const questions = definition.modules.flatMap(({ pages }, module) =>
@@ -126,7 +126,8 @@ function checkPages({ modules }: AssessmentDefinition, report: Report): void {
       const path = ['modules', module, 'pages', at]
       groupOnce(questionGroupId, [...path, 'questionGroupId'])
       const number = pageNumber.split('.').map(Number)
-      if (!isAfter(number, before)) report([...path, 'pageNumber'], 'must come after that of the page before')
+      if (!isAfter(number, before))
+        report([...path, 'pageNumber'], 'must be greater than the number of the page before')
       before = number
     }
   }
@@ -184,7 +185,7 @@ function checkClearing(
       if (owner === undefined) report(place, 'there is no such answer')
       else if (String(cleared) === String(answerId)) report(place, 'an answer cannot clear itself')
       else if (owner.required && (owner !== question || question.type !== 'checkbox')) {
-        report(place, 'it belongs to a required question, which would be left without it')
+        report(place, 'must not clear an answer of a required question')
       }
     }
   }
@@ -211,18 +212,18 @@ function checkRecommendations(
   }
 }
 
-/** Reports every id but the first of its kind. */
+/** Reports every repeated id. */
 function createOnce(report: Report) {
   const seen = new Set<string>()
   return (id: string, path: Path): void => {
-    if (seen.has(id)) report(path, 'stands twice')
+    if (seen.has(id)) report(path, 'occurs twice')
     seen.add(id)
   }
 }
 
 const FILE = fileURLToPath(new URL('definitions/assessment.yaml', import.meta.url))
 
-/** A page of the test. */
+/** Page of the test. */
 export interface Page {
   /** major.minor; unique in the test. */
   readonly pageNumber: string
@@ -231,7 +232,7 @@ export interface Page {
   readonly questions: readonly QuestionDefinition[]
 }
 
-/** A test as the gateway serves it: its definition, with the pages in the order in which they are answered. */
+/** Test as served: its definition, with the pages in order. */
 export interface Assessment extends Omit<AssessmentDefinition, 'modules'> {
   readonly pages: readonly Page[]
 }
@@ -241,8 +242,9 @@ const Definition = AssessmentDefinition.superRefine((definition, context) =>
 )
 
 /**
- * Reads the test that the gateway serves, from a file of the form of `definitions/assessment.yaml` (the default).
- * Throws `usage-wrong`, naming file, line and key of every problem, where it is none.
+ * Reads the test to serve, from a file in the form of `definitions/assessment.yaml` (the default).
+ *
+ * @throws WaybillError `usage-wrong` with file, line and key of every problem
  */
 export function readAssessment(file?: string): Promise<Assessment> {
   if (file !== undefined) return assessmentOf(file)
@@ -250,7 +252,7 @@ export function readAssessment(file?: string): Promise<Assessment> {
   return shipped
 }
 
-/** Read once, as a process may start gateways by the hundred. */
+/** Read once, as a process may start hundreds of gateways. */
 let shipped: Promise<Assessment> | undefined
 
 async function assessmentOf(file: string): Promise<Assessment> {
@@ -266,13 +268,13 @@ async function textOf(file: string): Promise<string> {
     const reason = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'
     throw new WaybillError('usage-wrong', `the definition of the age assessment cannot be read: ${reason}`, {
       place: { file },
-      remedy: 'Name a file that is there and may be read with --assessment.',
+      remedy: 'Name a readable file with --assessment.',
       cause,
     })
   }
 }
 
-/** The answers of a question that were chosen. @param chosen the id of the answer chosen, by fact id */
+/** Returns the chosen answers of a question. @param chosen id of the chosen answer, by fact id */
 export function chosenOf(question: QuestionDefinition, chosen: ReadonlyMap<string, AnswerId>) {
   return question.answers.filter(({ factId, answerId }) => chosen.get(factId) === answerId)
 }

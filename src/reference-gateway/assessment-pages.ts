@@ -8,18 +8,18 @@ import { bearerOf, type TokenBook } from './credentials.ts'
 import { type Fault, faultAt, faultsOf, MOST_FAULTS, Refusal, serveEndpoint, success } from './refusal.ts'
 import { inTransaction } from './store.ts'
 
-/** How far a user is in a test, in the form in which it is stored. */
+/** Progress of a user in a test, as stored. */
 export const Progress = z.object({
-  /** Numbers of the pages that were answered. */
+  /** Numbers of the answered pages. */
   pages: z.array(z.string()),
-  /** Pairs of fact id and id of the answer chosen. */
+  /** Pairs of fact id and id of the chosen answer. */
   chosen: z.array(z.tuple([z.string(), AnswerId])),
 })
 export type Progress = z.infer<typeof Progress>
 
 const NOTHING_ANSWERED: Progress = { pages: [], chosen: [] }
 
-/** The first page that was not answered; undefined once the test is complete. */
+/** Returns the first unanswered page; undefined once the test is complete. */
 export function currentPage({ pages }: Assessment, progress: Progress): Page | undefined {
   const chosen = new Map(progress.chosen)
   return pages.find(
@@ -30,11 +30,12 @@ export function currentPage({ pages }: Assessment, progress: Progress): Page | u
 }
 
 /**
- * Takes the answers of a page: the current one, or an earlier one, whose answers they replace as a whole. Of answers that
- * clear each other within the submission, the one sent first stays; what was answered on other pages is cleared too.
- * @returns the new state, and the page after the one answered; no page after the last
- * @throws Refusal 400 for a page, question, fact or answer that is not there and for a required answer that is missing,
- * 409 for a page whose turn has not come
+ * Takes the answers of the current page, or replaces all answers of an earlier page. If answers clear each other within the submission, the
+ * first one sent stays. Cleared answers on other pages are removed too.
+ *
+ * @returns the new progress and the page after the answered one; no page after the last
+ * @throws Refusal 400 for an unknown page, question, fact or answer and for a missing required answer; 409 for a page ahead of the current
+ * one
  */
 function answerPage(
   assessment: Assessment,
@@ -76,7 +77,7 @@ function answerPage(
 
 type Chosen = QuestionDefinition['answers'][number]
 
-/** The answers of a submission that stay, in the order sent. */
+/** Returns the answers of a submission that stay, in the order sent. */
 function readAnswers({ questions }: Page, sent: AnswerSubmission['answers']): Chosen[] {
   const faults: Fault[] = []
   const fault = (message: string, ...place: (string | number)[]) => {
@@ -116,7 +117,7 @@ function readChoices(
   }
 }
 
-/** Places of what a required question lacks: its facts, or the question itself where one answer is enough. */
+/** Returns the places missing in a required question: facts, or the question itself if a single answer is enough. */
 function missingIn(question: QuestionDefinition, chosen: ReadonlyMap<string, AnswerId>): string[][] {
   const answered = new Set(chosenOf(question, chosen).map(({ factId }) => factId))
   if (question.type === 'checkbox') return answered.size === 0 ? [[question.id]] : []
@@ -125,7 +126,7 @@ function missingIn(question: QuestionDefinition, chosen: ReadonlyMap<string, Ans
   )
 }
 
-/** An answer that was cleared clears nothing itself, so that of two that clear each other one stays. */
+/** Removes cleared answers. A cleared answer clears nothing, so of two answers that clear each other, one stays. */
 function withoutCleared(chosen: readonly Chosen[]): Chosen[] {
   const cleared = new Set<AnswerId>()
   for (const { answerId, answersToClear } of chosen) {
@@ -134,21 +135,21 @@ function withoutCleared(chosen: readonly Chosen[]): Chosen[] {
   return chosen.filter(({ answerId }) => !cleared.has(answerId))
 }
 
-/** Ids that were sent may be of any length; an error says so much of them that they can be found. */
+/** Shortens an id for an error: a client may send ids of any length. */
 export function shortened(part: string | number): string {
   const text = String(part)
   return text.length <= 64 ? text : `${text.slice(0, 64)}…`
 }
 
-/** What the store holds of a user's test. */
+/** Stored state of a user's test. */
 export interface StoredAssessment {
   readonly id: string
   readonly progress: Progress
-  /** Epoch milliseconds at which a page was answered last. */
+  /** Epoch milliseconds of the last answer. */
   readonly answeredMs: number
 }
 
-/** The table of tests that were begun: one row a user and test. */
+/** Table of tests in progress or complete: a row per user and test. */
 export function createAssessmentStore(store: DatabaseSync, makeId: () => string) {
   const select = store.prepare(
     'SELECT id, progress, answered_ms FROM assessments WHERE account = ? AND assessment_id = ?',
@@ -178,9 +179,9 @@ export function createAssessmentStore(store: DatabaseSync, makeId: () => string)
 export type AssessmentStore = ReturnType<typeof createAssessmentStore>
 
 /**
- * The paged test of section "Age assessment": GET gives the first page that is not answered, POST the page after the one
- * answered; `data` is empty once none is left. The token says whose test it is: 403 where it stands for nobody, 404 where
- * its account is not registered. A page may be answered again at any time; a complete test is complete anew then.
+ * Serves the paged test of section "Age assessment". GET returns the first unanswered page, POST the page after the answered one; `data` is
+ * empty after the last. The token identifies the user: 403 if the token is bound to nobody, 404 if its account is not registered. A page
+ * may be answered again at any time; a complete test is then complete anew.
  */
 export function serveAssessmentPages(
   { app, store, accounts, clock }: Parts,
@@ -207,21 +208,21 @@ export function serveAssessmentPages(
   })
 }
 
-/** The user that the request's token stands for. */
+/** Returns the user of the request's token. */
 function userOf(request: FastifyRequest, tokens: TokenBook, accounts: AccountStore): Account {
   const owner = tokens.ownerOf(bearerOf(request))
   if (owner === undefined) {
     const how = 'bind it with `waybill gateway --bind TOKEN=REFERENCE` or POST /_reference/tokens'
-    throw new Refusal(403, [{ message: `Authorization: the token stands for no user; ${how}` }])
+    throw new Refusal(403, [{ message: `Authorization: the token is bound to no user; ${how}` }])
   }
   const account = accounts.resolve(owner)
   if (account === undefined) {
-    throw new Refusal(404, [faultAt('account', 'that of the token is not registered')])
+    throw new Refusal(404, [faultAt('account', 'the account of the token is not registered')])
   }
   return account
 }
 
-/** A submission; the keys in the places of its faults are shortened, since they were sent. */
+/** Parses a submission. Its keys come from the client, so places of faults shorten them. */
 function readSubmission(body: unknown): AnswerSubmission {
   const result = AnswerSubmission.safeParse(body)
   if (result.success) return result.data
@@ -235,7 +236,7 @@ function readSubmission(body: unknown): AnswerSubmission {
 const answered = (page: Page | undefined, progress: Progress) =>
   success(page === undefined ? [] : [withPreviousValues(page, progress)])
 
-/** The page on the wire; `previousValues` holds the values, not the ids, of the answers chosen before. */
+/** Builds the page on the wire; `previousValues` holds the values, not the ids, of earlier answers. */
 function withPreviousValues({ moduleId, questionGroupId, pageNumber, questions }: Page, progress: Progress) {
   const chosen = new Map(progress.chosen)
   return {

@@ -16,7 +16,7 @@ import {
 import { checked, faultAt, profileSuccess, Refusal, serveEndpoint } from './refusal.ts'
 import { inTransaction, visibleUntilMs } from './store.ts'
 
-/** A care team entry in the store. */
+/** Stored care team entry. */
 export interface CareTeamEntry {
   readonly seq: number
   readonly id: string
@@ -24,13 +24,13 @@ export interface CareTeamEntry {
   readonly pcp: boolean
   /** Epoch milliseconds. */
   readonly storedMs: number
-  /** Epoch milliseconds; 0 for an entry whose PCP flag was never moved. */
+  /** Epoch milliseconds; 0 if the PCP flag never changed. */
   readonly updatedMs: number
-  /** JSON text of the record as it was sent. */
+  /** JSON text of the record as sent. */
   readonly body: string
 }
 
-/** The table of care team entries. An npi sent twice is there twice; at most one entry of an account is the PCP. */
+/** Opens the table of care team entries. An NPI sent twice is stored twice; at most one entry of an account is the PCP. */
 function createCareTeamStore(store: DatabaseSync) {
   const insert = store.prepare(
     'INSERT INTO care_teams (id, account, npi, persistent_id, stored_ms, body) VALUES (?, ?, ?, ?, ?, ?)',
@@ -55,12 +55,12 @@ function createCareTeamStore(store: DatabaseSync) {
   return {
     entriesOf,
 
-    /** Stores a record; the caller holds the transaction of the batch. */
+    /** Stores a record, inside the batch's transaction of the caller. */
     add(id: string, account: number, { npi, source }: CareTeamSent, storedMs: number, body: string): void {
       insert.run(id, account, npi ?? null, source.meta?.persistentRecordId ?? null, storedMs, body)
     },
 
-    /** Deletes the account's entries that bear one of the ids or one of the npis; says how many there were. */
+    /** Deletes the account's entries with one of the ids or NPIs. Returns their number. */
     remove(account: number, ids: readonly string[], npis: readonly string[]): number {
       const doomed = entriesOf(account).filter(
         ({ id, npi }) => ids.includes(id) || (npi !== undefined && npis.includes(npi)),
@@ -72,8 +72,9 @@ function createCareTeamStore(store: DatabaseSync) {
     },
 
     /**
-     * Marks the entry as PCP and unmarks the account's others, or unmarks it. Of several entries of one npi it is the one
-     * stored last, and for unmarking the one that is marked. An id and an npi must fit together. Returns the entry, or undefined where there is none.
+     * Marks the entry as PCP and unmarks the account's other entries, or unmarks it. If several entries have the NPI, the last one stored
+     * is marked, and the marked one is unmarked. Id and NPI must belong to the same entry. Returns the entry, or undefined if there is
+     * none.
      */
     markPcp(
       account: number,
@@ -97,7 +98,7 @@ function createCareTeamStore(store: DatabaseSync) {
   }
 }
 
-/** A repeatable query parameter: one is a string, several are an array. */
+/** Repeatable query parameter: a string, or an array of strings. */
 const Repeatable = z.preprocess(
   (value) => (typeof value === 'string' ? [value] : value),
   z.array(z.string().min(1)).optional(),
@@ -105,8 +106,8 @@ const Repeatable = z.preprocess(
 const Deletion = z.looseObject({ id: Repeatable, npi: Repeatable }).pipe(CareTeamDeletionQuery)
 
 /**
- * Section "care teams". The list is served on the path of create, in an envelope. A batch may hold several users: each
- * record goes to the account it names. `userId` is the account id; `updateDate` moves with the PCP flag.
+ * Serves section "care teams". The list is on the path of create, in an envelope. A batch may hold several users: each record is stored
+ * under its own account. `userId` is the account id; `updateDate` changes with the PCP flag.
  */
 export function serveCareTeams({ app, store, accounts, clock, makeId }: Parts): void {
   const careTeams = createCareTeamStore(store)
@@ -152,7 +153,7 @@ export function serveCareTeams({ app, store, accounts, clock, makeId }: Parts): 
   serveEndpoint(app, 'unsetPrimaryCare', async (request) => markPcp(request.body, false))
 }
 
-/** Section "Care team record, as returned": fields that were not sent are left out. */
+/** Section "Care team record, as returned": omits fields that were not sent. */
 function returned(
   entry: Pick<CareTeamEntry, 'id' | 'storedMs' | 'updatedMs' | 'pcp'>,
   { account: _, observationDate, ...sent }: CareTeamSent,

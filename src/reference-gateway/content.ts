@@ -10,7 +10,7 @@ const FILE = fileURLToPath(new URL('definitions/articles.yaml', import.meta.url)
 
 const text = z.string().min(1)
 
-/** An article as the definition file has it: section "Content item" but for `uri`, which follows from the id. */
+/** Article of the definition file: section "Content item" without `uri`, which follows from the id. */
 const ArticleDefinition = z.strictObject({
   id: text,
   resourceId: text,
@@ -28,25 +28,22 @@ const Definitions = z.strictObject({
     .array(ArticleDefinition)
     .refine(
       (articles) => new Set(articles.map(({ id }) => id)).size === articles.length,
-      'an id stands twice',
+      'an id occurs twice',
     ),
 })
 
-/**
- * Reads the articles that the gateway serves, in their order. Throws `usage-wrong`, naming the lines, where the file does
- * not hold articles.
- */
+/** Reads the articles to serve, in order. @throws WaybillError `usage-wrong` with the lines of all problems */
 export async function readArticles(file = FILE): Promise<readonly Article[]> {
   return parseYaml(await readFile(file, 'utf8'), file, Definitions, 'usage-wrong').value.articles
 }
 
-/** A whole number in a query, written in digits alone. */
+/** Whole number in a query, as digits only. */
 const digits = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((sent) => (typeof sent === 'string' && /^\d{1,15}$/.test(sent) ? Number(sent) : sent), schema)
 
 /**
- * Query of the article list. The interface says that the list is filtered and paged, and names no parameter: these are
- * ours. `tag` is the id of the primary tag; pages count from 1; what is not named here is not looked at.
+ * Query of the article list. The interface has filters and pages but names no parameters: these are ours. `tag` is the id of the primary
+ * tag; pages count from 1; other parameters are ignored.
  */
 export const ArticleQuery = z.object({
   type: z.string().min(1).optional(),
@@ -55,7 +52,7 @@ export const ArticleQuery = z.object({
   limit: digits(z.int().min(1).max(100).default(10)),
 })
 
-/** Section "Content". A page past the end is empty; `uri` is the path of the detail; an unknown id gets 404. */
+/** Serves section "Content". A page past the end is empty; `uri` is the path of the detail; an unknown id gets 404. */
 export function serveContent(app: FastifyInstance): void {
   let reading: Promise<readonly Article[]> | undefined
   const articles = () => {

@@ -4,19 +4,19 @@ import type { AccountReference } from '../gateway/contract/account.ts'
 import { ENDPOINTS, type Endpoint } from '../gateway/contract/endpoints.ts'
 import { Refusal } from './refusal.ts'
 
-/** Whom a bearer token stands for. */
+/** User of a bearer token. */
 export type TokenOwner = Pick<AccountReference, 'reference' | 'type'>
 
-/** Takes as long wherever two texts of one length differ. */
+/** Compares texts in constant time for a given length. */
 export function isSame(given: string, expected: string): boolean {
   const [one, other] = [Buffer.from(given), Buffer.from(expected)]
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-/** The bearer tokens of the gateway: which pass, whom they stand for, and which have expired. */
+/** Bearer tokens of the gateway: valid tokens, their users, and expired tokens. */
 export type TokenBook = ReturnType<typeof createTokenBook>
 
-/** @param given the tokens that pass; any where undefined */
+/** Creates the book of tokens. @param given the valid tokens; undefined for any */
 export function createTokenBook(
   given: readonly string[] | undefined,
   bound: Readonly<Record<string, TokenOwner>> = {},
@@ -24,26 +24,26 @@ export function createTokenBook(
   const owners = new Map(Object.entries(bound))
   const expired = new Set<string>()
   return {
-    /** Whether the token passes: any that has not expired where none was given, else those given or bound. */
+    /** True if the token is valid: given or bound, or any token if none was given. An expired token is not valid. */
     passes: (token: string): boolean =>
       !expired.has(token) &&
       (given === undefined || given.some((known) => isSame(token, known)) || owners.has(token)),
-    /** The user whose paged test the token opens; undefined where it was bound to none. */
+    /** Returns the user whose paged test the token opens; undefined if the token is bound to nobody. */
     ownerOf: (token: string): TokenOwner | undefined => owners.get(token),
-    /** Lets the token stand for a user; it passes from now on. */
+    /** Binds the token to a user and makes it valid. */
     bind(token: string, owner: TokenOwner): void {
       owners.set(token, owner)
       expired.delete(token)
     },
-    /** The token passes no more, until it is bound anew. */
+    /** Expires the token until it is bound again. */
     expire: (token: string): unknown => expired.add(token),
   }
 }
 
 /**
- * Sections "Authentication" and "Versioning": 401 where a call lacks a header it is documented with, or holds a key or
- * token that does not pass; 400 where X-API-Version is missing or another. A header that is not documented for a call is
- * not looked at, and the bearer token is not asked for where the document leaves open whether it is required.
+ * Checks the headers of sections "Authentication" and "Versioning". 401 if a documented header is missing, or a key or token is not valid;
+ * 400 if X-API-Version is missing or wrong. Ignores headers that are not documented for a call. Does not require a bearer token if the
+ * document leaves open whether the call needs one.
  */
 export function checkCredentials(apiKeys: readonly string[] | undefined, tokens: TokenBook) {
   return async (request: FastifyRequest): Promise<void> => {
@@ -60,17 +60,17 @@ export function checkCredentials(apiKeys: readonly string[] | undefined, tokens:
   }
 }
 
-/** 401 for what is not of the interface and lacks the secret in `X-Control-Secret`: it shows all that is stored. */
+/** Checks `X-Control-Secret` on paths outside the interface, as they show all stored data. 401 if missing or wrong. */
 export function checkControlSecret(secret: string) {
   return async (request: FastifyRequest): Promise<void> => {
     const given = request.headers['x-control-secret']
     if (request.routeOptions.config.endpoint !== undefined) return
     if (typeof given !== 'string' || !isSame(given, secret))
-      throw refused('X-Control-Secret: missing, or another one')
+      throw refused('X-Control-Secret: missing or wrong')
   }
 }
 
-/** The bearer token of a request (RFC 6750 section 2.1). 401 where there is none. */
+/** Returns the bearer token of a request (RFC 6750 section 2.1). 401 if there is none. */
 export function bearerOf(request: FastifyRequest): string {
   const token = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
   if (token === undefined) throw refused('Authorization: a bearer token is missing')

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { orderedBy } from './fault-targets.ts'
 
-/** The answer to a batch; its other fields are kept as they are. */
+/** Answer to a batch; other fields stay unchanged. */
 export const BatchAnswer = z.looseObject({
   code: z.union([z.int(), z.string()]),
   data: z.array(z.unknown()),
@@ -10,25 +10,23 @@ export const BatchAnswer = z.looseObject({
 })
 export type BatchAnswer = z.infer<typeof BatchAnswer>
 
-/** Of a batch: a share of its records, rounded, or a count. */
+/** Share of a batch's records, rounded, or a count. */
 export interface Amount {
   readonly share?: number | undefined
   readonly count?: number | undefined
 }
 
-/** What an echo can have in place of what was sent. */
+/** Ways in which an echo can differ from the record sent. */
 export const OTHER = ['altered', 'other-account', 'other-id'] as const
 type Other = (typeof OTHER)[number]
 
-/** How many of `length` a share or a count means: at least one, at most all. */
+/** Resolves a share or count of `length` items: at least 1, at most all. */
 export function amountOf({ share, count }: Amount, length: number, otherwise: number): number {
   const wanted = share === undefined ? (count ?? otherwise) : Math.round(share * length)
   return Math.min(Math.max(wanted, 1), length)
 }
 
-/**
- * Positions of the records of a batch that are stored, ascending: at least one, and at least one is not. `length` is 2 or more.
- */
+/** Returns the positions of records to store, ascending: at least 1, but not all. `length` is 2 or more. */
 export function positionsKept(amount: Amount, length: number, key: readonly number[]): number[] {
   const kept = Math.min(amountOf(amount, length, Math.round(length / 2)), length - 1)
   return orderedBy(length, ...key)
@@ -36,16 +34,16 @@ export function positionsKept(amount: Amount, length: number, key: readonly numb
     .sort((a, b) => a - b)
 }
 
-/** A batch of which only the records at some positions were stored. */
+/** Batch stored only at some positions. */
 export interface StoredPart {
   readonly sent: readonly unknown[]
   readonly kept: readonly number[]
-  /** The account id of a record's account; undefined where it is not registered. */
+  /** Returns the account id of a record's account; undefined if not registered. */
   readonly accountIdOf: (account: unknown) => string | undefined
   readonly makeId: () => string
 }
 
-/** The gateway's answer to the stored part, made to tell which records were not stored: an item of `errors` for each. */
+/** Adds an item to `errors` for each record that was not stored. */
 export function tellWhich(answer: BatchAnswer, { sent, kept }: StoredPart): BatchAnswer {
   const stored = new Set(kept)
   return accuse(
@@ -54,7 +52,7 @@ export function tellWhich(answer: BatchAnswer, { sent, kept }: StoredPart): Batc
   )
 }
 
-/** The answer with an item of `errors` for the records at these positions. */
+/** Adds an item to `errors` for the records at these positions. */
 export function accuse(answer: BatchAnswer, positions: readonly number[]): BatchAnswer {
   const errors = positions.map((position) => ({
     code: answer.code,
@@ -65,18 +63,19 @@ export function accuse(answer: BatchAnswer, positions: readonly number[]): Batch
 }
 
 /**
- * The gateway's answer to the stored part, made to claim that all were stored.
- * @param told what stands for a record that was not, made of what it would have got
+ * Makes the answer claim that all records were stored.
+ *
+ * @param invent builds the item for a record not stored, from the item it would have got
  */
 export function claimAll(
   answer: BatchAnswer,
   part: StoredPart,
-  told: (item: unknown, position: number) => unknown = (item) => item,
+  invent: (item: unknown, position: number) => unknown = (item) => item,
 ): BatchAnswer {
   const model: unknown = Object.assign({}, ...answer.data)
   const data = part.sent.map((record, position) => {
     const at = part.kept.indexOf(position)
-    return at === -1 ? told(likenessOf(model, record, part), position) : answer.data[at]
+    return at === -1 ? invent(likenessOf(model, record, part), position) : answer.data[at]
   })
   return { ...answer, data }
 }
@@ -84,7 +83,7 @@ export function claimAll(
 const Fields = z.record(z.string(), z.unknown())
 const fieldsOf = (value: unknown) => Fields.safeParse(value).data
 
-/** The item that a record would have got, after the model of the items of others: its fields, its forms. */
+/** Builds the item that a record would have got, in the fields and forms of the other items. */
 function likenessOf(model: unknown, record: unknown, { accountIdOf, makeId }: StoredPart): unknown {
   const { account } = fieldsOf(record) ?? {}
   const accountId = accountIdOf(account)
@@ -100,7 +99,7 @@ function likenessOf(model: unknown, record: unknown, { accountIdOf, makeId }: St
   )
 }
 
-/** A date that goes in as YYYY-MM-DD and comes out as MM/DD/YYYY (section "Medical-records request"). */
+/** Date sent as YYYY-MM-DD and returned as MM/DD/YYYY (section "Medical-records request"). */
 const RETURNED_DATE = /^\d{2}\/\d{2}\/\d{4}$/
 const SENT_DATE = /^(\d{4})-(\d{2})-(\d{2})$/
 
@@ -123,20 +122,20 @@ function formedAs(model: unknown, sent: unknown): unknown {
   return sent
 }
 
-/** Half of a text; what was declared is the whole. */
+/** Returns the first half of a text; the declared length is that of the whole. */
 export const firstHalf = (text: string): string => text.slice(0, Math.floor(text.length / 2))
 
-/** Text of the same length that no JSON parser takes: the last character is gone, and stands at the beginning. */
+/** Returns text of the same length that is not valid JSON: the last character moves to the front. */
 export const brokenJson = (text: string): string => text.slice(-1) + text.slice(0, -1)
 
 /** JSON that is no answer of the interface. */
 export const OTHER_SHAPE = JSON.stringify({ result: { state: 'done' } })
 
-/** The answer with another `data`; without one where it is undefined. */
+/** Replaces `data` in an answer, or removes it if undefined. */
 export const withData = (text: string, data: null | undefined): string =>
   JSON.stringify({ ...Fields.parse(JSON.parse(text)), data })
 
-/** The answer with the account that its records name replaced, wherever it stands. */
+/** Replaces the account of the records everywhere in an answer. */
 export function ofAnotherAccount(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ofAnotherAccount)
   const fields = Fields.safeParse(value).data
@@ -149,13 +148,13 @@ export function ofAnotherAccount(value: unknown): unknown {
   )
 }
 
-/** A JSON document without end, in pieces of about 16 KiB. */
+/** Yields a JSON document without end, in pieces of about 16 KiB. */
 export function* endlessJson(): Generator<string> {
   yield '{"code":200,"message":"200 OK","errors":[],"data":[{}'
   for (;;) yield ',{}'.repeat(5461)
 }
 
-/** The answer to a batch of which a part was stored, with what the fault says of the rest. */
+/** Answers a partly stored batch, with the fault's treatment of the records not stored. */
 export function damagePart(
   answer: BatchAnswer,
   say: Other | 'which' | 'nothing' | 'all' | 'both',
@@ -176,7 +175,7 @@ export function damagePart(
   }
 }
 
-/** The answer to a batch with another echo: in another order, without some items, with some twice, with strange ones. */
+/** Damages the echo of a batch: changes the order, drops items, doubles items, or adds unknown ones. */
 export function damageEcho(
   answer: BatchAnswer,
   fault: Amount & { readonly as: Other | 'shuffled' | 'missing' | 'doubled' | 'foreign' | 'accused' },
@@ -186,10 +185,10 @@ export function damageEcho(
   if (data.length === 0) return answer
   const order = orderedBy(data.length, ...key)
   const chosen = new Set(order.slice(0, amountOf(fault, data.length, 1)))
-  /** The answer with other items in the place of each chosen one. */
-  const edited = (told: (item: unknown, position: number) => unknown[]) => ({
+  /** Replaces each chosen item of the answer with other items. */
+  const edited = (replace: (item: unknown, position: number) => unknown[]) => ({
     ...answer,
-    data: data.flatMap((item, position) => (chosen.has(position) ? told(item, position) : [item])),
+    data: data.flatMap((item, position) => (chosen.has(position) ? replace(item, position) : [item])),
   })
   switch (fault.as) {
     case 'shuffled':
@@ -209,19 +208,19 @@ export function damageEcho(
   }
 }
 
-/** An order that is never the one that was sent, where there are two or more. */
+/** Returns an order that differs from the order sent, if there are two or more items. */
 function moved(order: readonly number[]): readonly number[] {
   const unmoved = order.every((position, at) => position === at)
   return unmoved ? [...order.slice(1), ...order.slice(0, 1)] : order
 }
 
-/** Fields that are changed wherever in the item they stand. */
+/** Fields to change anywhere in the item. */
 const CHANGED: Readonly<Record<Exclude<Other, 'altered'>, ReadonlySet<string>>> = {
   'other-account': new Set(['reference', 'userId']),
   'other-id': new Set(['id', 'transactionId', 'referenceNumber', 'persistentRecordId', 'npi']),
 }
 
-/** An item like the one given, with another value or account, or with ids that nobody sent. */
+/** Copies an item with another value or account, or with ids that nobody sent. */
 function othered(item: unknown, as: Other, key: readonly number[]): unknown {
   const fields = Fields.safeParse(item).data
   if (fields === undefined) return item
@@ -235,7 +234,7 @@ function othered(item: unknown, as: Other, key: readonly number[]): unknown {
   )
 }
 
-/** The item with another value, or another name where it has none. */
+/** Changes the value of an item, or its name if it has no value. */
 function altered(fields: z.infer<typeof Fields>): unknown {
   const { value } = fields
   return typeof value === 'number' ? { ...fields, value: value + 1 } : { ...fields, name: 'another' }

@@ -31,7 +31,7 @@ import {
 import type { HeldConnections } from './held-connections.ts'
 import { faultAt, MOST_FAULTS, Refusal } from './refusal.ts'
 
-/** What faults need of the gateway. */
+/** Parts of the gateway that faults use. */
 export interface Struckable {
   readonly clock: () => number
   readonly makeId: () => string
@@ -39,56 +39,58 @@ export interface Struckable {
   readonly accounts: Pick<AccountStore, 'find'>
 }
 
-/** A request that is struck. */
+/** Request under a strike. */
 export interface Struck extends Struckable {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   readonly connections: HeldConnections
-  /** Epoch milliseconds at which the plan was loaded. */
+  /** Epoch milliseconds when the plan was loaded. */
   readonly loadedMs: number
-  /** Key of what the strike leaves to chance. */
+  /** Key for random choices of the strike. */
   readonly key: StrikeKey
 }
 export type StrikeKey = readonly [seed: number, index: number, ordinal: number]
 
-/** A request about which a fault is asked. */
+/** Request that a fault is matched against. */
 interface Asked {
-  /** The records sent; none where the body is no array. */
+  /** Records sent; empty if the body is not an array. */
   readonly batch: readonly unknown[]
   readonly seed: number
   /** Place of the fault in the plan, from 0. */
   readonly index: number
   /** Milliseconds since the plan was loaded. */
   readonly sinceMs: number
-  /** Of a rate limit: number of the window, and requests let pass in it. */
+  /** State of a rate limit: number of the window, and requests passed in it. */
   readonly window: { number: number; passed: number }
 }
 
-/** `taken`: the connection is reset, cut or left open, and nothing may be answered; else the answer, or what is made one. */
-export type Told = 'taken' | Refusal | { readonly payload: unknown }
-/** What is made of the gateway's own answer once it is there. */
+/**
+ * Outcome of a strike. `taken`: the connection is reset, cut or left open, and no answer may follow; otherwise the answer, or a refusal.
+ */
+export type Outcome = 'taken' | Refusal | { readonly payload: unknown }
+/** Change to the gateway's own answer once it exists. */
 export interface Later {
   later(payload: unknown): unknown
 }
 
-/** What a kind of fault does: with what was given of it in the plan. */
+/** Behaviour of a kind of fault, for its keys in the plan. */
 interface Behaviour<Given> {
-  /** The calls that it has a meaning for; every one where not said. */
+  /** True if the kind makes sense for a call. Default: every call. */
   suits?(endpoint: Endpoint, name: EndpointName): boolean
-  /** What the schema of its keys does not see: a key, and what is wrong with it. */
+  /** Checks keys beyond their schema. Returns a key and its problem. */
   problem?(given: Given): readonly [key: string, message: string] | undefined
-  /** Whether the request is numbered at all; each is where not said. */
+  /** True if the request matches and gets a number. Default: every request. */
   concerns?(given: Given, asked: Asked): boolean
-  /** It lets the request go on to the faults behind it. */
+  /** Lets the request go on to later faults. */
   readonly goesOn?: true
-  /** Milliseconds that it waits there. */
+  /** Milliseconds to wait at this moment. */
   waitMs?(given: Given, moment: 'storing' | 'answering', key: StrikeKey): number
   /** Milliseconds by which the request's reads lag. */
   lagMs?(given: Given): number
-  /** Strikes before anything is stored; the request goes on to its handler where nothing is told. */
-  before?(given: Given, struck: Struck): Told | Later | undefined
+  /** Strikes before anything is stored. If undefined, the request goes on to its handler. */
+  before?(given: Given, struck: Struck): Outcome | Later | undefined
   /** Strikes the answer to a request that was not refused. */
-  after?(given: Given, struck: Struck, payload: unknown): Told
+  after?(given: Given, struck: Struck, payload: unknown): Outcome
 }
 
 const count = z.int().min(1)
@@ -97,7 +99,10 @@ const share = z.number().gt(0).max(1)
 const status = z.int().min(200).max(599)
 const AMOUNT = { share: share.optional(), count: count.optional() }
 
-/** An answer in place of the gateway's own. Retry-After (RFC 9110 section 10.2.3): seconds, or the HTTP date so many seconds from the gateway's clock. */
+/**
+ * Answer that replaces the gateway's own. Retry-After (RFC 9110 section 10.2.3): seconds, or an HTTP date that many seconds from the
+ * gateway's clock.
+ */
 const ANSWER = {
   retryAfter: z.union([z.int().min(0), z.strictObject({ date: z.int() })]).optional(),
   message: z.string().min(1).optional(),
@@ -108,11 +113,11 @@ const Answer = z.object({ status, ...ANSWER })
 const HTML = '<!doctype html><html><head><title>Gateway</title></head><body><h1>Gateway</h1></body></html>\n'
 const HTML_TYPE = 'text/html; charset=utf-8'
 
-/** An answer in place of the gateway's own: status, Retry-After, type; a body, or a refusal that becomes an envelope. */
+/** Builds a replacement answer: status, Retry-After, type; a body, or a refusal that becomes an envelope. */
 function answerInstead(
   { status, retryAfter, message, body }: z.infer<typeof Answer>,
   { reply, clock }: Struck,
-): Told {
+): Outcome {
   if (typeof retryAfter === 'number') reply.header('retry-after', String(retryAfter))
   else if (retryAfter !== undefined)
     reply.header('retry-after', new Date(clock() + retryAfter.date * 1000).toUTCString())
@@ -124,13 +129,13 @@ function answerInstead(
   return { payload: HTML }
 }
 
-/** The connection is reset, or never answered on. */
-const endless = (how: 'reset' | 'hold', { connections, request, reply }: Struck): Told => {
+/** Resets the connection, or never answers on it. */
+const endless = (how: 'reset' | 'hold', { connections, request, reply }: Struck): Outcome => {
   connections[how](request, reply)
   return 'taken'
 }
 
-/** The answer's text changed, where it is an envelope with an echo; else as it is. */
+/** Edits an answer that is an envelope with an echo; returns other answers unchanged. */
 function edited(payload: unknown, edit: (answer: BatchAnswer) => unknown): unknown {
   if (typeof payload !== 'string') return payload
   const { data } = BatchAnswer.safeParse(JSON.parse(payload))
@@ -140,42 +145,42 @@ function edited(payload: unknown, edit: (answer: BatchAnswer) => unknown): unkno
 const textIn = (payload: unknown): string => (typeof payload === 'string' ? payload : '')
 
 const Records = z.array(z.unknown())
-/** That of conditions holds another envelope. */
+/** Answer to a read; conditions hold a second envelope. */
 const ReadAnswer = z.object({ data: z.union([Records, z.object({ data: Records })]) })
 
-/** What the answer to the read of a profile says otherwise. */
+/** Damages for the answer to a read of a profile. */
 const OTHERWISE = {
-  'not-found': (text: string): Told => {
+  'not-found': (text: string): Outcome => {
     const { data } = ReadAnswer.parse(JSON.parse(text))
     const records = 'data' in data ? data.data : data
     return records.length > 0 ? { payload: text } : new Refusal(404, [{ message: 'no records' }])
   },
-  'no-data': (text: string): Told => ({ payload: withData(text, undefined) }),
-  'null-data': (text: string): Told => ({ payload: withData(text, null) }),
-  'other-account': (text: string): Told => ({
+  'no-data': (text: string): Outcome => ({ payload: withData(text, undefined) }),
+  'null-data': (text: string): Outcome => ({ payload: withData(text, null) }),
+  'other-account': (text: string): Outcome => ({
     payload: JSON.stringify(ofAnotherAccount(JSON.parse(text))),
   }),
 }
 
-const typed = (reply: FastifyReply, type: string, payload: string): Told => {
+const typed = (reply: FastifyReply, type: string, payload: string): Outcome => {
   reply.type(type)
   return { payload }
 }
 
-/** What becomes of an answer that cannot be read. */
+/** Damages that make an answer unreadable. */
 const GARBLED = {
-  truncated: (text: string, { connections, request, reply }: Struck): Told => {
+  truncated: (text: string, { connections, request, reply }: Struck): Outcome => {
     connections.cut(request, reply, Buffer.byteLength(text), firstHalf(text))
     return 'taken'
   },
-  'broken-json': (text: string): Told => ({ payload: brokenJson(text) }),
+  'broken-json': (text: string): Outcome => ({ payload: brokenJson(text) }),
   html: (_: string, { reply }: Struck) => typed(reply, HTML_TYPE, HTML),
-  empty: (): Told => ({ payload: '' }),
+  empty: (): Outcome => ({ payload: '' }),
   'wrong-type': (text: string, { reply }: Struck) => typed(reply, 'text/plain; charset=utf-8', text),
-  'wrong-shape': (): Told => ({ payload: OTHER_SHAPE }),
-  'empty-object': (): Told => ({ payload: '{}' }),
-  'bare-array': (): Told => ({ payload: '[]' }),
-  endless: (_: string, { connections, request }: Struck): Told => {
+  'wrong-shape': (): Outcome => ({ payload: OTHER_SHAPE }),
+  'empty-object': (): Outcome => ({ payload: '{}' }),
+  'bare-array': (): Outcome => ({ payload: '[]' }),
+  endless: (_: string, { connections, request }: Struck): Outcome => {
     connections.watch(request)
     return { payload: Readable.from(endlessJson(), { objectMode: false }) }
   },
@@ -183,7 +188,7 @@ const GARBLED = {
 
 const keysOf = <Key extends string>(table: Readonly<Record<Key, unknown>>) => Object.keys(table) as Key[]
 
-/** A kind of fault: its keys in a plan, and what it does. */
+/** Defines a kind of fault: its keys in a plan, and its behaviour. */
 function kind<const Name extends string, Shape extends z.ZodRawShape>(
   name: Name,
   keys: Shape,
@@ -207,7 +212,7 @@ export function secondsToNextWindow(
   return Math.max(1, Math.ceil((endMs - nowMs) / 1000))
 }
 
-/** Every kind of fault. */
+/** All kinds of faults. */
 export const KINDS = {
   refuse: kind('refuse', { status: status.default(503), ...ANSWER }, { before: answerInstead }),
   'store-then-answer': kind(
@@ -225,7 +230,7 @@ export const KINDS = {
     {
       suits: sendsArray,
       concerns: (_, { batch }) => batch.length > 1,
-      /** Leaves the handler a part of the batch: it stores what it is given. */
+      /** Leaves part of the batch to the handler, which stores only this part. */
       before: (fault, { request, accounts, makeId, key }) => {
         const sent: readonly unknown[] = Array.isArray(request.body) ? request.body : []
         const kept = positionsKept(fault, sent.length, key)
@@ -272,7 +277,7 @@ export const KINDS = {
     {
       goesOn: true,
       problem: ({ ms }) =>
-        Array.isArray(ms) && ms[0] > ms[1] ? ['ms', 'the least stands before the most'] : undefined,
+        Array.isArray(ms) && ms[0] > ms[1] ? ['ms', 'write the minimum first, then the maximum'] : undefined,
       waitMs: ({ ms, before }, moment, key) => {
         if (before !== moment) return 0
         const [least, most] = typeof ms === 'number' ? [ms, ms] : ms
@@ -300,7 +305,7 @@ export const KINDS = {
       suits: sendsArray,
       problem: ({ as, share, count }) =>
         as === 'shuffled' && (share ?? count) !== undefined
-          ? ['as', 'what is shuffled is shuffled as a whole: no `share`, no `count`']
+          ? ['as', '`shuffled` takes no `share` and no `count`']
           : undefined,
       after: (fault, { key }, payload) => ({
         payload: edited(payload, (answer) => damageEcho(answer, fault, key)),
@@ -347,7 +352,7 @@ export const KINDS = {
     {
       problem: ({ as, retryAfter, message }) =>
         as !== 'refuse' && (retryAfter ?? message) !== undefined
-          ? ['as', `an outage that ends in \`${as}\` answers nothing`]
+          ? ['as', `an outage with \`${as}\` sends no answer`]
           : undefined,
       concerns: ({ fromMs, forMs }, { sinceMs }) => sinceMs >= fromMs && sinceMs < fromMs + forMs,
       before: (fault, struck) =>

@@ -1,4 +1,4 @@
-/** The fault plan: read and checked, and asked of each request which of its faults strike; it can be replaced while the gateway runs. */
+/** Fault plan: reads and checks it, and chooses the faults that strike a request. The plan can be replaced while the gateway runs. */
 
 import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -21,11 +21,11 @@ export const Fault = z.discriminatedUnion(
 )
 export type Fault = z.infer<typeof Fault>
 
-/** Whether a kind of fault has a meaning for a call. */
+/** True if a kind of fault makes sense for a call. */
 export const suits = (kind: FaultKind, name: EndpointName): boolean =>
   KINDS[kind].behaviour.suits?.(ENDPOINTS[name], name) ?? true
 
-/** The endpoints that `on` names and that the kind of fault has a meaning for. */
+/** Returns the endpoints in `on` for which the kind of fault makes sense. */
 export const targetsOf = (
   kind: FaultKind,
   on: readonly (EndpointName | Group)[],
@@ -33,7 +33,7 @@ export const targetsOf = (
 
 type Problem = readonly [key: string, message: string]
 
-/** What a schema of one fault does not see: keys that exclude each other, and calls that the kind says nothing about. */
+/** Checks a fault beyond its schema: keys that exclude each other, and calls that the kind cannot strike. */
 function problemsOf(fault: Fault): Problem[] {
   const problems = fault.on.flatMap((name): Problem[] =>
     isGroup(name) || suits(fault.do, name) ? [] : [['on', `\`${fault.do}\` has no meaning for ${name}`]],
@@ -47,7 +47,7 @@ function problemsOf(fault: Fault): Problem[] {
   return own === undefined ? problems : [...problems, own]
 }
 
-/** A fault plan: the faults in the order in which they are asked whether they strike. */
+/** Fault plan. Faults are tried in order. */
 export const FaultPlan = z
   .strictObject({ seed: z.int().default(0), faults: z.array(Fault).min(1) })
   .superRefine(({ faults }, context) => {
@@ -58,8 +58,9 @@ export const FaultPlan = z
 export type FaultPlan = z.infer<typeof FaultPlan>
 
 /**
- * Reads a fault plan, YAML or JSON (which is YAML too). Throws `usage-wrong` where the file cannot be read, or with a
- * finding for each thing that is wrong with it: line, column and key.
+ * Reads a fault plan in YAML or JSON (a subset of YAML).
+ *
+ * @throws WaybillError `usage-wrong` if the file cannot be read, or with a finding per problem: line, column and key
  */
 export async function readFaultPlan(file: string): Promise<FaultPlan> {
   let text: string
@@ -68,43 +69,43 @@ export async function readFaultPlan(file: string): Promise<FaultPlan> {
   } catch (cause) {
     throw new WaybillError('usage-wrong', 'the fault plan cannot be read', {
       place: { file },
-      remedy: 'Name a file that exists and may be read with --faults.',
+      remedy: 'Name a readable file with --faults.',
       cause,
     })
   }
   return parseYaml(text, file, FaultPlan, 'usage-wrong').value
 }
 
-/** What decides whether a request is struck. */
+/** Facts that decide whether a request is struck. */
 export interface RequestFacts {
   readonly endpoint: EndpointName
   readonly method: string
   /** Path and query. */
   readonly url: string
-  /** As it was parsed; undefined where there is none. */
+  /** Parsed body; undefined if there is none. */
   readonly body: unknown
   /** Epoch milliseconds of the gateway's clock. */
   readonly nowMs: number
 }
 
-/** A fault that strikes a request. */
+/** Fault that strikes a request. */
 export interface Strike {
   readonly fault: Fault
-  /** Of what the strike leaves to chance: with the place of the fault in the plan, and which of the requests that match it this is, from 1. */
+  /** Key for random choices of the strike: seed, place of the fault in the plan, number of the matching request, from 1. */
   readonly key: StrikeKey
 }
 
-/** A plan with its counters. They are all that changes: the rest follows from the plan and the sequence of requests. */
+/** Plan with its counters. Only the counters change; everything else follows from the plan and the sequence of requests. */
 export interface LoadedPlan {
   readonly plan: FaultPlan
   readonly loadedMs: number
   readonly faults: readonly Counted[]
 }
 
-/** Ordinals that are kept of one fault. */
+/** Maximum number of ordinals kept per fault. */
 const MOST_ORDINALS = 1000
 
-/** A fault with what it has seen. */
+/** Fault with its counters. */
 const counted = (fault: Fault) => ({
   fault,
   targets: targetsOf(fault.do, fault.on),
@@ -124,8 +125,8 @@ export const loadPlan = (plan: FaultPlan, loadedMs: number): LoadedPlan => ({
 })
 
 /**
- * The faults that strike a request, in the order of the plan, and counts them. Kinds that let it go on do; the first other
- * one ends the walk, and the faults behind it do not see the request.
+ * Chooses the faults that strike a request, in plan order, and counts them. Kinds that let the request go on may combine; the first other
+ * kind ends the search, and later faults do not see the request.
  */
 export function chooseFaults(loaded: LoadedPlan, facts: RequestFacts): Strike[] {
   const strikes: Strike[] = []
@@ -143,7 +144,10 @@ export function chooseFaults(loaded: LoadedPlan, facts: RequestFacts): Strike[] 
   return strikes
 }
 
-/** What a request must be to be numbered at all: about whom the fault is, and what its kind asks: a poisoned record, an hour of outage, one request too many. */
+/**
+ * True if the request matches the fault and gets a number: by the values in `having`, and by the kind (a poisoned record, time within an
+ * outage, a request over the limit).
+ */
 function isConcerned(
   { plan, loadedMs }: LoadedPlan,
   index: number,
@@ -175,7 +179,7 @@ function isDueForBody({ struckByBody, fault }: Counted, { body, method, url }: R
   const { perBody } = fault.when
   if (perBody === undefined) return true
   const content = body === undefined ? '' : body instanceof Uint8Array ? body : textOf(body)
-  // Of a body, the method and path count too: what is sent elsewhere is something else.
+  // The same body at another method or path is another request.
   const name = `${method} ${url} ${hash('sha256', content)}`
   const before = struckByBody.get(name) ?? 0
   if (before >= perBody) return false
@@ -183,26 +187,29 @@ function isDueForBody({ struckByBody, fault }: Counted, { body, method, url }: R
   return true
 }
 
-/** The fault plan of a gateway, which can be replaced while it runs. */
+/** Fault plan of a gateway, replaceable at run time. */
 export type FaultBook = ReturnType<typeof createFaultBook>
 
 export function createFaultBook(given: FaultPlan | undefined, clock: () => number) {
   let loaded: LoadedPlan | undefined
-  /** Takes another plan, or none; all counters begin anew. */
+  /** Loads another plan, or none, and resets all counters. */
   const load = (plan: FaultPlan | undefined): void => {
     loaded = plan === undefined ? undefined : loadPlan(plan, clock())
   }
   load(given)
   return {
-    /** Whether there is a plan. */
+    /** True if a plan is loaded. */
     isLoaded: () => loaded !== undefined,
     load,
-    /** The faults that strike the request, counted; with the time at which their plan was loaded. */
+    /** Chooses and counts the faults that strike the request, with the loading time of the plan. */
     choose: (facts: RequestFacts) => ({
       strikes: loaded === undefined ? [] : chooseFaults(loaded, facts),
       loadedMs: loaded?.loadedMs ?? 0,
     }),
-    /** What the control endpoint tells: the plan with its defaults, and in its order how many requests each fault was asked about, how many it struck, and which, from 1. */
+    /**
+     * Report for the control endpoint: the plan with defaults, and per fault in plan order the number of matching requests, the number of
+     * strikes, and their ordinals, from 1.
+     */
     report: () => ({
       plan: loaded?.plan ?? null,
       loadedAt: loaded?.loadedMs ?? null,
@@ -214,10 +221,10 @@ export function createFaultBook(given: FaultPlan | undefined, clock: () => numbe
 }
 
 /**
- * The fault plan at run time; not of the interface, without credentials, and never struck itself:
- * - `PUT /_reference/faults`: takes another plan (JSON); the counters begin anew. 400 naming all that is wrong with it;
- * - `GET /_reference/faults`: the plan, and how often each fault was asked and has struck;
- * - `DELETE /_reference/faults`: no faults any more.
+ * Serves the control of the fault plan at run time. The paths are not part of the interface, need no credentials and are never struck:
+ * - `PUT /_reference/faults`: loads another plan (JSON) and resets the counters. 400 with all problems of an invalid plan;
+ * - `GET /_reference/faults`: returns the plan, and the matches and strikes per fault;
+ * - `DELETE /_reference/faults`: removes the plan.
  */
 export function serveFaultControl(app: FastifyInstance, book: FaultBook): void {
   app.get('/_reference/faults', async () => book.report())

@@ -4,14 +4,14 @@ import { ENDPOINTS, type Endpoint, type EndpointName } from '../gateway/contract
 import { textOf } from './refusal.ts'
 
 /**
- * A number in [0, 1) that the key alone decides (48 bits of its SHA-256), evenly spread over keys. There is no state, so
- * what one fault draws never moves what another draws.
+ * Draws a number in [0, 1) from the key alone (48 bits of its SHA-256), evenly spread over keys. There is no state, so draws of different
+ * faults do not influence each other.
  */
 export function drawnBy(...key: readonly (string | number)[]): number {
   return Number.parseInt(hash('sha256', JSON.stringify(key)).slice(0, 12), 16) / 2 ** 48
 }
 
-/** The numbers 0 … length - 1 in an order that the key decides. */
+/** Orders the numbers 0 … length - 1 by the key. */
 export function orderedBy(length: number, ...key: readonly (string | number)[]): number[] {
   return Array.from({ length }, (_, position) => ({ position, drawn: drawnBy(...key, position) }))
     .sort((a, b) => a.drawn - b.drawn)
@@ -27,14 +27,14 @@ const Named = z.looseObject({
     .catch(undefined),
 })
 
-/** What stays of a record when it is sent again in another batch: its own id, else all of it. */
+/** Returns the identity of a record across batches: its own id, else its whole text. */
 function identityOf(record: unknown): string {
   const { data } = Named.safeParse(record)
   const { transactionId, referenceNumber, source } = data ?? {}
   return transactionId ?? referenceNumber ?? source?.meta.persistentRecordId ?? textOf(record)
 }
 
-/** The value at a dotted path: `source.meta.batchId`, `codes.0.code`. */
+/** Returns the value at a dotted path: `source.meta.batchId`, `codes.0.code`. */
 function valueAt(record: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((value, key) => {
     return typeof value === 'object' && value !== null
@@ -48,13 +48,13 @@ type Fields = Readonly<Record<string, unknown>>
 const holds = (record: unknown, fields: Fields): boolean =>
   Object.entries(fields).every(([path, value]) => valueAt(record, path) === value)
 
-/** Whether a request is about it: its body, a record of its body, or its query holds the values. */
+/** True if the body, a record of the body, or the query holds the values. */
 export function isAbout(fields: Fields, body: unknown, url: string): boolean {
   const query = Object.fromEntries(new URLSearchParams(url.split('?')[1]))
   return [body, query].flat().some((record) => holds(record, fields))
 }
 
-/** Positions of the records of a batch that the fault holds for poisoned. `index` is the fault's place in the plan. */
+/** Returns the positions of records that the fault considers poisoned. `index` is the fault's place in the plan. */
 export function poisonedPositions(
   {
     record: fields,
@@ -69,7 +69,7 @@ export function poisonedPositions(
   return batch.flatMap((record, position) => (isPoisoned(record) ? [position] : []))
 }
 
-/** Names for several endpoints at once. */
+/** Names for groups of endpoints. */
 export const GROUPS = ['writes', 'reads', 'all'] as const
 export type Group = (typeof GROUPS)[number]
 
@@ -78,7 +78,7 @@ export const isGroup = (name: EndpointName | Group): name is Group => GROUPS.som
 const isEndpointName = (name: string): name is EndpointName => name in ENDPOINTS
 export const ENDPOINT_NAMES: readonly EndpointName[] = Object.keys(ENDPOINTS).filter(isEndpointName)
 
-/** Whether the call changes what the gateway holds: all but GET and the search, which is a POST. */
+/** True if the call changes stored data: all but GET and the search, which is a POST. */
 const writes = (name: EndpointName): boolean =>
   ENDPOINTS[name].method !== 'GET' && name !== 'searchMedicalRecords'
 
@@ -88,15 +88,15 @@ const within: Record<Group, (name: EndpointName) => boolean> = {
   all: () => true,
 }
 
-/** Whether the call sends an array of records: what can be stored in part, be poisoned, be echoed wrongly. */
+/** True if the call sends an array of records. Partial storing, poison and echo faults need an array. */
 export const sendsArray = ({ request }: Endpoint): boolean => request instanceof z.ZodArray
 
-/** Reads of profiles: the gateway keeps their records with the time at which they were stored. */
+/** Reads of profiles. The gateway stores these records with a time. */
 const PROFILES: readonly EndpointName[] = ['readBiometrics', 'readConditions', 'listCareTeams']
 
 export const readsProfile = (_: Endpoint, name: EndpointName): boolean => PROFILES.includes(name)
 
-/** The endpoints that the names stand for. */
+/** Resolves names and groups to endpoints. */
 export const endpointsOf = (on: readonly (EndpointName | Group)[]): EndpointName[] =>
   ENDPOINT_NAMES.filter((endpoint) =>
     on.some((name) => (isGroup(name) ? within[name](endpoint) : name === endpoint)),
@@ -104,31 +104,31 @@ export const endpointsOf = (on: readonly (EndpointName | Group)[]): EndpointName
 
 const count = z.int().min(1)
 const Scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
-/** Dotted path in a record to the value it holds; all must hold. */
+/** Values by dotted path in a record; all must match. */
 export const FieldValues = z
   .record(z.string().min(1), Scalar)
-  .refine((fields) => Object.keys(fields).length > 0, 'names no field')
+  .refine((fields) => Object.keys(fields).length > 0, 'needs a field')
 
-/** Which of the matching requests a fault strikes; they are numbered from 1. All that is given must hold. */
+/** Selects the requests that a fault strikes. Matching requests are numbered from 1. All given conditions must hold. */
 export const When = z.strictObject({
   nth: z.union([count, z.array(count).min(1)]).optional(),
   every: count.optional(),
-  /** So many are let pass before. */
+  /** Number of requests to let pass first. */
   after: z.int().min(0).optional(),
-  /** None behind this one. */
+  /** Last request that may be struck. */
   first: count.optional(),
   /** Probability, 0 to 1. */
   chance: z.number().min(0).max(1).optional(),
-  /** At most so many strikes. */
+  /** Maximum number of strikes. */
   times: count.optional(),
-  /** At most so many strikes for one body; of a request without body, for one method and URL. */
+  /** Maximum number of strikes per body; for a request without body, per method and URL. */
   perBody: count.optional(),
-  /** Only requests whose body, a record of it, or query holds these values; others do not match. */
+  /** Values that the body, a record of the body, or the query must hold. Other requests do not match. */
   having: FieldValues.optional(),
 })
 export type When = z.infer<typeof When>
 
-/** Names of endpoints or groups. One message for every wrong form, since what zod says of unions says nothing. */
+/** Name of an endpoint or group. A single message replaces zod's messages on unions, which are unclear. */
 export const Target = z.enum([...GROUPS, ...ENDPOINT_NAMES], {
   error: 'expected `writes`, `reads`, `all` or the name of an endpoint (docs/faults.md lists them)',
 })

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-/** Connections that faults keep open or break, and waits; the gateway's end ends all of them at once. */
+/** Connections that faults keep open or break, and waits. Closing the gateway ends all of them. */
 export type HeldConnections = ReturnType<typeof holdConnections>
 
 export function holdConnections(app: FastifyInstance) {
@@ -15,19 +15,19 @@ export function holdConnections(app: FastifyInstance) {
     done()
   })
 
-  // A connection on which no request came yet holds up the end too: it does not count as idle.
+  // A connection without a request does not count as idle, and would delay the gateway's end.
   app.server.on('connection', (socket: Socket) => {
     held.add(socket)
     socket.once('close', () => held.delete(socket))
   })
   app.server.on('request', ({ socket }: IncomingMessage) => held.delete(socket))
 
-  /** Lets the gateway's end break the connection, though something is still to be sent on it. */
+  /** Registers a connection for the gateway's end, even if an answer is still in progress. */
   const watch = ({ raw: { socket } }: FastifyRequest): void => {
     if (ending.signal.aborted) socket.destroy()
     else if (!socket.destroyed) held.add(socket)
   }
-  /** Never answers: the connection stays open until the client or the gateway ends it. */
+  /** Never answers: the connection stays open until client or gateway ends it. */
   const hold = (request: FastifyRequest, reply: FastifyReply): void => {
     reply.hijack()
     watch(request)
@@ -36,12 +36,12 @@ export function holdConnections(app: FastifyInstance) {
   return {
     hold,
     watch,
-    /** Breaks the connection with a TCP reset; what was written of an answer may be lost. */
+    /** Breaks the connection with a TCP reset; part of an answer already written may be lost. */
     reset(request: FastifyRequest, reply: FastifyReply): void {
       reply.hijack()
       request.raw.socket.resetAndDestroy()
     },
-    /** Sends status, headers and declared length of an answer, and ends the connection behind a part of it. */
+    /** Sends status, headers and declared length of an answer, then part of its body, and ends the connection. */
     cut(request: FastifyRequest, reply: FastifyReply, declaredBytes: number, part: string): void {
       hold(request, reply)
       for (const [name, value] of Object.entries(reply.getHeaders())) {
@@ -51,10 +51,10 @@ export function holdConnections(app: FastifyInstance) {
       reply.raw.writeHead(reply.statusCode)
       reply.raw.write(part, () => request.raw.socket.destroySoon())
     },
-    /** Goes on after so many milliseconds, at once where they are 0; never, where the gateway ends before. */
+    /** Continues after `ms` milliseconds, immediately if 0, and never if the gateway ends first. */
     wait(request: FastifyRequest, reply: FastifyReply, ms: number, then: () => void): void {
       if (ms === 0) return void then()
-      // Unreferenced: it is the listening socket, not the wait, that keeps the gateway running.
+      // Unreferenced: the listening socket, not this timer, keeps the gateway running.
       pause(ms, undefined, { signal: ending.signal, ref: false })
         .then(then, () => hold(request, reply))
         .catch((error: unknown) => reply.send(error))

@@ -4,7 +4,7 @@ import type { FaultBook, Strike } from './fault-plan.ts'
 import { holdConnections } from './held-connections.ts'
 import { readHorizon } from './store.ts'
 
-/** What is still to be done to a request's answer. */
+/** Pending work on a request's answer. */
 interface Pending extends Partial<Later> {
   readonly waitMs: number
   readonly struck: (Struck & Strike) | undefined
@@ -13,9 +13,8 @@ interface Pending extends Partial<Later> {
 const behaviourOf = ({ fault }: Pick<Strike, 'fault'>) => KINDS[fault.do].behaviour
 
 /**
- * Strikes calls of the interface as the plan says: before storing once credentials passed and the body was read, after
- * storing on the answer's way out. A request whose credentials or JSON are refused is not asked about; what the gateway
- * refuses of its own accord goes out as it is, since there is nothing stored to lie about.
+ * Strikes calls of the interface according to the plan: before storing, once credentials passed and the body was read; after storing, on
+ * the answer. Requests with refused credentials or JSON do not match. The gateway's own refusals go out unchanged, as nothing is stored.
  */
 export function inflictFaults(app: FastifyInstance, book: FaultBook, gateway: Struckable): void {
   const { clock } = gateway
@@ -38,12 +37,12 @@ export function inflictFaults(app: FastifyInstance, book: FaultBook, gateway: St
     const struck = strike && { ...gateway, ...strike, request, reply, connections, loadedMs }
 
     connections.wait(request, reply, waitBefore('storing', strikes), () => {
-      const told = struck && behaviourOf(struck).before?.(struck.fault, struck)
-      const later = typeof told === 'object' && 'later' in told ? told : {}
+      const outcome = struck && behaviourOf(struck).before?.(struck.fault, struck)
+      const later = typeof outcome === 'object' && 'later' in outcome ? outcome : {}
       pending.set(request, { waitMs: waitBefore('answering', strikes), struck, ...later })
-      if (told === 'taken') return
-      if (told instanceof Error) return done(told)
-      if (told !== undefined && 'payload' in told) return void reply.send(told.payload)
+      if (outcome === 'taken') return
+      if (outcome instanceof Error) return done(outcome)
+      if (outcome !== undefined && 'payload' in outcome) return void reply.send(outcome.payload)
       const lagMs = lagOf(strikes)
       if (lagMs === 0) done()
       else readHorizon.run(clock() - lagMs, done)
@@ -58,20 +57,20 @@ export function inflictFaults(app: FastifyInstance, book: FaultBook, gateway: St
 
     connections.wait(request, reply, waitMs, () => {
       if (struck === undefined || reply.statusCode >= 400) return done(null, payload)
-      const told = behaviourOf(struck).after?.(struck.fault, struck, payload) ?? {
+      const outcome = behaviourOf(struck).after?.(struck.fault, struck, payload) ?? {
         payload: later === undefined ? payload : later(payload),
       }
-      if (told === 'taken') return
-      if (told instanceof Error) done(told)
-      else done(null, told.payload)
+      if (outcome === 'taken') return
+      if (outcome instanceof Error) done(outcome)
+      else done(null, outcome.payload)
     })
   })
 }
 
-/** Milliseconds that the strikes wait there, together. */
+/** Total milliseconds that the strikes wait at this moment. */
 const waitBefore = (moment: 'storing' | 'answering', strikes: readonly Strike[]): number =>
   strikes.reduce((sum, one) => sum + (behaviourOf(one).waitMs?.(one.fault, moment, one.key) ?? 0), 0)
 
-/** By how many milliseconds the reads of the request lag: the greatest of its faults, or 0. */
+/** Milliseconds by which the request's reads lag: the greatest of its faults, or 0. */
 const lagOf = (strikes: readonly Strike[]): number =>
   Math.max(0, ...strikes.map((one) => behaviourOf(one).lagMs?.(one.fault) ?? 0))

@@ -39,18 +39,18 @@ const RequestTypesFile = z.strictObject({
   requestTypes: z.array(RequestType).min(1).refine(unique, 'an id or a name occurs twice'),
 })
 
-/** The request types of the requester: "a value from the request types list", by id or by name. */
+/** Request types of the requester: "a value from the request types list", by id or by name. */
 export interface RequestTypes {
   readonly items: readonly RequestType[]
-  /** The id of the type with this id or name; undefined where there is none. */
+  /** Returns the id of the type with this id or name; undefined if unknown. */
   typeIdOf(type: string): string | undefined
-  /** The id of the type's subtype with this id or name, disabled or not; undefined where it is not of that type. */
+  /** Returns the id of the type's subtype with this id or name, disabled or not; undefined if the type has no such subtype. */
   subtypeIdOf(type: string, subtype: string): string | undefined
-  /** Whether requests may name the subtype; `disabled` null says as much as false. */
+  /** True if requests may not name the subtype. A null `disabled` means false. */
   isDisabled(type: string, subtype: string): boolean
 }
 
-/** Checks the text of a definition file. Throws `usage-wrong` naming the lines that are wrong. */
+/** Checks the text of a definition file. @throws WaybillError `usage-wrong` with the lines of all problems */
 export function parseRequestTypes(definition: string): RequestTypes {
   const items = parseYaml(definition, FILE, RequestTypesFile, 'usage-wrong').value.requestTypes
   const named = <Item extends { id: string; name: string }>(list: readonly Item[], wanted: string) =>
@@ -65,22 +65,22 @@ export function parseRequestTypes(definition: string): RequestTypes {
   }
 }
 
-/** The request types that the reference gateway serves. */
+/** Reads the request types of the reference gateway. */
 export async function readRequestTypes(): Promise<RequestTypes> {
   return parseRequestTypes(await readFile(FILE, 'utf8'))
 }
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The blocks of a request, each with the blocks inside it: these are merged, everything else is replaced whole. */
+/** Blocks of a request, with nested blocks. Blocks are merged; everything else is replaced whole. */
 interface Blocks {
   readonly [name: string]: Blocks
 }
 const BLOCKS: Blocks = { patient: {}, provider: {}, request: { datesOfService: {} }, webhook: {} }
 
 /**
- * Section "States and transitions", an existing request: what is sent replaces, null clears, what is omitted keeps its
- * value, block by block and field by field. A cleared field is absent. Of a request that is new, nothing is kept.
+ * Section "States and transitions", an existing request: a value replaces, null clears, an omitted field keeps its value, per block and
+ * field. A cleared field is absent. A new request keeps nothing.
  */
 export function applyChange(kept: Fields | undefined, change: MedicalRecordsRequestChange): Fields {
   return merge(kept ?? {}, change, BLOCKS)
@@ -103,8 +103,8 @@ const fieldsOf = (block: unknown): Fields => ({ ...Object(block) })
 const NAMES: readonly string[] = ['firstName', 'lastName']
 
 /**
- * Whether a request fits one of the filters. In a filter every field that is not empty counts: equal text, of names
- * whatever the case. Its `type` and `subType` are the request's type and subtype, each by id or name.
+ * True if a request fits a filter. Every field of the filter that is not empty must match: equal text, ignoring case for names. Its `type`
+ * and `subType` match the request's type and subtype, each by id or name.
  */
 export function fitsFilter(
   fields: MedicalRecordsRequestSent,
@@ -130,7 +130,7 @@ function equal(name: string, wanted: unknown, held: unknown): boolean {
   return typeof held === 'string' && folded(held) === folded(wanted)
 }
 
-/** The items of a page; pages count from 1. Reads no further than the page. */
+/** Returns the items of a page, counted from 1. Reads no further than the page. */
 export function pageOf<Item>(items: Iterator<Item, unknown, undefined>, page: number, limit: number): Item[] {
   const first = (page - 1) * limit
   return Number.isSafeInteger(first + limit) ? Iterator.from(items).drop(first).take(limit).toArray() : []
@@ -139,7 +139,7 @@ export function pageOf<Item>(items: Iterator<Item, unknown, undefined>, page: nu
 const UPSERT_FAILED = 'Failed to create or update the requests'
 const SEARCH_FAILED = 'Failed to search the requests'
 
-/** The body of an upsert. 400 where it cannot be read, and where a reference number stands in it twice. */
+/** Parses the body of an upsert. 400 if it is invalid or repeats a reference number. */
 export function readUpsert(body: unknown): MedicalRecordsRequestChange[] {
   if (!Array.isArray(body) || body.length === 0) {
     throw new RequesterRefusal(undefined, [{ code: 1, message: 'the body is not an array of requests' }])
@@ -163,9 +163,9 @@ export function readUpsert(body: unknown): MedicalRecordsRequestChange[] {
 }
 
 /**
- * The requests as they are after their changes, in full. 400 naming the fields that a request which is new lacks, and the
- * types that are not "proper data".
- * @param keptOf fields of the request that is stored under a reference number
+ * Returns the full requests after their changes. 400 with the missing fields of a new request, and the types that are not "proper data".
+ *
+ * @param keptOf fields of the stored request with a reference number
  */
 export function changedRequests(
   changes: readonly MedicalRecordsRequestChange[],
@@ -184,7 +184,7 @@ export function changedRequests(
   return requests
 }
 
-/** "Must be proper data; use a value from the request types list": the subtype is one of its type, and not disabled. */
+/** "Must be proper data; use a value from the request types list": the subtype belongs to the type and is not disabled. */
 function typeFaults({ request }: MedicalRecordsRequestSent, place: string, types: RequestTypes): ItemFault[] {
   const { requestType, requestSubType } = request
   if (types.typeIdOf(requestType) === undefined)
@@ -197,12 +197,12 @@ function typeFaults({ request }: MedicalRecordsRequestSent, place: string, types
 }
 
 const SearchFrame = MedicalRecordsSearch.extend({
-  /** Pages count from 1 here; the interface does not say. */
+  /** Pages count from 1 here; the interface leaves it open. */
   page: z.int().positive(),
   filter: z.array(z.unknown()).min(1),
 })
 
-/** The body of a search. 400 where it cannot be read, or a filter has no patient field. */
+/** Parses the body of a search. 400 if it is invalid or a filter has no patient field. */
 export function readSearch(body: unknown): MedicalRecordsSearch {
   const frame = SearchFrame.safeParse(body, { reportInput: true })
   if (!frame.success) throw refusal(frame.error)

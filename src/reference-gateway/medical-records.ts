@@ -23,21 +23,21 @@ import {
 } from './refusal.ts'
 import { inTransaction } from './store.ts'
 
-/** A request in the store. */
+/** Stored request. */
 export interface StoredRequest {
-  /** All its fields, with dates as they were sent, YYYY-MM-DD. */
+  /** All fields, with dates as sent, YYYY-MM-DD. */
   readonly fields: MedicalRecordsRequestSent
   /** Epoch milliseconds of the last upsert or upload. */
   readonly updatedMs: number
-  /** Of the address that the last upsert gave. */
+  /** Id of the address from the last upsert. */
   readonly uploadId: string
-  /** Undefined until the authorization document is submitted. */
+  /** Undefined until the authorization document is uploaded. */
   readonly authorizationName: string | undefined
 }
 
 /**
- * Requests and the addresses for their documents. An address goes with its request, not with a later address: each is
- * valid for its own lifetime.
+ * Store of requests and their upload addresses. An address belongs to its request and stays valid for its own lifetime, even after a later
+ * address.
  */
 function createMedicalRecordsStore(store: DatabaseSync) {
   const columns = `
@@ -76,12 +76,12 @@ function createMedicalRecordsStore(store: DatabaseSync) {
       return row === undefined ? undefined : toRequest(row)
     },
 
-    /** All requests in the order in which their reference numbers were created; nothing may be written meanwhile. */
+    /** Lists all requests in the order of creation; nothing may be written meanwhile. */
     *list(): Generator<StoredRequest> {
       for (const row of all.iterate()) yield toRequest(row)
     },
 
-    /** Stores the fields under their reference number, with a further upload address; the caller holds the transaction. */
+    /** Stores the fields under their reference number, with another upload address, inside the caller's transaction. */
     put(
       fields: MedicalRecordsRequestSent,
       upload: { readonly id: string; readonly expiresMs: number },
@@ -92,13 +92,13 @@ function createMedicalRecordsStore(store: DatabaseSync) {
       return toRequest({ ...row, upload_id: upload.id })
     },
 
-    /** Removes a request with its upload addresses; the caller holds the transaction. */
+    /** Removes a request with its upload addresses, inside the caller's transaction. */
     remove(referenceNumber: string): void {
       const row = remove.get(referenceNumber)
       if (row !== undefined) removeUploads.run(Number(row['seq']))
     },
 
-    /** An address that takes the document of a request, by the `seq` of that, until it expires (epoch milliseconds). */
+    /** Returns the request `seq` and expiry (epoch milliseconds) of an upload address. */
     findUpload(id: string) {
       const row = selectUpload.get(id)
       return row === undefined
@@ -106,7 +106,7 @@ function createMedicalRecordsStore(store: DatabaseSync) {
         : { request: Number(row['request']), expiresMs: Number(row['expires_ms']) }
     },
 
-    /** Keeps the authorization document of a request, in the place of an earlier one. */
+    /** Stores the authorization document of a request, replacing an earlier one. */
     submit(request: number, name: string, document: Uint8Array, nowMs: number): void {
       submit.run(name, document, nowMs, request)
     },
@@ -124,9 +124,9 @@ function timeReturned(ms: number): string {
 }
 
 /**
- * Section "Medical-records request (ROI)", "added in responses", but for the upload address. The status stays `Received`,
- * the only one that is documented, and `processed` null: nothing here processes requests. `authorizationName`, documented
- * as a string, is empty until the document is there.
+ * Section "Medical-records request (ROI)", "added in responses", without the upload address. The status stays `Received`, the only
+ * documented one, and `processed` null, as nothing here processes requests. `authorizationName`, documented as a string, is empty without a
+ * document.
  */
 function requestReturned({ fields, updatedMs, authorizationName }: StoredRequest) {
   const { patient, request } = fields
@@ -153,9 +153,9 @@ function requestReturned({ fields, updatedMs, authorizationName }: StoredRequest
   }
 }
 
-/** "Authorization PDF as binary body": its registered type (RFC 8118), and the one for bytes of no stated kind. */
+/** "Authorization PDF as binary body": its registered type (RFC 8118), and the type for bytes of unknown kind. */
 const TYPES = ['application/pdf', 'application/octet-stream']
-/** RFC 8118 section 8: a PDF file begins with this. */
+/** First bytes of a PDF file (RFC 8118 section 8). */
 const SIGNATURE = '%PDF-'
 
 const Parameters = z.object({ id: z.string() })
@@ -164,9 +164,8 @@ const Parameters = z.object({ id: z.string() })
 const uploadPath = (id: string) => `/uploads/${encodeURIComponent(id)}`
 
 /**
- * The upload of the authorization PDF: 200 with an envelope without data, since whoever has the address need not be
- * allowed to see the request. 404 for an address that was never given or whose request is deleted, 410 from the end of
- * its lifetime on. Until then a further document takes the place of the one before it.
+ * Serves the upload of the authorization PDF. 200 with an empty envelope, since a holder of the address need not be allowed to see the
+ * request. 404 for an unknown address or a deleted request, 410 after the lifetime. Until then, another upload replaces the document.
  */
 function serveUploads(
   app: FastifyInstance,
@@ -202,17 +201,17 @@ function serveUploads(
 const DELETE_FAILED = 'Failed to delete the request'
 
 export interface RequesterParts extends Omit<Parts, 'accounts'> {
-  /** How long an upload address takes documents, in milliseconds. */
+  /** Lifetime of an upload address, in milliseconds. */
   readonly uploadLifetimeMs: number
-  /** Longest document, in bytes. */
+  /** Maximum document, in bytes. */
   readonly bodyLimit: number
-  /** The address that the gateway listens on; asked for once it does. */
+  /** Returns the address of the gateway, once it listens. */
   readonly url: () => string
 }
 
 /**
- * Section "Medical-records requester", but for the upload. Every API key sees the same requests. An upsert is stored whole
- * or not at all, and answers in the order of what was sent.
+ * Serves section "Medical-records requester", without the upload. Every API key sees the same requests. An upsert is stored whole or not at
+ * all, and answers in the order sent.
  */
 function serveMedicalRecords(
   app: FastifyInstance,
@@ -266,12 +265,12 @@ function serveMedicalRecords(
 const refusedDeletion = (message: string, code: 0 | 1) =>
   new RequesterRefusal(DELETE_FAILED, [{ code, message }])
 
-/** Levels of a body, more than any request needs: what is taken in can be written out again, and copied. */
+/** Maximum depth of a body, more than any request needs. Keeps serialising and copying safe. */
 const MOST_LEVELS = 64
-/** Items of an array inside a body; the array that an upsert is may be longer. Bounds what checking it takes. */
+/** Maximum length of arrays inside a body. The outer array of an upsert may be longer. Bounds the cost of checks. */
 const MOST_ITEMS = 1000
 
-/** The medical-records requester and its uploads, each with its own bodies: JSON here, PDF there. */
+/** Serves the medical-records requester and its uploads, each with its own body type: JSON and PDF. */
 export function serveRequester(parts: RequesterParts, types: RequestTypes): void {
   const { app } = parts
   const requests = createMedicalRecordsStore(parts.store)
@@ -286,7 +285,7 @@ export function serveRequester(parts: RequesterParts, types: RequestTypes): void
   app.register(async (scope) => serveUploads(scope, requests, parts))
 }
 
-/** What a JSON value has too much of; undefined where nothing. Does not recurse, so any depth can be asked about. */
+/** Returns the problem of a JSON value that is too deep or too long; undefined if there is none. Does not recurse, so any depth is safe. */
 function boundsPassed(body: unknown): string | undefined {
   let level: unknown[] = Array.isArray(body) ? body : [body]
   for (let depth = 0; depth <= MOST_LEVELS; depth++) {

@@ -12,7 +12,7 @@ import {
 import { profileSuccess, serveEndpoint } from './refusal.ts'
 import { buildIndex, inTransaction, visibleUntilMs } from './store.ts'
 
-/** A stored record, as reads and answers need it. */
+/** Stored record, for reads and answers. */
 interface Stored {
   readonly id: string
   /** Epoch milliseconds. */
@@ -21,10 +21,10 @@ interface Stored {
   readonly storedMs: number
 }
 
-/** Section "Biometrics": code and code system of a record's first code, which is what "per code" means in reads. */
+/** Section "Biometrics": code and code system of a record's first code, the meaning of "per code" in reads. */
 const codeKeyOf = (code: Code | undefined) => `${code?.codeSystem ?? ''}|${code?.code ?? ''}`
 
-/** The table of biometrics or that of conditions. Nothing in it is ever updated or merged: what is sent twice is there twice. */
+/** Opens the table of biometrics or conditions. Records are never updated or merged: a record sent twice is stored twice. */
 function createObservationStore<Sent extends BiometricSent | ConditionSent>(
   { store, accounts, clock, makeId }: Parts,
   table: 'biometrics' | 'conditions',
@@ -43,11 +43,11 @@ function createObservationStore<Sent extends BiometricSent | ConditionSent>(
   )
 
   return {
-    /** Stores a batch, whole or not at all, and gives what `told` makes of each record, in the order sent. */
-    create: <Told>(
+    /** Stores a batch, whole or not at all, and returns each record as presented, in the order sent. */
+    create: <Presented>(
       body: unknown,
       users: 'one' | 'several',
-      told: (record: Sent, stored: Stored, owner: Account) => Told,
+      present: (record: Sent, stored: Stored, owner: Account) => Presented,
     ) => {
       const batch = readBatch(body)
       return inTransaction(store, () => {
@@ -69,16 +69,19 @@ function createObservationStore<Sent extends BiometricSent | ConditionSent>(
             storedMs,
             text,
           )
-          return told(record, stored, owner)
+          return present(record, stored, owner)
         })
       })
     },
 
-    /** The latest record by observation date per code and source type; of equal dates the one stored later. */
-    latestOf: <Told>({ seq }: Account, told: (record: Sent, stored: Stored) => Told): Told[] => {
+    /** Returns the latest record by observation date per code and source type; for equal dates, the last one stored. */
+    latestOf: <Presented>(
+      { seq }: Account,
+      present: (record: Sent, stored: Stored) => Presented,
+    ): Presented[] => {
       buildIndex(store, table, 'account')
       return latest.all(seq, visibleUntilMs()).map((row) =>
-        told(schema.parse(JSON.parse(String(row['body']))), {
+        present(schema.parse(JSON.parse(String(row['body']))), {
           id: String(row['id']),
           observedMs: Number(row['observed_ms']),
           storedMs: Number(row['stored_ms']),
@@ -89,8 +92,8 @@ function createObservationStore<Sent extends BiometricSent | ConditionSent>(
 }
 
 /**
- * Section "biometrics". Create answers 201 with the echo, in the order sent; the account as sent. Reads give the account
- * by its account id, times as epoch milliseconds in strings, and `updated` equal to `created`, since nothing updates.
+ * Serves section "biometrics". Create answers 201 with the echo in the order sent, and the account as sent. Reads return the account by its
+ * account id, times as epoch milliseconds in strings, and `updated` equal to `created`, since nothing updates.
  */
 export function serveBiometrics(parts: Parts): void {
   const { app, accounts } = parts
@@ -124,7 +127,7 @@ export function serveBiometrics(parts: Parts): void {
   })
 }
 
-/** The create response's item: no id, no references, and of `source.meta` only `dataQuality`. */
+/** Builds the item of the create response: no id, no references, and only `dataQuality` from `source.meta`. */
 function echoOf({
   transactionId,
   account,
@@ -136,14 +139,14 @@ function echoOf({
   codes,
 }: BiometricSent) {
   const { name: sourceName, notes, type, meta } = source
-  const told = { name: sourceName, notes, type, meta: { dataQuality: meta?.dataQuality } }
-  return { transactionId, account, name, source: told, observationDate, value, unit, codes }
+  const echoed = { name: sourceName, notes, type, meta: { dataQuality: meta?.dataQuality } }
+  return { transactionId, account, name, source: echoed, observationDate, value, unit, codes }
 }
 
 /**
- * Section "conditions". Create answers 200 with `id` and without transactionId, in the order sent; read nests an
- * envelope and gives no `id`. Both give the account by its account id and dates as epoch milliseconds in strings, with
- * `updateDate` equal to `createDate`, since nothing updates.
+ * Serves section "conditions". Create answers 200 with `id` and without transactionId, in the order sent; read nests an envelope and
+ * returns no `id`. Both return the account by its account id and dates as epoch milliseconds in strings, with `updateDate` equal to
+ * `createDate`, since nothing updates.
  */
 export function serveConditions(parts: Parts): void {
   const { app, accounts } = parts

@@ -9,21 +9,26 @@ import * as medicalRecords from '../gateway/contract/medical-records.ts'
 import * as sharedObjects from '../gateway/contract/shared-objects.ts'
 import { ArticleQuery } from './content.ts'
 
-/** What the contract exports by name; a schema among it is published under that name. */
+/** Exports of the contract by name. A schema among the exports is published under its name. */
 const CONTRACT: Readonly<Record<string, unknown>> = {
-  ...{ ...account, ...ageAssessment, ...content },
-  ...{ ...healthProfile, ...medicalRecords, ...sharedObjects },
+  ...account,
+  ...ageAssessment,
+  ...content,
+  ...healthProfile,
+  ...medicalRecords,
+  ...sharedObjects,
 }
 const { ErrorEnvelope } = sharedObjects
 
-/** JSON Schema of draft 2020-12, which is that of OpenAPI 3.1. */
+/** JSON Schema of draft 2020-12, the draft of OpenAPI 3.1. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
 const COMPONENTS = '#/components/schemas/'
 
 /**
- * Writes schemas as JSON Schema that refers to the contract's named schemas.
- * @param io the form that is sent to be checked (`input`), or that which comes of it (`output`)
+ * Writes schemas as JSON Schema with references to the contract's named schemas.
+ *
+ * @param io form before parsing (`input`) or after (`output`)
  */
 function publishSchemas(schemas: readonly z.ZodType[], io: 'input' | 'output') {
   const registry = z.registry<{ id: string }>()
@@ -44,7 +49,7 @@ function publishSchemas(schemas: readonly z.ZodType[], io: 'input' | 'output') {
     const { $schema: _, $id: __, ...schema } = { ...written[id] }
     return schema
   }
-  /** JSON Schema of one of the schemas asked for: a reference where the contract has a name for it. */
+  /** Returns the JSON Schema of a schema: a reference if the contract has a name for it. */
   const of = (schema: z.ZodType): JsonSchema => {
     const id = registry.get(schema)?.id ?? ''
     return named.has(id) ? { $ref: COMPONENTS + id } : textOf(id)
@@ -59,28 +64,28 @@ function publishSchemas(schemas: readonly z.ZodType[], io: 'input' | 'output') {
     }
   }
   for (const schema of schemas) follow(of(schema))
-  /** The named schemas that are referred to, straight or through others, in the order of their names. */
+  /** Named schemas that are referred to, directly or through other schemas, in order of name. */
   const components = Object.fromEntries([...referred].sort().map((name) => [name, textOf(name)]))
   return { of, components }
 }
 type PublishedSchemas = ReturnType<typeof publishSchemas>
 
-/** Queries of calls whose parameters the interface does not name: those that are served here. */
+/** Queries served here for calls whose parameters the interface does not name. */
 const QUERIES: Readonly<Record<string, z.ZodType | undefined>> = {
   listArticles: ArticleQuery,
 } satisfies Partial<Record<EndpointName, z.ZodType>>
 
-/** What a reader has to know beyond the schemas. */
+/** Notes for readers beyond the schemas. */
 const NOTES: Readonly<Record<string, string | undefined>> = {
   readBiometrics: 'Either `accountReference` with `accountReferenceType`, or `entity`.',
   deleteCareTeams: 'At least one `id` or `npi`; both can be repeated.',
   setPrimaryCare: 'At least one of `id` and `npi`.',
   unsetPrimaryCare: 'At least one of `id` and `npi`.',
   upsertMedicalRecords:
-    'A request whose reference number is new needs every required field; of one that exists, fields that are null are cleared and those omitted keep their value. `dateOfService` and `requestSubtype` are read too.',
+    'A new reference number needs every required field. For an existing one, null clears a field and omitted fields keep their value. `dateOfService` and `requestSubtype` are read too.',
   searchMedicalRecords: 'At least one field of `patient`. `subTyp` is read too.',
   uploadAuthorization:
-    'The address is the `authorizationUploadUrl` that the upsert answers, for 30 minutes; the path here stands for it.',
+    'The address is the `authorizationUploadUrl` from the upsert, valid for 30 minutes; the path here is a placeholder.',
 } satisfies Partial<Record<EndpointName, string>>
 
 const SECURITY = {
@@ -93,8 +98,8 @@ const REFUSED = { $ref: '#/components/responses/Refused' }
 const CALLS: readonly (readonly [string, Endpoint])[] = Object.entries(ENDPOINTS)
 
 /**
- * The interface as OpenAPI 3.1: each call of `ENDPOINTS` an operation of its name, tagged with its section, with the
- * schemas of the contract. Bodies that are sent are described in the form that goes in, answers in the form that comes out.
+ * Describes the interface as OpenAPI 3.1: an operation per call of `ENDPOINTS`, tagged with its section, with the schemas of the contract.
+ * Request bodies are described as sent, answers as received.
  */
 function describeInterface(version: string) {
   const sent = publishSchemas(
@@ -117,7 +122,7 @@ function describeInterface(version: string) {
       title: 'Health-profile gateway',
       version,
       description:
-        'Accounts, health profile, age assessment, content and medical-records requests, as the reference gateway of Waybill serves them. Amounts and dates are as the schemas say; what they leave open is open in the interface.',
+        'Accounts, health profile, age assessment, content and medical-records requests, as served by the reference gateway of Waybill. The schemas leave open only what the interface leaves open.',
     },
     tags: [...new Set(CALLS.map(([, { section }]) => section))].map((tag) => ({ name: tag })),
     paths,
@@ -128,7 +133,7 @@ function describeInterface(version: string) {
       },
       responses: {
         Refused: {
-          description: 'Refused: nothing was stored. `errors` says what is wrong, and where.',
+          description: 'Refused: nothing was stored. `errors` lists each problem with its place.',
           content: { 'application/json': { schema: answered.of(ErrorEnvelope) } },
         },
       },
@@ -168,7 +173,7 @@ function operation(name: string, endpoint: Endpoint, sent: PublishedSchemas, ans
   }
 }
 
-/** Path and query parameters, and the headers beside the credentials (sections "Authentication", "Versioning"). */
+/** Returns path and query parameters, and the headers beside the credentials (sections "Authentication", "Versioning"). */
 function parametersOf({ parameters, version, localised }: Endpoint, query: z.ZodType | undefined) {
   const header = (name: string, required: boolean, schema: JsonSchema) => ({
     name,
@@ -188,13 +193,13 @@ const Fields = z.object({
   properties: z.record(z.string(), z.record(z.string(), z.unknown())),
   required: z.array(z.string()).default([]),
 })
-/** What a parameters' schema is written as: an object, or several that stand in for each other. */
+/** JSON Schema of parameters: an object, or alternatives. */
 const Alternatives = z.union([
   z.object({ anyOf: z.array(Fields) }).transform(({ anyOf }) => anyOf),
   Fields.transform((fields) => [fields]),
 ])
 
-/** The fields of a schema as parameters; of alternatives, those are required that each of them requires. */
+/** Returns the fields of a schema as parameters. A field of alternatives is required if every alternative requires it. */
 function fieldsOf(schema: z.ZodType, place: 'path' | 'query') {
   const alternatives = Alternatives.parse(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }))
   const fields = new Map(alternatives.flatMap(({ properties }) => Object.entries(properties)))
@@ -207,8 +212,8 @@ function fieldsOf(schema: z.ZodType, place: 'path' | 'query') {
 }
 
 /**
- * `GET /openapi.json`: the interface as it is served here. It is not of the interface itself, and asks for no
- * credentials. Written when it is first asked for.
+ * Serves `GET /openapi.json`, the interface as served here. The path is not part of the interface and needs no credentials. The text is
+ * written at the first request.
  */
 export function serveOpenApi(app: FastifyInstance, version: string): void {
   let text: string | undefined

@@ -1,17 +1,15 @@
-/**
- * What the reference gateway refuses, and how it says so: in the envelope of the interface, and in the other form of medical records.
- */
+/** Refusals of the reference gateway, in the envelope of the interface and in the other form of medical records. */
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { ENDPOINTS, type EndpointName } from '../gateway/contract/endpoints.ts'
 
-/** One thing that is wrong with a request: an item of `errors[]`. Never holds a value that was sent. */
+/** Problem of a request: an item of `errors[]`. Never holds a value from the request. */
 export interface Fault {
-  /** What is wrong, beginning with the place: `records[2].value: …`. */
+  /** Place and problem: `records[2].value: …`. */
   readonly message: string
-  /** Index of the record in the array that was sent, from 0. */
+  /** Index of the record in the array, from 0. */
   readonly position?: number
   /** Path of the field: `source.meta`. */
   readonly field?: string
@@ -30,10 +28,10 @@ export class Refusal extends Error {
   }
 }
 
-/** An answer lists no more faults than this. */
+/** Maximum number of faults in an answer. */
 export const MOST_FAULTS = 20
 
-/** The faults of a body that zod refused; its texts name types and forms, never what was sent. */
+/** Returns the faults of a body that zod refused. Zod's texts name types and forms, never values. */
 export function faultsOf(error: z.ZodError, root: string): Fault[] {
   return error.issues.slice(0, MOST_FAULTS).map((issue) => {
     const position = typeof issue.path[0] === 'number' ? issue.path[0] : undefined
@@ -42,14 +40,14 @@ export function faultsOf(error: z.ZodError, root: string): Fault[] {
   })
 }
 
-/** The value as the schema has it. 400 naming what is wrong with it and where, where anything is. */
+/** Parses a value with a schema. 400 with every problem and its place. */
 export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, root: string) {
   const result = schema.safeParse(value)
   if (!result.success) throw new Refusal(400, faultsOf(result.error, root))
   return result.data
 }
 
-/** A fault whose message begins with its place: the root, the position in it, the field. */
+/** Builds a fault whose message begins with its place: the root, the position, the field. */
 export function faultAt(root: string, message: string, position?: number, field = ''): Fault {
   const record = position === undefined ? root : `${root}[${position}]`
   const place = [record, field].filter((part) => part !== '').join('.')
@@ -60,7 +58,7 @@ export function faultAt(root: string, message: string, position?: number, field 
   }
 }
 
-/** The error's status: a refusal's own, that of a request fastify could not read, else 500. */
+/** Status of an error: from a refusal, or from a request that fastify could not read, else 500. */
 function statusOf(error: FastifyError | Refusal): number {
   if (error instanceof Refusal) return error.status
   const status = error.statusCode ?? 500
@@ -68,8 +66,8 @@ function statusOf(error: FastifyError | Refusal): number {
 }
 
 /**
- * Section "Envelope": `code` is a string in health-profile answers other than that of biometric create, else an integer.
- * That errors follow the same rule is our choice.
+ * Section "Envelope": `code` is a string in health-profile answers except biometric create, otherwise an integer. Applying this rule to
+ * errors is our choice.
  */
 function envelopeCode(status: number, request: FastifyRequest): number | string {
   const [pathname = ''] = request.url.split('?')
@@ -93,7 +91,7 @@ const faultsIn = (error: FastifyError | Refusal): readonly Fault[] =>
     ? error.faults
     : [{ message: statusOf(error) === 500 ? `internal error (${error.code})` : error.message }]
 
-/** The envelope of a refusal: `data` is empty, and the items of `errors` bear its code too. */
+/** Builds the envelope of a refusal: `data` is empty, and each item of `errors` repeats the code. */
 export function envelopeOf(status: number, code: number | string, faults: readonly Fault[]) {
   return {
     code,
@@ -103,10 +101,10 @@ export function envelopeOf(status: number, code: number | string, faults: readon
   }
 }
 
-/** Statuses of Node's errors of a connection; 400 of all others. */
+/** Statuses for Node's connection errors; others are 400. */
 const STATUSES: Readonly<Record<string, number>> = { ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_HEADER_OVERFLOW: 431 }
 
-/** Answers with an envelope what is not HTTP, or has more of a head than is read, and ends the connection. */
+/** Answers invalid HTTP or oversized headers with an envelope, and ends the connection. */
 export function refuseConnection(error: ConnectionError, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
@@ -121,10 +119,10 @@ export function refuseConnection(error: ConnectionError, socket: Socket): void {
   )
 }
 
-/** Milliseconds that requests under way have to become whole and be answered, once the gateway ends. */
+/** Milliseconds for requests in flight to complete once the gateway ends. */
 const GRACE_MS = 1000
 
-/** Lets no request that never becomes whole keep the gateway from ending. */
+/** Closes incomplete requests so that the gateway can end. */
 export function endUnfinishedRequests(app: FastifyInstance): void {
   let grace: NodeJS.Timeout | undefined
   app.addHook('preClose', async () => {
@@ -134,18 +132,18 @@ export function endUnfinishedRequests(app: FastifyInstance): void {
 }
 
 /**
- * An item of the inner envelope's `errors[]` (section "Errors": the integers 0 and 1 occur). Which of them means what is
- * our choice: 0 what is required is missing, null or empty; 1 what is there cannot be used.
+ * Item of the inner envelope's `errors[]` (section "Errors": the integers 0 and 1 occur). Their meaning is our choice: 0 if a required part
+ * is missing, null or empty; 1 if a part cannot be used.
  */
 export interface RequesterFault {
   readonly code: 0 | 1
-  /** Names the field, the block and its position from 1. Never holds a value that was sent. */
+  /** Names the field, the block and its position, from 1. Never holds a value from the request. */
   readonly message: string
 }
 
 /**
- * The body that section "Errors" has a table for: `message`, and the same text in `errors[]`, are a failure phrase
- * followed by the inner envelope serialised as text.
+ * Builds the body from the table of section "Errors": `message`, repeated in `errors[]`, is a failure phrase followed by the inner envelope
+ * serialised as text.
  */
 function wrappedBody(phrase: string, faults: readonly RequesterFault[]) {
   const message = `${phrase}: ${JSON.stringify({ code: 400, message: '400 BAD REQUEST', errors: faults })}`
@@ -158,8 +156,8 @@ function bareBody(faults: readonly RequesterFault[]) {
 }
 
 /**
- * Refuses a call of the requester with 400. The wrapped form tells of what is wrong inside a request; the bare one,
- * without a failure phrase, of a body that cannot be read as requests and of missing blocks.
+ * Refuses a call of the requester with 400. The wrapped form reports problems inside a request. The bare form, without a failure phrase,
+ * reports unreadable bodies and missing blocks.
  */
 export class RequesterRefusal extends Refusal {
   readonly phrase: string | undefined
@@ -172,7 +170,7 @@ export class RequesterRefusal extends Refusal {
   }
 }
 
-/** As `answerError`, with the requester's bodies for every 400: also for JSON, headers and paths that cannot be read. */
+/** Answers errors like `answerError`, with the requester's bodies for every 400, including unreadable JSON, headers and paths. */
 export function answerRequesterError(
   error: FastifyError | Refusal,
   request: FastifyRequest,
@@ -186,35 +184,35 @@ export function answerRequesterError(
   reply.code(400).send(phrase === undefined ? bareBody(reasons) : wrappedBody(phrase, reasons))
 }
 
-/** What is wrong with an item of an array that was sent. */
+/** Problem of an item in an array. */
 export interface ItemFault extends RequesterFault {
-  /** A whole block is not there: this is told in the bare form. */
+  /** A whole block is missing; the answer takes the bare form. */
   readonly missingBlock?: true
 }
 
-/** Where an item stands, counted from 1: `request 2 of 3`. */
+/** Returns the place of an item, counted from 1: `request 2 of 3`. */
 export const placeOf = (item: 'request' | 'filter', index: number, count: number) =>
   `${item} ${index + 1} of ${count}`
 
-/** A field of a block that cannot be used, and why. */
+/** Builds the fault of an unusable field in a block. */
 export const fieldFault = (block: string, field: string, place: string, why: string): ItemFault => ({
   code: 1,
   message: `the ${block} ${field} cannot be used (${why}) in the ${block} block of ${place}`,
 })
 
-/** An issue of zod, gathered with `reportInput`, which tells what is missing from what is wrong; it is never shown. */
+/** Zod issue, gathered with `reportInput` to distinguish missing from invalid. The input is never shown. */
 type Issue = z.core.$ZodIssue
 
 const isEmpty = ({ input }: Issue) => input === undefined || input === null || input === ''
 
-/** Code and words for an issue; zod's texts name types and forms, never what was sent. */
+/** Returns code and words for an issue. Zod's texts name types and forms, never values. */
 function problemOf(issue: Issue): { readonly code: 0 | 1; readonly problem: string } {
   return isEmpty(issue)
     ? { code: 0, problem: 'is null or empty' }
     : { code: 1, problem: `cannot be used (${issue.message})` }
 }
 
-/** An issue of an item with its field, its block and its place: "with the position of the block in the array". */
+/** Builds the fault of an item with field, block and place: "with the position of the block in the array". */
 export function itemFault(issue: Issue, place: string): ItemFault {
   const { code, problem } = problemOf(issue)
   const [block, ...rest] = issue.path.map(String)
@@ -228,7 +226,7 @@ export function itemFault(issue: Issue, place: string): ItemFault {
     : { code, message: `the ${block} block of ${place} ${problem}` }
 }
 
-/** An issue of a filter: what is wrong with its patient block "asks that the patient block has a valid search parameter". */
+/** Builds the fault of a filter. Problems of the patient block "ask that the patient block has a valid search parameter". */
 export function filterFault(issue: Issue, place: string): ItemFault {
   const [block, ...rest] = issue.path.map(String)
   if (block !== 'patient') return itemFault(issue, place)
@@ -239,14 +237,14 @@ export function filterFault(issue: Issue, place: string): ItemFault {
   }
 }
 
-/** An issue of a search outside its filters. */
+/** Builds the fault of a search outside its filters. */
 export function searchFault(issue: Issue): ItemFault {
   const { code, problem } = problemOf(issue)
   const field = issue.path.map(String).join('.')
   return { code, message: `${field === '' ? 'the search' : `the ${field} of the search`} ${problem}` }
 }
 
-/** Reads items one by one, and no further than an answer lists faults. Refuses where there is any. */
+/** Parses items one by one, up to the maximum number of faults. Refuses if there is a fault. */
 export function readItems<Item>(
   items: readonly unknown[],
   schema: z.ZodType<Item>,
@@ -265,7 +263,7 @@ export function readItems<Item>(
   return read
 }
 
-/** Refuses where there is a fault, in the bare form where a block is missing. */
+/** Refuses if there is a fault, in the bare form if a block is missing. */
 export function refuseAny(phrase: string, faults: readonly ItemFault[]): void {
   if (faults.length === 0) return
   const bare = faults.some(({ missingBlock }) => missingBlock === true)
@@ -277,12 +275,12 @@ export function refuseAny(phrase: string, faults: readonly ItemFault[]): void {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Which call of the interface the route serves; undefined for what the interface does not have. */
+    /** Call of the interface that the route serves; undefined outside the interface. */
     readonly endpoint?: EndpointName
   }
 }
 
-/** Serves one call of the interface on its documented method and path. What the handler returns is the answer's body. */
+/** Serves a call of the interface on its documented method and path. The handler returns the answer's body. */
 export function serveEndpoint(
   app: FastifyInstance,
   endpoint: EndpointName,
@@ -292,13 +290,13 @@ export function serveEndpoint(
   app.route({ method, url: path.replace(/\{(\w+)\}/g, ':$1'), config: { endpoint }, handler })
 }
 
-/** Section "Envelope": `code` is an integer, and there are no `errors`, outside the health profile. */
+/** Section "Envelope": outside the health profile, `code` is an integer and there are no `errors`. */
 export const success = <Item>(data: Item[]) => ({ code: 200, message: '200 OK', data })
 export const profileSuccess = <Item>(data: Item[]) => ({ ...success(data), code: '200', errors: [] })
 
 /**
- * Reads bodies of type application/json, and no other (415). A body over the limit is read to its end and dropped, so
- * that the client sees the 413 and not a broken connection; it is never held whole.
+ * Reads bodies of type application/json only (otherwise 415). A body over the limit is read to its end and dropped, never held whole, so
+ * the client sees the 413 and not a broken connection.
  */
 export function readJsonBodies(app: FastifyInstance, bodyLimit: number): void {
   app.removeAllContentTypeParsers()
@@ -307,7 +305,7 @@ export function readJsonBodies(app: FastifyInstance, bodyLimit: number): void {
   )
 }
 
-/** The bytes of a body: 413 where there are more than `bodyLimit`, 415 where they are compressed. */
+/** Reads the bytes of a body: 413 for more than `bodyLimit`, 415 if compressed. */
 export async function readBody(
   request: FastifyRequest,
   payload: IncomingMessage,
@@ -326,10 +324,10 @@ export async function readBody(
   return Buffer.concat(chunks, length)
 }
 
-/** An escape that may be half of a surrogate pair. */
+/** Escape that may be half of a surrogate pair. */
 const SURROGATE = /\\u[dD][89a-fA-F]/
 
-/** JSON of valid UTF-8, or a refusal that quotes nothing of it. */
+/** Parses JSON in valid UTF-8. A refusal quotes nothing. */
 function parse(body: Buffer): unknown {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body)
@@ -340,8 +338,8 @@ function parse(body: Buffer): unknown {
 }
 
 /**
- * Throws where a text holds half of a surrogate pair, which JSON can escape and UTF-8 cannot encode (RFC 8259 section
- * 8.2): the store would keep a replacement for it, and two accounts would become one.
+ * Throws on half a surrogate pair, which JSON can escape and UTF-8 cannot encode (RFC 8259 section 8.2). The store would keep a replacement
+ * character, and two accounts could become one.
  */
 function wellFormed(key: string, value: unknown): unknown {
   if (!key.isWellFormed() || (typeof value === 'string' && !value.isWellFormed()))
@@ -349,7 +347,7 @@ function wellFormed(key: string, value: unknown): unknown {
   return value
 }
 
-/** JSON text of what was sent; a record nested so deeply that it cannot be written again is refused. */
+/** Writes a record as JSON text. Refuses records nested too deeply to be written. */
 export function textOf(record: unknown): string {
   try {
     return JSON.stringify(record)

@@ -45,10 +45,10 @@ import {
 } from './store.ts'
 
 const HOST = '127.0.0.1'
-/** Characters of a path parameter; fastify's own bound of 100 would hide longer reference numbers. */
+/** Maximum length of a path parameter; fastify's limit of 100 would hide longer reference numbers. */
 const LONGEST_PARAMETER = 4096
 const EIGHT_MIB = 8 * 1024 * 1024
-/** What clients send of a document at most. */
+/** Default limit for documents, in bytes. */
 const LONGEST_DOCUMENT = 32 * 1024 * 1024
 /** Section "Limits": lifetime of authorizationUploadUrl. */
 const THIRTY_MINUTES_MS = 30 * 60_000
@@ -56,48 +56,51 @@ const THIRTY_MINUTES_MS = 30 * 60_000
 export interface ReferenceGatewayOptions {
   /** Port on loopback; 0 (the default) takes any free one. */
   readonly port?: number
-  /** SQLite file that keeps what was stored; in memory where not given. */
+  /** SQLite file for the stored data; in memory by default. */
   readonly dataFile?: string | undefined
-  /** What the header X-Control-Secret must hold for all that is not of the interface (`/_reference`, `/openapi.json`); nothing where not given. */
+  /**
+   * Required value of the header X-Control-Secret on paths outside the interface (`/_reference`, `/openapi.json`). Default: not required.
+   */
   readonly controlSecret?: string | undefined
-  /** The API keys that pass; any where not given. */
+  /** Valid API keys. Default: any. */
   readonly apiKeys?: readonly string[] | undefined
-  /** The bearer tokens that pass; any where not given. */
+  /** Valid bearer tokens. Default: any. */
   readonly tokens?: readonly string[] | undefined
-  /** The users that tokens stand for; these tokens pass too. */
+  /** Users of tokens; these tokens are valid too. */
   readonly tokenOwners?: Readonly<Record<string, TokenOwner>> | undefined
-  /** YAML file with the age assessment that is served, of the form of `definitions/assessment.yaml` (the default). */
+  /** YAML file with the age assessment to serve, in the form of `definitions/assessment.yaml` (the default). */
   readonly assessmentFile?: string | undefined
-  /** Takes calls for accounts that are not registered: such an account comes into being. Default: 404. */
+  /** Creates an account when a call names an unregistered one. Default: 404. */
   readonly open?: boolean
-  /** What the registration of a known partnerAccountId gets: `same` (default) 200 and its account id, `conflict` 409. */
+  /** Answer to registering a known partnerAccountId: `same` (default) 200 and its account id, `conflict` 409. */
   readonly registeredAgain?: RegisteredAgain
-  /** What goes wrong on request; nothing where not given. `/_reference/faults` replaces it. */
+  /** Faults to inject. Default: none. `/_reference/faults` replaces them. */
   readonly faults?: FaultPlan | undefined
-  /** Longest body in bytes; a longer one gets 413. Default 8 MiB, and 32 MiB of a document. */
+  /** Maximum body in bytes; a longer body gets 413. Default 8 MiB, and 32 MiB for a document. */
   readonly bodyLimit?: number
-  /** How long an address for an authorization document takes one, in milliseconds. Default 30 minutes. */
+  /** Lifetime of an upload address, in milliseconds. Default 30 minutes. */
   readonly uploadLifetimeMs?: number
   /** Version of the program, for `/openapi.json`. Default `0`. */
   readonly version?: string
-  /** Epoch milliseconds, for the dates of creation. */
+  /** Returns epoch milliseconds. */
   readonly clock: () => number
-  /** A new id at every call, for accounts and records. */
+  /** Returns a new id at every call, for accounts and records. */
   readonly makeId: () => string
 }
 
-/** A reference gateway that is listening. */
+/** Running reference gateway. */
 export interface ReferenceGateway {
-  /** `http://127.0.0.1:PORT`, without a slash at its end: the interface's {base_url}. */
+  /** `http://127.0.0.1:PORT`, without a trailing slash: the interface's {base_url}. */
   readonly url: string
-  /** Ends what is under way, stops listening and closes the store. */
+  /** Ends requests in flight, stops listening and closes the store. */
   close(): Promise<void>
 }
 
 /**
- * Serves the interface on loopback, with `/openapi.json`, and on a path of its own `/_reference` (`fault-plan.ts`).
- * It stores exactly what it is sent: nothing is idempotent. A batch is stored whole or not at all.
- * Throws `usage-wrong` where the data file or the assessment file cannot be used or the port is taken.
+ * Serves the interface on loopback, with `/openapi.json`, and the control endpoints under `/_reference` (`fault-plan.ts`). Stores
+ * everything exactly as sent: nothing is idempotent. Stores a batch whole or not at all.
+ *
+ * @throws WaybillError `usage-wrong` if the data file or the assessment file cannot be used, or the port is taken
  */
 export async function startReferenceGateway(options: ReferenceGatewayOptions): Promise<ReferenceGateway> {
   const { clock, makeId, registeredAgain = 'same', open = false } = options
@@ -113,7 +116,7 @@ export async function startReferenceGateway(options: ReferenceGatewayOptions): P
   const app = fastify({
     routerOptions: { maxParamLength: LONGEST_PARAMETER },
     clientErrorHandler: refuseConnection,
-    // A path that cannot be decoded or is too long: fastify's own words would quote it.
+    // For an undecodable or overlong path. Fastify's own message would quote the path.
     frameworkErrors: (_, request, reply) => {
       const refusal = new Refusal(400, [{ message: 'path: cannot be read' }])
       if (request.url.startsWith('/medical-records/')) answerRequesterError(refusal, request, reply)
@@ -155,7 +158,7 @@ export async function startReferenceGateway(options: ReferenceGatewayOptions): P
   } catch (cause) {
     await app.close()
     const message = `the reference gateway cannot listen on port ${options.port} of ${HOST}`
-    const remedy = 'Name another port with --port, or end what listens there.'
+    const remedy = 'Name another port with --port, or end the process on this port.'
     throw new WaybillError('usage-wrong', message, { remedy, cause })
   }
 }
@@ -180,16 +183,16 @@ const Binding = z.object({
 })
 
 /**
- * What the gateway holds, for tests and trials; not of the interface, and served without credentials:
- * - `GET /_reference/counts`: the number of accounts and of records per kind; `authorization`: documents that were uploaded;
- * - `GET /_reference/records?kind=`: NDJSON, each record as it was sent, in order, with `_account` and `_storedAt`; of requests for medical records
- *   with `_authorization` (its SHA-256, or null) and `_storedAt`; of tests what was chosen, with `_account` and `_storedAt`;
- * - `GET /_reference/record?transactionId=`: a JSON array of the records that bear the transaction id or the persistent
- *   record id, each with `_kind` too;
- * - `GET /_reference/occurrences?kind=&min=`: NDJSON, `id` and `times` for each transaction id (of care teams: persistent
- *   record id) that is stored at least `min` times (1): with `min=2` what was stored twice;
- * - `POST /_reference/tokens` with `token` and `account` (`reference`, `type`): from now on the token passes, and stands for
- *   that user in the paged test. 204. The account need not be registered yet.
+ * Serves the stored data, for tests and trials. The paths are not part of the interface and need no credentials:
+ * - `GET /_reference/counts`: the number of accounts and of records per kind; `authorization`: uploaded documents;
+ * - `GET /_reference/records?kind=`: NDJSON, each record as sent, in order, with `_account` and `_storedAt`; medical-records requests have
+ * `_authorization` (its SHA-256, or null) and `_storedAt`; tests have the answers chosen, with `_account` and `_storedAt`;
+ * - `GET /_reference/record?transactionId=`: a JSON array of the records with this transaction id or persistent record id, each with
+ * `_kind` too;
+ * - `GET /_reference/occurrences?kind=&min=`: NDJSON, `id` and `times` for each transaction id (for care teams: persistent record id)
+ * stored at least `min` times (default 1); `min=2` lists duplicates;
+ * - `POST /_reference/tokens` with `token` and `account` (`reference`, `type`): makes the token valid, and binds it to the user in the
+ * paged test. 204. The account need not be registered yet.
  */
 function serveControl(app: FastifyInstance, store: DatabaseSync, tokens: TokenBook): void {
   app.post('/_reference/tokens', async (request, reply) => {
@@ -233,7 +236,7 @@ function serveControl(app: FastifyInstance, store: DatabaseSync, tokens: TokenBo
   })
 }
 
-/** Lines gathered into pieces of about 64 KiB. */
+/** Gathers lines into pieces of about 64 KiB. */
 function* lines<Item>(items: Iterable<Item>, textOf: (item: Item) => string): Generator<string> {
   let piece = ''
   for (const item of items) {
@@ -245,7 +248,7 @@ function* lines<Item>(items: Iterable<Item>, textOf: (item: Item) => string): Ge
   if (piece !== '') yield piece
 }
 
-/** The record's text with fields of ours at its end. A record is never empty: the contract requires fields. */
+/** Appends control fields to the record's text. A record is never empty: the contract requires fields. */
 function annotated({ body, account, storedMs }: StoredRecord, more: Record<string, string>): string {
   return `${body.slice(0, -1)},${JSON.stringify({ ...more, _account: account, _storedAt: storedMs }).slice(1)}`
 }

@@ -4,8 +4,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { WaybillError } from '../model/errors.ts'
 
 /**
- * One table a resource: the record as it was sent (`body`, JSON text) beside the columns that are asked for.
- * `account` is the `seq` of its account. `persistent_id` is kept where it differs from the transaction id.
+ * Table per resource: the record as sent (`body`, JSON text) beside the columns for queries. `account` is the `seq` of the account.
+ * `persistent_id` is set only if it differs from the transaction id.
  */
 const observations = (table: string) => `
   CREATE TABLE ${table} (
@@ -45,7 +45,7 @@ const ACCOUNTS_AND_PROFILE = `
   CREATE INDEX care_teams_of_account ON care_teams (account);
   CREATE UNIQUE INDEX one_pcp_of_account ON care_teams (account) WHERE pcp = 1;`
 
-/** Requests for medical records, and the state of each user's age assessment. */
+/** Medical-records requests, and the state of each user's age assessment. */
 const REQUESTER_AND_ASSESSMENT = `
   CREATE TABLE medical_records_requests (
     seq INTEGER PRIMARY KEY,
@@ -74,14 +74,16 @@ const REQUESTER_AND_ASSESSMENT = `
 `
 
 /**
- * The steps that lead from an empty file to the tables of today. A data file's `user_version` says how many it has taken;
- * a step that was released is never changed.
+ * Migration steps from an empty file to the current tables. A data file's `user_version` is the number of steps applied. A released step
+ * never changes.
  */
 export const STEPS: readonly string[] = [ACCOUNTS_AND_PROFILE, REQUESTER_AND_ASSESSMENT]
 
 /**
- * Opens the store: in memory, or in a data file (write-ahead log, synchronous NORMAL: what was answered survives the end
- * of the process, not a loss of power). Throws `usage-wrong` where the file cannot be used.
+ * Opens the store: in memory, or in a data file (write-ahead log, synchronous NORMAL: answered data survives the end of the process, but
+ * not a power loss).
+ *
+ * @throws WaybillError `usage-wrong` if the file cannot be used
  */
 export function openStore(dataFile?: string): DatabaseSync {
   let store: DatabaseSync | undefined
@@ -92,7 +94,7 @@ export function openStore(dataFile?: string): DatabaseSync {
     const tables = store.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n']
     const taken = tables === 0 ? 0 : Number(version)
     if (tables !== 0 && (taken < 1 || taken > STEPS.length)) {
-      throw new Error('it holds something else, or was made by a newer version')
+      throw new Error('not a data file of this version')
     }
     inTransaction(store, (db) => {
       for (const step of STEPS.slice(taken)) db.exec(step)
@@ -107,15 +109,14 @@ export function openStore(dataFile?: string): DatabaseSync {
       `the data file of the reference gateway cannot be used: ${reason}`,
       {
         ...(dataFile === undefined ? {} : { place: { file: dataFile } }),
-        remedy:
-          'Name a file that the reference gateway made, or one that does not exist yet, in a folder that may be written.',
+        remedy: 'Name a data file of the reference gateway, or a new file in a writable folder.',
         cause,
       },
     )
   }
 }
 
-/** Does the work wholly or not at all. The work is synchronous, so requests never interleave within it. */
+/** Runs synchronous work in a transaction, so requests never interleave within it. */
 export function inTransaction<Result>(store: DatabaseSync, work: (store: DatabaseSync) => Result): Result {
   store.exec('BEGIN IMMEDIATE')
   try {
@@ -128,14 +129,14 @@ export function inTransaction<Result>(store: DatabaseSync, work: (store: Databas
   }
 }
 
-/** Rows read at a time when a whole table is listed, so that neither memory nor the pause of other requests grows with the table. */
+/** Rows read at a time when listing a whole table. Neither memory nor the pause of other requests grows with the table. */
 const PAGE = 1000
 
-/** A stored record with what the control endpoints tell of it. */
+/** Stored record, as control endpoints show it. */
 export interface StoredRecord {
-  /** JSON text, as it was sent. */
+  /** JSON text, as sent. */
   readonly body: string
-  /** The partner account id, or the account id where the account never had one. */
+  /** Partner account id, or the account id if the account never had one. */
   readonly account: string
   /** Epoch milliseconds of the gateway's clock. */
   readonly storedMs: number
@@ -151,7 +152,7 @@ const toStored = (row: Record<string, unknown>): StoredRecord => ({
 
 export type Table = 'biometrics' | 'conditions' | 'care_teams'
 
-/** All records of a table in the order in which they were stored. */
+/** Lists all records of a table in the order of storing. */
 export function* listRecords(store: DatabaseSync, table: Table): Generator<StoredRecord> {
   const page = store.prepare(
     `SELECT ${LISTED} FROM ${table} r JOIN accounts a ON a.seq = r.account WHERE r.seq > ? ORDER BY r.seq LIMIT ${PAGE}`,
@@ -166,7 +167,7 @@ export function* listRecords(store: DatabaseSync, table: Table): Generator<Store
   }
 }
 
-/** The records of a table that bear a transaction id or a `source.meta.persistentRecordId`. */
+/** Returns the records with a transaction id or `source.meta.persistentRecordId`. */
 export function findRecords(store: DatabaseSync, table: Table, transactionId: string): StoredRecord[] {
   const columns = table === 'care_teams' ? ['persistent_id'] : ['persistent_id', 'transaction_id']
   for (const column of columns) buildIndex(store, table, column)
@@ -187,7 +188,7 @@ export function countRows(
   return Number(store.prepare(`SELECT count(*) AS n FROM ${table} WHERE ${which}`).get()?.['n'])
 }
 
-/** Requests for medical records as they stand, in the order in which they were created. */
+/** Lists medical-records requests in their current state, in the order of creation. */
 export function* listRequests(store: DatabaseSync): Generator<object> {
   const rows = store.prepare(
     'SELECT body, updated_ms, authorization FROM medical_records_requests ORDER BY seq',
@@ -200,7 +201,7 @@ export function* listRequests(store: DatabaseSync): Generator<object> {
     }
 }
 
-/** Tests that were begun: what was chosen so far. */
+/** Lists the tests with their answers so far. */
 export function* listTests(store: DatabaseSync): Generator<object> {
   const rows = store.prepare(
     `SELECT assessment_id, progress, answered_ms, coalesce(partner_account_id, account_id) AS account
@@ -210,13 +211,14 @@ export function* listTests(store: DatabaseSync): Generator<object> {
     yield {
       assessmentId: assessment_id,
       ...Object(JSON.parse(String(progress))),
-      ...{ _account: account, _storedAt: Number(answered_ms) },
+      _account: account,
+      _storedAt: Number(answered_ms),
     }
 }
 
 /**
- * Makes an index when it is first asked for: a gateway that only takes records in does not pay for reading them.
- * Building it holds up other requests for about a second per million records.
+ * Creates an index at its first use, so a gateway that only stores records does not pay for reads. Building blocks other requests for about
+ * a second per million records.
  */
 export function buildIndex(store: DatabaseSync, table: Table, column: string): void {
   store.exec(
@@ -224,25 +226,20 @@ export function buildIndex(store: DatabaseSync, table: Table, column: string): v
   )
 }
 
-/**
- * Epoch milliseconds up to which the reads of a request see what was stored: what was stored later is not there for them.
- * Requests for which it was not set see everything.
- */
+/** Epoch milliseconds up to which reads of the current request see stored records. Without a horizon, reads see everything. */
 export const readHorizon = new AsyncLocalStorage<number>()
 
-/** Bound of `stored_ms` for a read under way. */
+/** Bound of `stored_ms` for reads of the current request. */
 export const visibleUntilMs = (): number => readHorizon.getStore() ?? Number.MAX_SAFE_INTEGER
 
-/** How often records with the same id are stored. */
+/** Number of stored records with an id. */
 export interface Occurrence {
-  /** Transaction id; of a care team entry, which has none, its persistent record id. */
+  /** Transaction id; for a care team entry, which has none, the persistent record id. */
   readonly id: string
   readonly times: number
 }
 
-/**
- * The ids that are stored at least so often, in order of the id, along an index; records without one are left out.
- */
+/** Lists the ids stored at least `min` times, in order of id, along an index. Leaves out records without an id. */
 export function* listOccurrences(store: DatabaseSync, table: Table, min: number): Generator<Occurrence> {
   const id = table === 'care_teams' ? 'persistent_id' : 'transaction_id'
   buildIndex(store, table, id)

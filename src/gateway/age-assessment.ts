@@ -10,34 +10,36 @@ import {
 import { Envelope } from './contract/shared-objects.ts'
 import type { Transport } from './transport.ts'
 
-/** Bound of the tests of a person, who takes a few a year. */
+/** Bound on the number of a person's tests; a person takes a few a year. */
 const YEARS_OF_TESTS = 10
 
 const readRecommendations = (answer: Answer): Recommendations => answer.read(Recommendations)
 
-/** What is known of a user's biological age, called with the API key alone (section "Age assessment"). */
+/** Results of a user's age assessment, called with the API key alone (section "Age assessment"). */
 export type AgeAssessment = ReturnType<typeof createAgeAssessment>
 
 export function createAgeAssessment(transport: Transport) {
   return {
     /**
-     * The user's age result, or undefined where the gateway has none (404, 204 or `null`: the answer is not documented). A
-     * 404 for an account that the gateway does not know cannot be told from it. @throws GatewayError
+     * Reads the user's age result; undefined if there is none (404, 204 or `null`: the answer is not documented). A 404 for an unknown
+     * account looks the same.
+     *
+     * @throws GatewayError
      */
     result: (account: Account) =>
       transport.send(
         { endpoint: 'readAgeResult', query: accountQuery(account), alsoAnswers: [404] },
         readResult,
       ),
-    /** @deprecated Takes account ids only: use `result` (section "Versioning"). @throws GatewayError */
+    /** @deprecated Accepts account ids only: use `result` (section "Versioning"). @throws GatewayError */
     resultByAccountId: (accountId: string) =>
       transport.send(
         { endpoint: 'readAgeResultByAccountId', parameters: { accountId }, alsoAnswers: [404] },
         readResult,
       ),
     /**
-     * What follows from a completed test. `assessmentId` comes from `completedQuestions`. `language` is a locale tag such as
-     * `en-US`; without one no language is asked for. @throws GatewayError
+     * Reads the recommendations of a completed test. `assessmentId` comes from `completedQuestions`. `language` is a locale tag such as
+     * `en-US`; without it, no language is requested. @throws GatewayError
      */
     recommendations(assessmentId: string, account: Account, language?: string) {
       const [parameters, query] = [{ assessmentId }, accountQuery(account)]
@@ -46,7 +48,7 @@ export function createAgeAssessment(transport: Transport) {
         readRecommendations,
       )
     },
-    /** @deprecated Takes account ids only: use `recommendations` (section "Versioning"). @throws GatewayError */
+    /** @deprecated Accepts account ids only: use `recommendations` (section "Versioning"). @throws GatewayError */
     recommendationsByAccountId(assessmentId: string, accountId: string, language?: string) {
       const parameters = { assessmentId, accountId }
       return transport.send(
@@ -55,7 +57,8 @@ export function createAgeAssessment(transport: Transport) {
       )
     },
     /**
-     * The user's completed tests, each with its questions and the answers given.
+     * Reads the user's completed tests with questions and answers.
+     *
      * @throws GatewayError; `ambiguous` also for an answer with tests of another account
      */
     completedQuestions: (asked: Account) =>
@@ -77,20 +80,21 @@ function readResult(answer: Answer): AgeResult | undefined {
 }
 
 const Page = Envelope(AssessmentPage)
-/** What follows the last page is not documented: `data` may then be empty, null or absent. */
+/** Answer with a page. The answer after the last page is not documented: `data` may be empty, null or absent. */
 const PageAnswer = Page.extend({ data: Page.shape.data.nullish() })
 
-/** The test of the biological age, page by page. The bearer token says whose test it is (section "Age assessment"). */
+/** Test of the biological age, page by page. The bearer token identifies the user (section "Age assessment"). */
 export type Assessment = ReturnType<typeof createAssessment>
 
-/** @param token of the person; undefined: the one of all calls */
+/** Opens the test. @param token of the person; undefined for the token of all calls */
 export function createAssessment(transport: Transport, token?: string) {
   return {
-    /** The page that is to be answered next; undefined where there is none, as of a finished test. @throws GatewayError */
+    /** Reads the next page to answer; undefined if the test is finished. @throws GatewayError */
     currentPage: () => transport.send({ endpoint: 'readAssessmentPage', token }, readPage),
     /**
-     * Submits the answers of a page and gives the next one; undefined behind the last.
-     * @throws GatewayError; ZodError for a submission that is not as the contract has it, before anything is sent
+     * Submits the answers of a page and returns the next page; undefined after the last.
+     *
+     * @throws GatewayError; ZodError before sending, if the submission violates the contract
      */
     async submit(answers: AnswerSubmission) {
       const body = JSON.stringify(AnswerSubmission.parse(answers))

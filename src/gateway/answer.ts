@@ -4,7 +4,7 @@ import { type Account, AccountReferenceAsRead, accountIdOfEntity } from './contr
 import { documented, EnvelopeCode, type EnvelopeError, EnvelopeWith } from './contract/shared-objects.ts'
 import { GatewayError } from './gateway-error.ts'
 
-/** The answer does not say what the interface promises. Thrown while reading; the transport gives it its class. */
+/** Thrown while reading an answer that breaks the interface's promises. The transport adds the class. */
 export class UnreadableAnswer extends Error {
   override readonly name = 'UnreadableAnswer'
   /** Class of the call if a retry would get the same answer. */
@@ -19,16 +19,16 @@ export class UnreadableAnswer extends Error {
 /** Strips a byte order mark, which JSON.parse refuses and RFC 8259 section 8.1 lets a reader ignore. */
 const UTF8 = new TextDecoder()
 
-/** A complete answer. */
+/** Complete answer. */
 export interface Answer {
   readonly status: number
-  /** Names the request in logs; it is not sent. */
+  /** Id of the request in logs; not sent. */
   readonly requestId: string
-  /** As it came, decompressed. */
+  /** Body after decompression. */
   readonly body: Uint8Array
-  /** The body as JSON; undefined for other text, and for JSON nested deeper than `DEEPEST`. */
+  /** Parses the body as JSON; undefined for other text, and for JSON nested deeper than `DEEPEST`. */
   json(): unknown
-  /** The body as the schema describes it. @throws UnreadableAnswer */
+  /** Parses the body with a schema. @throws UnreadableAnswer */
   read<Schema extends z.ZodType>(schema: Schema): z.output<Schema>
 }
 
@@ -38,7 +38,7 @@ export function createAnswer(status: number, requestId: string, body: Uint8Array
       const value: unknown = JSON.parse(UTF8.decode(body))
       return Number.isNaN(membersIn(value)) ? undefined : value
     } catch {
-      // The parser's error quotes the text, which may be health data: it is dropped.
+      // The parser's error quotes the text, which may be health data, so it is dropped.
       return undefined
     }
   }
@@ -58,12 +58,12 @@ export function createAnswer(status: number, requestId: string, body: Uint8Array
   }
 }
 
-/** Positions and the contract's own keys: `data.17.transactionId`. */
+/** Path of positions and the contract's own keys: `data.17.transactionId`. */
 function pathOf(path: readonly PropertyKey[] = []): string {
   return path.length === 0 ? 'its top' : path.map(String).join('.')
 }
 
-/** What every envelope says beside its data. */
+/** Parts of every envelope beside its data. */
 interface Outcome {
   readonly code?: unknown
   readonly data?: unknown
@@ -71,22 +71,25 @@ interface Outcome {
 }
 
 /**
- * The code mirrors the HTTP status (section "Envelope"): one that tells of failure contradicts the status line. An object
- * with neither code nor data is no envelope, whatever else it holds.
+ * Checks the envelope's code, which mirrors the HTTP status (section "Envelope"): a failure code contradicts the status line. An object
+ * with neither code nor data is not an envelope.
+ *
  * @throws UnreadableAnswer
  */
 export function checkCode(envelope: Outcome, answer: Answer): void {
-  const told = EnvelopeCode.safeParse(envelope.code).data
-  if (told === undefined && (envelope.data ?? undefined) === undefined) {
+  const found = EnvelopeCode.safeParse(envelope.code).data
+  if (found === undefined && (envelope.data ?? undefined) === undefined) {
     throw new UnreadableAnswer('the body is no envelope')
   }
-  const code = Number(told ?? answer.status)
+  const code = Number(found ?? answer.status)
   if (code >= 300) throw new UnreadableAnswer(`its envelope holds the code ${code}`)
 }
 
 /**
- * As `checkCode`, and refuses listed errors, which are "empty on success": an answer with them may lack records, and a
- * record that is taken for missing would be sent a second time. @throws UnreadableAnswer
+ * Checks the envelope's code, and refuses listed errors, which are "empty on success". An answer with errors may lack records, and a record
+ * considered missing would be sent a second time.
+ *
+ * @throws UnreadableAnswer
  */
 export function checkSuccess(envelope: Outcome, answer: Answer): void {
   checkCode(envelope, answer)
@@ -94,7 +97,7 @@ export function checkSuccess(envelope: Outcome, answer: Answer): void {
   if (errors > 0) throw new UnreadableAnswer(`its envelope lists ${errors} error${errors === 1 ? '' : 's'}`)
 }
 
-/** The records of an answer to a read. @throws UnreadableAnswer */
+/** Reads the records in the answer to a read. @throws UnreadableAnswer */
 export function readItems<Item>(
   answer: Answer,
   schema: z.ZodType<Outcome & { readonly data: readonly Item[] }>,
@@ -104,33 +107,35 @@ export function readItems<Item>(
   return envelope.data
 }
 
-/** Most items of an answer for each record asked about. */
+/** Maximum number of items in an answer per record requested. */
 const MOST_ITEMS = 10
 
-/** @param asked number of records sent, or asked about. @throws UnreadableAnswer for a list with more items than the bound */
+/**
+ * Checks the length of lists in an answer. @param asked number of records sent or requested. @throws UnreadableAnswer if a list is too long
+ */
 export function checkNumber(asked: number, ...lists: readonly (readonly unknown[])[]): void {
   if (lists.some(({ length }) => length > MOST_ITEMS * asked))
     throw new UnreadableAnswer(`it holds more than ${MOST_ITEMS} items for each record asked about`)
 }
 
 /**
- * The pages of a list, one after the other. Not documented, of articles and of requests for medical records alike: whether the first page is 0
- * or 1, how long a page is, and whether a total is told. So pages are asked for until one is not full, or says nothing new.
+ * Paging of articles and of medical-records requests. The interface documents neither the number of the first page (0 or 1), nor the page
+ * length, nor a total. Reading therefore continues until a page is not full or holds nothing new.
  */
 interface Paging<Item> {
   /** Number of the first page (default 1). */
   readonly first?: number | undefined
-  /** Items of a full page, where that is known: behind a page with fewer there is none. */
+  /** Items on a full page, if known. A shorter page is the last. */
   readonly full?: number | undefined
-  /** What tells one item from another. */
+  /** Returns the identity of an item. */
   readonly keyOf: (item: Item) => string
 }
 
-/** Bounds of a list: a gateway may list without end. */
+/** Bounds of a list, against a gateway that lists without end. */
 const MOST_PAGES = 1_000
 const MOST_LISTED = 100_000
 
-/** Gives each item once. @param pageOf asks for one page. @throws errors of `pageOf`; GatewayError `refused` beyond the bounds */
+/** Yields each item once. @param pageOf reads a page. @throws errors of `pageOf`; GatewayError `refused` beyond the bounds */
 export async function* pages<Item>(
   pageOf: (page: number) => Promise<readonly Item[]>,
   { first = 1, full = 1, keyOf }: Paging<Item>,
@@ -157,13 +162,14 @@ export async function* pages<Item>(
   }
 }
 
-/** Makes a call, again where it is to be made again after a failure. */
+/** Makes a call, and retries it if its failure allows. */
 export type Asking = <Item>(ask: () => Promise<readonly Item[]>) => Promise<readonly Item[]>
 
 /**
- * Refuses records of another account than the one that was asked about, or of several: what they show, or lack, says nothing
- * of that one. Records that name no account, or not in the way in which it was asked about, are borne.
- * @param named the account that each record names
+ * Refuses records of another account than requested, or of several accounts: they prove nothing about the requested one. Accepts records
+ * without an account, or with an account of another reference type.
+ *
+ * @param named account of each record
  * @throws UnreadableAnswer
  */
 export function checkAccount(asked: Pick<Account, 'reference' | 'type'>, named: readonly unknown[]): void {
@@ -175,7 +181,7 @@ export function checkAccount(asked: Pick<Account, 'reference' | 'type'>, named: 
   checkOne(asked.type === 'accountId' ? [asked.reference, ...ids] : ids)
 }
 
-/** Mostly all name the same account: what is the same is looked at once. */
+/** Removes duplicates. Usually all records name the same account. */
 function distinct(named: readonly unknown[]): unknown[] {
   const seen = new Map<unknown, Set<unknown>>()
   return named.filter((account) => {
@@ -188,15 +194,15 @@ function distinct(named: readonly unknown[]): unknown[] {
   })
 }
 
-/** @param ids what should be the same account. @throws UnreadableAnswer */
+/** Checks that all ids are equal. @param ids ids of the account. @throws UnreadableAnswer */
 export function checkOne(ids: readonly unknown[]): void {
   if (new Set(ids.filter((id) => typeof id === 'string')).size > 1)
     throw new UnreadableAnswer('it holds records of another account')
 }
 
 /**
- * A record as a create call echoes it. Nothing of it is looked at here, to keep a large answer cheap; whoever matches a record by its
- * contents reads it with its contract (`BiometricEcho`, `ConditionReturned`, `CareTeamReturned`).
+ * Record as echoed by a create call. Its fields are not checked here, to keep large answers cheap. Matching by content reads the record
+ * with its contract (`BiometricEcho`, `ConditionReturned`, `CareTeamReturned`).
  */
 export interface Echo {
   readonly [field: string]: unknown
@@ -209,20 +215,20 @@ const CreateEnvelope = EnvelopeWith(
   z.custom<readonly Echo[]>((data) => Array.isArray(data) && data.every(isEcho)),
 )
 
-/** A readable 2xx answer to a create call. */
+/** Readable 2xx answer to a create call. */
 export interface CreateAnswer<Echoed extends Echo = Echo> {
   readonly status: number
-  /** Names the request in logs; it is not sent. */
+  /** Id of the request in logs; not sent. */
   readonly requestId: string
-  /** `accepted` where as many records came back as were sent and no error is listed. */
+  /** `accepted` if the answer has as many records as the request, and no errors. */
   readonly class: 'accepted' | 'accepted-in-part'
-  /** In the order of the answer, which need not be that of the request. */
+  /** Echoes in the order of the answer, which may differ from the request. */
   readonly echoes: readonly Echoed[]
-  /** Errors listed in an answer of success. They may repeat health data. */
+  /** Errors in an answer of success. They may contain health data. */
   readonly errors: readonly EnvelopeError[]
 }
 
-/** Reads the answer to a create call that sent `count` records. @throws UnreadableAnswer */
+/** Reads the answer to a create call with `count` records. @throws UnreadableAnswer */
 export function readCreateAnswer(answer: Answer, count: number): CreateAnswer {
   const envelope = answer.read(CreateEnvelope)
   checkCode(envelope, answer)

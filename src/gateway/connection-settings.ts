@@ -3,9 +3,10 @@ import { isIPv4 } from 'node:net'
 import { WaybillError } from '../model/errors.ts'
 
 /**
- * The gateway's address. It may have a path of its own, to which every path of the interface is appended.
- * @throws WaybillError `settings-invalid`: no URL; another scheme than http and https; plain http to another host than
- *   this machine, since the body is health data and the headers are credentials; a user name, password, query or fragment.
+ * Parses the gateway's address. It may have a path, to which every path of the interface is appended.
+ *
+ * @throws WaybillError `settings-invalid` for: no URL; a scheme other than http and https; plain http to another machine, since body and
+ * headers hold health data and credentials; a user name, password, query or fragment
  */
 export function parseBaseUrl(text: string): URL {
   const url = URL.parse(text)
@@ -19,18 +20,19 @@ export function parseBaseUrl(text: string): URL {
   return url
 }
 
-/** The address of a path of the interface below the base URL. */
+/** Resolves a path of the interface below the base URL. */
 export function resolvePath(base: URL, path: string, query?: URLSearchParams): URL {
   const below = base.pathname.replace(/\/+$/, '') + path.replace(/[?#]/g, encodeURIComponent)
   const search = query?.toString() ?? ''
-  // Read once: a load makes one for each request.
+  // Builds the URL in a single parse: a load makes one per request.
   return new URL(`${base.origin}${below}${search === '' ? '' : `?${search}`}`)
 }
 
 /**
  * Fills in the parameters of a path, each as one segment (RFC 3986 section 2.1).
- * @returns undefined if a parameter is empty, `.` or `..` (section 5.2.4), and would lead to another path of the interface; or has half a
- *   character
+ *
+ * @returns undefined if a parameter is empty, `.` or `..` (section 5.2.4), which would lead to another path; or if it has half a surrogate
+ * pair
  */
 export function fillPath(
   path: string,
@@ -43,11 +45,12 @@ export function fillPath(
 }
 
 /**
- * The address that the gateway gave for the upload of an authorization: https of the gateway's host, of a host below that one, or of a host that
- * the job allows; of a gateway on this machine also any other port of this machine.
+ * Checks the upload address from the gateway: https of the gateway's host, of a host below it, or of a host allowed by the job. For a
+ * gateway on this machine, any port of this machine is allowed too.
+ *
  * @param base of the gateway
- * @throws WaybillError `usage-wrong`: another address, or one with a user name or a password. The address is as good as a credential: the error
- *   does not show it.
+ * @throws WaybillError `usage-wrong` for another address, or one with a user name or a password. The error does not show the address, which
+ * is a credential.
  */
 export function parseUploadAddress(text: string, base: URL, hosts: readonly string[]): URL {
   const url = URL.parse(text)
@@ -55,8 +58,11 @@ export function parseUploadAddress(text: string, base: URL, hosts: readonly stri
     return url
   throw new WaybillError(
     'usage-wrong',
-    'The upload address is not https of the gateway, nor of a host that the job allows (medicalRecords.uploadHosts).',
-    { remedy: 'Ask the gateway where authorizations are uploaded to, and allow that host in the job.' },
+    'The upload address is neither an https address of the gateway nor of a host in medicalRecords.uploadHosts.',
+    {
+      remedy:
+        "Ask the gateway's operator for the upload host, and add it to medicalRecords.uploadHosts of the job.",
+    },
   )
 }
 
@@ -69,7 +75,7 @@ function mayUpload(url: URL, own: string, hosts: readonly string[]): boolean {
 /** Host name without the dot of the root. */
 const hostOf = ({ hostname }: URL): string => hostname.replace(/\.$/, '')
 
-/** `hostname` as the URL parser writes it: IPv4 in four decimal parts, IPv6 shortened and in brackets. */
+/** Checks a `hostname` as written by the URL parser: IPv4 in four decimal parts, IPv6 shortened and in brackets. */
 function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'))
 }
@@ -80,17 +86,17 @@ function refusal(what: string): WaybillError {
   })
 }
 
-/** Where the bearer token comes from. How it is obtained is not documented; both may reject, and that error is passed on. */
+/** Source of the bearer token. The document does not say how to obtain it. Errors of both functions are passed on. */
 export interface AccessTokenSource {
   readonly accessToken: () => Promise<string>
-  /** Fetches a token anew; `accessToken` is asked again where this is missing. */
+  /** Fetches a new token; default: `accessToken`. */
   readonly renewAccessToken?: () => Promise<string>
 }
 
-/** The token in use: fetched at the first call that needs it, kept until it is renewed. */
+/** Token in use: fetched at the first call that needs it, kept until renewed. */
 export interface AccessToken {
   current(): Promise<string>
-  /** Fetches a token anew. Calls that come while one is being fetched wait for that one. */
+  /** Fetches a new token. Concurrent calls share a single fetch. */
   renew(): Promise<string>
 }
 
@@ -101,7 +107,7 @@ export function holdAccessToken(source: AccessTokenSource): AccessToken {
   const hold = (fetched: Promise<string>): Promise<string> => {
     const token = fetched.then((text) => checkCredential(text, 'WAYBILL_ACCESS_TOKEN'))
     held = token
-    // A fetch that failed is not kept: the next call asks again.
+    // A failed fetch is not kept: the next call fetches again.
     token.catch(() => {
       if (held === token) held = undefined
     })
@@ -120,8 +126,9 @@ export function holdAccessToken(source: AccessTokenSource): AccessToken {
 }
 
 /**
- * The credential itself, if a header can carry it.
- * @throws WaybillError `settings-invalid`: empty, or with a line break or another character that a header may not hold.
+ * Returns the credential if a header can carry it.
+ *
+ * @throws WaybillError `settings-invalid` if it is empty, or has a line break or another character not allowed in headers
  */
 export function checkCredential(text: string, setting: string): string {
   let carried = text !== ''
@@ -133,7 +140,7 @@ export function checkCredential(text: string, setting: string): string {
   if (carried) return text
   throw new WaybillError(
     'settings-invalid',
-    'The credential is empty or holds a character that a header cannot carry, such as a line break.',
+    'The credential is empty or has a character not allowed in headers, such as a line break.',
     { place: { key: setting } },
   )
 }

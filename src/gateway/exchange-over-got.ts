@@ -1,4 +1,4 @@
-/** got as the client: for all calls but those that a load makes by the thousand. It is loaded with the first of them. */
+/** HTTP client over got, for all calls that a load does not make by the thousand. got is loaded with the first call. */
 import type { RequestError, RequestPromise, Response } from 'got'
 import {
   bareCause,
@@ -52,7 +52,7 @@ export function exchangeOverGot({ agent, timeouts, room }: ExchangeOptions): Exc
       room.grow(reading, transferred - reading.bytes)
       if (Math.max(transferred, total) > maxAnswerBytes) reading.breakOff(tooLong(maxAnswerBytes))
     })
-    // Of another protocol no call has any use: whoever listens is given the socket (101, RFC 9110 section 15.2.2), and must end it.
+    // No call uses another protocol. A listener receives the socket of a 101 (RFC 9110 section 15.2.2) and must destroy it.
     exchanged.on('request', (request) => {
       request.once('upgrade', ({ statusCode = 101 }, socket) => {
         socket.destroy()
@@ -61,8 +61,8 @@ export function exchangeOverGot({ agent, timeouts, room }: ExchangeOptions): Exc
       })
     })
     try {
-      const { statusCode: status, headers: told, rawBody } = await exchanged
-      return { status, headers: told, body: rawBody }
+      const { statusCode: status, headers: received, rawBody } = await exchanged
+      return { status, headers: received, body: rawBody }
     } catch (error) {
       if (!(error instanceof RequestError)) throw error
       const { response } = error
@@ -82,8 +82,8 @@ export function exchangeOverGot({ agent, timeouts, room }: ExchangeOptions): Exc
 }
 
 /**
- * A socket taken from the pool was connected, whatever the timings say: got leaves them empty where it was closed
- * between its choice and its use. A TLS socket carries no byte of the request before the session stands.
+ * True if the connection was established. A socket from the pool was connected, whatever the timings say: got leaves the timings empty if
+ * the socket closed between its choice and its use. A TLS socket carries no byte of the request before the session is established.
  */
 function wasConnected({ request }: RequestError, secure: boolean): boolean {
   if (request?.reusedSocket === true) return true
@@ -92,16 +92,16 @@ function wasConnected({ request }: RequestError, secure: boolean): boolean {
 }
 
 /**
- * A body that goes out in one piece. got cuts a string or a buffer into pieces of 64 KiB, and drops the connection where the answer
- * comes between the last piece and the end of the request, so that a stored batch goes unanswered: what is iterable it sends as it comes.
+ * Request body sent in a single piece. got cuts a string or buffer into pieces of 64 KiB, and drops the connection if the answer arrives
+ * between the last piece and the end of the request, so a stored batch stays unanswered. got sends an iterable unchanged.
  *
- * The bytes are out of sight of `structuredClone`, by which got keeps a copy of each body that is an object, in case of a redirect: it would
- * copy all the memory in which the bytes lie, for each request anew.
+ * The private field hides the bytes from `structuredClone`. got clones every body object in case of a redirect, and would copy all the
+ * memory that holds the bytes for each request.
  */
 export class WholeBody implements Iterable<Uint8Array> {
   readonly #bytes: Uint8Array
 
-  /** @param bytes must not change before the request is over */
+  /** Wraps the bytes. @param bytes must not change before the request is over */
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes
   }

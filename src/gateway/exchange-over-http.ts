@@ -1,5 +1,5 @@
 /**
- * node:http as the client, for the calls that a load makes by the thousand: got costs three to five times as much for each
+ * HTTP client over node:http, for calls that a load makes by the thousand: got costs three to five times as much per call
  * (docs/decisions/0026-two-http-clients.md).
  */
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http'
@@ -62,7 +62,7 @@ function exchange(
     outgoing.destroy()
     reject(
       new ExchangeFailure(what, {
-        // A socket of the pool was connected, even where it was closed between its choice and its use.
+        // A socket from the pool was connected, even if it closed between its choice and its use.
         connected: connected || outgoing.reusedSocket,
         status: answer?.statusCode,
         retryAfter: answer?.headers['retry-after'],
@@ -86,7 +86,7 @@ function exchange(
     begin(isIP(address.hostname.replace(/^\[|\]$/g, '')) === 0 ? 'lookup' : 'connect')
     socket.once('lookup', () => begin('connect'))
     socket.once('connect', () => {
-      // A TLS socket carries no byte of the request before the session stands.
+      // A TLS socket carries no byte of the request before the session is established.
       if (secure) begin('secureConnect')
       else sendNow()
     })
@@ -96,7 +96,7 @@ function exchange(
     if (connected && answer === undefined) begin('response')
   })
   outgoing.on('error', (error: NodeJS.ErrnoException) => fail(error.code ?? error.name, error))
-  // Of another protocol no call has any use: whoever listens is given the socket (101, RFC 9110 section 15.2.2), and must end it.
+  // No call uses another protocol. A listener receives the socket of a 101 (RFC 9110 section 15.2.2) and must destroy it.
   outgoing.once('upgrade', (switched, socket) => {
     socket.destroy()
     answer = switched
@@ -105,9 +105,9 @@ function exchange(
   outgoing.once('response', (incoming) => {
     answer = incoming
     clearTimeout(phaseTimer)
-    const { statusCode: status = 0, headers: told } = incoming
+    const { statusCode: status = 0, headers: received } = incoming
     const pieces: Buffer[] = []
-    if (Number(told['content-length'] ?? 0) > maxAnswerBytes) return fail(tooLong(maxAnswerBytes))
+    if (Number(received['content-length'] ?? 0) > maxAnswerBytes) return fail(tooLong(maxAnswerBytes))
     incoming.on('data', (piece: Buffer) => {
       if (isOver) return
       pieces.push(piece)
@@ -117,11 +117,11 @@ function exchange(
     incoming.on('error', (error: NodeJS.ErrnoException) => fail(error.code ?? error.name, error))
     incoming.once('end', () => {
       if (!over()) return
-      // An answer that comes before the request has left is all that there will be.
+      // After an early answer, nothing more will follow: the rest of the request is not sent.
       if (!outgoing.writableFinished) outgoing.destroy()
       const [first = Buffer.alloc(0)] = pieces
       const body = pieces.length > 1 ? Buffer.concat(pieces) : first
-      resolve({ status, headers: told, body })
+      resolve({ status, headers: received, body })
     })
   })
   outgoing.end(body)

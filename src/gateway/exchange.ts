@@ -1,31 +1,31 @@
-/** One request and the whole of its answer, over the wire: what the transport needs of an HTTP client, whichever it is. */
+/** Single request and its whole answer over the wire. Interface between the transport and an HTTP client. */
 import type { Agent as HttpAgent, IncomingHttpHeaders } from 'node:http'
 import type { Agent as HttpsAgent } from 'node:https'
 import { brotliDecompressSync, unzipSync } from 'node:zlib'
 import { codeOf } from '../model/errors.ts'
 
-/** What goes out. */
+/** Outgoing request. */
 export interface OutgoingRequest {
   readonly address: URL
   readonly method: string
-  /** With `content-length` where there is a body. */
+  /** Includes `content-length` if there is a body. */
   readonly headers: Readonly<Record<string, string>>
   /** Bytes must not change before the exchange is over. */
   readonly body: Uint8Array | undefined
-  /** Ends the exchange where it stands. */
+  /** Ends the exchange immediately. */
   readonly signal: AbortSignal | undefined
-  /** Bound of the answer, in bytes. */
+  /** Maximum length of the answer, in bytes. */
   readonly maxAnswerBytes: number
 }
 
-/** An answer that came whole. */
+/** Complete answer. */
 export interface WholeAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: Uint8Array
 }
 
-/** Longest time, in milliseconds, that each phase of a request may take; `request` is the whole of it. */
+/** Maximum time per phase of a request, in milliseconds; `request` covers the whole. */
 export interface Timeouts {
   readonly lookup: number
   readonly connect: number
@@ -44,21 +44,22 @@ export interface ExchangeOptions {
 }
 
 /**
- * Sends one request, once; follows no redirect, takes any status for an answer, and leaves it compressed.
- * @throws ExchangeFailure where no whole answer came
+ * Sends a request once. Follows no redirect, accepts any status as an answer, and does not decompress.
+ *
+ * @throws ExchangeFailure if no whole answer arrives
  */
 export type Exchange = (request: OutgoingRequest) => Promise<WholeAnswer>
 
-/** What is known of a request that got no whole answer. It holds nothing of headers and bodies. */
+/** Facts about a request without a whole answer. Holds nothing of headers and bodies. */
 export class ExchangeFailure extends Error {
   override readonly name = 'ExchangeFailure'
-  /** What happened, for a message: `ECONNRESET`, `time-out of the phase response`. */
+  /** Event for a message: `ECONNRESET`, `time-out of the phase response`. */
   readonly what: string
-  /** A connection, with its TLS session where there is one, was established: bytes may have left. */
+  /** A connection, including any TLS session, was established: bytes may have left. */
   readonly connected: boolean
-  /** The status line, where the answer broke off behind it. */
+  /** Status, if the answer broke off after the status line. */
   readonly status: number | undefined
-  /** The Retry-After header of such an answer. */
+  /** Retry-After header of that answer. */
   readonly retryAfter: string | undefined
 
   constructor(
@@ -78,7 +79,7 @@ export class ExchangeFailure extends Error {
   }
 }
 
-/** An error of the network as a cause: its message and code, and nothing of what a client hangs on it. */
+/** Copies the message and code of a network error, without properties added by a client. */
 export const bareCause = ({
   message,
   code,
@@ -89,12 +90,12 @@ export const bareCause = ({
 
 export const timedOut = (phase: string): string => `time-out of the phase ${phase}`
 
-/** By the signal. */
+/** Reason of an exchange ended by its signal. */
 export const ENDED = 'ended by the caller'
 
 export const tooLong = (maxAnswerBytes: number): string => `an answer longer than ${maxAnswerBytes} bytes`
 
-/** One answer while it arrives. */
+/** Answer in arrival. */
 export interface Reading {
   bytes: number
   readonly breakOff: (what: string) => void
@@ -103,10 +104,10 @@ export interface Reading {
 /** Bound on the bytes of all arriving answers, over all connections. */
 export type AnswerRoom = ReturnType<typeof createAnswerRoom>
 
-/** @param limit bytes; above the limit the longest answer is broken off */
+/** Creates the bound. @param limit bytes; above it, the longest answer is broken off */
 export function createAnswerRoom(limit: number) {
   const open = new Set<Reading>()
-  /** Some of their bytes may come once they are broken off. */
+  /** Answers broken off or complete. More of their bytes may still arrive. */
   const gone = new WeakSet<Reading>()
   let total = 0
   const leave = (reading: Reading): void => {
@@ -129,17 +130,18 @@ export function createAnswerRoom(limit: number) {
   }
 }
 
-/** Most bytes unpacked from one byte: repetitive JSON has 50. Small answers are unpacked in any case. */
+/** Maximum ratio of decompression; repetitive JSON reaches 50. Small answers are always decompressed. */
 const MAX_RATIO = 200
 const ALWAYS_UNPACKED_BYTES = 1024 * 1024
 
 /**
- * Unpacks the body. Synchronous, so that one body at a time takes the memory.
- * @throws ExchangeFailure for a body that is damaged, or too long unpacked
+ * Decompresses the body. Synchronous, so that only a single body at a time uses the memory.
+ *
+ * @throws ExchangeFailure if the body is damaged or too long
  */
 export function unpack({ status, headers, body }: WholeAnswer, maxAnswerBytes: number): Uint8Array {
   const encoding = headers['content-encoding'] ?? ''
-  // An answer without content has none that could be compressed, whatever its header says.
+  // An empty answer needs no decompression, whatever its header.
   if (body.length === 0 || !['gzip', 'x-gzip', 'deflate', 'br'].includes(encoding)) return body
   const maxOutputLength = Math.min(maxAnswerBytes, Math.max(ALWAYS_UNPACKED_BYTES, MAX_RATIO * body.length))
   try {
@@ -151,7 +153,7 @@ export function unpack({ status, headers, body }: WholeAnswer, maxAnswerBytes: n
   }
 }
 
-/** Headers of every request. `accept-encoding` names the encodings of `unpack`. */
+/** Headers of every request. `accept-encoding` lists the encodings of `unpack`. */
 export const COMMON_HEADERS = {
   'user-agent': 'waybill',
   accept: 'application/json',

@@ -14,27 +14,30 @@ import { createBiometrics, createCareTeams, createConditions } from './health-pr
 import { createMedicalRecords, type Spelling } from './medical-records.ts'
 import { createTransport, type Transport, type TransportOptions } from './transport.ts'
 
-/** @throws WaybillError `gateway-refused-credentials` where there is none of this person */
+/** Returns the person's bearer token. @throws WaybillError `gateway-refused-credentials` if there is no token */
 export type UserToken = (account: Account) => Promise<string>
 
 export interface GatewayOptions extends TransportOptions {
-  /** How fields with two spellings are sent. */
+  /** Spelling of fields with two documented spellings. */
   readonly spelling?: Spelling
-  /** Gives a person's own bearer token, with which the paged test is answered (section "Age assessment"). */
+  /** Returns a person's bearer token for the paged test (section "Age assessment"). */
   readonly userToken?: UserToken | undefined
 }
 
-/** The gateway's interface as a typed client. Every call sends one request and retries nothing. */
+/** Typed client of the gateway's interface. Every call sends a single request and never retries. */
 export interface Gateway extends Readonly<ReturnType<typeof sectionsOver>> {
-  /** The same gateway and connections, whose calls end with the signal: as those without an answer do, `ambiguous` where bytes may have left. */
+  /**
+   * Returns a gateway with the same connections whose calls end with the signal, like calls without an answer: `ambiguous` if bytes may
+   * have left.
+   */
   during(signal: AbortSignal): Gateway
-  /** Fetches the access token anew, after a call failed with the class `stale-token`. */
+  /** Fetches a new access token, after a call failed with the class `stale-token`. */
   renewToken(): Promise<void>
-  /** Closes the connections; what is under way fails as ambiguous. */
+  /** Closes the connections; calls in flight fail as ambiguous. */
   close(): void
 }
 
-/** @throws WaybillError `settings-invalid`: an address or a credential that cannot be used */
+/** Creates the client. @throws WaybillError `settings-invalid` if an address or a credential cannot be used */
 export function createGateway(options: GatewayOptions): Gateway {
   return gatewayOver(createTransport(options), options)
 }
@@ -60,14 +63,15 @@ function sectionsOver(transport: Transport, options: OverTransport) {
     ageAssessment: createAgeAssessment(transport),
     assessment: createAssessment(transport),
     /**
-     * The paged test as that person.
-     * @throws WaybillError `settings-invalid` where nothing gives tokens of persons; what `userToken` throws
+     * Opens the paged test for a person.
+     *
+     * @throws WaybillError `settings-invalid` without a source of personal tokens; errors of `userToken`
      */
     async assessmentAs(account: Account): Promise<Assessment> {
       if (options.userToken === undefined)
         throw new WaybillError(
           'settings-invalid',
-          'the test is answered as the person, and nothing gives tokens of persons',
+          "the test needs the person's own token, and no command for tokens is set",
           {
             remedy:
               'Set WAYBILL_USER_TOKEN_COMMAND to a command that prints the token of WAYBILL_ACCOUNT_REFERENCE.',
@@ -84,9 +88,9 @@ function sectionsOver(transport: Transport, options: OverTransport) {
 }
 
 export interface Registration {
-  /** To be kept: user-centric calls need it. Undefined where the gateway knows the account and does not name its id. */
+  /** Needed by user-centric calls, so keep it. Undefined if the gateway knows the account and does not return its id. */
   readonly accountId: string | undefined
-  /** The gateway says that it knew the account (409). A 2xx for an account it knew cannot be told from a new one. */
+  /** True if the gateway reports a known account (409). A 2xx does not distinguish known from new accounts. */
   readonly known: boolean
 }
 
@@ -95,7 +99,7 @@ export type Accounts = ReturnType<typeof createAccounts>
 
 function createAccounts(transport: Transport) {
   return {
-    /** @throws GatewayError; `ambiguous` also where the answer names another partner account than the one registered */
+    /** Registers an account. @throws GatewayError; `ambiguous` also if the answer names another partner account */
     register: (request: RegistrationRequest): Promise<Registration> =>
       transport.send(
         { endpoint: 'registerAccount', body: JSON.stringify(request), alsoAnswers: [409] },
@@ -107,13 +111,13 @@ function createAccounts(transport: Transport) {
           return { accountId: named.success ? idFor(request, named.data) : undefined, known: true }
         },
       ),
-    /** Status and body of the answer are not documented: any 2xx counts. @throws GatewayError */
+    /** Deletes an account. Status and body of the answer are not documented: any 2xx counts. @throws GatewayError */
     delete: (account: Account): Promise<void> =>
       transport.send({ endpoint: 'deleteAccount', query: accountQuery(account) }, () => undefined),
   }
 }
 
-/** An id that came with another partner's account would put one person's data on another. */
+/** An id from another partner's account would store data under the wrong person. */
 function idFor(request: RegistrationRequest, answer: RegistrationAnswer): string {
   const { accountId, partnerAccountId = request.partnerAccountId } = answer
   if (partnerAccountId === request.partnerAccountId) return accountId
@@ -123,14 +127,14 @@ function idFor(request: RegistrationRequest, answer: RegistrationAnswer): string
 const ListEnvelope = Envelope(ContentListItem)
 const DetailEnvelope = Envelope(ContentDetail)
 
-/** Filters and page of a list of articles, as query parameters. Their names are not documented; an array repeats its name. */
+/** Filters and page for the list of articles, as query parameters. Their names are not documented; an array repeats its name. */
 export type ContentQuery = Readonly<Record<string, string | number | readonly (string | number)[]>>
 
 /** Articles, called with the API key alone (section "Content"). */
 export type Content = ReturnType<typeof createContent>
 
 function createContent(transport: Transport) {
-  /** One page of the list; how long it is, and whether there is another, is not documented. @throws GatewayError */
+  /** Reads a page of the list. Neither the page length nor the last page is documented. @throws GatewayError */
   const listArticles = (query: ContentQuery = {}): Promise<readonly ContentListItem[]> =>
     transport.send({ endpoint: 'listArticles', query: parametersOf(query) }, (answer) =>
       readItems(answer, ListEnvelope),
@@ -138,8 +142,9 @@ function createContent(transport: Transport) {
   return {
     listArticles,
     /**
-     * All articles of the list, page after page. @param page the parameter that says which, and the number of the first one (1); without it there is
-     * one page. @param asking makes each of the calls, where it is to be made again after a failure. @throws GatewayError
+     * Lists all articles, page by page. @param page parameter for the page, and number of the first page (1); without it, the list is a
+     * single page.
+     * @param asking makes each call, with retries. @throws GatewayError
      */
     articles(
       filter?: ContentQuery,
@@ -154,7 +159,7 @@ function createContent(transport: Transport) {
             first: page.first,
           })
     },
-    /** The article with its text; undefined where there is none of that id (404, or no item). @throws GatewayError */
+    /** Reads an article with its text; undefined if there is none with the id (404, or no item). @throws GatewayError */
     article: (id: ContentId) =>
       transport.send(
         { endpoint: 'readArticle', parameters: { contentId: String(id) }, alsoAnswers: [404] },

@@ -28,7 +28,7 @@ import { CodeAsRead, Envelope, InstantAsRead, NestedEnvelope, tolerated } from '
 import { codeOfErrorBody, saysNotFound } from './gateway-error.ts'
 import type { BodyContent, Transport } from './transport.ts'
 
-/** Echoes as they come: one that lacks what a match needs is still an echo, and for the caller to judge. */
+/** Echoes as received. An echo without the fields for matching is still an echo; the caller decides. */
 const BiometricEchoed = BiometricEcho.extend({ transactionId: tolerated(z.string()) })
 export type BiometricEchoed = z.infer<typeof BiometricEchoed>
 const ConditionEchoed = ConditionReturned.extend({
@@ -39,7 +39,7 @@ export type ConditionEchoed = z.infer<typeof ConditionEchoed>
 const CareTeamEchoed = CareTeamReturned.extend({ id: tolerated(z.string()) })
 export type CareTeamEchoed = z.infer<typeof CareTeamEchoed>
 
-/** Records are created alike, whatever their kind. @param echo takes any object */
+/** Creates records of any kind. @param echo accepts any object */
 function creates<Sent, Echoed extends Echo>(
   transport: Transport,
   one: EndpointName,
@@ -55,8 +55,9 @@ function creates<Sent, Echoed extends Echo>(
     /** Sends records of any number of accounts. @throws GatewayError */
     createBulk: (records: readonly Sent[]) => post(bulk, records),
     /**
-     * Sends a JSON array of `count` records, of any number of accounts, as it stands.
-     * @param recognise looks at the answer first, and gives what it says; where it gives nothing, the answer is read as a whole
+     * Sends a JSON array of `count` records, of any number of accounts, unchanged.
+     *
+     * @param recognise examines the answer first; if it returns undefined, the answer is read as a whole
      * @throws GatewayError
      */
     sendBulk: <Recognised = never>(
@@ -68,7 +69,7 @@ function creates<Sent, Echoed extends Echo>(
         { endpoint: bulk, body },
         (answer) => recognise?.(answer) ?? readCreateAnswer(answer, count),
       ),
-    /** Sends records, of biometrics and conditions those of one account. @throws GatewayError */
+    /** Sends records. Biometrics and conditions must belong to a single account. @throws GatewayError */
     create: (records: readonly Sent[]) => post(one, records),
   }
 }
@@ -87,8 +88,10 @@ export function createBiometrics(transport: Transport) {
       BiometricEchoed,
     ),
     /**
-     * The account's latest record by observation date for each code and source type. The account may also be named by its
-     * URL form, `entity`. @throws GatewayError; `ambiguous` also where the answer has records of another account
+     * Reads the account's latest record by observation date per code and source type. `entity`, the URL form, may replace the account
+     * reference.
+     *
+     * @throws GatewayError; `ambiguous` also if the answer has records of another account
      */
     read(account: Account | EntityQuery): Promise<readonly BiometricRead[]> {
       const [query, asked] =
@@ -123,7 +126,7 @@ export function createConditions(transport: Transport) {
       'createConditionsBulk',
       ConditionEchoed,
     ),
-    /** The account's latest record by observation date for each code and source type. @throws GatewayError as that of biometrics */
+    /** Reads the account's latest record by observation date per code and source type. @throws GatewayError like the read of biometrics */
     read: (asked: Account): Promise<readonly ConditionReturned[]> =>
       transport.send({ endpoint: 'readConditions', query: accountQuery(asked) }, (answer) => {
         const outer = answer.read(ConditionsEnvelope)
@@ -136,7 +139,7 @@ export function createConditions(transport: Transport) {
   }
 }
 
-/** Which entries to delete; at least one in all. */
+/** Entries to delete, at least one. */
 export type CareTeamSelection = Pick<CareTeamDeletionQuery, 'id' | 'npi'>
 
 const CareTeamsEnvelope = Envelope(CareTeamReturned)
@@ -152,7 +155,7 @@ export function createCareTeams(transport: Transport) {
     })
   return {
     ...creates<CareTeamSent, CareTeamEchoed>(transport, 'createCareTeams', 'createCareTeams', CareTeamEchoed),
-    /** @throws GatewayError; `ambiguous` also where the answer has entries of several users */
+    /** Lists the entries of an account. @throws GatewayError; `ambiguous` also if the answer has entries of several users */
     list: (account: Account): Promise<readonly CareTeamReturned[]> =>
       transport.send({ endpoint: 'listCareTeams', query: accountQuery(account) }, (answer) => {
         const entries = readItems(answer, CareTeamsEnvelope)
@@ -160,7 +163,8 @@ export function createCareTeams(transport: Transport) {
         return entries
       }),
     /**
-     * True where at least one entry was deleted (204), false where none was (404 in an envelope: any other may be a proxy's word).
+     * Deletes entries. True if at least one was deleted (204), false if none (404 in an envelope; any other 404 may come from a proxy).
+     *
      * @throws GatewayError
      */
     delete: async (account: Account, entries: CareTeamSelection): Promise<boolean> =>
@@ -173,9 +177,9 @@ export function createCareTeams(transport: Transport) {
           throw new UnreadableAnswer('a 404 without an envelope does not say that the entry is gone')
         },
       ),
-    /** Marks an entry, by id or npi, as the primary care physician; every other entry of the user loses the mark. @throws GatewayError */
+    /** Marks an entry, by id or npi, as the primary care physician; all other entries of the user lose the mark. @throws GatewayError */
     setPrimary: mark('setPrimaryCare'),
-    /** @throws GatewayError */
+    /** Removes the mark of an entry. @throws GatewayError */
     unsetPrimary: mark('unsetPrimaryCare'),
   }
 }

@@ -28,30 +28,30 @@ import {
 import type { Transport } from './transport.ts'
 
 /**
- * How three fields of the medical-records requester are sent. The document spells each in two ways and does not say which
- * is authoritative on input; the defaults are those of its samples. Answers are read in either spelling.
+ * Spelling of three fields of the medical-records requester. The document has two spellings of each and does not say which is authoritative
+ * on input; the defaults follow its samples. Answers are read in either spelling.
  */
 export interface Spelling {
-  /** Of a request (default `datesOfService`). */
+  /** Field of a request (default `datesOfService`). */
   readonly datesOfService?: 'datesOfService' | 'dateOfService'
-  /** Of a request (default `requestSubType`). */
+  /** Field of a request (default `requestSubType`). */
   readonly requestSubType?: 'requestSubType' | 'requestSubtype'
-  /** Of a search (default `subTyp`). */
+  /** Field of a search (default `subTyp`). */
   readonly subType?: 'subType' | 'subTyp'
 }
 
-/** A block under the keys of the wire, by the contract's names for them. */
+/** Renames the fields of a block from the contract's names to the wire's. */
 function renamed(block: object, names: Readonly<Record<string, string>>): object {
   const wanted = (name: string): string => names[name] ?? name
   return Object.fromEntries(
-    // Where the caller gives both spellings, both are sent as they are.
+    // If the caller gives both spellings, both are sent unchanged.
     Object.entries(block).map(([name, value]) => [wanted(name) in block ? name : wanted(name), value]),
   )
 }
 
 const UpsertEnvelope = Envelope(MedicalRecordsRequestReturned)
 const SearchEnvelope = Envelope(MedicalRecordsFound)
-/** "data = the deleted request's details": whether in an array is not documented, and the deletion stands either way. */
+/** "data = the deleted request's details": an array or not is undocumented, and the deletion stands in both cases. */
 const DeletionEnvelope = Envelope(z.unknown()).extend({
   data: z
     .union([
@@ -60,28 +60,28 @@ const DeletionEnvelope = Envelope(z.unknown()).extend({
     ])
     .optional(),
 })
-/** "data = nested array of request type items"; a flat one is borne too. */
+/** "data = nested array of request type items"; accepts a flat array too. */
 const TypesEnvelope = Envelope(z.union([z.array(MedicalRecordsRequestType), MedicalRecordsRequestType]))
 
 const Named = z.looseObject({ reference: z.string() })
 
-/** Requests on a page, as the sample has it. */
+/** Requests per page, from the sample. */
 const PER_PAGE = 100
 
-/** A readable 2xx answer to an upsert. */
+/** Readable 2xx answer to an upsert. */
 export interface UpsertAnswer {
   readonly status: number
-  /** `accepted` where as many requests came back as were sent and no error is listed. */
+  /** `accepted` if the answer has as many requests as sent, and no errors. */
   readonly class: 'accepted' | 'accepted-in-part'
-  /** In the order of the answer: they are told apart by `referenceNumber`. Dates are MM/DD/YYYY (`DateReturned`). */
+  /** Requests in the order of the answer; match them by `referenceNumber`. Dates are MM/DD/YYYY (`DateReturned`). */
   readonly requests: readonly MedicalRecordsRequestReturned[]
-  /** Errors listed in an answer of success. They may repeat health data. */
+  /** Errors in an answer of success. They may contain health data. */
   readonly errors: readonly EnvelopeError[]
 }
 
 /**
- * Requests for medical records (section "Medical-records requester"), called with the requester's API key alone. What is
- * not as the contract has it is never sent: the calls that send something throw a ZodError for it.
+ * Medical-records requests (section "Medical-records requester"), called with the requester's API key alone. Calls never send anything that
+ * violates the contract: they throw a ZodError.
  */
 export type MedicalRecords = ReturnType<typeof createMedicalRecords>
 
@@ -91,7 +91,7 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
     requestSubType = 'requestSubType',
     subType = 'subTyp',
   } = spelling
-  /** One page of the requests that match; the rest of the answer repeats the search. @throws GatewayError, ZodError */
+  /** Reads a page of matching requests. The rest of the answer repeats the search. @throws GatewayError, ZodError */
   const search = async (wanted: MedicalRecordsSearch): Promise<MedicalRecordsFound> => {
     const { filter, ...rest } = MedicalRecordsSearch.parse(wanted)
     const body = {
@@ -110,9 +110,9 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
   }
   return {
     /**
-     * Creates the requests whose `referenceNumber` is new and updates the others: what is sent is replaced, null clears, what
-     * is omitted keeps its value. One that is new must also be a `MedicalRecordsRequestSent`; only the gateway can tell.
-     * Dates are YYYY-MM-DD. @throws GatewayError, ZodError
+     * Creates the requests with a new `referenceNumber` and updates the others: a value replaces, null clears, an omitted field keeps its
+     * value. A new request must also be a `MedicalRecordsRequestSent`; only the gateway can check this. Dates are YYYY-MM-DD. @throws
+     * GatewayError, ZodError
      */
     async upsert(requests: MedicalRecordsUpsert): Promise<UpsertAnswer> {
       const keys = { datesOfService, requestSubType }
@@ -135,7 +135,7 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
     },
     search,
     /**
-     * All requests that match, page after page. @param asking makes each of the calls, where it is to be made again after a failure
+     * Lists all matching requests, page by page. @param asking makes each call, with retries
      * @throws GatewayError, ZodError
      */
     requests: (
@@ -147,8 +147,9 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
         { full: PER_PAGE, keyOf: ({ referenceNumber }) => referenceNumber },
       ),
     /**
-     * Deletes a request that is not processed yet, and gives its details where the answer holds them.
-     * @throws GatewayError: `refused` where there is no such request, or it is processed
+     * Deletes an unprocessed request. Returns its details if the answer has them.
+     *
+     * @throws GatewayError `refused` if the request does not exist or is processed
      */
     delete: async (referenceNumber: string): Promise<Lenient<MedicalRecordsRequestDeleted> | undefined> =>
       transport.send({ endpoint: 'deleteMedicalRecords', parameters: { referenceNumber } }, (answer) => {
@@ -156,21 +157,22 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
         checkSuccess(envelope, answer)
         return envelope.data ?? undefined
       }),
-    /** What can be asked for. @throws GatewayError */
+    /** Lists the request types. @throws GatewayError */
     requestTypes: (): Promise<readonly MedicalRecordsRequestType[]> =>
       transport.send({ endpoint: 'listRequestTypes' }, (answer) => readItems(answer, TypesEnvelope).flat()),
     /**
-     * Sends the authorization, a PDF, to the `authorizationUploadUrl` of an upsert, within 30 minutes of it, with neither key
-     * nor token. Status and body of the answer are not documented: any 2xx counts.
-     * @param hosts allowed beside the gateway's own and those below
-     * @throws GatewayError; WaybillError `usage-wrong`: another host, or no https; what is no whole PDF
+     * Uploads the authorization, a PDF, to the `authorizationUploadUrl` of an upsert, within 30 minutes, without key and token. Status and
+     * body of the answer are not documented: any 2xx counts.
+     *
+     * @param hosts allowed besides the gateway's host and its subdomains
+     * @throws GatewayError; WaybillError `usage-wrong` for another host, for plain http, or for an incomplete PDF
      */
     async uploadAuthorization(
       authorizationUploadUrl: string,
       pdf: Uint8Array,
       hosts?: readonly string[],
     ): Promise<void> {
-      // A request is processed by it, and cannot be withdrawn afterwards.
+      // An upload starts the processing of the request, and cannot be undone.
       const fault = authorizationFault(pdf)
       if (fault !== undefined)
         throw new WaybillError('usage-wrong', `The authorization ${fault}.`, {
@@ -182,13 +184,13 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
   }
 }
 
-/** The interface names no limit; a scan of many pages is a tenth of this. */
+/** Maximum PDF in bytes. The interface has no limit; a scan of many pages is a tenth of this. */
 export const LONGEST_PDF = 32 * 1024 ** 2
-/** ISO 32000-1, section 7.5.5: the marker stands in the last line, which readers look for in the last 1,024 bytes. */
+/** ISO 32000-1, section 7.5.5: the marker is in the last line; readers search the last 1,024 bytes. */
 const END_MARKER = '%%EOF'
 const END_BYTES = 1_024
 
-/** What is wrong with a document that is to be an authorization; undefined: it can be sent. */
+/** Returns the problem of an authorization document; undefined if it can be sent. */
 export function authorizationFault(pdf: Uint8Array): string | undefined {
   const bytes = Buffer.from(pdf.buffer, pdf.byteOffset, pdf.byteLength)
   if (bytes.length > LONGEST_PDF) return 'is longer than 32 MiB'

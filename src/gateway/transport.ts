@@ -42,7 +42,7 @@ const TIMEOUTS: Timeouts = {
   request: 120_000,
 }
 
-/** Calls that a load makes by the thousand: they go by the cheapest client that keeps every rule of this file. */
+/** Calls that a load makes by the thousand. They use the cheapest client that keeps every rule of this file. */
 const HOT: ReadonlySet<EndpointName> = new Set([
   'registerAccount',
   'createBiometricsBulk',
@@ -58,50 +58,53 @@ const HOT: ReadonlySet<EndpointName> = new Set([
 ])
 
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024
-/** Bound of all arriving answers together, in longest answers. */
+/** Bound of all arriving answers together, as a number of longest answers. */
 const LONGEST_AT_ONCE = 2
-/** Bound of an answer that echoes the request: a multiple of the bytes sent, and at least `ECHO_BYTES`. */
+/** Bound of an answer that echoes the request: a multiple of the bytes sent, at least `ECHO_BYTES`. */
 const ECHO_TIMES = 16
 const ECHO_BYTES = 4 * 1024 * 1024
 const MAX_SOCKETS = 16
 
 /**
- * Milliseconds after which an idle connection is closed from this side. Servers commonly close theirs after 5 seconds;
- * a request sent at that very moment is lost without a trace, and costs a read-back.
+ * Milliseconds until this side closes an idle connection. Servers commonly close theirs after 5 seconds. A request sent at that moment is
+ * lost without an answer, and costs a read-back.
  */
 const IDLE_SOCKET_MS = 4_000
 
-/** One request, told once it is over. It holds no health data: `path` comes with its parameters unfilled, and without query. */
+/** Event of a completed request. Holds no health data: `path` has its parameters unfilled, and no query. */
 export interface RequestEvent {
   readonly operation: string
   readonly method: string
   readonly path: string
   readonly status: number | undefined
-  /** `accepted` for every answer that could be read; whether each record was echoed is not the transport's to know. */
+  /** `accepted` for every readable answer. The transport does not know whether each record was echoed. */
   readonly class: AnswerClass
   readonly durationMs: number
   readonly requestId: string
-  /** The Date header (RFC 9110, section 6.6.1) of an answer that came whole. */
+  /** Date header (RFC 9110, section 6.6.1) of a whole answer. */
   readonly date?: string | undefined
 }
 
 export interface TransportOptions extends AccessTokenSource {
   readonly baseUrl: string
   readonly apiKey: string
-  /** The key of the medical-records requester, where it is another one (section "Authentication"). */
+  /** Key of the medical-records requester, if different (section "Authentication"). */
   readonly requesterApiKey?: string
-  /** Paths below the base URL that are other than documented; `{name}` stands for a parameter. */
+  /** Paths below the base URL that differ from the document; `{name}` is a parameter. */
   readonly paths?: Partial<Record<EndpointName, string>>
-  /** Whether POST /health-profile/conditions/bulk, whose sample has no bearer token, carries one (default true). */
+  /** Send a bearer token to POST /health-profile/conditions/bulk, whose sample has none (default true). */
   readonly bearerOnConditionsBulk?: boolean
   /** Epoch milliseconds. */
   readonly now: () => number
-  /** An id for errors and logs, new at each call. */
+  /** Returns a new id for errors and logs at each call. */
   readonly nextRequestId: () => string
-  /** Connections at once (default 16). */
+  /** Maximum number of connections (default 16). */
   readonly maxSockets?: number
   readonly timeouts?: Partial<Timeouts>
-  /** Bound of an answer in bytes, packed and unpacked (default 32 MiB). All arriving answers together have twice as much. */
+  /**
+   * Maximum length of an answer in bytes, before and after decompression (default 32 MiB). All arriving answers together may use twice as
+   * much.
+   */
   readonly maxAnswerBytes?: number
   readonly onRequest?: (event: RequestEvent) => void
 }
@@ -110,39 +113,40 @@ export interface TransportOptions extends AccessTokenSource {
 export type BodyContent = string | Uint8Array
 
 export interface Call {
-  /** Says method, path and headers; and names the call in errors and events: `createBiometrics` is `create biometrics`. */
+  /** Determines method, path and headers, and names the call in errors and events: `createBiometrics` is `create biometrics`. */
   readonly endpoint: EndpointName
-  /** What stands in the place of `{name}` in the path. */
+  /** Values for `{name}` in the path. */
   readonly parameters?: Readonly<Record<string, string>>
   readonly query?: URLSearchParams
-  /** The body as it goes onto the wire; bytes must not change before the call is over. */
+  /** Body as sent on the wire; bytes must not change before the call is over. */
   readonly body?: BodyContent
-  /** A locale tag, for the header Accept-Language. */
+  /** Locale tag for the header Accept-Language. */
   readonly language?: string | undefined
-  /** A person's bearer token, in the place of the one of all calls. */
+  /** Person's bearer token, replacing the token of all calls. */
   readonly token?: string | undefined
-  /** Ends the call where it stands; it then fails as any that got no answer. */
+  /** Ends the call immediately; the call fails as one without an answer. */
   readonly signal?: AbortSignal | undefined
-  /** Where the call goes in place of the path: the address that the gateway gave for an upload. */
+  /** Upload address from the gateway, replacing the path. */
   readonly address?: string
-  /** Hosts allowed for `address`, beside the gateway's own. */
+  /** Hosts allowed for `address`, besides the gateway's own. */
   readonly hosts?: readonly string[] | undefined
-  /** Statuses outside 2xx that answer the call rather than fail it. */
+  /** Statuses outside 2xx that count as an answer. */
   readonly alsoAnswers?: readonly number[]
 }
 
 export interface Transport {
   /**
-   * Sends one request, once. `read` turns the answer into what the caller wants.
-   * @throws GatewayError for everything but a readable answer of 2xx or of a status in `alsoAnswers`
+   * Sends a request once. `read` turns the answer into the result.
+   *
+   * @throws GatewayError unless the answer is readable and has status 2xx or a status in `alsoAnswers`
    */
   send<Result>(call: Call, read: (answer: Answer) => Result): Promise<Result>
   renewToken(): Promise<void>
-  /** Closes the connections; what is under way fails as ambiguous. */
+  /** Closes the connections; calls in flight fail as ambiguous. */
   close(): void
 }
 
-/** @throws WaybillError `settings-invalid`: see `parseBaseUrl` and `checkCredential` */
+/** Creates the transport. @throws WaybillError `settings-invalid`: see `parseBaseUrl` and `checkCredential` */
 export function createTransport(options: TransportOptions): Transport {
   const base = parseBaseUrl(options.baseUrl)
   const apiKey = checkCredential(options.apiKey, 'WAYBILL_API_KEY')
@@ -166,7 +170,7 @@ export function createTransport(options: TransportOptions): Transport {
   const hot = exchangeOverHttp(over)
   const others = exchangeOverGot(over)
 
-  /** Credential of a call (section "Authentication"). */
+  /** Returns the credential of a call (section "Authentication"). */
   const carriedBy = (call: Call): Credential | undefined => {
     const endpoint: Endpoint = ENDPOINTS[call.endpoint]
     const { bearer, path } = endpoint
@@ -175,7 +179,7 @@ export function createTransport(options: TransportOptions): Transport {
     return path.startsWith('/medical-records/') ? 'requester-key' : 'key'
   }
 
-  /** Sections "Authentication" and "Versioning": which call carries which header. */
+  /** Builds the headers of a call (sections "Authentication" and "Versioning"). */
   const headersOf = async (call: Call, body: Uint8Array | undefined): Promise<Record<string, string>> => {
     const { contentType, version, localised }: Endpoint = ENDPOINTS[call.endpoint]
     const carried = carriedBy(call)
@@ -193,14 +197,14 @@ export function createTransport(options: TransportOptions): Transport {
 
   const pathOf = (call: Call): string => options.paths?.[call.endpoint] ?? ENDPOINTS[call.endpoint].path
 
-  /** Undefined if a parameter is no segment of a path. */
+  /** Returns the address of a call; undefined if a parameter is not a path segment. */
   const addressOf = (call: Call): URL | undefined => {
     if (call.address !== undefined) return parseUploadAddress(call.address, base, call.hosts ?? [])
     const path = fillPath(pathOf(call), call.parameters)
     return path === undefined ? undefined : resolvePath(base, path, call.query)
   }
 
-  /** @throws GatewayError where no complete answer came */
+  /** Sends a call. @throws GatewayError if no complete answer arrives */
   const exchange = async (call: Call, fail: Fail): Promise<WholeAnswer> => {
     const content = call.body
     const body = typeof content === 'string' ? Buffer.from(content) : content
@@ -220,9 +224,9 @@ export function createTransport(options: TransportOptions): Transport {
       if (!(error instanceof ExchangeFailure)) throw error
       const { connected, status, retryAfter, what, cause } = error
       const retryAfterMs = parseRetryAfter(retryAfter, options.now())
-      // A status line that refuses stands, even if the words behind it broke off; one of success is worth nothing alone.
+      // A refusing status line counts even if the body broke off; a success counts only with its body.
       const refusal = status === undefined ? 'accepted' : classifyStatus(status, retryAfterMs !== undefined)
-      // An address to upload to is as good as a credential.
+      // An upload address is a credential, so it is not shown.
       const where = call.address === undefined ? `, at ${address.origin}` : ''
       throw fail(
         status !== undefined && status < 200 ? `was answered ${status}` : `failed: ${what}${where}`,
@@ -247,7 +251,7 @@ export function createTransport(options: TransportOptions): Transport {
     } catch (error) {
       if (!(error instanceof UnreadableAnswer)) throw error
       const { status } = answer
-      // A read that is answered with no content, and is not to have any, is answered no better the next time.
+      // A read answered with no content gets the same answer on a retry.
       const tells = error.class ?? (method === 'GET' && status === 204 ? 'refused' : 'ambiguous')
       throw fail(`was answered ${status}, but ${error.message}`, { class: tells, status })
     }
@@ -304,7 +308,7 @@ export function createTransport(options: TransportOptions): Transport {
 
 type Fail = (what: string, details: Omit<GatewayErrorDetails, 'requestId'>) => GatewayError
 
-/** The endpoints' names as words: `create biometrics bulk`. */
+/** Names of the endpoints as words: `create biometrics bulk`. */
 const OPERATIONS: ReadonlyMap<string, string> = new Map(
   Object.keys(ENDPOINTS).map((name) => [
     name,

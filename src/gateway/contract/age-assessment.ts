@@ -3,17 +3,16 @@ import { AccountReferenceAsRead } from './account.ts'
 import { each, InstantAsRead, textsAsRead, tolerated } from './shared-objects.ts'
 
 /**
- * An age, or a difference of two, in whole years and months. The interface bounds neither, and does not say how the sign
- * of a difference is spread over the two: both may be negative.
+ * Age, or difference of two ages, in whole years and months. The interface bounds neither, and does not say how a negative difference is
+ * split: both parts may be negative.
  */
 export const Age = z.looseObject({ year: z.int(), month: z.int() })
 export type Age = z.infer<typeof Age>
 
 /**
- * Section "Age result": the answer of GET /bioage/result and of its deprecated form with the account id in the path,
- * without an envelope. `status` is needed: it is `COMPLETE` when the test is finished and says whether the ages mean
- * anything; its other values, and the answer for a user without a result, are not documented. `completed` is ISO 8601.
- * Which age `bioAgeDelta` is taken from is not documented either.
+ * Section "Age result": answer of GET /bioage/result and of its deprecated form with the account id in the path, without an envelope.
+ * `status` is needed: `COMPLETE` marks a finished test and meaningful ages; other values, and the answer for a user without a result, are
+ * not documented. `completed` is ISO 8601. The document does not say which age is subtracted in `bioAgeDelta`.
  */
 export const AgeResult = z.looseObject({
   status: z.string().min(1),
@@ -22,11 +21,11 @@ export const AgeResult = z.looseObject({
 })
 export type AgeResult = z.infer<typeof AgeResult>
 
-/** Section "Recommendation": what following it is about. */
+/** Section "Recommendation": the subject of following it. */
 export const BenefitCost = z.enum(['cost', 'benefit', 'neither'])
 export type BenefitCost = z.infer<typeof BenefitCost>
 
-/** Section "Recommendation". Its language follows the header Accept-Language; the form of `body` is not documented. */
+/** Section "Recommendation". The language follows the header Accept-Language; the form of `body` is not documented. */
 export const Recommendation = z.looseObject({
   teaser: tolerated(z.string()),
   benefitCost: tolerated(BenefitCost),
@@ -34,15 +33,15 @@ export const Recommendation = z.looseObject({
 })
 export type Recommendation = z.infer<typeof Recommendation>
 
-/** The answer of GET /bioage/assessments/{assessmentId}/recommendations: a bare array, without an envelope. */
+/** Answer of GET /bioage/assessments/{assessmentId}/recommendations: a bare array, without an envelope. */
 export const Recommendations = z.array(Recommendation)
 export type Recommendations = z.infer<typeof Recommendations>
 
-/** An answer given to a question of a completed test; all four fields are documented as strings. */
+/** Answer to a question of a completed test; all four fields are documented as strings. */
 export const CompletedAnswer = z.looseObject(textsAsRead('id', 'description', 'label', 'value'))
 export type CompletedAnswer = z.infer<typeof CompletedAnswer>
 
-/** A question of a completed test. `id` is needed: questions are told apart by it. */
+/** Question of a completed test. `id` is needed to distinguish questions. */
 export const CompletedQuestion = z.looseObject({
   id: z.string(),
   text: tolerated(z.string()),
@@ -51,8 +50,8 @@ export const CompletedQuestion = z.looseObject({
 export type CompletedQuestion = z.infer<typeof CompletedQuestion>
 
 /**
- * Section "Completed questions record": one completed test. `assessmentId` is needed: recommendations are asked for by
- * it, and nothing else in the interface gives it. `created` is ISO 8601.
+ * Section "Completed questions record": a completed test. `assessmentId` is needed: recommendations are read by it, and nothing else in the
+ * interface returns it. `created` is ISO 8601.
  */
 export const CompletedAssessment = z.looseObject({
   id: tolerated(z.string()),
@@ -64,24 +63,23 @@ export const CompletedAssessment = z.looseObject({
 })
 export type CompletedAssessment = z.infer<typeof CompletedAssessment>
 
-/** The answer of GET /bioage/completed/questions: a bare array, without an envelope. */
+/** Answer of GET /bioage/completed/questions: a bare array, without an envelope. */
 export const CompletedAssessments = z.array(CompletedAssessment)
 export type CompletedAssessments = z.infer<typeof CompletedAssessments>
 
 /**
- * The id of an answer that can be chosen. The interface does not say whether it is a string or a number: it is sent back
- * in the form in which the page gave it.
+ * Id of an answer to choose. The interface does not say whether ids are strings or numbers, so the id is sent back in the form of the page.
  */
 export const AnswerId = z.union([z.string().min(1), z.int()])
 export type AnswerId = z.infer<typeof AnswerId>
 
-/** Section "Assessment page": a string of the form major.minor. It is no decimal number: `1.10` comes after `1.9`. */
+/** Section "Assessment page": a string of the form major.minor. Not a decimal number: `1.10` comes after `1.9`. */
 export const PageNumber = z.string().regex(/^\d+\.\d+$/, 'Expected a page number of the form major.minor')
 export type PageNumber = z.infer<typeof PageNumber>
 
 /**
- * An item of a question's `answers[]`. `factId` and `answerId` are needed: a submission consists of them. The form of
- * `value` is not documented. `answersToClear` is taken to hold the ids of the answers that this one excludes.
+ * Item of a question's `answers[]`. `factId` and `answerId` are needed for a submission. The form of `value` is not documented.
+ * `answersToClear` is assumed to hold the ids of the answers excluded by this one.
  */
 export const AnswerOption = z.looseObject({
   value: z.unknown(),
@@ -93,9 +91,9 @@ export const AnswerOption = z.looseObject({
 export type AnswerOption = z.infer<typeof AnswerOption>
 
 /**
- * Section "Assessment page", question fields. `displayLabel`, `factDataType` and `previousValues` are maps by fact id;
- * the first and the last may be empty, as may `displayLabelOrder` and the two texts of `moreInfo`. Of the data types
- * `NONE` and `INTEGER` occur, of the input kinds in `type` `radio` and `select`; neither list is closed.
+ * Section "Assessment page", question fields. `displayLabel`, `factDataType` and `previousValues` are maps by fact id; the first and the
+ * last may be empty, as may `displayLabelOrder` and the two texts of `moreInfo`. Known data types are `NONE` and `INTEGER`, known input
+ * kinds in `type` are `radio` and `select`; neither list is closed.
  */
 export const AssessmentQuestion = z.looseObject({
   id: z.string().min(1),
@@ -112,9 +110,9 @@ export const AssessmentQuestion = z.looseObject({
 export type AssessmentQuestion = z.infer<typeof AssessmentQuestion>
 
 /**
- * Section "Assessment page": the item of `data[]` that GET /assessments/bioage (the current page) and POST
- * /assessments/bioage (the next page) answer in an envelope. `moduleId` and `questionGroupId` are needed: a submission
- * names the page by them. What follows the last page is not documented.
+ * Section "Assessment page": item of `data[]` in the envelopes of GET /assessments/bioage (the current page) and POST /assessments/bioage
+ * (the next page). `moduleId` and `questionGroupId` are needed: a submission names the page by them. The answer after the last page is not
+ * documented.
  */
 export const AssessmentPage = z.looseObject({
   moduleId: z.string().min(1),
@@ -125,8 +123,8 @@ export const AssessmentPage = z.looseObject({
 export type AssessmentPage = z.infer<typeof AssessmentPage>
 
 /**
- * Section "Answer submission": the body of POST /assessments/bioage. `answers` maps a question id to an array of
- * objects, each of which maps a fact id to the answer chosen. The bearer token alone says whose test it is.
+ * Section "Answer submission": body of POST /assessments/bioage. `answers` maps a question id to an array of objects that map a fact id to
+ * the chosen answer. The bearer token alone identifies the user.
  */
 export const AnswerSubmission = z.looseObject({
   moduleId: z.string().min(1),

@@ -1,14 +1,13 @@
 import { z } from 'zod'
 import { textsAsRead, tolerated } from './shared-objects.ts'
 
-/** An id in the content service. The interface does not say whether it is a string or a number. */
+/** Id in the content service. The interface does not say whether ids are strings or numbers. */
 export const ContentId = z.union([z.string().min(1), z.int()])
 export type ContentId = z.infer<typeof ContentId>
 
 /**
- * Section "Content item": an item of `data[]` of GET /content/distribution/article. `id` is needed: it is taken to be
- * the `contentId` by which the detail is read. The values of `type` are not listed, nor is it said whether `uri` is
- * absolute.
+ * Section "Content item": item of `data[]` of GET /content/distribution/article. `id` is needed: it is assumed to be the `contentId` for
+ * reading the detail. The interface lists no values of `type`, and does not say whether `uri` is absolute.
  */
 export const ContentListItem = z.looseObject({
   id: ContentId,
@@ -19,8 +18,8 @@ export const ContentListItem = z.looseObject({
 export type ContentListItem = z.infer<typeof ContentListItem>
 
 /**
- * Section "Content item": the item of `data[]` of GET /content/distribution/article/{contentId}, which adds text, source
- * and image. `body` is HTML as the service holds it: clean it before it is shown.
+ * Section "Content item": item of `data[]` of GET /content/distribution/article/{contentId}, which adds text, source and image. `body` is
+ * HTML from the service: sanitise it before showing it.
  */
 export const ContentDetail = ContentListItem.extend({
   body: tolerated(z.string()),

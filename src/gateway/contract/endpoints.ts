@@ -31,34 +31,34 @@ import {
 } from './medical-records.ts'
 import { Envelope, NestedEnvelope } from './shared-objects.ts'
 
-/** One call of the interface: where it goes, what it carries, what it answers. */
+/** Call of the interface: address, headers, body and answer. */
 export interface Endpoint {
-  /** Heading of section "Endpoints" under which the document has it. */
+  /** Heading in section "Endpoints" of the document. */
   readonly section: string
   readonly summary: string
   readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
-  /** Below the base URL; `{name}` stands for a parameter. Of the upload, which has an address of its own, a name for it. */
+  /** Path below the base URL; `{name}` is a parameter. For the upload, which has its own address, a placeholder. */
   readonly path: string
-  /** Section "Authentication": every endpoint but the upload, which is "called without the integrator's key". */
+  /** Section "Authentication": true for every endpoint except the upload, which is "called without the integrator's key". */
   readonly apiKey: boolean
-  /** Section "Authentication": the bearer token; `not-shown` where its sample has none and nothing says if it is required. */
+  /** Section "Authentication": the bearer token; `not-shown` if the sample has none and the document does not settle it. */
   readonly bearer: 'required' | 'not-shown' | 'none'
-  /** Section "Versioning": value of X-API-Version; no such header where undefined. */
+  /** Section "Versioning": value of X-API-Version; undefined for no header. */
   readonly version?: '1.0' | '1.0.0'
-  /** Of the request's body; section "Authentication" adds the charset on the health profile. */
+  /** Type of the request's body; section "Authentication" adds the charset on the health profile. */
   readonly contentType?: 'application/json' | 'application/json;charset=UTF-8' | 'application/pdf'
-  /** Takes the header Accept-Language. */
+  /** Accepts the header Accept-Language. */
   readonly localised?: true
-  /** Section "Versioning": still there, and superseded. */
+  /** Section "Versioning": available, but superseded. */
   readonly deprecated?: true
   readonly parameters?: z.ZodObject
   readonly query?: z.ZodType
   readonly request?: z.ZodType
-  /** Status of success, and the body of it where it is documented. */
+  /** Status of success, and its body if documented. */
   readonly success: { readonly status: number; readonly body?: z.ZodType }
 }
 
-/** Each user's records: with the token of the caller. */
+/** Records of a user need the caller's token. */
 const PROFILE = { apiKey: true, bearer: 'required' } as const
 const KEY_ALONE = { apiKey: true, bearer: 'none' } as const
 
@@ -68,7 +68,7 @@ const profileJson = <Body extends z.ZodType>(request: Body) =>
   ({ contentType: 'application/json;charset=UTF-8', request }) as const
 const ok = <Body extends z.ZodType>(body: Body) => ({ status: 200, body })
 
-/** The calls under a heading, with what they have in common. */
+/** Defines the calls under a heading, with their common parts. */
 const under =
   <const Common>(section: string, common: Common) =>
   <const More>(method: Endpoint['method'], path: string, summary: string, more: More) => ({
@@ -86,7 +86,7 @@ const careTeams = under('Care teams', PROFILE)
 const ageResult = under('Age assessment', KEY_ALONE)
 const pagedTest = under('Age assessment', { ...PROFILE, version: '1.0' })
 const content = under('Content', { ...KEY_ALONE, version: '1.0.0' })
-/** These calls take the requester's API key alone, and no token. */
+/** These calls use the requester's API key alone, and no token. */
 const requester = under('Medical-records requester', { ...KEY_ALONE, version: '1.0.0' })
 
 const BY_ACCOUNT_ID = z.object({ accountId: z.string().min(1) })
@@ -103,11 +103,11 @@ const createsConditions = {
 const movesPrimaryCare = { ...profileJson(PrimaryCareRequest), success: ok(Envelope(PrimaryCareReturned)) }
 
 /**
- * Section "Endpoints", all of it, with the headers of the sections "Authentication" and "Versioning". Statuses of success
- * that the document does not show are the plain ones: 200, and 204 for the deletion of an account.
+ * Section "Endpoints", complete, with the headers of the sections "Authentication" and "Versioning". Undocumented statuses of success are
+ * assumed as 200, and 204 for the deletion of an account.
  */
 export const ENDPOINTS = {
-  registerAccount: account('POST', '/account/register', 'Registers a user account; its id is to be kept', {
+  registerAccount: account('POST', '/account/register', 'Registers a user account; keep its id', {
     ...json(RegistrationRequest),
     success: ok(RegistrationAnswer),
   }),
@@ -158,7 +158,7 @@ export const ENDPOINTS = {
   listCareTeams: careTeams(
     'GET',
     '/health-profile/care-teams',
-    "Lists a user's care team records; its path is not shown, this is that of the create call",
+    "Lists a user's care team records; the document shows no path, so the create call's path is used",
     { query: AccountQuery, success: ok(Envelope(CareTeamReturned)) },
   ),
   deleteCareTeams: careTeams(
@@ -176,7 +176,7 @@ export const ENDPOINTS = {
   unsetPrimaryCare: careTeams(
     'DELETE',
     '/health-profile/care-teams/pcp',
-    'Takes the mark of the primary care physician off a care team entry',
+    'Removes the mark of the primary care physician from a care team entry',
     movesPrimaryCare,
   ),
   readAgeResult: ageResult(
@@ -194,7 +194,7 @@ export const ENDPOINTS = {
   listRecommendations: ageResult(
     'GET',
     '/bioage/assessments/{assessmentId}/recommendations',
-    'Lists the recommendations that follow from a completed test',
+    'Lists the recommendations of a completed test',
     { localised: true, parameters: OF_ASSESSMENT, query: AccountQuery, success: ok(Recommendations) },
   ),
   listRecommendationsByAccountId: ageResult(
@@ -223,13 +223,13 @@ export const ENDPOINTS = {
   submitAnswers: pagedTest(
     'POST',
     '/assessments/bioage',
-    'Submits the answers of a page and gives the next page',
+    'Submits the answers of a page and returns the next page',
     { ...json(AnswerSubmission), success: ok(Envelope(AssessmentPage)) },
   ),
   listArticles: content(
     'GET',
     '/content/distribution/article',
-    'Lists articles; how filters and pages are asked for is not shown',
+    'Lists articles; the document does not name the parameters for filters and pages',
     { success: ok(Envelope(ContentListItem)) },
   ),
   readArticle: content('GET', '/content/distribution/article/{contentId}', 'Reads an article', {
@@ -263,10 +263,10 @@ export const ENDPOINTS = {
   uploadAuthorization: under('Medical-records requester', { apiKey: false, bearer: 'none' })(
     'PUT',
     '/authorizationUploadUrl',
-    'Uploads the authorization as PDF to the address that the upsert answered',
+    'Uploads the authorization as PDF to the address from the upsert',
     { contentType: 'application/pdf', success: { status: 200 } },
   ),
 } as const satisfies Record<string, Endpoint>
 
-/** Names a call of the interface. */
+/** Name of a call of the interface. */
 export type EndpointName = keyof typeof ENDPOINTS

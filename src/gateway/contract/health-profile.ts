@@ -16,10 +16,10 @@ import {
 } from './shared-objects.ts'
 
 /**
- * Section "Biometric record, as sent": an item of the array posted to /health-profile/biometrics (one user) and
- * /health-profile/biometrics/bulk (several). The interface marks no field as required; required here is what a record
- * cannot be told apart or read back without. `code`, `codeSystem` and `codeSystemName` repeat the measurement's coding;
- * reads return `codes` alone. `unit` is UCUM by our choice. `type` is documented as `Observation`.
+ * Section "Biometric record, as sent": item of the array posted to /health-profile/biometrics (a single user) and
+ * /health-profile/biometrics/bulk (several). The interface marks no field as required; required here are the fields that identify a record
+ * or allow reading it back. `code`, `codeSystem` and `codeSystemName` repeat the measurement's coding; reads return only `codes`. `unit` is
+ * UCUM by our choice. `type` is documented as `Observation`.
  */
 export const BiometricSent = z.looseObject({
   transactionId: z.string().min(1),
@@ -37,8 +37,8 @@ export const BiometricSent = z.looseObject({
 export type BiometricSent = z.infer<typeof BiometricSent>
 
 /**
- * An item of `data[]` of the create response: the record without id, references and full source. `transactionId` is
- * needed: it alone says which record was taken, as no order is promised. `observationDate` is ISO 8601.
+ * Item of `data[]` of the create response: the record without id, references and full source. `transactionId` is needed: the order is not
+ * promised, so only this id identifies the record. `observationDate` is ISO 8601.
  */
 export const BiometricEcho = z.looseObject({
   transactionId: z.string(),
@@ -53,9 +53,9 @@ export const BiometricEcho = z.looseObject({
 export type BiometricEcho = z.infer<typeof BiometricEcho>
 
 /**
- * Section "Biometric record, as read": GET /health-profile/biometrics returns the latest record by observation date per
- * code and source type, with no transactionId. `observationDate`, `created` and `updated` are epoch milliseconds in a
- * string. `codes` and `observationDate` are needed: a record that could not be matched would be sent a second time.
+ * Section "Biometric record, as read": GET /health-profile/biometrics returns the latest record by observation date per code and source
+ * type, without transactionId. `observationDate`, `created` and `updated` are epoch milliseconds in a string. `codes` and `observationDate`
+ * are needed: an unmatched record would be sent a second time.
  */
 export const BiometricRead = z.looseObject({
   id: tolerated(z.string()),
@@ -71,9 +71,9 @@ export const BiometricRead = z.looseObject({
 export type BiometricRead = z.infer<typeof BiometricRead>
 
 /**
- * Section "Condition record, as sent": an item of the array posted to /health-profile/conditions (one user) and
- * /health-profile/conditions/bulk (several). `observationDate` is a number of epoch milliseconds. The values of `status`
- * are not listed. `source.meta.dataQuality` `normalized` requests validation.
+ * Section "Condition record, as sent": item of the array posted to /health-profile/conditions (a single user) and
+ * /health-profile/conditions/bulk (several). `observationDate` is a number of epoch milliseconds. The document does not list the values of
+ * `status`. `source.meta.dataQuality` `normalized` requests validation.
  */
 export const ConditionSent = z.looseObject({
   transactionId: z.string().min(1),
@@ -91,10 +91,9 @@ export const ConditionSent = z.looseObject({
 export type ConditionSent = z.infer<typeof ConditionSent>
 
 /**
- * Section "Condition record, as returned": by create (with `id`) and, in a nested envelope, by read. There is no
- * transactionId, status, medication or family. `observationDate` is a string of undocumented form; `createDate` and
- * `updateDate` are epoch milliseconds in a string. `codes` and `observationDate` are needed: a record that could not be
- * matched would be sent a second time.
+ * Section "Condition record, as returned": by create (with `id`) and, in a nested envelope, by read. Without transactionId, status,
+ * medication and family. `observationDate` is a string of undocumented form; `createDate` and `updateDate` are epoch milliseconds in a
+ * string. `codes` and `observationDate` are needed: an unmatched record would be sent a second time.
  */
 export const ConditionReturned = z.looseObject({
   id: tolerated(z.string()),
@@ -108,8 +107,8 @@ export const ConditionReturned = z.looseObject({
 export type ConditionReturned = z.infer<typeof ConditionReturned>
 
 /**
- * Section "Care team record, as sent": an item of the array posted to /health-profile/care-teams. `observationDate` is
- * epoch milliseconds in a string; `npi` is the ten-digit National Provider Identifier.
+ * Section "Care team record, as sent": item of the array posted to /health-profile/care-teams. `observationDate` is epoch milliseconds in a
+ * string; `npi` is the ten-digit National Provider Identifier.
  */
 export const CareTeamSent = z.looseObject({
   account: AccountReference,
@@ -122,9 +121,9 @@ export const CareTeamSent = z.looseObject({
 export type CareTeamSent = z.infer<typeof CareTeamSent>
 
 /**
- * Section "Care team record, as returned", by create and by list. There is no account; `userId` is taken to be the
- * account id. `createDate` and `updateDate` are epoch milliseconds in a string (`0`: never updated), `observationDate`
- * is a number of epoch milliseconds. `id` is needed: deleting and marking the PCP go by it.
+ * Section "Care team record, as returned", by create and by list. Without an account; `userId` is assumed to be the account id.
+ * `createDate` and `updateDate` are epoch milliseconds in a string (`0`: never updated), `observationDate` is a number of epoch
+ * milliseconds. `id` is needed for deleting and for marking the PCP.
  */
 export const CareTeamReturned = z.looseObject({
   id: z.string(),
@@ -139,8 +138,8 @@ export const CareTeamReturned = z.looseObject({
 export type CareTeamReturned = z.infer<typeof CareTeamReturned>
 
 /**
- * Query of DELETE /health-profile/care-teams: `id` and `npi` are repeatable parameters, at least one in all. The answer
- * has no body: 204 when something was deleted, 404 when nothing matched.
+ * Query of DELETE /health-profile/care-teams: `id` and `npi` are repeatable parameters, at least one in all. The answer has no body: 204 if
+ * something was deleted, 404 if nothing matched.
  */
 export const CareTeamDeletionQuery = AccountQuery.extend({
   ...each(['id', 'npi'], z.array(z.string().min(1)).optional()),
@@ -153,6 +152,6 @@ export const PrimaryCareRequest = z
   .refine((request) => request.id !== undefined || request.npi !== undefined, 'Expected an id or an npi')
 export type PrimaryCareRequest = z.infer<typeof PrimaryCareRequest>
 
-/** The one item of `data[]` that setting and unsetting the PCP answer. */
+/** Single item of `data[]` in the answer to setting and unsetting the PCP. */
 export const PrimaryCareReturned = z.looseObject({ npi: tolerated(z.string()) })
 export type PrimaryCareReturned = z.infer<typeof PrimaryCareReturned>

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { ErrorEnvelope, each, textsAsRead, textsSent, tolerated } from './shared-objects.ts'
 
 /**
- * The three fields that the interface spells in two ways: the spelling of the field tables, then the other one (the
- * field description of the first two, the sample of the third). Which is authoritative on input is not documented. Every
- * schema here reads both and gives the first; where both are there, the first counts, and the other stays beside it.
+ * Fields with two spellings in the interface: the spelling of the field tables, then the other (from the field description for the first
+ * two, from the sample for the third). The document does not say which is authoritative on input. Every schema here reads both and returns
+ * the first. If both are present, the first counts, and the other is kept as an extra field.
  */
 export const OTHER_SPELLINGS = {
   datesOfService: 'dateOfService',
@@ -12,7 +12,7 @@ export const OTHER_SPELLINGS = {
   subType: 'subTyp',
 } as const
 
-/** The schema of a block that also bears the other spelling of its fields. */
+/** Wraps the schema of a block to accept both spellings of its fields. */
 function inEitherSpelling<Block extends z.ZodType>(block: Block) {
   return z.preprocess((value) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
@@ -27,8 +27,8 @@ function inEitherSpelling<Block extends z.ZodType>(block: Block) {
 }
 
 /**
- * A date of the requester: YYYY-MM-DD on input, MM/DD/YYYY in answers. Decoding gives the form that is sent, encoding
- * the form that is returned; answers keep their dates as they came.
+ * Date of the requester: YYYY-MM-DD on input, MM/DD/YYYY in answers. Decoding returns the form sent, encoding the form returned. Answers
+ * keep their dates unchanged.
  */
 export const DateReturned = z.codec(
   z.string().regex(/^\d{2}\/\d{2}\/\d{4}$/, 'Expected a date of the form MM/DD/YYYY'),
@@ -38,12 +38,12 @@ export const DateReturned = z.codec(
     encode: (date) => `${date.slice(5, 7)}/${date.slice(8)}/${date.slice(0, 4)}`,
   },
 )
-/** A date as sent, YYYY-MM-DD. */
+/** Date as sent, YYYY-MM-DD. */
 export type DateReturned = z.infer<typeof DateReturned>
 
 /**
- * Section "Medical-records request", disclosure values, exact. `ekc_ecg_tests` beside `ekg`, and `xray_reports` beside
- * `x_ray_reports`, are the interface's own.
+ * Section "Medical-records request", disclosure values, exact. The interface itself has both `ekc_ecg_tests` and `ekg`, and both
+ * `xray_reports` and `x_ray_reports`.
  */
 export const Disclosure = z.enum([
   'any_and_all',
@@ -84,7 +84,7 @@ export const Disclosure = z.enum([
 ])
 export type Disclosure = z.infer<typeof Disclosure>
 
-/** A field that is not required: null clears it, omitted it keeps its value. */
+/** Optional field: null clears, omission keeps the value. */
 const clearable = z.string().nullish()
 
 const Patient = z.looseObject({
@@ -95,10 +95,10 @@ const Patient = z.looseObject({
 
 const PROVIDER_NAMES = ['type', 'groupName', 'npi', 'firstName', 'lastName'] as const
 const PROVIDER_PLACE = ['address1', 'address2', 'city', 'state', 'zip', 'phone', 'fax', 'contact'] as const
-/** One required field of the provider is documented without its name: it is passed on as every field that is unknown here. */
+/** Provider. The document leaves a required field without a name; it passes through like every unknown field. */
 const Provider = z.looseObject(each([...PROVIDER_NAMES, ...PROVIDER_PLACE], clearable))
 
-/** The `type` is documented as required and as `startEnd` by default; its other values are not listed. */
+/** `type` is documented both as required and as `startEnd` by default; no other values are listed. */
 const DatesOfService = z.looseObject({ type: z.string().min(1), start: z.iso.date(), end: z.iso.date() })
 
 const RecordsAskedFor = z.looseObject({
@@ -109,13 +109,13 @@ const RecordsAskedFor = z.looseObject({
   disclosures: z.array(Disclosure).nullish(),
 })
 
-/** Reserved for future use: an address sent here would be ignored without a word. */
+/** Reserved for future use: an address sent here would be silently ignored. */
 const Webhook = z.looseObject({ sendStatusChange: z.boolean().nullish(), url: z.literal('') })
 
 /**
- * Section "Medical-records request (ROI)", as sent: what PATCH /medical-records/requester asks of a request whose
- * `referenceNumber` is new. Dates are YYYY-MM-DD. `request.type` is an empty string where there is no value;
- * `requestType` and `requestSubType` come from the request types, whether by id or by name is not documented.
+ * Section "Medical-records request (ROI)", as sent by PATCH /medical-records/requester for a new `referenceNumber`. Dates are YYYY-MM-DD.
+ * `request.type` is an empty string without a value. `requestType` and `requestSubType` come from the request types; the document does not
+ * say whether by id or by name.
  */
 export const MedicalRecordsRequestSent = z.looseObject({
   referenceNumber: z.string().min(1),
@@ -127,8 +127,8 @@ export const MedicalRecordsRequestSent = z.looseObject({
 export type MedicalRecordsRequestSent = z.infer<typeof MedicalRecordsRequestSent>
 
 /**
- * Section "States and transitions": a request whose `referenceNumber` exists, field by field. What is sent is replaced,
- * null clears, what is omitted keeps its value. Null on a required field is not documented and is not sent.
+ * Section "States and transitions": change to a request with an existing `referenceNumber`, field by field. A value replaces, null clears,
+ * omission keeps the value. Null on a required field is undocumented and not sent.
  */
 export const MedicalRecordsRequestChange = z.looseObject({
   referenceNumber: z.string().min(1),
@@ -142,22 +142,21 @@ export const MedicalRecordsRequestChange = z.looseObject({
 export type MedicalRecordsRequestChange = z.infer<typeof MedicalRecordsRequestChange>
 
 /**
- * The body of PATCH /medical-records/requester: always an array, even for one request. The reference number decides
- * between create and update, and the body does not tell them apart: a request that is new must also be a
- * `MedicalRecordsRequestSent`.
+ * Body of PATCH /medical-records/requester: always an array, even for a single request. The reference number decides between create and
+ * update, which the body does not distinguish. A new request must also be a `MedicalRecordsRequestSent`.
  */
 export const MedicalRecordsUpsert = z.array(MedicalRecordsRequestChange).min(1)
 export type MedicalRecordsUpsert = z.infer<typeof MedicalRecordsUpsert>
 
-/** Fields of a request in an answer; a cleared one may be absent or null. */
+/** Fields of a request in an answer; a cleared field may be absent or null. */
 const returned = <const Names extends readonly string[]>(...names: Names) =>
   each(names, tolerated(z.string().nullable()))
 
 /**
- * Section "Medical-records request (ROI)", as returned by upsert and search. `referenceNumber` is needed: it alone says
- * which request it is. Dates are MM/DD/YYYY (`DateReturned` reads them).
- * `authorizationUploadUrl` takes the authorization PDF for 30 minutes; a further upsert gives a new one. Of the
- * values of `status.status` only `Received` is documented; `status.updated` is MM/DD/YYYY HH:mm:ss in an unstated zone.
+ * Section "Medical-records request (ROI)", as returned by upsert and search. `referenceNumber` is needed as the only identity. Dates are
+ * MM/DD/YYYY (`DateReturned` reads them). `authorizationUploadUrl` accepts the authorization PDF for 30 minutes; another upsert returns a
+ * new address. Of the values of `status.status`, only `Received` is documented; `status.updated` is MM/DD/YYYY HH:mm:ss in an unstated
+ * zone.
  */
 export const MedicalRecordsRequestReturned = z.looseObject({
   referenceNumber: z.string().min(1),
@@ -186,11 +185,11 @@ export const MedicalRecordsRequestReturned = z.looseObject({
 })
 export type MedicalRecordsRequestReturned = z.infer<typeof MedicalRecordsRequestReturned>
 
-/** Path parameter of DELETE /medical-records/requester/{referenceNumber}. A request that is processed is refused. */
+/** Path parameter of DELETE /medical-records/requester/{referenceNumber}. The gateway refuses to delete a processed request. */
 export const MedicalRecordsDeletion = z.object({ referenceNumber: z.string().min(1) })
 export type MedicalRecordsDeletion = z.infer<typeof MedicalRecordsDeletion>
 
-/** The item of `data[]` that a deletion answers: "the deleted request's details", whose fields are not documented. */
+/** Item of `data[]` in the answer to a deletion: "the deleted request's details", with undocumented fields. */
 export const MedicalRecordsRequestDeleted = MedicalRecordsRequestReturned.extend({
   referenceNumber: tolerated(z.string()),
 })
@@ -201,7 +200,7 @@ const PatientSought = z.looseObject({
   dob: z.iso.date().optional(),
 })
 
-/** An item of `filter[]`: at least one patient field that is not empty, and the kind of request. */
+/** Item of `filter[]`: at least one patient field with a value, and the kind of request. */
 export const MedicalRecordsFilter = z.looseObject({
   patient: PatientSought.refine(
     (patient) =>
@@ -213,8 +212,8 @@ export const MedicalRecordsFilter = z.looseObject({
 export type MedicalRecordsFilter = z.infer<typeof MedicalRecordsFilter>
 
 /**
- * The body of POST /medical-records/requester. Not documented: whether the first `page` is 0 or 1, the largest `limit`
- * (the sample has 100 records a page), the content of `sort`.
+ * Body of POST /medical-records/requester. Undocumented: the number of the first `page` (0 or 1), the maximum `limit` (100 records a page
+ * in the sample), the content of `sort`.
  */
 export const MedicalRecordsSearch = z.looseObject({
   page: z.int().nonnegative(),
@@ -225,29 +224,29 @@ export const MedicalRecordsSearch = z.looseObject({
 export type MedicalRecordsSearch = z.infer<typeof MedicalRecordsSearch>
 
 /**
- * The one item of `data[]` that a search answers: the original query plus `results`. How the query is laid out, and
- * whether there is a total, is not documented, so `results` alone is read and the rest is kept.
+ * Single item of `data[]` in the answer to a search: the original query plus `results`. Neither the layout of the query nor a total is
+ * documented, so only `results` is parsed, and the rest is kept.
  */
 export const MedicalRecordsFound = z.looseObject({ results: z.array(MedicalRecordsRequestReturned) })
 export type MedicalRecordsFound = z.infer<typeof MedicalRecordsFound>
 
 const Named = z.looseObject({ id: z.string().min(1), name: z.string().min(1) })
 
-/** Section "Request type item". `id` and `name` are needed: a request is sent with one of them. */
+/** Section "Request type item". `id` and `name` are needed: a request refers to a type by either. */
 export const MedicalRecordsRequestType = Named.extend({
   requestSubType: tolerated(z.array(Named.extend({ disabled: tolerated(z.boolean().nullable()) }))),
 })
 export type MedicalRecordsRequestType = z.infer<typeof MedicalRecordsRequestType>
 
-/** An item of `data[]` of GET /medical-records/requester/requestTypes, which is an array of arrays. */
+/** Item of `data[]` of GET /medical-records/requester/requestTypes, an array of arrays. */
 export const MedicalRecordsRequestTypes = z.array(MedicalRecordsRequestType)
 export type MedicalRecordsRequestTypes = z.infer<typeof MedicalRecordsRequestTypes>
 
 /**
- * The envelope inside the `message` of a refusal. Section "Errors": in one form of the 400 body, `message` and the same
- * text in `errors[]`, there beside an `exception` of null, are a failure phrase followed by an inner envelope serialised
- * as text, with the reasons in its `errors[]` (`code` 0 and 1 occur). The bare form has neither; undefined for it. The
- * failure phrase is not documented: what counts is the text from the first brace to the last, read as JSON.
+ * Returns the envelope inside the `message` of a refusal. Section "Errors": in one form of the 400 body, `message` and the same text in
+ * `errors[]` (beside an `exception` of null) are a failure phrase followed by an inner envelope serialised as text, with the reasons in its
+ * `errors[]` (`code` 0 and 1 occur). The bare form has no inner envelope: undefined. The failure phrase is not documented, so the text from
+ * the first brace to the last is parsed as JSON.
  */
 export function innerRefusalOf(refusal: ErrorEnvelope): ErrorEnvelope | undefined {
   const { message } = refusal

@@ -2,16 +2,15 @@ import { z } from 'zod'
 
 declare const undocumented: unique symbol
 
-/** A value of another type than documented, as the gateway gave it: look at it as `unknown`. */
+/** Value of an undocumented type, unchanged. Treat it as `unknown`. */
 export type Undocumented = null | { readonly [undocumented]: true }
 
-/** A field of an answer: of the documented type, or as it came. `typeof` tells a plain one, `documented` an object or a list. */
+/** Field of an answer: of the documented type, or unchanged. `typeof` recognises a plain value, `documented` an object or a list. */
 export type Lenient<Documented> = Documented | Undocumented
 
 /**
- * A field of an answer that no client needs: where it is missing or of another type than documented, the answer stands, and the value
- * is kept as it came. The interface leaves many such forms open, and a batch that was stored must not become unreadable through a
- * field that nobody looks at.
+ * Wraps the schema of a field that no client needs: a missing field or a value of another type does not invalidate the answer, and the
+ * value is kept unchanged. The interface leaves many forms open. A stored batch must not become unreadable because of an unused field.
  */
 export function tolerated<Schema extends z.ZodType>(
   schema: Schema,
@@ -19,7 +18,7 @@ export function tolerated<Schema extends z.ZodType>(
   return schema.optional().catch((raw) => raw.input as z.output<Schema>) as never
 }
 
-/** Fields of the same schema, under each of the names. */
+/** Returns fields with the same schema under each name. */
 export function each<const Names extends readonly string[], Schema extends z.ZodType>(
   names: Names,
   schema: Schema,
@@ -31,11 +30,11 @@ export function each<const Names extends readonly string[], Schema extends z.Zod
 export const textsAsRead = <const Names extends readonly string[]>(...names: Names) =>
   each(names, tolerated(z.string()))
 
-/** Texts that may be sent. */
+/** Optional texts of a request. */
 export const textsSent = <const Names extends readonly string[]>(...names: Names) =>
   each(names, z.string().optional())
 
-/** The value as the schema describes it; undefined where it is of another type. */
+/** Parses a value with the schema; undefined if it has another type. */
 export function documented<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
@@ -44,20 +43,20 @@ export function documented<Schema extends z.ZodType>(
 }
 
 /**
- * Section "Envelope": `code` mirrors the HTTP status, as a string in health-profile reads and writes other than biometric
- * create, as an integer elsewhere.
+ * Section "Envelope": `code` mirrors the HTTP status, as a string in health-profile reads and writes except biometric create, as an integer
+ * elsewhere.
  */
 export const EnvelopeCode = z.union([z.int(), z.string()])
 export type EnvelopeCode = z.infer<typeof EnvelopeCode>
 
-/** An item of `errors[]` (section "Errors"; documented for the requester alone). A bare text is borne. */
+/** Item of `errors[]` (section "Errors"; documented only for the requester). A bare text is accepted. */
 export const EnvelopeError = z.union([
   z.looseObject({ code: tolerated(EnvelopeCode), message: tolerated(z.string()) }),
   z.string(),
 ])
 export type EnvelopeError = z.infer<typeof EnvelopeError>
 
-/** Whole numbers under `index` or `position`, wherever they stand in an error. Which place is the first is not documented. */
+/** Returns whole numbers under `index` or `position` anywhere in an error. The document does not say whether they count from 0 or 1. */
 export function placesIn(error: unknown): number[] {
   if (typeof error !== 'object' || error === null) return []
   return Object.entries(error).flatMap(([key, value]) => {
@@ -68,7 +67,7 @@ export function placesIn(error: unknown): number[] {
   })
 }
 
-/** What an answer says beside its data. `errors` may be absent, but where it is there it must be readable. */
+/** Envelope around any data. `errors` may be absent, but if present it must be readable. */
 const envelopeOf = <Data extends z.ZodType>(data: Data) =>
   z.looseObject({
     code: tolerated(EnvelopeCode),
@@ -78,24 +77,24 @@ const envelopeOf = <Data extends z.ZodType>(data: Data) =>
   })
 
 /**
- * Section "Envelope": the schema of an answer whose `data` holds items of the given schema. `data` is needed; `errors`
- * is empty on success, and may refuse records of an answer that is otherwise a success.
+ * Section "Envelope": schema of an answer with `data` as a list of items. `data` is needed; `errors` is empty on success, and may refuse
+ * records in an otherwise successful answer.
  */
 export const Envelope = <Item extends z.ZodType>(item: Item) => envelopeOf(z.array(item))
-/** The same with data of any schema, for those who look at its items themselves. */
+/** Envelope with data of any schema, for callers that check the items themselves. */
 export const EnvelopeWith = envelopeOf
-/** An answer with records of type `Item`. */
+/** Answer with records of type `Item`. */
 export type Envelope<Item> = z.infer<ReturnType<typeof Envelope<z.ZodType<Item>>>>
 
 /**
- * The answer of GET /health-profile/conditions: a whole envelope inside an outer `data` object. Whether the outer object
- * carries a code, a message and errors of its own is not documented.
+ * Answer of GET /health-profile/conditions: a whole envelope inside an outer `data` object. The document does not say whether the outer
+ * object has its own code, message and errors.
  */
 export const NestedEnvelope = <Item extends z.ZodType>(item: Item) => envelopeOf(Envelope(item))
-/** A nested answer with records of type `Item`. */
+/** Nested answer with records of type `Item`. */
 export type NestedEnvelope<Item> = z.infer<ReturnType<typeof NestedEnvelope<z.ZodType<Item>>>>
 
-/** Section "Errors": the body of a refusal. Not documented outside the requester, so nothing in it is needed. */
+/** Section "Errors": body of a refusal. Undocumented outside the requester, so no field is required. */
 export const ErrorEnvelope = z.looseObject({
   code: tolerated(EnvelopeCode),
   message: tolerated(z.string()),
@@ -104,8 +103,8 @@ export const ErrorEnvelope = z.looseObject({
 export type ErrorEnvelope = z.infer<typeof ErrorEnvelope>
 
 /**
- * An envelope that refuses and is whole: it has a code, and no records. What a proxy answers in the gateway's place is
- * none. The answer to a read of conditions may nest it (section "Envelope").
+ * Whole envelope of a refusal, with a code and without records. A proxy's answer is not such an envelope. The answer to a read of
+ * conditions may nest it (section "Envelope").
  */
 export const RefusalEnvelope = z.looseObject({
   code: EnvelopeCode,
@@ -115,14 +114,14 @@ export const RefusalEnvelope = z.looseObject({
   errors: z.array(EnvelopeError).nullish(),
 })
 
-/** Section "Code object": an item of `codes[]` and `medication[]`, as sent. */
+/** Section "Code object": item of `codes[]` and `medication[]`, as sent. */
 export const Code = z.looseObject({
   code: z.string().min(1),
   ...textsSent('codeSystem', 'codeSystemName', 'name'),
 })
 export type Code = z.infer<typeof Code>
 
-/** A code object in an answer. `code` is needed: records are told apart by it. */
+/** Code object in an answer. `code` is needed to distinguish records. */
 export const CodeAsRead = z.looseObject({
   code: z.string(),
   ...textsAsRead('codeSystem', 'codeSystemName', 'name'),
@@ -132,21 +131,21 @@ export type CodeAsRead = z.infer<typeof CodeAsRead>
 const META = ['dataQuality', 'batchId', 'resourceKey', 'sendingSystem', 'persistentRecordId'] as const
 
 /**
- * Section "Source object", `source.meta`, as sent. `dataQuality` `normalized` requests validation of the record
- * (documented for conditions); its other values are not documented. `persistentRecordId` is the record's id in the
- * sending system and the one field by which a read leads back to what was sent.
+ * Section "Source object", `source.meta`, as sent. `dataQuality` `normalized` requests validation of the record (documented for
+ * conditions); other values are not documented. `persistentRecordId` is the record's id in the sending system, and the only field by which
+ * a read leads back to the record sent.
  */
 export const SourceMeta = z.looseObject(textsSent(...META))
 export type SourceMeta = z.infer<typeof SourceMeta>
 
-/** Section "Source object", as sent. Reads return the latest record per code and `type`; its values are not listed. */
+/** Section "Source object", as sent. Reads return the latest record per code and `type`; the document does not list values of `type`. */
 export const Source = z.looseObject({
   ...textsSent('name', 'type', 'notes'),
   meta: SourceMeta.optional(),
 })
 export type Source = z.infer<typeof Source>
 
-/** The source in an answer; the echo of a biometric gives only name, notes, type and meta.dataQuality. */
+/** Source in an answer; the echo of a biometric has only name, notes, type and meta.dataQuality. */
 export const SourceAsRead = z.looseObject({
   ...textsAsRead('name', 'type', 'notes'),
   meta: tolerated(z.looseObject(textsAsRead(...META))),
@@ -154,9 +153,9 @@ export const SourceAsRead = z.looseObject({
 export type SourceAsRead = z.infer<typeof SourceAsRead>
 
 /**
- * The forms of a point in time on the wire; all are UTC (Condition record: "All dates are normalised to and expressed in
- * UTC"). A biometric is sent and echoed with `IsoInstant`, a condition is sent with `EpochMs`, a care team entry is sent
- * with `EpochMsText`; reads give `InstantAsRead`.
+ * Forms of a point in time on the wire; all are UTC (Condition record: "All dates are normalised to and expressed in UTC"). Biometrics are
+ * sent and echoed with `IsoInstant`, conditions are sent with `EpochMs`, care team entries with `EpochMsText`; reads return
+ * `InstantAsRead`.
  */
 
 /** ISO 8601, UTC, exactly three digits of milliseconds: `2024-03-01T14:05:00.000Z`. */
@@ -175,13 +174,13 @@ export const EpochMsText = z
 export type EpochMsText = z.infer<typeof EpochMsText>
 
 /**
- * A date in an answer. Documented as epoch milliseconds in a string (biometric read), a string of unstated form
- * (condition) and a number (care team); every one of them is accepted everywhere. Read it with `epochMsOf`.
+ * Date in an answer. Documented as epoch milliseconds in a string (biometric read), a string of unstated form (condition) and a number
+ * (care team); every form is accepted everywhere. Read it with `epochMsOf`.
  */
 export const InstantAsRead = z.union([z.string(), z.number()])
 export type InstantAsRead = z.infer<typeof InstantAsRead>
 
-/** Epoch milliseconds of any of the forms above; undefined where it is none of them. ISO dates without a zone are UTC. */
+/** Parses any of the forms above into epoch milliseconds; undefined for anything else. ISO dates without a zone are UTC. */
 export function epochMsOf(instant: unknown): number | undefined {
   if (typeof instant === 'number') return Number.isFinite(instant) ? instant : undefined
   if (typeof instant !== 'string') return undefined

@@ -1,7 +1,7 @@
 /**
- * Cases of a mapping (docs/mapping.md, "Cases"): rows with their outcomes, in `NAME.cases.yaml` beside `NAME.yaml`. Every scalar is text, so
- * `5.10` needs no quotes. In full, a record has all of its facts; folded, it lacks the facts at the top of the file (`always`, `rules`) or with
- * the row (`observedAt`).
+ * Cases of a mapping (docs/mapping.md, "Cases"): rows with expected outcomes, in `NAME.cases.yaml` beside `NAME.yaml`. Every scalar is
+ * text, so `5.10` needs no quotes. A full record has all of its facts. A folded record omits facts from the top of the file (`always`,
+ * `rules`) or of the row (`observedAt`).
  */
 import { z } from 'zod'
 import type { RowOutcome } from '../model/entry.ts'
@@ -10,23 +10,23 @@ import { type Facts, factsOf, inOrder, registration, withoutOrdinal } from './re
 
 const Texts = z.record(z.string(), z.string())
 
-/** Facts of a record by name; a text alone is the value, or the status. */
+/** Facts of a record by name; a plain text is the value, or the status. */
 const ToldRecord = z.union([z.string(), Texts])
 
-/** Outcome of one row. */
+/** Outcome of a row. */
 const toldKeys = {
   outcome: z.enum(['mapped', 'skipped', 'rejected', 'refused']).optional(),
-  /** Why it was left out, its reason code, or the error code that refuses the export. */
+  /** Reason for skipping, reason code of a rejection, or error code that refuses the export. */
   reason: z.string().optional(),
   key: z.string().optional(),
   account: z.string().optional(),
-  /** Of all records without one of their own. */
+  /** Time of all records without their own. */
   observedAt: z.string().optional(),
   /** Registration data, or the reason code of its failure. */
   register: z.union([z.string(), Texts]).optional(),
-  /** By rule, in the order of the records. */
+  /** Records by rule, in order. */
   records: z.record(z.string(), ToldRecord).optional(),
-  /** Reason code by rule. */
+  /** Reason codes by rule. */
   rejected: Texts.optional(),
   /** `rule: reason code`, or `row: reason code`. */
   warnings: z.array(z.string()).optional(),
@@ -40,11 +40,11 @@ export const TOLD_KEYS = ToldRow.keyof().options
 const Case = z
   .strictObject({
     name: z.string().min(1),
-    /** Cells by column; columns without one are empty. */
+    /** Cells by column; other columns are empty. */
     row: Texts.optional(),
-    /** One JSON document, on any number of lines. */
+    /** JSON document, on any number of lines. */
     document: z.string().optional(),
-    /** An export as it stands, with its header. */
+    /** Text of an export, with its header. */
     text: z.string().optional(),
     ...toldKeys,
     rows: z.array(ToldRow).optional(),
@@ -59,30 +59,30 @@ const Case = z
 export type Case = z.infer<typeof Case>
 
 export const CaseFile = z.strictObject({
-  /** The time after which dates lie in the future; by default none does. */
+  /** Time from which dates are in the future; default: none are. */
   now: z.iso.datetime({ offset: true }).optional(),
   always: Texts.optional(),
-  /** Facts of every record of a rule: its codes. */
+  /** Facts of every record of a rule, such as its codes. */
   rules: z.record(z.string(), Texts).optional(),
-  /** Rows of joined exports, for all cases: cells by column, or one JSON document each. */
+  /** Rows of joined exports, for all cases: cells by column, or a JSON document each. */
   joins: z.record(z.string(), z.array(z.union([z.string(), Texts]))).optional(),
   cases: z.array(Case).min(1),
 })
 export type CaseFile = z.infer<typeof CaseFile>
 
-/** @throws WaybillError `cases-invalid` with every problem and its line */
+/** Parses a file of cases. @throws WaybillError `cases-invalid` with every problem and its line */
 export function parseCases(text: string, file: string): YamlFile<CaseFile> {
   return parseYaml(text, file, CaseFile, 'cases-invalid', 'text')
 }
 
-/** Facts that are told once for many records. */
+/** Facts shared by many records. */
 export type Shared = Pick<CaseFile, 'always' | 'rules'>
 
 export interface FullRow extends Omit<ToldRow, 'records' | 'observedAt'> {
   readonly records?: Readonly<Record<string, Facts>>
 }
 
-/** A shared fact that a record does not have. */
+/** Marks a shared fact that a record lacks. */
 const ABSENT = '(absent)'
 
 export function fullRow(outcome: RowOutcome): FullRow {
@@ -108,7 +108,7 @@ const byRule = <Told>(
   told: readonly (readonly [rule: string, told: Told])[],
 ): Record<string, Told> | undefined => (told.length === 0 ? undefined : Object.fromEntries(told))
 
-/** Facts of a record at the top of the file. */
+/** Facts of a record from the top of the file. */
 function sharedFacts({ always, rules = {} }: Shared, rule: string): Facts {
   return { ...always, ...(rules[rule] ?? rules[withoutOrdinal(rule)]) }
 }
@@ -132,7 +132,7 @@ function foldRecord(facts: Facts, elsewhere: Facts): string | Facts {
   return alone && text !== undefined ? text : told
 }
 
-/** A row of a file, in full. */
+/** Adds the shared facts to a row of a file. */
 export function unfoldRow(told: ToldRow, shared: Shared): FullRow {
   const { records, observedAt, ...row } = told
   if (records === undefined) return row
@@ -149,7 +149,7 @@ function mostCommon(texts: readonly string[]): string | undefined {
   return most?.[0]
 }
 
-/** Facts that a mapping sets for all of its records. */
+/** Facts that a mapping sets for all records. */
 const OF_ALL = ['accountType', 'source', 'sourceType', 'sendingSystem', 'dataQuality', 'notes']
 
 /** Facts from the catalog. */
@@ -176,7 +176,7 @@ export function sharedBy(rows: readonly FullRow[]): Shared {
 const pick = (facts: Facts, names: readonly string[]): Facts =>
   Object.fromEntries(Object.entries(facts).filter(([fact]) => names.includes(fact)))
 
-/** Ordinals count from 1: `hba1c-2` is one beside `hba1c-1`; `vitamin-b-12` is not. */
+/** True if the number in a rule's name is an ordinal, counted from 1: `hba1c-2` with `hba1c-1` is, `vitamin-b-12` is not. */
 function isOrdinal(rule: string, row: FullRow): boolean {
   const ordinal = Number(/-(\d+)$/.exec(rule)?.[1] ?? '0')
   const before = `${withoutOrdinal(rule)}-${ordinal - 1}`

@@ -6,12 +6,12 @@ import type { RowOutcome } from '../model/entry.ts'
 import { isTable, type Row } from '../model/row.ts'
 import { type Facts, factsOf, registration } from './record-facts.ts'
 
-/** Changes of one rule. A record that was rejected and now is made is added; the reverse is removed. */
+/** Changes of a rule. A record rejected before and made now counts as added; the reverse as removed. */
 export interface RuleDifference {
   added: number
   removed: number
   changed: number
-  /** No record before and after, but another rejection or none. */
+  /** No record before and after, but a different or missing rejection. */
   reason: number
 }
 
@@ -33,16 +33,16 @@ export interface Difference {
   readonly examples: readonly DifferenceExample[]
 }
 
-/** A row that one mapping does not read as a row. */
+/** Row that a mapping does not read as a row. */
 const NO_ROW = 'no row'
 
 export interface OutcomeComparison {
-  /** Undefined where a mapping reads no such row. */
+  /** Adds a row; undefined if a mapping has no such row. */
   add(before: RowOutcome | undefined, after: RowOutcome | undefined): void
   result(): Difference
 }
 
-/** @param exampleLimit number of examples to keep: the first */
+/** Creates a comparison. @param exampleLimit maximum number of examples to keep */
 export function createComparison(exampleLimit: number): OutcomeComparison {
   const rows = { read: 0, different: 0 }
   const outcomes = new Map<string, { before: string; after: string; rows: number }>()
@@ -92,7 +92,7 @@ export function createComparison(exampleLimit: number): OutcomeComparison {
   }
 }
 
-/** Result of a rule for a row, equal where the text is equal. */
+/** Result of a rule for a row; equal texts mean equal results. */
 interface Product {
   readonly text: string
   readonly made: boolean
@@ -139,7 +139,7 @@ function outcomeText(outcome: RowOutcome | undefined): string {
   return outcome.outcome === 'skipped' ? `skipped ${outcome.reason}` : `rejected ${outcome.issue.code}`
 }
 
-/** Undefined: where one reading has fewer rows. */
+/** Rows of both readings; undefined if a reading has fewer rows. */
 export type RowPair = readonly [before: Row | undefined, after: Row | undefined]
 
 export interface Reading {
@@ -147,7 +147,7 @@ export interface Reading {
   readonly opened: OpenExport
 }
 
-/** Rows of both readings: equal readings read the export once, others are paired by place. */
+/** Yields rows of both readings. Equal readings read the export once; other readings are paired by place. */
 export async function* rowPairs(before: Reading, after: Reading): AsyncGenerator<readonly RowPair[]> {
   if (isDeepStrictEqual(before.read, after.read)) {
     for await (const block of before.opened.rows()) yield block.map((row) => [row, row] as const)
@@ -155,7 +155,7 @@ export async function* rowPairs(before: Reading, after: Reading): AsyncGenerator
   }
   const old = singly(before.opened.rows())
   const now = singly(after.opened.rows())
-  // Offsets count decoded content: of a CSV in two encodings, the lines alone compare.
+  // Offsets count decoded content. A CSV in two encodings can only be compared by line.
   const byLine = isTable(before.read.format) && isTable(after.read.format)
   const placeOf = (row: Row | undefined): number =>
     row === undefined ? Number.POSITIVE_INFINITY : byLine ? row.line : row.byteOffset

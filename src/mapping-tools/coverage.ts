@@ -1,4 +1,4 @@
-/** Fit of a mapping to an export: columns that it reads, and the results of each rule over the rows, so that a rule without results is seen. */
+/** Fit of a mapping to an export: columns read, and results of each rule over the rows, including rules without results. */
 
 import { type CodeCount, countLeftOut, leftOutCounts } from '../model/balance.ts'
 import type { RowOutcome } from '../model/entry.ts'
@@ -12,7 +12,7 @@ import { increase } from './fit-people.ts'
 import { registration, withoutOrdinal } from './record-facts.ts'
 
 export interface RuleCoverage {
-  /** Name of the rule; of a list of rules the catalog key, or the section where there was no result. */
+  /** Name of the rule; for a list of rules, the catalog key, or the section if there was no result. */
   readonly rule: string
   readonly made: number
   readonly rejected: Readonly<Record<string, number>>
@@ -33,14 +33,14 @@ export interface CoverageCounter {
   result(): Coverage
 }
 
-/** Sections of a mapping: kind of their records, and optional fields. */
+/** Sections of a mapping: kind of records, and optional fields. */
 const SECTIONS = [
   ['biometrics', 'biometric', ['refRange']],
   ['conditions', 'condition', []],
   ['careTeams', 'careTeam', ['phoneNumber', 'address', 'city', 'zip', 'location', 'profile']],
 ] as const
 
-/** Stands for registration data among the rules. */
+/** Name for registration data among the rules. */
 const REGISTER = 'register'
 
 interface Counts {
@@ -82,7 +82,7 @@ export function createCoverage(definition: MappingDefinition): CoverageCounter {
       for (const { rule, kind, text } of outcome.records) {
         const counts = countsOf(rule, kind)
         counts.made += 1
-        // Quotes within a text are escaped: this is the name of a member.
+        // Quotes within a text are escaped, so this finds only member names.
         for (const field of counts.missing) if (text.includes(`"${field}":`)) counts.missing.delete(field)
       }
       for (const { rule, kind, issue } of outcome.rejected)
@@ -124,12 +124,12 @@ const DELIMITERS = [
   [',', '","'],
 ] as const
 
-/** Delimiter of a header that was read as one column, as a mapping writes it. */
+/** Delimiter of a header read as a single column, as written in a mapping. */
 function otherDelimiter([only = '', another]: readonly string[]): string | undefined {
   return another === undefined ? DELIMITERS.find(([mark]) => only.includes(mark))?.[1] : undefined
 }
 
-/** A finding for each place in the mapping that reads a column which the export lacks. */
+/** Finding for each place in the mapping that reads a column missing from the export. */
 export function unknownColumns(reads: readonly ReadName[], columns: readonly string[]): Finding[] {
   const there = new Set(columns)
   const delimiter = otherDelimiter(columns)
@@ -154,7 +154,7 @@ export function unknownColumns(reads: readonly ReadName[], columns: readonly str
     })
 }
 
-/** Columns of the export that the mapping does not read; a column without a name cannot be read. */
+/** Columns of the export that the mapping does not read. A column without a name cannot be read. */
 export function unreadColumns(reads: readonly ReadName[], columns: readonly string[]): string[] {
   const read = new Set(reads.map(({ name }) => name))
   return columns.filter((column) => column !== '' && !read.has(column))
@@ -167,14 +167,14 @@ export const ignoredColumns = ({ row, biometrics = {} }: MappingDefinition): Set
     ...Object.values(biometrics).flatMap((rule) => (typeof rule === 'object' ? (rule.ignore ?? []) : [])),
   ])
 
-/** A name without case, spaces and punctuation. */
+/** Name without case, spaces and punctuation. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '')
 
-/** A column named as the unit of another one: `weight_unit`, `unit of weight`. */
+/** Column named as the unit of another: `weight_unit`, `unit of weight`. */
 const UNIT =
   /^(?:(.+?)[\s_.-]*(?:units?|uom|einheit(?:en)?|unit[eé]s?|unidad(?:es)?)|(?:units?|uom|einheit|unit[eé]|unidad)[\s_.-]+(?:(?:of|de|von|der)[\s_.-]+)?(.+))$/i
 
-/** Wide rules with one unit for all rows, beside an unread column of units. */
+/** Wide rules with a fixed unit for all rows, although an unread column holds units. */
 export function unreadUnits(
   { row, biometrics = {} }: MappingDefinition,
   unread: readonly string[],
@@ -190,7 +190,7 @@ export function unreadUnits(
   return Object.entries(biometrics).flatMap(([rule, written]) => {
     const [from, unit] = typeof written === 'string' ? [written, undefined] : [written.from, written.unit]
     const name = from?.toLowerCase() ?? ''
-    // An s joins German words: `Gewichtseinheit`.
+    // German joins words with an s: `Gewichtseinheit`.
     const column = typeof unit === 'object' ? undefined : (units.get(name) ?? units.get(`${name}s`))
     const ignore = [...(row.ignore ?? []), ...((typeof written === 'object' && written.ignore) || [])]
     return column === undefined || ignore.includes(column) ? [] : [{ rule, column }]

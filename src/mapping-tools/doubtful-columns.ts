@@ -1,4 +1,4 @@
-/** Rules that read a column of another name, and unread columns of a value: values alone cannot tell. */
+/** Rules that read a column with another name, and unread columns of a value. Values alone cannot reveal these. */
 
 import { isTable } from '../model/row.ts'
 import type { ConditionEntry } from '../transform/catalog.ts'
@@ -8,7 +8,7 @@ import { REGISTER, registeredAs } from './draft/match-persons.ts'
 import { type Dictionary, hasWord, nameWords, type Vocabulary } from './draft/names.ts'
 import { isNear, type Suspicion } from './judge-fit.ts'
 
-/** For wide CSV alone: paths of JSON are named by their form. */
+/** Finds rules with doubtful columns. Only for wide CSV: paths of JSON are named by their shape. */
 export function doubtfulColumns(
   { read, row, biometrics = {}, conditions = {} }: MappingDefinition,
   { naming, measurements, conditions: diagnoses, words, catalog }: Vocabulary,
@@ -66,11 +66,11 @@ export function doubtfulColumns(
   ]
 }
 
-/** The column of a field, unless a part of it is taken, such as one name of a full name. */
+/** Column of a field, unless the field takes a part of it, such as a word of a full name. */
 const wholeColumn = (field: { readonly from?: string | undefined }): string | undefined =>
   ['split', 'extract', 'expression'].some((part) => part in field) ? undefined : field.from
 
-/** Columns that belong to the value of a rule by their names, and are neither read nor ignored. */
+/** Columns whose name belongs to the value of a rule, neither read nor ignored. */
 export function unreadBeside(
   { read, row, biometrics = {} }: MappingDefinition,
   unread: readonly string[],
@@ -96,6 +96,6 @@ export function unreadBeside(
   })
 }
 
-/** Conditions of one ICD-10 category: diabetes, and type 2 diabetes. */
+/** True for conditions of the same ICD-10 category: diabetes, and type 2 diabetes. */
 const isKin = (one: ConditionEntry | undefined, other: ConditionEntry | undefined): boolean =>
   one?.icd10 !== undefined && one.icd10.slice(0, 2) === other?.icd10?.slice(0, 2)

@@ -1,6 +1,6 @@
 /**
- * The page of `waybill mapping edit`: rows beside their outcomes, the fit of the mapping, the changes of the last save. It holds health data, and is
- * served to a browser of this machine alone.
+ * Page of `waybill mapping edit`: rows beside their outcomes, the fit of the mapping, the changes of the last save. The page holds health
+ * data and is served only to browsers on this machine.
  */
 
 import { once } from 'node:events'
@@ -11,7 +11,7 @@ import type { ReadName } from '../transform/compile-context.ts'
 import { undecidedLines } from '../transform/mapping-definition.ts'
 import { lineLink, type PreviewedRow, type RowMarks, rowHtml, STYLE } from './preview.ts'
 
-/** Content of the page for a mapping that was saved. */
+/** Content of the page for a saved mapping. */
 export interface EditView {
   readonly rows: readonly { readonly now: PreviewedRow; readonly before: PreviewedRow | undefined }[]
   /** Columns and paths that the mapping reads, with their keys. */
@@ -23,14 +23,14 @@ export interface EditView {
   readonly changes: readonly string[] | undefined
 }
 
-/** Problem of a saved mapping that cannot be used; the page keeps the rows of the mapping before. */
+/** Problem of a saved mapping that cannot be used. The page keeps the rows of the previous mapping. */
 export interface EditProblem {
   readonly message: string
   readonly place: Place | undefined
   readonly findings: readonly Finding[]
 }
 
-/** The mapping as it was saved, valid or not. */
+/** Mapping as saved, valid or not. */
 export interface EditSource {
   readonly file: string
   readonly text: string
@@ -50,7 +50,7 @@ export const editPage = (mapping: string, sample: string, view: string): string 
     script: SCRIPT,
   })
 
-/** The part of the page that each save makes anew. @param view the last mapping that could be used, if any */
+/** Builds the part of the page that changes with each save. @param view of the last usable mapping, if any */
 export function viewHtml(source: EditSource, view: EditView | undefined, problem?: EditProblem): string {
   const {
     changes,
@@ -61,7 +61,7 @@ export function viewHtml(source: EditSource, view: EditView | undefined, problem
     rows = [],
   }: Partial<EditView> = view ?? {}
   const links = linksOf(reads)
-  // Lines of the mapping before are not lines of this text.
+  // Line numbers of the previous mapping do not fit this text.
   const line = problem === undefined ? links.line : () => undefined
   return [
     problem === undefined ? '' : problemHtml(source, problem),
@@ -91,7 +91,7 @@ function problemHtml({ file }: EditSource, { message, place, findings }: EditPro
   return `<div id="problem" role="alert"><p><b>${html(message)}</b>${where(place ?? {})}. Rows are shown as the mapping before had them.</p>${listHtml(lines)}</div>`
 }
 
-/** Lines of a draft with an open decision, which keeps every job from running. */
+/** Lines of a draft with an open decision, which prevents every job from running. */
 function decisionsHtml({ text }: EditSource): string {
   const asked = undecidedLines(text)
   if (asked.length === 0) return ''
@@ -121,7 +121,7 @@ function shownName(name: string): string {
   return quoted ?? last ?? name
 }
 
-/** Columns and mapping line, by rule. Rules of a list share the reads of all lists, and have no line. */
+/** Returns columns and mapping line by rule. Rules of a list share the reads of all lists, and have no line. */
 function linksOf(reads: readonly ReadName[]): Pick<RowMarks, 'reads' | 'line'> {
   const byKey = reads.map(({ name, place: { key = '', line } }) => ({
     key,
@@ -167,14 +167,14 @@ summary { cursor: pointer }
 #ended { color: var(--bad) }
 `
 
-// Text, since the project has no types of a browser.
+// Written as text, since the project has no browser types.
 const SCRIPT = `
 const view = document.getElementById('view')
 const form = document.getElementById('filter')
 const NAMES = ['state', 'rule', 'reason']
 const rows = () => [...view.querySelectorAll('section')]
 const parts = (row) => JSON.parse(row.dataset.parts)
-// One part must meet all choices: an accepted record of one rule and a rejected record of another are two.
+// A single part must meet all choices: an accepted record of one rule and a rejected record of another are two parts.
 const filter = () => {
   const chosen = NAMES.map((name) => form.elements[name].value)
   for (const row of rows())
@@ -224,18 +224,19 @@ events.addEventListener('error', () => { document.getElementById('ended').hidden
 `
 
 export interface EditServer {
-  /** Address of the page, which is secret. */
+  /** Secret address of the page. */
   readonly url: string
-  /** Sends the part that changed to all open pages. */
+  /** Sends the changed part to all open pages. */
   show(part: string): void
   close(): Promise<void>
 }
 
 /**
- * Serves the page to browsers of this machine, and pushes changes.
- * @param token part of the address: other users of the machine reach loopback, too
- * @param page the whole page as it is now
- * @throws WaybillError `usage-wrong` where the port is taken
+ * Serves the page to browsers on this machine, and pushes changes.
+ *
+ * @param token secret part of the address, because other users of the machine can also reach loopback
+ * @param page returns the current page
+ * @throws WaybillError `usage-wrong` if the port is taken
  */
 export async function startEditServer(port: number, token: string, page: () => string): Promise<EditServer> {
   const open = new Set<ServerResponse>()
@@ -258,7 +259,7 @@ export async function startEditServer(port: number, token: string, page: () => s
       response.end()
     }
   })
-  /** Refuses a name that was pointed to loopback (DNS rebinding). */
+  /** Refuses a host name that was redirected to loopback (DNS rebinding). */
   const isOurs = ({ headers }: IncomingMessage): boolean => headers.host === host()
   const host = (): string => {
     const address = server.address()

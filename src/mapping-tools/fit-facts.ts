@@ -1,6 +1,6 @@
 /**
- * Facts of an export that show whether its mapping is right: values by rule, rows by key, people, sexes, days and times of day. Aggregates alone, in
- * bounded memory: quantiles are sketched (DDSketch, within 0.1 %), keys and people are sampled by hash, all rows of a key or none.
+ * Facts of an export that show whether its mapping is right: values by rule, rows by key, people, sexes, days and times of day. Aggregates
+ * only, in bounded memory: quantiles are sketched (DDSketch, within 0.1 %), keys and people are sampled by hash, all rows of a key or none.
  */
 import { DDSketch } from '@datadog/sketches-js'
 import { IANAZone } from 'luxon'
@@ -31,13 +31,13 @@ export interface RuleFacts {
   readonly kind: RecordKind
   /** Catalog key of a measurement or condition. */
   readonly key: string
-  /** Named in the mapping: then it can be missed. */
+  /** True if named in the mapping; only then can the rule be missed. */
   readonly named: boolean
   readonly made: number
   readonly rejected: Readonly<Record<string, number>>
-  /** Values of measurements, also implausible ones; of large exports a part. */
+  /** Values of measurements, including implausible ones; a sample for large exports. */
   readonly values: Spread | undefined
-  /** Of measurements: the catalog's unit and usual range, and the number of values outside. */
+  /** Catalog's unit and usual range of a measurement, and the number of values outside. */
   readonly unit: string | undefined
   readonly usual: readonly [number, number] | undefined
   readonly unusual: number
@@ -53,15 +53,15 @@ export interface RowCounts {
 export interface FitFacts extends PeopleFacts {
   readonly rows: RowCounts
   readonly reasons: Readonly<Record<string, number>>
-  /** Elements left out, the part left out by status, and rows skipped for unknown codes alone. */
+  /** Elements left out, the part left out by status, and rows skipped only for unknown codes. */
   readonly leftOut: { readonly all: number; readonly byStatus: number; readonly rowsByCode: number }
   readonly rules: readonly RuleFacts[]
   readonly keys: {
-    /** Estimated where there are many. */
+    /** Estimated if there are many. */
     readonly different: number
-    /** Rows looked at: of keys that were sampled. */
+    /** Rows examined, of sampled keys. */
     readonly rows: number
-    /** Rows with other content than the row before of the same key. */
+    /** Rows whose content differs from the previous row of the same key. */
     readonly replaced: number
   }
   readonly dates: DateFacts
@@ -72,13 +72,13 @@ export interface FitCounter {
   facts(): FitFacts
 }
 
-/** Names of records whose rule is remembered. */
+/** Maximum number of record names with a remembered rule. */
 const KEPT = 5_000
-/** Rows read one by one for values, person and date; behind them one in every so many. */
+/** Rows examined individually for values, person and date; after these, one row in every `THEN_EVERY`. */
 export const LOOKED_AT_FIRST = 2_000
 export const THEN_EVERY = 23
 
-/** Bounds of values in any unit of the catalog, besides 0. */
+/** Bounds of values in any unit of the catalog, apart from 0. */
 const [LEAST, MOST] = [1e-6, 1e9]
 
 type RuleCounter = Omit<RuleFacts, 'values' | 'made' | 'unusual' | 'rejected'> & {
@@ -90,14 +90,14 @@ type RuleCounter = Omit<RuleFacts, 'values' | 'made' | 'unusual' | 'rejected'> &
 
 function addValue(counter: RuleCounter, value: number): void {
   if (Number.isNaN(value)) return
-  // A sketch has a bin for each hundredth between its extremes: a typing error must not make millions.
+  // A sketch has a bin for each hundredth between its extremes: a typing error must not create millions.
   const size = Math.abs(value)
   counter.sketch.accept(size < LEAST ? 0 : size > MOST ? Math.sign(value) * MOST : value)
   const { usual } = counter
   if (usual !== undefined && (value < usual[0] || value > usual[1])) counter.unusual++
 }
 
-/** @param catalog its measurements */
+/** Creates the counter. @param catalog its measurements */
 export function createFit(
   definition: MappingDefinition,
   catalog: ReadonlyMap<string, BiometricEntry>,
@@ -163,7 +163,7 @@ export function createFit(
       for (let at = 0; at < records.length; at++) {
         const record = records[at]
         if (record === undefined) continue
-        // Rows of one form have the same rules in the same places: most need no look-up.
+        // Rows of the same form have the same rules at the same positions, so most need no lookup.
         const before = places[at]
         const counter = before?.name === record.rule ? before.counter : counterOf(record.rule, record.kind)
         if (before?.name !== record.rule) places[at] = { name: record.rule, counter }
@@ -209,10 +209,10 @@ export function createFit(
   }
 }
 
-/** An unknown code, told or not. */
+/** True for an unknown code, shown or not. */
 const isCode = (why: string): boolean => why === OTHER_CODES || why.startsWith('code ')
 
-/** Facts without quantiles of few values, which would be values of people: for ledger and log. */
+/** Removes quantiles of few values, which would reveal values of people. For ledger and log. */
 export const withoutFew = (facts: FitFacts): FitFacts => ({
   ...facts,
   rules: facts.rules.map((rule) =>
@@ -240,28 +240,28 @@ export interface DateFacts {
   /** Local time in the mapping's zone, in milliseconds as if UTC; undefined without rows. */
   readonly first: number | undefined
   readonly last: number | undefined
-  /** Different days and months, in the mapping's zone. */
+  /** Numbers of different days and months, in the mapping's zone. */
   readonly days: number
   readonly months: number
   readonly span: number
   readonly firstTwelve: number
   readonly midnight: number
-  /** From 21:00 to 5:59, midnight left out. */
+  /** Rows from 21:00 to 5:59, except midnight. */
   readonly night: number
-  /** Rows of people born within a year before; `aged`: rows with a known birth. */
+  /** Rows of people born within a year before; `aged`: rows with a known birth date. */
   readonly newborn: number
   readonly aged: number
-  /** Times of day but midnight, of rows that differ in time from the row before; undefined for few rows. */
+  /** Times of day except midnight, of rows whose time differs from the previous row; undefined for few rows. */
   readonly clock: Clock | undefined
 }
 
 const DAY = 86_400_000
 const HOUR = 3_600_000
-/** Hours: begin and end of the night. */
+/** Hours: start and end of the night. */
 const [EVENING, MORNING] = [21, 6]
 const ADULT_DAYS = 366
 
-/** A day with and a day without summer time, on either hemisphere. */
+/** Days with and without summer time, in both hemispheres. */
 const YEAR = [Date.UTC(2026, 0, 1), Date.UTC(2026, 6, 1)]
 
 const zoneOf = ({ row: { observedAt } }: MappingDefinition): IANAZone | undefined => {
@@ -269,7 +269,7 @@ const zoneOf = ({ row: { observedAt } }: MappingDefinition): IANAZone | undefine
   return typeof zone === 'string' ? IANAZone.create(zone) : undefined
 }
 
-/** Days and times of day, in the zone of the mapping, or UTC. */
+/** Counts days and times of day in the zone of the mapping, or UTC. */
 function createDates(mapping: MappingDefinition) {
   const zone = zoneOf(mapping)
   const placeless = zone === undefined || !/^(?!Etc\/).+\//.test(zone.name)

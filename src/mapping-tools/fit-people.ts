@@ -1,6 +1,6 @@
 /**
- * People of an export by reference, and by name and birth, with their sexes. Items are sampled by hash, all rows of an item or none: memory is
- * bounded.
+ * People of an export by reference, and by name and birth date, with their sexes. Items are sampled by hash, all rows of an item or none,
+ * so memory is bounded.
  */
 import { DDSketch } from '@datadog/sketches-js'
 import type { MappedRow } from '../model/entry.ts'
@@ -11,27 +11,27 @@ export interface PeopleFacts {
     readonly registered: number
     /** Rows of people who cannot be registered, by reason code. */
     readonly incomplete: Readonly<Record<string, number>>
-    /** Sampled references in several rows, and the references of several people by name and birth. */
+    /** Sampled references in several rows; references with several people by name and birth date. */
     readonly repeated: number
     readonly mixed: number
-    /** People by name and birth in several rows, and the people with several references. */
+    /** People by name and birth date in several rows; people with several references. */
     readonly met: number
     readonly split: number
     /** Different names of people who can be registered, estimated for many. */
     readonly names: { readonly first: number; readonly last: number }
   }
   readonly sexes: Readonly<Record<string, number>>
-  /** Medians of measurements by catalog key and gender, where values are enough. */
+  /** Medians of measurements by catalog key and gender, given enough values. */
   readonly bySex: Readonly<Record<string, Readonly<Record<string, number>>>>
 }
 
-/** Fewer values prove nothing, and their quantiles would be values of people. */
+/** Minimum number of values: fewer prove nothing, and their quantiles would reveal values of people. */
 export const FEWEST_VALUES = 20
 
-/** Measurements higher in men than in women in any population of adults: they show an inverted table of sexes. */
+/** Measurements higher in men than in women in any adult population. They reveal an inverted table of sexes. */
 export const HIGHER_IN_MEN = ['body-height', 'hemoglobin', 'hematocrit', 'creatinine'] as const
 
-/** Names that a message may hold; a wrong column could hold anything. */
+/** Values that a message may show; a wrong column could hold anything. */
 const SEXES = ['FEMALE', 'MALE', 'OTHER', 'UNKNOWN'] as const
 
 export function createPeople() {
@@ -43,7 +43,7 @@ export function createPeople() {
   const names = { first: new HashSample<true>(), last: new HashSample<true>() }
   let registered = 0
   return {
-    /** @returns the day of birth, milliseconds since the epoch, if known */
+    /** Counts a row. @returns the day of birth, milliseconds since the epoch, if known */
     add(row: MappedRow, isLookedAt: boolean): number | undefined {
       const reference = hashOf(row.account.reference)
       const person = byReference.of(reference, () => ({ rows: 0, identity: -1, mixed: false }))
@@ -60,7 +60,7 @@ export function createPeople() {
       names.last.of(hashOf(lastName), seen)
       const identity = hashOf(`${firstName}|${lastName}|${dateOfBirth}`)
       if (person !== undefined) {
-        // Spellings of names vary; another person has another birth date as well.
+        // Spellings of names vary; another person usually has another birth date.
         const born = hashOf(dateOfBirth)
         if (person.identity === -1) person.identity = born
         else if (person.identity !== born) person.mixed = true
@@ -117,15 +117,15 @@ export const increase = (counts: Record<string, number>, code: string): void => 
   counts[code] = (counts[code] ?? 0) + 1
 }
 
-/** Items that are remembered at most. */
+/** Maximum number of remembered items. */
 const SAMPLED = 1_000
 
-/** A sample of items by hash: an item is seen whole, or not at all. */
+/** Sample of items by hash: an item is counted completely, or not at all. */
 export class HashSample<Item> {
   #bound = 2 ** 32
   readonly kept = new Map<number, Item>()
 
-  /** Undefined where it is not one of the sample. */
+  /** Returns the item; undefined if it is not in the sample. */
   of(hash: number, create: () => Item): Item | undefined {
     if (hash >= this.#bound) return undefined
     const known = this.kept.get(hash)
@@ -145,7 +145,7 @@ export class HashSample<Item> {
   }
 }
 
-/** FNV-1a with the finish of murmur3: even enough to sample by. */
+/** Hash FNV-1a with the finish of murmur3: even enough for sampling. */
 export function hashOf(text: string, seed = 0x811c9dc5): number {
   let hash = seed
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)

@@ -1,6 +1,6 @@
 /**
- * Suspicions about a mapping, from the facts of an export (fit-facts.ts), with their possible meaning. Pure. docs/judging.md has the rule of each
- * finding; a mapping acknowledges findings under `expected`.
+ * Suspicions about a mapping, from the facts of an export (fit-facts.ts), with their possible meaning. Pure. docs/judging.md lists the rule
+ * of each finding; a mapping acknowledges findings under `expected`.
  */
 import type { RowOutcome } from '../model/entry.ts'
 import type { BiometricEntry, Catalog } from '../transform/catalog.ts'
@@ -11,13 +11,13 @@ import { unreadColumns, unreadUnits } from './coverage.ts'
 import { createFit, type FitFacts, type RuleFacts } from './fit-facts.ts'
 import { FEWEST_VALUES, HIGHER_IN_MEN } from './fit-people.ts'
 
-/** A suspicion about an export as mapped: medians and shares of many, no value of a person. */
+/** Suspicion about an export as mapped: medians and shares of many rows, no value of a person. */
 export interface Suspicion {
   readonly finding: FitFinding
-  /** Null where it is of rows, people or dates. */
+  /** Name of the rule; null for rows, people or dates. */
   readonly rule: string | null
   readonly message: string
-  /** The reason under `expected`, which clears the suspicion. */
+  /** Reason under `expected`, which clears the suspicion. */
   readonly expected?: string
 }
 
@@ -26,7 +26,7 @@ export interface FitReport {
   readonly suspicions: readonly Suspicion[]
 }
 
-/** A mapping with what it was compiled with. */
+/** Mapping with the resources of its compilation. */
 export interface FittedMapping {
   readonly definition: MappingDefinition
   readonly resources: { readonly catalog: Catalog; readonly units: Units }
@@ -35,6 +35,7 @@ export interface FittedMapping {
 
 /**
  * Watches the rows of an export as they are mapped.
+ *
  * @param columns of the header; undefined for JSON
  * @param doubts about the mapping itself (doubtful-columns.ts)
  */
@@ -56,7 +57,7 @@ export function createFitWatch(
   }
 }
 
-/** Bare words that are sent as they stand, though a column has that name. */
+/** Bare words sent unchanged although a column has the same name. */
 const wordsOfColumns = (words: readonly Word[], columns: readonly string[]): Suspicion[] =>
   words.flatMap(({ word, at }) => {
     const [section, name] = at
@@ -73,22 +74,22 @@ export interface FitMeasure {
   readonly unread: readonly string[]
 }
 
-/** Least numbers of values and rows for shares. */
+/** Minimum numbers of values and rows for shares. */
 const FEW = 10
 const SOME = 30
 const MANY = 100
-/** Rows in which a condition should occur. */
+/** Number of rows in which a condition should occur. */
 const RARE = 300
 
 const [TENTH, QUARTER, THIRD, HALF] = [0.1, 0.25, 0.3, 0.5]
-/** Share of values outside the usual range: of adults, a tenth lies outside. */
+/** Share of values outside the usual range; for adults, a tenth is normal. */
 const MIXED = 0.4
-/** Third quartile over first: two units mixed reach it, illness does not. */
+/** Ratio of third to first quartile: reached by two mixed units, not by illness. */
 const APART = 1.8
 const NEARLY_ALL = 0.9
-/** No condition of the catalog is so frequent among screened people. */
+/** Maximum share of screened people with any condition of the catalog. */
 const MOST = 0.6
-/** Days that span births of people of one export, at least. */
+/** Minimum span of birth dates in an export, in days. */
 const YEARS_OF_BIRTH = 25 * 365
 
 function judgeFit(facts: FitFacts, measure: FitMeasure): Suspicion[] {
@@ -112,7 +113,7 @@ function judgeFit(facts: FitFacts, measure: FitMeasure): Suspicion[] {
 
 type Tell = (finding: FitFinding, message: string) => void
 
-/** Suspicions with the reasons of the mapping. */
+/** Adds the reasons of the mapping to suspicions. */
 function withReasons(found: readonly Suspicion[], { expected = [] }: MappingDefinition): Suspicion[] {
   return found.map((one) => {
     const known = expected.find(
@@ -140,7 +141,7 @@ export const rounded = (value: number): string => String(Number(value.toPrecisio
 function judgeRule(rule: RuleFacts, facts: FitFacts, measure: FitMeasure, tell: Tell): void {
   const { made, kind, named, rejected } = rule
   const { mapped } = facts.rows
-  // Dates have a finding of their own.
+  // Future dates have a separate finding.
   const refused = total(rejected) - (rejected['date-in-future'] ?? 0)
   if (rule.rule === 'unmapped') {
     const all = facts.rules.reduce((sum, one) => sum + one.made + total(one.rejected), 0)
@@ -193,7 +194,7 @@ function judgeValues(rule: RuleFacts, facts: FitFacts, measure: FitMeasure, tell
     )
 }
 
-/** A possible meaning of an unusual median: `; in kg it would be 80: is that the unit?` */
+/** Possible meaning of an unusual median: `; in kg it would be 80: is that the unit?` */
 function hintOf(rule: RuleFacts, facts: FitFacts, measure: FitMeasure): string {
   const { catalog, units } = measure
   const entry = catalog.get(rule.key)
@@ -233,11 +234,11 @@ function hintOf(rule: RuleFacts, facts: FitFacts, measure: FitMeasure): string {
 const isUsual = ({ usual }: BiometricEntry, value: number): boolean =>
   usual !== undefined && value >= usual[0] && value <= usual[1]
 
-/** Tells whether one name begins with the other: another way to measure the same. */
+/** True if one name begins with the other: another way to measure the same. */
 export const isNear = (one: string, other: string): boolean =>
   one !== other && (one.startsWith(`${other}-`) || other.startsWith(`${one}-`))
 
-/** The median as it stands in the export, where the mapping says the unit. */
+/** Median in the export's unit, if the mapping names the unit. */
 function rawMedian(
   { rule, named }: RuleFacts,
   median: number,
@@ -263,7 +264,7 @@ function judgeRows({ rows, reasons, leftOut, keys, rules }: FitFacts, tell: Tell
         'rows-rejected',
         `${percent(rows.rejected / rows.read)} of the rows are rejected, most as ${mostOf(reasons)}`,
       )
-    // The catalog may know few of the codes of a hospital.
+    // The catalog may know few of a hospital's codes.
     const left = rows.skipped - leftOut.rowsByCode
     if (left / rows.read >= NEARLY_ALL)
       tell(
@@ -357,10 +358,10 @@ function judgeDates(
     )
 }
 
-/** A column that tells the time of day. */
+/** Column with the time of day. */
 const TIME = /(^|[^a-z])(time|uhrzeit|zeit|heure|hora)([^a-z]|$)/i
 
-/** Tells whether every form of the date has a time of day. */
+/** True if every form of the date has a time of day. */
 function hasTimes({ row: { observedAt } }: MappingDefinition): boolean {
   const format = 'format' in observedAt ? [observedAt.format].flat() : []
   return (
@@ -369,7 +370,7 @@ function hasTimes({ row: { observedAt } }: MappingDefinition): boolean {
   )
 }
 
-/** Tells whether times of day can be odd: UTC stands for instants, or for a zone that nobody chose. */
+/** True if times of day can be odd: UTC stands for instants, or for a zone that nobody chose. */
 function zoneMatters({ row: { observedAt } }: MappingDefinition): boolean {
   const zone = 'zone' in observedAt ? observedAt.zone : undefined
   return typeof zone === 'string' && !/^(UTC|Etc\/.*)$/.test(zone)

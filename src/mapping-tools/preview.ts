@@ -1,11 +1,11 @@
-/** Rows beside their outcomes, for a terminal or as a page. They hold health data. */
+/** Rows beside their outcomes, for a terminal or as a page. Contains health data. */
 
 import type { Entry, MappedRow, RowOutcome } from '../model/entry.ts'
 import type { Row } from '../model/row.ts'
 import { html, htmlPage, shown } from '../shown-text.ts'
 import { factsOf, registration, withoutOrdinal } from './record-facts.ts'
 
-/** A record in short: rule; value, status or provider; date; code. */
+/** Short form of a record: rule; value, status or provider; date; code. */
 export interface PreviewedRecord {
   readonly rule: string
   readonly told: string
@@ -17,14 +17,14 @@ export interface PreviewedRow {
   readonly row: number
   readonly line: number
   readonly outcome: RowOutcome['outcome']
-  /** Filled cells by column; of JSON, lines of the document without a name. */
+  /** Filled cells by column; for JSON, lines of the document without a name. */
   readonly source: readonly (readonly [name: string, text: string])[]
-  /** Key, account and registration of a mapped row, or the reason why people cannot be registered. */
+  /** Key, account and registration of a mapped row, or the reason why the person cannot be registered. */
   readonly about: readonly (readonly [name: 'key' | 'account' | 'register', text: string])[]
   readonly records: readonly PreviewedRecord[]
-  /** Reasons of elements that the mapping leaves out. */
+  /** Reasons for elements that the mapping leaves out. */
   readonly leftOut: readonly string[]
-  /** Rejections by rule; of the whole row, without one. */
+  /** Rejections by rule; without a rule for the whole row. */
   readonly faults: readonly { readonly rule?: string; readonly code: string; readonly message: string }[]
 }
 
@@ -143,7 +143,7 @@ function resultLines({ about, records, leftOut, faults }: PreviewedRow, withReco
 const inWidth = (text: string, width: number): string =>
   text.length > width ? `${text.slice(0, width - 1)}…` : text.padEnd(width)
 
-/** One HTML page without scripts, fonts and addresses. @param mapping and `sample`: their names */
+/** HTML page without scripts, fonts and addresses. @param mapping and `sample`: their names */
 export function previewPage(mapping: string, sample: string, rows: readonly PreviewedRow[]): string {
   return htmlPage({
     title: `${mapping}: ${sample}`,
@@ -169,17 +169,17 @@ function totals(rows: readonly PreviewedRow[]): string {
   return `${rows.length} ${rows.length === 1 ? 'row' : 'rows'}: ${outcomes.join(', ')}; ${made} ${made === 1 ? 'record' : 'records'} made, ${failed} rejected`
 }
 
-/** Facts about a row for a page that shows changes. */
+/** Marks on a row, for a page with changes. */
 export interface RowMarks {
   /** Columns, or last members of paths, that a rule reads. */
   readonly reads: (rule: string) => readonly string[]
   /** Line of the rule in the mapping; undefined if unknown. */
   readonly line: (rule: string) => number | undefined
-  /** The same row before the change. */
+  /** Same row before the change. */
   readonly before: PreviewedRow | undefined
 }
 
-/** A row as HTML. @param marks links between columns and records, and changes */
+/** Row as HTML. @param marks links between columns and records, and changes */
 export function rowHtml(row: PreviewedRow, marks?: RowMarks): string {
   const named = row.source.some(([name]) => name !== '')
   const source = named
@@ -193,7 +193,7 @@ export function rowHtml(row: PreviewedRow, marks?: RowMarks): string {
 </section>`
 }
 
-/** State, rule and reason of each part of a row, for filters; '' where there is none. */
+/** State, rule and reason of each part of a row, for filters; '' if there is none. */
 function partsOf({ outcome, records, faults, leftOut }: PreviewedRow): string[][] {
   const parts = [
     ...records.map(({ rule }) => ['accepted', withoutOrdinal(rule), '']),
@@ -209,7 +209,7 @@ export const lineLink = (line: number): string => `<a href="#line-${line}">line 
 const nameMark = (name: string, marks: RowMarks | undefined): string =>
   marks === undefined ? '' : ` data-name="${html(name)}"`
 
-/** A line of JSON, with the name of its member. */
+/** Line of JSON, with the name of its member. */
 function lineHtml(text: string, marks: RowMarks | undefined): string {
   const [, name] = /^\s*"((?:[^"\\]|\\.)*)":/.exec(text) ?? []
   return name === undefined || marks === undefined

@@ -1,5 +1,6 @@
 /**
- * A record as named facts, each a text: all of its body but the ids. Numbers are the text that is sent. Facts without a name are named by their path.
+ * Record as named facts, each a text: its whole body except ids. Numbers are in the form sent. Facts without a name are named by their
+ * path.
  */
 import { readJson } from '../extract/json-text.ts'
 import type { Entry, MappedRow } from '../model/entry.ts'
@@ -8,10 +9,10 @@ import { CODE_SYSTEM_OID } from '../transform/codes.ts'
 
 export type Facts = Readonly<Record<string, string>>
 
-/** `Entry.text` ends with the opening quote of the batch id, inside of `source.meta`. */
+/** End of a record: `Entry.text` ends with the opening quote of the batch id, inside `source.meta`. */
 const REST = '"}}}'
 
-/** Ids, and what is told once for a row. */
+/** Ids, and facts of the row. */
 const LEFT_OUT = new Set(['account.reference', 'source.meta.resourceKey', 'source.meta.batchId'])
 
 const NAMES: Readonly<Record<string, string>> = {
@@ -24,7 +25,7 @@ const NAMES: Readonly<Record<string, string>> = {
   observationDate: 'observedAt',
 }
 
-/** In the order of reading; others follow. */
+/** Order of facts; others follow. */
 const ORDER = ['value', 'status', 'npi', 'name', 'code', 'codes', 'type', 'observedAt']
 
 const OIDS: Readonly<Record<string, string>> = {
@@ -84,7 +85,7 @@ const members = (value: JsonValue): Readonly<Record<string, JsonValue>> =>
 
 const textOf = (value: JsonValue): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** Everything that is no object, with its path. */
+/** Lists all values except objects, with their paths. */
 function leaves(value: Readonly<Record<string, JsonValue>>, path = ''): [string, string][] {
   return Object.entries(value).flatMap(([key, part]): [string, string][] => {
     const at = path === '' ? key : `${path}.${key}`

@@ -1,4 +1,4 @@
-/** Runs the cases of a mapping against their expected outcomes, and writes outcomes into their file. */
+/** Runs the cases of a mapping against their expected outcomes, and updates the outcomes in their file. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join as joinPath } from 'node:path'
@@ -24,7 +24,7 @@ import {
   unfoldRow,
 } from './cases.ts'
 
-/** Reads the rows of an export that is given as text. @param isRow the text is a row as JSON, for any format of exports */
+/** Reads the rows of an export from text. @param isRow the text is a row as JSON, for any format of exports */
 export type ReadText = (
   text: string,
   isRow?: boolean,
@@ -33,18 +33,18 @@ export type ReadText = (
   readonly rows: readonly Row[]
 }>
 
-/** Expected and found outcomes of a case, folded alike. */
+/** Expected and found outcomes of a case, both folded. */
 export interface CaseResult {
   readonly name: string
   readonly passed: boolean
-  /** Undefined where the case expects nothing yet. */
+  /** Undefined if the case has no expectation yet. */
   readonly expected: readonly ToldRow[] | undefined
   readonly found: readonly ToldRow[]
   /** Outcomes with every fact of every record. */
   readonly full: readonly FullRow[]
 }
 
-/** @param file its `now` is the time after which dates lie in the future; by default none does */
+/** Runs all cases. @param file cases; its `now` is the time from which dates are in the future, by default none are */
 export async function runCases(
   mapping: CompiledMapping,
   file: CaseFile,
@@ -75,7 +75,7 @@ function expectedRows(one: Case): readonly ToldRow[] | undefined {
   return told.length === 0 ? undefined : [Object.fromEntries(told)]
 }
 
-/** Equal, and records in the same order. */
+/** True if outcomes are equal, with records in the same order. */
 const agree = (expected: readonly ToldRow[], found: readonly ToldRow[]): boolean =>
   isDeepStrictEqual(expected, found) && isDeepStrictEqual(expected.map(order), found.map(order))
 
@@ -95,7 +95,7 @@ async function outcomes(
     ]
   }
   try {
-    // One document is one line: a line end between tokens is white space.
+    // A document becomes a single line: a line end between tokens is white space.
     const document = one.document?.replaceAll(/\r?\n/g, ' ')
     const opened = await readText(one.text ?? document ?? '', document !== undefined)
     const map = mapping.bind(opened.columns, one.name, now)
@@ -106,7 +106,7 @@ async function outcomes(
   }
 }
 
-/** Reads an export that is given as text, through a file. The text is UTF-8, in any encoding of the vendor's files. */
+/** Creates a reader of exports from text, through a file. The text is UTF-8, whatever the encoding of the vendor's files. */
 export function textReader(read: ReadDefinition): ReadText {
   const definition =
     read.format === 'csv'
@@ -134,8 +134,9 @@ export function textReader(read: ReadDefinition): ReadText {
 type GivenRows = NonNullable<CaseFile['joins']>[string]
 
 /**
- * Rows of joined exports that a case file gives, by join; a join without rows has none.
- * @throws WaybillError `columns-missing`; `cases-invalid`: rows of an unknown join, or rows that are no JSON
+ * Reads the rows of joined exports in a case file, by join; a join may have none.
+ *
+ * @throws WaybillError `columns-missing`; `cases-invalid` for rows of an unknown join, or invalid JSON
  */
 export function keepGiven(
   joins: readonly ExportJoin[],
@@ -182,7 +183,8 @@ function rowOf(
 type Told = string | readonly Told[] | { readonly [key: string]: Told | undefined }
 
 /**
- * Writes outcomes into the file of cases; comments, order of keys and inputs stay.
+ * Writes outcomes into the file of cases. Comments, order of keys and inputs stay.
+ *
  * @param results one for each case of the file, in order
  */
 export function updateCases(text: string, results: readonly CaseResult[]): string {
@@ -228,7 +230,7 @@ function put(document: Document, map: YAMLMap, key: string, told: Told | undefin
   } else if (!merge(document, pair.value, told)) pair.value = create(document, key, told)
 }
 
-/** Tells whether the node could take the value; else it must be replaced. */
+/** Updates the node to the value. False if the node must be replaced. */
 function merge(document: Document, node: unknown, told: Told): boolean {
   if (typeof told === 'string') {
     if (!isScalar(node)) return false
@@ -254,7 +256,7 @@ const isList = (told: Told): told is readonly Told[] => Array.isArray(told)
 
 const keyText = (key: unknown): string => (isScalar(key) ? String(key.value) : '')
 
-/** Maps on lines of their own, of any length. */
+/** Maps with a line per member. */
 const BLOCKS = ['always', 'rules', 'records', 'rejected']
 
 function create(document: Document, key: string, told: Told): Node {
@@ -263,7 +265,7 @@ function create(document: Document, key: string, told: Told): Node {
   return node
 }
 
-/** Few facts stand on one line. */
+/** Puts maps of a few facts on a single line. */
 function layOut(node: unknown, key: string): void {
   if (isSeq(node)) for (const item of node.items) layOut(item, key)
   if (!isMap(node)) return

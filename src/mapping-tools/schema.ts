@@ -1,6 +1,6 @@
 /**
- * JSON Schemas (draft 2020-12) of the files that people write, for editors, generated from their definitions. Rules beyond a schema (that a zone exists,
- * that a form tells the whole day) are left to `waybill mapping check`.
+ * JSON Schemas (draft 2020-12) of hand-written files, for editors, generated from their definitions. `waybill mapping check` enforces rules
+ * beyond a schema (an existing zone, a form with the whole day).
  */
 import { z } from 'zod'
 import { JobDefinition } from '../definitions/job-definition.ts'
@@ -17,13 +17,13 @@ const Schema = z.record(z.string(), z.unknown())
 const Objects = z.object({ properties: z.record(z.string(), Schema) })
 const Variants = z.object({ oneOf: z.array(Schema).optional(), anyOf: z.array(Schema).optional() })
 
-/** Keys of the catalog, which editors complete. */
+/** Keys of the catalog for completion in editors. */
 export interface CatalogKeys {
   readonly biometrics: readonly string[]
   readonly conditions: readonly string[]
 }
 
-/** By file name without `.schema.json`. */
+/** Schemas by file name without `.schema.json`. */
 export function jsonSchemas(keys: CatalogKeys): Readonly<Record<string, JsonSchema>> {
   return {
     job: generate(
@@ -57,7 +57,7 @@ function generate(definition: z.ZodType, title: string, description: string): Js
   return { $schema, title, description, ...plain }
 }
 
-/** The `read` block of extract, with the levels of transform. */
+/** Combines the `read` block of extract with the levels of transform. */
 function mappingSchema(): JsonSchema {
   const schema = generate(MappingDefinition, 'Mapping', 'How a row becomes records (docs/mapping.md).')
   const { properties } = Objects.parse(schema)
@@ -83,7 +83,7 @@ function mappingSchema(): JsonSchema {
   return { ...schema, properties: { ...properties, read: { description, oneOf: variants } } }
 }
 
-/** Lists the keys of the catalog where a definition names them (`catalogKeys`); others remain possible. */
+/** Lists the keys of the catalog at places marked with `catalogKeys`; others remain possible. */
 function withKeys(part: unknown, keys: CatalogKeys): unknown {
   if (Array.isArray(part)) return part.map((one) => withKeys(one, keys))
   if (typeof part !== 'object' || part === null) return part
@@ -109,7 +109,7 @@ const resolved = (schema: JsonSchema, part: JsonSchema): JsonSchema => {
   return name === undefined ? part : (z.record(z.string(), Schema).parse(schema['$defs'])[name] ?? {})
 }
 
-/** Cases hold texts (`5.10` without quotes), which an editor takes for numbers. */
+/** Schema of cases. Cases hold texts (`5.10` without quotes), which an editor takes for numbers. */
 function casesSchema(): JsonSchema {
   const schema = generate(
     CaseFile,

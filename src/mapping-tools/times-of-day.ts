@@ -1,24 +1,25 @@
-/** Hours by which the times of day of an export moved against earlier ones: opening hours at other hours are those of another zone. Pure. */
+/** Shift of an export's times of day against earlier exports, in hours: shifted opening hours suggest another zone. Pure. */
 
-/** Times of day of many rows, as numbers alone. */
+/** Times of day of many rows, as counts alone. */
 export interface Clock {
-  /** Rows by half hour of standard time in UTC, so that the season moves nothing. */
+  /** Rows by half hour of standard time in UTC, so that the season has no effect. */
   readonly rows: readonly number[]
-  /** A zone without a place, like UTC: summer time at the place moves the rows by an hour. */
+  /** True for a zone without a place, like UTC: summer time at the place shifts the rows by an hour. */
   readonly placeless: boolean
 }
 
-/** Half hours of a day: zones lie half hours apart. */
+/** Half hours of a day: zones differ by half hours. */
 export const HALVES = 48
 
-/** Mean hours of a move, at least; and mean hours within one pattern, at most. */
+/** Minimum shift in mean hours; and maximum mean hours within the same pattern. */
 const [FAR, ALIKE] = [0.75, 0.5]
 /** Multiple of the standard error of a mean, in mean deviations: more than three. */
 const BEYOND_CHANCE = 4
 
 /**
- * Hours by which times lie later than usual, negative for earlier; undefined without a move, or in another pattern.
- * @param after least number of earlier exports
+ * Hours by which times are later than usual, negative for earlier; undefined without a shift, or for another pattern.
+ *
+ * @param after minimum number of earlier exports
  */
 export function hoursMoved(now: Clock, earlier: readonly Clock[], after: number): number | undefined {
   if (earlier.length < after) return undefined
@@ -30,13 +31,13 @@ export function hoursMoved(now: Clock, earlier: readonly Clock[], after: number)
   const usually = middle(known.map((one) => apart(one, usual)))
   const counts = [total(now.rows), total(earlier.flatMap(({ rows }) => rows))]
   const chance = BEYOND_CHANCE * spread * Math.sqrt(total(counts.map((count) => 1 / count)))
-  // A shift of an earlier export was reported then, or is a day of another kind.
+  // A shift of an earlier export was reported then, or is another kind of day.
   if (far < Math.max(FAR, usually * 2, chance) || known.some((one) => apart(mine, one) < far / 2))
     return undefined
   const left = TIMES.map((by) => apart(mine, moved(usual, by)))
   const best = left.indexOf(Math.min(...left))
   const whole = left.indexOf(Math.min(...left.filter((_, half) => half % 2 === 0)))
-  // Few zones lie half hours apart.
+  // Few zones differ by half hours.
   const by = (left[best] ?? 0) < (left[whole] ?? 0) / 2 ? best : whole
   const hours = (by > HALVES / 2 ? by - HALVES : by) / 2
   const isSummer = Math.abs(hours) === 1 && [now, ...earlier].every(({ placeless }) => placeless)
@@ -55,7 +56,7 @@ const shares = (rows: readonly number[]): number[] => {
 const moved = (rows: readonly number[], by: number): number[] =>
   TIMES.map((at) => rows[(at - by + HALVES) % HALVES] ?? 0)
 
-/** Mean hours from the times of one to the other (Wasserstein distance on a circle). */
+/** Mean hours between two distributions of times (Wasserstein distance on a circle). */
 function apart(one: readonly number[], other: readonly number[]): number {
   const sums = TIMES.map((at) => total(one.slice(0, at + 1)) - total(other.slice(0, at + 1)))
   const between = middle(sums)

@@ -1,4 +1,4 @@
-/** Rules for rows, or elements of JSON, that are one finding each, by code: of a system of the catalog, or a vendor's own, matched by name. */
+/** Rules for rows or JSON elements that are single findings, by code: of a catalog system, or a vendor's own, matched by name. */
 
 import {
   type CodeSystem,
@@ -20,7 +20,7 @@ const FORMS: Readonly<Record<CodeSystem, (code: string) => boolean>> = {
   'ICD-10-CM': (code) => isIcd10Cm(icd10WithPoint(code)),
   'ICD-9-CM': (code) => isIcd9Cm(icd9WithPoint(code)),
 }
-/** Tells whether most codes have the form of a system. */
+/** True if most codes have the form of a system. */
 export const areOf = (system: CodeSystem, codes: readonly string[]): boolean =>
   codes.filter(FORMS[system]).length >= codes.length * MOST
 
@@ -61,8 +61,9 @@ export function systemCode(
 const MOST_NAMED = 20
 
 /**
- * Codes left out, with counts, the most frequent first.
- * @param mayBeTold allows a text; others are counted alone
+ * Lists codes left out, with counts, the most frequent first.
+ *
+ * @param mayBeTold true for a text that may be shown; others are only counted
  */
 function leftOut(codes: readonly string[], mayBeTold: (code: string, count: number) => boolean): DraftLine[] {
   if (codes.length === 0) return []
@@ -78,7 +79,7 @@ function leftOut(codes: readonly string[], mayBeTold: (code: string, count: numb
   return [decide(`these are left out (unknown: skip), with how often they stand there: ${told.join(', ')}.`)]
 }
 
-/** Codes with unknown words in their names: `HDL Cholesterol (CAD)`. */
+/** Lists codes with unknown words in their names: `HDL Cholesterol (CAD)`. */
 function perhaps(likely: readonly (readonly [code: string, key: string])[]): DraftLine[] {
   if (likely.length === 0) return []
   const named = likely.slice(0, MOST_NAMED).map(([code, key]) => `${JSON.stringify(code)}: ${key}`)
@@ -87,15 +88,15 @@ function perhaps(likely: readonly (readonly [code: string, key: string])[]): Dra
   return [decide(`which of these belong in the table? Their names hold words that are unknown here: ${all}.`)]
 }
 
-/** A vendor's own codes or names of tests, in a table to catalog keys. */
+/** Vendor's own codes or test names, in a table to catalog keys. */
 export interface TableCode extends ReadCode {
   readonly unknown: number
 }
 
-/** Tells whether more codes are known than chance explains. */
+/** True if more codes are known than chance explains. */
 export const isKnown = ({ known: { size }, unknown }: TableCode): boolean => size >= 2 && size >= unknown / 2
 
-/** @param codes each with its name, which goes first */
+/** Matches codes by name. @param codes each with its name, which has priority */
 export function tableCode(
   path: string,
   codes: Iterable<readonly [code: string, name: string]>,
@@ -143,21 +144,21 @@ export function tableCode(
 
 /** Columns or paths of the parts of a result. */
 export interface ResultParts {
-  /** Parts, one behind the other. */
+  /** Parts, to be concatenated. */
   readonly value: readonly string[]
-  /** A value of another form, which has no unit. */
+  /** Value of another form, without a unit. */
   readonly score?: string | undefined
   readonly hasSubIds?: boolean
   /** Question and remark on the value. */
   readonly odd?: readonly (Question | string | undefined)[]
   readonly unit: string | undefined
-  /** Questions about units, where no column of units is found. */
+  /** Questions about units, if there is no column of units. */
   readonly units: readonly DraftLine[]
   readonly range: string | undefined
   readonly status: { readonly path: string; readonly states: readonly string[] } | undefined
 }
 
-/** The rule for results, below the notes on its code. */
+/** Writes the rule for results, below the notes on its code. */
 export function resultLines(
   { code, notes }: ReadCode,
   { value, odd = [], score, unit, units, range, status, hasSubIds = false }: ResultParts,
@@ -185,7 +186,7 @@ const firstOf = (...fields: readonly (string | undefined)[]): string => {
 }
 
 function statusLine({ path, states }: NonNullable<ResultParts['status']>, { cells }: Words): DraftLine {
-  // All states in the style of the vendor, where a final one is seen: few samples have a corrected or withdrawn result.
+  // Lists all states in the vendor's style if a final one occurs: few samples contain a corrected or withdrawn result.
   const final = stylesOf(cells.finalLetters, cells.final)
   const seen = final.flatMap((words, style) => (words.some((word) => states.includes(word)) ? [style] : []))
   const keep = seen.flatMap((style) => final[style] ?? [])
@@ -202,7 +203,7 @@ function statusLine({ path, states }: NonNullable<ResultParts['status']>, { cell
   return line(`  ${written}`, others?.note)
 }
 
-/** Letters of HL7, and words in small letters, with a capital and in capitals. */
+/** Letters of HL7, and words in lower case, capitalised and in capitals. */
 const stylesOf = (letters: readonly string[], words: readonly string[]): (readonly string[])[] => [
   letters,
   words,
@@ -210,7 +211,7 @@ const stylesOf = (letters: readonly string[], words: readonly string[]): (readon
   words.map((word) => word.toUpperCase()),
 ]
 
-/** Tells whether all texts of a column are states of results, and more than ambiguous letters. */
+/** True if all texts of a column are states of results, and not just ambiguous letters. */
 export function holdsStates({ distinct }: ColumnProfile, { cells }: Words): boolean {
   const words = [...cells.final, ...cells.notFinal]
   const letters = [...cells.finalLetters, ...cells.notFinalLetters]
@@ -226,13 +227,13 @@ export function holdsStates({ distinct }: ColumnProfile, { cells }: Words): bool
 
 interface ConditionParts {
   readonly status: string | undefined
-  /** The day on which one was over. */
+  /** Day on which the condition ended. */
   readonly ended?: string | undefined
-  /** Column of which empty cells are no condition; without one, a row without a code is wrong. */
+  /** Column with empty cells for no condition; if undefined, a row without a code is wrong. */
   readonly present?: string | undefined
 }
 
-/** The rules for conditions, below the notes on their code. */
+/** Writes the rules for conditions, below the notes on their code. */
 export function conditionLines(
   { code, notes }: ReadCode,
   { status, ended, present }: ConditionParts,

@@ -1,10 +1,10 @@
-/** Columns that belong to the value of another one: its inches beside its feet, its sign, its flag. */
+/** Columns that belong to the value in another column: inches beside feet, sign, flag. */
 import type { Units } from '../../transform/units.ts'
 import { type NameWords, nameWords, type Vocabulary } from './names.ts'
 import type { ColumnProfile } from './profile-columns.ts'
 import { ask, type DraftLine, decide, line, list, type Question, scalar } from './write-draft.ts'
 
-/** Recognises the name of a value with words behind it: `glucose_flag` of `glucose`, `ferritin sign` of `ferritin_ng_ml`. */
+/** True if a name consists of a value's name and further words: `glucose_flag` for `glucose`, `ferritin sign` for `ferritin_ng_ml`. */
 export function isBeside(
   value: NameWords,
   other: NameWords,
@@ -37,7 +37,7 @@ export const columnsBeside = (
   })
 }
 
-/** By unit, the smaller unit of a second column, and its number in the larger one. */
+/** Smaller unit of a second column, and its number in the larger unit, by larger unit. */
 const PAIRS: Readonly<Record<string, readonly [smaller: string, per: number]>> = {
   '[ft_i]': ['[in_i]', 12],
   '[stone_av]': ['[lb_av]', 14],
@@ -45,21 +45,21 @@ const PAIRS: Readonly<Record<string, readonly [smaller: string, per: number]>> =
   m: ['cm', 100],
 }
 
-/** A column by the meaning of its name. */
+/** Column with the meaning of its name. */
 export interface NamedColumn {
   readonly column: ColumnProfile
   readonly key: string
   readonly unit: string | undefined
 }
 
-/** A value in two columns, and the line of a draft that asks about it. */
+/** Value in two columns, and the line of a draft that asks about it. */
 export interface ColumnPair {
   readonly key: string
   readonly columns: readonly [larger: ColumnProfile, smaller: ColumnProfile]
   readonly line: DraftLine
 }
 
-/** Two columns of one measurement in a larger and a smaller unit: 5 feet and 11 inches. */
+/** Finds two columns of a measurement in a larger and a smaller unit: 5 feet and 11 inches. */
 export function columnPairs(named: readonly NamedColumn[], units: Units): ColumnPair[] {
   return named.flatMap(({ column, key, unit = '' }) => {
     const [smaller, per] = PAIRS[units.resolve(unit) ?? ''] ?? []
@@ -89,18 +89,18 @@ const SIGNS = /^(?:[<>]=?|[≤≥=])$/
 const holdsSigns = ({ distinct }: ColumnProfile): boolean =>
   distinct.size > 0 && [...distinct].every((text) => SIGNS.test(text))
 
-/** Recognises a column of signs, named after signs alone: it belongs to the column before it. */
+/** True for a column of signs with a name for signs alone. It belongs to the column before. */
 export const isSignOf = (column: ColumnProfile, { words }: Pick<Vocabulary, 'words'>): boolean =>
   holdsSigns(column) &&
   column.words.every((word) => words.wide.beside.includes(word.replace(/\d$/, '') || 'sign'))
 
 export interface Reading {
   readonly path: string
-  /** Members of its rule behind the column; undefined where no expression reads the column. */
+  /** Members of the rule after the column; undefined if no expression reads the column. */
   readonly rest: string | undefined
 }
 
-/** Proposal of the mean of several readings, where all are in one unit; else empty. */
+/** Proposes the mean of several readings in the same unit; empty otherwise. */
 export function meanOf(key: string, readings: readonly Reading[]): string {
   const rest = readings[0]?.rest
   if (rest === undefined || readings.some((one) => one.rest !== rest)) return ''

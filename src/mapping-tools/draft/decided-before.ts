@@ -1,6 +1,6 @@
 /**
- * Earlier decisions: where a draft asks, it proposes the answer of a mapping of the folder that reads the same headings, and names its file.
- * Lines that are certain stay, and each proposal is asked.
+ * Earlier decisions: answers to the draft's questions from mappings of the folder with the same headings. Each proposal names its file and
+ * stays a question. Certain lines stay.
  */
 import { parse, stringify } from 'yaml'
 import type { MappingResources } from '../../transform/compile-context.ts'
@@ -11,11 +11,11 @@ import { MOST } from './profile-columns.ts'
 import type { SampleTable } from './read-sample.ts'
 import { type DraftLine, keyed, line, note } from './write-draft.ts'
 
-/** A mapping of the folder without open decisions. */
+/** Mapping of the folder without open decisions. */
 export interface EarlierMapping {
   readonly file: string
   readonly text: string
-  /** Columns or paths, with the keys that read them. */
+  /** Columns or paths, with their keys. */
   readonly reads: readonly { readonly name: string; readonly place: { readonly key?: string } }[]
   readonly tables: MappingResources['tables']
 }
@@ -42,16 +42,16 @@ export function decidedCodes(mappings: readonly EarlierMapping[]): DecidedCodes 
   return { codeOf: find('code'), unitOf: find('unit') }
 }
 
-/** A part of an earlier mapping whose columns the sample has, too. */
+/** Part of an earlier mapping whose columns are all in the sample. */
 interface Proposal {
   readonly value: unknown
   readonly columns: readonly string[]
   readonly lines: readonly DraftLine[]
-  /** From the mapping that shares the most headings. */
+  /** True if the mapping shares the most headings. */
   readonly isOfNearest: boolean
 }
 
-/** Headings that a mapping must share with the sample. */
+/** Minimum number of headings shared with the sample. */
 const FEWEST_SHARED = 2
 
 const ROW_KEYS = [
@@ -100,7 +100,7 @@ export function withDecided(drafted: DraftedSample, mappings: readonly EarlierMa
     row = replaced(row, (one) => one.key === key && (one.open || one.yaml !== undefined), proposal.lines)
     for (const column of proposal.columns) taken.add(column)
   }
-  // A column that stood for the person, for want of a better one, is free again.
+  // A column proposed as the person for want of a better one is free again.
   const isGuess = draft.row.some(({ key, open }) => key === 'row.account.reference' && open)
   const person = isGuess ? proposalFor('row.account.reference')?.columns : undefined
   const guessed = [...persons].flatMap(([name, part]) =>
@@ -146,7 +146,7 @@ function linesOf(key: string, value: unknown, file: string): DraftLine[] {
   return keyed(key, [line(`${name}:`, asked), ...parts])
 }
 
-/** Lines with others in the place of the first that is replaced, at the end where none is. */
+/** Replaces lines, at the place of the first; appends if there is none. */
 function replaced(
   lines: readonly DraftLine[],
   isReplaced: (one: DraftLine) => boolean | undefined,
@@ -157,7 +157,7 @@ function replaced(
   return [...before, ...by, ...lines.slice(before.length).filter((one) => !isReplaced(one))]
 }
 
-/** A proposed rule replaces the questions about it; beside rules that are certain it is a question of its own. */
+/** A proposed rule replaces questions about it. Beside certain rules, the proposal is a question of its own. */
 function withRule(
   lines: readonly DraftLine[],
   key: string,
@@ -176,12 +176,12 @@ function withRule(
   const isFree = columns.every((column) => free.has(column))
   if ((isCertain || own.length === 0) && !isFree) return lines
   if (isCertain) return [...lines, ...proposed.map(({ yaml, note: told }) => note(`${told} ${yaml}`))]
-  // Of a column of two pressures, both rules are proposed.
+  // For a column with two pressures, both rules are proposed.
   for (const column of own.flatMap((one) => one.columns ?? [])) free.add(column)
   return replaced(lines, isOwn, proposed)
 }
 
-/** Tells whether the forms of a date read most cells of its columns. */
+/** True if the forms of a date read most cells of its columns. */
 function readsDates({ columns, rows }: SampleTable, { value, columns: names }: Proposal): boolean {
   const format = [at(value, 'format')].flat().map(String)
   const parse = compileInstant(format)

@@ -1,6 +1,6 @@
 /**
- * Cases like the rows of a sample, of the columns that the mapping reads. Ids, names, dates and other facts of people are made up; measurements
- * and codes are kept. `run-cases.ts` adds the outcomes.
+ * Cases modelled on the rows of a sample, with the columns that the mapping reads. Ids, names, dates and other facts of people are made up;
+ * measurements and codes stay. `run-cases.ts` adds the outcomes.
  */
 import { DateTime } from 'luxon'
 import { stringify } from 'yaml'
@@ -17,7 +17,7 @@ import type { SampleTable } from './read-sample.ts'
 import { type Draft, schemaLine } from './write-draft.ts'
 
 const MOST_CASES = 3
-/** Different texts of a column of codes, at most; each is shown. */
+/** Maximum number of different texts in a column of codes that are all shown. */
 const FEW_CODES = 5
 
 export interface DraftedMapping {
@@ -26,7 +26,7 @@ export interface DraftedMapping {
   readonly resources: MappingResources
 }
 
-/** @param schema path of the JSON Schema of cases, relative to the file */
+/** Drafts the cases. @param schema path of the JSON Schema of cases, relative to the file */
 export function draftCases({ draft, rows }: DraftedSample, mapping: DraftedMapping, schema: string): string {
   const names = new Set(mapping.compiled.reads.map(({ name }) => name))
   const basis: Basis = { draft, names, keeps: keepsCodes(mapping, draft.yesOrNo) }
@@ -49,10 +49,10 @@ interface Basis {
   readonly keeps: KeepsText
 }
 
-/** Dates are made up, whatever they are used for. */
+/** True for codes and measurements. Dates are made up, whatever their use. */
 const isCoded = ({ coded, dates }: Draft, path: string): boolean => coded.has(path) && !dates.has(path)
 
-/** Visits that never were: each column gives a low, a middle and a high value by itself. */
+/** Invented visits: each column independently gives a low, a middle and a high value. */
 function visitCases({ columns, rows }: SampleTable, { draft, names, keeps }: Basis): object[] {
   const count = Math.min(MOST_CASES, rows.length)
   const read = columns.flatMap(({ path }, at) => {
@@ -72,7 +72,7 @@ function visitCases({ columns, rows }: SampleTable, { draft, names, keeps }: Bas
   }))
 }
 
-/** The cell with this number, from 1, of `count` spread over a column; codes take turns. */
+/** Cell with this number, from 1, of `count` cells spread over a column; codes alternate. */
 function spread(cells: readonly string[], number: number, count: number): string {
   const codes = Map.groupBy(cells, (cell) => cell)
   const sized = cells.filter((cell) => Number.isFinite(size(cell)))
@@ -84,10 +84,10 @@ function spread(cells: readonly string[], number: number, count: number): string
   return sorted[Math.floor((sorted.length * (number - 0.5)) / count)] ?? ''
 }
 
-/** The number at the start of a text, or NaN. */
+/** Number at the start of a text, or NaN. */
 const size = (cell: string): number => Number.parseFloat(cell.replace(/^[<>=\s]+/, '').replace(',', '.'))
 
-/** Code and unit of a finding stay together. */
+/** Builds cases of findings. Code and unit of a finding stay together. */
 function findingCases({ columns, rows }: SampleTable, { draft, names, keeps }: Basis): object[] {
   const coded = columns.map(({ path }) => names.has(path) && isCoded(draft, path))
   const kept = rows.map((row) => row.map((cell, at) => (coded[at] && keeps(cell.trim()) ? cell.trim() : '')))
@@ -110,12 +110,12 @@ function jsonCases(
   { draft, names, keeps }: Basis,
 ): object[] {
   const read = jsonNames({ each }, () => {})
-  // Filters compare with them.
+  // Filters compare with these texts.
   const paths = Object.values(each).map((level) => (typeof level === 'string' ? level : level.from))
   const literals = [...names, ...paths].flatMap((path) =>
     [...path.matchAll(/== '([^']*)'/g)].map(([, text = '']) => text),
   )
-  // Columns of a person last: a text at two places is made up at both.
+  // Columns of a person come last: a text at two places is made up at both.
   const ordered = [...names].sort((a, b) => Number(isCoded(draft, b)) - Number(isCoded(draft, a)))
   return fullest(rows, (row) => JSON.stringify(row).length).map(({ row: value, number }, at) => {
     const root = rootScope({ kind: 'json', value, text: '', row: 1, line: 1, byteOffset: 0 })
@@ -136,7 +136,7 @@ function jsonCases(
   })
 }
 
-/** The document without unread values; elements of lists keep their places. */
+/** Removes unread values; elements of lists keep their positions. */
 function onlyRead(value: JsonValue, texts: ReadonlyMap<string, string>): JsonValue {
   if (typeof value === 'string') return texts.get(value.trim()) ?? null
   if (typeof value !== 'object' || value === null) return texts.has(String(value)) ? value : null
@@ -151,21 +151,21 @@ function onlyRead(value: JsonValue, texts: ReadonlyMap<string, string>): JsonVal
   return members.length === 0 ? null : Object.fromEntries(members)
 }
 
-/** The first rows with half of the most content, at least, with their number from 1. */
+/** First rows with at least half of the maximum content, with their number from 1. */
 function fullest<Row>(rows: readonly Row[], filled: (row: Row) => number): { row: Row; number: number }[] {
   const counted = rows.map((row, at) => ({ row, number: at + 1, count: filled(row) }))
   const most = counted.reduce((high, { count }) => Math.max(high, count), 0)
   return counted.filter(({ count }) => count >= most / 2).slice(0, MOST_CASES)
 }
 
-/** Tells a measurement or code from a remark. */
+/** True for a measurement or code, false for a remark. */
 type KeepsText = (text: string) => boolean
 
-/** A number with or without comparator and thousands, two numbers of a blood pressure, bounds of a range. */
+/** Number with or without comparator and thousands, two numbers of a blood pressure, bounds of a range. */
 const MEASUREMENT =
   /^(?:[<>]?=?\s*[+-]?(?:\d{1,6}|\d{1,3}(?:[.,]\d{3})+)(?:[.,]\d+)?|\d{2,3}\s*\/\s*\d{2,3}|[\d.,]{1,6}\s*-\s*[\d.,]{1,6})$/
 
-/** Also texts of the mapping, units, and codes of the catalog. */
+/** Keeps texts of the mapping, units, and codes of the catalog too. */
 function keepsCodes(
   { definition, resources: { catalog, units } }: DraftedMapping,
   yesOrNo: readonly string[],
@@ -178,7 +178,7 @@ function keepsCodes(
       written.has(text) ||
       yesOrNo.includes(text) ||
       typeof parseFeetAndInches(text) === 'string' ||
-      // Digits alone would all pass.
+      // Plain digits would all pass.
       (/[A-Za-z%]/.test(text) && units.resolve(text) !== undefined) ||
       systems.some((system) => catalog.keyOf(system, text) !== undefined))
 }
@@ -193,14 +193,15 @@ const FIRST_NAMES = ['Ann', 'Ben', 'Cora']
 const ALWAYS: Readonly<Record<string, string>> = {
   lastName: 'Reed',
   postalCode: '01001',
-  // The NPI of the standard's own example (ISO prefix 80840).
+  // NPI from the standard's own example (ISO prefix 80840).
   npi: '1234567893',
   providerName: 'Dr. Lee',
   providerPhone: '555-555-0100',
 }
 
 /**
- * A made-up text for a column or path of no measurement and no code.
+ * Made-up text for a column or path without measurements and codes.
+ *
  * @param number of the case, from 1
  */
 function madeUp({ persons, dates, genders }: Draft, path: string, number: number): string {
@@ -217,7 +218,7 @@ function madeUp({ persons, dates, genders }: Draft, path: string, number: number
   return ALWAYS[part ?? ''] ?? `P-${number}`
 }
 
-/** A date in the forms of the column, which take turns. */
+/** Date in a form of the column; the forms alternate. */
 function dateText(day: DateTime, { forms, timed, offset }: DateForms, number: number): string {
   const form = forms[(number - 1) % forms.length] ?? 'ISO'
   switch (form) {

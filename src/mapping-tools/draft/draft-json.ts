@@ -1,4 +1,4 @@
-/** A mapping drafted from JSON of a known shape, which gives levels and paths. */
+/** Drafts a mapping from JSON of a known shape, with its levels and paths. */
 
 import type { JsonValue } from '../../model/row.ts'
 import { isSnomed } from '../../transform/codes.ts'
@@ -12,14 +12,14 @@ import { type ColumnProfile, profileColumns } from './profile-columns.ts'
 import { unitQuestions } from './unit-questions.ts'
 import { type Draft, type DraftLine, decide, type ReadBlock } from './write-draft.ts'
 
-/** Rows of a sample, and how a mapping reads them. */
+/** Rows of a sample, with the way to read them in a mapping. */
 export interface JsonSample {
   readonly read: ReadBlock
   readonly notes: readonly string[]
   /** Name of the element that is a row. */
   readonly element?: string | undefined
   readonly rows: readonly JsonValue[]
-  /** Makes a file of one row. */
+  /** Builds a file with a single row. */
   readonly wrap: (row: JsonValue) => JsonValue
 }
 
@@ -96,10 +96,10 @@ export function draftShape(
   return assembleDraft(parts, vocabulary)
 }
 
-/** Types of numbers that name a patient, the likeliest first (HL7 table 0203). Never SS, the number of a citizen. */
+/** Types of numbers that identify a patient, the likeliest first (HL7 table 0203). Never SS, a citizen's number. */
 const TYPES_OF_PATIENTS = ['MR', 'MRN', 'PI', 'PT'] as const
 
-/** Paths by type, for repetitions with types, the last for a number without a type; else the paths as they are. */
+/** Paths by type, for repetitions with types; the last is for a number without a type. Without types, the paths stay. */
 function byType({ reference, referenceType }: JsonShape, read: Reader): readonly string[] {
   const path = read.best(reference)
   const [, repetitions, number] = /^(.*)\[0\](\[.+?\](?:\[0\])?)$/.exec(path ?? '') ?? []

@@ -1,6 +1,6 @@
 /**
- * A mapping drafted from records of several types. Cells have no names: their texts alone tell the meaning, and each is asked. Of two cells of
- * one meaning, no rule is written.
+ * Drafts a mapping from records of several types. Cells have no names, so only their texts suggest a meaning, and each guess is a question.
+ * If two cells have the same meaning, no rule is written.
  */
 import { holdsStates, isKnown, tableCode } from './coded-rules.ts'
 import { assembleDraft, identityLines, KEY_OF_ROW, lookedAt } from './draft-table.ts'
@@ -16,7 +16,7 @@ import { ask, type Draft, type DraftLine, decide, indent, note, step } from './w
 
 type RecordsSample = Extract<Sample, { kind: 'records' }>
 
-/** A type with the meaning of its cells. */
+/** Type with the meaning of its cells. */
 interface Drafted {
   readonly type: string
   readonly profile: Profile
@@ -27,7 +27,7 @@ interface Drafted {
 
 type Types = RecordsSample['types']
 
-/** The level of each type but the one that begins a row, and the path that leads to it. */
+/** Level of each type except the one that begins a row, with the path to the level. */
 const levelsOf = (types: Types): ReadonlyMap<string, readonly [level: string, path: string]> =>
   new Map(
     types.slice(1).map(({ name, above = '' }) => {
@@ -131,7 +131,7 @@ function draftType(type: string, sample: RecordsSample, vocabulary: Vocabulary):
   }
 }
 
-/** Cells of a type, for each of its records. @param chain the type and the types above */
+/** Cells of a type, for each of its records. @param chain the type and its enclosing types */
 function profileOf(
   type: string,
   chain: readonly string[],
@@ -164,7 +164,7 @@ const called = (column: ColumnProfile, name: string): ColumnProfile => ({
 
 const RANGE = /^(?:[<>]=?\s*[\d.,]+|[\d.,]+\s*-\s*[\d.,]+)$/
 
-/** Columns named by their content; `several` could be one part of a result. */
+/** Names columns by their content. `several` are candidates for the same part of a result. */
 function named(
   columns: readonly ColumnProfile[],
   vocabulary: Vocabulary,
@@ -182,10 +182,10 @@ function named(
     if (numbers.length >= filled.length * MOST)
       return numbers.every(Number.isInteger) && isCounted(numbers) ? 'place' : 'number'
     if (share((text) => RANGE.test(text))) return 'range'
-    // F, P, C are units and states.
+    // F, P, C are both units and states.
     if (holdsStates(column, words) || [...distinct].every((text) => words.cells.finalLetters.includes(text)))
       return 'status'
-    // H, L, N are units and flags.
+    // H, L, N are both units and flags.
     if (
       [...distinct].some((text) => !/^[A-Z]$/i.test(text)) &&
       share((text) => units.resolve(text) !== undefined)
@@ -209,6 +209,6 @@ function named(
     : { columns: kinds, several: twice }
 }
 
-/** Places in a list: 1, 2, 3 …, again from 1 in each. */
+/** True for places in a list: 1, 2, 3 …, restarting at 1 in each list. */
 const isCounted = (numbers: readonly number[]): boolean =>
   numbers.length > 1 && numbers.every((number, at) => number === 1 || number === (numbers[at - 1] ?? 0) + 1)

@@ -1,5 +1,5 @@
 /**
- * The draft of a mapping for a sample of any kind, and the rows of its cases. FHIR Bundles of one patient each take the mapping of the package
+ * Drafts the mapping for a sample of any kind, with the rows of its cases. FHIR Bundles with a single patient each use the packaged mapping
  * (`mappings/fhir-bundle.yaml`), with questions from the sample.
  */
 import { readFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ export interface DraftedSample {
     | { readonly kind: 'json'; readonly sample: Pick<JsonSample, 'rows' | 'wrap'> }
 }
 
-/** @param file name of the sample, without folders */
+/** Drafts a mapping. @param file name of the sample, without folders */
 export function draftSample(
   name: string,
   file: string,
@@ -69,7 +69,7 @@ export function draftSample(
   return ofJson(best.draft, best.sample)
 }
 
-/** The shape that most rows have. */
+/** Shape of most rows. */
 function shapeOf(
   rows: readonly JsonValue[],
   shapes: readonly JsonShape[],
@@ -115,7 +115,7 @@ function draftBundle(name: string, file: string, sample: JsonSample, vocabulary:
     const forms = vocabulary.findDates(cells, true)
     return forms === undefined ? [] : [[path, forms] as const]
   })
-  /** Codes of the elements that are filled at a place: the first that the catalog has, of each. */
+  /** Codes of elements with content at a place; for each, the first code in the catalog. */
   const coded = (
     system: CodeSystem,
     level: string,
@@ -176,11 +176,11 @@ const LOINC = 'loinc.org'
 const SNOMED = 'snomed.info/sct'
 const ICD = 'icd-10-cm'
 
-/** Paths of measurements and codes, which cases keep. */
+/** True for paths of measurements and codes, which cases keep. */
 const isCoded = (path: string): boolean =>
   !path.startsWith('$.') && /(?:code|value|unit|comparator|status)$/.test(path)
 
-/** The lines of a section of the mapping, with the comments above it. */
+/** Returns the lines of a section of the mapping, with the comments above. */
 function sectionsOf(text: string): (name: string) => DraftLine[] {
   const sections = new Map<string, DraftLine[]>()
   let lines: DraftLine[] = []

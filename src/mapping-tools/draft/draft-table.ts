@@ -1,4 +1,4 @@
-/** A mapping drafted from a table, in which a row is a visit, or one finding; and the assembly of every draft. */
+/** Drafts a mapping from a table with a visit or a finding per row. Assembles drafts of every kind. */
 import { holdsStates } from './coded-rules.ts'
 import type { DateForms } from './find-dates.ts'
 import { findObserved, type Observed, observedLines } from './find-observed.ts'
@@ -29,7 +29,7 @@ import {
   scalar,
 } from './write-draft.ts'
 
-/** A draft without its row block, and the facts that fill the block. */
+/** Draft without its row block, with the facts for the block. */
 interface Parts extends Omit<Draft, 'row' | 'persons' | 'genders' | 'dates' | 'yesOrNo'> {
   readonly profile: Profile
   readonly identity: readonly DraftLine[]
@@ -113,7 +113,7 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
   const { columns } = profile
   const measured = matchMeasurements(vocabulary, profile)
   const coded = matchLong(vocabulary, columns, measured.found.length > 0)
-  // Whoever writes measurements in columns writes a row a visit: a column of diagnoses is one more of these.
+  // An export with measurements in columns has a visit per row; a column of diagnoses is then one more column.
   const long = coded?.section === 'conditions' && measured.found.length > 0 ? undefined : coded
   const { used, ...rules } =
     long === undefined
@@ -127,10 +127,10 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
           coded: long.used,
           used: long.used,
         }
-  // Person, key and what leaves a row out are read from the row itself.
+  // Person, key and rows to leave out are read from the row itself.
   const own = table.hasLevels === true ? columns.filter(({ path }) => path.startsWith('$')) : columns
   const registered = findRegistration(own, words)
-  // States of a result are kept, or not, by its rule.
+  // The rule of a result handles its status.
   const valued = long === undefined ? measured.used : new Set([long.code.path])
   const { lines: skip, flags } = rowsLeftOut(
     own.filter(
@@ -170,7 +170,7 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
   return assembleDraft(parts, vocabulary)
 }
 
-/** @param coded a column of diagnoses, which has no place beside rules of conditions by name */
+/** Builds the rules of a table with a visit per row. @param coded column of diagnoses; unused if rules of conditions by name exist */
 function wideRules(
   profile: Profile,
   vocabulary: Vocabulary,
@@ -199,12 +199,12 @@ function keyLines(
   others: readonly (ColumnProfile | undefined)[],
   hasLevels: boolean,
 ): DraftLine[] {
-  // No export has a column `?`: the check of the mapping tells.
+  // No export has a column `?`, so the check of the mapping reports it.
   const nobody = columns.some(({ path }) => path.startsWith('$')) ? '$' : '?'
   const parts = [reference?.column, ...others].filter((column) => column !== undefined)
   const key = [...new Set(parts.map(({ path }) => path))]
   const keys = Array.from({ length: rows }, (_, at) => JSON.stringify(parts.map(({ filled }) => filled[at])))
-  // Only whole columns lie row by row beside each other.
+  // Only whole columns align row by row.
   const isWhole = !hasLevels && parts.every(({ filled }) => filled.length === rows)
   const shared = isWhole ? rows - new Set(keys).size : 0
   const unsure = `no column is ${reference === undefined ? 'left that could name the person' : 'named like the id of a person'}`
@@ -225,7 +225,7 @@ function keyLines(
 
 export const KEY_OF_ROW = ask('what tells a row of the vendor from all others?')
 
-/** Key and account of a row, each with its question; a key rests on the reference. */
+/** Key and account of a row with their questions; the key includes the reference. */
 export const identityLines = (
   key: readonly string[],
   reference: string,

@@ -1,10 +1,10 @@
-/** Glucose beside a column of fasting: two rules, by the texts of the column. */
+/** Glucose with a column of fasting: two rules, by the texts of the column. */
 import { counted } from '../../shown-text.ts'
 import { isCalled, nameWords, type Vocabulary } from './names.ts'
 import type { ColumnProfile } from './profile-columns.ts'
 import { ask, type Question, quoted, scalar } from './write-draft.ts'
 
-/** A column of fasting, with its texts by meaning. */
+/** Column of fasting, with its texts by meaning. */
 export interface Fasting {
   readonly column: ColumnProfile
   readonly yes: readonly string[]
@@ -12,7 +12,7 @@ export interface Fasting {
   readonly others: readonly string[]
 }
 
-/** A column by its name; or one named like fasting glucose, without numbers. */
+/** Finds the column by its name; or a column named like fasting glucose, without numbers. */
 export function findFasting(
   columns: readonly ColumnProfile[],
   { words: { wide, cells }, naming, measurements }: Vocabulary,
@@ -26,7 +26,7 @@ export function findFasting(
   const texts = [...column.distinct]
   const says = (text: string, known: readonly string[], names: readonly string[]): boolean =>
     known.includes(text) || isCalled(nameWords(text, naming).outside, names)
-  // Numbers other than 0 and 1 are codes, or hours. An F is no false without a T: it may be fasting.
+  // Numbers other than 0 and 1 are codes, or hours. F without T may mean fasting instead of false.
   const isCoded = column.numbers.length === column.filled.length && column.numbers.some((one) => one > 1)
   const isOpen = (text: string): boolean =>
     isCoded || (/^[FT]$/.test(text) && !['F', 'T'].every((one) => column.distinct.has(one)))
@@ -40,13 +40,14 @@ export function findFasting(
   }
 }
 
-/** Longer texts are counted: their content is unknown. */
+/** Maximum length of shown texts. Longer texts are counted: their content is unknown. */
 const SHORT = 3
 /** Hours without food after which glucose counts as fasting. */
 const LONG = 8
 
 /**
- * The rules of a value of glucose, with their questions. Rows of unknown texts have neither, and are asked about.
+ * Rules for a glucose value, with questions. Rows with unknown texts have neither rule, and get a question.
+ *
  * @param measured members of either rule
  */
 export function glucoseRules(

@@ -3,20 +3,20 @@ import { compileInstant } from '../../transform/dates.ts'
 
 export interface DateForms {
   readonly forms: readonly string[]
-  /** Day and month could change places in all of them: no number above 12 decides. */
+  /** Day and month could be swapped in all of them: no number exceeds 12. */
   readonly ambiguous: boolean
-  /** A time of day stands there. */
+  /** True if there is a time of day. */
   readonly timed: boolean
-  /** Every time tells its offset. */
+  /** True if every time has an offset. */
   readonly offset: boolean
   /** Number of cells in other forms. */
   readonly unread: number
 }
 
-/** Different cells looked at, and forms a column may mix. */
+/** Maximum numbers of different cells examined, and of forms in a column. */
 const LOOKED_AT = 150
 const MOST_FORMS = 3
-/** Shares of the cells: gain of one more form, at least; and cells that are no dates, at most. */
+/** Shares of the cells: minimum gain from another form; and maximum of cells that are not dates. */
 const FEW = 0.02
 const WRONG = 0.05
 
@@ -35,20 +35,22 @@ const NUMBERED = [
   },
 ]
 
-/** A cell, and how often it stands in the column. */
+/** Cell, and its number of occurrences in the column. */
 type Counted = readonly [cell: string, count: number]
 
 const total = (cells: readonly Counted[]): number => cells.reduce((sum, [, count]) => sum + count, 0)
 
 /**
+ * Finds the forms of a column's dates.
+ *
  * @param column its filled cells, with repetitions
- * @param named the name of the column is one of dates
+ * @param named true if the column's name is a date's
  */
 export type FindDateForms = (column: Iterable<string>, named: boolean) => DateForms | undefined
 
-/** @param known forms, the strictest first: of two that read the same cells, the first is taken */
+/** Creates the finder. @param known forms, the strictest first; of forms that read the same cells, the first is chosen */
 export function createDateFinder(known: readonly string[]): FindDateForms {
-  // A form takes longer to compile than to read a column.
+  // Compiling a form takes longer than reading a column.
   const readers = new Map<string, (cell: string) => boolean>()
   const reads = (form: string): ((cell: string) => boolean) => {
     const before = readers.get(form)
@@ -65,7 +67,7 @@ export function createDateFinder(known: readonly string[]): FindDateForms {
   const unreadBy = (forms: readonly string[], cells: readonly Counted[]): readonly Counted[] =>
     cells.filter(([cell]) => !forms.some((form) => reads(form)(cell)))
 
-  /** The fewest forms, each reading the most cells of the rest. */
+  /** Fewest forms, each reading the most remaining cells. */
   const coveringForms = (cells: readonly Counted[]): string[] => {
     const forms: string[] = []
     let left = cells
@@ -106,7 +108,7 @@ export function createDateFinder(known: readonly string[]): FindDateForms {
         turned.some((form, at) => form !== forms[at]) && total(unreadBy(turned, cells)) <= unread + all * FEW,
       timed:
         forms.some(tellsTime) || read.some((cell) => cell.includes(':') || /^\d{10,}|^\d{8}T/.test(cell)),
-      // The end of `02-04-2026` looks like an offset: only behind a time of day it is one.
+      // The end of `02-04-2026` looks like an offset; an offset must follow a time of day.
       offset: read.every((cell) =>
         /(?:\d:\d{2}[\d:.]*|^\d{10,}(?:\.\d+)?|^\d{8}T\d{4,}[\d.]*)(?:Z|[+-]\d{2}(?::?\d{2})?)$/.test(cell),
       ),
@@ -115,10 +117,10 @@ export function createDateFinder(known: readonly string[]): FindDateForms {
   }
 }
 
-/** Tells whether a form has tokens of a time of day, outside of quotes. */
+/** True if a form has tokens of a time of day, outside quotes. */
 const tellsTime = (form: string): boolean => form !== 'HL7' && /[Hh]/.test(form.replaceAll(/'[^']*'/g, ''))
 
-/** A form with day and month swapped; forms with a named month, or the year first, stay. */
+/** Swaps day and month in a form; forms with a named month, or the year first, stay. */
 function swapped(form: string): string {
   if (form.includes('MMM') || form.startsWith('yyyy')) return form
   return form.replace(/M+|d+/g, (token) => (token.startsWith('M') ? 'd' : 'M').repeat(token.length))

@@ -1,4 +1,4 @@
-/** The column of the observation date: by its name, confirmed by its dates, never guessed. */
+/** Finds the column of the observation date by its name, confirmed by its dates; never guesses. */
 
 import { counted } from '../../shown-text.ts'
 import { compileInstant } from '../../transform/dates.ts'
@@ -8,27 +8,29 @@ import type { ColumnProfile } from './profile-columns.ts'
 import { ask, type DraftLine, decide, line, list, note, scalar } from './write-draft.ts'
 
 export interface Observed {
-  /** Undefined where no name decides between several. */
+  /** Undefined if no name decides between several. */
   readonly column: ColumnProfile | undefined
-  /** Possible columns, where none is found. */
+  /** Possible columns, if none is found. */
   readonly candidates: readonly ColumnProfile[]
-  /** Its name is that of a date, with unknown words beside. */
+  /** The name is a date's, with unknown words. */
   readonly doubtful?: boolean
-  /** Paths of JSON to the date, of which the first that is filled is read. */
+  /** Paths of JSON to the date; the first with content is read. */
   readonly paths?: readonly string[]
-  /** The column of the time of day, where the dates are days alone. */
+  /** Column of the time of day, if the dates are only days. */
   readonly time?: TimeColumn | undefined
 }
 
-/** A column of times of day. */
+/** Column of times of day. */
 export interface TimeColumn {
   readonly column: ColumnProfile
   readonly form: string | undefined
 }
 
 /**
- * @param reference the column of the person's reference
- * @param finding whether a row is one finding
+ * Finds the column.
+ *
+ * @param reference column of the person's reference
+ * @param finding true if a row is a finding
  */
 export function findObserved(
   columns: readonly ColumnProfile[],
@@ -46,7 +48,7 @@ export function findObserved(
       !hasWord(column.words, never) &&
       !(looksLikeBirths(instants.get(column) ?? [], newest) && !changesWithin(column, reference)),
   )
-  /** Rank of a name: the first of `observed` is the likeliest, a date of any kind the least. */
+  /** Rank of a name: the first of `observed` is the likeliest, any other date the least likely. */
   const rankOf = ({ words }: ColumnProfile): number => {
     const at = observed.findIndex((word) => words.includes(word))
     if (at !== -1) return at
@@ -73,11 +75,11 @@ const TIME_FORMS: readonly (readonly [form: string, looksLike: RegExp])[] = [
   ["HH'h'mm", /^\d{2}h\d{2}$/i],
   ["H'h'mm", /^\d{1,2}h\d{2}$/i],
   ['HHmm', /^(?:[01]\d|2[0-3])[0-5]\d$/],
-  // A number has lost its zeros.
+  // Numbers lose leading zeros.
   ['Hmm', /^(?:1?\d|2[0-3])[0-5]\d$/],
 ]
 
-/** The column of the time of day: of the same name as the day, or right beside. */
+/** Finds the column of the time of day: with the same name as the day, or directly beside. */
 function timeBeside(
   day: ColumnProfile,
   columns: readonly ColumnProfile[],
@@ -112,7 +114,7 @@ function instantsOf({ distinct, dates }: ColumnProfile): number[] {
 }
 
 const YEAR = 365.25 * 86_400_000
-/** Years: visits of an export span few, births span decades, and most lie far before the newest date. */
+/** Years: visits of an export span few, births span decades, mostly far before the newest date. */
 const BIRTHS_SPAN = 20
 const BIRTHS_LIE_BACK = 15
 
@@ -123,9 +125,9 @@ function looksLikeBirths(sorted: readonly number[], newest: number): boolean {
   return last - first > BIRTHS_SPAN * YEAR && newest - middle > BIRTHS_LIE_BACK * YEAR
 }
 
-/** Tells whether most people with several rows have several dates: then these are no dates of birth. */
+/** True if most people with several rows have several dates: then these are not birth dates. */
 function changesWithin({ filled }: ColumnProfile, reference: ColumnProfile | undefined): boolean {
-  // Only whole columns lie row by row beside each other.
+  // Only whole columns align row by row.
   if (reference === undefined || reference.filled.length !== filled.length) return false
   const people = Map.groupBy(filled.keys(), (at) => reference.filled[at])
   const several = [...people.values()].filter(({ length }) => length > 1)
@@ -133,16 +135,16 @@ function changesWithin({ filled }: ColumnProfile, reference: ColumnProfile | und
   return changing.length > 0 && changing.length > several.length / 2
 }
 
-/** First day that a mapping takes by default. */
+/** First day that a mapping accepts by default. */
 const EARLIEST = Date.UTC(1990, 0, 1)
 
-/** A day before anybody's birth: no record can pass with it. */
+/** Day before anybody's birth, so that no record passes with it. */
 const PLACEHOLDER = line(`observedAt: { constant: "${PLACEHOLDER_INSTANT}" }`)
 
 const MONTH_FIRST = 'month first or day first? No number above 12 in the sample tells; ask the vendor'
 export const MONTH_OR_DAY = ask(MONTH_FIRST)
 
-/** The lines of `observedAt`, with its questions. */
+/** Lines of `observedAt`, with questions. */
 export function observedLines({ column, candidates, doubtful, time, paths = [] }: Observed): DraftLine[] {
   const dates = column?.dates
   if (column === undefined || dates === undefined) {

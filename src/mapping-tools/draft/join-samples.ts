@@ -1,15 +1,15 @@
-/** Several samples of one vendor as one sample; notes name the differences by file. */
+/** Joins several samples of a vendor; notes list the differences by file. */
 import { WaybillError } from '../../model/errors.ts'
 import type { Sample, SampleTable } from './read-sample.ts'
 import { members, scalar } from './write-draft.ts'
 
 export interface NamedSample {
-  /** Without folders. */
+  /** File name without folders. */
   readonly file: string
   readonly sample: Sample
 }
 
-/** @throws WaybillError `usage-wrong` for samples of different kinds, which one mapping cannot read */
+/** Joins samples. @throws WaybillError `usage-wrong` for different kinds, which a single mapping cannot read */
 export function joinSamples(samples: readonly [NamedSample, ...NamedSample[]]): Sample {
   const [first, ...others] = samples
   return others.reduce((joined, other) => join(first.file, joined, other), first.sample)
@@ -35,7 +35,7 @@ function join(file: string, one: Sample, { file: name, sample: other }: NamedSam
 
 type Read = Pick<SampleTable, 'read' | 'notes'>
 
-/** Notes of both, and differences of their `read` blocks. */
+/** Notes of both samples, and differences of their `read` blocks. */
 function told({ read, notes }: Read, file: string, other: Read): string[] {
   const [mine, theirs] = [members(read), members(other.read)]
   const another = theirs.filter((line) => !mine.includes(line)).join(', ')

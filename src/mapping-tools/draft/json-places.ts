@@ -1,4 +1,4 @@
-/** Documents of JSON by the places of their values, and by the levels that a mapping makes of lists. */
+/** Places of values in JSON documents, and the levels that a mapping makes of lists. */
 import type { JsonValue } from '../../model/row.ts'
 import { isList } from '../../transform/json-values.ts'
 import { branchOf, type Each, jsonNames, rootScope, type Scope } from '../../transform/scope.ts'
@@ -9,18 +9,18 @@ export type Members = Readonly<Record<string, JsonValue>>
 export const isObject = (value: JsonValue | undefined): value is Members =>
   typeof value === 'object' && value !== null && !isList(value)
 
-/** Names of members that lead from a document to a value. */
+/** Member names from a document to a value. */
 export type Trail = readonly string[]
 
 export const keyOf = (trail: Trail): string => JSON.stringify(trail)
 
-/** Tells whether a trail begins with another. */
+/** True if a trail begins with another. */
 export const isWithin = (trail: Trail, outer: Trail): boolean => outer.every((name, at) => trail[at] === name)
 
 const DEEPEST = 12
 const MOST_MEMBERS = 5000
 
-/** Values at a trail, in all documents together. */
+/** Values at a trail, over all documents. */
 export interface Place {
   readonly trail: Trail
   readonly members: Map<string, Place>
@@ -39,7 +39,7 @@ const placeAt = (trail: Trail): Place => ({
   holdsText: false,
 })
 
-/** The places of documents, each behind the places around it. Lists in lists have none. */
+/** Lists the places of documents, each after its enclosing places. Lists in lists have none. */
 export function placesIn(documents: readonly JsonValue[]): Place[] {
   const root = placeAt([])
   const places = [root]
@@ -68,15 +68,15 @@ export function placesIn(documents: readonly JsonValue[]): Place[] {
 }
 
 export interface Levels {
-  /** For `read.each`. */
+  /** Value for `read.each`. */
   readonly each: Readonly<Record<string, string>>
-  /** The deepest level around a trail, or the document. */
+  /** Deepest level around a trail, or the document. */
   baseOf(trail: Trail): { readonly name: string; readonly length: number }
-  /** The path to a trail, from its base. */
+  /** Path to a trail, from its base. */
   pathOf(trail: Trail): string
 }
 
-/** @param trails of lists, each behind the lists around it; levels are named after the last members, in small letters */
+/** Creates levels. @param trails of lists, each after its enclosing lists; levels are named after the last members, in lower case */
 export function levelsAt(trails: readonly Trail[]): Levels {
   const names = new Map<string, string>()
   for (const trail of trails) {
@@ -104,7 +104,7 @@ const scopesOf = (rows: readonly JsonValue[], names: ReturnType<typeof jsonNames
     names.scopes(rootScope({ kind: 'json', value, text: '', row: at + 1, line: 1, byteOffset: 0 }), branch),
   )
 
-/** Texts at paths of one branch of levels: a list for each element of the deepest level. */
+/** Texts at paths of a single branch of levels: a list for each element of the deepest level. */
 export function textsAt(rows: readonly JsonValue[], each: Each, paths: readonly string[]): string[][] {
   const names = jsonNames({ each }, () => {})
   const places = paths.map((path) => names.locate(path))
@@ -113,18 +113,18 @@ export function textsAt(rows: readonly JsonValue[], each: Each, paths: readonly 
   )
 }
 
-/** A sample, by paths. */
+/** Sample, read by paths. */
 export interface Reader {
-  /** The path with the most elements whose text fits; the first of equals. */
+  /** Returns the path with the most matching texts; the first of equals. */
   best(paths: readonly string[], fits?: (text: string) => boolean): string | undefined
-  /** The best path, noted as used. */
+  /** Returns the best path and marks it as used. */
   take(paths: readonly string[], fits?: (text: string) => boolean): string | undefined
   readonly used: ReadonlySet<string>
   /** Texts at a path, for each element of the deepest level. */
   textsAt(path: string | undefined): string[]
 }
 
-/** @param each levels, each within the one before */
+/** Creates the reader. @param each levels, each within the one before */
 export function readerOf(rows: readonly JsonValue[], each: Each): Reader {
   const names = jsonNames({ each }, () => {})
   const scopes = scopesOf(rows, names, (1 << Object.keys(each).length) - 1)

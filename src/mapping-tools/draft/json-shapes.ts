@@ -1,6 +1,7 @@
 /**
- * Shapes of results as JSON: how to recognise each, and its places (json-shapes.yaml). HL7 v2 of any spelling: segments, fields and components
- * are found by the names of members (`OBX.5`, `OBX_5_1`, `obx5`, `ObservationValue`), nested or flat; each list above a result is a level.
+ * Shapes of results as JSON, with tests to recognise them and places of their parts (json-shapes.yaml). HL7 v2 in any spelling: segments,
+ * fields and components are found by member names (`OBX.5`, `OBX_5_1`, `obx5`, `ObservationValue`), nested or flat. Each list above a
+ * result is a level.
  */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -30,15 +31,15 @@ export type Hl7Names = z.infer<typeof Hl7Names>
 
 export interface NamedHl7 {
   readonly each: Readonly<Record<string, string>>
-  /** @param place `PID.5.2` */
+  /** Returns the paths of a place. @param place `PID.5.2` */
   readonly pathsOf: (place: string) => string[]
 }
 
 interface Leaf {
   readonly trail: Trail
-  /** `OBX.5.1`; of a field without components the first. */
+  /** Place like `OBX.5.1`; for a field without components, the first component. */
   readonly place: string
-  /** Number of members to the segment, or to the object of its fields. */
+  /** Number of members to the segment, or to the object with its fields. */
   readonly segment: number
   /** Number of members to the field. */
   readonly field: number
@@ -47,7 +48,7 @@ interface Leaf {
 const LOOKED_AT = 200
 const KNOWN = /^(PID|MSH|OBR|OBX)$/
 
-/** Undefined where no codes of results are found. */
+/** Finds HL7 v2 by names. Undefined if there are no codes of results. */
 function findHl7(
   rows: readonly JsonValue[],
   names: Hl7Names,
@@ -58,12 +59,12 @@ function findHl7(
   const lists = new Set(places.filter((place) => place.isList).map(({ trail }) => keyOf(trail)))
   const beside = segmentsIn(trails, names)
   const leaves = trails.flatMap((trail) => placeOf(trail, names, beside.get(keyOf(trail.slice(0, -1)))) ?? [])
-  // A goal, the value before, somebody of the family.
+  // A goal, a previous value, or a family member.
   const isOthers = (name: string): boolean => hasWord(nameWords(name, naming).outside, words.otherwise)
   const known = leaves.filter(({ trail, segment }) => !trail.slice(0, segment).some(isOthers))
   const result =
     known.find(({ place }) => place === 'OBX.5.1') ??
-    // Without a value, only what is called by its number.
+    // Without a value, only members named by number count.
     known.find(({ place, trail }) => place === 'OBX.3.1' && NUMBERED.test(trail.at(-1) ?? ''))
   if (result === undefined) return undefined
   const own = result.trail.slice(0, result.segment)
@@ -71,7 +72,7 @@ function findHl7(
   const at = (place: string): Leaf[] =>
     known.filter((leaf) => leaf.place === place && (!place.startsWith('OBX') || isBeside(leaf)))
   if (at('OBX.3.1').length === 0) return undefined
-  // A lone segment may stand without its list.
+  // A single segment may stand without its list.
   const isLevel = (trail: Trail): boolean =>
     lists.has(keyOf(trail)) || (trail.length === own.length && KNOWN.test(own.at(-1)?.toUpperCase() ?? ''))
   const levels = levelsAt(own.map((_, at) => own.slice(0, at + 1)).filter(isLevel))
@@ -83,7 +84,7 @@ function findHl7(
   return { each: levels.each, pathsOf: (place) => [...new Set(at(place).map(pathOf))] }
 }
 
-/** Segments named in an object, by its trail: other members of the object need not name theirs. */
+/** Segments named in an object, by its trail. Other members of the object need not name theirs. */
 function segmentsIn(trails: Iterable<Trail>, names: Hl7Names): ReadonlyMap<string, ReadonlySet<string>> {
   const found = new Map<string, Set<string>>()
   for (const trail of trails) {
@@ -97,7 +98,9 @@ function segmentsIn(trails: Iterable<Trail>, names: Hl7Names): ReadonlyMap<strin
 
 const NUMBERED = /^([a-z]{2}[a-z0-9])[\s._-]?(\d{1,2})(?:[\s._-](\d{1,2}))?$/i
 
-/** A field by segment and number; within its segment by its number alone, or its name in words; elsewhere by a name of its own. */
+/**
+ * Recognises a field by segment and number; within its segment, by number alone or by its name in words; elsewhere, by an unambiguous name.
+ */
 function fieldNamed(
   name: string,
   segments: ReadonlySet<string> | undefined,
@@ -112,7 +115,7 @@ function fieldNamed(
     return only === undefined || second !== undefined ? undefined : { place: `${only}.${Number(bare)}` }
   const places = Object.entries(fields).flatMap(([place, names]) => {
     if (!names.includes(called)) return []
-    // Short names are those of anything, without a segment.
+    // Without a segment, short names could mean anything.
     return segments === undefined
       ? names.indexOf(called) === 0
         ? [place]
@@ -141,7 +144,7 @@ function placeOf(trail: Trail, names: Hl7Names, beside: ReadonlySet<string> | un
       )?.[0]
       const part = number ?? known?.split('.')[2]
       if (part === undefined) return undefined
-      // A component with parts means its first part.
+      // A component with parts stands for its first part.
       if (component !== undefined && Number(part) !== 1) return undefined
       component ??= String(Number(part))
       continue
@@ -170,7 +173,7 @@ function placeOf(trail: Trail, names: Hl7Names, beside: ReadonlySet<string> | un
     : { trail, place: `${field}.${component ?? '1'}`, segment: segment.length, field: fieldAt }
 }
 
-/** The path from a start: through the one element that leads on of a list above a segment, and the first of repetitions. */
+/** Path from a start: through the only element that leads further in a list above a segment, and the first of repetitions. */
 function written(
   start: string,
   { trail, segment, field }: Pick<Leaf, 'trail' | 'segment' | 'field'>,
@@ -181,7 +184,7 @@ function written(
     const at = from + offset + 1
     const next = trail[at]
     const isList = lists.has(keyOf(trail.slice(0, at)))
-    // A field with components may be repeated in another message.
+    // A field with components may repeat in another message.
     if (at > segment && (isList || (at === field && next !== undefined))) return `${path}${step(name)}[0]`
     return path + step(name) + (isList && next !== undefined ? `[?@${step(next)}]` : '')
   }, start)
@@ -198,7 +201,7 @@ const Results = z.strictObject({
   refRange: Paths,
   comparator: Paths.default([]),
   rest: Paths.default([]),
-  /** A value of another form, a whole number without a unit. */
+  /** Value of another form, a whole number without a unit. */
   score: Paths.default([]),
   subId: Paths.default([]),
 })
@@ -211,10 +214,10 @@ const Places = z.strictObject({
   referenceType: Paths.default([]),
   register: z.partialRecord(z.enum(REGISTER), Paths).default({}),
   observedAt: Paths,
-  /** Dates to ask about, where no date of the observation is found. */
+  /** Dates to ask about if no observation date is found. */
   written: Paths.default([]),
   biometrics: Results.optional(),
-  /** Results within a result, by a level of their own. */
+  /** Results within a result, with a separate level. */
   components: z.strictObject({ each: Levels, rules: Results }).optional(),
   conditions: z.record(z.enum(['code', 'status']), Paths).optional(),
 })
@@ -241,7 +244,7 @@ export interface JsonShape extends Places {
   readonly kind: string
   readonly recognises: (document: JsonValue) => boolean
   readonly each: Readonly<Record<string, string>>
-  /** A row is one result: the key names its code. */
+  /** A row is a single result: the key includes its code. */
   readonly ofOneResult?: boolean
 }
 export type ResultPaths = z.infer<typeof Results>
@@ -251,7 +254,7 @@ const FILE = fileURLToPath(new URL('json-shapes.yaml', import.meta.url))
 const readFile = (): z.infer<typeof Shapes> =>
   parseYaml(readFileSync(FILE, 'utf8'), FILE, Shapes, 'catalog-invalid', 'text').value
 
-/** The shape of HL7 v2 of an unknown converter, by the names of its members; undefined for other JSON. */
+/** Shape of HL7 v2 from an unknown converter, by member names; undefined for other JSON. */
 export function shapeByNames(
   rows: readonly JsonValue[],
   vocabulary: Pick<Vocabulary, 'naming' | 'words'>,
@@ -269,7 +272,7 @@ export function shapeByNames(
   )
 }
 
-/** @throws WaybillError `catalog-invalid` where the file is not as it is shipped */
+/** Reads the shapes. @throws WaybillError `catalog-invalid` if the file was changed */
 export function readShapes(): JsonShape[] {
   const { hl7, converters, shapes } = readFile()
   const written = converters.map((converter) => ({
@@ -291,14 +294,14 @@ export function readShapes(): JsonShape[] {
   })
 }
 
-/** A value with the paths of a place instead of each text of a list, at any depth. */
+/** Replaces each text in lists, at any depth, by the paths of the place it names. */
 function leadingTo(value: unknown, pathsAt: (place: string) => readonly string[]): unknown {
   if (Array.isArray(value)) return value.flatMap((place) => pathsAt(String(place)))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, leadingTo(inner, pathsAt)]))
 }
 
-/** The paths of a component as a converter writes it. @param place `PID.5.2` */
+/** Paths of a component in a converter's spelling. @param place `PID.5.2` */
 function pathsOf(
   { segments, firstField, component, whole }: z.infer<typeof Converter>,
   place: string,

@@ -1,6 +1,6 @@
 /**
- * JSON of no known shape, as a table by its paths: the place of its rows, and the list within them that holds measurements. Also XML as
- * JSON, in which attributes and texts are members (`@unit`, `#text`), and a lone element takes the place of a list.
+ * JSON of unknown shape as a table by paths: the place of rows, and the list of measurements within. Includes XML as JSON: attributes and
+ * texts are members (`@unit`, `#text`), and a single element stands for a list.
  */
 import type { JsonValue } from '../../model/row.ts'
 import { elements } from '../../transform/json-values.ts'
@@ -20,20 +20,21 @@ import type { Vocabulary } from './names.ts'
 import { type Draft, step } from './write-draft.ts'
 
 const MOST_COLUMNS = 300
-/** Lists within rows that are tried as levels, and rows that are read for each. */
+/** Maximum number of lists tried as levels, and rows read for each. */
 const MOST_LEVELS = 8
 const LOOKED_AT = 500
 
 const pathOf = (trail: Trail): string => `$${trail.map(step).join('')}`
 
-/** Lists that lie within no other. */
+/** Lists that are not inside another list. */
 const outermost = (lists: readonly Place[]): Place[] =>
   lists.filter(({ trail }) => !lists.some((one) => one.trail !== trail && isWithin(trail, one.trail)))
 
 /**
- * Possible rows of documents: the elements of their longest list; else each object around the list, the innermost first, which may be one of
- * several in another file.
- * @param documents of JSON files, one a file
+ * Possible rows of documents: the elements of their longest list; otherwise each object around the list, innermost first, which may be a
+ * list in another file.
+ *
+ * @param documents of JSON files, one per file
  */
 export function jsonRows(documents: readonly JsonValue[]): readonly [JsonSample, ...JsonSample[]] {
   const lists = placesIn(documents).filter((one) => one.isList && one.holdsObject)
@@ -73,14 +74,14 @@ const TEXT = '#text'
 const ATTRIBUTE = /^@_?/
 const isXml = ({ trail }: Place): boolean => trail.at(-1) === TEXT || ATTRIBUTE.test(trail.at(-1) ?? '')
 
-/** Name of a member: a text is named like its element, an attribute like its element and itself. */
+/** Name of a member: a text is named after its element, an attribute after its element and itself. */
 function calledAt(trail: Trail): string {
   const [last = '', above = ''] = trail.toReversed()
   if (last === TEXT) return above || last
   return ATTRIBUTE.test(last) ? `${above} ${last.replace(ATTRIBUTE, '')}`.trim() : last
 }
 
-/** @param level the list whose elements are rows of the table; without one, rows are read as they are */
+/** Builds the table. @param level list whose elements are the rows; if undefined, rows stay as they are */
 function tableAt(sample: JsonSample, places: readonly Place[], level: Place | undefined) {
   const entered = places.filter(
     (one) =>
@@ -123,15 +124,16 @@ export interface DraftedJson {
   readonly sample: JsonSample
 }
 
-/** Number of findings of a draft: measurements, and parts of the person. */
+/** Number of findings in a draft: measurements, and parts of the person. */
 function foundIn({ draft: { found, persons, row } }: DraftedJson): number {
   const isAsked = row.some(({ key, open }) => key === 'row.account.reference' && open)
   return found.length + persons.size - (isAsked ? 1 : 0)
 }
 
 /**
- * The draft with the most findings, of all places of rows, and of each list within them as a level.
- * @param before other drafts, which win over drafts with as many findings
+ * Returns the draft with the most findings, over all places of rows and each list within as a level.
+ *
+ * @param before other drafts; they win ties
  */
 export function draftJsonTable(
   name: string,
@@ -156,7 +158,7 @@ export function draftJsonTable(
   return [...before, ...drafted].reduce((most, one) => (foundIn(one) > foundIn(most) ? one : most))
 }
 
-/** Element of XML with a finding, which may be one of several in another row. */
+/** XML element with a finding that may be a list in another row. */
 function loneOf({ draft, sample }: DraftedJson, places: readonly Place[]): Place | undefined {
   const { table, trails } = tableAt(sample, places, undefined)
   const [first = [], ...others] = trails.filter((_, at) => draft.coded.has(table.columns[at]?.path ?? ''))

@@ -1,4 +1,4 @@
-/** The code, value and parts of a table in which a row is one finding. */
+/** Code, value and other parts of a table with a finding per row. */
 
 import {
   areOf,
@@ -18,18 +18,19 @@ import type { ColumnProfile } from './profile-columns.ts'
 import { unitQuestions } from './unit-questions.ts'
 import { ask, decide, scalar } from './write-draft.ts'
 
-/** Not ICD-9-CM: most numbers of three digits have its form. */
+/** Without ICD-9-CM: most three-digit numbers have its form. */
 const SYSTEMS = ['LOINC', 'SNOMED', 'ICD-10-CM'] as const
 
-/** Match of a table in which a row is one finding. */
+/** Match of a table with a finding per row. */
 export interface LongMatch extends Matches {
   readonly section: 'biometrics' | 'conditions'
   readonly code: ColumnProfile
 }
 
 /**
- * Undefined without a column of codes.
- * @param measured other columns are measurements: a row is a visit, with one more code
+ * Finds the column of codes and the other parts. Undefined if there is no column of codes.
+ *
+ * @param measured other columns are measurements: a row is a visit with a code
  */
 export function matchLong(
   vocabulary: Vocabulary,
@@ -57,9 +58,9 @@ export function matchLong(
   return ownCodes(vocabulary, columns, measured)
 }
 
-/** Codes that a vendor gives tests of its own. */
+/** Maximum number of a vendor's own test codes. */
 const MOST_CODES = 400
-/** Columns of a table of findings, at most, in which texts under any heading may be names of tests. */
+/** Maximum number of columns in a table of findings where texts under any heading may be test names. */
 const NARROW = 20
 
 function ownCodes(
@@ -82,7 +83,7 @@ function ownCodes(
   return best && resultsOf(best.column, best.read, columns, vocabulary)
 }
 
-/** Columns of numbers without another meaning, where none is called a value. */
+/** Columns of numbers without another meaning, used if no column is named as value. */
 function likeValues(columns: readonly ColumnProfile[], { words }: Vocabulary): ColumnProfile[] {
   const { postalCode, dateOfBirth } = words.register
   return columns.filter(
@@ -94,7 +95,7 @@ function likeValues(columns: readonly ColumnProfile[], { words }: Vocabulary): C
   )
 }
 
-/** The first column called so: by the whole name, else by its last word. */
+/** First column with a matching name: by the whole name, else by its last word. */
 function called(
   columns: readonly ColumnProfile[],
   { names, ending }: Words['long']['value'],
@@ -159,7 +160,7 @@ function resultsOf(
   }
 }
 
-/** Letters of units are also those of sexes, states and ids: `F`, `P1`. */
+/** True if most texts are units. Single letters such as `F` or `P1` are also codes for sex, status and ids, and do not count alone. */
 const holdsUnits = ({ distinct, numbers }: ColumnProfile, units: Vocabulary['units']): boolean => {
   const known = [...distinct].filter((text) => units.resolve(text) !== undefined)
   const isTold = known.some((text) => !/^[A-Z]\d*$/i.test(text))

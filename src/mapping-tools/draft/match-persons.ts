@@ -5,7 +5,7 @@ import { isCalled, type Words } from './names.ts'
 import type { ColumnProfile, Profile } from './profile-columns.ts'
 import { ask, type DraftLine, line, note, scalar } from './write-draft.ts'
 
-/** The column with the first of the names; `Patient ID (MRN)` has two names. */
+/** Returns the column with the earliest of the names; `Patient ID (MRN)` has two names. */
 export const columnCalled = (
   columns: readonly ColumnProfile[],
   names: readonly string[],
@@ -29,8 +29,9 @@ export const columnCalled = (
 }
 
 /**
- * The column of the person's reference by its name; else the first with cells that are all filled and different.
- * @param taken paths of columns of another meaning: measurements, codes, parts of a name
+ * Finds the column of the person's reference by name; otherwise the first completely filled column with different cells.
+ *
+ * @param taken paths of columns with another meaning: measurements, codes, parts of a name
  */
 export function findReference(
   { columns, rows }: Profile,
@@ -54,7 +55,7 @@ export function findReference(
   return column && { column, sure: false }
 }
 
-/** Tells whether a column is named like the id of a person; cells are not looked at. */
+/** True if a column is named like a person id; cells are not examined. */
 export const namesPerson = (
   { words }: ColumnProfile,
   { people, after, before, others, last }: Words['reference'],
@@ -76,7 +77,7 @@ export function findRegistration(
   { register, reference, lastBesideFirst }: Words,
 ): Registered {
   const found = new Map<RegisterKey, ColumnProfile>()
-  // Where another person has the id, an employee may be a spouse.
+  // If the id belongs to another person, an employee may be a spouse.
   const named = reference.people.find(
     (person) => columnCalled(columns, idsOf(person, reference)) !== undefined,
   )
@@ -90,17 +91,17 @@ export function findRegistration(
   return last === undefined ? found : found.set('lastName', last)
 }
 
-/** Names of a column, also with the person before or behind. */
+/** Names of a column, also with the person before or after. */
 const namesOfPeople = (names: readonly string[], people: readonly string[]): string[] => [
   ...names,
   ...people.flatMap((one) => names.flatMap((name) => [`${one} ${name}`, `${name} ${one}`])),
 ]
 
-/** Fields of a registration that a column is named like. */
+/** Fields of a registration that match a column's name. */
 export const registeredAs = (words: readonly string[], { register }: Words): RegisterKey[] =>
   REGISTER.filter((key) => isCalled(words, namesOfPeople(register[key], register.whose)))
 
-/** The `register` block, or a comment on its missing parts, which an earlier mapping may answer. */
+/** Builds the `register` block, or a comment on its missing parts. An earlier mapping may supply them. */
 export function registerLines(registered: Registered, words: Words): DraftLine[] {
   const missing = REGISTER.filter((key) => !registered.has(key))
   if (registered.size === 0)
@@ -144,7 +145,7 @@ function genderLine(column: ColumnProfile, words: Words): DraftLine {
   const { codes, why } = genderCodes(column, words)
   const known = codes.map(([code]) => code)
   const others = [...column.distinct].filter((text) => !known.includes(text))
-  // Longer texts are counted: their content is unknown.
+  // Longer texts are only counted: their content is unknown.
   const [short, long] = [others.filter(isShort).map(scalar), others.filter((text) => !isShort(text))]
   const asked = [...short, ...(long.length === 0 ? [] : [counted(long.length, 'longer text')])]
   const table = codes.map(([code, gender]) => `${scalar(code)}: ${gender}`).join(', ')
@@ -160,7 +161,7 @@ const ISO_5218: Coded = [
   ['2', 'FEMALE'],
 ]
 
-/** A word, also in capitals and in small letters. */
+/** Word, also in capitals and in lower case. */
 const written = (word: string): string[] => [word, word.toUpperCase(), word.toLowerCase()]
 
 /** Texts for female and male, female first, with a question about them. */

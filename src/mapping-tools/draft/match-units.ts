@@ -1,4 +1,4 @@
-/** Unit of a measurement: by its name, by its values, or by a column of units (`glu, glu_units`). */
+/** Unit of a measurement: from its name, its values, or a column of units (`glu, glu_units`). */
 
 import type { BiometricEntry } from '../../transform/catalog.ts'
 import { parseFeetAndInches } from '../../transform/numbers.ts'
@@ -7,19 +7,19 @@ import { type ColumnProfile, MOST, median } from './profile-columns.ts'
 import { ask, type Question } from './write-draft.ts'
 
 export type UnitMatch =
-  /** `unit` is undefined for the catalog's. */
+  /** Unit of all values; undefined for the catalog's. */
   | { readonly kind: 'found'; readonly unit: string | undefined; readonly how: Question | undefined }
   /** Units row by row, in a column. */
   | { readonly kind: 'column'; readonly path: string; readonly how: Question | undefined }
   | { readonly kind: 'feet-and-inches' }
-  /** Each unit makes plausible values. */
+  /** Units that all give plausible values. */
   | { readonly kind: 'unclear'; readonly units: readonly string[] }
   | { readonly kind: 'implausible'; readonly unit: string }
 
-/** Difference of distances to the middle of the plausible range that decides between two units. */
+/** Minimum difference of distances to the middle of the plausible range that decides between two units. */
 const CLEARLY_NEARER = Math.log(4)
 
-/** @param told unit in the name, resolved or not */
+/** Finds the unit. @param told unit in the name, resolved or not */
 export function matchUnit(
   key: string,
   entry: BiometricEntry,
@@ -86,17 +86,17 @@ export function unitColumns(columns: readonly ColumnProfile[], { words }: Vocabu
   )
 }
 
-/** A name without the number of a repeated name: `unit_2`. */
+/** Removes the number of a repeated name: `unit_2`. */
 const bareOf = (words: readonly string[]): readonly string[] =>
   words.length > 1 && /^\d+$/.test(words.at(-1) ?? '') ? words.slice(0, -1) : words
 
 export interface UnitColumn {
   readonly column: ColumnProfile
-  /** Its place alone tells the column of values. */
+  /** Only its position assigns it to the column of values. */
   readonly byPlace: boolean
 }
 
-/** The column of units of a measurement: of the same name, or right behind and called `unit` alone. */
+/** Finds the column of units: with the name of the measurement, or directly after it and named `unit` alone. */
 export function findUnitColumn(
   value: ColumnProfile,
   key: string,
@@ -106,7 +106,7 @@ export function findUnitColumn(
   const { names, ending } = words.long.unit
   const rest = (column: ColumnProfile): readonly string[] =>
     ending.includes(column.words.at(-1) ?? '') ? column.words.slice(0, -1) : column.words.slice(1)
-  /** The name, also without the s that joins German words: `Gewichtseinheit`. */
+  /** Name, also without the s that joins German words: `Gewichtseinheit`. */
   const called = (column: ColumnProfile): readonly string[] => {
     const words = rest(column)
     return [words.join(' '), words.join(' ').replace(/s$/, '')]
@@ -130,7 +130,7 @@ export function findUnitColumn(
     : undefined
 }
 
-/** Units row by row, where most convert to the catalog's and make plausible values. */
+/** Units row by row, if most convert to the catalog's and give plausible values. */
 export function unitsOf(
   { cells, numberOf }: ColumnProfile,
   { column, byPlace }: UnitColumn,

@@ -1,4 +1,4 @@
-/** Measurements, conditions and physicians in the columns of a wide export, in which a row is a visit. */
+/** Measurements, conditions and physicians in the columns of a wide export, with a visit per row. */
 
 import type { BiometricEntry } from '../../transform/catalog.ts'
 import { isLoinc, isNpi } from '../../transform/codes.ts'
@@ -10,15 +10,15 @@ import { isCalled, type NameMatch, type Vocabulary, withoutOrdinal } from './nam
 import { type ColumnProfile, MOST, type Profile } from './profile-columns.ts'
 import { ask, type DraftLine, decide, line, note, type Question, quoted, scalar } from './write-draft.ts'
 
-/** Lines made of some columns. */
+/** Lines for some columns. */
 export interface Matches {
   readonly lines: readonly DraftLine[]
-  /** Catalog keys of rules that were written. */
+  /** Catalog keys of written rules. */
   readonly found: readonly string[]
   readonly used: ReadonlySet<string>
 }
 
-/** Columns of measurements, by name or LOINC number, confirmed by their values. */
+/** Finds columns of measurements, by name or LOINC number, confirmed by their values. */
 export function matchMeasurements(vocabulary: Vocabulary, { columns, decimalComma }: Profile): Matches {
   const { catalog } = vocabulary
   const lines: DraftLine[] = []
@@ -47,7 +47,7 @@ export function matchMeasurements(vocabulary: Vocabulary, { columns, decimalComm
     }),
     vocabulary.units,
   )
-  /** Column of numbers, in a unit that is known. */
+  /** Writes a column of numbers in a known unit. */
   const writeValue = (column: ColumnProfile, value: Value): void => {
     const { path, name } = column
     const { key, unit, how, odd, told } = value
@@ -129,16 +129,16 @@ export function matchMeasurements(vocabulary: Vocabulary, { columns, decimalComm
 
 interface Value {
   readonly key: string
-  /** As YAML; undefined for the catalog's. */
+  /** Unit as YAML; undefined for the catalog's. */
   readonly unit: string | undefined
   readonly how: Question | undefined
-  /** Remark on cells that are no numbers. */
+  /** Remark on cells that are not numbers. */
   readonly odd: string | undefined
   readonly told: UnitColumn | undefined
   readonly ordinal: number
 }
 
-/** A value with its unit; a line where the column is none, or the unit is open; undefined for texts. */
+/** Returns the value with its unit; a line if there is no value, or the unit is open; undefined for texts. */
 function measuredIn(
   column: ColumnProfile,
   { unit: named, ordinal }: Extract<NameMatch, { kind: 'is' }>,
@@ -162,7 +162,7 @@ function measuredIn(
       : unitsOf(column, told, entry, vocabulary)
   if (match.kind === 'feet-and-inches')
     return line(`${key}: { from: ${scalar(path)}, form: feet-and-inches }`)
-  // Texts under a short name are something else altogether.
+  // Texts under a short name are something else.
   if (!isNumeric) return numbers.length > 0 ? decide(`${odd}: ${rule(named)}`) : undefined
   if (match.kind === 'implausible')
     return decide(`most values are implausible in ${match.unit}; which unit are they in? ${rule('…')}`)
@@ -175,7 +175,7 @@ function measuredIn(
 const isLike = ({ name, path }: ColumnProfile, keys: readonly string[]): DraftLine =>
   decide(`${scalar(name)} names ${keys.join(' or ')} beside words that are not understood.`, [path])
 
-/** Meaning of a column's name: of a LOINC number in it, else of its words. */
+/** Meaning of a column's name: from a LOINC number in it, else from its words. */
 function nameOf(column: ColumnProfile, { catalog, measurements }: Vocabulary): NameMatch | undefined {
   const loinc = [...column.name.matchAll(/\b\d{1,7}-\d\b/g)].map(([code]) => code).find(isLoinc)
   const coded = loinc === undefined ? undefined : catalog.keyOf('LOINC', loinc)
@@ -188,10 +188,10 @@ function nameOf(column: ColumnProfile, { catalog, measurements }: Vocabulary): N
 
 const PRESSURES = ['systolic-bp', 'diastolic-bp']
 const BOTH = /^(\d{1,3}(?:[.,]\d)?)\s*([/x×X-])\s*(\d{1,3}(?:[.,]\d)?)$/
-/** No systolic pressure in mm[Hg] is below it, and none in cm[Hg] above. */
+/** Bound between units: systolic pressures in mm[Hg] are above, in cm[Hg] below. */
 const SMALLEST_SYSTOLIC = 40
 
-/** Rules of both pressures in one column: `120/80`, and asked about `120x80` and `13/8`; else none. */
+/** Rules for both pressures in a single column: `120/80`, with a question for `120x80` and `13/8`; otherwise none. */
 function bloodPressures(
   { path, filled, words }: ColumnProfile,
   { words: { wide }, naming }: Vocabulary,
@@ -217,10 +217,10 @@ function bloodPressures(
   )
 }
 
-/** Words of the language of `when`, which name no column. */
+/** Words of the language of `when`, which are not columns. */
 export const WORDS_OF_WHEN = ['any', 'all', 'not']
 
-/** Columns of diagnoses by name, with cells for yes and no. */
+/** Finds columns of diagnoses by name, with cells for yes and no. */
 export function matchConditions(
   { catalog, conditions, words: { wide } }: Vocabulary,
   columns: readonly ColumnProfile[],
@@ -261,10 +261,10 @@ export interface CareTeams {
   readonly providers: ReadonlyMap<string, string>
 }
 
-/** Providers in a draft: for each, all columns are searched. */
+/** Maximum number of providers in a draft: for each, all columns are searched. */
 const MOST_PROVIDERS = 40
 
-/** Columns of National Provider Identifiers with a valid check digit, and the columns of the same name beside them. */
+/** Finds columns of National Provider Identifiers with valid check digits, and columns with matching names. */
 export function matchCareTeams(
   { words: { wide, reference } }: Vocabulary,
   columns: readonly ColumnProfile[],

@@ -1,4 +1,4 @@
-/** Meaning of names of columns and tests, by catalog, units and words of four languages (words.yaml). Unknown words are never passed over. */
+/** Meaning of column and test names, from catalog, units and words of four languages (words.yaml). Unknown words are never ignored. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
@@ -11,25 +11,25 @@ export interface Naming {
   readonly silent: readonly string[]
   /** Texts in brackets without meaning, without spaces: `y n`, `mm dd yyyy`. */
   readonly asides: readonly string[]
-  /** The unit of a text, as a mapping can write it. */
+  /** Returns the unit of a text, as a mapping can write it. */
   readonly unitOf: (text: string) => string | undefined
-  /** Words for one of several readings: the first, the second … */
+  /** Words for the first, second … of several readings. */
   readonly ordinals: readonly (readonly string[])[]
   /** Units by the last words of names, without spaces. */
   readonly unitWords: ReadonlyMap<string, string>
 }
 
-/** The words in a name: `BPSys`, `bp_sys` and `BP sys (mm Hg)` have the same two, and a unit. */
+/** Words of a name: `BPSys`, `bp_sys` and `BP sys (mm Hg)` have the same two, and a unit. */
 export interface NameWords {
-  /** Lower case, without marks above letters, silent words, and the unit in brackets. */
+  /** Lower case, without diacritics, silent words, and the unit in brackets. */
   readonly words: readonly string[]
   /** All words before the brackets, and within. */
   readonly outside: readonly string[]
   readonly within: readonly string[]
-  /** Words with a meaning beside a unit in the brackets. */
+  /** Words with a meaning, beside a unit in brackets. */
   readonly remarks: readonly string[]
   readonly unit: string | undefined
-  /** Words of `outside` before a slash or colon, and behind; empty without exactly one mark. */
+  /** Words of `outside` before and after a slash or colon; empty unless there is exactly one. */
   readonly sides: readonly (readonly string[])[]
 }
 
@@ -71,7 +71,7 @@ const wordsIn = (text: string): string[] =>
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '')
 
-/** A text as its words in one. */
+/** Words of a text, joined. */
 export const joined = (text: string): string => wordsIn(text).join('')
 
 function telling(words: readonly string[], silent: readonly string[]): readonly string[] {
@@ -79,17 +79,17 @@ function telling(words: readonly string[], silent: readonly string[]): readonly 
   return left.length > 0 ? left : words
 }
 
-/** `Größe` and `Prénom` as `Grosse` and `Prenom`: exports have marks above letters or not. */
+/** Removes diacritics: `Größe` and `Prénom` become `Grosse` and `Prenom`, as exports spell names both ways. */
 const plainLetters = (text: string): string =>
   text.replaceAll('ß', 'ss').replaceAll('µ', 'u').normalize('NFD').replaceAll(/\p{M}/gu, '')
 
-/** Tells whether words are one of the names; spaces have no meaning: `sys bp` and `sysbp` are equal. */
+/** True if the words are one of the names; spaces have no meaning: `sys bp` equals `sysbp`. */
 export const isCalled = (words: readonly string[], names: readonly string[]): boolean => {
   const called = words.join('')
   return names.some((name) => name.replaceAll(' ', '') === called)
 }
 
-/** Tells whether a word fits a pattern; `*` stands for any letters at an end. */
+/** True if a word matches a pattern; `*` at an end matches any letters. */
 export const hasWord = (words: readonly string[], patterns: readonly string[]): boolean =>
   words.some((word) =>
     patterns.some((pattern) => {
@@ -103,22 +103,22 @@ export type NameMatch =
   | {
       readonly kind: 'is'
       readonly keys: readonly string[]
-      /** The unit that the name tells. */
+      /** Unit in the name. */
       readonly unit: string | undefined
-      /** Number of a reading; 1 by default. */
+      /** Number of a reading; default 1. */
       readonly ordinal: number
     }
-  /** A known name with unknown words: `Weight (goal)`. */
+  /** Known name with unknown words: `Weight (goal)`. */
   | { readonly kind: 'like'; readonly keys: readonly string[] }
 
 /** Catalog keys by name. */
 export interface Dictionary {
   keysOf(words: readonly string[]): readonly string[]
-  /** @param leftOut words without effect around the name; undefined for a name without known words */
+  /** Looks up a name; undefined if it has no known words. @param leftOut words to ignore around the name */
   match(name: NameWords, leftOut?: readonly string[]): NameMatch | undefined
 }
 
-/** @param synonyms pairs of key and name, with words in any order */
+/** Creates a dictionary. @param synonyms pairs of key and name, with words in any order */
 function createDictionary(
   naming: Naming,
   synonyms: Iterable<readonly [key: string, name: string]>,
@@ -146,7 +146,7 @@ function createDictionary(
       known.get(together) ?? known.get(sorted)
     return words.length === 0 ? [] : [...(find(keys) ?? find(shortened) ?? [])]
   }
-  /** The first way of taking the words apart that has a meaning, the whole first. */
+  /** Returns the first way of splitting the words that has a meaning, the whole first. */
   const taken = (words: readonly string[]): NameMatch | undefined => {
     for (const cut of withoutUnit(words, naming))
       for (const { called, ordinal } of [
@@ -182,7 +182,7 @@ function createDictionary(
   }
 }
 
-/** `Chol/HDL`: the ratio of two measurements; undefined for names of one. The one below the line is last in the name of a ratio. */
+/** Matches `Chol/HDL`, the ratio of two measurements; undefined for a single one. The denominator is last in the name of a ratio. */
 function ratioOf(
   sides: NameWords['sides'],
   read: (words: readonly string[]) => NameMatch | undefined,
@@ -199,10 +199,10 @@ function ratioOf(
   return { kind: 'like', keys: [...above.keys, ...below.keys] }
 }
 
-/** Shorter names stand in too many words. */
+/** Minimum length of a name; shorter names occur in too many words. */
 const SHORTEST = 3
 
-/** The longest run of the words that is a name. */
+/** Longest run of words that is a name. */
 function likeness(words: readonly string[], keysOf: Dictionary['keysOf']): NameMatch | undefined {
   for (let length = words.length - 1; length > 0; length--)
     for (let from = 0; from + length <= words.length; from++) {
@@ -213,7 +213,7 @@ function likeness(words: readonly string[], keysOf: Dictionary['keysOf']): NameM
   return undefined
 }
 
-/** The ways to take a unit off a name; the whole name first. */
+/** Ways to remove a unit from a name; the whole name first. */
 function withoutUnit(
   words: readonly string[],
   { unitWords }: Naming,
@@ -225,7 +225,7 @@ function withoutUnit(
   return [{ words }, ...cut]
 }
 
-/** `sbp 1`, `bpxsy1`, `1st sbp`, `sbp second`: one of several readings. */
+/** Removes an ordinal: `sbp 1`, `bpxsy1`, `1st sbp`, `sbp second` are readings of a series. */
 export function withoutOrdinal(
   words: readonly string[],
   { ordinals }: Pick<Naming, 'ordinals'>,
@@ -246,12 +246,12 @@ const lists = <const Keys extends readonly [string, ...string[]]>(...keys: Keys)
   z.record(z.enum(keys), Texts)
 /** Names of a column, and last words of names. */
 const Called = lists('names', 'ending')
-/** A map: texts of an export could be names of Object.prototype. */
+/** Map instead of an object: texts of an export could be names of Object.prototype. */
 const mapOf = <Value extends z.ZodType>(value: Value) =>
   z.record(z.string(), value).transform((entries) => new Map(Object.entries(entries)))
 const Bounds = z.tuple([z.coerce.number(), z.coerce.number()])
 
-/** The form of words.yaml, which explains its lists. */
+/** Form of words.yaml. The file explains its lists. */
 const Words = z.strictObject({
   cells: lists(
     ...(['meaningless', 'yes', 'no', 'female', 'male'] as const),
@@ -302,11 +302,11 @@ export type Words = z.infer<typeof Words>
 
 const FILE = fileURLToPath(new URL('words.yaml', import.meta.url))
 
-/** @throws WaybillError `catalog-invalid` where the file is not as shipped */
+/** Reads words.yaml. @throws WaybillError `catalog-invalid` if the file was changed */
 const readWords = (): Words =>
   parseYaml(readFileSync(FILE, 'utf8'), FILE, Words, 'catalog-invalid', 'text').value
 
-/** Value in a mapping, with the name of its file. */
+/** Value in a mapping, with the name of the file. */
 export interface Said {
   readonly text: string
   readonly file: string
@@ -330,7 +330,7 @@ export interface Vocabulary {
   readonly decided?: DecidedCodes
 }
 
-/** @param synonyms pairs of catalog key and name (`mappings/catalog/synonyms.csv`) */
+/** Creates the vocabulary. @param synonyms pairs of catalog key and name (`mappings/catalog/synonyms.csv`) */
 export function createVocabulary(
   catalog: Catalog,
   units: Units,

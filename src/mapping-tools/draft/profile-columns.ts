@@ -1,19 +1,19 @@
-/** Profile of the cells of a column: numbers, dates, or words for yes and no. */
+/** Profile of a column's cells: numbers, dates, or words for yes and no. */
 import type { DateForms } from './find-dates.ts'
 import { hasWord, type NameWords, nameWords, type Vocabulary } from './names.ts'
 import type { Column, SampleTable } from './read-sample.ts'
 
 export interface ColumnProfile extends NameWords, Column {
-  /** Row by row; empty where a cell means nothing. */
+  /** Cells row by row; empty if a cell means nothing. */
   readonly cells: readonly string[]
   /** Cells with a meaning. */
   readonly filled: readonly string[]
   readonly distinct: ReadonlySet<string>
   readonly numbers: readonly number[]
-  /** The number of a cell, by the decimal mark of the table. */
+  /** Number in a cell, by the table's decimal mark. */
   readonly numberOf: (cell: string) => number | undefined
   readonly dates: DateForms | undefined
-  /** Words for yes and no, in a column without other words. */
+  /** Words for yes and no, if the column has no other words. */
   readonly yesNo: { readonly yes: readonly string[]; readonly no: readonly string[] } | undefined
 }
 
@@ -28,7 +28,7 @@ export interface Profile {
 
 const POINT = /^[<>]?=?\s*[+-]?(?:\d+\.?\d*|\.\d+)$/
 const COMMA = /^[<>]?=?\s*[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+$/
-/** Share of numbers in a column of numbers, at least. */
+/** Minimum share of numbers in a column of numbers. */
 export const MOST = 0.9
 
 export const median = (numbers: readonly number[]): number =>
@@ -78,7 +78,7 @@ function readNumber(cell: string, comma: boolean): number | undefined {
   return POINT.test(cell) ? Number(bare) : undefined
 }
 
-/** Texts for nothing, in columns where most other cells are numbers, dates or words for yes and no. */
+/** Texts for nothing, in columns of numbers, dates or words for yes and no. */
 function findMeaningless(
   cells: readonly (readonly string[])[],
   { meaningless, yes, no }: Vocabulary['words']['cells'],
@@ -99,7 +99,7 @@ function findMeaningless(
   return meaningless.filter((text) => found.has(text))
 }
 
-/** A column has the mark of most of its fractions: one typing error changes nothing. */
+/** Finds the decimal mark of each column by the majority of its fractions: a single typing error has no effect. */
 function findDecimalComma(columns: readonly (readonly string[])[]): Profile['decimalComma'] {
   const marks = columns.map((cells) => {
     const commas = cells.filter((cell) => COMMA.test(cell) && !/,\d{3}$/.test(cell)).length

@@ -19,18 +19,18 @@ import type { ReadBlock } from './write-draft.ts'
 export interface Column {
   /** Column of CSV, or path into JSON. */
   readonly path: string
-  /** Name to be matched with the catalog: the column, or the last word of the path. */
+  /** Name to match with the catalog: the column, or the last word of the path. */
   readonly name: string
 }
 
 /** A sample as a table of texts, from CSV or JSON. */
 export interface SampleTable {
   readonly read: ReadBlock
-  /** Remarks on the file as a whole. */
+  /** Remarks on the whole file. */
   readonly notes: readonly string[]
   readonly columns: readonly Column[]
   readonly rows: readonly (readonly string[])[]
-  /** Rows are elements of a level; paths from `$` lie around several elements. */
+  /** Rows are elements of a level; paths from `$` enclose several elements. */
   readonly hasLevels?: boolean
 }
 
@@ -42,7 +42,7 @@ export type Sample =
       readonly documents: readonly JsonValue[]
     }
   | {
-      /** Lines of several types, as documents; cells are called `cell_1` and so on. */
+      /** Lines of several types, as documents; cells are named `cell_1` and so on. */
       readonly kind: 'records'
       /** Without levels. */
       readonly read: ReadBlock
@@ -51,12 +51,12 @@ export type Sample =
       readonly documents: readonly JsonValue[]
     }
 
-/** Bounds of a sample, for quick drafts. */
+/** Limits of a sample, for quick drafts. */
 const SAMPLED_ROWS = 5000
 const SAMPLED_BYTES = 16 * 1024 ** 2
 const SAMPLED_COLUMNS = 5000
 
-/** @throws WaybillError as opening an export does; `export-unreadable` for neither CSV nor JSON */
+/** Reads a sample. @throws WaybillError as opening an export does; `export-unreadable` for neither CSV nor JSON */
 export async function readSample(
   path: string,
   vocabulary: Pick<Vocabulary, 'naming' | 'words'>,
@@ -71,11 +71,11 @@ export async function readSample(
   return (await readRecordsSample(path)) ?? { kind: 'table', table: await readCsvSample(path, vocabulary) }
 }
 
-/** Names of the cells of a record, by their places. */
+/** Names of the cells of a record, by position. */
 export const cellNames = (cells: number): string[] =>
   Array.from({ length: cells }, (_, at) => `cell_${at + 1}`)
 
-/** Undefined for other files. */
+/** Reads records of several types; undefined for other files. */
 async function readRecordsSample(path: string): Promise<Sample | undefined> {
   const encoding = await encodingOf(path)
   for (const delimiter of DELIMITERS) {
@@ -122,14 +122,14 @@ async function readRecordsSample(path: string): Promise<Sample | undefined> {
   return undefined
 }
 
-/** Undefined where it is not HL7 v2. */
+/** Reads HL7 v2; undefined for other files. */
 const messagesOf = (path: string): Promise<JsonValue[] | undefined> =>
   documentsOf(path, 'hl7v2').catch((error: unknown) => {
     if (error instanceof WaybillError && error.code === 'export-unreadable') return undefined
     throw error
   })
 
-/** Undefined for anything but objects or lists. */
+/** Reads objects or lists; undefined for other content. */
 async function documentsOf(
   path: string,
   format: 'json' | 'ndjson' | 'hl7v2',
@@ -144,11 +144,11 @@ export interface OpenedSample {
   readonly columns: readonly string[]
   readonly notes: readonly string[]
   readonly rows: readonly Row[]
-  /** Set if the sample has no more rows. */
+  /** True if the sample has no more rows. */
   readonly whole: boolean
 }
 
-/** The first rows, by a `read` block. */
+/** Reads the first rows, with a `read` block. */
 export async function openSample(path: string, read: object): Promise<OpenedSample> {
   const opened = await openExport(path, readDefinition.parse(read))
   const rows: Row[] = []
@@ -162,7 +162,7 @@ export async function openSample(path: string, read: object): Promise<OpenedSamp
   return { columns, notes, rows, whole: true }
 }
 
-/** A `read` block under way. */
+/** Partial `read` block. */
 interface Dialect {
   readonly format: 'csv'
   readonly encoding?: string
@@ -175,10 +175,10 @@ interface Dialect {
 }
 
 const DELIMITERS = [',', ';', '\t', '|']
-/** Records by which a delimiter or a header is found. */
+/** Number of records examined for a delimiter or header. */
 const LOOKED_AT = 60
 
-/** A CSV by its dialect: proved by extract (encoding, delimiter), or weighed here (a preamble, lenient quotes). */
+/** Reads a CSV in its dialect: proven by extract (encoding, delimiter), or judged here (a preamble, lenient quotes). */
 async function readCsvSample(
   path: string,
   vocabulary: Pick<Vocabulary, 'naming' | 'words'>,
@@ -200,7 +200,7 @@ async function readCsvSample(
   return tableOf(readBlock(dialect), notes, opened.columns, called, data)
 }
 
-/** @param called name of a column with its unit @param data rows */
+/** Builds the table. @param called name of a column with its unit @param data rows */
 export function tableOf(
   read: ReadBlock,
   notes: readonly string[],
@@ -221,7 +221,7 @@ export function tableOf(
   }
 }
 
-/** Also of a row that is too short or too long. */
+/** Cells of a row, including rows that are too short or too long. */
 export const cellsOf = (row: Row): readonly string[] => (row.kind === 'json' ? [] : (row.cells ?? []))
 
 function totalNotes({ trailer }: Dialect): string[] {
@@ -243,7 +243,7 @@ async function findDialect(path: string): Promise<Dialect> {
   return settled(path, found ?? ((await attempt(path, marked)) === undefined ? plain : marked))
 }
 
-/** The header in the first line, or behind titles; undefined where few rows can be read. */
+/** Header in the first line, or below titles; undefined if few rows can be read. */
 async function asItStands(path: string, dialect: Dialect): Promise<Dialect | undefined> {
   const opened = await attempt(path, dialect)
   const readable = opened?.rows.filter(({ kind }) => kind === 'cells').length ?? 0
@@ -251,7 +251,7 @@ async function asItStands(path: string, dialect: Dialect): Promise<Dialect | und
   return isUsable ? behindTitles(path, await pinned(path, dialect, opened.columns)) : undefined
 }
 
-/** The most frequent encoding of one byte a character; others pass for it: a person has to look. */
+/** Most frequent single-byte encoding. Other encodings look the same, so a person has to check. */
 const ONE_BYTE = 'windows-1252'
 const BEYOND_ASCII = /[^\p{ASCII}\ufeff]/u
 
@@ -259,8 +259,8 @@ const BEYOND_ASCII = /[^\p{ASCII}\ufeff]/u
 const RAW = { format: 'csv', header: 'none', columns: ['-'] } as const
 
 /**
- * One byte a character, where no row beyond ASCII is UTF-8; else nothing. Beside a valid row, the others are damaged: letters of another
- * encoding hardly ever make UTF-8.
+ * Returns a single-byte encoding if no row beyond ASCII is UTF-8; otherwise nothing. With a valid row, other rows are damaged: letters of
+ * another encoding hardly ever form UTF-8.
  */
 async function encodingOf(path: string): Promise<Pick<Dialect, 'encoding'>> {
   const isInvalid = hasFault('row-encoding-invalid')
@@ -275,7 +275,7 @@ async function encodingOf(path: string): Promise<Pick<Dialect, 'encoding'>> {
 
 const MOST_LETTERS = 30
 
-/** The letters, without the names of people, show the encoding. */
+/** Notes the letters beyond ASCII, without names of people, for checking the encoding. */
 function encodingNotes({ encoding }: Pick<Dialect, 'encoding'>, rows: readonly Row[]): string[] {
   if (encoding === undefined) return []
   const letters = new Set(
@@ -287,7 +287,7 @@ function encodingNotes({ encoding }: Pick<Dialect, 'encoding'>, rows: readonly R
   ]
 }
 
-/** Undefined for a `read` block that does not fit. @throws WaybillError for a file that is empty or cannot be read at all */
+/** Undefined if the `read` block does not fit. @throws WaybillError for an empty or unreadable file */
 export async function attempt(path: string, read: object): Promise<OpenedSample | undefined> {
   try {
     return await openSample(path, read)
@@ -303,7 +303,7 @@ const hasFault =
   (row: Row): boolean =>
     row.kind === 'unreadable' && faults.includes(row.fault)
 
-/** The delimiter that `auto` found, by name: a later file of another form is refused. */
+/** Replaces `auto` by the delimiter found, so a later file with another delimiter is refused. */
 async function pinned(path: string, dialect: Dialect, columns: readonly string[]): Promise<Dialect> {
   for (const delimiter of DELIMITERS) {
     const opened = await attempt(path, { ...dialect, delimiter })
@@ -312,7 +312,7 @@ async function pinned(path: string, dialect: Dialect, columns: readonly string[]
   return dialect
 }
 
-/** Titles as wide as the rows: a spreadsheet pads each line with delimiters. */
+/** Finds a header below titles as wide as the rows: a spreadsheet pads each line with delimiters. */
 async function behindTitles(path: string, dialect: Dialect): Promise<Dialect> {
   const { rows } = await openSample(path, { ...dialect, ...RAW })
   const at = headerBehindTitles(rows.slice(0, LOOKED_AT).map(cellsOf))
@@ -320,7 +320,7 @@ async function behindTitles(path: string, dialect: Dialect): Promise<Dialect> {
   return header === undefined ? dialect : { ...dialect, header: { line: header.line } }
 }
 
-/** Titles narrower than the rows: the header is the first record as wide as most. */
+/** Finds a header below titles narrower than the rows: the first record as wide as most. */
 async function behindPreamble(path: string, dialects: readonly Dialect[]): Promise<Dialect | undefined> {
   let best: { dialect: Dialect; rows: number } | undefined
   const tried = dialects.flatMap((one) => DELIMITERS.map((delimiter): Dialect => ({ ...one, delimiter })))
@@ -336,7 +336,7 @@ async function behindPreamble(path: string, dialects: readonly Dialect[]): Promi
   return best?.dialect
 }
 
-/** A dialect with its header, repeated names, and quotes that are text. */
+/** Completes a dialect: header, repeated names, and quotes that are text. */
 async function settled(path: string, dialect: Dialect): Promise<Dialect> {
   const opened = await openSample(path, dialect)
   const { duplicates: _duplicates, ...once } = dialect
@@ -357,7 +357,7 @@ async function settled(path: string, dialect: Dialect): Promise<Dialect> {
   return fewer ? lenient : named
 }
 
-/** The block without its defaults. */
+/** Block without its defaults. */
 function readBlock({ format, encoding, delimiter, quotes, header, columns, duplicates, trailer }: Dialect) {
   const cell = trailer?.cell
   return {

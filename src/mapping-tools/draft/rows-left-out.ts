@@ -1,12 +1,12 @@
-/** Questions about rows that are no visits, by their texts: cancelled, no show, tests, previews. */
+/** Questions about rows that are not visits, by their texts: cancelled, no show, tests, previews. */
 import { WORDS_OF_WHEN } from './match-wide.ts'
 import { isCalled, type Vocabulary, type Words } from './names.ts'
 import type { ColumnProfile } from './profile-columns.ts'
 import { type DraftLine, decide, quoted, scalar } from './write-draft.ts'
 
-/** Length of a text that can be a state alone. */
+/** Maximum length of a text that can be a plain status. */
 const LONGEST = 80
-/** Different texts that are written out. */
+/** Maximum number of texts to write out. */
 const MOST_TEXTS = 8
 
 interface Found {
@@ -17,11 +17,11 @@ interface Found {
 
 export interface LeftOut {
   readonly lines: readonly DraftLine[]
-  /** Columns of yes and no named after such rows. */
+  /** Columns of yes and no named after these rows. */
   readonly flags: readonly ColumnProfile[]
 }
 
-/** @param columns without values, which a condition on rows may read */
+/** Finds rows to leave out. @param columns without values; a condition on rows may read them */
 export function rowsLeftOut(columns: readonly ColumnProfile[], { words }: Vocabulary): LeftOut {
   const free = columns.filter(({ path }) => !WORDS_OF_WHEN.includes(path))
   const flags = free.flatMap((column) => byHeading(column, words) ?? [])
@@ -48,7 +48,7 @@ function byHeading(column: ColumnProfile, { leftOut, wide }: Words): Found | und
   return { column, rows, condition: `${scalar(path)}: ${quoted(yesNo.yes)}` }
 }
 
-/** Looks for states of rows among the texts of a column; a state of every row divides none. */
+/** Finds row states among the texts of a column. A state of every row divides nothing. */
 function createTexts({ whole, within }: Words['notHeld']): (column: ColumnProfile) => Found | undefined {
   const entire = new RegExp(`^(?:${whole.join('|')}|${within.join('|')})$`, 'i')
   const any = new RegExp(`^(?:${whole.join('|')})$|${within.join('|')}`, 'i')
@@ -59,7 +59,7 @@ function createTexts({ whole, within }: Words['notHeld']): (column: ColumnProfil
     const found = new Set(texts)
     const rows = filled.filter((cell) => found.has(cell)).length
     if (rows === 0 || rows === cells.length) return undefined
-    // Other text of a cell is unknown, and is not shown.
+    // The rest of a cell is unknown, and is not shown.
     const isShown = texts.length <= MOST_TEXTS && texts.every((text) => entire.test(text) && !/\d/.test(text))
     const patterns = [...whole.map((one) => `^(?:${one})$`), ...within].filter((one) =>
       texts.some((text) => new RegExp(one, 'i').test(text)),

@@ -1,23 +1,23 @@
 /**
- * Layout of the lines of a flat file. Pure. Records of several types, told by their first cell, and their nesting, by order alone; lines above and
- * below the rows of a table: titles, a line of units, totals.
+ * Layout of the lines of a flat file. Pure. Recognises records of several types by their first cell, and their nesting by order alone; and
+ * lines above and below the rows of a table: titles, a line of units, totals.
  */
 import type { Vocabulary } from './names.ts'
 
 export interface RecordType {
   readonly name: string
-  /** The type of the record around it; undefined for the type that begins a row. */
+  /** Type of the enclosing record; undefined for the type that begins a row. */
   readonly above: string | undefined
-  /** Cells behind the type. */
+  /** Number of cells after the type. */
   readonly cells: number
 }
 
 export interface RecordTypes {
-  /** The type that begins a row first; each behind the type around it. */
+  /** Types, each after its enclosing type; the first begins a row. */
   readonly types: readonly RecordType[]
-  /** Types of lines before the first row and behind the last. */
+  /** Types of lines before the first row and after the last. */
   readonly skip: readonly string[]
-  /** The cell with the number of rows, from 1 behind the type, of a line behind the last row. */
+  /** Cell with the number of rows, from 1 after the type, in a line after the last row. */
   readonly count: { readonly type: string; readonly cell: number } | undefined
 }
 
@@ -28,13 +28,14 @@ interface Line {
 
 const CODE = /^[A-Za-z0-9_]{1,8}$/
 const MOST_TYPES = 12
-/** Share of a type's lines of full width, at least; the others lack cells at their end. */
+/** Minimum share of lines of a type with full width; the others lack cells at their end. */
 const ALIKE = 0.95
 
 /**
- * Undefined for lines of another kind, such as rows of a CSV.
+ * Recognises records of several types. Undefined for other lines, such as rows of a CSV.
+ *
  * @param records cells of the lines
- * @param whole these are all lines of the file
+ * @param whole true if these are all lines of the file
  */
 export function recordTypesOf(
   records: readonly (readonly string[])[],
@@ -44,7 +45,7 @@ export function recordTypesOf(
   const byType = Map.groupBy(lines, ({ type }) => type)
   if (byType.size < 2 || byType.size > MOST_TYPES || ![...byType.keys()].every((type) => CODE.test(type)))
     return undefined
-  // Levels are named in small letters.
+  // Level names are lower case.
   if (new Set([...byType.keys()].map((type) => type.toLowerCase())).size < byType.size) return undefined
   const isOnce = ({ type }: Line): boolean => byType.get(type)?.length === 1
   const first = lines.findIndex((line) => !isOnce(line))
@@ -55,13 +56,13 @@ export function recordTypesOf(
   const rows = grouped(body, row)
   const types = [...new Set(body.map(({ type }) => type))]
   const widths = new Map([...byType].map(([type, its]) => [type, widthOf(its)]))
-  // A header is as wide as the rows below it.
+  // A header is as wide as the rows below.
   const differ =
     types.length > 1
       ? new Set(types.map((type) => widths.get(type))).size > 1
       : head.length > 0 && head.every(({ type }) => widths.get(type) !== widths.get(row))
   if (!differ || types.some((type) => widths.get(type) === undefined)) return undefined
-  // A type behind the last row alone is a list of its own, and no part of rows.
+  // A type that occurs only after the last row is a separate list, not a part of rows.
   const last = rows.at(-1) ?? []
   const isListed = (type: string): boolean =>
     rows.length > 2 &&
@@ -76,14 +77,14 @@ export function recordTypesOf(
   }
 }
 
-/** The width of most lines, where none is wider; undefined for mixed widths, or lines without cells. */
+/** Width of most lines, if none is wider; undefined for mixed widths, or lines without cells. */
 function widthOf(lines: readonly Line[]): number | undefined {
   const widest = lines.reduce((most, { cells }) => Math.max(most, cells.length), 0)
   const alike = lines.filter(({ cells }) => cells.length === widest).length
   return widest > 1 && alike >= lines.length * ALIKE ? widest : lines.length === 1 ? widest : undefined
 }
 
-/** Lines from one of a type to the next. */
+/** Groups of lines, each from a line of the type to the next. */
 function grouped(lines: readonly Line[], type: string): Line[][] {
   const groups: Line[][] = []
   for (const line of lines)
@@ -92,7 +93,7 @@ function grouped(lines: readonly Line[], type: string): Line[][] {
   return groups
 }
 
-/** The type around each type: the deepest that always precedes it and owns it. */
+/** Enclosing type of each type: the deepest that always precedes and owns it. */
 function placesOf(
   rows: readonly Line[][],
   types: readonly string[],
@@ -145,12 +146,13 @@ type Cells = readonly string[]
 const filledOf = (cells: Cells): string[] => cells.map((cell) => cell.trim()).filter((cell) => cell !== '')
 const NUMBER = /^[<>]?\s*[+-]?\d+(?:[.,]\d+)?$/
 
-/** Share of its columns that a header names, at least: padded titles name one. */
+/** Minimum share of columns that a header names; padded titles name only one. */
 const NAMED = 0.5
 
 /**
  * Index of the header below titles of the same width.
- * @param records the first ones; cells of all of them
+ *
+ * @param records cells of the first records
  */
 export function headerBehindTitles(records: readonly Cells[]): number | undefined {
   const width = Math.max(0, ...records.map((cells) => cells.length))
@@ -164,7 +166,7 @@ export function headerBehindTitles(records: readonly Cells[]): number | undefine
 
 const hasNumber = (cells: Cells): boolean => filledOf(cells).some((cell) => NUMBER.test(cell))
 
-/** Records below a header that are no rows. */
+/** Records below a header that are not rows. */
 export interface BelowHeader {
   readonly skip: number
   /** Name of a column with its unit: `Weight (lb)`. */
@@ -172,7 +174,7 @@ export interface BelowHeader {
   readonly notes: readonly string[]
 }
 
-/** @param records cells of the first records below the header */
+/** Examines the records below a header. @param records cells of the first records below the header */
 export function belowHeader(records: readonly Cells[], vocabulary: Pick<Vocabulary, 'naming'>): BelowHeader {
   const [first = [], ...others] = records
   const zones = zonesOfIds(others[0] ?? [])
@@ -203,20 +205,20 @@ export function belowHeader(records: readonly Cells[], vocabulary: Pick<Vocabula
 }
 
 const IMPORT_ID = /^\{\s*"ImportId"\s*:/
-/** Names that a survey tool invents for questions. */
+/** Question names invented by a survey tool. */
 const NUMBERED = /^Q(?:ID)?\d/i
 
-/** Zones in the third header line of a survey tool, ids as JSON; undefined of other lines. */
+/** Zones in the third header line of a survey tool, ids as JSON; undefined for other lines. */
 function zonesOfIds(ids: Cells): string[] | undefined {
   const filled = filledOf(ids)
   if (filled.length === 0 || !filled.every((cell) => IMPORT_ID.test(cell))) return undefined
   return [...new Set(filled.flatMap((cell) => /"timeZone"\s*:\s*"([\w/+-]+)"/.exec(cell)?.[1] ?? []))]
 }
 
-/** Texts without digits, or of several words. */
+/** Text without digits, or of several words. */
 const WORDS = /^(?:\D+|\D.*\s.*)$/s
 
-/** Tells texts of which none comes again, and two of several words stand over numbers. */
+/** True if no text is repeated below, and at least two texts of several words are above numbers. */
 function areQuestions(first: Cells, below: readonly Cells[]): boolean {
   const told = [...first.map((cell) => cell.trim()).entries()].filter(([, cell]) => cell !== '')
   const isNumbered = (cells: Cells): boolean => cells.length > 0 && cells.every((cell) => /^\d/.test(cell))
@@ -226,16 +228,17 @@ function areQuestions(first: Cells, below: readonly Cells[]): boolean {
   )
 }
 
-/** Records that must hold numbers below units. */
+/** Number of records checked for numbers below units. */
 const BELOW_UNITS = 20
 const cellsBelow = (below: readonly Cells[], at: number): string[] =>
   filledOf(below.slice(0, BELOW_UNITS).map((cells) => cells[at] ?? ''))
-/** Remarks in a line of units: `Y/N`, `ICD-10`, `0/1`, `1 = yes`; no number, and no date. */
+/** Remarks in a line of units: `Y/N`, `ICD-10`, `0/1`, `1 = yes`; not numbers, not dates. */
 const REMARK = /^(?:\D|\d\s*(?:=|\/\s*\d$))/
 
 /**
- * Units by index of column, where a record holds units and few other texts; `[lb]` and `(lb)` are `lb`.
- * @param below records behind it: under some unit a number must stand
+ * Units by index of column, if a record has units and few other texts; `[lb]` and `(lb)` mean `lb`.
+ *
+ * @param below records after it: a number must stand below some unit
  */
 function unitsIn(
   first: Cells,
@@ -249,7 +252,7 @@ function unitsIn(
   const rest = told.filter(([at]) => !units.has(at))
   const cellsAt = (at: number): string[] => cellsBelow(below, at)
   if (![...units.keys()].some((at) => cellsAt(at).some((cell) => NUMBER.test(cell)))) return undefined
-  // A row with units of its own repeats them below.
+  // A row with units repeats them below.
   const isRow =
     rest.length > units.size ||
     [...units.keys()].some((at) => cellsAt(at).length > 0 && !cellsAt(at).some((cell) => /\d/.test(cell))) ||
@@ -257,22 +260,24 @@ function unitsIn(
   return rest.length > 0 && isRow ? undefined : units
 }
 
-/** The last records of a file that are totals. */
+/** Last records of a file that are totals. */
 export interface Totals {
   readonly length: number
-  /** For `read.trailer`: a regular expression that matches each total and no row, and the cell, from 1, that counts the rows. */
+  /** Value for `read.trailer`: a regular expression that matches each total and no row, and the cell, from 1, with the number of rows. */
   readonly match: string
   readonly cell: number | undefined
-  /** Their first words, as they stand, each once. */
+  /** First words of the totals, unchanged, without duplicates. */
   readonly words: readonly string[]
 }
 
-/** More are no totals. */
+/** Maximum number of totals. */
 const MOST_TOTALS = 5
 
 /**
+ * Finds totals at the end.
+ *
  * @param records all records below the header
- * @param words first words of totals, in small letters
+ * @param words first words of totals, in lower case
  */
 export function totalsBelow(records: readonly Cells[], words: readonly string[]): Totals | undefined {
   const wordOf = (cells: Cells | undefined): string | undefined => {
@@ -282,7 +287,7 @@ export function totalsBelow(records: readonly Cells[], words: readonly string[])
   const rows = records.slice(0, records.findLastIndex((cells) => wordOf(cells) === undefined) + 1)
   const found = [...new Set(records.slice(rows.length).flatMap((cells) => wordOf(cells) ?? []))]
   const length = records.length - rows.length
-  // A name of a person that begins rows, too, is no word of totals.
+  // A person's name that also begins rows is not a word of totals.
   const begins = (cells: Cells): boolean => found.some((word) => cells[0]?.trim().startsWith(word))
   if (length < 1 || length > MOST_TOTALS || rows.length === 0 || rows.some(begins)) return undefined
   const counts = (records[rows.length] ?? []).flatMap((cell, at) =>

@@ -1,4 +1,4 @@
-/** Reads the first rows of a workbook, after a search for sheet and header, or of any other sample. */
+/** Reads the first rows of a workbook, after finding sheet and header, or of any other sample. */
 import { filledSheets } from '../../extract/open-xlsx.ts'
 import { isPacked } from '../../extract/xlsx-package.ts'
 import { WaybillError } from '../../model/errors.ts'
@@ -17,19 +17,19 @@ import {
 import { belowHeader, headerBehindTitles } from './sample-layout.ts'
 import type { ReadBlock } from './write-draft.ts'
 
-/** Rows among which a header is looked for. */
+/** Number of rows searched for a header. */
 const LOOKED_AT = 60
 
 type Words = Pick<Vocabulary, 'naming' | 'words'>
 
-/** @throws WaybillError as `readSample` */
+/** Reads a sample. @throws WaybillError as `readSample` */
 export async function readAnySample(path: string, vocabulary: Words): Promise<Sample> {
   if (!(await isPacked(path))) return readSample(path, vocabulary)
   const sheets = await filledSheets(path)
   const found: { sheet: string | undefined; raw: OpenedSample; cells: number }[] = []
   for (const name of sheets) {
     const sheet = sheets.length > 1 ? name : undefined
-    // Each row, of any width.
+    // Reads each row, of any width.
     const raw = await openSample(path, { ...SHEET, sheet, header: 'none', columns: ['-'], below: 'rows' })
     found.push({ sheet, raw, cells: raw.rows.reduce((sum, row) => sum + cellsOf(row).length, 0) })
   }

@@ -1,4 +1,4 @@
-/** Questions about units of findings, where no column and no name tells a unit, with the unit that the values suggest. */
+/** Questions about units of findings without a unit in a column or name, with the unit that the values suggest. */
 import { matchUnit } from './match-units.ts'
 import type { Vocabulary } from './names.ts'
 import { ask, type DraftLine, decide, line, scalar } from './write-draft.ts'
@@ -10,10 +10,11 @@ export interface CodedAs {
 }
 
 /**
- * The lines of `unit`: a table by code, from names and values. A code without a unit is not in the table: its values are rejected until
- * the question is answered.
+ * Lines of `unit`: a table by code, from names and values. A code without a unit is missing from the table: its values are rejected until
+ * somebody answers the question.
+ *
  * @param path of the code
- * @param known codes that have a rule
+ * @param known codes with a rule
  * @param values code and value of each finding
  */
 export function unitQuestions(

@@ -1,13 +1,13 @@
-/** The text of a drafted mapping: rules where the sample is clear, comments where somebody has to decide. */
+/** Text of a drafted mapping: rules where the sample is clear, comments where somebody has to decide. */
 import type { DateForms } from './find-dates.ts'
 
-/** One line of a draft: YAML, a comment behind it, or a comment alone. */
+/** Line of a draft: YAML, a trailing comment, or both. */
 export interface DraftLine {
   readonly yaml?: string | undefined
   readonly note?: string | undefined
-  /** Key of the mapping that the line writes or asks about: `row.observedAt`, `biometrics.body-weight`. */
+  /** Key of the mapping that the line sets or asks about: `row.observedAt`, `biometrics.body-weight`. */
   readonly key?: string | undefined
-  /** Columns that a question is about. */
+  /** Columns of a question. */
   readonly columns?: readonly string[] | undefined
   readonly open?: boolean | undefined
 }
@@ -16,7 +16,7 @@ export interface Question {
   readonly ask: string
 }
 
-/** One question of several parts, of which some may not arise. */
+/** Joins the parts of a question that apply. */
 export function ask(...parts: readonly (string | false | undefined)[]): Question | undefined {
   const asked = parts.filter((part) => typeof part === 'string')
   return asked.length === 0 ? undefined : { ask: asked.join(' ') }
@@ -35,13 +35,13 @@ export const line = (yaml: string, ...notes: readonly Note[]): DraftLine => ({ y
 
 export const note = (text: string): DraftLine => ({ note: text })
 
-/** A question, to be answered before the mapping is used. */
+/** Question to answer before the mapping is used. */
 export const decide = (text: string, columns?: readonly string[]): DraftLine => ({
   ...noted([{ ask: text }]),
   columns,
 })
 
-/** Lines of a key of the mapping. */
+/** Assigns lines to a key of the mapping. */
 export const keyed = (key: string, lines: readonly DraftLine[]): DraftLine[] =>
   lines.map((one) => ({ ...one, key }))
 
@@ -51,7 +51,7 @@ export const indent = (one: DraftLine): DraftLine =>
 const SAFE = /^[A-Za-z_$][A-Za-z0-9_$]*(?:[ ./-][A-Za-z0-9_$]+)*$/
 const MEANS_SOMETHING_ELSE = /^(?:true|false|null|yes|no|on|off)$/i
 
-/** A text that YAML reads as a string, in a flow collection too, on one line. */
+/** Text that YAML reads as a string on a single line, even in a flow collection. */
 export const scalar = (text: string): string =>
   SAFE.test(text) && !MEANS_SOMETHING_ELSE.test(text) ? text : JSON.stringify(text)
 
@@ -59,7 +59,7 @@ export const list = (texts: readonly string[]): string => `[${texts.map(scalar).
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
-/** A value on one line; members that are undefined are left out. */
+/** Value on a single line; omits undefined members. */
 function flow(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(flow).join(', ')}]`
   if (!isObject(value)) return typeof value === 'string' ? scalar(value) : String(value)
@@ -76,14 +76,14 @@ export const members = (value: object): string[] =>
 export const step = (name: string): string =>
   /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? `.${name}` : `['${name.replaceAll(/[\\']/g, '\\$&')}']`
 
-/** A list with every text in quotes, for words that YAML could read as other values. */
+/** List with every text in quotes, for words that YAML could read as other values. */
 export const quoted = (texts: readonly string[]): string =>
   `[${texts.map((text) => JSON.stringify(text)).join(', ')}]`
 
-/** The `read` block of a mapping. */
+/** `read` block of a mapping. */
 export type ReadBlock = Readonly<Record<string, unknown>>
 
-/** A mapping before it is text. */
+/** Mapping before it becomes text. */
 export interface Draft {
   readonly name: string
   readonly sample: string
@@ -95,28 +95,28 @@ export interface Draft {
   readonly biometrics: readonly DraftLine[]
   readonly conditions: readonly DraftLine[]
   readonly careTeams: readonly DraftLine[]
-  /** Columns that no line speaks of. */
+  /** Columns without a line. */
   readonly unused: readonly string[]
   /** Catalog keys of rules, or of codes that occur. */
   readonly found: readonly string[]
-  /** A row is one finding; else all of a visit. */
+  /** True if a row is a finding; false if it is a visit. */
   readonly finding: boolean
   /** Columns or paths of measurements, codes, units, words for yes and no. */
   readonly coded: ReadonlySet<string>
-  /** Columns or paths of the person, by part: cases hold made-up texts there. */
+  /** Columns or paths of the person, by part; cases hold made-up texts there. */
   readonly persons: ReadonlyMap<string, string>
-  /** Texts for genders that the mapping knows. */
+  /** Texts for genders in the mapping. */
   readonly genders: readonly string[]
-  /** Columns or paths of dates: cases hold made-up dates in the forms of the column. */
+  /** Columns or paths of dates; cases hold made-up dates in the forms of the column. */
   readonly dates: ReadonlyMap<string, DateForms>
   /** Words for yes and no, which identify nobody. */
   readonly yesOrNo: readonly string[]
 }
 
-/** Names the schema of a file for editors. */
+/** Line that names a file's schema for editors. */
 export const schemaLine = (schema: string): string => `# yaml-language-server: $schema=${schema}`
 
-/** @param schema path of the JSON Schema of mappings, relative to the file */
+/** Writes the draft. @param schema path of the JSON Schema of mappings, relative to the file */
 export function draftText(draft: Draft, schema: string): string {
   const lines = [
     schemaLine(schema),
@@ -129,7 +129,7 @@ export function draftText(draft: Draft, schema: string): string {
     ...draft.row.map(lineText),
     ...(['joins', 'biometrics', 'conditions', 'careTeams'] as const).flatMap((section) => {
       const rules = draft[section] ?? []
-      // A section of comments alone is a comment.
+      // A section with only comments is itself a comment.
       const head = rules.some(({ yaml }) => yaml !== undefined) ? `${section}:` : `# ${section}:`
       return rules.length === 0 ? [] : ['', head, ...rules.map(lineText)]
     }),
@@ -139,7 +139,7 @@ export function draftText(draft: Draft, schema: string): string {
   return `${lines.join('\n')}\n`
 }
 
-/** `types` and `each` on lines of their own, where they are long. */
+/** Writes long `types` and `each` as blocks. */
 function readLines(read: ReadBlock): string[] {
   const lines = Object.entries(read).flatMap(([key, value]) => {
     if (value === undefined) return []
@@ -170,5 +170,5 @@ function wrapped(text: string): string[] {
   return [...lines, current]
 }
 
-/** Names of columns can hold a line end, which would end the comment. */
+/** Column names can hold a line end, which would end the comment. */
 const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')

@@ -163,7 +163,7 @@ async function* readCompressed(
 }
 
 /**
- * Share of a file, from 0 to 1, before an offset of its content. For content that was decompressed or transcoded, an estimate by the latest
+ * Share of a file, from 0 to 1, before an offset of its content. For decompressed or transcoded content, an estimate from the latest
  * reading.
  */
 export function shareBefore(byteOffset: number, fileBytes: number, { reading }: Compression): number {
@@ -222,11 +222,11 @@ const tooShort = (path: string, from: number): WaybillError =>
     code: 'export-changed',
   })
 
-/** Version of a file. Includes `st_ctim` (POSIX): nobody can set the time of that change back, unlike that of the content. */
+/** Version of a file. Includes `st_ctim` (POSIX): unlike the modification time, nobody can set this time back. */
 export const versionOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
   `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`
 
-/** Refuses a pipe, which can be read once only, and a device, which may never end. @throws WaybillError `export-unreadable` */
+/** Refuses a pipe, which can be read only once, and a device, which may never end. @throws WaybillError `export-unreadable` */
 export function assertFile(path: string, found: Pick<BigIntStats, 'isFile' | 'isDirectory'>): void {
   if (!found.isFile() && !found.isDirectory())
     throw unreadable(path, new Error('it is a pipe or a device, not a file'), 'Name a file.')

@@ -64,7 +64,7 @@ export async function readHeader(
     throw exportError(path, `The header cannot be read: ${reason}.`, {
       line: row.line,
       remedy:
-        'Correct `read` in the mapping where the file is whole; else ask the vendor for the file again.',
+        'If the file is complete, correct `read` in the mapping. Otherwise ask the vendor for the file again.',
     })
   }
   return { columns: columnsOf(path, row, row.cells, duplicates), origin: row }
@@ -86,15 +86,14 @@ function columnsOf(
   // Numbers, no names: a file without its header has a person's data there.
   const numbers = columns.flatMap((name, at) => {
     const before = first.get(name) ?? at
-    return name === '' || before === at ? [] : [`column ${at + 1} is named as column ${before + 1}`]
+    return name === '' || before === at ? [] : [`column ${at + 1} has the name of column ${before + 1}`]
   })
   if (numbers.length === 0) return columns
   if (numbers.length > MOST_TOLD)
     numbers.splice(MOST_TOLD, numbers.length, `and ${numbers.length - MOST_TOLD} more`)
   throw exportError(path, `Names in the header are not unique: ${numbers.join(', ')}.`, {
     line: origin.line,
-    remedy:
-      'Ask the vendor for a file in which each column has a name of its own, or say `duplicates: number` in `read`.',
+    remedy: 'Ask the vendor for a file with unique column names, or set `duplicates: number` in `read`.',
   })
 }
 
@@ -132,7 +131,10 @@ export function sepLine({ bytes, whole }: Head): { delimiter: string; next: numb
   return delimiter === undefined ? undefined : { delimiter, next }
 }
 
-/** The only one of `,` `;` tab `|` that splits header and records alike. @throws WaybillError `export-unreadable` for none, or several */
+/**
+ * Returns the only delimiter among `,` `;` tab `|` that splits header and records into the same number of cells. @throws WaybillError
+ * `export-unreadable` for none, or several
+ */
 export function findDelimiter(path: string, head: Head, read: CsvDefinition): string {
   const fits = CANDIDATES.map((delimiter) => ({ delimiter, share: shareOfAlike(head, read, delimiter) }))
   for (const share of SHARES) {
@@ -184,7 +186,7 @@ const spelled = (delimiter: string): string => (delimiter === '\t' ? 'tab' : `"$
 
 const unclear = (path: string, what: string) =>
   exportError(path, `The delimiter ${what}.`, {
-    remedy: 'Say which it is in the mapping, for example `delimiter: ";"`.',
+    remedy: 'Set the delimiter in the mapping, for example `delimiter: ";"`.',
   })
 
 /** Bytes at the end that hold the trailer. */
@@ -249,7 +251,7 @@ function trailerLength({ match, lines = 0 }: TrailerDefinition, texts: readonly 
 export function statedCount(path: string, cell: number, cells: readonly string[]): number {
   const digits = /^\D*(\d{1,15})\D*$/.exec(cells[cell - 1] ?? '')?.[1]
   if (digits === undefined)
-    throw missing(path, `states no number of rows in cell ${cell} of its trailer (\`read.trailer.count\`)`)
+    throw missing(path, `has no number of rows in cell ${cell} of its trailer (\`read.trailer.count\`)`)
   return Number(digits)
 }
 

@@ -55,7 +55,7 @@ export function csvFormat({ dialect, expected, ragged, invalidEncoding, transcod
       const isUtf8 = utf8Check(bytes, frames)
       const hasNul = blockOf(bytes, frames).includes(0)
       /** Text of a frame, or an unreadable row. */
-      const told = (frame: RowFrame): string | Row => {
+      const decoded = (frame: RowFrame): string | Row => {
         if (frame.fault !== undefined) return unreadable(bytes, frame, frame.fault)
         if (!isUtf8(frame)) {
           const valid = validStart(bytes.subarray(frame.start, frame.end)).toString()
@@ -64,10 +64,10 @@ export function csvFormat({ dialect, expected, ragged, invalidEncoding, transcod
         }
         const text = bytes.toString('utf8', frame.start, frame.end)
         if (!hasNul || !text.includes('\0')) return text
-        const message = `a NUL character stands at column ${text.indexOf('\0') + 1}; the file is damaged, or is UTF-16 and \`read.encoding\` does not say so`
+        const message = `a NUL character at column ${text.indexOf('\0') + 1}; the file is damaged, or is UTF-16 without \`read.encoding\``
         return unreadable(bytes, frame, { fault: 'row-encoding-invalid', message })
       }
-      const records = frames.map((frame) => ({ frame, text: told(frame) }))
+      const records = frames.map((frame) => ({ frame, text: decoded(frame) }))
       const quoted = splitAll(
         records.flatMap(({ frame, text }) => (frame.quoted === true && typeof text === 'string' ? text : [])),
       ).values()
@@ -250,7 +250,7 @@ export function frameRecord(
     if (byte !== quote) continue
     if (position !== start && bytes[position - 1] !== delimiter) {
       if (lenient) continue
-      return fail(broken('a quote stands inside a cell', bytes, start, position))
+      return fail(broken('a quote inside a cell', bytes, start, position))
     }
     quoted = true
     const from = position
@@ -264,7 +264,7 @@ export function frameRecord(
     if (after === undefined || after === delimiter || after === LF || after === CR) continue
     if (lineEnds(bytes, start, position) === 0)
       return fail(broken('text follows a closing quote', bytes, start, position + 1))
-    return fail(notClosed('where it would be closed, on a later line, text follows'))
+    return fail(notClosed('text follows the next quote, on a later line'))
   }
   if (limit > start + RECORD_BYTES)
     return fail(quote < 0 ? TOO_LARGE : notClosed('the record would be longer than 1 MiB'))

@@ -45,7 +45,7 @@ export function findEncoding(path: string, head: Buffer, asked: string): string 
   throw contradiction(
     path,
     marked,
-    `Leave \`encoding: ${asked}\` out of \`read\`: the mark tells the encoding.`,
+    `Leave \`encoding: ${asked}\` out of \`read\`: the mark determines the encoding.`,
   )
 }
 
@@ -71,14 +71,13 @@ function byNul(head: Buffer): string {
  */
 export function invalidEncodingMessage(encoding: string, asked: string, head: Buffer): string {
   const invalid = `the row is not valid ${SPELLED[encoding] ?? encoding}`
-  if (encoding === 'iso-8859-1')
-    return `${invalid}; the file may be windows-1252: say so in \`read.encoding\``
+  if (encoding === 'iso-8859-1') return `${invalid}; the file may be windows-1252: set \`read.encoding\``
   if (encoding !== 'utf-8') return `${invalid}; the file is damaged, or \`read.encoding\` is wrong`
   const lines = head.subarray(0, head.lastIndexOf(LF) + 1)
   const proven = !isAscii(lines) && isUtf8(lines)
   return asked !== 'auto' || proven
     ? `${invalid}; export the file as UTF-8`
-    : `${invalid}; say in the mapping which encoding the file has, for example \`encoding: windows-1252\`, or export it as UTF-8`
+    : `${invalid}; name the encoding in the mapping, for example \`encoding: windows-1252\`, or export the file as UTF-8`
 }
 
 const SPELLED: Readonly<Record<string, string>> = {
@@ -100,8 +99,8 @@ export function transcode(content: AsyncIterable<Buffer>, encoding: string): Asy
 }
 
 /**
- * The WHATWG decoders make control characters (80 to 9F) of bytes without meaning, as the five of windows-1252. A file that uses those of ISO
- * 8859-1 is windows-1252 under a wrong name.
+ * WHATWG decoders turn meaningless bytes, such as the five of windows-1252, into control characters (80 to 9F). A file with control
+ * characters of ISO 8859-1 is windows-1252 under a wrong name.
  */
 const MEANS_NOTHING = /[\x80-\x9f\ufffd]/g
 

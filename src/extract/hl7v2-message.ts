@@ -31,7 +31,7 @@ export function readMessage(text: string): { readonly value: JsonValue } | { rea
   const delimiters = delimitersOf(segments[0] ?? '')
   if (delimiters === undefined)
     return {
-      problem: 'MSH does not say its delimiters: behind it stand one for fields, and up to four others',
+      problem: 'MSH has no valid delimiters: it needs one for fields, and up to four others',
     }
   const message = new Grouping()
   for (const [at, segment] of segments.entries()) {
@@ -41,7 +41,7 @@ export function readMessage(text: string): { readonly value: JsonValue } | { rea
       return { problem: `line ${at + 1} of the message does not begin with the name of a segment` }
     if (endsWithCr && beginsAnother(segment, delimiters))
       return {
-        problem: `a line feed stands before what looks like a segment in line ${at + 1}, and segments of the message end with CR`,
+        problem: `a line feed precedes a probable segment in line ${at + 1}, but segments of the message end with CR`,
       }
     message.add(name, fieldsOf(name, segment, delimiters))
   }

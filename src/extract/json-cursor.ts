@@ -43,7 +43,7 @@ export const jsonFault = (isMore: boolean, place: JsonPlace): JsonFault =>
 
 export class JsonCursor {
   readonly window: ByteWindow
-  /** Of the next byte, in the window. */
+  /** Position of the next byte, in the window. */
   position = 0
   line: number
   /** Offset in the content. */
@@ -136,7 +136,7 @@ export class JsonCursor {
     const framed = await this.frame()
     const bytes = this.window.bytes.subarray(this.position, framed.end)
     if (bytes.length > limit)
-      throw new JsonFault(`what stands here is longer than ${limit / 1024} KiB`, this.place)
+      throw new JsonFault(`the value here is longer than ${limit / 1024} KiB`, this.place)
     const reading = isUtf8(bytes) ? readJson(bytes.toString()) : { problem: 'not UTF-8' }
     if ('problem' in reading) throw this.broken()
     this.passFrame(framed)

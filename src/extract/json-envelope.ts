@@ -37,7 +37,7 @@ export class Envelope {
     if (missing.length === 0) return Object.fromEntries(found)
     const names = missing.map(([name, path]) => `${name} (${way(path)})`).join(', ')
     throw new JsonFault(
-      `before the list of "${text}" there is no ${names}, which read.context names`,
+      `before the list of "${text}" there is no ${names}, required by read.context`,
       cursor.place,
     )
   }
@@ -140,5 +140,5 @@ const way = (names: readonly string[]): string => ['$', ...names].join('.')
 
 /** @param key a name in the mapping */
 function namedTwice(key: string, place: JsonPlace): JsonFault {
-  return new JsonFault(`an object names ${JSON.stringify(key)} twice`, place)
+  return new JsonFault(`an object has ${JSON.stringify(key)} twice`, place)
 }

@@ -19,7 +19,7 @@ export interface RecordsPath {
 /** Paths from the document to members outside of the list, by their names in rows. */
 export type ContextPaths = Readonly<Record<string, readonly string[]>>
 
-/** @throws Error with the reason: no RFC 9535 path, more than one list, or steps that are no member names */
+/** @throws Error with the reason: no RFC 9535 path, more than one list, or steps that are not member names */
 export function parseRecordsPath(text: string): RecordsPath {
   const names: string[] = []
   let list: number | undefined
@@ -86,7 +86,7 @@ export function placeBehind(passed: Buffer, start: JsonPlace): JsonPlace {
   return { line: start.line + lines, column: passed.length - lineEnd }
 }
 
-/** Fault of bytes that are not UTF-8, with the place of the first of them. */
+/** Fault of bytes that are not UTF-8, with the place of the first such byte. */
 export function notUtf8(bytes: Buffer, start: JsonPlace): FrameFault {
   const place = placeText(placeBehind(validStart(bytes), start))
   return { fault: 'row-encoding-invalid', message: `not UTF-8 at ${place}; export the file as UTF-8` }

@@ -1,8 +1,8 @@
 /**
- * Rows that are the elements of a list within a JSON document, or documents one after another. The file is never held: elements are framed and
- * parsed one by one, the rest is passed token by token.
+ * Rows from the elements of a list within a JSON document, or from documents one after another. The file is never held: elements are framed
+ * and parsed one by one, the rest is passed token by token.
  *
- * Reading can begin at the origin of any row: the byte before tells what is expected there. A row for all that could not be read
+ * Reading can begin at the origin of any row: the byte before determines the expected content. A row for unreadable rest
  * (`rest-unreadable`) has its origin at such a place, too.
  */
 
@@ -148,7 +148,10 @@ async function nextDocument(
   await envelope.leave(cursor)
   if ((await cursor.peek()) === -1) return undefined
   if (context !== undefined)
-    throw new JsonFault('a second document begins, and read.context is for files of one', cursor.place)
+    throw new JsonFault(
+      'a second document begins, but read.context needs a file with a single document',
+      cursor.place,
+    )
   await envelope.enter(cursor)
   return (await passBracket(cursor)) ? 'first' : 'lone'
 }

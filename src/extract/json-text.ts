@@ -50,8 +50,8 @@ export function readJson(text: string, spot: Spot = columnAlone): JsonReading {
 }
 
 /**
- * Quotes each number, and counts the members of all objects (the colons outside of strings). A text that is not JSON stays so: a number is
- * quoted only in its valid form and never as a key, and the rest of an invalid number stands beside a string, which the grammar forbids.
+ * Quotes each number, and counts the members of all objects (the colons outside strings). Invalid JSON stays invalid: a number is quoted
+ * only in its valid form and never as a key, and the rest of an invalid number then follows a string, which the grammar forbids.
  */
 function quoteNumbers(text: string): { quoted: string; members: number } {
   let quoted = ''

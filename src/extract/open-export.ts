@@ -115,7 +115,7 @@ async function openRecords(
   const found = rows()
   const { done } = await found.next()
   await found.return(undefined)
-  if (done === true) throw exportError(path, 'The export has no line of a row.', { code: 'export-empty' })
+  if (done === true) throw exportError(path, 'The export has no line with a row.', { code: 'export-empty' })
   const { count } = read
   return {
     seekable: source.seekable,
@@ -128,7 +128,7 @@ async function openRecords(
       if (stated === undefined || !Number.isInteger(stated))
         throw exportError(
           path,
-          `No record of the type ${count.type} says in its cell ${count.cell} how many rows there are.`,
+          `No record of the type ${count.type} has the number of rows in its cell ${count.cell}.`,
           { remedy: 'Correct `read.count` in the mapping, or ask the vendor.' },
         )
       return { stated, found: counted ?? (await countRows(source.text, first, format)) }
@@ -226,7 +226,7 @@ function rowFormat(form: RecordForm, invalidEncoding: string): RowFormat {
       if (first.fault !== undefined) return first
       if (skipped.has(first.type)) return { ...first, blank: true }
       if (first.type !== read.row)
-        return { ...first, fault: misplaced(`it stands before any record of the type ${read.row}`) }
+        return { ...first, fault: misplaced(`it precedes any record of the type ${read.row}`) }
       let { end, next, lines } = first
       let fault: FrameFault | undefined
       while (next < bytes.length || !ended) {
@@ -284,14 +284,14 @@ function assemble(
     if (cells.slice(columns.length).some((cell) => cell.trim() !== ''))
       return {
         fault: 'row-too-long',
-        message: `a record of the type ${type} has ${cells.length} cells, where \`read.types\` names ${columns.length}`,
+        message: `a record of the type ${type} has ${cells.length} cells, but \`read.types\` names ${columns.length}`,
       }
     const node: Node = Object.fromEntries(columns.map((column, cell) => [column, cells[cell] ?? '']))
     const parent = above.get(type)
     if (parent === undefined) root = node
     else {
       const owner = last.get(parent)
-      if (owner === undefined) return misplaced(`a record of the type ${type} stands before any ${parent}`)
+      if (owner === undefined) return misplaced(`a record of the type ${type} precedes any ${parent}`)
       const siblings = owner[type]
       if (Array.isArray(siblings)) siblings.push(node)
       else owner[type] = [node]

@@ -205,8 +205,7 @@ function messageRow(bytes: Buffer, frame: RowFrame, encoding: string): Row {
   const content = bytes.subarray(passBlank(bytes, frame.start), frame.end)
   const invalid = (message: string): Row =>
     unreadableRow(bytes, frame, { fault: 'row-message-invalid', message })
-  if (markAt(content, 0) !== 'message')
-    return invalid('it stands before any message: a message begins with MSH')
+  if (markAt(content, 0) !== 'message') return invalid('it precedes any message: a message begins with MSH')
   const decoded = decode(content, encoding)
   if (typeof decoded !== 'string') return unreadableRow(bytes, frame, decoded)
   const reading = readMessage(decoded)
@@ -239,16 +238,17 @@ const CHARACTER_SETS: Readonly<Record<string, string>> = {
 function decode(content: Buffer, asked: string): string | FrameFault {
   if (isAscii(content)) return content.toString('latin1')
   const refuse = (message: string): FrameFault => ({ fault: 'row-encoding-invalid', message })
-  const said = asked === 'auto' ? characterSetOf(content) : ''
-  const label = asked === 'auto' ? CHARACTER_SETS[said] : encodingOf(asked)
-  if (label === undefined)
-    return refuse('MSH-18 names a character set that is not known; say in `read.encoding` which it is')
+  const named = asked === 'auto' ? characterSetOf(content) : ''
+  const label = asked === 'auto' ? CHARACTER_SETS[named] : encodingOf(asked)
+  if (label === undefined) return refuse('MSH-18 names an unknown character set; set `read.encoding`')
   if (label === 'utf-8')
     return isUtf8(content)
       ? content.toString('utf8')
-      : refuse('the message is not valid UTF-8; say in `read.encoding` which encoding it has')
+      : refuse('the message is not valid UTF-8; set `read.encoding`')
   if (asked === 'auto' && isUtf8(content))
-    return refuse(`MSH-18 says ${said}, and the letters are UTF-8; say in \`read.encoding\` which is right`)
+    return refuse(
+      `MSH-18 names ${named}, but the letters are UTF-8; set \`read.encoding\` to the right encoding`,
+    )
   if (label === 'iso-8859-1') return content.toString('latin1')
   try {
     return new TextDecoder(label, { fatal: true }).decode(content)

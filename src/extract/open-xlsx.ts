@@ -21,7 +21,7 @@ interface Book {
   readonly context: SheetContext
 }
 
-/** The sheet that is read, after its survey. */
+/** Chosen sheet, after its survey. */
 interface OpenSheet {
   readonly sheet: SheetEntry
   readonly context: SheetContext
@@ -83,7 +83,7 @@ async function holdsRows(book: Book, sheet: SheetEntry): Promise<boolean> {
 }
 
 const noRows = (path: string): WaybillError =>
-  exportError(path, 'No sheet of the workbook holds anything.', { code: 'export-empty' })
+  exportError(path, 'All sheets of the workbook are empty.', { code: 'export-empty' })
 
 async function* lookThrough(
   path: string,
@@ -106,7 +106,7 @@ async function* lookThrough(
 /** @throws WaybillError `export-unreadable` (not there, or one of several), `export-empty` */
 async function sheetOf(book: Book, wanted: string | undefined): Promise<SheetEntry> {
   const { path, sheets } = book
-  const told = (some: readonly SheetEntry[]): string =>
+  const listed = (some: readonly SheetEntry[]): string =>
     some.map(({ name, isHidden }) => `"${name}"${isHidden ? ' (hidden)' : ''}`).join(', ')
   const filled: SheetEntry[] = []
   for (const one of sheets)
@@ -115,11 +115,11 @@ async function sheetOf(book: Book, wanted: string | undefined): Promise<SheetEnt
   if (only !== undefined && another === undefined) return only
   if (wanted !== undefined)
     throw exportError(path, `The workbook has no sheet "${wanted}", or several.`, {
-      remedy: `It has: ${told(sheets)}. Correct \`read.sheet\` in the mapping, or ask the vendor.`,
+      remedy: `It has: ${listed(sheets)}. Correct \`read.sheet\` in the mapping, or ask the vendor.`,
     })
   if (only === undefined) throw noRows(path)
-  throw exportError(path, `Several sheets hold something: ${told(filled)}.`, {
-    remedy: `Say in the mapping which is meant: \`read: { format: xlsx, sheet: ${JSON.stringify(only.name)} }\`.`,
+  throw exportError(path, `Several sheets have content: ${listed(filled)}.`, {
+    remedy: `Name the sheet in the mapping: \`read: { format: xlsx, sheet: ${JSON.stringify(only.name)} }\`.`,
   })
 }
 
@@ -156,7 +156,7 @@ async function* rowsOf(
     if (rows.length > 0) yield rows
   }
   if (ordinal < from.row && from.row > 1)
-    throw exportError(path, `Reading should go on at row ${from.row}, and the sheet ends before.`, {
+    throw exportError(path, `The sheet ends before row ${from.row}, where reading should continue.`, {
       code: 'export-changed',
     })
 }
@@ -178,7 +178,7 @@ function rowOf(row: SheetRow, ordinal: number, width: number, repeated: Readonly
     const missing = Array.from({ length: width - cells.length }, () => '')
     return asCells(row, ordinal, missing.length === 0 ? cells : [...cells, ...missing])
   }
-  const message = `something stands in column ${cells.length}, where the header has ${width}`
+  const message = `column ${cells.length} has content, but the header has ${width} columns`
   return { ...unreadable(row, ordinal, 'row-too-long', message), cells }
 }
 

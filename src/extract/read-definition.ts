@@ -22,7 +22,7 @@ const encoding = (description: string, known = 'utf-8, windows-1252 and windows-
     .string()
     .refine(
       (label) => label === 'auto' || encodingOf(label) !== undefined,
-      `is no encoding that is known; ${known} are some that are`,
+      `is not a known encoding; known are ${known}, among others`,
     )
     .default('auto')
     .meta({ description: `Character encoding${description}` })
@@ -76,7 +76,7 @@ export const csvDefinition = z
     quotes: z
       .enum(['strict', 'lenient'])
       .default('strict')
-      .meta({ description: 'lenient: a quote inside a cell that does not begin with one is text.' }),
+      .meta({ description: 'lenient: a quote inside an unquoted cell is text.' }),
     escape: z
       .union([z.literal('doubled'), mark], { error: 'must be one ASCII character, or doubled' })
       .default('doubled'),
@@ -87,9 +87,9 @@ export const csvDefinition = z
       .array(z.string().trim())
       .min(1)
       .optional()
-      .meta({ description: 'Names of the columns where there is no header.' }),
+      .meta({ description: 'Names of the columns of a file without header.' }),
     widths: z.array(z.int().min(1)).min(1).optional().meta({
-      description: 'Characters of each column, where columns stand below each other and nothing parts them.',
+      description: 'Width of each column in characters, for files of fixed widths.',
     }),
     duplicates: z
       .enum(['refuse', 'number'])
@@ -99,11 +99,11 @@ export const csvDefinition = z
       .string()
       .regex(/^[!-~]{1,8}$/, 'must be one to eight ASCII characters, for example "#"')
       .optional(),
-    trailer: trailer.optional().meta({ description: 'Lines at the end that are no rows.' }),
+    trailer: trailer.optional().meta({ description: 'Lines at the end that are not rows.' }),
     ragged: z
       .enum(['reject', 'pad', 'trim'])
       .default('reject')
-      .meta({ description: 'What becomes of rows of another width than the header.' }),
+      .meta({ description: 'Handling of rows with more or fewer cells than the header.' }),
   })
   .superRefine((read, context) => {
     const refuse = (key: string, message: string): void =>
@@ -118,10 +118,7 @@ export const csvDefinition = z
     if (read.header !== 'none' && read.columns !== undefined)
       refuse('columns', 'is for `header: none`; here the header names the columns')
     if (read.widths !== undefined && read.columns === undefined)
-      refuse(
-        'columns',
-        'must name the columns: a file of fixed widths has no header that could be told apart',
-      )
+      refuse('columns', 'must name the columns: a header in a file of fixed widths cannot be recognised')
     else if (read.widths !== undefined && read.widths.length !== read.columns?.length)
       refuse('widths', `are ${read.widths.length} for ${read.columns?.length} columns`)
     if (!isUnique(read.columns)) refuse('columns', REPEATED)
@@ -133,16 +130,15 @@ const xlsxDefinition = z
   .strictObject({
     format: z.literal('xlsx'),
     sheet: z.string().min(1).optional().meta({
-      description: 'Name of the sheet; without it, the only one in which something stands.',
+      description: 'Name of the sheet; default: the only sheet with content.',
     }),
     header: csvDefinition.shape.header,
     columns: csvDefinition.shape.columns.unwrap().optional().meta({
-      description: 'Names of the columns, from A on, in place of those in the header.',
+      description: 'Names of the columns, from A on, replacing the header.',
     }),
     duplicates: csvDefinition.shape.duplicates,
     below: z.enum(['rows', 'nothing']).optional().meta({
-      description:
-        'What stands below a blank row or a line of totals: rows like those above, or nothing that is read.',
+      description: 'Content below a blank row or a line of totals: rows to read, or nothing to read.',
     }),
   })
   .refine(({ header: place, columns }) => place !== 'none' || columns !== undefined, {
@@ -204,7 +200,7 @@ export const jsonDefinition = z
     /** `$[*]`, `$.data.results[*]`, `$.entry[*].resource`; `$` where whole documents follow one another. */
     records: path(parseRecordsPath)
       .optional()
-      .meta({ description: 'The list whose elements are the rows, like $.data.results[*].' }),
+      .meta({ description: 'List with the rows as elements, like $.data.results[*].' }),
     /** Members before the list, by their names in the mapping: `context.NAME`. */
     context: z
       .record(z.string().regex(/^[a-z][A-Za-z0-9_]*$/, 'is named by a word'), path(parseMemberPath))
@@ -212,7 +208,7 @@ export const jsonDefinition = z
   })
   .refine((read) => read.context === undefined || read.records?.list === true, {
     path: ['context'],
-    error: 'is for files whose rows are the elements of a list, named by `records`',
+    error: 'needs rows that are elements of a list, named by `records`',
   })
 
 export type JsonDefinition = z.infer<typeof jsonDefinition>
@@ -224,7 +220,7 @@ const hl7v2Definition = z.strictObject({
   encoding: encoding(' of all messages; auto goes by MSH-18 of each.', 'utf-8 and windows-1252'),
   rows: z.enum(['messages', 'patients']).default('messages').meta({
     description:
-      'patients: each PATIENT_RESULT of a message is a row, with all else of the message around it.',
+      'patients: each PATIENT_RESULT of a message is a row, with the rest of the message around it.',
   }),
 })
 
@@ -237,10 +233,10 @@ const recordColumns = z.array(z.string().trim().min(1)).min(1)
 const recordDefinition = z.strictObject({
   in: recordType
     .optional()
-    .meta({ description: 'The type of the record that it belongs to; without it, that of the row.' }),
+    .meta({ description: 'Type of the enclosing record; default: the type of the row.' }),
   columns: recordColumns,
   widths: z.array(z.int().min(1)).min(1).optional().meta({
-    description: 'Characters of each column, behind the type, in files of fixed widths.',
+    description: 'Width of each column in characters, after the type, in files of fixed widths.',
   }),
 })
 
@@ -251,9 +247,9 @@ const recordsDefinition = z
     delimiter: z.union([mark], { error: 'must be one ASCII character' }).default(','),
     quote,
     typeWidth: z.int().min(1).max(20).optional().meta({
-      description: 'Characters that the type takes at the start of each line, in files of fixed widths.',
+      description: 'Width of the type at the start of each line, in files of fixed widths.',
     }),
-    row: recordType.meta({ description: 'The type that begins a row; what follows belongs to it.' }),
+    row: recordType.meta({ description: 'Type that begins a row; the records after it belong to the row.' }),
     types: z
       .record(
         recordType,
@@ -262,17 +258,13 @@ const recordsDefinition = z
           recordDefinition,
         ]),
       )
-      .meta({ description: 'Of each type the names of its columns.' }),
-    skip: z
-      .array(recordType)
-      .default([])
-      .meta({ description: 'Types that belong to no row: headers, trailers.' }),
+      .meta({ description: 'Names of the columns, by type.' }),
+    skip: z.array(recordType).default([]).meta({ description: 'Types outside rows: headers, trailers.' }),
     count: z
       .strictObject({ type: recordType, cell: z.int().min(1) })
       .optional()
       .meta({
-        description:
-          'Where a record says how many rows there are: its type, and the cell, from 1, behind it.',
+        description: 'Record with the number of rows: its type, and the cell, from 1, after the type.',
       }),
   })
   .superRefine((read, context) => {
@@ -283,7 +275,7 @@ const recordsDefinition = z
     if (read.delimiter === read.quote) refuse(['delimiter'], 'must differ from the quote')
     for (const [type, { in: parent, columns, widths }] of types) {
       const at = ['types', type]
-      if (read.skip.includes(type)) refuse(at, 'is one of those that `skip` leaves out')
+      if (read.skip.includes(type)) refuse(at, 'is listed in `skip`, too')
       if (read.typeWidth !== undefined && read.typeWidth < type.length)
         refuse(at, `is longer than the ${read.typeWidth} characters of a type`)
       if ((widths?.length ?? columns.length) !== columns.length)
@@ -293,7 +285,10 @@ const recordsDefinition = z
       if (!isUnique(columns)) refuse([...at, 'columns'], REPEATED)
       for (const [other, { in: above = read.row }] of types)
         if (other !== read.row && above === type && columns.includes(other))
-          refuse([...at, 'columns'], `names a column as the type ${other}, whose records stand beside it`)
+          refuse(
+            [...at, 'columns'],
+            `has a column with the name of the type ${other}, whose records lie in the same record`,
+          )
       if (type === read.row) {
         if (parent !== undefined) refuse([...at, 'in'], 'begins a row, and belongs to none')
         continue

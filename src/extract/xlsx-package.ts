@@ -27,7 +27,7 @@ async function packingOf(path: string, version?: string): Promise<'zip' | 'compo
   return text === '' ? 'empty' : undefined
 }
 
-/** True for an archive that is a document of an office program: its members are no exports. */
+/** True for an archive that is an office document: its members are not exports. */
 export const isOfficeDocument = (members: readonly string[]): boolean =>
   members.some((name) => name.toLowerCase() === '[content_types].xml') ||
   isOpenDocument((name) => members.includes(name))
@@ -59,10 +59,10 @@ export async function refuseKind(path: string, compression: Compression, format:
     kind = (await holdsUtf16(path, compression, 'EncryptedPackage'))
       ? 'a workbook with a password'
       : 'a workbook of Excel 97 to 2003 (.xls), or another old office document'
-  throw exportError(path, `The export is ${kind}, where ${format} is read.`, {
+  throw exportError(path, `The export is ${kind}, but the mapping reads ${format}.`, {
     remedy: isRead
-      ? 'Ask the vendor for .xlsx without a password, or for CSV. Where files must be encrypted, PGP does it.'
-      : 'Use the mapping that is meant for these files. `waybill mapping init FILE` drafts one from a workbook (.xlsx).',
+      ? 'Ask the vendor for .xlsx without a password, or for CSV. If files must be encrypted, use PGP.'
+      : 'Use the mapping for these files. `waybill mapping init FILE` drafts one from a workbook (.xlsx).',
   })
 }
 
@@ -112,12 +112,12 @@ export async function* usingPackage<Result>(
       for await (const entry of zip.eachEntry()) {
         const name = entry.fileName.toLowerCase()
         if (parts.size === MOST_PARTS) throw new Error(`it has more than ${MOST_PARTS} parts`)
-        if (parts.has(name)) throw new Error('a part stands in it twice, and nobody can tell which is meant')
+        if (parts.has(name)) throw new Error('a part occurs twice')
         parts.set(name, entry)
       }
       const content = async function* (entry: Entry, name: string) {
         const count = countAgainst(`${path} ${name}`, compression.limits, bytes)
-        const damaged = `the part ${name} is damaged: its CRC-32 is another one`
+        const damaged = `the part ${name} is damaged: its CRC-32 does not match`
         yield* withCrc(await zip.openReadStreamPromise(entry), entry.crc32, count, damaged)
       }
       yield* use(packageOf(parts, content))
@@ -140,7 +140,7 @@ function packageOf(
   }
   const read = (name: string): AsyncIterable<Buffer> => {
     const entry = entryOf(name)
-    if (entry.isEncrypted()) throw new Error('it is encrypted as zip does it')
+    if (entry.isEncrypted()) throw new Error('it is encrypted with zip encryption')
     return content(entry, name)
   }
   return {

@@ -21,7 +21,7 @@ interface Workbook {
 
 const isTrue = (text: string | undefined): boolean => text === '1' || text === 'true'
 
-/** @throws Error with the reason: no workbook, one in binary form, a part that is missing */
+/** Reads the workbook. @throws Error with the reason: no workbook, a workbook in binary form, a missing part */
 export async function readWorkbook(opened: WorkbookPackage): Promise<Workbook> {
   const main = [...(await opened.relationships('')).values()].find(({ type }) => type === 'officeDocument')
   if (main === undefined)
@@ -37,7 +37,7 @@ export async function readWorkbook(opened: WorkbookPackage): Promise<Workbook> {
   let epoch: Epoch = { from: 1900, leap: true }
   await readXml(opened.read(main.target), {
     open(name, attributes, depth) {
-      if (depth === 1 && name !== 'workbook') throw new Error('it is an office document, and no workbook')
+      if (depth === 1 && name !== 'workbook') throw new Error('it is an office document, not a workbook')
       if (name === 'workbookPr') {
         const { date1904, dateCompatibility = '1' } = attributes
         epoch = { from: isTrue(date1904) ? 1904 : 1900, leap: isTrue(dateCompatibility) }
@@ -45,7 +45,7 @@ export async function readWorkbook(opened: WorkbookPackage): Promise<Workbook> {
       if (name !== 'sheet' || depth !== 3) return
       const [, id = ''] = Object.entries(attributes).find(([key]) => key.endsWith(':id')) ?? []
       const sheet = related.get(id)
-      if (sheet === undefined) throw new Error('the workbook names a sheet that it does not hold')
+      if (sheet === undefined) throw new Error('the workbook names a missing sheet')
       const { name: called = '', state = 'visible' } = attributes
       // Charts and dialogs are sheets, too.
       if (sheet.type === 'worksheet')

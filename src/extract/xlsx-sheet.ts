@@ -85,7 +85,7 @@ export async function* readSheet(
   const pieces = readingXml(content, {
     open(name, attributes, depth, position) {
       if (inRows) return rows.open(name, attributes, depth, position)
-      if (depth === 1 && name !== 'worksheet') throw new Error('a sheet is no worksheet')
+      if (depth === 1 && name !== 'worksheet') throw new Error('a sheet is not a worksheet')
       const { ref = '' } = attributes
       if (name === 'sheetData') inRows = true
       else if (name === 'dimension') facts.dimension = ref
@@ -120,7 +120,7 @@ function collectRows({ forms, shared, epoch }: SheetContext, found: SheetRow[]) 
   const openRow = ({ r, hidden = '' }: Attributes): void => {
     line = r === undefined ? line + 1 : Number(r)
     if (!Number.isInteger(line) || line < 1 || line > MOST_ROWS)
-      throw new Error('a row has a number that no row has')
+      throw new Error('a row has an impossible number')
     ;[isHidden, isSum, problem] = [hidden === '1' || hidden === 'true', false, undefined]
     ;[cells, characters, column] = [[], 0, -1]
   }
@@ -129,10 +129,10 @@ function collectRows({ forms, shared, epoch }: SheetContext, found: SheetRow[]) 
     const { r } = attributes
     const at = r === undefined ? { column: column + 1, row: line } : addressOf(r)
     if (at === undefined || at.column >= MOST_COLUMNS)
-      throw new Error(`row ${line} has a cell with an address that is none`)
+      throw new Error(`row ${line} has a cell with an invalid address`)
     column = at.column
-    if (at.row !== line) problem ??= `a cell in it says that it is one of row ${at.row}`
-    if (cells[column] !== undefined) problem ??= `the cell ${columnName(column)}${line} stands in it twice`
+    if (at.row !== line) problem ??= `a cell in it has an address in row ${at.row}`
+    if (cells[column] !== undefined) problem ??= `the cell ${columnName(column)}${line} occurs twice`
   }
   const closeCell = (): void => {
     const { v: value, f: formula, is } = stored

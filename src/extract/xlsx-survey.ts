@@ -1,6 +1,6 @@
 /**
- * Survey of a sheet before its rows are read: merged cells, filters and checksums stand behind the rows and concern them all, and below a table
- * may stand another one. Doubts are reported or refused, never guessed.
+ * Survey of a sheet before its rows are read. Merged cells, filters and checksums follow the rows but concern all of them, and another
+ * table may follow below. Doubts are reported or refused, never guessed.
  */
 import type { WaybillError } from '../model/errors.ts'
 import { exportError } from './content.ts'
@@ -107,20 +107,20 @@ export function createSurveyor(path: string, read: XlsxDefinition, { columns, li
         [counted.hidden > 0, `${counted.hidden} rows are hidden; they are read like the others`],
         [isFiltered, 'a filter is set; rows that it hides are read'],
         [merged.length > 0, `cells of the header are merged: ${listed(merged)}`],
-        [unnamed.length > 0, `columns without a name have values, which nothing reads: ${listed(unnamed)}`],
+        [unnamed.length > 0, `columns without a name have values, which are not read: ${listed(unnamed)}`],
         [empty !== undefined, 'columns stand behind an empty one: they may be another table'],
         [tables > 1, `the sheet has ${tables} tables`],
         [
           counted.gaps > 0 && cut === undefined,
-          `rows go on below blank ones ${counted.gaps} times, first in row ${firstGap?.line}`,
+          `rows continue below blank ones ${counted.gaps} times, first in row ${firstGap?.line}`,
         ],
         [
           cut !== undefined,
-          `${counted.rows - (cut?.before ?? 0)} rows below the table are not read, as read.below says`,
+          `${counted.rows - (cut?.before ?? 0)} rows below the table are not read because of read.below`,
         ],
-        [isShort, `the sheet declares the range ${dimension}, and rows go on beyond; all are read`],
+        [isShort, `the sheet declares the range ${dimension}, but rows continue beyond; all are read`],
         [counted.unordered > 0, `${counted.unordered} rows are not in the order of their numbers`],
-        [repeated.size > 0, `the numbers of ${repeated.size} rows come more than once`],
+        [repeated.size > 0, `the numbers of ${repeated.size} rows are repeated`],
       ]
       const end = cut?.offset ?? Number.POSITIVE_INFINITY
       return { end, repeated, notes: notes.flatMap(([holds, text]) => (holds ? [text] : [])) }
@@ -139,17 +139,17 @@ function belowTable(path: string, apart: number, total: number): WaybillError {
   return exportError(path, what, {
     line: apart > 0 ? apart : total,
     remedy:
-      'Say in the mapping what stands there: `read.below: nothing` ends before it, `read.below: rows` takes it for rows like those above.',
+      'Decide in the mapping: `read.below: nothing` ends before this row, `read.below: rows` reads on as before.',
   })
 }
 
 const mergedHeader = (path: string, line: number, merged: readonly string[], unnamed: readonly string[]) =>
   exportError(
     path,
-    `Cells of the header are merged (${listed(merged)}), and columns have values and no name: ${listed(unnamed)}.`,
+    `Cells of the header are merged (${listed(merged)}), and columns with values have no name: ${listed(unnamed)}.`,
     {
       line,
       remedy:
-        'Name all columns in the mapping, from A on: `read.columns` stands in place of the header. Or say in `read.header.line` which row has the names.',
+        'Name all columns in the mapping, from A on: `read.columns` replaces the header. Or name the header row in `read.header.line`.',
     },
   )

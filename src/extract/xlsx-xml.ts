@@ -1,6 +1,6 @@
 /**
- * Streams parts of a workbook as XML. Names follow from namespaces, whatever the prefix; the strict namespaces count as the transitional ones. No
- * document type is read, so no entity is expanded. Of alternate content (ISO/IEC 29500-3) the fallback is read.
+ * Streams parts of a workbook as XML. Names are resolved by namespace, whatever the prefix; strict namespaces count as transitional ones.
+ * Document types are refused, so no entity is expanded. For alternate content (ISO/IEC 29500-3), the fallback is read.
  */
 import { SaxesParser } from 'saxes'
 
@@ -68,8 +68,8 @@ function createNames() {
 function createParser(handler: XmlHandler): { write(text: string): void; close(): void } {
   const parser = new SaxesParser<{ xmlns: false; position: false }>({ xmlns: false, position: false })
   const names = createNames()
-  let [depth, told, quiet] = [0, 0, 0]
-  /** Depth from which on nothing is handled. */
+  let [depth, level, quiet] = [0, 0, 0]
+  /** Depth from which on nothing is level. */
   let silent = Number.POSITIVE_INFINITY
   let declares = false
   // Cheaper than a loop over the attributes of each cell.
@@ -84,7 +84,7 @@ function createParser(handler: XmlHandler): { write(text: string): void; close()
     if (depth >= silent) return
     const name = names.of(written)
     if (name === CHOICE) silent = depth
-    else if (!AROUND.test(name)) handler.open(name, attributes, ++told, parser.position)
+    else if (!AROUND.test(name)) handler.open(name, attributes, ++level, parser.position)
   })
   parser.on('closetag', ({ name: written }) => {
     quiet = 0
@@ -92,8 +92,8 @@ function createParser(handler: XmlHandler): { write(text: string): void; close()
     else if (depth < silent) {
       const name = names.of(written)
       if (!AROUND.test(name)) {
-        handler.close?.(name, told)
-        told--
+        handler.close?.(name, level)
+        level--
       }
     }
     names.leave(depth--)
@@ -105,7 +105,7 @@ function createParser(handler: XmlHandler): { write(text: string): void; close()
   parser.on('text', tell)
   parser.on('cdata', tell)
   parser.on('doctype', () => {
-    throw new Error('a part has a document type, which workbooks do not have')
+    throw new Error('a part has a document type, which workbooks must not have')
   })
   parser.on('error', (error) => {
     // The rest of the message may quote the document.

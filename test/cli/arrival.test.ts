@@ -49,7 +49,7 @@ test('what is not as announced is not sent; the others are, and go to the archiv
     ['good.csv', undefined],
     ['short.csv', 'export-not-as-announced'],
   ])
-  expect(ended.err).toContain('its number of rows should be 2, and is 1')
+  expect(ended.err).toContain('its number of rows should be 2, but is 1')
   expect(await clinic.stored()).toEqual(GOOD)
   expect((await readdir(join(clinic.workplace.folder, 'done'))).sort()).toEqual([
     'good.csv',

@@ -103,7 +103,7 @@ it('ends with 6 where nothing is taken, shows where it lies, and delivers it wit
   const refused = await opened.collect()
   expect(refused).toMatchObject({
     ...{ code: 6, exit: 6, state: 'interrupted', reason: 'collection-not-delivered', balanced: true },
-    detail: expect.stringMatching(/\.csv was not taken: .*authentication/),
+    detail: expect.stringMatching(/\.csv was not delivered: .*authentication/),
     ...{ people: { collected: 2 }, collection: { isWhole: false } },
   })
   expect(refused.detail).not.toContain('no-longer-that')

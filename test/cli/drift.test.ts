@@ -224,7 +224,7 @@ test.each(['', 'drift: { mix: { stop: 50% } }\n'])(
     const stopped = await clinic.run('--file', other)
     expect(stopped.code).toBe(2)
     expect(summaryOf(stopped).exports).toMatchObject([{ name: 't2.csv', error: 'export-not-as-announced' }])
-    expect(stopped.err).toContain('its number of rows, by its trailer, should be 51, and is 50')
+    expect(stopped.err).toContain('its number of rows, by its trailer, should be 51, but is 50')
     expect(clinic.requests()).toBe(before)
     const sent = summaryOf(await clinic.run('--file', whole))
     expect(sent.records.biometric.accepted).toBe(3 * 50)

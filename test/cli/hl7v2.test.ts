@@ -59,6 +59,6 @@ test('a batch that says more messages than there are is refused before anything 
   await clinic.deliver('day.hl7', `${message('ann', '5.1')}BTS|2\r`)
   const { code, err } = await clinic.run()
   expect(code).toBe(2)
-  expect(err).toContain('its number of rows, by its trailer, should be 2, and is 1')
+  expect(err).toContain('its number of rows, by its trailer, should be 2, but is 1')
   expect(await clinic.stored()).toEqual([])
 })

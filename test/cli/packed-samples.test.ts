@@ -155,6 +155,6 @@ test('a message without its key is refused as in a run', async () => {
     ['preview', 'clinic', pgp],
   ]) {
     const { code, err } = await clinic.workplace.waybill('mapping', ...command)
-    expect([code, err]).toEqual([2, expect.stringContaining('encrypted with PGP, and no key is set')])
+    expect([code, err]).toEqual([2, expect.stringContaining('encrypted with PGP, but no key is set')])
   }
 })

@@ -42,6 +42,6 @@ describe('csv-spectrum', NEEDS_CORPUS, () => {
   test('quotes inside cells are refused unless the mapping allows them', async () => {
     const rows = await allRows(file(`csvs/${LENIENT}`), CSV)
     expect(rows.map(brief)).toEqual(['row-quote-broken'])
-    expect(rows[0]).toMatchObject({ line: 2, message: 'a quote stands inside a cell, at column 22' })
+    expect(rows[0]).toMatchObject({ line: 2, message: 'a quote inside a cell, at column 22' })
   })
 })

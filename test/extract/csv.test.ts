@@ -60,8 +60,8 @@ describe('faults', () => {
   })
 
   test.each([
-    ['inside a cell', '5\' 10",x', 'a quote stands inside a cell, at column 6'],
-    ['after a blank', ' "5",x', 'a quote stands inside a cell, at column 2'],
+    ['inside a cell', '5\' 10",x', 'a quote inside a cell, at column 6'],
+    ['after a blank', ' "5",x', 'a quote inside a cell, at column 2'],
     ['closed too early', 'é"5"6,x'.slice(1), 'text follows a closing quote, at column 4'],
     ['followed by NUL', '"5"\0,x', 'text follows a closing quote, at column 4'],
   ])('a quote %s breaks that line alone', async (_, line, message) => {
@@ -154,7 +154,7 @@ describe('header', () => {
       'a name twice, which may be a person’s where the header is lost',
       '\nann,b, ann,c,b\n1,2,3,4,5\n',
       'export-unreadable',
-      /^(?!.*ann).*column 3 is named as column 1, column 5 is named as column 2/,
+      /^(?!.*ann).*column 3 has the name of column 1, column 5 has the name of column 2/,
       2,
     ],
     ['a broken quote', 'a,b"c\n1,2\n', 'export-unreadable', /column 4/, 1],

@@ -131,7 +131,7 @@ describe('a message', () => {
     const [row] = await rowsOf(`${MSH}\rPID|1||P-1\nOBR|1\nOBX|1|NM|HR||62\n`, HL7V2)
     expect(row).toMatchObject({
       fault: 'row-message-invalid',
-      message: expect.stringContaining('a line feed stands before what looks like a segment in line 2'),
+      message: expect.stringContaining('a line feed precedes a probable segment in line 2'),
     })
   })
 
@@ -155,8 +155,8 @@ describe('a message', () => {
   })
 
   test.each([
-    ['no delimiters', 'MSH\rPID|1', 'MSH does not say its delimiters'],
-    ['a letter for a delimiter', 'MSHa^~\rPID|1', 'MSH does not say its delimiters'],
+    ['no delimiters', 'MSH\rPID|1', 'MSH has no valid delimiters'],
+    ['a letter for a delimiter', 'MSHa^~\rPID|1', 'MSH has no valid delimiters'],
     ['a line that is no segment', `${MSH}\rPID|1\rand SECRET`, 'line 3 of the message does not begin'],
     ['a name of a segment that goes on', `${MSH}\rPIDX|SECRET`, 'line 2 of the message does not begin'],
   ])('is one rejected row with %s, and the next is read', async (_, text, problem) => {
@@ -245,7 +245,7 @@ describe('the encoding', () => {
   test.each([
     ['nothing, and is not UTF-8', '', UMLAUT.latin, 'is not valid UTF-8'],
     ['ISO 8859-1, and is UTF-8', '8859/1', UMLAUT.utf8, 'the letters are UTF-8'],
-    ['what nobody knows', 'EBCDIC', UMLAUT.latin, 'names a character set that is not known'],
+    ['what nobody knows', 'EBCDIC', UMLAUT.latin, 'names an unknown character set'],
   ])('is not guessed where MSH-18 says %s', async (_, said, text, words) => {
     const rows = await rowsOf(Buffer.concat([nte(said, text), Buffer.from(`${MSH}\r`)]), HL7V2)
     expect(rows).toMatchObject([

@@ -89,7 +89,7 @@ describe('the context', () => {
   test.each([
     ['{"rows":[1],"sentAt":"SECRET"}', /no sentAt \(\$\.sentAt\)/],
     ['{"other":1,"rows":[1]}', /no sentAt \(\$\.sentAt\)/],
-    ['{"sentAt":1,"sentAt":2,"rows":[1]}', /names "sentAt" twice/],
+    ['{"sentAt":1,"sentAt":2,"rows":[1]}', /has "sentAt" twice/],
     [`{"sentAt":"${'x'.repeat(2 * MIB)}","rows":[1]}`, /longer than 1024 KiB/],
   ])('is refused where %.40s', async (content, message) => {
     const opening = openExport(await exportFile(content), list('$.rows[*]', { sentAt: '$.sentAt' }))
@@ -189,7 +189,7 @@ describe('what cannot be read', () => {
   })
 
   test.each([
-    ['{"rows":[1],"rows":[2]}', 'names "rows" twice (line 1, column 13)'],
+    ['{"rows":[1],"rows":[2]}', 'has "rows" twice (line 1, column 13)'],
     ['{"rows":[1],"x":[1,}}', 'breaks off (line 1, column 20)'],
     ['{"rows":[1]', 'ends too early (line 1, column 12)'],
     ['{"rows":[1]}{"x":2}', 'the document is an object with "x" (line 1, column 13)'],

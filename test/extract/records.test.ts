@@ -77,19 +77,13 @@ describe('records of several types', () => {
 
   test.each([
     ['a type that nobody has named', ['PID|p1', 'ZZZ|1'], 1, 'row-record-misplaced', 'does not name'],
-    [
-      'a record before its own',
-      ['PID|p1', 'OBX|a|1'],
-      1,
-      'row-record-misplaced',
-      'OBX stands before any OBR',
-    ],
+    ['a record before its own', ['PID|p1', 'OBX|a|1'], 1, 'row-record-misplaced', 'OBX precedes any OBR'],
     [
       'a line before any row',
       ['OBR|o1', 'PID|p1'],
       1,
       'row-record-misplaced',
-      'before any record of the type PID',
+      'precedes any record of the type PID',
     ],
     ['a cell too many', ['PID|p1|1970|more'], 1, 'row-too-long', 'PID has 3 cells'],
     ['a broken quote', ['PID|p1', 'OBR|"o"1'], 1, 'row-quote-broken', 'quote'],
@@ -101,8 +95,8 @@ describe('records of several types', () => {
   })
 
   test.each([
-    ['NTE', ['OBX|c|1', 'OBR|o2', 'NTE|n'], 'a record of the type NTE stands before any OBX'],
-    ['ZNT', ['OBX|c|1', 'NTE|n', 'OBR|o2', 'ZNT|z'], 'a record of the type ZNT stands before any NTE'],
+    ['NTE', ['OBX|c|1', 'OBR|o2', 'NTE|n'], 'a record of the type NTE precedes any OBX'],
+    ['ZNT', ['OBX|c|1', 'NTE|n', 'OBR|o2', 'ZNT|z'], 'a record of the type ZNT precedes any NTE'],
   ])('never belong to one that is over: %s', async (_type, given, message) => {
     const types = {
       ...READ.types,
@@ -148,9 +142,9 @@ test.each([
     { types: { PID: ['a'], A: { in: 'B', columns: ['b'] }, B: { in: 'A', columns: ['c'] } } },
     'leads to no row',
   ],
-  [{ types: { PID: ['a', 'OBR'], OBR: ['b'] } }, 'names a column as the type OBR'],
+  [{ types: { PID: ['a', 'OBR'], OBR: ['b'] } }, 'has a column with the name of the type OBR'],
   [{ types: { PID: ['a', 'a'] } }, 'names a column more than once'],
-  [{ types: { PID: ['a'] }, skip: ['PID'] }, 'is one of those that `skip` leaves out'],
+  [{ types: { PID: ['a'] }, skip: ['PID'] }, 'is listed in `skip`, too'],
   [{ typeWidth: 3 }, 'either all types have widths, or none'],
 ])('a definition with %j is refused', (more, message) => {
   const parsed = readDefinition.safeParse({ ...READ, ...more })

@@ -378,7 +378,7 @@ describe('told, never guessed', () => {
   test('columns without a name that have values', async () => {
     const rows = texts(1, 'id', '', 'value', '', 'more') + texts(2, '1', 'stray', 'x', '', 'y')
     const notes = (await opened({ sheets: { Data: rows } })).notes?.join() ?? ''
-    expect(notes).toContain('which nothing reads: B')
+    expect(notes).toContain('which are not read: B')
     expect(notes).toContain('behind an empty one')
   })
 
@@ -402,7 +402,7 @@ describe('told, never guessed', () => {
     expect(error.place?.line).toBe(line)
     const cut = await opened({ sheets: { Data: DATA + below } }, { below: 'nothing' })
     expect(await collect(cut.rows())).toHaveLength(2)
-    expect(cut.notes?.join()).toContain('not read, as read.below says')
+    expect(cut.notes?.join()).toContain('not read because of read.below')
     const all = await opened({ sheets: { Data: DATA + below } }, { below: 'rows' })
     expect((await collect(all.rows())).length).toBe(2 + below.split('<row').length - 1)
   })
@@ -420,7 +420,7 @@ describe('told, never guessed', () => {
     const rows = DATA + texts(6, '3', '2026-01-04', '70') + texts(7, 'Sum', '2026-01-04', '70')
     const found = await opened({ sheets: { Data: rows } })
     expect(await collect(found.rows())).toHaveLength(4)
-    expect(found.notes).toEqual(['rows go on below blank ones 1 times, first in row 6'])
+    expect(found.notes).toEqual(['rows continue below blank ones 1 times, first in row 6'])
   })
 
   test('several tables', async () => {
@@ -580,7 +580,7 @@ describe('damage and attacks', () => {
     )
     const rels = `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="http://x/worksheet" Target="https://example.com/sheet.xml" TargetMode="External"/></Relationships>`
     expect((await refusal({ sheets, parts: { 'xl/_rels/workbook.xml.rels': rels } })).message).toContain(
-      'does not hold',
+      'names a missing sheet',
     )
     expect((await refusal({ sheets, parts: { '_rels/.rels': undefined } })).message).toContain('no workbook')
   })

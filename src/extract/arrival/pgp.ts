@@ -22,8 +22,10 @@ import type { PgpKeyFiles } from './unpack-rules.ts'
 const ARMOR = '-----BEGIN'
 
 /**
- * Decrypts a message into `target`; with verification keys, one of them must have signed it. After an error, `target` is not used.
- * @throws WaybillError `export-unreadable` (no key, another key), `export-untrusted` (changed, or not signed as required), `export-too-large`
+ * Decrypts a message into `target`. With verification keys, a signature by one of them is required. After an error, `target` is not used.
+ *
+ * @throws WaybillError `export-unreadable` (no key, wrong key), `export-untrusted` (changed, or without the required signature),
+ * `export-too-large`
  */
 export async function decryptPgp(
   address: string,
@@ -65,7 +67,7 @@ const ARMOR_END = '-----END PGP MESSAGE-----'
 /** Packets before the encrypted data: session keys, marker (RFC 9580, 5). */
 const BEFORE_DATA = new Set([1, 3, 10])
 
-/** True for a file with more than its first PGP message, which alone is decrypted. */
+/** True if the file continues after its first PGP message. Only the first message is decrypted. */
 export async function hasMoreBehind(file: string): Promise<boolean> {
   if (await isArmored(file)) {
     let behind: string | undefined
@@ -141,7 +143,7 @@ async function openMessage(
     })
   } catch (cause) {
     throw exportError(address, 'The export cannot be decrypted with the key that is set.', {
-      remedy: 'Check WAYBILL_PGP_KEY_FILE, and which key the vendor encrypts for.',
+      remedy: 'Check WAYBILL_PGP_KEY_FILE, and ask the vendor for which key the files are encrypted.',
       cause,
     })
   }
@@ -152,7 +154,7 @@ async function readSecretKeys(
   { keyFile, passphraseFile }: PgpKeyFiles,
 ): Promise<PrivateKey[]> {
   if (keyFile === undefined)
-    throw exportError(address, 'The export is encrypted with PGP, and no key is set.', {
+    throw exportError(address, 'The export is encrypted with PGP, but no key is set.', {
       remedy: 'Set WAYBILL_PGP_KEY_FILE to the file with the secret key.',
     })
   const bytes = await readSettingFile('WAYBILL_PGP_KEY_FILE', keyFile)

@@ -16,7 +16,7 @@ export interface UnpackRules {
 export interface PgpKeyFiles {
   readonly keyFile?: string | undefined
   readonly passphraseFile?: string | undefined
-  /** With it, every message must be signed by one of its keys. */
+  /** Keys of allowed signers. If set, every message must be signed by one of these keys. */
   readonly verifyKeyFile?: string | undefined
 }
 

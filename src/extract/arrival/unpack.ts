@@ -38,20 +38,20 @@ export async function unpack(
       if (rules.isWhole !== true && (await hasMoreBehind(one.file)))
         throw exportError(
           address,
-          'Behind the first PGP message of the export stands more, which is not read. Nothing of it was sent.',
+          'The export has content after its first PGP message. Nothing of it was sent.',
           { code: 'export-cut' },
         )
       await decryptPgp(address, one.file, target, rules.pgp, rules.limits)
       return layer({ ...one, file: target }, depth + 1, true)
     }
     if (rules.encrypted && !decrypted && packing === undefined)
-      throw exportError(address, 'The export is not encrypted with PGP, as the job wants it.', {
+      throw exportError(address, 'The export is not encrypted with PGP, but the job requires it.', {
         code: 'export-untrusted',
       })
     if (packing === undefined) return [one]
     if (one.member !== undefined) throw unreadable(address, new Error('an archive in an archive is not read'))
     const members = await unpackZip(address, one.file, rules, newFile)
-    // One after the other: a failure leaves no other that still writes.
+    // Sequential: after a failure, nothing else is still writing.
     const exports: UnpackedExport[] = []
     for (const member of members) exports.push(...(await layer(member, depth + 1, decrypted)))
     return exports

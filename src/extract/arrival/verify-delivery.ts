@@ -14,7 +14,7 @@ export const notAsAnnounced = (
   announced: string | number,
   came: string | number,
 ): WaybillError =>
-  exportError(address, `The export is not as announced: ${what} should be ${announced}, and is ${came}.`, {
+  exportError(address, `The export is not as announced: ${what} should be ${announced}, but is ${came}.`, {
     code: 'export-not-as-announced',
   })
 
@@ -213,8 +213,8 @@ export function waitingLines(waiting: readonly WaitingExport[], rules: ArrivalRu
 type KnownSince = (delivery: Delivery) => number
 
 /**
- * Modification time, for a single look. It comes from another clock: a time far in the future proves nothing. A time ahead by less than
- * `stableFor` may be that of a file that is being written.
+ * Modification time, for a single look. It comes from another clock, so a time far in the future proves nothing. A time ahead by less than
+ * `stableFor` may belong to a file still being written.
  */
 const byItsTime =
   (now: number, stableForMs: number): KnownSince =>

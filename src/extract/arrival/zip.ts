@@ -79,10 +79,10 @@ async function entriesOf(zip: ZipFile): Promise<Entry[]> {
 
 function choose(address: string, entries: readonly Entry[], members: string | undefined): readonly Entry[] {
   const remedy =
-    'Say which files of the archive are exports: `members: "*.csv"` beside `match` in the job (docs/jobs.md), `--members` of a mapping command.'
+    'Name the exports in the archive: `members: "*.csv"` beside `match` in the job (docs/jobs.md), `--members` of a mapping command.'
   if (members === undefined) {
     if (entries.length === 1) return entries
-    const message = `The archive holds ${entries.length} files, and the job does not say which are exports.`
+    const message = `The archive holds ${entries.length} files, and the job does not name the exports among them.`
     throw exportError(address, message, { remedy })
   }
   const named = entries.map((entry) => ({ name: entry.fileName.split('/').at(-1) ?? '', entry }))
@@ -108,7 +108,7 @@ async function extract(
   if (!entry.canDecodeFileData())
     throw unreadable(
       address,
-      new Error(`a member is compressed by method ${entry.compressionMethod}, which is not read`),
+      new Error(`a member is compressed by method ${entry.compressionMethod}, which is not supported`),
       'Ask the vendor to compress with deflate, the usual method of zip.',
     )
   await pipeline(

@@ -79,7 +79,7 @@ export async function receiveFile(
         await out.writev([chunk], from)
       }
       if (length !== bytes)
-        throw exportError(address, `${length} bytes came where ${bytes} were listed.`, {
+        throw exportError(address, `${length} bytes arrived, but ${bytes} were listed.`, {
           code: 'export-changed',
         })
     }, signal)

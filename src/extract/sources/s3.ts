@@ -25,7 +25,7 @@ const SILENT_MS = 60_000
 
 const S3Settings = z.strictObject({
   bucket: z.string().min(1),
-  /** Of keys, `in/acme/`. */
+  /** Prefix of keys, `in/acme/`. */
   prefix: z.string().default(''),
   region: z.string().min(1),
   /** Storage other than Amazon's. */
@@ -74,7 +74,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     region,
     // The job alone names the address: AWS_ENDPOINT_URL and profiles do not.
     ignoreConfiguredEndpointUrls: true,
-    // Retries are those of `ask`: with those of the SDK within there would be sixteen.
+    // Retries happen in `ask`: with the SDK's own retries inside, there would be sixteen.
     maxAttempts: 1,
     logger: { debug: silent, info: silent, warn: silent, error: silent },
     requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: silentMs },
@@ -92,18 +92,18 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     if (error instanceof WaybillError) return error
     const status = statusOf(error)
     if (status === 412)
-      return exportError(address(name), 'The object is not the version that was listed.', {
+      return exportError(address(name), 'The object changed since it was listed.', {
         code: 'export-changed',
         cause: error,
       })
     if (status === 404 && name !== '')
-      return exportError(address(name), 'The object is not there.', { cause: error })
+      return exportError(address(name), 'The object does not exist.', { cause: error })
     if (status === 403 && what.startsWith(ARCHIVING))
       return notArchived(`s3://${bucket}/${asFolder(place.archive ?? '')}`, MAY_NOT_WRITE, error)
     const why = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
     return new WaybillError(
       'source-unreachable',
-      `${address('')} does not answer as it should (${what}): ${why}`,
+      `${address('')} gave an unexpected answer (${what}): ${why}`,
       { cause: error },
     )
   }
@@ -163,7 +163,7 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     throw exportError(
       address(name),
       'The export stays: the storage ignores the condition of a deletion (If-Match) and could delete a newer export.',
-      { remedy: 'Take `archive` out of the job, or use storage that compares before it deletes.' },
+      { remedy: 'Remove `archive` from the job, or use storage with conditional deletion.' },
     )
   }
   /** SHA-256 of an object that was put there; undefined for none, and without the right to look. */
@@ -176,10 +176,10 @@ export async function createS3Source(place: S3Place, silentMs = SILENT_MS): Prom
     }
   }
   const changed = (name: string, why: string): WaybillError =>
-    exportError(address(name), `The object is not the version that was listed: ${why}.`, {
+    exportError(address(name), `The object changed since it was listed: ${why}.`, {
       code: 'export-changed',
     })
-  /** @returns reads from a byte on. A second reading continues the first one, and its checksum. */
+  /** Opens a reader from a byte on. @returns a reader whose second reading continues the first, and its checksum */
   const reader = (wanted: Delivery): ((from: number) => AsyncGenerator<Uint8Array>) => {
     const { name, bytes, version } = wanted
     let sum: RunningSum | undefined

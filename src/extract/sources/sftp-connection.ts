@@ -37,7 +37,7 @@ export interface SftpConnection {
   exists(path: string): Promise<boolean>
   makeFolder(path: string): Promise<void>
   rename(from: string, to: string): Promise<void>
-  /** Replaces a file. For its owner alone, as far as the server supports that. */
+  /** Replaces a file, readable only by its owner as far as the server supports that. */
   write(file: string, path: string): Promise<void>
   read(path: string, from: number, last: number): AsyncIterable<Uint8Array>
   /** Waits for a moment. Never rejects. */
@@ -68,7 +68,7 @@ export async function connectSftp(
   // Only jobs that use the client load it. Its events need no listener: a request fails.
   const { default: SftpClient } = await import('ssh2-sftp-client')
   const client = new SftpClient('waybill', { error: silent, end: silent, close: silent })
-  // Without noDelay, each small request waits for the acknowledgement of the one before, which servers delay.
+  // Without noDelay, each small request waits for the acknowledgement of the previous one, which servers delay.
   const sock = createConnection({ host, port, noDelay: true })
   const connecting = client.connect({
     host,
@@ -89,7 +89,7 @@ export async function connectSftp(
   } catch (error) {
     sock.destroy()
     if (!trusted)
-      throw new WaybillError('source-untrusted', `${base} shows another host key than the job pins.`, {
+      throw new WaybillError('source-untrusted', `${base} presents another host key than the job pins.`, {
         cause: error,
       })
     if (error instanceof Error && /authentication/i.test(error.message)) throw unreachable(base, error)
@@ -124,7 +124,7 @@ export async function connectSftp(
     },
     read(path, from, last) {
       const content = client.createReadStream(path, { start: from, end: last })
-      // The reader gets each error but that of closing, which needs no listener.
+      // The reader gets every error except errors of closing, which need no listener.
       content.on('error', silent)
       const what = (chunk: number): string => `${chunk === 0 ? 'opening and reading' : 'reading'} ${path}`
       return eachAnswered(what, answerMs, content)
@@ -160,16 +160,16 @@ async function* listPages(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<readonly ListedFile[]> {
   const asked = <Answer>(
-    ask: (told: (error: Error | null | undefined, answer: Answer) => void) => void,
+    ask: (answered: (error: Error | null | undefined, answer: Answer) => void) => void,
   ): Promise<Answer> => {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     ask((error, answer) => (error ? reject(error) : resolve(answer)))
     return answered(`listing ${folder}`, answerMs, promise)
   }
-  const handle = await asked<Buffer>((told) => channel.opendir(folder, told))
+  const handle = await asked<Buffer>((answered) => channel.opendir(folder, answered))
   for (;;) {
     signal?.throwIfAborted()
-    const page = await asked<FileEntryWithStats[]>((told) => channel.readdir(handle, told)).catch(
+    const page = await asked<FileEntryWithStats[]>((answered) => channel.readdir(handle, answered)).catch(
       (error: unknown) => {
         // SSH_FX_EOF
         if (errorCode(error) === '1') return undefined

@@ -136,7 +136,7 @@ export function createSftpSource(
     return sftpDelivery(path, size, modifyTime)
   }
   const changed = ({ name }: Delivery): WaybillError =>
-    exportError(address(name), 'The export on the server is not the one that was listed.', {
+    exportError(address(name), 'The export on the server changed since it was listed.', {
       code: 'export-changed',
     })
   const assertSame = async (wanted: Delivery, signal?: AbortSignal): Promise<void> => {
@@ -227,12 +227,12 @@ export function createSftpSource(
       try {
         const { size } = await stat(file)
         await ask(name, async (server) => {
-          // A try that was not answered may have put it there.
+          // An unanswered try may have put the file there.
           if ((await server.exists(path)) && (await server.stat(path)).size === size) return
           await makeOnce(server, posix.dirname(path))
           await server.write(file, part)
           const came = (await server.stat(part)).size
-          if (came !== size) throw new Error(`${came} of ${size} bytes came there`)
+          if (came !== size) throw new Error(`${came} of ${size} bytes arrived`)
           await server.rename(part, path)
         })
       } catch (error) {

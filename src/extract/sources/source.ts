@@ -17,7 +17,7 @@ export interface Delivery {
   readonly modifiedAt: number
   /** Entity tag, or size and time: differs for other content. */
   readonly version: string
-  /** Left under an aside name by a killed process, or by a process that found another file than it had read. */
+  /** Left under an aside name by a killed process, or by a process that found a changed file. */
   readonly isAside?: boolean
 }
 
@@ -89,7 +89,7 @@ export function notDelivered(address: string, error: unknown): WaybillError {
   // The message of a source error is about exports.
   const cause = error instanceof WaybillError ? (error.cause ?? error) : error
   const why = reasonOf(cause)
-  return new WaybillError('collection-not-delivered', `${address} was not taken: ${why}`, { cause })
+  return new WaybillError('collection-not-delivered', `${address} was not delivered: ${why}`, { cause })
 }
 
 /** Place of the exports of a job, by its `from`. */
@@ -198,7 +198,7 @@ export function listingOf(listed: readonly ListedFile[], prefix = ''): Listing {
   for (const { isLink = false, ...file } of listed) {
     const isInside = file.name.startsWith(prefix)
     const name = isInside ? file.name.slice(prefix.length) : file.name
-    const problem = isInside ? problemOf(name, isLink) : `it does not lie in ${prefix}`
+    const problem = isInside ? problemOf(name, isLink) : `it is outside ${prefix}`
     if (problem === undefined) files.push({ ...file, name })
     // Some storage lists the folder itself.
     else if (name !== '') refused.push(refusal(name, problem))
@@ -275,7 +275,8 @@ export function compilePattern(pattern: string): ExportPattern {
     if (piece.startsWith('*')) return '.*'
     if (!/^[{}]/.test(piece)) return piece.replace(/[\\^$.+?()[\]|-]/g, '\\$&')
     const format = /^\{date:(.+)\}$/.exec(piece)?.[1]
-    if (format === undefined) throw invalidPattern(`has "${piece}" where only {date:FORMAT} is known`)
+    if (format === undefined)
+      throw invalidPattern(`has "${piece}", but the only placeholder is {date:FORMAT}`)
     if (dateFormat !== undefined) throw invalidPattern('has two dates')
     dateFormat = format
     return `(?<date>${dateSource(format)})`
@@ -303,7 +304,7 @@ function dateSource(format: string): string {
   const date = DateTime.fromFormat(sample, format, NEUTRAL)
   // Without a year Luxon takes today's; without a month, January.
   if (regex === undefined || !date.hasSame(PROBE, 'month'))
-    throw invalidPattern(`has a date format that gives no year and month: "${format}"`)
+    throw invalidPattern(`has a date format without year and month: "${format}"`)
   // Y is no token of Luxon and D a whole localised date: YYYYMMDD would compile and match no name.
   if (/[YD]/.test(format.replace(/'[^']*'/g, '')))
     throw invalidPattern(`has Y or D in its date format, "${format}": years are y, days are d`)

@@ -102,13 +102,13 @@ describe('what came', () => {
     await verifyChecksum('in/a.csv', file, { algorithm: 'md5', digest: MD5 })
     await expect(verifySize('in/a.csv', file, 4)).rejects.toMatchObject({
       code: 'export-not-as-announced',
-      message: expect.stringMatching(/should be 4, and is 3/),
+      message: expect.stringMatching(/should be 4, but is 3/),
       place: { file: 'in/a.csv' },
     })
     const wrong = verifyChecksum('in/a.csv', file, { algorithm: 'sha256', digest: OTHER })
     await expect(wrong).rejects.toMatchObject({
       code: 'export-not-as-announced',
-      message: expect.stringContaining(`should be ${OTHER}, and is ${SHA256}`),
+      message: expect.stringContaining(`should be ${OTHER}, but is ${SHA256}`),
     })
   })
 })

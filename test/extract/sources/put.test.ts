@@ -142,7 +142,7 @@ it('what cuts it again and again, or has another file under the name, has not ta
   const put = async ({ source, there }: Opened): Promise<string[]> => {
     await expect(source.put('run/people.ndjson', file)).rejects.toMatchObject({
       code: 'collection-not-delivered',
-      message: expect.stringMatching(/run\/people\.ndjson was not taken: /),
+      message: expect.stringMatching(/run\/people\.ndjson was not delivered: /),
     })
     return Object.values(await there()).map(String)
   }

@@ -457,10 +457,10 @@ describe('S3-compatible storage', () => {
       source.put('b.csv', file),
     ])
     expect(ended.map((one) => one.status === 'rejected' && one.reason.message)).toEqual([
-      expect.stringMatching(/does not answer as it should \(listing\): .*300 ms/),
-      expect.stringMatching(/does not answer as it should \(reading a\.csv\): .*300 ms/),
-      expect.stringMatching(/does not answer as it should \(archiving a\.csv\): .*300 ms/),
-      expect.stringMatching(/b\.csv was not taken: .*300 ms/),
+      expect.stringMatching(/gave an unexpected answer \(listing\): .*300 ms/),
+      expect.stringMatching(/gave an unexpected answer \(reading a\.csv\): .*300 ms/),
+      expect.stringMatching(/gave an unexpected answer \(archiving a\.csv\): .*300 ms/),
+      expect.stringMatching(/b\.csv was not delivered: .*300 ms/),
     ])
     const times = Object.values(Object.groupBy(server.requests, (one) => one)).map((same) => same?.length)
     expect(times).toEqual([4, 4, 4, 4])

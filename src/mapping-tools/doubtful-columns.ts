@@ -30,7 +30,7 @@ export function doubtfulColumns(
       return tell(`it reads the column "${column}", which names ${match.keys.join(' or ')}`)
     const said = [...name.outside, ...name.within].filter((word) => hasWord([word], words.otherwise))
     return match?.kind === 'like' && said.length > 0
-      ? tell(`it reads the column "${column}", and "${said.join(' ')}" says that it is something else`)
+      ? tell(`it reads the column "${column}", but "${said.join(' ')}" suggests something else`)
       : []
   }
   const measured = Array.isArray(biometrics) ? {} : biometrics
@@ -91,7 +91,7 @@ export function unreadBeside(
     return [...beside].map((column) => ({
       finding: 'column-beside' as const,
       rule,
-      message: `the column "${column}" is not read, and belongs to its value by its name: read it, or write ignore: ["${column}"]`,
+      message: `the column "${column}" is not read, though its name belongs to this value: read it, or write ignore: ["${column}"]`,
     }))
   })
 }

@@ -42,9 +42,9 @@ export const editPage = (mapping: string, sample: string, view: string): string 
     style: `${STYLE}${EDIT_STYLE}`,
     body: `<header>
 <h1>${html(sample)} <span>as ${html(mapping)} maps it</span></h1>
-<p>Nothing is sent. <strong>This page holds health data of persons.</strong> It follows the mapping as you save it.</p>
+<p>Nothing is sent. <strong>This page holds health data of persons.</strong> It updates whenever you save the mapping.</p>
 <form id="filter"><b>Rows</b> ${['state', 'rule', 'reason'].map((name) => `<label>${name} <select name="${name}"></select></label>`).join(' ')} <output></output></form>
-<p id="ended" hidden>The command has ended: this page follows no more.</p>
+<p id="ended" hidden>The command has ended: this page is no longer updated.</p>
 </header>
 <main id="view">${view}</main>`,
     script: SCRIPT,
@@ -69,12 +69,10 @@ export function viewHtml(source: EditSource, view: EditView | undefined, problem
     changes === undefined || problem !== undefined
       ? ''
       : `<pre class="changes">${changes.map(html).join('\n')}</pre>`,
-    unread.length === 0
-      ? ''
-      : `<p id="unread"><b>Columns that nothing reads</b>: ${unread.map(html).join(', ')}</p>`,
+    unread.length === 0 ? '' : `<p id="unread"><b>Unread columns</b>: ${unread.map(html).join(', ')}</p>`,
     view === undefined
       ? ''
-      : `<details id="fit" open><summary>How it fits${isSuspicious ? ': <strong>suspicious</strong>' : ''}</summary><pre>${fit.map(html).join('\n')}</pre></details>`,
+      : `<details id="fit" open><summary>Fit${isSuspicious ? ': <strong>suspicious</strong>' : ''}</summary><pre>${fit.map(html).join('\n')}</pre></details>`,
     sourceHtml(source),
     ...rows.map(({ now, before }) => rowHtml(now, { reads: links.reads, line, before })),
   ].join('\n')
@@ -88,7 +86,7 @@ function problemHtml({ file }: EditSource, { message, place, findings }: EditPro
   const lines = findings.map(
     (one) => `${where(one.place).trim()} <code>${html(one.place.key ?? '')}</code> ${html(one.message)}`,
   )
-  return `<div id="problem" role="alert"><p><b>${html(message)}</b>${where(place ?? {})}. Rows are shown as the mapping before had them.</p>${listHtml(lines)}</div>`
+  return `<div id="problem" role="alert"><p><b>${html(message)}</b>${where(place ?? {})}. The rows show the previous mapping.</p>${listHtml(lines)}</div>`
 }
 
 /** Lines of a draft with an open decision, which prevents every job from running. */
@@ -99,7 +97,7 @@ function decisionsHtml({ text }: EditSource): string {
   const lines = asked.map(
     (line) => `${lineLink(line)} <code>${html((written[line - 1] ?? '').trim())}</code>`,
   )
-  return `<div id="decisions"><p><b>Open decisions: ${asked.length}</b>. No job runs with the mapping before they are made.</p>${listHtml(lines)}</div>`
+  return `<div id="decisions"><p><b>Open decisions: ${asked.length}</b>. No job runs with the mapping until they are made.</p>${listHtml(lines)}</div>`
 }
 
 const listHtml = (items: readonly string[]): string =>
@@ -267,7 +265,9 @@ export async function startEditServer(port: number, token: string, page: () => s
   }
   server.listen(port, '127.0.0.1')
   await once(server, 'listening').catch((cause: unknown) => {
-    throw new WaybillError('usage-wrong', `port ${port} cannot be listened on`, { cause })
+    throw new WaybillError('usage-wrong', `port ${port} cannot be used: another program listens there`, {
+      cause,
+    })
   })
   return {
     url: `http://${host()}/${token}/`,

@@ -62,7 +62,7 @@ const wordsOfColumns = (words: readonly Word[], columns: readonly string[]): Sus
   words.flatMap(({ word, at }) => {
     const [section, name] = at
     const rule = section === 'row' || typeof name !== 'string' ? null : name
-    const message = `${at.join('.')} is the word "${word}" in every row, and a column is called so: write { from: "${word}" } to read it, or { constant: "${word}" }`
+    const message = `${at.join('.')} is the word "${word}" in every row, but a column has this name: write { from: "${word}" } to read it, or { constant: "${word}" }`
     return columns.includes(word) ? [{ finding: 'word-is-column', rule, message }] : []
   })
 
@@ -101,7 +101,7 @@ function judgeFit(facts: FitFacts, measure: FitMeasure): Suspicion[] {
     }
   for (const rule of facts.rules) judgeRule(rule, facts, measure, tellOf(rule.rule))
   for (const { rule, column } of unreadUnits(measure.definition, measure.unread)) {
-    const message = `the column "${column}" is not read: do all values have one unit? Else write unit: { from: ${column} }`
+    const message = `the column "${column}" is not read: do all values have the same unit? If not, write unit: { from: ${column} }`
     tellOf(rule)('unit-unread', message)
   }
   const tell = tellOf(null)
@@ -145,9 +145,9 @@ function judgeRule(rule: RuleFacts, facts: FitFacts, measure: FitMeasure, tell: 
   const refused = total(rejected) - (rejected['date-in-future'] ?? 0)
   if (rule.rule === 'unmapped') {
     const all = facts.rules.reduce((sum, one) => sum + one.made + total(one.rejected), 0)
-    const unknown = `${percent(refused / all)} of the results have a code that is not known`
+    const unknown = `${percent(refused / all)} of the results have an unknown code`
     if (refused >= FEWEST_VALUES && refused / all >= HALF)
-      tell('codes-unknown', `${unknown}: is it the right column, and the right table?`)
+      tell('codes-unknown', `${unknown}: check the column and the table`)
     return
   }
   const rows = kind === 'condition' ? RARE : MANY
@@ -155,17 +155,14 @@ function judgeRule(rule: RuleFacts, facts: FitFacts, measure: FitMeasure, tell: 
     tell('always-rejected', `always rejected, as ${mostOf(rejected)}${hintOf(rule, facts, measure)}`)
   else if (refused >= FEW && refused / (made + refused) >= THIRD) {
     const most = `${percent(refused / (made + refused))} rejected, most as ${mostOf(rejected)}`
-    tell('often-rejected', `${most}: do all rows mean the same by this column?`)
+    tell('often-rejected', `${most}: does the column mean the same in all rows?`)
     judgeValues(rule, facts, measure, tell)
   } else if (made + total(rejected) === 0 && named && mapped >= rows)
-    tell(
-      'never-set',
-      `never set in ${mapped} rows: is it the right column, and does its condition ever hold?`,
-    )
+    tell('never-set', `never set in ${mapped} rows: check the column and the condition`)
   else if (kind === 'condition' && named && mapped >= SOME && made / mapped > MOST)
     tell(
       'condition-of-most',
-      `${percent(made / mapped)} of the rows have it: does the condition hold for those who have it, and is it the right column?`,
+      `${percent(made / mapped)} of the rows have it: check the column and the condition`,
     )
   else judgeValues(rule, facts, measure, tell)
 }
@@ -190,7 +187,7 @@ function judgeValues(rule: RuleFacts, facts: FitFacts, measure: FitMeasure, tell
   else if (unusual / count >= MIXED && q3 >= q1 * APART)
     tell(
       'values-mixed',
-      `${percent(unusual / count)} of the values lie outside of what is usual (${usual}): are they in different units?`,
+      `${percent(unusual / count)} of the values are outside the usual range (${usual}): are they in different units?`,
     )
 }
 
@@ -208,7 +205,7 @@ function hintOf(rule: RuleFacts, facts: FitFacts, measure: FitMeasure): string {
     return alone && isUsual(its, median) && isUsual(entry, other.values.median)
   })
   if (swapped !== undefined)
-    return `; that of ${swapped.rule} would fit here, and this one there: are they swapped?`
+    return `; the median of ${swapped.rule} would fit here, and this median there: are they swapped?`
   const raw = rawMedian(rule, median, entry, measure)
   if (raw !== undefined)
     for (const [code, unit] of [[entry.unit, entry.unit], ...units.codes] as const) {
@@ -269,20 +266,20 @@ function judgeRows({ rows, reasons, leftOut, keys, rules }: FitFacts, tell: Tell
     if (left / rows.read >= NEARLY_ALL)
       tell(
         'rows-left-out',
-        `${percent(left / rows.read)} of the rows are left out: is the condition by which rows are skipped, or the list of states, the right one?`,
+        `${percent(left / rows.read)} of the rows are left out: check skipWhen and the list of states`,
       )
-    else if (made + refused === 0) tell('rows-left-out', 'the rows give no record at all')
+    else if (made + refused === 0) tell('rows-left-out', 'the rows give no records')
   }
   const states = leftOut.all + made + refused
   if (leftOut.byStatus >= FEWEST_VALUES && leftOut.byStatus / states >= HALF)
     tell(
       'status-left-out',
-      `${percent(leftOut.byStatus / states)} of the results are left out by their status: is it the right column, and does \`keep\` name all states that count?`,
+      `${percent(leftOut.byStatus / states)} of the results are left out by their status: check the column, and that \`keep\` lists all final states`,
     )
   if (keys.rows >= FEWEST_VALUES && keys.replaced / keys.rows >= TENTH * 2)
     tell(
       'key-shared',
-      `${percent(keys.replaced / keys.rows)} of the rows have the key of an earlier row and other content: each takes the place of the one before. Does the key name everything that tells rows apart?`,
+      `${percent(keys.replaced / keys.rows)} of the rows have the key of an earlier row but other content, and replace it: does the key identify a row?`,
     )
 }
 
@@ -292,12 +289,12 @@ function judgePeople({ people, rows, sexes, bySex }: FitFacts, tell: Tell): void
   if (people.mixed >= 2 && people.mixed / people.repeated >= QUARTER)
     tell(
       'person-mixed',
-      `${percent(people.mixed / people.repeated)} of the references that stand in several rows have several dates of birth: does the column name the person, and not a place or an event?`,
+      `${percent(people.mixed / people.repeated)} of the references in several rows have several dates of birth: does the column identify people, not places or events?`,
     )
   if (people.met >= FEW && people.split / people.met >= HALF)
     tell(
       'person-split',
-      `${percent(people.split / people.met)} of the people in several rows have several references: does the column name the person, and not a visit?`,
+      `${percent(people.split / people.met)} of the people in several rows have several references: does the column identify people, not visits?`,
     )
   const incomplete = total(people.incomplete)
   if (incomplete >= FEWEST_VALUES && incomplete / (incomplete + people.registered) >= HALF)
@@ -307,7 +304,7 @@ function judgePeople({ people, rows, sexes, bySex }: FitFacts, tell: Tell): void
     )
   const [sex, ...others] = Object.keys(sexes)
   if (sex !== undefined && others.length === 0 && total(sexes) >= MANY)
-    tell('one-sex', `everybody is registered as ${sex}: is it the right column, and the right table?`)
+    tell('one-sex', `everybody is registered as ${sex}: check the column and the table`)
   const inverted = HIGHER_IN_MEN.filter((key) => {
     const { FEMALE, MALE } = bySex[key] ?? {}
     return FEMALE !== undefined && MALE !== undefined && FEMALE > MALE * 1.02
@@ -330,7 +327,7 @@ function judgeDates(
   if (future >= FEW && future / records >= TENTH / 2)
     tell(
       'dates-in-future',
-      `${percent(future / records)} of the records lie in the future: are day and month swapped, or is it another date?`,
+      `${percent(future / records)} of the records are in the future: are day and month swapped, or is it another date?`,
     )
   if (rows < SOME) return
   if (dates.firstTwelve === rows && months >= 3 && days >= 5)
@@ -343,18 +340,18 @@ function judgeDates(
   if (dates.night / rows >= HALF && zoneMatters(definition))
     tell(
       'at-night',
-      `${percent(dates.night / rows)} of the times lie between 21:00 and 6:00: is it the right zone?`,
+      `${percent(dates.night / rows)} of the times are between 21:00 and 6:00: is the time zone right?`,
     )
   const perPerson = people.different / rows
   if (dates.aged >= FEWEST_VALUES && dates.newborn / dates.aged >= THIRD)
     tell(
       'born-when-observed',
-      `${percent(dates.newborn / dates.aged)} of the people were born within a year of their observation: are the date of birth and that of the observation the right columns?`,
+      `${percent(dates.newborn / dates.aged)} of the people were born within a year of their observation: check the columns of birth and observation`,
     )
   else if (dates.aged === 0 && dates.span >= YEARS_OF_BIRTH && perPerson >= 0.8)
     tell(
       'born-when-observed',
-      `the dates of people who are seen once each lie ${Math.round(dates.span / 365)} years apart: is it their date of birth?`,
+      `the dates of people with a single row are ${Math.round(dates.span / 365)} years apart: are they dates of birth?`,
     )
 }
 

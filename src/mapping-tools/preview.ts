@@ -150,7 +150,7 @@ export function previewPage(mapping: string, sample: string, rows: readonly Prev
     style: STYLE,
     body: `<header>
 <h1>${html(sample)} <span>as ${html(mapping)} maps it</span></h1>
-<p>${totals(rows)}. Nothing was sent. <strong>This page holds health data of persons</strong>: keep it where the export may be kept.</p>
+<p>${totals(rows)}. Nothing was sent. <strong>This page holds health data of persons</strong>: store it only where the export may be stored.</p>
 </header>
 <main>
 ${rows.map((row) => rowHtml(row)).join('\n')}

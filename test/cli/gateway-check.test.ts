@@ -262,12 +262,8 @@ test('HTML, a redirect, an answer without an end and one that breaks off are dif
   const ended = await waybill('gateway', '--check', url, '--json')
   expect(ended.code).toBe(1)
   const words = reportOf(ended).results.map((result) => result.words)
-  expect(words).toContain(
-    'GET /content/distribution/article: expected JSON; got another format (text/html)',
-  )
-  expect(words).toContain(
-    'GET /medical-records/requester/requestTypes: expected status 200; got 302',
-  )
+  expect(words).toContain('GET /content/distribution/article: expected JSON; got another format (text/html)')
+  expect(words).toContain('GET /medical-records/requester/requestTypes: expected status 200; got 302')
   expect(words).toContain('POST /medical-records/requester: the answer is longer than 4194304 bytes')
   expect(words).toContainEqual(expect.stringMatching(/^GET \/bioage\/result: the answer broke off/))
 })

@@ -175,7 +175,7 @@ test('open decisions, errors and rejected rules lead to their lines, and columns
   const { url, file, change } = await editing()
   const { page, complaints } = await opened(url)
   expect(await page.locator('#decisions').count()).toBe(0)
-  expect(await page.locator('#unread').textContent()).toBe('Columns that nothing reads: site, remarks')
+  expect(await page.locator('#unread').textContent()).toBe('Unread columns: site, remarks')
 
   const [before = '', behind] = (await readFile(file, 'utf8')).split('  skipWhen:')
   const lineOf = before.split('\n').length
@@ -185,7 +185,7 @@ test('open decisions, errors and rejected rules lead to their lines, and columns
     '  ignore: [site]\n  skipWhen: { no_show: Y } # DECIDE: <b>is</b> that so?',
   )
   await page.locator('#decisions').waitFor()
-  expect(await page.locator('#unread').textContent()).toBe('Columns that nothing reads: remarks')
+  expect(await page.locator('#unread').textContent()).toBe('Unread columns: remarks')
   expect(await page.locator('#decisions li').allInnerTexts()).toEqual([
     `line ${lineOf + 1} skipWhen: { no_show: Y } # DECIDE: <b>is</b> that so?`,
   ])

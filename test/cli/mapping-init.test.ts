@@ -159,9 +159,9 @@ test('several samples are judged together, beside what the mappings of the folde
   expect([init.code, init.err]).toEqual([0, ''])
   expect(init.out).toMatch(/check \S*second\.yaml --export a\.csv\n.*check \S*second\.yaml --export b\.csv\n/)
   const text = await readFile(join(mappings, 'second.yaml'), 'utf8')
-  const says = '# DECIDE: first.yaml says so of the same headings. Is it so here?'
+  const says = '# DECIDE: first.yaml has this line for the same headings. Is it right here?'
   expect(text).toContain(`{ from: seen, format: dd/MM/yyyy, zone: America/Denver } ${says}`)
   expect(text).toContain(`body-weight: { from: wt, unit: lb } ${says}`)
-  expect(text).toContain('DECIDE: b.csv differs from a.csv: it alone has sbp.')
+  expect(text).toContain('DECIDE: b.csv differs from a.csv: only it has sbp.')
   expect((await waybill('mapping', 'test', 'second')).code).toBe(0)
 })

@@ -197,7 +197,7 @@ test('check, preview and dry run tell the same of a mistake, and end with 1; wit
   for (const command of commands) {
     const { code, out } = await waybill(...command)
     expect(out, command.join(' ')).toMatch(told)
-    expect(out).toContain('"goal" says that it is something else (column-doubtful)')
+    expect(out).toContain('"goal" suggests something else (column-doubtful)')
     expect(out).toMatch(/^ body-weight +120 +\d/m)
     expect(code, command.join(' ')).toBe(1)
   }

@@ -12,11 +12,11 @@ test.each([20260302, 7].flatMap((seed) => inventBundles(seed).map((one) => [one.
     expect(registered).toEqual(people)
     const { length } = people
     for (const question of [
-      'By which of them do you know people?',
-      'identifiers of urn:hospital:mrn',
-      'the clock of which place',
+      'Which of them do you use for people?',
+      'Other identifiers: urn:hospital:mrn',
+      'which time zone',
       'source: {',
-      `these are left out (unknown: skip), with how often they stand there: 8339-4 (${length}`,
+      `left out (unknown: skip), with counts: 8339-4 (${length}`,
       `73595000 (${length})`,
     ])
       expect(asked.join('\n')).toContain(question)

@@ -27,7 +27,7 @@ describe('glucose and a column of fasting', () => {
       'M-2 glucose 131',
       'M-4 glucose 96',
     ])
-    expect(asked.join('\n')).toContain('fasting, or not? Until one of both rules has them')
+    expect(asked.join('\n')).toContain('fasting, or not? Their rows have no glucose')
   })
 
   test.each([
@@ -37,7 +37,7 @@ describe('glucose and a column of fasting', () => {
   ])('texts of which none is known to say so: %s', (_, cells, when) => {
     const drafted = draftedMapping(table('Glucose,Fasting', ...cells))
     expect(rules(drafted)).toEqual(['glucose: { from: Glucose }'])
-    expect(notes(drafted).join('\n')).toMatch(/DECIDE: which texts of Fasting say that somebody had fasted/)
+    expect(notes(drafted).join('\n')).toMatch(/DECIDE: which texts of Fasting mean fasting/)
     expect(notes(drafted).join('\n')).toContain(
       `glucose-fasting: { from: Glucose, when: { Fasting: ${when} } }`,
     )
@@ -77,7 +77,7 @@ describe('first and second readings', () => {
       'readings.csv',
       table('SBP 1,SBP 2', '118,121', '131,', '124,126'),
       (text) => {
-        const mean = /in the place of the first: systolic-bp: (\{.*\})$/m.exec(text)?.[1] ?? ''
+        const mean = /instead of the first: systolic-bp: (\{.*\})$/m.exec(text)?.[1] ?? ''
         return text.replace(/^ {2}systolic-bp: .*$/m, () => `  systolic-bp: ${mean}`)
       },
     )

@@ -23,7 +23,7 @@ it('of a monitor at home: day and time in two columns, MMM d yyyy HH:mm', async 
     '06:55 heart-rate 63 /min 2026-03-14T06:55:00.000Z',
   ])
   expect(records).toHaveLength(9)
-  expect(asked.join('\n')).toContain('the clock of which place?')
+  expect(asked.join('\n')).toContain('which time zone?')
 })
 
 const heights = (quote: (feet: number, inches: number) => string, delimiter = ','): string =>
@@ -128,7 +128,7 @@ describe('one column of dates', () => {
     expect(records[0]).toBe(`P-0 heart-rate 60 /min ${first}`)
     expect([records.length, rejected]).toEqual([3, []])
     const offset = /[Z]$|-0500$/.test(cells[0] ?? '')
-    expect(text.includes('Every time tells its offset')).toBe(offset)
+    expect(text.includes('Every time has an offset')).toBe(offset)
     if (/[Hh]/.test(form)) expect(text).not.toContain('Days begin at midnight there')
   })
 

@@ -50,7 +50,7 @@ function personsOf({ draft, text }: Drafted): Told[] {
     draft.row.some(
       ({ yaml, note }) =>
         (yaml?.includes(`${part}:`) === true && note?.includes('DECIDE') === true) ||
-        (part === 'observedAt' && note?.includes('say when it was observed') === true),
+        (part === 'observedAt' && note?.includes('contain the observation date') === true),
     ) && column !== ''
   return [...draft.persons, ...(observed === undefined ? [] : [[observed, 'observedAt'] as const])].map(
     ([column, part]) => ({ column, says: part, asked: isAsked(column, part) }),

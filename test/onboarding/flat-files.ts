@@ -160,9 +160,7 @@ export function inventFlatFiles(seed: number): FlatFile[] {
       '|',
     ),
     truth: [],
-    says: [
-      'DECIDE: M has numbers and no codes that are known: what are m.cell_2, m.cell_3, m.cell_4? No rule',
-    ],
+    says: ['DECIDE: M has numbers without known codes: what are m.cell_2, m.cell_3, m.cell_4? No rule'],
   })
 
   /** One type of rows between a header and a trailer of other widths. */

@@ -12,7 +12,7 @@ describe('a line of units, of which one cell is no unit', () => {
       [NAMES, `,,mmHg,lb,${remark}`, ...ROWS, ''].join('\n'),
     )
     expect(text).toContain('header: { skip: 1 }')
-    expect(text).toContain('DECIDE: the record below the header names 2 units beside 1 other texts')
+    expect(text).toContain('DECIDE: the record below the header names 2 units and 1 other texts')
     expect(rejected).toEqual([])
     // 180 lb of 0.45359237 kg.
     expect(records).toContain('M-1 body-weight 81.6 kg 2026-03-01T00:00:00.000Z')
@@ -40,7 +40,7 @@ describe('a line of units, of which one cell is no unit', () => {
       'ID,Date,Height,Weight,BP,Diabetes,A1c\n-,MM/DD/YYYY,ft/in,lb,mmHg,Y/N,%\n1,03/14/2026,5-10,180,120/80,N,5.1\n2,03/15/2026,6-0,200,130/84,Y,6.1\n',
     )
     expect(text).toContain('header: { skip: 1 }')
-    expect(asked.join('\n')).toContain('names 3 units beside')
+    expect(asked.join('\n')).toContain('names 3 units and')
     // 70 in of 2.54 cm, 180 lb of 0.45359237 kg.
     expect(records.slice(0, 5).map((record) => record.split(' ').slice(0, 3).join(' '))).toEqual([
       ...[
@@ -93,7 +93,7 @@ describe('the three header lines of a survey tool', () => {
   test('are no rows; a question says what a numbered column is', async () => {
     const { text, asked, records, rejected } = await finished('survey.csv', `${content}\n`)
     expect(text).toContain('header: { skip: 2 }')
-    expect(asked.join('\n')).toContain('times are those of America/Denver')
+    expect(asked.join('\n')).toContain('gives the time zone America/Denver')
     expect(rejected).toEqual([])
     expect(records).toEqual([
       'M-1 systolic-bp 118 mm[Hg] 2026-03-01T09:10:00.000Z',
@@ -104,7 +104,7 @@ describe('the three header lines of a survey tool', () => {
       'M-2 body-weight 74.8 kg 2026-03-02T10:20:00.000Z',
     ])
     // What a question means beside words that nobody knows is asked.
-    expect(asked.join('\n')).toMatch(/DECIDE: .*pulse.* names heart-rate beside words/)
+    expect(asked.join('\n')).toMatch(/DECIDE: .*pulse.* names heart-rate with unknown words/)
   })
 
   test('are two without import ids', async () => {

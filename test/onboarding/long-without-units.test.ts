@@ -34,7 +34,7 @@ describe('names and values, and no unit anywhere', () => {
       '"Weight": lb',
       '"Height": in',
     ])
-    expect(asked.join('\n')).toContain('DECIDE: no column tells units')
+    expect(asked.join('\n')).toContain('DECIDE: no column has units')
     // What a name tells is no guess.
     expect(text).toMatch(/^ +"Total Cholesterol \(mg\/dL\)": mg\/dL$/m)
     expect(text).not.toContain('constant: mg/dL')

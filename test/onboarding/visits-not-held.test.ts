@@ -31,7 +31,7 @@ test.each([
   ['is_test', ['N', 'Y', 'N', 'N'], ['M-1', 'M-3', 'M-4']],
 ] as const)('%s: %j', async (header, cells, kept) => {
   const { question, people } = await answered('visits.csv', wide(header, ...cells))
-  expect(question).toContain('DECIDE: rows that seem to be no visits')
+  expect(question).toContain('DECIDE: rows that are probably not visits')
   expect(question).toContain(`${cells.length - kept.length} by ${header}`)
   expect(people).toEqual(kept)
   // What a person has typed beside it is not shown.

@@ -234,7 +234,7 @@ test('CSV: a sign goes in front of its value, and a flag is asked about', async 
   ])
   expect(rejected).toEqual(['ferritin: value-with-comparator', 'ferritin: value-with-comparator'])
   expect(asked.join()).toMatch(
-    /is ferritin_sign its sign\?[\s\S]*glucose_flag: does it change what the value means\?/,
+    /is ferritin_sign its sign\?[\s\S]*glucose_flag: does it change the meaning of the value\?/,
   )
 })
 

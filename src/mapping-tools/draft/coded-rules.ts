@@ -74,9 +74,9 @@ function leftOut(codes: readonly string[], mayBeTold: (code: string, count: numb
   const rest = counts.length - named.length
   const told = [
     ...named.map(({ code, count }) => `${code} (${count})`),
-    ...(rest === 0 ? [] : [`${rest} other codes were not matched`]),
+    ...(rest === 0 ? [] : [`${rest} other codes without a match`]),
   ]
-  return [decide(`these are left out (unknown: skip), with how often they stand there: ${told.join(', ')}.`)]
+  return [decide(`left out (unknown: skip), with counts: ${told.join(', ')}.`)]
 }
 
 /** Lists codes with unknown words in their names: `HDL Cholesterol (CAD)`. */
@@ -85,7 +85,7 @@ function perhaps(likely: readonly (readonly [code: string, key: string])[]): Dra
   const named = likely.slice(0, MOST_NAMED).map(([code, key]) => `${JSON.stringify(code)}: ${key}`)
   const rest = likely.length - named.length
   const all = `${named.join(', ')}${rest === 0 ? '' : `, and ${rest} more`}`
-  return [decide(`which of these belong in the table? Their names hold words that are unknown here: ${all}.`)]
+  return [decide(`which of these belong in the table? Their names have unknown words: ${all}.`)]
 }
 
 /** Vendor's own codes or test names, in a table to catalog keys. */
@@ -131,7 +131,9 @@ export function tableCode(
     // A text that occurs once could be anything.
     notes: [
       ...[...Map.groupBy(said, ([, file]) => file)].map(([file, codes]) =>
-        decide(`${codes.map(([code]) => JSON.stringify(code)).join(', ')}: as ${file} says. Is it so here?`),
+        decide(
+          `${codes.map(([code]) => JSON.stringify(code)).join(', ')}: as ${file} does. Is it right here?`,
+        ),
       ),
       ...perhaps(likely),
       ...leftOut(others, (code, count) => count > 1 && code.length <= 40),
@@ -176,7 +178,7 @@ export function resultLines(
       : [line(`  unit: ${firstOf(unit && scalar(unit), score && constant)}`)]),
     ...(range === undefined ? [] : [line(`  refRange: ${scalar(range)}`)]),
     ...(status === undefined ? [] : [statusLine(status, words)]),
-    ...(hasSubIds ? [line('  ignore: [OBX-4]', ask('do sub-ids change what a value means?'))] : []),
+    ...(hasSubIds ? [line('  ignore: [OBX-4]', ask('do sub-ids change the meaning of a value?'))] : []),
   ]
 }
 
@@ -252,7 +254,7 @@ export function conditionLines(
     rule,
     ...(there.length === 0 ? [] : [when(...there)]),
     status === undefined
-      ? line('  status: active', ask('nothing says whether it is over'))
+      ? line('  status: active', ask('no column shows whether it has ended'))
       : line(`  status: { from: ${scalar(status)} }`),
   ]
 }

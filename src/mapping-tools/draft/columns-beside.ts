@@ -106,7 +106,7 @@ export function meanOf(key: string, readings: readonly Reading[]): string {
   if (rest === undefined || readings.some((one) => one.rest !== rest)) return ''
   const numbers = readings.map(({ path }) => `$number(${path.startsWith('$') ? path : `\`${path}\``})`)
   const mean = JSON.stringify(`$round($average([${numbers.join(', ')}]), 2)`)
-  return `; or the mean of all ${readings.length} in the place of the first: ${key}: { expression: ${mean}${rest} }`
+  return `; or the mean of all ${readings.length} instead of the first: ${key}: { expression: ${mean}${rest} }`
 }
 
 /** Members of a rule for columns beside its value: a sign goes in front, all others are ignored. */
@@ -124,7 +124,7 @@ export function besideParts(
     ignore: others.length === 0 ? '' : `, ignore: [${others.join(', ')}]`,
     asked: ask(
       sign && `is ${scalar(sign.path)} its sign?`,
-      others.length > 0 && `${others.join(', ')}: does it change what the value means?`,
+      others.length > 0 && `${others.join(', ')}: does it change the meaning of the value?`,
     ),
   }
 }

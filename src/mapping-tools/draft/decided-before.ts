@@ -137,7 +137,7 @@ export function withDecided(drafted: DraftedSample, mappings: readonly EarlierMa
 }
 
 function linesOf(key: string, value: unknown, file: string): DraftLine[] {
-  const asked = { ask: `${file} says so of the same headings. Is it so here?` }
+  const asked = { ask: `${file} has this line for the same headings. Is it right here?` }
   const path = key.split('.')
   const name = `${'  '.repeat(path.length - 2)}${path.at(-1)}`
   const flow = (part: unknown): string => stringify(part, { collectionStyle: 'flow', lineWidth: 0 }).trim()

@@ -37,9 +37,9 @@ export function draftCases({ draft, rows }: DraftedSample, mapping: DraftedMappi
       ? jsonCases(rows.sample, mapping.definition.read.each ?? {}, basis)
       : ofTable(rows.table, basis)
   const kept = whole
-    ? 'Each value is one of its column, so that no row is that of anybody'
+    ? 'Each value comes from its column, so no row belongs to a real person'
     : 'Measurements and codes are kept'
-  const head = `${schemaLine(schema)}\n# What becomes of rows like those of ${JSON.stringify(draft.sample)}. People, ids and dates are made up. ${kept}.\n`
+  const head = `${schemaLine(schema)}\n# Expected outcomes of rows like those of ${JSON.stringify(draft.sample)}. People, ids and dates are made up. ${kept}.\n`
   return `${head}${stringify({ cases }, { schema: 'failsafe', lineWidth: 0 })}`
 }
 

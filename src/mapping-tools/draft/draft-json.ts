@@ -78,9 +78,7 @@ export function draftShape(
     kind: `${shape.kind}; ${lookedAt(sample.rows.length)}`,
     read: Object.keys(each).length === 0 ? sample.read : { ...sample.read, each },
     identity: [
-      ...(reference === undefined
-        ? [decide('nothing was found where the person is named in this shape.')]
-        : []),
+      ...(reference === undefined ? [decide('no person id was found in this shape.')] : []),
       ...identityLines(identity.length === 0 ? ['$'] : identity, reference ?? key ?? '$'),
     ],
     registered: new Map(registration),
@@ -129,7 +127,7 @@ function resultRules(paths: ResultPaths, read: Reader, vocabulary: Vocabulary): 
   const score = read.take(paths.score)
   if (code === undefined || (value.length === 0 && score === undefined))
     return {
-      lines: [decide('no codes or no values were found where they are in this shape.')],
+      lines: [decide('no codes or no values were found in this shape.')],
       found: [],
     }
   const unit = read.take(paths.unit, (text) => vocabulary.units.resolve(text) !== undefined)
@@ -170,7 +168,7 @@ function codeOf(
   if (read.known.size === 0) return read
   return {
     ...read,
-    notes: [decide('matched by what the tests are called; check each.'), ...read.notes],
+    notes: [decide('matched by test name; check each.'), ...read.notes],
   }
 }
 
@@ -181,8 +179,7 @@ function conditionRules(
 ): Rules {
   const code = read.take(paths.code)
   const status = read.take(paths.status)
-  if (code === undefined)
-    return { lines: [decide('no codes were found where they are in this shape.')], found: [] }
+  if (code === undefined) return { lines: [decide('no codes were found in this shape.')], found: [] }
   const codes = read.textsAt(code).filter((text) => text !== '')
   const system = codes.some(isSnomed) ? 'SNOMED' : 'ICD-10-CM'
   const coded = systemCode(code, system, codes, vocabulary)

@@ -57,7 +57,7 @@ export function draftRecords(
     drafted.flatMap(({ type, match, observed: its }) => {
       if (match?.section !== section) return []
       const dated = its.column?.path === observed.column?.path ? [] : observedLines(its).map(indent)
-      return [decide(`the cells of ${type} are read by what stands in them alone.`), ...match.lines, ...dated]
+      return [decide(`the cells of ${type} are read by their content alone.`), ...match.lines, ...dated]
     })
   const dates = drafted.flatMap(({ match, observed: its }) => (match && its.column ? [its.column.path] : []))
   const used = new Set([...found.flatMap((match) => [...match.used]), ...dates])
@@ -118,7 +118,7 @@ function draftType(type: string, sample: RecordsSample, vocabulary: Vocabulary):
   const numbers = columns.filter(({ name }) => name === 'number').map(({ path }) => path)
   const which =
     several === undefined
-      ? `${type} has numbers and no codes that are known: what are ${numbers.join(', ')}?`
+      ? `${type} has numbers without known codes: what are ${numbers.join(', ')}?`
       : `which cell of ${type} is the ${several.what}: ${several.paths.join(' or ')}?`
   const isAsked = several !== undefined || (match === undefined && numbers.length > 0)
   const notes = isAsked ? [decide(`${which} No rule is written.`)] : []

@@ -152,11 +152,11 @@ function draftBundle(name: string, file: string, sample: JsonSample, vocabulary:
     read: { ...sample.read, each: read.each },
     row: [
       decide(
-        `the id of the patient names the person.${identifiersIn(sample.rows)} By which of them do you know people?`,
+        `the patient id identifies the person.${identifiersIn(sample.rows)} Which of them do you use for people?`,
       ),
       ...(zoned
         ? []
-        : [decide('the clock of which place, for days and for times without an offset? Here it is UTC.')]),
+        : [decide('which time zone, for days and for times without an offset? UTC is a placeholder.')]),
       ...of('row').filter(({ yaml }) => yaml?.startsWith('source:') !== true),
       sourceLine(name, 'ehr'),
     ],
@@ -204,5 +204,5 @@ function identifiersIn(documents: readonly JsonValue[]): string {
     .flatMap(patientsOf)
     .flatMap(({ identifier = null }) => elements(identifier).map((one) => membersOf(one)['system']))
   const named = [...new Set(systems.filter((one) => typeof one === 'string'))].slice(0, MOST_SYSTEMS)
-  return named.length === 0 ? '' : ` Beside it stand identifiers of ${named.join(', ')}.`
+  return named.length === 0 ? '' : ` Other identifiers: ${named.join(', ')}.`
 }

@@ -92,7 +92,7 @@ export function sourceLine(name: string, type: string): DraftLine {
     .join(' ')
   return line(
     `source: { name: ${scalar(title)}, type: ${type}, sendingSystem: ${scalar(name)} }`,
-    ask('name and type go out with every record'),
+    ask('name and type are sent with every record'),
   )
 }
 
@@ -105,7 +105,7 @@ const timeForms = (form: string): DateForms => ({
 })
 
 export const lookedAt = (rows: number): string =>
-  rows === 1 ? '1 row was looked at' : `${rows} rows were looked at`
+  rows === 1 ? '1 row was sampled' : `${rows} rows were sampled`
 
 export function draftTable(name: string, sample: string, table: SampleTable, vocabulary: Vocabulary): Draft {
   const { words } = vocabulary
@@ -144,7 +144,7 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
   for (const column of [reference?.column, observed.column, observed.time?.column])
     if (column) taken.add(column.path)
   const one = table.hasLevels === true ? 'an element of a list' : 'a row'
-  const kind = `${one} is ${long === undefined ? 'a visit' : 'one finding, told by a code'}`
+  const kind = `${one} is ${long === undefined ? 'a visit' : 'a finding with a code'}`
   const parts: Parts = {
     ...rules,
     name,
@@ -207,12 +207,12 @@ function keyLines(
   // Only whole columns align row by row.
   const isWhole = !hasLevels && parts.every(({ filled }) => filled.length === rows)
   const shared = isWhole ? rows - new Set(keys).size : 0
-  const unsure = `no column is ${reference === undefined ? 'left that could name the person' : 'named like the id of a person'}`
+  const unsure = `no column is ${reference === undefined ? 'left to identify the person' : 'named like a person id'}`
   return [
     ...(shared === 0
       ? []
       : keyed('row.key', [
-          decide(`${shared} of ${rows} rows share their key with another row; is there a better one?`),
+          decide(`${shared} of ${rows} rows share their key with another row; is there a better key?`),
         ])),
     ...identityLines(
       key.length === 0 ? [nobody] : key,
@@ -223,7 +223,7 @@ function keyLines(
   ]
 }
 
-export const KEY_OF_ROW = ask('what tells a row of the vendor from all others?')
+export const KEY_OF_ROW = ask('which fields identify a row of the vendor?')
 
 /** Key and account of a row with their questions; the key includes the reference. */
 export const identityLines = (

@@ -64,10 +64,10 @@ export function glucoseRules(
   if (yes.length === 0) {
     const isHours = column.numbers.some((hours) => hours >= LONG)
     const fasting = rule('glucose-fasting', isHours ? `{ ">=": ${LONG} }` : quoted(['…']))
-    const which = `which texts of ${path} say that somebody had fasted${named === '' ? '' : ` (${named})`}?`
-    return [['glucose', `glucose: { ${measured} }`, ask(which, `Of these it is ${fasting}`)]]
+    const which = `which texts of ${path} mean fasting${named === '' ? '' : ` (${named})`}?`
+    return [['glucose', `glucose: { ${measured} }`, ask(which, `For these, write ${fasting}`)]]
   }
-  const asked = `${named} of ${path}: fasting, or not? Until one of both rules has them, their rows have no glucose`
+  const asked = `${named} of ${path}: fasting, or not? Their rows have no glucose until a rule has these texts`
   return [
     ['glucose-fasting', rule('glucose-fasting', quoted(yes)), undefined],
     ['glucose', rule('glucose', quoted([...no, ''])), ask(others.length > 0 && asked)],

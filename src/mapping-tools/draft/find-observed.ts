@@ -141,7 +141,7 @@ const EARLIEST = Date.UTC(1990, 0, 1)
 /** Day before anybody's birth, so that no record passes with it. */
 const PLACEHOLDER = line(`observedAt: { constant: "${PLACEHOLDER_INSTANT}" }`)
 
-const MONTH_FIRST = 'month first or day first? No number above 12 in the sample tells; ask the vendor'
+const MONTH_FIRST = 'month first or day first? The sample has no number above 12; ask the vendor'
 export const MONTH_OR_DAY = ask(MONTH_FIRST)
 
 /** Lines of `observedAt`, with questions. */
@@ -151,37 +151,38 @@ export function observedLines({ column, candidates, doubtful, time, paths = [] }
     const named = candidates.map(({ path, dates: its }) => `${scalar(path)} (${its?.forms.join(', ')})`)
     const why =
       named.length === 0
-        ? 'no column says when it was observed.'
-        : `which dates say when it was observed? ${named.join(' or ')}: no name tells.`
+        ? 'no column is the observation date.'
+        : `which column is the observation date? ${named.join(' or ')}: the names do not decide.`
     return [decide(`${why} This day is a placeholder.`), PLACEHOLDER]
   }
   const { forms, unread, ambiguous, offset, timed } = dates
   const [only = ''] = forms
   const notes: DraftLine[] = []
   if (doubtful === true)
-    notes.push(decide(`does ${scalar(column.path)} say when it was observed? No other date is likelier.`))
+    notes.push(decide(`does ${scalar(column.path)} contain the observation date? No other date is likelier.`))
   if (unread > 0)
-    notes.push(note(`${unread} of the cells looked at are no such dates; their rows are rejected.`))
+    notes.push(note(`${unread} of the sampled cells have another form; their rows are rejected.`))
   const early = instantsOf(column).filter((at) => at < EARLIEST).length
   if (early > 0)
     notes.push(
       decide(
-        `${counted(early, 'different date')} before 1990 would be rejected. Where they are right, add since: with the first day.`,
+        `${counted(early, 'different date')} before 1990 would be rejected. If they are right, add since: with the first day.`,
       ),
     )
-  if (only === 'EXCEL')
-    notes.push(decide('days as a spreadsheet counts them, since 1900 or since 1904 (EXCEL_1904)?'))
+  if (only === 'EXCEL') notes.push(decide('spreadsheet days: counted since 1900 or since 1904 (EXCEL_1904)?'))
   else if (ambiguous) notes.push(decide(MONTH_FIRST))
   const zoned = only !== 'EPOCH_MS'
-  if (zoned && offset) notes.push(note('Every time tells its offset; the zone is for one that would not.'))
+  if (zoned && offset) notes.push(note('Every time has an offset; the zone applies to times without.'))
   else if (zoned)
     notes.push(
       decide(
-        `the clock of which place? Write it like America/New_York; UTC is a placeholder.${timed || time?.form !== undefined ? '' : ' Days begin at midnight there.'}`,
+        `which time zone? Write it like America/New_York; UTC is a placeholder.${timed || time?.form !== undefined ? '' : ' Days begin at midnight there.'}`,
       ),
     )
   if (time !== undefined && (time.form === undefined || only === 'EXCEL'))
-    notes.push(decide(`${scalar(time.column.path)} stands beside it: is it the time of day? It is not read.`))
+    notes.push(
+      decide(`${scalar(time.column.path)} is next to the date: is it the time of day? It is not read.`),
+    )
   else if (time?.form !== undefined) {
     const { form } = time
     const days = forms.map((day) => DAYS_OF.get(day) ?? day)

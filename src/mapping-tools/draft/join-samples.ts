@@ -28,8 +28,8 @@ function join(file: string, one: Sample, { file: name, sample: other }: NamedSam
     return { ...one, notes: told(one, name, other), documents: [...one.documents, ...other.documents] }
   throw new WaybillError(
     'usage-wrong',
-    `${name} is of another form than ${file}, and one mapping reads one form`,
-    { remedy: 'Draft a mapping of each: `waybill mapping init SAMPLE`.' },
+    `${name} is of another form than ${file}, but a mapping reads only one form`,
+    { remedy: 'Draft a mapping for each: `waybill mapping init SAMPLE`.' },
   )
 }
 
@@ -40,7 +40,7 @@ function told({ read, notes }: Read, file: string, other: Read): string[] {
   const [mine, theirs] = [members(read), members(other.read)]
   const another = theirs.filter((line) => !mine.includes(line)).join(', ')
   const isSame = another === '' && theirs.length === mine.length
-  const asked = `DECIDE: ${file} is read otherwise (${another || 'less is said'}), and one mapping reads one form.`
+  const asked = `DECIDE: ${file} needs another read block (${another || 'fewer keys'}), but a mapping has only one.`
   return [
     ...notes,
     ...(isSame ? [] : [asked]),
@@ -62,9 +62,9 @@ function joinTables(file: string, one: SampleTable, name: string, other: SampleT
     return same !== undefined && same.name !== column.name
   })
   const differences = [
-    { words: 'it has no', paths: missing },
-    { words: 'it alone has', paths: more },
-    { words: 'below the header stands something else of', paths: renamed },
+    { words: 'it lacks', paths: missing },
+    { words: 'only it has', paths: more },
+    { words: 'the line below the header differs for', paths: renamed },
   ].flatMap(({ words, paths }) => (paths.length === 0 ? [] : [`${words} ${list(paths)}`]))
   const asked = `DECIDE: ${name} differs from ${file}: ${differences.join('; ')}. A column that a rule reads must be in each file.`
   return {

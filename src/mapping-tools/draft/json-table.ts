@@ -57,7 +57,7 @@ export function jsonRows(documents: readonly JsonValue[]): readonly [JsonSample,
   const own = sampleAt(trail, told === '' ? '' : `Other lists in the file: ${told}.`)
   const around = trail.slice(0, -1).map((_, at) => {
     const to = trail.slice(0, at + 1)
-    const alone = `DECIDE: ${pathOf(to)} stands alone in this file. Is it a row, and a file of several a list of them?`
+    const alone = `DECIDE: ${pathOf(to)} occurs once in this file. Is it a row, and a list in files with several rows?`
     return sampleAt(to, alone)
   })
   const listed: JsonSample = { ...own, wrap: (row) => own.wrap([row]) }
@@ -103,7 +103,7 @@ function tableAt(sample: JsonSample, places: readonly Place[], level: Place | un
   const others = outermost(lists)
     .slice(0, 20)
     .map(({ trail }) => `"${levels.pathOf(trail)}[*]"`)
-  const note = `Lists within a row, each of which could be a level (read.each): ${others.join(', ')}.`
+  const note = `Lists within a row, possible levels (read.each): ${others.join(', ')}.`
   const rows = level === undefined ? sample.rows : sample.rows.slice(0, LOOKED_AT)
   const table = {
     read: level === undefined ? sample.read : { ...sample.read, each: levels.each },

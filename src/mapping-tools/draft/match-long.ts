@@ -137,7 +137,7 @@ function resultsOf(
     state ??
     others.find((column) => holdsStates(column, words) && !isCalled(column.words, [...words.register.gender]))
   const texts = value.filled.length - value.numbers.length
-  const odd = `${texts} of ${value.filled.length} are no numbers: comparators, or answers to leave out with when`
+  const odd = `${texts} of ${value.filled.length} are not numbers: comparators, or answers to leave out with when`
   const values = code.cells.map((one, at) => [one, value.cells[at] ?? ''] as const)
   const parts: ResultParts = {
     value: [value.path],
@@ -150,7 +150,7 @@ function resultsOf(
     range: range?.path,
     status: status && { path: status.path, states: status.filled },
   }
-  const told = `${scalar(status?.name ?? '')} is read as the state, by its texts alone.`
+  const told = `${scalar(status?.name ?? '')} is read as the status because of its texts.`
   return {
     section: 'biometrics',
     code,

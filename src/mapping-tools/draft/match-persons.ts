@@ -105,7 +105,7 @@ export const registeredAs = (words: readonly string[], { register }: Words): Reg
 export function registerLines(registered: Registered, words: Words): DraftLine[] {
   const missing = REGISTER.filter((key) => !registered.has(key))
   if (registered.size === 0)
-    return [{ ...note('Nobody is named here, so people cannot be registered from this export.'), open: true }]
+    return [{ ...note('This export has no names, so people cannot be registered from it.'), open: true }]
   if (missing.length > 0) {
     const there = `${[...registered.keys()].join(', ')} ${registered.size === 1 ? 'is' : 'are'} there`
     return [
@@ -170,7 +170,7 @@ export function genderCodes(
   { cells: { female, male, partners } }: Words,
 ): { readonly codes: Coded; readonly why?: string } {
   if (distinct.size > 0 && [...distinct].every((text) => /^[0129]$/.test(text)))
-    return { codes: ISO_5218, why: '1 is male and 2 female by ISO 5218; does the vendor count so?' }
+    return { codes: ISO_5218, why: '1 is male and 2 female by ISO 5218; does the vendor use ISO 5218?' }
   const genders = new Map<string, Gender>([
     ...female.flatMap(written).map((word) => [word, 'FEMALE'] as const),
     ...male.flatMap(written).map((word) => [word, 'MALE'] as const),
@@ -184,7 +184,7 @@ export function genderCodes(
   const has = (text: string): boolean => found.some(([code]) => code.toUpperCase() === text)
   if (has('H') && has('M') && !has('F')) {
     const codes = found.map(([code]) => [code, code.toUpperCase() === 'M' ? 'FEMALE' : 'MALE'] as const)
-    return { codes: codes.sort(byGender), why: 'H beside M is read as hombre and mujer; is that so?' }
+    return { codes: codes.sort(byGender), why: 'H and M are read as hombre and mujer; is this right?' }
   }
   const [only, another] = found
   const pairs = [...partners].flatMap(([one, other]) =>

@@ -49,21 +49,21 @@ export function matchUnit(
   if (another === undefined)
     return found(
       only,
-      only !== entry.unit && `the name tells no unit; the values are plausible in ${only} alone`,
+      only !== entry.unit && `the name has no unit; the values are plausible only in ${only}`,
     )
   const middle = median(numbers)
   const usual = words.units.usual.get(key)
   if (usual !== undefined) {
     const [likely, other] = fitting.filter((unit) => within(middle, usual.get(unit) ?? [0, -1]))
     return likely !== undefined && other === undefined
-      ? found(likely, `unit by what is usual in people; ${fitting.join(' or ')} would be plausible`)
+      ? found(likely, `unit by usual values of people; ${fitting.join(' or ')} would be plausible`)
       : { kind: 'unclear', units: fitting }
   }
   const [first, second] = fitting
     .map((unit) => ({ unit, distance: distance(entry, convert(unit)(middle)) }))
     .sort((a, b) => a.distance - b.distance)
   return first !== undefined && second !== undefined && second.distance - first.distance > CLEARLY_NEARER
-    ? found(first.unit, `the name tells no unit; ${first.unit} by the size of the values`)
+    ? found(first.unit, `the name has no unit; ${first.unit} by the size of the values`)
     : { kind: 'unclear', units: fitting }
 }
 
@@ -153,7 +153,7 @@ export function unitsOf(
     kind: 'column',
     path: column.path,
     how: ask(
-      byPlace && `${column.path} stands behind it: are these its units?`,
+      byPlace && `${column.path} follows it: are these its units?`,
       lost > 0 &&
         `${lost} of ${values.length} values have no unit there that converts to ${entry.unit}: they are rejected`,
     ),

@@ -123,7 +123,7 @@ export function matchMeasurements(vocabulary: Vocabulary, { columns, decimalComm
     else write(value, key, path)
   }
   for (const { path, name } of ofUnits)
-    if (!used.has(path)) lines.push(decide(`${scalar(name)} holds units, but of which column?`, [path]))
+    if (!used.has(path)) lines.push(decide(`${scalar(name)} holds units; for which column?`, [path]))
   return { lines, found, used }
 }
 
@@ -155,7 +155,7 @@ function measuredIn(
     `${key}: ${unit === undefined ? scalar(path) : `{ from: ${scalar(path)}, unit: ${scalar(unit)} }`}`
   if (filled.length === 0) return note(`empty in the sample: ${rule(named)}`)
   const texts = filled.length - numbers.length
-  const odd = texts === 0 ? undefined : `${texts} of ${filled.length} cells are no numbers`
+  const odd = texts === 0 ? undefined : `${texts} of ${filled.length} cells are not numbers`
   const match =
     told === undefined
       ? matchUnit(key, entry, column, named, vocabulary)
@@ -173,7 +173,7 @@ function measuredIn(
 }
 
 const isLike = ({ name, path }: ColumnProfile, keys: readonly string[]): DraftLine =>
-  decide(`${scalar(name)} names ${keys.join(' or ')} beside words that are not understood.`, [path])
+  decide(`${scalar(name)} names ${keys.join(' or ')} with unknown words.`, [path])
 
 /** Meaning of a column's name: from a LOINC number in it, else from its words. */
 function nameOf(column: ColumnProfile, { catalog, measurements }: Vocabulary): NameMatch | undefined {
@@ -204,11 +204,11 @@ function bloodPressures(
   const [mark = '', another] = new Set(read.map(([, , by = '']) => by))
   const small = read.filter(([, systolic = '']) => Number(systolic.replace(',', '.')) < SMALLEST_SYSTOLIC)
   if (another !== undefined || (small.length > 0 && small.length < read.length * MOST))
-    return [decide(`${scalar(path)} holds both pressures in several forms: split them where it is made.`)]
+    return [decide(`${scalar(path)} holds both pressures in several forms: ask the vendor to split them.`)]
   const isSmall = small.length > 0
   const asked = ask(
     mark !== '/' && `is it systolic ${mark} diastolic?`,
-    isSmall && 'such small numbers are cm[Hg], tens of mm[Hg]; are they?',
+    isSmall && 'numbers this small are read as cm[Hg], tens of mm[Hg]; is this right?',
   )
   const unit = isSmall ? ', unit: "cm[Hg]"' : ''
   const by = mark === '/' ? '/' : JSON.stringify(mark)
@@ -244,8 +244,8 @@ export function matchConditions(
       `${key}: { when: { ${scalar(path)}: ${quoted(yes)} }, status: active }`
     if (found.includes(key)) lines.push(decide(`${scalar(path)} says ${key}, too`, [path]))
     else if (yesNo === undefined) {
-      const texts = `${distinct.size} texts that are not just yes and no`
-      lines.push(decide(`${scalar(path)}: ${texts}. Which mean it? ${rule(['…'])}`, [path]))
+      const texts = `${distinct.size} texts besides yes and no`
+      lines.push(decide(`${scalar(path)}: ${texts}. Which ones mean it? ${rule(['…'])}`, [path]))
     } else {
       lines.push({ ...line(rule(yesNo.yes)), key: `conditions.${key}` })
       found.push(key)
@@ -287,9 +287,7 @@ export function matchCareTeams(
       )
     const name = beside(wide.providerName) ?? (prefix.length === 0 ? undefined : beside(['']))
     if (name === undefined) {
-      lines.push(
-        decide(`${scalar(path)} holds NPIs, but no column has the name that belongs to them.`, [path]),
-      )
+      lines.push(decide(`${scalar(path)} holds NPIs, but no column holds their names.`, [path]))
       continue
     }
     const phone = beside(wide.providerPhone)

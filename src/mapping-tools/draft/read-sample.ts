@@ -110,10 +110,10 @@ async function readRecordsSample(path: string): Promise<Sample | undefined> {
       read,
       notes: [
         ...encodingNotes(encoding, lines.rows),
-        `DECIDE: these seem to be records of several types, told by their first cell: ${[`${row.name} begins a row`, ...levels].join(', ')}, by the order of the lines alone.`,
+        `DECIDE: these look like records of several types, named by their first cell: ${[`${row.name} begins a row`, ...levels].join(', ')}, judging by the order of the lines alone.`,
         ...(skip.length === 0
           ? []
-          : [`DECIDE: lines of ${skip.join(', ')} stand above or below the rows, and are none.`]),
+          : [`DECIDE: lines of ${skip.join(', ')} are above or below the rows, and are not rows.`]),
         ...faultNotes(rows),
       ],
       documents: rows.flatMap((one) => (one.kind === 'json' ? [one.value] : [])),
@@ -227,7 +227,7 @@ export const cellsOf = (row: Row): readonly string[] => (row.kind === 'json' ? [
 function totalNotes({ trailer }: Dialect): string[] {
   if (trailer === undefined) return []
   return [
-    `DECIDE: the file ends with what looks like totals (${trailer.words.map((word) => `"${word}"`).join(', ')}), which are no rows. With read.trailer, a file without them is refused as cut off: does each have them?`,
+    `DECIDE: the file ends with probable totals (${trailer.words.map((word) => `"${word}"`).join(', ')}), not rows. With read.trailer, a file without totals is refused as cut off: does every file have them?`,
   ]
 }
 

@@ -34,7 +34,7 @@ export function rowsLeftOut(columns: readonly ColumnProfile[], { words }: Vocabu
   const conditions = found.map(({ condition }) => `{ ${condition} }`)
   const when = another === undefined ? conditions.join() : `{ any: [${conditions.join(', ')}] }`
   return {
-    lines: [decide(`rows that seem to be no visits: ${counted}. Leave these rows out? skipWhen: ${when}`)],
+    lines: [decide(`rows that are probably not visits: ${counted}. Leave these rows out? skipWhen: ${when}`)],
     flags: flags.map(({ column }) => column),
   }
 }

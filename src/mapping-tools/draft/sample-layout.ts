@@ -185,9 +185,9 @@ export function belowHeader(records: readonly Cells[], vocabulary: Pick<Vocabula
       skip: isQuestions ? 1 : 2,
       called: (name, at) => (NUMBERED.test(name) ? first[at]?.trim() || name : name),
       notes: [
-        `${isQuestions ? 'DECIDE: t' : 'T'}he lines below the header are those of a survey tool, and no rows.`,
+        `${isQuestions ? 'DECIDE: t' : 'T'}he lines below the header come from a survey tool, and are not rows.`,
         ...(zones ?? []).map(
-          (zone) => `DECIDE: the third line says that times are those of ${zone}. Are they?`,
+          (zone) => `DECIDE: the third line gives the time zone ${zone}. Is it right?`,
         ),
       ],
     }
@@ -198,8 +198,8 @@ export function belowHeader(records: readonly Cells[], vocabulary: Pick<Vocabula
     called: (name, at) => (units.has(at) ? `${name} (${units.get(at)})` : name),
     notes: [
       rest === 0
-        ? 'The record below the header names units: it is no row.'
-        : `DECIDE: the record below the header names ${units.size} units beside ${rest} other texts: it is read as no row.`,
+        ? 'The record below the header names units: it is not a row.'
+        : `DECIDE: the record below the header names ${units.size} units and ${rest} other texts: it is not read as a row.`,
     ],
   }
 }

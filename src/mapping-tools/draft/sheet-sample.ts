@@ -35,11 +35,11 @@ export async function readAnySample(path: string, vocabulary: Words): Promise<Sa
   }
   const [fullest] = found.sort((a, b) => b.cells - a.cells)
   if (fullest === undefined)
-    throw new WaybillError('export-empty', 'No sheet of the workbook holds anything.', {
+    throw new WaybillError('export-empty', 'All sheets of the workbook are empty.', {
       place: { file: path },
     })
   const named = sheets.map((name) => JSON.stringify(name)).join(', ')
-  const asked = `DECIDE: several sheets hold something (${named}). Is this the one?`
+  const asked = `DECIDE: several sheets have content (${named}). Is this the right one?`
   const { sheet, raw } = fullest
   return {
     kind: 'table',
@@ -83,9 +83,7 @@ async function tableIn(
   const notes = [
     ...before,
     ...told,
-    ...('below' in read
-      ? ['DECIDE: below the table stands something else, which is not read. Is that right, in each file?']
-      : []),
+    ...('below' in read ? ['DECIDE: content below the table is not read. Is this right in every file?'] : []),
     ...('columns' in read ? ['DECIDE: cells of the header are merged; name the columns here.'] : []),
     ...opened.notes.map((note) => `DECIDE: ${note}.`),
     ...faultNotes(opened.rows),

@@ -37,13 +37,13 @@ export function unitQuestions(
     )
     return said === undefined || asked.yaml === undefined
       ? asked
-      : line(asked.yaml, ask(`${said.file} says so. Is it so here?`))
+      : line(asked.yaml, ask(`${said.file} has this unit. Is it right here?`))
   })
   const isEmpty = lines.every(({ yaml }) => yaml === undefined)
   return [
     line('  unit:'),
     line(`    from: ${scalar(path)}`),
-    line(isEmpty ? '    table: {}' : '    table:', ask('no column tells units; is each of these right?')),
+    line(isEmpty ? '    table: {}' : '    table:', ask('no column has units; is each of these right?')),
     ...lines,
   ]
 }
@@ -58,12 +58,12 @@ function unitQuestion(
   const asked = (text: string): DraftLine => decide(`${JSON.stringify(code)}: ${text}`)
   const match = entry && matchUnit(key, entry, values, told, vocabulary)
   if (match?.kind === 'feet-and-inches')
-    return asked('its values are feet and inches: it needs a rule of its own, with form: feet-and-inches.')
+    return asked('its values are feet and inches: write a separate rule with form: feet-and-inches.')
   if (entry === undefined || values.numbers.length === 0) return asked('which unit? It has no numbers here.')
   switch (match?.kind) {
     case 'found': {
       const unit = match.unit ?? entry.unit
-      const alone = ask(`no unit is told; the values are plausible in ${unit} alone`)
+      const alone = ask(`no unit is given; the values are plausible only in ${unit}`)
       return line(
         `      ${JSON.stringify(code)}: ${scalar(unit)}`,
         told === undefined ? (match.how ?? alone) : undefined,

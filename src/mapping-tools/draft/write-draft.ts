@@ -120,7 +120,7 @@ export const schemaLine = (schema: string): string => `# yaml-language-server: $
 export function draftText(draft: Draft, schema: string): string {
   const lines = [
     schemaLine(schema),
-    `# Drafted from ${oneLine(draft.sample)}: ${draft.kind}. Lines with DECIDE need an answer before this is used.`,
+    `# Drafted from ${oneLine(draft.sample)}: ${draft.kind}. Answer the lines with DECIDE before using this mapping.`,
     ...draft.notes.map((text) => `# ${oneLine(text)}`),
     `mapping: ${draft.name}`,
     ...readLines(draft.read),

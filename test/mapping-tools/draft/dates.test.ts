@@ -101,7 +101,7 @@ test.each([
   expect(drafted.text).toContain(PLACEHOLDER)
   expect(drafted.text).toContain('key: [patient id]')
   expect(notes(drafted).join('\n').replaceAll('"', '')).toContain(
-    `DECIDE: which dates say when it was observed? ${named}`.replaceAll('"', ''),
+    `DECIDE: which column is the observation date? ${named}`.replaceAll('"', ''),
   )
 })
 
@@ -111,7 +111,7 @@ test('dates of birth are never those of an observation, by name nor by what they
   const births = withDates({ date: decades })
   expect(births.text).toContain(PLACEHOLDER)
   expect(births.text).not.toContain('(ISO)')
-  expect(withDates({ date: decades, tp: recent }).text).toContain('? tp (ISO): no name tells')
+  expect(withDates({ date: decades, tp: recent }).text).toContain('? tp (ISO): the names do not decide')
 })
 
 test('visits of the same people over decades are no births', () => {

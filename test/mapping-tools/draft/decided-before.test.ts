@@ -59,7 +59,7 @@ B-1,03/04/2026,Ann,Reed,03/04/1980,A,01001,done,122,118,5.1,ja
 B-1,04/04/2026,Ann,Reed,03/04/1980,A,01001,Cancelled,124,131,5.2,nein
 B-2,05/04/2026,Ben,Reed,05/06/1981,B,01002,done,125,124,5.4,nein
 `
-const SAYS = 'DECIDE: acme.yaml says so of the same headings. Is it so here?'
+const SAYS = 'DECIDE: acme.yaml has this line for the same headings. Is it right here?'
 
 describe('a wide mapping of the same headings', () => {
   const text = drafted(ROWS, earlier('acme.yaml', WIDE))
@@ -111,7 +111,7 @@ describe('a wide mapping of the same headings', () => {
   test('what was in the place of an answer is gone', () => {
     expect(text).not.toContain('kg or lb')
     expect(text).not.toContain(
-      'month first or day first? No number above 12 in the sample tells; ask the vendor\n  observedAt',
+      'month first or day first? The sample has no number above 12; ask the vendor\n  observedAt',
     )
     expect(text.match(/^ {2}observedAt:/gm)).toHaveLength(1)
     expect(text).not.toContain('Not mapped')
@@ -190,8 +190,8 @@ biometrics:
   ] as const)('%s', (_, table, tables) => {
     const text = drafted(rows, earlier('lab.yaml', LONG.replace('TABLE', table), tables))
     expect(text).toContain('table: { "HDL": hdl-cholesterol, "K77": body-weight }')
-    expect(text).toContain('DECIDE: "K77": as lab.yaml says. Is it so here?')
-    expect(text).toContain('"K77": lb # DECIDE: lab.yaml says so. Is it so here?')
+    expect(text).toContain('DECIDE: "K77": as lab.yaml does. Is it right here?')
+    expect(text).toContain('"K77": lb # DECIDE: lab.yaml has this unit. Is it right here?')
     expect(text).toContain('zone: America/Denver')
   })
 })

@@ -83,7 +83,7 @@ describe('measurements of a wide table', () => {
     ['120/80', '118/77', 'by: /', '', undefined],
     ['120x80', '118 x 77', 'by: "x"', '', 'is it systolic x diastolic?'],
     ['120-80', '118-77', 'by: "-"', '', 'is it systolic - diastolic?'],
-    ['13/8', '12.5/7', 'by: /', ', unit: "cm[Hg]"', 'cm[Hg], tens of mm[Hg]; are they?'],
+    ['13/8', '12.5/7', 'by: /', ', unit: "cm[Hg]"', 'cm[Hg], tens of mm[Hg]; is this right?'],
   ])('both pressures in one column as %s', (one, other, by, unit, asked) => {
     const drafted = column('bp', one, other)
     expect(rules(drafted)).toEqual([
@@ -124,7 +124,7 @@ describe('measurements of a wide table', () => {
   ])('%s is asked about, and is no rule', (name) => {
     const drafted = column(name, '118', '131')
     expect(rules(drafted)).toEqual([])
-    expect(notes(drafted).join('\n')).toMatch(/DECIDE: .*(not understood|later reading)/)
+    expect(notes(drafted).join('\n')).toMatch(/DECIDE: .*(unknown words|later reading)/)
   })
 
   test.each(['Diabetes (mother)', 'Diabetes (m)', 'family_history_diabetes', 'former smoker', 'No diabetes'])(
@@ -132,7 +132,7 @@ describe('measurements of a wide table', () => {
     (name) => {
       const drafted = column(name, 'Y', 'N')
       expect(rules(drafted)).toEqual([])
-      expect(notes(drafted).join('\n')).toMatch(/DECIDE: .*not understood/)
+      expect(notes(drafted).join('\n')).toMatch(/DECIDE: .*unknown words/)
     },
   )
 
@@ -159,7 +159,7 @@ describe('measurements of a wide table', () => {
       'body-weight: { from: weight, unit: { from: uom } }',
       'hdl-cholesterol: { from: hdl, unit: { from: uom_2 } }',
     ])
-    expect(notes(behind).join('\n')).toContain('DECIDE: uom stands behind it: are these its units?')
+    expect(notes(behind).join('\n')).toContain('DECIDE: uom follows it: are these its units?')
     const joined = draftedMapping(
       'id,Gewicht,Gewichtseinheit,Puls,Pulseinheit\n1,80,kg,70,/min\n2,180,lb,71,/min',
     )
@@ -172,7 +172,7 @@ describe('measurements of a wide table', () => {
     const others = draftedMapping('id,Blood Sugar,glu,glu_units\n1,90,91,mg/dL\n2,101,99,mg/dL')
     expect(rules(others).join()).not.toContain('glu_units')
     const alone = draftedMapping('id,chol,note,lab_units\n1,200,x,mg/dL\n2,180,y,mg/dL')
-    expect(notes(alone).join('\n')).toContain('DECIDE: lab_units holds units, but of which column?')
+    expect(notes(alone).join('\n')).toContain('DECIDE: lab_units holds units; for which column?')
   })
 
   test('what is unsure is asked about, with the units that would do', () => {
@@ -185,7 +185,7 @@ describe('measurements of a wide table', () => {
     const drafted = draftedMapping('id,sbp1,sbp2\n1,118,120\n2,130,128')
     expect(rules(drafted)).toEqual(['systolic-bp: sbp1'])
     expect(notes(drafted)).toContain(
-      'DECIDE: one more of systolic-bp: systolic-bp-2: { from: sbp2, catalog: systolic-bp }; or the mean of all 2 in the place of the first: systolic-bp: { expression: "$round($average([$number(`sbp1`), $number(`sbp2`)]), 2)" }',
+      'DECIDE: one more of systolic-bp: systolic-bp-2: { from: sbp2, catalog: systolic-bp }; or the mean of all 2 instead of the first: systolic-bp: { expression: "$round($average([$number(`sbp1`), $number(`sbp2`)]), 2)" }',
     )
   })
 
@@ -238,7 +238,7 @@ describe('rows of a wide table', () => {
     expect(text).toContain('dateOfBirth: { from: DOB, format: M/d/yyyy }')
     expect(text).toContain('gender: { from: sex, table: { F: FEMALE, M: MALE } }')
     expect(text).toContain('observedAt: { from: visit date, format: MM/dd/yyyy, zone: UTC }')
-    expect(text).toContain('DECIDE: the clock of which place?')
+    expect(text).toContain('DECIDE: which time zone?')
   })
 
   test('what is mapped to the catalog never names the person', () => {
@@ -246,7 +246,7 @@ describe('rows of a wide table', () => {
       'Datum,weight_kg,HDL,HbA1c\n01.02.2026,70,50,5.1\n02.02.2026,81,51,5.2\n13.02.2026,92,52,5.3',
     )
     expect(draft.found).toContain('hba1c')
-    expect(text).toContain('reference: "?" # DECIDE: no column is left that could name the person')
+    expect(text).toContain('reference: "?" # DECIDE: no column is left to identify the person')
     expect(text).toContain('key: [Datum]')
   })
 
@@ -257,8 +257,8 @@ describe('rows of a wide table', () => {
     const drafted = draftedMapping(['id,visit date,weight_kg,hba1c', ...rows].join('\n'))
     expect(rules(drafted)).toEqual(['body-weight: weight_kg', 'hba1c: hba1c'])
     expect(drafted.text).toContain('number: { decimal: "," }')
-    expect(notes(drafted)).toContain('1 of the cells looked at are no such dates; their rows are rejected.')
-    expect(notes(drafted)).toContain('1 of 40 cells are no numbers')
+    expect(notes(drafted)).toContain('1 of the sampled cells have another form; their rows are rejected.')
+    expect(notes(drafted)).toContain('1 of 40 cells are not numbers')
   })
 
   test('a column of diagnoses beside measurements is one more thing of a visit', () => {
@@ -313,7 +313,7 @@ describe('rows of one finding each, and JSON', () => {
     expect(rules(drafted)[0]).toBe(
       '- code: { from: test, unknown: skip, table: { "HDL": hdl-cholesterol, "Sodium": sodium } }',
     )
-    expect(notes(drafted).join('\n')).toContain('1 other codes were not matched')
+    expect(notes(drafted).join('\n')).toContain('1 other codes without a match')
     expect(drafted.text).not.toContain('Zinc')
   })
 
@@ -365,9 +365,9 @@ describe('what looks like something else', () => {
     )
     expect(rules(drafted)).toContain('  status: { from: x, keep: [F, C], withdrawn: [W, D, X] }')
     const told = notes(drafted).join('\n')
-    expect(told).toContain('DECIDE: x is read as the state, by its texts alone.')
-    expect(told).toContain('how often they stand there: P (1).')
-    expect(told).toContain('how often they stand there: 5763-8 (1).')
+    expect(told).toContain('DECIDE: x is read as the status because of its texts.')
+    expect(told).toContain('with counts: P (1).')
+    expect(told).toContain('with counts: 5763-8 (1).')
     const women = long(
       'mrn,date,code,result,unit,sex',
       'A,2026-02-04,4548-4,5.1,%,F',
@@ -390,7 +390,7 @@ describe('what looks like something else', () => {
 
   test('the year of a day is no offset', () => {
     const { text } = draftedMapping('id,visit date,sbp\n1,02-14-2026,118\n2,02-04-2026,120')
-    expect(text).toContain('DECIDE: the clock of which place?')
+    expect(text).toContain('DECIDE: which time zone?')
     const told = draftedMapping(
       'id,visit date,sbp\n1,2026-02-14T09:10:00-05:00,118\n2,2026-02-04T08:00:00Z,120',
     )
@@ -405,7 +405,7 @@ describe('what looks like something else', () => {
     const odd = draftedMapping(
       'id,visit_date,visit_time,sbp\n1,02/14/2026,morning,118\n2,02/04/2026,0910,120',
     )
-    expect(odd.text).toContain('DECIDE: visit_time stands beside it: is it the time of day?')
+    expect(odd.text).toContain('DECIDE: visit_time is next to the date: is it the time of day?')
   })
 
   test('a specialist is not the primary care physician', () => {

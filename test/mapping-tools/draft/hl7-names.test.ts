@@ -119,5 +119,5 @@ test('when it was written is asked about, where nothing says when it was observe
     PID_3: 'P1',
     OBX: [{ OBX_3: '4548-4', OBX_5: '5.1' }],
   })
-  expect(text).toMatch(/DECIDE: does \$\.MSH_7 say when it was observed\?/)
+  expect(text).toMatch(/DECIDE: does \$\.MSH_7 contain the observation date\?/)
 })

@@ -30,7 +30,7 @@ test('forms, units and words are those of all of them', async () => {
     'a.csv': A,
     'b.csv': 'Member ID,Visit Date,Weight\nM-3,13/04/2026,80\nM-4,14/04/2026,71\nM-5,15/04/2026,64\n',
   })
-  expect(text).toContain('Drafted from a.csv, b.csv: a row is a visit; 5 rows were looked at.')
+  expect(text).toContain('Drafted from a.csv, b.csv: a row is a visit; 5 rows were sampled.')
   // The first file alone tells neither day from month, nor pounds from kilograms.
   expect(text).toContain('observedAt: { from: Visit Date, format: dd/MM/yyyy, zone: UTC }')
   expect(text).not.toContain('month first or day first')
@@ -45,9 +45,9 @@ test('where headers differ, it says so by file', async () => {
     'c.csv': A,
   })
   expect(text).toContain(
-    'DECIDE: b.csv differs from a.csv: it has no Weight; it alone has Site, Systolic. A column that a rule reads must be in each file.',
+    'DECIDE: b.csv differs from a.csv: it lacks Weight; only it has Site, Systolic. A column that a rule reads must be in each file.',
   )
-  expect(text).toContain('DECIDE: c.csv differs from a.csv: it has no Site, Systolic.')
+  expect(text).toContain('DECIDE: c.csv differs from a.csv: it lacks Site, Systolic.')
   expect(text).toContain('systolic-bp: Systolic')
 })
 
@@ -56,10 +56,8 @@ test('where they are read in two ways, or have other units below the header, it 
     'a.csv': 'Member ID,Visit Date,Weight\n,,lb\nM-1,03/14/2026,180\n',
     'b.csv': 'Member ID;Visit Date;Weight\n;;kg\nM-3;03/15/2026;80\n',
   })
-  expect(text).toMatch(/DECIDE: b\.csv is read otherwise \(delimiter: ";"\)/)
-  expect(text).toContain(
-    'DECIDE: b.csv differs from a.csv: below the header stands something else of Weight.',
-  )
+  expect(text).toMatch(/DECIDE: b\.csv needs another read block \(delimiter: ";"\)/)
+  expect(text).toContain('DECIDE: b.csv differs from a.csv: the line below the header differs for Weight.')
 })
 
 test('JSON documents, and lines of JSON', async () => {
@@ -69,7 +67,7 @@ test('JSON documents, and lines of JSON', async () => {
     'b.json': JSON.stringify({ people: row('3', '131') }),
   })
   expect(text).toContain('records: "$.people[*]"')
-  expect(text).toContain('3 rows were looked at')
+  expect(text).toContain('3 rows were sampled')
   const lines = await drafted({
     'a.ndjson': `${JSON.stringify(row('1', '118'))}\n`,
     'b.ndjson': `${JSON.stringify({ ...row('2', '120'), dbp: '76' })}\n`,
@@ -90,6 +88,6 @@ test('samples of two kinds are refused', async () => {
   const { code, message } = refusalOf(() => joinSamples([one, other]))
   expect([code, message]).toEqual([
     'usage-wrong',
-    'b.json is of another form than a.csv, and one mapping reads one form',
+    'b.json is of another form than a.csv, but a mapping reads only one form',
   ])
 })

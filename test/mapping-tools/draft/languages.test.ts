@@ -90,11 +90,11 @@ describe('genders', () => {
     [['M'], 'table: { F: FEMALE, M: MALE } }'],
     [
       ['H', 'M'],
-      'table: { M: FEMALE, H: MALE } } # DECIDE: H beside M is read as hombre and mujer; is that so?',
+      'table: { M: FEMALE, H: MALE } } # DECIDE: H and M are read as hombre and mujer; is this right?',
     ],
     [
       ['1', '2'],
-      'table: { "1": MALE, "2": FEMALE } } # DECIDE: 1 is male and 2 female by ISO 5218; does the vendor count so?',
+      'table: { "1": MALE, "2": FEMALE } } # DECIDE: 1 is male and 2 female by ISO 5218; does the vendor use ISO 5218?',
     ],
   ])('%j', (codes, table) => {
     expect(line(...codes)).toBe(`gender: { from: sex, ${table}`)

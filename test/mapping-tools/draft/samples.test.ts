@@ -90,7 +90,7 @@ describe('what stands above and below the rows', () => {
     ])
     expect(text).toContain('header: { line: 3, skip: 1 }')
     expect(text).toContain(String.raw`trailer: { match: "^\"?Total", count: { cell: 3 } }`)
-    expect(text).toContain('DECIDE: the file ends with what looks like totals ("Total")')
+    expect(text).toContain('DECIDE: the file ends with probable totals ("Total")')
     expect(text).toMatch(/body-weight: \{ from: Weight, unit: "?\[?lb/)
     expect(records).toHaveLength(8)
   })
@@ -126,7 +126,7 @@ describe('what stands above and below the rows', () => {
     const text = draftText(draftSample('tried', 'edges.csv', sample, vocabulary).draft, 's.json')
     expect(text).not.toMatch(/skip: 1/)
     if (name !== 'a person who is called so') expect(text).not.toContain('trailer')
-    else expect(text).toContain('DECIDE: the file ends with what looks like totals')
+    else expect(text).toContain('DECIDE: the file ends with probable totals')
   })
 })
 

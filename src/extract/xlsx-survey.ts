@@ -108,7 +108,7 @@ export function createSurveyor(path: string, read: XlsxDefinition, { columns, li
         [isFiltered, 'a filter is set; rows that it hides are read'],
         [merged.length > 0, `cells of the header are merged: ${listed(merged)}`],
         [unnamed.length > 0, `columns without a name have values, which are not read: ${listed(unnamed)}`],
-        [empty !== undefined, 'columns stand behind an empty one: they may be another table'],
+        [empty !== undefined, 'columns follow an empty one: they may be another table'],
         [tables > 1, `the sheet has ${tables} tables`],
         [
           counted.gaps > 0 && cut === undefined,

@@ -79,7 +79,7 @@ interface Outcome {
 export function checkCode(envelope: Outcome, answer: Answer): void {
   const found = EnvelopeCode.safeParse(envelope.code).data
   if (found === undefined && (envelope.data ?? undefined) === undefined) {
-    throw new UnreadableAnswer('the body is no envelope')
+    throw new UnreadableAnswer('the body is not an envelope')
   }
   const code = Number(found ?? answer.status)
   if (code >= 300) throw new UnreadableAnswer(`its envelope holds the code ${code}`)
@@ -146,7 +146,7 @@ export async function* pages<Item>(
     const before = seen.size
     if (page - first >= MOST_PAGES || before + items.length > MOST_LISTED)
       throw new GatewayError(
-        `the list was given up: it has more than ${MOST_PAGES} pages or ${MOST_LISTED} items`,
+        `reading of the list stopped: it has more than ${MOST_PAGES} pages or ${MOST_LISTED} items`,
         {
           class: 'refused',
           requestId: '',

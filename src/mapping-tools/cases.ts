@@ -91,12 +91,12 @@ export function fullRow(outcome: RowOutcome): FullRow {
   const warned = given({ warnings: warnings.length === 0 ? undefined : warnings })
   if (outcome.outcome === 'skipped') return { outcome: 'skipped', reason: outcome.reason, ...warned }
   const { key, account, records, rejected } = outcome
-  const told = given({
+  const details = given({
     register: registration(outcome),
     records: byRule(records.map((record) => [record.rule, factsOf(record)])),
     rejected: byRule(rejected.map(({ rule, issue }) => [rule, issue.code])),
   })
-  return { outcome: 'mapped', key, account: account.reference, ...told, ...warned }
+  return { outcome: 'mapped', key, account: account.reference, ...details, ...warned }
 }
 
 const given = <Members extends object>(members: Members) =>
@@ -104,9 +104,9 @@ const given = <Members extends object>(members: Members) =>
     [Name in keyof Members]?: Exclude<Members[Name], undefined>
   }
 
-const byRule = <Told>(
-  told: readonly (readonly [rule: string, told: Told])[],
-): Record<string, Told> | undefined => (told.length === 0 ? undefined : Object.fromEntries(told))
+const byRule = <Value>(
+  entries: readonly (readonly [rule: string, value: Value])[],
+): Record<string, Value> | undefined => (entries.length === 0 ? undefined : Object.fromEntries(entries))
 
 /** Facts of a record from the top of the file. */
 function sharedFacts({ always, rules = {} }: Shared, rule: string): Facts {
@@ -114,27 +114,27 @@ function sharedFacts({ always, rules = {} }: Shared, rule: string): Facts {
 }
 
 export function foldRow(row: FullRow, shared: Shared): ToldRow {
-  const { records, rejected, ...told } = row
+  const { records, rejected, ...rest } = row
   const observedAt = mostCommon(Object.values(records ?? {}).flatMap((facts) => facts['observedAt'] ?? []))
   const folded = Object.entries(records ?? {}).map(([rule, facts]) => {
     const elsewhere = { ...sharedFacts(shared, rule), ...given({ observedAt }) }
     return [rule, foldRecord(facts, elsewhere)] as const
   })
-  return { ...told, ...given({ observedAt, records: records && Object.fromEntries(folded), rejected }) }
+  return { ...rest, ...given({ observedAt, records: records && Object.fromEntries(folded), rejected }) }
 }
 
 function foldRecord(facts: Facts, elsewhere: Facts): string | Facts {
   const own = Object.entries(facts).filter(([fact, text]) => elsewhere[fact] !== text)
   const absent = Object.keys(elsewhere).filter((fact) => facts[fact] === undefined)
-  const told = inOrder([...own, ...absent.map((fact) => [fact, ABSENT] as const)])
-  const [[fact, text] = [], another] = Object.entries(told)
+  const kept = inOrder([...own, ...absent.map((fact) => [fact, ABSENT] as const)])
+  const [[fact, text] = [], another] = Object.entries(kept)
   const alone = another === undefined && (fact === 'value' || fact === 'status')
-  return alone && text !== undefined ? text : told
+  return alone && text !== undefined ? text : kept
 }
 
 /** Adds the shared facts to a row of a file. */
-export function unfoldRow(told: ToldRow, shared: Shared): FullRow {
-  const { records, observedAt, ...row } = told
+export function unfoldRow(folded: ToldRow, shared: Shared): FullRow {
+  const { records, observedAt, ...row } = folded
   if (records === undefined) return row
   const unfolded = Object.entries(records).map(([rule, record]) => {
     const own = typeof record === 'string' ? { value: record } : record

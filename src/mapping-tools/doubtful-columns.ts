@@ -28,9 +28,9 @@ export function doubtfulColumns(
     const tell = (message: string): Suspicion[] => [{ finding: 'column-doubtful', rule, message }]
     if (match?.kind === 'is' && !match.keys.some((one) => one === key || isSame(one)))
       return tell(`it reads the column "${column}", which names ${match.keys.join(' or ')}`)
-    const said = [...name.outside, ...name.within].filter((word) => hasWord([word], words.otherwise))
-    return match?.kind === 'like' && said.length > 0
-      ? tell(`it reads the column "${column}", but "${said.join(' ')}" suggests something else`)
+    const hints = [...name.outside, ...name.within].filter((word) => hasWord([word], words.otherwise))
+    return match?.kind === 'like' && hints.length > 0
+      ? tell(`it reads the column "${column}", but "${hints.join(' ')}" suggests something else`)
       : []
   }
   const measured = Array.isArray(biometrics) ? {} : biometrics

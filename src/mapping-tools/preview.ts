@@ -47,11 +47,11 @@ export function previewRow(
 
 function aboutOf(row: MappedRow): PreviewedRow['about'] {
   const { reference, type } = row.account
-  const told = registration(row)
+  const draft = registration(row)
   const registered =
-    told === undefined
+    draft === undefined
       ? []
-      : [typeof told === 'string' ? `not possible: ${told}` : Object.values(told).join(', ')]
+      : [typeof draft === 'string' ? `not possible: ${draft}` : Object.values(draft).join(', ')]
   return [
     ['key', row.key],
     ['account', `${type} ${reference}`],
@@ -120,16 +120,16 @@ export function previewText(row: PreviewedRow, written?: readonly string[]): str
 }
 
 function resultLines({ about, records, leftOut, faults }: PreviewedRow, withRecords: boolean): string[] {
-  const told = withRecords ? records : []
+  const shownRecords = withRecords ? records : []
   const rules = Math.max(
     0,
     ...records.map(({ rule }) => rule.length),
     ...faults.map(({ rule }) => rule?.length ?? 0),
   )
-  const longest = Math.max(0, ...told.map((record) => record.told.length))
+  const longest = Math.max(0, ...shownRecords.map((record) => record.told.length))
   return [
     ...about.map(([name, text]) => `· ${name.padEnd(8)} ${text}`),
-    ...told.map(
+    ...shownRecords.map(
       ({ rule, told: text, observedAt, code }) =>
         `→ ${rule.padEnd(rules)}  ${text.padEnd(longest)}  ${observedAt}  ${code}`,
     ),

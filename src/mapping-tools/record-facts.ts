@@ -99,8 +99,8 @@ export function registration(row: MappedRow): string | Record<string, string> | 
   const draft = row.register()
   if (draft === undefined) return undefined
   if (!draft.ok) return draft.issue.code
-  const { partnerAccountId: _reference, ...told } = draft.registration
-  return told
+  const { partnerAccountId: _reference, ...fields } = draft.registration
+  return fields
 }
 
 /** Name of a rule without the ordinal of records of long and nested rules. */

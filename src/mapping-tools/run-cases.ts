@@ -57,7 +57,7 @@ export async function runCases(
   for (const one of file.cases) {
     const full = await outcomes(mapping, one, [...columns], readText, now)
     const found = full.map((row) => foldRow(row, file))
-    const expected = expectedRows(one)?.map((told) => foldRow(unfoldRow(told, file), file))
+    const expected = expectedRows(one)?.map((value) => foldRow(unfoldRow(value, file), file))
     results.push({
       name: one.name,
       passed: expected !== undefined && agree(expected, found),
@@ -71,8 +71,8 @@ export async function runCases(
 
 function expectedRows(one: Case): readonly ToldRow[] | undefined {
   if (one.rows !== undefined) return one.rows
-  const told = Object.entries(one).filter(([key]) => TOLD_KEYS.some((known) => known === key))
-  return told.length === 0 ? undefined : [Object.fromEntries(told)]
+  const value = Object.entries(one).filter(([key]) => TOLD_KEYS.some((known) => known === key))
+  return value.length === 0 ? undefined : [Object.fromEntries(value)]
 }
 
 /** True if outcomes are equal, with records in the same order. */
@@ -152,11 +152,13 @@ export function keepGiven(
   return new Map(
     joins.map((join) => {
       const rows = new Map<string, readonly (string | null)[]>()
-      const told = given[join.name] ?? []
-      if (told.length > 0) {
-        const columns = [...new Set(told.flatMap((row) => (typeof row === 'string' ? [] : Object.keys(row))))]
+      const listed = given[join.name] ?? []
+      if (listed.length > 0) {
+        const columns = [
+          ...new Set(listed.flatMap((row) => (typeof row === 'string' ? [] : Object.keys(row)))),
+        ]
         const read = join.bind(columns, `joins.${join.name}`)
-        for (const row of told) {
+        for (const row of listed) {
           const found = read(rowOf(row, columns, (problem) => refuse(join.name, problem)))
           if (found !== undefined && !rows.has(found.key)) rows.set(found.key, found.cells)
         }
@@ -180,7 +182,7 @@ function rowOf(
   return { ...ORIGIN, kind: 'json', value: read.value, text: row }
 }
 
-type Told = string | readonly Told[] | { readonly [key: string]: Told | undefined }
+type YamlValue = string | readonly YamlValue[] | { readonly [key: string]: YamlValue | undefined }
 
 /**
  * Writes outcomes into the file of cases. Comments, order of keys and inputs stay.
@@ -200,9 +202,9 @@ export function updateCases(text: string, results: readonly CaseResult[]): strin
     if (!isMap(one)) continue
     const rows = full.map((row) => foldRow(row, shared))
     const [only] = rows
-    const told: ToldRow & { rows?: readonly ToldRow[] } =
+    const value: ToldRow & { rows?: readonly ToldRow[] } =
       rows.length === 1 && only !== undefined ? only : { rows }
-    for (const key of [...TOLD_KEYS, 'rows'] as const) put(document, one, key, told[key])
+    for (const key of [...TOLD_KEYS, 'rows'] as const) put(document, one, key, value[key])
   }
   return document.toString({ lineWidth: 0 })
 }
@@ -213,8 +215,8 @@ const NOTES: Readonly<Record<string, string>> = {
 }
 
 /** Sets a member of a map, changing only differences; undefined deletes. */
-function put(document: Document, map: YAMLMap, key: string, told: Told | undefined): void {
-  if (told === undefined) {
+function put(document: Document, map: YAMLMap, key: string, value: YamlValue | undefined): void {
+  if (value === undefined) {
     map.delete(key)
     return
   }
@@ -226,41 +228,41 @@ function put(document: Document, map: YAMLMap, key: string, told: Told | undefin
       name.commentBefore = note
       name.spaceBefore = true
     }
-    map.items.push(document.createPair(name, create(document, key, told)))
-  } else if (!merge(document, pair.value, told)) pair.value = create(document, key, told)
+    map.items.push(document.createPair(name, create(document, key, value)))
+  } else if (!merge(document, pair.value, value)) pair.value = create(document, key, value)
 }
 
 /** Updates the node to the value. False if the node must be replaced. */
-function merge(document: Document, node: unknown, told: Told): boolean {
-  if (typeof told === 'string') {
+function merge(document: Document, node: unknown, value: YamlValue): boolean {
+  if (typeof value === 'string') {
     if (!isScalar(node)) return false
-    if (node.value !== told) node.value = told
+    if (node.value !== value) node.value = value
     return true
   }
-  if (isList(told)) {
+  if (isList(value)) {
     return (
       isSeq(node) &&
-      node.items.length === told.length &&
-      told.every((one, at) => merge(document, node.items[at], one))
+      node.items.length === value.length &&
+      value.every((one, at) => merge(document, node.items[at], one))
     )
   }
   if (!isMap(node)) return false
-  const keys = Object.keys(told)
+  const keys = Object.keys(value)
   for (const { key } of [...node.items]) if (!keys.includes(keyText(key))) node.delete(key)
-  for (const key of keys) put(document, node, key, told[key])
+  for (const key of keys) put(document, node, key, value[key])
   node.items.sort((a, b) => keys.indexOf(keyText(a.key)) - keys.indexOf(keyText(b.key)))
   return true
 }
 
-const isList = (told: Told): told is readonly Told[] => Array.isArray(told)
+const isList = (value: YamlValue): value is readonly YamlValue[] => Array.isArray(value)
 
 const keyText = (key: unknown): string => (isScalar(key) ? String(key.value) : '')
 
 /** Maps with a line per member. */
 const BLOCKS = ['always', 'rules', 'records', 'rejected']
 
-function create(document: Document, key: string, told: Told): Node {
-  const node = document.createNode(told)
+function create(document: Document, key: string, value: YamlValue): Node {
+  const node = document.createNode(value)
   layOut(node, key)
   return node
 }

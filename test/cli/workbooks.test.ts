@@ -124,7 +124,7 @@ test('mapping init finds sheet and header; check, preview and test read what it 
     /read:\n {2}format: xlsx\n {2}sheet: Results\n {2}header: \{ line: 3 \}\n {2}below: nothing\n/,
   )
   for (const part of [
-    'several sheets hold something',
+    'several sheets have content',
     'below the table',
     'systolic-bp: Systolic',
     'format: ISO',

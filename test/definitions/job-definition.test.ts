@@ -134,7 +134,7 @@ describe('where exports arrive', () => {
 
 test.each([
   ['a_{date:YYYYMMDD}.csv', 'years are y'],
-  ['a_{datum:yyyyMMdd}.csv', 'where only {date:FORMAT} is known'],
+  ['a_{datum:yyyyMMdd}.csv', 'but the only placeholder is {date:FORMAT}'],
   ['inbox/a.csv', 'names a folder'],
 ])('a pattern that no name can fit is refused where it stands: %s', (match, said) => {
   const { error } = JobDefinition.safeParse({ ...JOB, exports: { from: 'inbox', match } })

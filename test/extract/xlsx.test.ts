@@ -379,7 +379,7 @@ describe('told, never guessed', () => {
     const rows = texts(1, 'id', '', 'value', '', 'more') + texts(2, '1', 'stray', 'x', '', 'y')
     const notes = (await opened({ sheets: { Data: rows } })).notes?.join() ?? ''
     expect(notes).toContain('which are not read: B')
-    expect(notes).toContain('behind an empty one')
+    expect(notes).toContain('follow an empty one')
   })
 
   const DATA =

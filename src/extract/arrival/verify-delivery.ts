@@ -251,13 +251,13 @@ export function sortExports(
     if (besides.has(delivery)) continue
     const marker = companion(rules.marker, delivery)
     const checksum = companion(rules.checksum, delivery)
-    const said = announced.get(delivery.name)
+    const announcement = announced.get(delivery.name)
     const lacks: Lack[] = []
     if (rules.stableForMs > 0 && now - since(delivery) < rules.stableForMs) lacks.push('rest')
     if (rules.marker !== undefined && marker === undefined) lacks.push('marker')
     if (rules.checksum !== undefined && checksum === undefined) lacks.push('checksum')
-    if (rules.manifest !== undefined && said === undefined) lacks.push('manifest')
-    if (lacks.length === 0) complete.push({ delivery, marker, checksum, announced: said })
+    if (rules.manifest !== undefined && announcement === undefined) lacks.push('manifest')
+    if (lacks.length === 0) complete.push({ delivery, marker, checksum, announced: announcement })
     else waiting.push({ delivery, lacks })
   }
   return { complete, waiting }

@@ -63,20 +63,23 @@ const MOST_NAMED = 20
 /**
  * Lists codes left out, with counts, the most frequent first.
  *
- * @param mayBeTold true for a text that may be shown; others are only counted
+ * @param mayBeShown true for a text that may be shown; others are only counted
  */
-function leftOut(codes: readonly string[], mayBeTold: (code: string, count: number) => boolean): DraftLine[] {
+function leftOut(
+  codes: readonly string[],
+  mayBeShown: (code: string, count: number) => boolean,
+): DraftLine[] {
   if (codes.length === 0) return []
   const counts = [...Map.groupBy(codes, (code) => code)]
     .map(([code, { length }]) => ({ code, count: length }))
     .sort((a, b) => b.count - a.count)
-  const named = counts.filter(({ code, count }) => mayBeTold(code, count)).slice(0, MOST_NAMED)
+  const named = counts.filter(({ code, count }) => mayBeShown(code, count)).slice(0, MOST_NAMED)
   const rest = counts.length - named.length
-  const told = [
+  const listed = [
     ...named.map(({ code, count }) => `${code} (${count})`),
     ...(rest === 0 ? [] : [`${rest} other codes without a match`]),
   ]
-  return [decide(`left out (unknown: skip), with counts: ${told.join(', ')}.`)]
+  return [decide(`left out (unknown: skip), with counts: ${listed.join(', ')}.`)]
 }
 
 /** Lists codes with unknown words in their names: `HDL Cholesterol (CAD)`. */
@@ -107,7 +110,7 @@ export function tableCode(
   const seen = new Map<string, string>()
   for (const [code, name] of all) if (!seen.has(code)) seen.set(code, name)
   const likely: [code: string, key: string][] = []
-  const said: [code: string, file: string][] = []
+  const fromEarlier: [code: string, file: string][] = []
   for (const [code, name] of seen) {
     const matches = [name, code].flatMap((text) => measurements.match(nameWords(text, naming)) ?? [])
     const [match] = matches
@@ -119,18 +122,18 @@ export function tableCode(
       const before = decided?.codeOf(path, code)
       if (before !== undefined && catalog.biometrics.has(before.text)) {
         known.set(code, { key: before.text, unit: undefined })
-        said.push([code, before.file])
+        fromEarlier.push([code, before.file])
       } else if (other === undefined && like !== undefined) likely.push([code, like])
     }
   }
-  const told = new Set([...known.keys(), ...likely.map(([code]) => code)])
-  const others = all.flatMap(([code]) => (told.has(code) ? [] : [code]))
+  const mentioned = new Set([...known.keys(), ...likely.map(([code]) => code)])
+  const others = all.flatMap(([code]) => (mentioned.has(code) ? [] : [code]))
   const table = [...known].map(([code, { key }]) => `${JSON.stringify(code)}: ${key}`).join(', ')
   return {
     code: `{ from: ${scalar(path)}, unknown: skip, table: { ${table} } }`,
     // A text that occurs once could be anything.
     notes: [
-      ...[...Map.groupBy(said, ([, file]) => file)].map(([file, codes]) =>
+      ...[...Map.groupBy(fromEarlier, ([, file]) => file)].map(([file, codes]) =>
         decide(
           `${codes.map(([code]) => JSON.stringify(code)).join(', ')}: as ${file} does. Is it right here?`,
         ),

@@ -30,14 +30,15 @@ export function decidedCodes(mappings: readonly EarlierMapping[]): DecidedCodes 
     [at(parse(text), 'biometrics')].flat().flatMap((rule) =>
       (['code', 'unit'] as const).map((part) => {
         const table = at(rule, part, 'table')
-        const told = typeof table === 'string' ? tables.get(table) : new Map(Object.entries(membersOf(table)))
-        return { file, part, column: at(rule, part, 'from'), told }
+        const meanings =
+          typeof table === 'string' ? tables.get(table) : new Map(Object.entries(membersOf(table)))
+        return { file, part, column: at(rule, part, 'from'), meanings }
       }),
     ),
   )
   const find = (part: 'code' | 'unit') => (column: string, code: string) => {
-    const field = fields.find((one) => one.part === part && one.column === column && one.told?.has(code))
-    return field && { text: String(field.told?.get(code)), file: field.file }
+    const field = fields.find((one) => one.part === part && one.column === column && one.meanings?.has(code))
+    return field && { text: String(field.meanings?.get(code)), file: field.file }
   }
   return { codeOf: find('code'), unitOf: find('unit') }
 }
@@ -175,7 +176,7 @@ function withRule(
   )
   const isFree = columns.every((column) => free.has(column))
   if ((isCertain || own.length === 0) && !isFree) return lines
-  if (isCertain) return [...lines, ...proposed.map(({ yaml, note: told }) => note(`${told} ${yaml}`))]
+  if (isCertain) return [...lines, ...proposed.map(({ yaml, note: question }) => note(`${question} ${yaml}`))]
   // For a column with two pressures, both rules are proposed.
   for (const column of own.flatMap((one) => one.columns ?? [])) free.add(column)
   return replaced(lines, isOwn, proposed)

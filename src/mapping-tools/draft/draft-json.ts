@@ -60,8 +60,8 @@ export function draftShape(
   const column = (path: string | undefined): ColumnProfile | undefined =>
     profile.columns.find((one) => one.path === path)
   const each = components?.each ?? shape.each
-  const told = shape.ofOneResult === true ? [observed, results?.code] : []
-  const identity = [...new Set([reference, key, ...told].flatMap((path) => path ?? []))]
+  const more = shape.ofOneResult === true ? [observed, results?.code] : []
+  const identity = [...new Set([reference, key, ...more].flatMap((path) => path ?? []))]
   const personal = new Set([reference, key, observed, ...registered.values()])
   const found = [results, components?.rules, diagnoses].flatMap((rules) => rules?.found ?? [])
   const registration = [...registered].flatMap(([part, path]) => {

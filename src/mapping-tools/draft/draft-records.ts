@@ -91,8 +91,8 @@ export function draftRecords(
       biometrics: [...drafted.flatMap(({ notes }) => notes), ...rulesIn('biometrics')],
       conditions: rulesIn('conditions'),
       careTeams: drafted.flatMap((one) =>
-        matchCareTeams(vocabulary, one.profile.columns).lines.map(({ yaml, note: told }) =>
-          note([told ?? 'DECIDE:', yaml ?? ''].join(' ')),
+        matchCareTeams(vocabulary, one.profile.columns).lines.map(({ yaml, note: text }) =>
+          note([text ?? 'DECIDE:', yaml ?? ''].join(' ')),
         ),
       ),
       found: found.flatMap((match) => match.found),

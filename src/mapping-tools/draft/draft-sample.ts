@@ -188,8 +188,8 @@ function sectionsOf(text: string): (name: string) => DraftLine[] {
     const [, key] = /^(\w+):/.exec(written) ?? []
     if (key !== undefined) {
       // Comments above a section belong to it.
-      const said = lines.splice(lines.findLastIndex(({ yaml }) => yaml !== undefined) + 1)
-      lines = [...said]
+      const comments = lines.splice(lines.findLastIndex(({ yaml }) => yaml !== undefined) + 1)
+      lines = [...comments]
       sections.set(key, lines)
     } else if (written.trim() !== '')
       lines.push(/^ {0,2}#/.test(written) ? note(written.replace(/^ *# ?/, '')) : { yaml: written.slice(2) })

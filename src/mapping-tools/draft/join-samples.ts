@@ -25,7 +25,7 @@ function join(file: string, one: Sample, { file: name, sample: other }: NamedSam
     other.kind === 'records' &&
     JSON.stringify(one.types) === JSON.stringify(other.types)
   )
-    return { ...one, notes: told(one, name, other), documents: [...one.documents, ...other.documents] }
+    return { ...one, notes: jointNotes(one, name, other), documents: [...one.documents, ...other.documents] }
   throw new WaybillError(
     'usage-wrong',
     `${name} is of another form than ${file}, but a mapping reads only one form`,
@@ -36,7 +36,7 @@ function join(file: string, one: Sample, { file: name, sample: other }: NamedSam
 type Read = Pick<SampleTable, 'read' | 'notes'>
 
 /** Notes of both samples, and differences of their `read` blocks. */
-function told({ read, notes }: Read, file: string, other: Read): string[] {
+function jointNotes({ read, notes }: Read, file: string, other: Read): string[] {
   const [mine, theirs] = [members(read), members(other.read)]
   const another = theirs.filter((line) => !mine.includes(line)).join(', ')
   const isSame = another === '' && theirs.length === mine.length
@@ -69,7 +69,7 @@ function joinTables(file: string, one: SampleTable, name: string, other: SampleT
   const asked = `DECIDE: ${name} differs from ${file}: ${differences.join('; ')}. A column that a rule reads must be in each file.`
   return {
     ...one,
-    notes: [...told(one, name, other), ...(differences.length === 0 ? [] : [asked])],
+    notes: [...jointNotes(one, name, other), ...(differences.length === 0 ? [] : [asked])],
     columns,
     rows: [
       ...one.rows.map((row) => [...row, ...more.map(() => '')]),

@@ -53,8 +53,8 @@ export function jsonRows(documents: readonly JsonValue[]): readonly [JsonSample,
     ),
     wrap: (row) => to.reduceRight<JsonValue>((inner, name) => ({ [name]: inner }), row),
   })
-  const told = others.map((one) => pathOf(one.trail)).join(', ')
-  const own = sampleAt(trail, told === '' ? '' : `Other lists in the file: ${told}.`)
+  const otherLists = others.map((one) => pathOf(one.trail)).join(', ')
+  const own = sampleAt(trail, otherLists === '' ? '' : `Other lists in the file: ${otherLists}.`)
   const around = trail.slice(0, -1).map((_, at) => {
     const to = trail.slice(0, at + 1)
     const alone = `DECIDE: ${pathOf(to)} occurs once in this file. Is it a row, and a list in files with several rows?`

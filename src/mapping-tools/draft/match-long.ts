@@ -150,12 +150,12 @@ function resultsOf(
     range: range?.path,
     status: status && { path: status.path, states: status.filled },
   }
-  const told = `${scalar(status?.name ?? '')} is read as the status because of its texts.`
+  const question = `${scalar(status?.name ?? '')} is read as the status because of its texts.`
   return {
     section: 'biometrics',
     code,
     found: read.found,
-    lines: [...(status === state ? [] : [decide(told)]), ...resultLines(read, parts, words)],
+    lines: [...(status === state ? [] : [decide(question)]), ...resultLines(read, parts, words)],
     used: paths(code, value, unit, range, status),
   }
 }

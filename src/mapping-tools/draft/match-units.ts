@@ -19,12 +19,12 @@ export type UnitMatch =
 /** Minimum difference of distances to the middle of the plausible range that decides between two units. */
 const CLEARLY_NEARER = Math.log(4)
 
-/** Finds the unit. @param told unit in the name, resolved or not */
+/** Finds the unit. @param named unit in the name, resolved or not */
 export function matchUnit(
   key: string,
   entry: BiometricEntry,
   { filled, numbers }: Pick<ColumnProfile, 'filled' | 'numbers'>,
-  told: string | undefined,
+  named: string | undefined,
   { units, words }: Vocabulary,
 ): UnitMatch {
   const convert = (unit: string): ((value: number) => number) => {
@@ -42,7 +42,7 @@ export function matchUnit(
   })
   const heights = filled.filter((cell) => typeof parseFeetAndInches(cell) === 'string')
   if (entry.unit === 'cm' && heights.length >= filled.length * MOST) return { kind: 'feet-and-inches' }
-  if (told !== undefined) return plausible(told) ? found(told) : { kind: 'implausible', unit: told }
+  if (named !== undefined) return plausible(named) ? found(named) : { kind: 'implausible', unit: named }
   const fitting = [entry.unit, ...(words.units.alternatives.get(entry.unit) ?? [])].filter(plausible)
   const [only, another] = fitting
   if (only === undefined) return { kind: 'implausible', unit: entry.unit }

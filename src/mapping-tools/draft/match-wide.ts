@@ -50,10 +50,10 @@ export function matchMeasurements(vocabulary: Vocabulary, { columns, decimalComm
   /** Writes a column of numbers in a known unit. */
   const writeValue = (column: ColumnProfile, value: Value): void => {
     const { path, name } = column
-    const { key, unit, how, odd, told } = value
+    const { key, unit, how, odd, unitColumn } = value
     const others = columns.filter(
       (one) =>
-        one !== told?.column &&
+        one !== unitColumn?.column &&
         one !== fasting?.column &&
         (isBeside(column, one, vocabulary) ||
           (one === columns[columns.indexOf(column) + 1] && isSignOf(one, vocabulary))),
@@ -115,11 +115,11 @@ export function matchMeasurements(vocabulary: Vocabulary, { columns, decimalComm
       write(decide(`${scalar(column.name)} is ${name.keys.join(' or ')}.`), undefined, path)
       continue
     }
-    const told = findUnitColumn(column, key, { columns: ofUnits, all: columns }, vocabulary)
-    if (told !== undefined) used.add(told.column.path)
-    const value = measuredIn(column, name, { key, entry, told, isNumeric }, vocabulary)
+    const unitColumn = findUnitColumn(column, key, { columns: ofUnits, all: columns }, vocabulary)
+    if (unitColumn !== undefined) used.add(unitColumn.column.path)
+    const value = measuredIn(column, name, { key, entry, unitColumn, isNumeric }, vocabulary)
     if (value === undefined) continue
-    if ('told' in value) writeValue(column, value)
+    if ('unitColumn' in value) writeValue(column, value)
     else write(value, key, path)
   }
   for (const { path, name } of ofUnits)
@@ -134,7 +134,7 @@ interface Value {
   readonly how: Question | undefined
   /** Remark on cells that are not numbers. */
   readonly odd: string | undefined
-  readonly told: UnitColumn | undefined
+  readonly unitColumn: UnitColumn | undefined
   readonly ordinal: number
 }
 
@@ -145,9 +145,9 @@ function measuredIn(
   {
     key,
     entry,
-    told,
+    unitColumn,
     isNumeric,
-  }: Pick<Value, 'key' | 'told'> & { entry: BiometricEntry; isNumeric: boolean },
+  }: Pick<Value, 'key' | 'unitColumn'> & { entry: BiometricEntry; isNumeric: boolean },
   vocabulary: Vocabulary,
 ): Value | DraftLine | undefined {
   const { path, filled, numbers } = column
@@ -157,9 +157,9 @@ function measuredIn(
   const texts = filled.length - numbers.length
   const odd = texts === 0 ? undefined : `${texts} of ${filled.length} cells are not numbers`
   const match =
-    told === undefined
+    unitColumn === undefined
       ? matchUnit(key, entry, column, named, vocabulary)
-      : unitsOf(column, told, entry, vocabulary)
+      : unitsOf(column, unitColumn, entry, vocabulary)
   if (match.kind === 'feet-and-inches')
     return line(`${key}: { from: ${scalar(path)}, form: feet-and-inches }`)
   // Texts under a short name are something else.
@@ -169,7 +169,7 @@ function measuredIn(
   if (match.kind === 'unclear')
     return decide(`${match.units.join(' or ')}? Both would be plausible. ${rule('…')}`)
   const unit = match.kind === 'column' ? `{ from: ${scalar(match.path)} }` : match.unit && scalar(match.unit)
-  return { key, unit, how: match.how, odd, told, ordinal }
+  return { key, unit, how: match.how, odd, unitColumn, ordinal }
 }
 
 const isLike = ({ name, path }: ColumnProfile, keys: readonly string[]): DraftLine =>

@@ -233,8 +233,9 @@ export function withoutOrdinal(
   const [, bare = '', digit] = /^(.*?)(\d)$/.exec(words.at(-1) ?? '') ?? []
   if (digit !== undefined)
     return { called: [...words.slice(0, -1), ...(bare === '' ? [] : [bare])], ordinal: Number(digit) }
-  const told = (word: string | undefined): number => ordinals.findIndex((all) => all.includes(word ?? '')) + 1
-  const [before, behind] = [told(words[0]), told(words.at(-1))]
+  const ordinalOf = (word: string | undefined): number =>
+    ordinals.findIndex((all) => all.includes(word ?? '')) + 1
+  const [before, behind] = [ordinalOf(words[0]), ordinalOf(words.at(-1))]
   if (words.length < 2 || before + behind === 0) return { called: words, ordinal: 1 }
   return before > 0
     ? { called: words.slice(1), ordinal: before }

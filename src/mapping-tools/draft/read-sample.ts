@@ -187,7 +187,7 @@ async function readCsvSample(
   const opened = await openSample(path, found)
   const { header } = found
   const records = header === 'none' ? [] : opened.rows.slice(0, LOOKED_AT).map(cellsOf)
-  const { skip, called, notes: told } = belowHeader(records, vocabulary)
+  const { skip, called, notes: headerNotes } = belowHeader(records, vocabulary)
   const below = opened.rows.slice(skip)
   const totals = opened.whole ? totalsBelow(below.map(cellsOf), vocabulary.words.totals) : undefined
   const data = below.slice(0, below.length - (totals?.length ?? 0))
@@ -196,7 +196,7 @@ async function readCsvSample(
     ...(skip === 0 || header === 'none' ? {} : { header: { ...header, skip } }),
     ...(totals === undefined ? {} : { trailer: totals }),
   }
-  const notes = [...encodingNotes(dialect, data), ...told, ...totalNotes(dialect), ...faultNotes(data)]
+  const notes = [...encodingNotes(dialect, data), ...headerNotes, ...totalNotes(dialect), ...faultNotes(data)]
   return tableOf(readBlock(dialect), notes, opened.columns, called, data)
 }
 

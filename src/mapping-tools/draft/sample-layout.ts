@@ -220,11 +220,11 @@ const WORDS = /^(?:\D+|\D.*\s.*)$/s
 
 /** True if no text is repeated below, and at least two texts of several words are above numbers. */
 function areQuestions(first: Cells, below: readonly Cells[]): boolean {
-  const told = [...first.map((cell) => cell.trim()).entries()].filter(([, cell]) => cell !== '')
+  const filled = [...first.map((cell) => cell.trim()).entries()].filter(([, cell]) => cell !== '')
   const isNumbered = (cells: Cells): boolean => cells.length > 0 && cells.every((cell) => /^\d/.test(cell))
   return (
-    told.every(([at, cell]) => WORDS.test(cell) && !cellsBelow(below, at).includes(cell)) &&
-    told.filter(([at, cell]) => /\s/.test(cell) && isNumbered(cellsBelow(below, at))).length > 1
+    filled.every(([at, cell]) => WORDS.test(cell) && !cellsBelow(below, at).includes(cell)) &&
+    filled.filter(([at, cell]) => /\s/.test(cell) && isNumbered(cellsBelow(below, at))).length > 1
   )
 }
 
@@ -246,10 +246,10 @@ function unitsIn(
   { naming }: Pick<Vocabulary, 'naming'>,
 ): ReadonlyMap<number, string> | undefined {
   const texts = first.map((cell) => cell.trim().replace(/^[([](.*)[)\]]$/, '$1'))
-  const told = [...texts.entries()].filter(([, text]) => /[^\s-]/.test(text))
+  const filled = [...texts.entries()].filter(([, text]) => /[^\s-]/.test(text))
   const isUnit = (text: string): boolean => /^(?:\D|10[*^])/.test(text) && naming.unitOf(text) !== undefined
-  const units = new Map(told.filter(([, text]) => isUnit(text)))
-  const rest = told.filter(([at]) => !units.has(at))
+  const units = new Map(filled.filter(([, text]) => isUnit(text)))
+  const rest = filled.filter(([at]) => !units.has(at))
   const cellsAt = (at: number): string[] => cellsBelow(below, at)
   if (![...units.keys()].some((at) => cellsAt(at).some((cell) => NUMBER.test(cell)))) return undefined
   // A row with units repeats them below.

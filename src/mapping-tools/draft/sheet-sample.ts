@@ -60,7 +60,7 @@ async function tableIn(
   const width = Math.max(...records.map((cells) => cells.length))
   const padded = records.map((cells) => Array.from({ length: width }, (_, at) => cells[at] ?? ''))
   const at = headerBehindTitles(padded) ?? 0
-  const { skip, called, notes: told } = belowHeader(records.slice(at + 1), vocabulary)
+  const { skip, called, notes: headerNotes } = belowHeader(records.slice(at + 1), vocabulary)
   const header = {
     ...(at > 0 ? { line: raw[at]?.line } : {}),
     ...(skip === 0 ? {} : { skip }),
@@ -82,7 +82,7 @@ async function tableIn(
   opened ??= await openSample(path, base)
   const notes = [
     ...before,
-    ...told,
+    ...headerNotes,
     ...('below' in read ? ['DECIDE: content below the table is not read. Is this right in every file?'] : []),
     ...('columns' in read ? ['DECIDE: cells of the header are merged; name the columns here.'] : []),
     ...opened.notes.map((note) => `DECIDE: ${note}.`),

@@ -28,16 +28,16 @@ export function unitQuestions(
   const lines = [...known].map(([code, coded]) => {
     const filled = (texts.get(code) ?? []).flatMap(([, text]) => (text === '' ? [] : [text]))
     const numbers = filled.flatMap((text) => numberOf(text) ?? [])
-    const said = coded.unit === undefined ? vocabulary.decided?.unitOf(path, code) : undefined
+    const earlier = coded.unit === undefined ? vocabulary.decided?.unitOf(path, code) : undefined
     const asked = unitQuestion(
       code,
-      { ...coded, unit: said?.text ?? coded.unit },
+      { ...coded, unit: earlier?.text ?? coded.unit },
       { filled, numbers },
       vocabulary,
     )
-    return said === undefined || asked.yaml === undefined
+    return earlier === undefined || asked.yaml === undefined
       ? asked
-      : line(asked.yaml, ask(`${said.file} has this unit. Is it right here?`))
+      : line(asked.yaml, ask(`${earlier.file} has this unit. Is it right here?`))
   })
   const isEmpty = lines.every(({ yaml }) => yaml === undefined)
   return [
@@ -50,13 +50,13 @@ export function unitQuestions(
 
 function unitQuestion(
   code: string,
-  { key, unit: told }: CodedAs,
+  { key, unit: named }: CodedAs,
   values: { readonly filled: readonly string[]; readonly numbers: readonly number[] },
   vocabulary: Vocabulary,
 ): DraftLine {
   const entry = vocabulary.catalog.biometrics.get(key)
   const asked = (text: string): DraftLine => decide(`${JSON.stringify(code)}: ${text}`)
-  const match = entry && matchUnit(key, entry, values, told, vocabulary)
+  const match = entry && matchUnit(key, entry, values, named, vocabulary)
   if (match?.kind === 'feet-and-inches')
     return asked('its values are feet and inches: write a separate rule with form: feet-and-inches.')
   if (entry === undefined || values.numbers.length === 0) return asked('which unit? It has no numbers here.')
@@ -66,7 +66,7 @@ function unitQuestion(
       const alone = ask(`no unit is given; the values are plausible only in ${unit}`)
       return line(
         `      ${JSON.stringify(code)}: ${scalar(unit)}`,
-        told === undefined ? (match.how ?? alone) : undefined,
+        named === undefined ? (match.how ?? alone) : undefined,
       )
     }
     case 'unclear':

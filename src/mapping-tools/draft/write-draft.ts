@@ -25,10 +25,10 @@ export function ask(...parts: readonly (string | false | undefined)[]): Question
 type Note = string | Question | undefined
 
 function noted(notes: readonly Note[]): Pick<DraftLine, 'note' | 'open'> {
-  const told = notes.filter((one) => one !== undefined)
-  if (told.length === 0) return {}
-  const text = told.map((one) => (typeof one === 'string' ? one : `DECIDE: ${one.ask}`)).join('; ')
-  return told.some((one) => typeof one !== 'string') ? { note: text, open: true } : { note: text }
+  const present = notes.filter((one) => one !== undefined)
+  if (present.length === 0) return {}
+  const text = present.map((one) => (typeof one === 'string' ? one : `DECIDE: ${one.ask}`)).join('; ')
+  return present.some((one) => typeof one !== 'string') ? { note: text, open: true } : { note: text }
 }
 
 export const line = (yaml: string, ...notes: readonly Note[]): DraftLine => ({ yaml, ...noted(notes) })
@@ -150,9 +150,9 @@ function readLines(read: ReadBlock): string[] {
   return lines.length === 1 ? [`read: { ${lines[0]} }`] : ['read:', ...lines.map((text) => `  ${text}`)]
 }
 
-function lineText({ yaml, note: told }: DraftLine): string {
-  if (yaml === undefined) return `  # ${oneLine(told ?? '')}`
-  return told === undefined ? `  ${yaml}` : `  ${yaml} # ${oneLine(told)}`
+function lineText({ yaml, note: text }: DraftLine): string {
+  if (yaml === undefined) return `  # ${oneLine(text ?? '')}`
+  return text === undefined ? `  ${yaml}` : `  ${yaml} # ${oneLine(text)}`
 }
 
 const WIDTH = 120

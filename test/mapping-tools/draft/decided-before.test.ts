@@ -228,6 +228,6 @@ describe('a question is answered by its key and its columns', () => {
     const rows = ROWS.replace('Given,Surname,Born,Sex,Zip', 'Givenx,Surnamex,Bornx,Sexx,Zipx')
     const text = drafted(rows, earlier('acme.yaml', mapping))
     expect(text).toContain(`    register: # ${SAYS}`)
-    expect(text).not.toContain('Nobody is named here')
+    expect(text).not.toContain('This export has no names')
   })
 })

@@ -158,7 +158,7 @@ export function createTransport(options: TransportOptions): Transport {
   let secure: HttpsAgent | undefined
   const agent = {
     http: new HttpAgent(pool),
-    /** Made for the first call by TLS, which takes long to load. */
+    /** Created at the first call over TLS, because TLS takes long to load. */
     get https() {
       secure ??= new (process.getBuiltinModule('node:https').Agent)(pool)
       return secure

@@ -102,7 +102,7 @@ async function extract(
   if (entry.isEncrypted())
     throw unreadable(
       address,
-      new Error('the archive is encrypted as zip does it'),
+      new Error('the archive is encrypted with zip encryption'),
       'Ask the vendor to encrypt with PGP instead, or not at all.',
     )
   if (!entry.canDecodeFileData())

@@ -114,7 +114,7 @@ describe('the three header lines of a survey tool', () => {
       [header, questions, ...rows, ''].join('\n'),
     )
     expect(text).toContain('header: { skip: 1 }')
-    expect(asked.join('\n')).toContain('DECIDE: the lines below the header are those of a survey tool')
+    expect(asked.join('\n')).toContain('DECIDE: the lines below the header come from a survey tool')
     expect(rejected).toEqual([])
     expect(records.filter((record) => record.startsWith('M-1'))).toEqual([
       'M-1 systolic-bp 118 mm[Hg] 2026-03-01T09:10:00.000Z',

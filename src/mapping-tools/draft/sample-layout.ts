@@ -186,9 +186,7 @@ export function belowHeader(records: readonly Cells[], vocabulary: Pick<Vocabula
       called: (name, at) => (NUMBERED.test(name) ? first[at]?.trim() || name : name),
       notes: [
         `${isQuestions ? 'DECIDE: t' : 'T'}he lines below the header come from a survey tool, and are not rows.`,
-        ...(zones ?? []).map(
-          (zone) => `DECIDE: the third line gives the time zone ${zone}. Is it right?`,
-        ),
+        ...(zones ?? []).map((zone) => `DECIDE: the third line gives the time zone ${zone}. Is it right?`),
       ],
     }
   if (units === undefined) return { skip: 0, called: (name) => name, notes: [] }

@@ -13,7 +13,7 @@ export interface RowCounts {
   mapped: number
   skipped: number
   rejected: number
-  /** Of those mapped: rows whose key was known with other content. */
+  /** Mapped rows whose key was known with different content. */
   corrected: number
 }
 
@@ -26,13 +26,13 @@ export interface RecordCounts {
   pending: number
 }
 
-/** What became of the people of whom something was to be collected. */
+/** Outcomes of the people whose data a run was to collect. */
 export interface PeopleCounts {
   asked: number
   collected: number
-  /** As they were the last time, where a job collects what has changed. */
+  /** Unchanged since the last run, where a job collects changes only. */
   unchanged: number
-  /** The gateway has nothing of them. */
+  /** The gateway holds no data of the person. */
   none: number
   refused: number
   pending: number
@@ -41,18 +41,18 @@ export interface PeopleCounts {
 export interface Counts {
   readonly rows: RowCounts
   readonly records: Readonly<Record<RecordKind, RecordCounts>>
-  /** Of a run that collects alone. */
+  /** Set only for a run that collects. */
   people?: PeopleCounts
-  /** What checks have found in rows and records that went on all the same: code → how often. */
+  /** Problems that checks found in accepted rows and records: code → count. */
   readonly warnings: Record<string, number>
-  /** What the mapping left out on purpose, of whole rows and within rows that gave records: why → how often. */
+  /** Rows and values that the mapping leaves out on purpose: reason → count. */
   readonly leftOut: Record<string, number>
 }
 
-/** Stands for codes that are no token, and for those beyond what counts can hold. */
+/** Replaces codes that are not tokens, and codes beyond the limit of a count. */
 export const OTHER_CODES = 'other codes'
 
-/** Different reasons that counts hold at most: a column of free text must not grow them without bound. */
+/** Limit of different reasons: a column of free text must not grow the counts without bound. */
 const REASONS_KEPT = 200
 
 const noRecords = (): RecordCounts => ({
@@ -64,11 +64,11 @@ const noRecords = (): RecordCounts => ({
   pending: 0,
 })
 
-/** A value for each kind of record. */
+/** Builds a value for each kind of record. */
 export const byKind = <Value>(make: (kind: RecordKind) => Value): Record<RecordKind, Value> =>
   Object.fromEntries(RECORD_KINDS.map((kind) => [kind, make(kind)])) as Record<RecordKind, Value>
 
-/** Those that a table shows: what a profile holds where there is any of it, and what else was made. */
+/** Returns the kinds to show in a table: every kind that was made, and all profile kinds if a profile record was made. */
 export function kindsShown({ records }: Pick<Counts, 'records'>): RecordKind[] {
   const isMade = (kind: RecordKind): boolean => records[kind].made > 0
   const hasProfile = RECORD_KINDS.some((kind) => isOfProfile(kind) && isMade(kind))
@@ -86,7 +86,7 @@ export const noPeople = (): PeopleCounts => ({
   ...{ asked: 0, collected: 0, unchanged: 0, none: 0, refused: 0, pending: 0 },
 })
 
-/** Adds the second to the first. */
+/** Adds the second counts to the first. */
 export function addCounts(total: Counts, more: Counts): void {
   addTo(total.rows, more.rows)
   for (const kind of RECORD_KINDS) addTo(total.records[kind], more.records[kind])
@@ -117,18 +117,18 @@ export function isBalanced({ rows, records, people }: Pick<Counts, 'rows' | 'rec
     rows.read === rows.mapped + rows.skipped + rows.rejected &&
     RECORD_KINDS.every((kind) => {
       const { made, accepted, rejected, unchanged, inDoubt, pending } = records[kind]
-      // A record with two outcomes would make it negative.
+      // A record with two outcomes would make `pending` negative.
       return pending >= 0 && made === accepted + rejected + unchanged + inDoubt + pending
     })
   )
 }
 
-/** Counts what the mapping left out of a row. */
+/** Counts the values that the mapping leaves out of a row. */
 export function countLeftOut(counts: Pick<Counts, 'leftOut'>, row: MappedRow | SkippedRow): void {
   for (const why of row.leftOut) addLeftOut(counts, why, 1)
 }
 
-/** What is said of a run. @param soFar whether it has not come to its end */
+/** Sentence on the balance of a run. @param soFar true if the run has not ended */
 export function balanceWords({
   balanced,
   soFar,
@@ -142,23 +142,23 @@ export function balanceWords({
   return 'Balanced: every row and every record has exactly one outcome.'
 }
 
-/** All kinds together. */
+/** Sum over all kinds. */
 export function allRecords({ records }: Pick<Counts, 'records'>): RecordCounts {
   const total = noRecords()
   for (const kind of RECORD_KINDS) addTo(total, records[kind])
   return total
 }
 
-/** A code, and how often it was met. */
+/** A code and the number of times a run met the code. */
 export interface CodeCount {
   readonly code: string
   readonly count: number
 }
 
-/** The warnings, most frequent first. */
+/** Warnings, most frequent first. */
 export const warningCounts = ({ warnings }: Pick<Counts, 'warnings'>): CodeCount[] => mostFirst(warnings)
 
-/** What was left out on purpose, most frequent first. */
+/** Reasons for leaving rows or values out, most frequent first. */
 export const leftOutCounts = ({ leftOut }: Pick<Counts, 'leftOut'>): CodeCount[] => mostFirst(leftOut)
 
 const mostFirst = (counts: Readonly<Record<string, number>>): CodeCount[] =>
@@ -174,8 +174,8 @@ export function assertBalanced(counts: Counts, what: string): void {
 }
 
 /**
- * Counts what became of a chunk's rows and records.
- * @param outcomes of the chunk's records; a record without one is pending
+ * Counts the outcomes of a chunk's rows and records.
+ * @param outcomes of the chunk's records; a record without an outcome is pending
  */
 export function countChunk(
   rows: readonly { readonly outcome: RowOutcome }[],
@@ -202,7 +202,7 @@ export function countChunk(
   return counts
 }
 
-// Records of a kind follow each other: what is counted for each of them is looked up once for all of these.
+// Records of a kind follow each other: one look-up of the counts serves all of them.
 
 function countKinds({ records }: Counts, made: readonly { readonly kind: RecordKind }[]): void {
   let kind: RecordKind | undefined
@@ -252,11 +252,11 @@ const CountsText = z.object({
     .object({ asked: count, collected: count, unchanged: count, none: count, refused: count, pending: count })
     .optional(),
   warnings: z.record(z.string(), count),
-  /** Earlier versions did not count it. */
+  /** Absent in counts of earlier versions. */
   leftOut: z.record(z.string(), count).default({}),
 })
 
-/** Counts as the ledger keeps them: JSON. @throws ZodError */
+/** Reads counts from the JSON text of the ledger. @throws ZodError */
 export function readCounts(text: string | null): Counts {
   if (text === null) return noCounts()
   const { people, ...counts } = CountsText.parse(JSON.parse(text))

@@ -1,22 +1,22 @@
 /**
- * A cell of a workbook that has no value to read. Its text is a marker, so that it goes through rejects files and back: the error that a
- * formula has left (`#N/A`), or why the cell cannot be read, with the text as stored.
+ * Cell of a workbook without a readable value. A marker replaces the text, and survives the way into a rejects file and back: either the
+ * error of a formula (`#N/A`), or the reason why the cell cannot be read, followed by the stored text.
  */
 import { type Fault, fault } from './record.ts'
 
 const INVALID_MARK = '#INVALID! '
 const DIGITS_MARK = '#DIGITS! '
 
-/** A formula that no program has computed. */
+/** Marker of a formula that no program has computed. */
 export const NOT_COMPUTED = '#NOT-COMPUTED!'
 
-/** @param stored text of the cell; a date that does not exist, a number that is none */
+/** @param stored text of the cell: a date that does not exist, or not a number */
 export const invalidCell = (stored: string): string => `${INVALID_MARK}${stored}`
 
-/** @param stored a whole number of 16 digits and more, which a double does not hold */
+/** @param stored a whole number of 16 digits or more, too long for a double */
 export const lostDigits = (stored: string): string => `${DIGITS_MARK}${stored}`
 
-/** Errors of formulas (ECMA-376-1, 18.17.3), and those that spreadsheets have had since. */
+/** Errors of formulas (ECMA-376-1, 18.17.3), and errors that spreadsheets have added since. */
 const ERROR =
   /^#(?:NULL!|DIV\/0!|VALUE!|REF!|NAME\?|NUM!|N\/A|GETTING_DATA|SPILL!|CALC!|FIELD!|BLOCKED!|CONNECT!|BUSY!|UNKNOWN!|EXTERNAL!|PYTHON!)$/
 
@@ -29,9 +29,9 @@ const DIGITS = fault(
   'the cell holds a whole number of 16 digits or more: spreadsheets keep 15, the others are lost',
 )
 
-/** Why a text is no value; undefined of any other text. */
+/** Returns the reason why a text is not a value; undefined for any other text. */
 export function cellFault(text: string): Fault | undefined {
-  // Each cell that is read comes here.
+  // Hot path: runs for each cell.
   if (text.charCodeAt(0) !== 0x23) return undefined
   if (isCellError(text)) return fault('cell-error', `the cell holds the error ${text} of a formula`)
   if (text === NOT_COMPUTED) return NOTHING

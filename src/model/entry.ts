@@ -1,4 +1,4 @@
-/** A record on its way, and the row that it is of: what transform hands to load. */
+/** A record in flight and its row: the hand-over from transform to load. */
 import { contentDigits, type Identity, idStart } from './ids.ts'
 import type {
   AccountKey,
@@ -19,12 +19,12 @@ import type {
 import type { CsvRow, JsonRow, Origin } from './row.ts'
 import { pieceOf, type TextWriter } from './text-writer.ts'
 
-/** A row that is taken into a chunk. */
+/** A row of a chunk. */
 export interface TakenRow {
   readonly row: MappedRow
   /** Hashed row key. */
   rowKey: string
-  /** What the transaction ids of its entries begin with. */
+  /** Common start of the transaction ids of the row's entries. */
   readonly idStart: string
 }
 
@@ -41,9 +41,9 @@ export function createRowFacts({ reference, type, sponsor }: SentAccount, key: s
 }
 
 /**
- * A record from when it is mapped until its outcome is known. Thousands wait at once until their chunk is settled, and what is kept is what costs,
- * as each collection of garbage moves it: one object, of which its text, hashes and ids are made when they are asked for. The mapping makes it;
- * `createEntries` gives it its hashes and its place.
+ * A record, from mapping until its outcome is known. Thousands wait in memory until their chunk is settled, and each garbage collection
+ * moves all of them. An entry is therefore a single object, and makes its text, hashes and ids on demand. The mapping creates the entry;
+ * `createEntries` sets hashes and place.
  */
 export class Entry {
   readonly frame: RecordFrame
@@ -51,21 +51,21 @@ export class Entry {
   readonly rule: string
   readonly facts: RowFacts
   readonly observed: ObservedTime
-  /** Of a biometric record: as it stands in the body, a JSON number. */
+  /** Value of a biometric record as written in the body, a JSON number. */
   readonly value: string | undefined
-  /** JSON text for the frame's other holes. */
+  /** JSON text for the other holes of the frame. */
   readonly said: readonly string[]
-  /** Of a list: how many of its code and instant its row has before it, whatever of the row is looked at later. */
+  /** In a list: number of earlier results of the row with the code and instant of this entry. Results that the run does not look at count, too. */
   before = 0
   private takenRow: TakenRow | undefined
-  /** The content hash: its first four bytes, and its last. */
+  /** Content hash: the first four bytes and the last four. */
   first = 0
   last = 0
-  /** Hash of its place in the row, 8 hex digits: what stands in the same place later corrects it. */
+  /** Hash of the place in the row, 8 hex digits: a later value in this place corrects the record. */
   ruleHash = ''
-  /** Its place in its chunk, from 0. */
+  /** Place in the chunk, from 0. */
   place = 0
-  /** Rank among results of one place; the lower one is older, wherever it stands: 0 preliminary, 1 final, 2 corrected. */
+  /** Rank among results of one place: 0 preliminary, 1 final, 2 corrected. The lower rank is older, wherever its row stands. */
   rank = FINAL
   /** Time of issue, which orders results of one place and rank: milliseconds since the epoch; 0 without one. */
   issued = 0
@@ -86,12 +86,12 @@ export class Entry {
     this.said = said
   }
 
-  /** Of a care-team entry. */
+  /** Set for a care-team entry only. */
   get provider(): NamedProvider | undefined {
     return undefined
   }
 
-  /** Gives it its hashes, and its place in a chunk. */
+  /** Sets the hashes and the place in a chunk. */
   take(taken: TakenRow, identity: Identity, place: number): void {
     const words = identity.contentWords(this)
     this.takenRow = taken
@@ -131,17 +131,17 @@ export class Entry {
     return `${this.taken.idStart}${this.rule}-${this.content.slice(0, 8)}`
   }
 
-  /** What its transaction id begins with. */
+  /** Start of the transaction id. */
   get idStart(): string {
     return this.taken.idStart
   }
 
-  /** Of its transaction id. */
+  /** Length of the transaction id. */
   get idLength(): number {
     return this.taken.idStart.length + this.rule.length + 9
   }
 
-  /** Writes its transaction id, part by part: no text is made of it. */
+  /** Writes the transaction id part by part, without building a string. */
   writeId(writer: TextWriter): void {
     writer.often('row', this.taken.idStart)
     writer.text(this.rule)
@@ -169,13 +169,13 @@ export class Entry {
     return this.provider?.primary
   }
 
-  /** What the gateway keeps apart within an account and a source type when it returns the latest. */
+  /** Key by which the gateway selects the latest record within an account and a source type. */
   get seriesCode(): string {
     const { provider, frame } = this
     return provider === undefined ? (frame.codes[0] ?? '') : `npi:${provider.npi}`
   }
 
-  /** Account, code and source type: of two records that share it the gateway returns the latest. Never two of one series in a batch. */
+  /** Account, code and source type: the gateway returns the latest record of a series. A batch never holds two records of one series. */
   get series(): string {
     return `${this.facts.account.reference}\u0000${this.seriesCode}\u0000${this.frame.sourceType}`
   }
@@ -186,7 +186,7 @@ export class Entry {
     return { codes, name: provider?.name ?? name, value, unit, npi: provider?.npi }
   }
 
-  /** What stands in one of the frame's holes: JSON text. */
+  /** JSON text for a hole of the frame. */
   inHole(at: number): string {
     const hole = this.frame.holes[at]
     if (hole === 'value') return this.value ?? ''
@@ -196,8 +196,8 @@ export class Entry {
   }
 
   /**
-   * The record's JSON text from after the transaction id to the opening quote of the batch id; `load/batches.ts` adds the ids. Its
-   * hash is the record's identity: same content, same record.
+   * JSON text of the record, from behind the transaction id to the opening quote of the batch id; `load/batches.ts` adds the ids. The hash
+   * of this text is the identity of the record: same content, same record.
    */
   get text(): string {
     const { facts, frame } = this
@@ -207,7 +207,7 @@ export class Entry {
     return `${text}${pieces[holes.length]}${facts.keyJson}${pieces[holes.length + 1]}`
   }
 
-  /** Of `text`, in UTF-8. */
+  /** Length of `text` in UTF-8. */
   get textBytes(): number {
     const { frame, facts, value = '', observed, said } = this
     let bytes = frame.bytes + facts.bytes
@@ -288,9 +288,9 @@ export class CareTeamEntry extends Entry {
   }
 }
 
-/** The place of a result that the source has taken back: it is never sent. */
+/** Place of a result that the source has withdrawn: never sent. */
 export class WithdrawnEntry extends Entry {
-  /** Counts it among what is left out, where nothing of it was delivered. */
+  /** Reason under which the result counts as left out, if none of it was delivered. */
   readonly leftOut: string
 
   constructor(frame: RecordFrame, rule: string, facts: RowFacts, observed: ObservedTime, leftOut: string) {
@@ -299,13 +299,13 @@ export class WithdrawnEntry extends Entry {
   }
 }
 
-/** The record as it was sent from another export: under the transaction id that it had there. */
+/** Returns the record as another export sent it, with the transaction id of that export. */
 export const sentUnder = (entry: Entry, transactionId: string): Entry =>
   Object.create(entry, { transactionId: { value: transactionId } })
 
 /**
- * A list may grow, shrink and be sorted otherwise from one export to the next: which of its results stands second says nothing. Of one list those of
- * one instant are told apart by their order; another instant is another result, and corrects none.
+ * A list may grow, shrink or change its order from one export to the next, hence the position of a result in a list means nothing. Results
+ * of one list and instant are told apart by their order. A result of another instant is a different result, and corrects none.
  */
 const placeOf = (identity: Identity, { frame: { listedAs }, rule, observedAt, before }: Entry): string =>
   listedAs === undefined ? identity.rule(rule) : identity.listed(`${listedAs}\n${observedAt}\n${before}`)
@@ -318,7 +318,7 @@ export const createEntries = (
   entries: Entry[] = [],
 ): Entry[] => append(identity, exportId, row, row.records, entries)
 
-/** Appends the withdrawn results of a row, if there are any. @param withdrawn of the chunk, so far */
+/** Appends the withdrawn results of a row, if any. @param withdrawn of the chunk, so far */
 export function createWithdrawn(
   identity: Identity,
   exportId: string,
@@ -329,7 +329,7 @@ export function createWithdrawn(
   if (row?.withdrawn !== undefined) append(identity, exportId, row, row.withdrawn, withdrawn)
 }
 
-/** The key of a row with its person: two people to whom a mapping gives one key say nothing of each other. */
+/** Key of a row together with its person: if a mapping gives two people one key, neither row corrects the other. */
 export const keyOfPerson = ({ key, account }: Pick<MappedRow, 'key' | 'account'>): string =>
   `${key}\n${account.type}\n${account.reference}`
 
@@ -348,7 +348,7 @@ function append<One extends Entry>(
   return entries
 }
 
-/** Row keys of entries, each once. Those of a row follow each other. */
+/** Row keys of entries, without duplicates. Entries of a row follow each other. */
 export function rowKeysOf(entries: readonly Entry[]): string[] {
   const keys = new Set<string>()
   let last: MappedRow | undefined
@@ -361,49 +361,49 @@ export function rowKeysOf(entries: readonly Entry[]): string[] {
 
 export interface MappedRow extends Origin {
   readonly outcome: 'mapped'
-  /** The row as it came: for whoever must keep what it holds out of a message. */
+  /** The row as read, to keep its contents out of messages. */
   readonly source: CsvRow | JsonRow
-  /** The row's key for the vendor, its parts joined by `|`. */
+  /** The row's key for the vendor, parts joined by `|`. */
   readonly key: string
   readonly account: AccountKey
-  /** First instant of the person's day of birth, in UTC, milliseconds; -Infinity where the row does not tell it. */
+  /** Birth date of the person: first instant of the day in UTC, milliseconds; -Infinity if the row has none. */
   readonly born: number
-  /** First and last name of the person, joined by `|`; empty where the row does not give both. */
+  /** First and last name of the person, joined by `|`; empty if the row lacks either. */
   readonly name: () => string
-  /** Makes the registration data, which is needed only where the person is not known yet; undefined if the mapping has none. */
+  /** Makes the registration data, needed only for an unknown person; undefined if the mapping has none. */
   readonly register: () => RegistrationDraft | undefined
   readonly records: readonly Entry[]
   readonly rejected: readonly RejectedRecord[]
-  /** What the mapping leaves out of the row on purpose: why, once for each element or rule. */
+  /** Reasons why the mapping leaves parts of the row out on purpose, one for each element or rule. */
   readonly leftOut: readonly string[]
-  /** Places of results that the source has taken back, without their values; each is among what is left out. */
+  /** Places of results that the source has withdrawn, without values; each also counts in `leftOut`. */
   readonly withdrawn?: readonly WithdrawnEntry[] | undefined
   readonly warnings: readonly Warning[]
 }
 
 export interface SkippedRow extends Origin {
   readonly outcome: 'skipped'
-  /** Which condition of the mapping left it out. */
+  /** The condition of the mapping that skipped the row. */
   readonly reason: string
-  /** The same for each element of the row. */
+  /** Reasons for each element of the row. */
   readonly leftOut: readonly string[]
   readonly warnings: readonly Warning[]
-  /** Where all rules have left it out: whose row it is. */
+  /** Person of the row, if rules skipped every part. */
   readonly account?: AccountKey
-  /** The row as it is mapped, where results of it are withdrawn. */
+  /** The mapped row, if the source has withdrawn results of it. */
   readonly mapped?: MappedRow
 }
 
 export interface RejectedRow extends Origin {
   readonly outcome: 'rejected'
   readonly issue: Issue
-  /** Whose row it is, where that can be told. */
+  /** Person of the row, if known. */
   readonly account?: AccountKey
 }
 
 /** Exactly one outcome for each row read: rows read = mapped + skipped + rejected. */
 export type RowOutcome = MappedRow | SkippedRow | RejectedRow
 
-/** The row as it is mapped, where anything of it can come into a chunk. */
+/** Returns the mapped row, if any part of it can enter a chunk. */
 export const asMapped = (outcome: RowOutcome): MappedRow | undefined =>
   outcome.outcome === 'skipped' ? outcome.mapped : outcome.outcome === 'mapped' ? outcome : undefined

@@ -1,7 +1,7 @@
 /**
- * Every failure that stops something: a stable code, what was found, where, and what to do next.
- * Problems of a single row or record are not errors but issues (`src/model/record.ts`): they are counted, not thrown.
- * No message holds health data: it names files, lines, columns and keys, never a cell's content.
+ * Errors that stop a command or a run: a stable code, the problem, the place and the next step.
+ * Problems of a single row or record are issues (`src/model/record.ts`): counted, never thrown.
+ * No message holds health data: a message names files, lines, columns and keys, never a cell's content.
  */
 
 /** Exit codes of the command line (docs/cli.md). */
@@ -12,7 +12,7 @@ export const EXIT = {
   gatewayUnavailable: 3,
   stoppedByThreshold: 4,
   jobHeld: 5,
-  /** All is collected, and where it is to go does not take it. */
+  /** All data is collected, and the target refuses delivery. */
   notDelivered: 6,
   /** A defect of Waybill itself: EX_SOFTWARE of sysexits.h. */
   defect: 70,
@@ -22,8 +22,8 @@ export const EXIT = {
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
 /**
- * Each code with the exit code it leads to and the remedy shown when the place that throws has no better one. `ofExport`: the export alone is
- * at fault, and the run goes on with the others. `{again}` in a remedy stands for how the run is begun again.
+ * Exit code and default remedy of each error code. `ofExport`: only the export is at fault; the run continues with the next export.
+ * In a remedy, `{again}` stands for the command that starts the run again.
  */
 export const ERROR_CODES = {
   'usage-wrong': {
@@ -274,30 +274,30 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES
 
-/** A problem of one export, told apart from what stops the run. */
+/** Distinguishes a problem of a single export from an error that stops the run. */
 export const isExportProblem = (error: unknown): error is WaybillError =>
   error instanceof WaybillError && 'ofExport' in ERROR_CODES[error.code]
 
-/** What ended a command, a run or a fire: of an error that nobody foresaw, that it is a defect of Waybill. */
+/** End of a command, a run or a fire. An unforeseen error is a defect of Waybill. */
 export interface Ending {
   readonly code: ErrorCode | 'unexpected'
   readonly exit: ExitCode
 }
 
-/** The one way from an error to its exit code. */
+/** The only way from an error to an exit code. */
 export function endingOf(error: unknown): Ending {
   const code = error instanceof WaybillError ? error.code : 'unexpected'
   return { code, exit: exitOfCode(code) }
 }
 
-/** Of an error of which only the code is known, as the ledger keeps it. */
+/** Exit code for an error code from the ledger. */
 export function exitOfCode(code: string): ExitCode {
   return Object.entries(ERROR_CODES).find(([known]) => known === code)?.[1].exit ?? EXIT.defect
 }
 
 /**
- * What to do about an error of which only the code is known, as the ledger keeps it; undefined for a code of another version.
- * @param typed the command that begins the run again, where another one does than `waybill run`
+ * Remedy for an error code from the ledger; undefined for a code of another version.
+ * @param typed the command that starts the run again, if not `waybill run`
  */
 export function remedyOf(code: string, typed?: string): string | undefined {
   const remedy = Object.entries(ERROR_CODES).find(([known]) => known === code)?.[1].remedy
@@ -306,7 +306,7 @@ export function remedyOf(code: string, typed?: string): string | undefined {
   return remedy?.replace('{again}', `${first}${again}`).replace('{Again}', `${capital}${again}`)
 }
 
-/** The error, with a remedy for a run that another command than `waybill run` begins again. */
+/** Returns the error with a remedy for a run that a command other than `waybill run` starts again. */
 export function typedAgain(error: WaybillError, typed: string): WaybillError {
   if (error.remedy !== remedyOf(error.code)) return error
   return withRemedy(error, remedyOf(error.code, typed) ?? error.remedy)
@@ -320,7 +320,7 @@ export function withRemedy(error: WaybillError, remedy: string): WaybillError {
   })
 }
 
-/** Where a problem was found. Lines and columns count from 1. */
+/** Place of a problem. Lines and columns count from 1. */
 export interface Place {
   readonly file?: string
   readonly line?: number
@@ -329,7 +329,7 @@ export interface Place {
   readonly key?: string
 }
 
-/** One finding in a file or in the settings; several are reported together. */
+/** A finding in a file or in the settings; one error can hold several. */
 export interface Finding {
   readonly place: Place
   readonly message: string
@@ -348,7 +348,7 @@ export interface ErrorDetails {
   readonly cause?: unknown
 }
 
-/** The one error class of Waybill. `code` is stable; `message` says what was found; `remedy` says what to do. */
+/** The only error class of Waybill. `code` is stable; `message` states the problem; `remedy` states the next step. */
 export class WaybillError extends Error {
   override readonly name = 'WaybillError'
   readonly code: ErrorCode
@@ -367,12 +367,13 @@ export class WaybillError extends Error {
   }
 }
 
-/** What the operating system says where a process, or the whole machine, may open no more files (errno(3)). */
+/** Error codes of the operating system if a process, or the whole machine, may open no more files (errno(3)). */
 const EXHAUSTED: readonly unknown[] = ['EMFILE', 'ENFILE']
 
 /**
- * `files-exhausted` for an error that is, or comes from, one of the operating system that says that no more files can be opened: whatever
- * was to be opened is not to blame. Undefined for any other.
+ * Returns `files-exhausted` if the error, or any of its causes, says that no more files can be opened: the file in question is not to
+ * blame.
+ * Undefined for any other error.
  */
 export function filesExhausted(error: unknown): WaybillError | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
@@ -388,10 +389,10 @@ export function filesExhausted(error: unknown): WaybillError | undefined {
   return undefined
 }
 
-/** What whatever was thrown says of itself. */
+/** Message of any thrown value. */
 export const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
-/** An error that is not ours by its code, or its name: its words may hold what it was made of. */
+/** Code or name of a foreign error. Its message may hold data of the input. */
 export function codeOf(error: unknown): string {
   const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : { name: typeof error }
   const known = [code, name].find((text) => typeof text === 'string' && /^[A-Za-z][\w.-]{0,60}$/.test(text))
@@ -402,12 +403,12 @@ const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT'])
 /** sqlite.org/rescode.html#full */
 const SQLITE_FULL = 13
 
-/** Whether an error of the file system or of SQLite says that the disk, or what one may use of it, is full. */
+/** Recognizes an error of the file system or of SQLite for a full disk or an exhausted quota. */
 export const isDiskFull = (error: unknown): boolean =>
   error instanceof Error &&
   (('code' in error && FULL.has(error.code)) || ('errcode' in error && error.errcode === SQLITE_FULL))
 
-/** Waits for all, then throws the first failure: nothing may still be under way when the caller goes on. */
+/** Waits for all tasks, then throws the first failure: no task is still running when the caller continues. */
 export async function allDone<T>(tasks: readonly Promise<T>[]): Promise<T[]> {
   const results = await Promise.allSettled(tasks)
   const failure = results.find((result) => result.status === 'rejected')

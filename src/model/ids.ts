@@ -1,17 +1,17 @@
 /**
- * Identity of rows, records and batches: keyed hashes, so that nobody can guess a value back, and ids made of them. Pure.
- * The same export, mapping and key give the same ids; nothing comes from a clock, a counter or chance.
+ * Identity of rows, records and batches: keyed hashes, which nobody can invert by guessing, and ids built from the hashes. Pure.
+ * The same export, mapping and key give the same ids; no clock, counter or random number takes part.
  *
- * The contents of records are hashed by SipHash-2-4 (Aumasson and Bernstein, 2012), keyed, for short messages, 64 bits long: each record of a row
- * gets one, under a key that only that row has. Node's own hashes cost several times as much for so few bytes, most of it for the call.
+ * SipHash-2-4 (Aumasson and Bernstein, 2012), a keyed 64-bit hash for short messages, hashes the contents of records. Each row has a key of
+ * its own. Node's hashes cost several times as much for a short message, mostly for the call.
  */
 import { hash } from 'node:crypto'
 import type { AccountKey, NamedProvider, ObservedTime, RecordFrame, RecordKind, RowFacts } from './record.ts'
 
-/** Of 128 bits, in four words, the lowest first. */
+/** 128 bits in four words, lowest first. */
 export type SipKey = readonly [number, number, number, number]
 
-/** The low word, then the high one. It is used again with each call. */
+/** Low word, then high word. Each call overwrites both. */
 const hashed = new Int32Array(2)
 
 /** @param length bytes of the message, from the start of `bytes` */
@@ -20,7 +20,7 @@ export function sipHash24(key: SipKey, bytes: Uint8Array, length: number): Int32
   const k1 = key[1]
   const k2 = key[2]
   const k3 = key[3]
-  // The four words of the state, each in a low and a high half.
+  // Four words of state, each in a low and a high half.
   let l0 = k0 ^ 0x70736575
   let h0 = k1 ^ 0x736f6d65
   let l1 = k2 ^ 0x6e646f6d
@@ -30,7 +30,7 @@ export function sipHash24(key: SipKey, bytes: Uint8Array, length: number): Int32
   let l3 = k2 ^ 0x79746573
   let h3 = k3 ^ 0x74656462
   const whole = length - (length & 7)
-  // Words of the message, what is left of it with its length, and the end, which mixes nothing in but goes on for four rounds.
+  // First the words of the message, then the rest with the length, then the end, which adds no data and runs four rounds.
   for (let at = 0; at <= whole + 8; at += 8) {
     let low = 0
     let high = 0
@@ -95,71 +95,72 @@ export function sipHash24(key: SipKey, bytes: Uint8Array, length: number): Int32
 const word = (bytes: Uint8Array, at: number): number =>
   (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24)
 
-/** Digits by which row numbers are padded in transaction ids. */
+/** Digits of a row number in transaction ids, padded with zeros. */
 const ROW_DIGITS = 6
 const CHUNK_DIGITS = 5
 
-/** What of a record its identity is made of (`Entry`). */
+/** Parts of a record that make up the identity (`Entry`). */
 export interface HashedRecord {
   readonly frame: RecordFrame
   readonly facts: RowFacts
   readonly observed: ObservedTime
   readonly provider: NamedProvider | undefined
-  /** What stands in one of the frame's holes: JSON text. */
+  /** JSON text for a hole of the frame. */
   inHole(at: number): string
 }
 
 export interface Identity {
-  /** Tells this key from others, and nothing else of it: 32 hex digits. */
+  /** Distinguishes this key from another, and reveals nothing else: 32 hex digits. */
   readonly fingerprint: string
   /**
-   * Hash of a record as sent, without its ids, and of its mark: two words, which are used again with the next call. Same content, same record.
-   * Quickest where records of one row and instant follow each other.
+   * Hash of a record as sent, without ids, and of the primary-care mark: two words, overwritten by the next call. Same content, same
+   * record.
+   * Fastest where records of one row and instant follow each other.
    */
   contentWords(record: HashedRecord): Int32Array
-  /** The same as 16 hex digits. */
+  /** `contentWords` as 16 hex digits. */
   content(record: HashedRecord): string
   /**
    * Hash of a row's key: 32 hex digits.
-   * @param forgotten how often its person was forgotten: what was known under the key before is not found any more
+   * @param forgotten number of times the person was erased: earlier knowledge under the key is no longer found
    */
   rowKey(key: string, forgotten?: number): string
   /** Hash of a rule's name: 8 hex digits. */
   rule(rule: string): string
-  /** Hash of a place among records of which a row has any number, that of a list: 8 hex digits. */
+  /** Hash of a place in a list, of which a row may have any number: 8 hex digits. */
   listed(place: string): string
   /** Hash of a series: 16 hex digits. */
   series(series: string): string
   /** Hash of a person's reference: 32 hex digits. */
   account(account: AccountKey): string
   /**
-   * Keyed hash of a person's birth date, 32 bits: tells another date from the same, and nothing of either.
+   * Keyed hash of a person's birth date, 32 bits: distinguishes two dates, and reveals neither.
    * @param account hash of the person's reference
    * @param bornAt first instant of the day in UTC, milliseconds
    */
   born(account: string, bornAt: number): number
-  /** Keyed hash of a person's name, likewise. @param account hash of the person's reference */
+  /** Keyed hash of a person's name, 32 bits. @param account hash of the person's reference */
   named(account: string, name: string): number
   /** Hash of a provider's NPI: 32 hex digits. */
   npi(npi: string): string
   /** Hash of a medical-records request's reference number: 32 hex digits. */
   request(reference: string): string
-  /** Hash of such a request as it is sent: 16 hex digits. */
+  /** Hash of a medical-records request as sent: 16 hex digits. */
   requestBody(body: string): string
-  /** Hash of what was collected of a person: 16 hex digits. */
+  /** Hash of the data collected of a person: 16 hex digits. */
   collected(content: string): string
-  /** `<export id>-<chunk>-<kind>-<8 hex digits over what it carries>`. */
+  /** `<export id>-<chunk>-<kind>-<8 hex digits of a hash of the content>`. */
   batchId(exportId: string, chunk: number, kind: RecordKind, carried: Uint8Array): string
 }
 
 /**
- * @param key secret of this installation. SHA-256 with the key put first keeps the hashed text secret; forging a longer text
- * from a hash, against which HMAC also protects, gains nobody anything here, and HMAC costs twice as much.
+ * @param key secret of this installation. SHA-256 with the key as prefix keeps the hashed text secret. HMAC would also prevent length
+ * extension, useless to an attacker here, at twice the cost.
  */
 export function createIdentity(key: string): Identity {
   const keyed = (domain: string, text: string): string => hash('sha256', `${key}\n${domain}\n${text}`, 'hex')
   const batchKey = Buffer.from(`${key}\nbatch\n`)
-  // A mapping has some dozen rules, and each record asks.
+  // A mapping has a few dozen rules, and each record needs the hash of one.
   const rules = new Map<string, string>()
   const contentHash = createContentHash()
   let row: RowFacts | undefined
@@ -167,7 +168,7 @@ export function createIdentity(key: string): Identity {
   let secret: SipKey = [0, 0, 0, 0]
   const birthKey = sipKeyOf(keyed('born', ''))
   const nameKey = sipKeyOf(keyed('named', ''))
-  /** Longer names are cut. */
+  /** Buffer for the hashed text; longer names are cut. */
   const said = Buffer.alloc(256)
   const contentWords = (record: HashedRecord): Int32Array => {
     const { facts, observed } = record
@@ -221,13 +222,13 @@ export function createIdentity(key: string): Identity {
 
 const DAY_MS = 86_400_000
 
-/** @param digits 32 hex digits and more */
+/** @param digits 32 hex digits or more */
 function sipKeyOf(digits: string): SipKey {
   const word = (from: number): number => Number.parseInt(digits.slice(from, from + 8), 16) | 0
   return [word(0), word(8), word(16), word(24)]
 }
 
-/** A content hash as numbers: its first four bytes, and its last. */
+/** Content hash as numbers: the first four bytes and the last four. */
 export interface ContentWords {
   readonly first: number
   readonly last: number
@@ -244,18 +245,18 @@ export const wordsOf = (content: string): ContentWords => ({
 
 const digits = Buffer.alloc(8)
 
-/** A content hash as 16 hex digits. */
+/** Content hash as 16 hex digits. */
 export function contentDigits({ first, last }: ContentWords): string {
   digits.writeInt32BE(first, 0)
   digits.writeInt32BE(last, 4)
   return digits.toString('hex')
 }
 
-/** Hashes what a record says beside its row and instant. No JSON text holds a zero byte, which keeps its parts apart. */
+/** Hashes the fields of a record beside row and instant. A zero byte, absent in JSON text, separates the parts. */
 function createContentHash(): (secret: SipKey, record: HashedRecord) => Int32Array {
   let message = Buffer.alloc(1024)
   const write = (hole: string, from: number): number => {
-    // A unit of UTF-16 takes three bytes at most; the zero behind it one.
+    // A UTF-16 unit takes three bytes at most, the zero behind the text one.
     if (from + 3 * hole.length + 2 > message.length)
       message = Buffer.concat([message], 2 * (from + 3 * hole.length + 2))
     for (let at = 0; at < hole.length; at++) {
@@ -285,19 +286,19 @@ function createContentHash(): (secret: SipKey, record: HashedRecord) => Int32Arr
 export const transactionId = (exportId: string, row: number, rule: string, content: string): string =>
   `${idStart(exportId, row)}${rule}-${content.slice(0, 8)}`
 
-/** Rule and content of a transaction id: the same record, with the same key, has them in every export. Undefined where it is none of ours. */
+/** Rule and content of a transaction id: equal for a record in every export under the same key. Undefined for a foreign id. */
 export function recordOfId(id: string): string | undefined {
   const parsed = parseTransactionId(id)
   return parsed && `${parsed.rule}-${parsed.content}`
 }
 
-/** What the transaction ids of a row begin with. */
+/** Start of the transaction ids of a row. */
 export const idStart = (exportId: string, row: number): string =>
   `${exportId}-${String(row).padStart(ROW_DIGITS, '0')}-`
 
 const TRANSACTION_ID = /^([0-9a-f]{16})-(\d{6,})-([a-z0-9]+(?:-[a-z0-9]+)*)-([0-9a-f]{8})$/
 
-/** The parts of a transaction id, or undefined if it is none of ours. */
+/** Parts of a transaction id; undefined for a foreign id. */
 export function parseTransactionId(
   id: string,
 ): { exportId: string; row: number; rule: string; content: string } | undefined {

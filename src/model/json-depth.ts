@@ -1,7 +1,7 @@
-/** Levels of lists and objects that a JSON text from outside may have: a walk by recursion has the stack for them. */
+/** Maximum nesting of JSON from outside: the stack suffices for a recursive walk. */
 export const DEEPEST = 200
 
-/** Members of all objects of a value as JSON.parse gives it; NaN where it is nested deeper than `DEEPEST`. */
+/** Number of members of all objects in a value of JSON.parse; NaN if nested deeper than `DEEPEST`. */
 export function membersIn(value: unknown, levels = DEEPEST): number {
   if (typeof value !== 'object' || value === null) return 0
   if (levels === 0) return Number.NaN

@@ -1,39 +1,39 @@
-/** What became of entries, and what answers and profiles say of them. */
+/** Outcomes of entries, and meaning of answers and profiles for entries. */
 import type { Entry } from './entry.ts'
 import type { AccountKey, Stage } from './record.ts'
 
-/** Why a record did not get through. */
+/** Reason why a record was not accepted. */
 export interface Reason {
   readonly stage: Stage
   readonly code: string
   readonly field?: string
   /** For the rejects file: may hold the gateway's own words. */
   readonly message: string
-  /** For the ledger and all else: the same with those of the gateway's words alone that are known to be of nobody. */
+  /** For the ledger and all else: only words of the gateway that are known to hold no personal data. */
   readonly scrubbed: string
 }
 
 /**
- * Why a record is not sent though the gateway does not have it. Of a care-team entry: the job keeps what is there of its NPI, or that is
- * newer. `outdated`: a later export has said something else in its place.
+ * Reason why a record is not sent although the gateway does not have it. `care-team-kept`, `care-team-outdated`: the job keeps the entry
+ * that the gateway has for the NPI, or that entry is newer. `outdated`: a later export holds a newer value.
  */
 export type PassedOver = 'care-team-kept' | 'care-team-outdated' | 'outdated'
 
 export interface AcceptedOutcome {
   readonly entry: Entry
   readonly outcome: 'accepted'
-  /** Null of an account: it is registered by itself. */
+  /** Null for an account: each is registered separately. */
   readonly batchId: string | null
   readonly status: number | null
-  /** The gateway's id of the record, where the answer gave one. */
+  /** Id of the record at the gateway, if the answer has one. */
   readonly gatewayId?: string
-  /** Learned from reading the profile, not from the answer. */
+  /** Learned from the profile, not from the answer. */
   readonly readBack?: true
-  /** Of a test: the age result, for its receipt. */
+  /** Age result of a test, for the receipt. */
   readonly ageResult?: object
 }
 
-/** What became of an entry. Exactly one for each. */
+/** Outcome of an entry. Each entry has exactly one. */
 export type EntryOutcome = { readonly entry: Entry } & (
   | AcceptedOutcome
   | { readonly outcome: 'rejected'; readonly batchId: string | null; readonly reason: Reason }
@@ -41,86 +41,86 @@ export type EntryOutcome = { readonly entry: Entry } & (
       readonly outcome: 'in-doubt'
       readonly batchId: string | null
       readonly reason: Reason
-      /** The profile cannot be read now, and may tell later: newer records of the series wait, as they would hide this one. */
+      /** The profile cannot be read now, perhaps later. Newer records of the series wait, since a newer record would hide this one. */
       readonly isAsked?: true
-      /** By what is known it stands at the gateway; something that was said in its place since is in doubt. */
+      /** Probably stored at the gateway; a record that superseded this one is in doubt. */
       readonly isUnclear?: true
     }
   | {
       readonly outcome: 'unchanged'
-      /** It was not known as delivered, and is known now. */
+      /** Known as delivered from now on, and not before. */
       readonly found?: true
-      /** It was sent before, and the profile shows it. */
+      /** Sent before, and shown by the profile. */
       readonly readBack?: true
-      /** The transaction id under which it was sent, where that is of another export. */
+      /** Transaction id under which the record was sent, if from another export. */
       readonly storedAs?: string
-      /** What was found is the equal entry of another record: this one need not be there as well. */
+      /** The profile shows the equal entry of another record; this record need not be stored as well. */
       readonly isOthers?: true
-      /** The gateway does not have it, and is not to have it. */
+      /** The gateway does not have the record, and the job does not send it. */
       readonly passedOver?: PassedOver
     }
 )
 
-/** Account ids as the crosswalk knows them; reads and some answers name the account by its id only. */
+/** Account ids of the crosswalk; reads and some answers name the account by id only. */
 export type AccountIds = (account: AccountKey) => string | undefined
 
-/** What a profile says of a record whose answer never came. */
+/** Finding of a profile about a record without an answer. */
 export type Verdict =
   | 'stored'
-  /** It is not there and would be if it had been taken. */
+  /** Not shown, and would be if accepted. */
   | 'absent'
-  /** A newer record of its kind hides it: nobody can tell. */
+  /** Hidden by a newer record of the kind: unknown. */
   | 'hidden'
-  /** The profile cannot be read, and may tell later. */
+  /** The profile cannot be read now, perhaps later. */
   | 'unreadable'
 
-/** A record that a profile shows. */
+/** A record of a profile. */
 export interface ShownRecord {
-  /** `source.meta.persistentRecordId`, where the gateway keeps it. */
+  /** `source.meta.persistentRecordId`, if the gateway keeps it. */
   readonly persistentId: string | undefined
   readonly sourceType: string | undefined
-  /** Of the account, where the record names it so. */
+  /** Id of the account, if the record names the account by id. */
   readonly accountId?: string | undefined
 }
 
-/** The profile shows another record of the same instant, by its id, and none that is newer. */
+/** The profile shows a different record of the instant, by its id, and none newer. */
 export interface InItsPlace {
   readonly inItsPlace: string
 }
 
-/** The profile shows the record under the transaction id that it had in another export. */
+/** The profile shows the record with the transaction id of an earlier export. */
 export interface StoredAs {
   readonly storedAs: string
 }
 
-/** Sign against the account id that the ledger has: an answer names another id, denies the account, or is a 404 that may mean anything. */
+/** Sign against the account id of the ledger: an answer names a different id, denies the account, or is an ambiguous 404. */
 export type AccountSign = 'other-id' | 'no-account' | 'not-found'
 
-/** Judges a sign; resolves to true where the account is stale. */
+/** Judges a sign; resolves to true if the account id is stale. */
 export type OnAccountSign = (entry: Entry, sign: AccountSign) => Promise<boolean>
 
-/** Meaning of an answer of success, for the records that it is about. */
+/** Meaning of a success answer for the records of the request. */
 export interface Matched {
-  /** Taken, each with the gateway's id where it gives one. */
+  /** Accepted records, each with the gateway's id if present. */
   readonly accepted: ReadonlyMap<Entry, string | undefined>
-  /** Perhaps not taken: an error that the answer lists is about the record, or may be. With its words, which may be none. */
+  /** Records that an error of the answer concerns, or may concern, with the text of the error, possibly empty. */
   readonly doubted: ReadonlyMap<Entry, string>
-  /** Not accepted only as their echo names the account by another id than the known one. */
+  /** Records whose echo matches except for the account id. */
   readonly elsewhere: readonly Entry[]
-  /** Doubted records that an error names and no echo has, with the code of the error. */
+  /** Doubted records that an error names and no echo confirms, with the error code. */
   readonly named: ReadonlyMap<Entry, string>
-  /** By reference, ids of accounts that nobody knew, on which several echoes agree. */
+  /** Account ids learned from several agreeing echoes, by reference. */
   readonly learned: ReadonlyMap<string, string>
-  /** Of what is accepted: the echo alone names its account, by an id that nobody can compare. */
+  /** Accepted records with a single echo that names an unknown account by an id. */
   readonly unconfirmed: ReadonlyMap<Entry, string>
 }
 
-/** What has become of a chunk's entries so far, by their places. */
+/** Outcomes of a chunk's entries so far, by place. */
 export class Outcomes {
   readonly #byPlace: (EntryOutcome | undefined)[]
   #count = 0
 
-  /** @param places of the chunk: an array that grows from its end would become a table of hashes */
+  /** @param places of the chunk: an array that grows from its end would become a hash table */
   constructor(places = 0) {
     this.#byPlace = new Array(places)
   }
@@ -137,12 +137,12 @@ export class Outcomes {
     return this.#byPlace[place]
   }
 
-  /** Those that have none yet. */
+  /** Returns the entries without an outcome. */
   without(entries: readonly Entry[]): readonly Entry[] {
     return this.#count === 0 ? entries : entries.filter((entry) => this.of(entry) === undefined)
   }
 
-  /** In the order of the chunk. */
+  /** Outcomes in the order of the chunk. */
   all(): readonly EntryOutcome[] {
     return this.#byPlace.filter((outcome) => outcome !== undefined)
   }

@@ -1,19 +1,22 @@
 /**
- * What records are made of. Nearly all of a record's text is the same for all records of a rule: that is its frame. Of each record only what its
- * row says is kept (src/model/entry.ts).
+ * Parts of a record. Most of a record's text is the same for all records of a rule, and makes up the frame. Of each record, only the fields
+ * from its row are kept (src/model/entry.ts).
  */
 import { hash } from 'node:crypto'
 import { type Piece, pieceOf } from './text-writer.ts'
 
-/** Kinds of record that a profile shows (interface, "the service: biometrics", "conditions", "care teams"). */
+/** Kinds of record in a profile (interface, "the service: biometrics", "conditions", "care teams"). */
 export const PROFILE_KINDS = ['biometric', 'condition', 'careTeam'] as const
 export type ProfileKind = (typeof PROFILE_KINDS)[number]
 
-/** `medicalRecords`: a request for somebody's medical records. `assessment`: a person's answers to the paged test. `account`: a person who is to be registered, of a roster. */
+/**
+ * `medicalRecords`: a request for a person's medical records. `assessment`: a person's answers to the paged test. `account`: a person of a
+ * roster, to be registered.
+ */
 export const RECORD_KINDS = [...PROFILE_KINDS, 'medicalRecords', 'assessment', 'account'] as const
 export type RecordKind = (typeof RECORD_KINDS)[number]
 
-/** As people call them. */
+/** Names of kinds in texts for people. */
 export const KIND_NAMES: Readonly<Record<RecordKind, string>> = {
   biometric: 'biometrics',
   condition: 'conditions',
@@ -26,18 +29,18 @@ export const KIND_NAMES: Readonly<Record<RecordKind, string>> = {
 export const isOfProfile = (kind: RecordKind): kind is ProfileKind =>
   PROFILE_KINDS.some((one) => one === kind)
 
-/** Whose record it is, as the export names the person (interface, "Account reference"). */
+/** Person of a record, as the export names the person (interface, "Account reference"). */
 export interface AccountKey {
   readonly reference: string
   readonly type: 'accountId' | 'partnerAccountId'
 }
 
-/** What writes name besides, where the export has it; it plays no part in who the person is. */
+/** Account in writes, with the sponsor if the export has one; the sponsor is not part of the identity. */
 export interface SentAccount extends AccountKey {
   readonly sponsor?: string
 }
 
-/** What POST /account/register takes (interface, "Registration"). */
+/** Body of POST /account/register (interface, "Registration"). */
 export interface Registration {
   readonly dateOfBirth: string
   readonly firstName: string
@@ -47,31 +50,31 @@ export interface Registration {
   readonly postalCode: string
 }
 
-/** What stands in a hole: the date in one of its forms, the value, or which of the texts that the row says. */
+/** Content of a hole: the date in either form, the value, or the index of a text of the row. */
 export type Hole = 'iso' | 'epochMs' | 'value' | number
 
-/** What is the same for all records of a rule and an entry of the catalog. */
+/** Text common to all records of a rule and a catalog entry. */
 export interface RecordFrame {
   readonly kind: RecordKind
   /**
-   * JSON text around what the row says: behind the account, between the holes, and behind the row's key, up to the opening quote of the batch id.
-   * Two more than there are holes; the key stands before the last.
+   * JSON text around the fields of the row: behind the account, between the holes, and behind the row's key up to the opening quote of the
+   * batch id. Two more pieces than holes; the key stands before the last piece.
    */
   readonly pieces: readonly string[]
-  /** The same in UTF-8, as it is written. */
+  /** `pieces` in UTF-8, ready to write. */
   readonly written: readonly Piece[]
   readonly holes: readonly Hole[]
-  /** Of all text, in UTF-8. */
+  /** Length of all pieces in UTF-8. */
   readonly bytes: number
-  /** Eight bytes of a hash of kind and pieces. No key: it holds nothing of a person. */
+  /** First eight bytes of a hash of kind and pieces. No key needed: a frame holds no personal data. */
   readonly digest: Uint8Array
   /** `source.type`. */
   readonly sourceType: string
-  /** What a record is recognised by; of a care-team entry each record says it. */
+  /** Codes that identify the record; in a care-team entry each record has its own. */
   readonly codes: readonly string[]
   readonly name: string
   readonly unit: string | undefined
-  /** What its records are counted by, of which a row can have any number: `hba1c-2` by `hba1c`. Undefined where there is one a row. */
+  /** Name by which to count records that a row may repeat: `hba1c-2` counts by `hba1c`. Undefined for a single record a row. */
   readonly listedAs: string | undefined
 }
 
@@ -91,41 +94,41 @@ export function createFrame(parts: FrameParts): RecordFrame {
   }
 }
 
-/** When something was observed. */
+/** Time of an observation. */
 export interface ObservedTime {
   /** Milliseconds since the epoch. */
   readonly at: number
   readonly iso: string
 }
 
-/** What all records of a row share. */
+/** Facts shared by all records of a row. */
 export interface RowFacts {
   readonly account: AccountKey
-  /** As the member `account`, JSON text. */
+  /** JSON text of the member `account`. */
   readonly accountJson: string
-  /** The row's key, JSON text. */
+  /** JSON text of the row's key. */
   readonly keyJson: string
-  /** Of both texts, in UTF-8. */
+  /** Length of both texts in UTF-8. */
   readonly bytes: number
 }
 
-/** Whom a care-team entry names, as the row says it. */
+/** Provider of a care-team entry, as named in the row. */
 export interface NamedProvider {
   readonly npi: string
   readonly name: string
-  /** Whether it is the primary care physician; not there where the mapping does not say. */
+  /** Primary care physician; absent if the mapping does not say. */
   readonly primary?: boolean
 }
 
 /**
- * What identifies a record when an answer or a read does not carry our ids
- * (interface: reads carry no transactionId; the answers for conditions and care teams carry none at all).
+ * Identifies a record when an answer or a read lacks our ids
+ * (interface: reads carry no transactionId; neither do the answers for conditions and care teams).
  */
 export interface Evidence {
-  /** Every code the record is sent with; empty for care teams. */
+  /** Every code sent with the record; empty for care teams. */
   readonly codes: readonly string[]
   readonly name: string
-  /** Biometrics: the value as it stands in the body, a JSON number. */
+  /** Biometrics: the value as written in the body, a JSON number. */
   readonly value: string | undefined
   readonly unit: string | undefined
   readonly npi: string | undefined
@@ -134,24 +137,24 @@ export interface Evidence {
 /** A request for medical records, by its reference number (interface, "Medical-records request"). */
 export interface MedicalRequest {
   readonly reference: string
-  /** JSON text of the request as it is sent; null where a field has nothing any more. */
+  /** JSON text of the request as sent; null where a field is empty now. */
   readonly body: string
-  /** Whether it is to be withdrawn. */
+  /** True if the request is to be withdrawn. */
   readonly isWithdrawn: boolean
-  /** Name of the file with its authorization; undefined where the mapping has none. */
+  /** Name of the authorization file; undefined if the mapping has none. */
   readonly authorization: string | undefined
 }
 
-/** What a person has answered to a question of the paged test (interface, "Answer submission"). */
+/** Answer of a person to a question of the paged test (interface, "Answer submission"). */
 export interface TestAnswer {
   readonly question: string
-  /** Undefined where the mapping does not say which. */
+  /** Undefined if the mapping does not name the fact. */
   readonly fact: string | undefined
-  /** The option's id, value or text. */
+  /** Id, value or text of the option. */
   readonly option: string
 }
 
-/** Stages at which a row or record can be found wanting. */
+/** Stages that can reject a row or record. */
 export type Stage =
   | 'extract'
   | 'transform'
@@ -162,7 +165,7 @@ export type Stage =
   | 'primary-care'
   | 'collect'
 
-/** Why a row gave no records, or a rule no record. Holds no cell content. */
+/** Reason why a row gave no records, or a rule no record. Holds no cell content. */
 export interface Issue {
   readonly stage: Stage
   readonly code: string
@@ -171,30 +174,30 @@ export interface Issue {
   readonly message: string
 }
 
-/** Why a value, code or field of a row is of no use. Holds no cell content. */
+/** Reason why a value, code or field of a row is unusable. Holds no cell content. */
 export type Fault = Pick<Issue, 'code' | 'message'>
 
 export const fault = (code: string, message: string): Fault => ({ code, message })
 
-/** A rule that applied to the row but whose record could not be made: counted as made and rejected. */
+/** A record that an applicable rule could not make: counted as made and rejected. */
 export interface RejectedRecord {
   readonly kind: RecordKind
   readonly rule: string
   readonly issue: Issue
-  /** Transaction id under which the gateway has a result that was withdrawn since, where the ledger knows. */
+  /** Transaction id of a result that the gateway has and the source has withdrawn since, if known to the ledger. */
   readonly sentAs?: string | undefined
-  /** Of a measurement that could be read and is implausible, in the catalog's unit: health data, for aggregates alone. */
+  /** Readable but implausible measurement, in the catalog's unit: health data, for aggregates only. */
   readonly value?: number
 }
 
-/** What a check found in a record that goes on all the same, or in its row: then kind and rule are null. */
+/** Problem found in an accepted record; in a row if kind and rule are null. */
 export interface Warning {
   readonly kind: RecordKind | null
   readonly rule: string | null
   readonly issue: Issue
 }
 
-/** Registration data of the row's person; an issue where it cannot be made, of interest only if the person is not registered yet. */
+/** Registration data of the row's person, or an issue if the data cannot be made. The issue matters only for an unregistered person. */
 export type RegistrationDraft =
   | { readonly ok: true; readonly registration: Registration }
   | { readonly ok: false; readonly issue: Issue }

@@ -1,14 +1,15 @@
 /**
- * Writes text as bytes, for what is written by the million: requests and receipts, of which most is the same for each record. Constant text is
- * kept as bytes, and what was written last in the same place is copied; a call of the runtime for each short text would cost more than its bytes.
+ * Writes text as bytes, for requests and receipts by the million: most of the text is the same for each record. Constant text is kept as
+ * bytes,
+ * and the last text of a slot is copied. A runtime call for each short text would cost more than the bytes.
  */
 
 /** Constant text. */
 export interface Piece {
   readonly bytes: Uint8Array
   /**
-   * The same, eight bytes each, without those that are left then. No eight bytes of UTF-8 are NaN as a double, and none of a text are zero: equal
-   * numbers are equal bytes.
+   * `bytes` in words of eight, without the rest. Eight bytes of UTF-8 are never NaN as a double, and never zero in text: equal numbers are
+   * equal bytes.
    */
   readonly words: Float64Array
 }
@@ -19,7 +20,7 @@ export function pieceOf(text: string, encoding: 'utf8' | 'latin1' = 'utf8'): Pie
   return { bytes, words }
 }
 
-/** What is longer is encoded, or copied, quicker by one call. */
+/** Longer text is encoded, or copied, faster by a single call. */
 const SHORT_TEXT = 24
 const SHORT_PIECE = 16
 const HYPHEN = 0x2d
@@ -27,23 +28,23 @@ export const DIGITS = 8
 
 export const hexDigit = (value: number): number => (value < 10 ? 0x30 : 0x57) + value
 
-/** What often stands in the same place of the record before, too. */
+/** Slots of text that is often equal to the text of the record before. */
 export type Slot = 'account' | 'key' | 'iso' | 'row' | 'answer'
 
 export class TextWriter {
   readonly #bytes: Buffer
   readonly #view: DataView
   readonly #last = new Map<Slot, { text: string; from: number; length: number }>()
-  /** Where it goes on. */
+  /** Offset of the next byte. */
   at = 0
 
-  /** @param bytes with room for all that will be written */
+  /** @param bytes with room for the whole output */
   constructor(bytes: Buffer) {
     this.#bytes = bytes
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
 
-  /** All that was written. */
+  /** Bytes written so far. */
   get written(): Buffer {
     return this.#bytes.subarray(0, this.at)
   }
@@ -55,7 +56,7 @@ export class TextWriter {
     this.at = at + bytes.length
   }
 
-  /** In UTF-8. */
+  /** Writes a text in UTF-8. */
   text(text: string): void {
     const { at } = this
     if (text.length > SHORT_TEXT) {
@@ -73,7 +74,7 @@ export class TextWriter {
     this.at = at + text.length
   }
 
-  /** The same, of what is likely to be what was written last in the slot. */
+  /** Writes a text that probably equals the last text of the slot. */
   often(slot: Slot, text: string): void {
     const last = this.#last.get(slot)
     const from = this.at
@@ -86,19 +87,19 @@ export class TextWriter {
     this.#last.set(slot, { text, from, length: this.at - from })
   }
 
-  /** Once more what stands from a place on; quickest for what is short. */
+  /** Repeats written bytes; fastest for short text. */
   again(from: number, length: number): void {
     this.copy(from, this.at, length)
     this.at += length
   }
 
-  /** Once more what stands from a place on; quickest for what is long. */
+  /** Repeats written bytes; fastest for long text. */
   repeat(from: number, length: number): void {
     this.#bytes.copyWithin(this.at, from, from + length)
     this.at += length
   }
 
-  /** Copies what is written, and short, over what is written elsewhere. */
+  /** Copies a short stretch of written bytes over another. */
   copy(from: number, to: number, length: number): void {
     let done = 0
     for (; done + 8 <= length; done += 8)
@@ -106,12 +107,12 @@ export class TextWriter {
     for (; done < length; done++) this.#bytes[to + done] = this.#bytes[from + done] ?? 0
   }
 
-  /** Writes over what is written. @param text of ASCII alone */
+  /** Overwrites written bytes. @param text ASCII only */
   put(to: number, text: string): void {
     for (let unit = 0; unit < text.length; unit++) this.#bytes[to + unit] = text.charCodeAt(unit)
   }
 
-  /** The same for a number as 8 hex digits. */
+  /** Overwrites written bytes with a number as 8 hex digits. */
   putDigits(to: number, value: number): void {
     for (let byte = 0; byte < 4; byte++) {
       const digits = HEX_PAIRS[(value >>> (24 - 8 * byte)) & 0xff] ?? 0
@@ -120,7 +121,7 @@ export class TextWriter {
     }
   }
 
-  /** A hyphen, and the number as 8 hex digits. */
+  /** Writes a hyphen, and a number as 8 hex digits. */
   digits(value: number): void {
     this.#bytes[this.at] = HYPHEN
     this.putDigits(this.at + 1, value)
@@ -128,7 +129,7 @@ export class TextWriter {
   }
 }
 
-/** Two hex digits of each byte, the first one in the upper eight bits. */
+/** Hex digits of each byte, the first digit in the upper eight bits. */
 const HEX_PAIRS = Uint16Array.from(
   { length: 256 },
   (_, byte) => (hexDigit(byte >>> 4) << 8) | hexDigit(byte & 15),

@@ -1,14 +1,14 @@
 /**
- * How a gateway writes its echoes of one kind of record: text that is the same in each, and places where each has its own. It is learned from
- * two echoes of an answer that were read field by field; the others are compared with it in a few steps. Whatever is not exactly like
- * it is read field by field again.
+ * Form of a gateway's echoes of one kind of record: constant text, and places that differ from echo to echo. Two echoes, read field by
+ * field, teach the form; further echoes are compared with the form in a few steps. An echo that does not match exactly is read field by
+ * field again.
  */
 import type { Entry } from '../model/entry.ts'
 import { hexDigit, type Piece, pieceOf } from '../model/text-writer.ts'
 
 /**
- * What stands in a place: it must be the record's own, but for `id`, which the gateway gives, and what nobody compares: `text`, and `batchId`, which
- * is never the same for long.
+ * Content of a place. Each place must hold the record's own value, with three exceptions: the gateway chooses `id`; nobody compares `text`
+ * or `batchId`, and a batch id changes soon.
  */
 export type PlaceKind =
   | 'transactionId'
@@ -21,28 +21,28 @@ export type PlaceKind =
   | 'batchId'
   | 'text'
 
-/** Of an echo that was read: what stands from where to where. Texts without their quotes. */
+/** Place in an echo, from byte to byte. Texts come without quotes. */
 export interface Mark {
   readonly kind: PlaceKind
   readonly from: number
   readonly to: number
 }
 
-/** An echo as it was read. */
+/** An echo that was read field by field. */
 export interface ReadEcho {
-  /** In Latin-1, so that a place is one of the bytes. */
+  /** In Latin-1: an index is a byte offset. */
   readonly text: string
-  /** In their order. */
+  /** In the order of the text. */
   readonly marks: readonly Mark[]
 }
 
 export interface EchoLayout {
-  /** Around the places: one more than they are. */
+  /** Text around the places: one piece more than places. */
   readonly pieces: readonly Piece[]
   readonly places: readonly PlaceKind[]
 }
 
-/** What two echoes have in common; undefined where that is not their form. */
+/** Form that two echoes share; undefined if the echoes differ in more than the places. */
 export function layoutOf(one: ReadEcho, other: ReadEcho): EchoLayout | undefined {
   if (one.marks.length !== other.marks.length) return undefined
   const pieces: string[] = []
@@ -57,7 +57,7 @@ export function layoutOf(one: ReadEcho, other: ReadEcho): EchoLayout | undefined
     if (before !== other.text.slice(otherAt, otherMark.from)) return undefined
     const held = one.text.slice(mark.from, mark.to)
     piece += before
-    // What nobody compares, and is the same in both, is most likely the same in all.
+    // Text that nobody compares, if equal in both echoes, is probably constant.
     if (mark.kind === 'text' && held === other.text.slice(otherMark.from, otherMark.to)) piece += held
     else {
       pieces.push(piece)
@@ -72,28 +72,28 @@ export function layoutOf(one: ReadEcho, other: ReadEcho): EchoLayout | undefined
   return { pieces: [...pieces, piece + rest].map((text) => pieceOf(text, 'latin1')), places }
 }
 
-/** What a record is compared with beside itself. */
+/** Context for comparing a record. */
 export interface Compared {
-  /** The time that a text says; undefined where it says none. */
+  /** Parses a date; undefined for any other text. */
   readonly instant: (text: string) => number | undefined
-  /** Whether an id that the gateway gives is that of the record's account. */
+  /** Returns true if an id of the gateway belongs to the record's account. */
   readonly isAccount: (id: string, entry: Entry) => boolean
 }
 
 const NONE = -1
 const HYPHEN = 0x2d
 
-/** An answer that is compared with layouts, an echo after the other. */
+/** Answer that is compared with layouts, echo by echo. */
 export class ComparedAnswer {
   readonly #bytes: Buffer
   readonly #view: DataView
   readonly #compared: Compared
-  /** Where the text of each kind stood last, and of which record: the records of a row, and of a batch, share most of theirs. */
+  /** Last text of each kind, and the record of that text: records of a row, and of a batch, share most texts. */
   readonly #last = new Map<PlaceKind, { from: number; to: number; entry: Entry }>()
-  /** What the transaction ids of a row begin with, where it stood last. */
+  /** Start of the transaction ids of a row, and its last offset. */
   #idStart: string | undefined
   #idStartsAt = 0
-  /** The gateway's id in the echo that was compared last. */
+  /** Id at the gateway in the last compared echo. */
   id: string | undefined
 
   constructor(bytes: Buffer, compared: Compared) {
@@ -102,7 +102,7 @@ export class ComparedAnswer {
     this.#compared = compared
   }
 
-  /** The place behind the echo of the record that the answer goes on with; -1 where it does not go on exactly so. */
+  /** Offset behind the echo of the record; -1 if the answer does not continue exactly like the layout. */
   endOf({ pieces, places }: EchoLayout, from: number, entry: Entry): number {
     this.id = undefined
     let at = from
@@ -130,7 +130,7 @@ export class ComparedAnswer {
 
   #behindText(kind: PlaceKind, at: number, entry: Entry): number {
     const last = this.#last.get(kind)
-    // With its closing quote.
+    // Includes the closing quote.
     if (
       last !== undefined &&
       saysAlike(kind, entry, last.entry) &&
@@ -175,7 +175,7 @@ export class ComparedAnswer {
     return from + bytes.length
   }
 
-  /** Whether so many bytes are the same in two places. */
+  /** Compares two stretches of bytes. */
   #isSame(one: number, other: number, length: number): boolean {
     if (other + length > this.#bytes.length) return false
     let at = 0
@@ -185,7 +185,7 @@ export class ComparedAnswer {
     return true
   }
 
-  /** Its transaction id, part by part: no text is made of it. */
+  /** Compares the transaction id part by part, without building a string. */
   #isIdAt(from: number, { idStart, rule, first }: Entry): boolean {
     const isStart =
       idStart === this.#idStart
@@ -207,7 +207,7 @@ export class ComparedAnswer {
     return to - from === expected.length && this.#isAt(from, expected)
   }
 
-  /** ASCII alone: a byte of another character is none of a text. */
+  /** ASCII only: a byte of a longer character never matches. */
   #isAt(from: number, text: string): boolean {
     for (let at = 0; at < text.length; at++) {
       const unit = text.charCodeAt(at)
@@ -217,7 +217,7 @@ export class ComparedAnswer {
   }
 }
 
-/** Whether the same text in a place of the kind is right for both records or for none. */
+/** True if a text in a place of this kind is right for both records or for neither. */
 function saysAlike(kind: PlaceKind, one: Entry, other: Entry): boolean {
   switch (kind) {
     case 'reference':
@@ -232,7 +232,7 @@ function saysAlike(kind: PlaceKind, one: Entry, other: Entry): boolean {
   }
 }
 
-/** The closing quote of a plain ASCII text; -1 where it holds anything else. */
+/** Offset of the closing quote of plain ASCII text; -1 if the text holds anything else. */
 function endOfText(answer: Buffer, from: number): number {
   for (let at = from; at < answer.length; at++) {
     const byte = answer[at] ?? 0

@@ -1,9 +1,9 @@
 /**
- * Walks JSON where it lies, byte by byte, without making a value of it (RFC 8259): for answers of which most only has to be compared with
- * what was sent. Stricter than it needs to be: whatever it does not expect throws `OTHERWISE`, and the text is then read as a whole.
+ * Walks JSON in place, byte by byte, without building values (RFC 8259), for answers that mostly need a comparison with the request.
+ * Stricter than JSON: unexpected text throws `OTHERWISE`, and the caller reads the whole text instead.
  */
 
-/** Thrown where the text is not as expected, or no JSON. */
+/** Thrown for unexpected text, or for text that is not JSON. */
 export const OTHERWISE = new Error('the text is not as expected')
 
 const QUOTE = 0x22
@@ -14,7 +14,7 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
-/** No answer has values in so many others; a deeper one would exhaust the stack. */
+/** Nesting of an answer stays well below; deeper nesting would exhaust the stack. */
 const DEEPEST = 32
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
@@ -31,7 +31,7 @@ const ESCAPED = /^(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/
 export class JsonScan {
   readonly bytes: Buffer
   #at = 0
-  /** Of the string that was read last: its first byte, and the one behind its last. */
+  /** Last string: offset of the first byte, and of the byte behind the last. */
   #from = 0
   #to = 0
   #isEscaped = false
@@ -40,28 +40,28 @@ export class JsonScan {
     this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
 
-  /** Where the next value begins. */
+  /** Offset of the next value. */
   get place(): number {
     this.#next()
     return this.#at
   }
 
-  /** What was read since a place, a character a byte. */
+  /** Text read since a place, one character for each byte. */
   textFrom(place: number): string {
     return this.bytes.toString('latin1', place, this.#at)
   }
 
-  /** Goes on behind a value that somebody else has read. */
+  /** Continues behind a value that another reader has read. */
   goTo(place: number): void {
     this.#at = place
   }
 
-  /** Of the text or number that was read last: its first byte, and the one behind its last. */
+  /** Last text or number: offset of the first byte, and of the byte behind the last. */
   get span(): readonly [from: number, to: number] {
     return [this.#from, this.#to]
   }
 
-  /** Steps into an object, to its first member; false where it has none. */
+  /** Steps into an object, to the first member; false if the object is empty. */
   enterObject(): boolean {
     this.#take(OPEN_OBJECT)
     if (this.#next() !== CLOSE_OBJECT) return this.#key()
@@ -69,13 +69,13 @@ export class JsonScan {
     return false
   }
 
-  /** Steps to the next member, behind the value of the last one; false at the end of the object. */
+  /** Steps to the next member, behind the last value; false at the end of the object. */
   nextMember(): boolean {
     if (!this.#goesOn(CLOSE_OBJECT)) return false
     return this.#key()
   }
 
-  /** Steps into an array, to its first item; false where it has none. */
+  /** Steps into an array, to the first item; false if the array is empty. */
   enterArray(): boolean {
     this.#take(OPEN_ARRAY)
     if (this.#next() !== CLOSE_ARRAY) return true
@@ -87,58 +87,58 @@ export class JsonScan {
     return this.#goesOn(CLOSE_ARRAY)
   }
 
-  /** Whether the member is called so. ASCII. */
+  /** Compares the name of the member. ASCII only. */
   isKey(name: string): boolean {
     return this.#isLast(name)
   }
 
-  /** Whether the value is a text. */
+  /** True if the value is a text. */
   isText(): boolean {
     return this.#next() === QUOTE
   }
 
-  /** The value, a text without escapes. */
+  /** Returns the value, a text without escapes. */
   text(): string {
     this.#string()
     return this.textRead()
   }
 
-  /** Whether the value is this text, as it stands. ASCII without escapes. `textRead` gives the value all the same. */
+  /** Compares the value with a text, ASCII without escapes. `textRead` returns the value in either case. */
   equals(text: string): boolean {
     this.#string()
     return !this.#isEscaped && this.#isLast(text)
   }
 
-  /** Whether the value is one of these texts, likewise. */
+  /** Compares the value with several texts, like `equals`. */
   equalsAny(texts: readonly string[]): boolean {
     this.#string()
     return !this.#isEscaped && texts.some((text) => this.#isLast(text))
   }
 
-  /** The text that was read last. */
+  /** Returns the last text. */
   textRead(): string {
     if (this.#isEscaped) throw OTHERWISE
     return this.bytes.toString('utf8', this.#from, this.#to)
   }
 
-  /** Whether the value is this number, as JSON writes it, or another form of it. */
+  /** Compares the value with a number in JSON form, in any notation. */
   equalsNumber(text: string): boolean {
     this.#number()
     return this.#isLast(text) || Number(this.#lastText()) === Number(text)
   }
 
-  /** The value, a number. */
+  /** Returns the value, a number. */
   number(): number {
     this.#number()
     return Number(this.#lastText())
   }
 
-  /** Whether the text or number that was read last stands there in this form. ASCII. */
+  /** Compares the written form of the last text or number. ASCII only. */
   stoodAs(text: string): boolean {
     return this.#isLast(text)
   }
 
-  /** Passes the value over, whatever it is. @param onText told of each text in it, whose place is that of `span` then */
+  /** Skips the value. @param onText called for each text in the value; `span` gives the place */
   skip(onText?: () => void, depth = 0): void {
     if (depth > DEEPEST) throw OTHERWISE
     const byte = this.#next()
@@ -152,13 +152,13 @@ export class JsonScan {
     else if (!this.#word('null') && !this.#word('true') && !this.#word('false')) this.#number()
   }
 
-  /** Whether the value is null; then it is passed over. */
+  /** Skips a null; false for any other value. */
   skipNull(): boolean {
     this.#next()
     return this.#word('null')
   }
 
-  /** Nothing may stand behind the value. */
+  /** Asserts that no text follows the value. */
   end(): void {
     this.#next()
     if (this.#at < this.bytes.length) throw OTHERWISE
@@ -174,13 +174,13 @@ export class JsonScan {
 
   #key(): true {
     this.#string()
-    // It may be one that is asked for, in another form.
+    // An escaped name may equal an expected name.
     if (this.#isEscaped) throw OTHERWISE
     this.#take(COLON)
     return true
   }
 
-  /** Passes white space over; gives the byte that stands there, 0 at the end. */
+  /** Skips white space; returns the next byte, 0 at the end. */
   #next(): number {
     for (;;) {
       const byte = this.bytes[this.#at] ?? 0
@@ -256,7 +256,7 @@ export class JsonScan {
     const { bytes } = this
     for (let at = 0; at < text.length; at++) {
       const unit = text.charCodeAt(at)
-      // A byte of that value would be part of another character.
+      // A byte of 0x80 or more is part of another character.
       if (unit >= 0x80 || bytes[from + at] !== unit) return false
     }
     return true

@@ -1,8 +1,9 @@
 /**
- * Most answers name all records that were sent, in the order in which they were sent, and say of each what was sent. Such an answer is
- * recognised over its bytes, without a value made of it; every other one is read as a whole and judged by `matchAnswer`. What is
- * recognised here, `matchAnswer` would accept, record by record, with the same ids. Of a name that stands twice in an object the last
- * one counts, as with `JSON.parse`.
+ * Matches the most frequent answer: every sent record, in the order of the request, echoed with the sent values. The scan works on bytes
+ * and
+ * builds no values. Any other answer is read as a whole, and judged by `matchAnswer`. `matchAnswer` would accept every record that is
+ * accepted
+ * here, with the same ids. If an object names a member twice, the last one counts, as with `JSON.parse`.
  */
 import { accountIdOfEntity } from '../gateway/contract/account.ts'
 import { epochMsOf } from '../gateway/contract/shared-objects.ts'
@@ -20,9 +21,9 @@ import {
 import { JsonScan, OTHERWISE } from './json-scan.ts'
 
 /**
- * @param entries in the order in which they were sent
- * @param answer the body, as it came
- * @returns for each the gateway's id of the record, or undefined where it gave none; undefined where the answer says anything else
+ * @param entries in the order of the request
+ * @param answer the body as received
+ * @returns for each entry the gateway's id of the record, undefined if absent; undefined for any other answer
  */
 export type MatchInOrder = (
   entries: readonly Entry[],
@@ -30,7 +31,7 @@ export type MatchInOrder = (
   accountIds: AccountIds,
 ) => readonly (string | undefined)[] | undefined
 
-/** It remembers in which form the gateway writes its echoes, for that is quicker to compare; what it finds does not depend on it. */
+/** Remembers the form of the gateway's echoes, for speed only: the result does not depend on the form. */
 export function createMatchInOrder(): MatchInOrder {
   const forms: EchoForms = { layouts: new Map(), readLast: new Map() }
   return (entries, answer, accountIds) => {
@@ -45,7 +46,7 @@ export function createMatchInOrder(): MatchInOrder {
 
 interface EchoForms {
   readonly layouts: Map<RecordFrame, EchoLayout>
-  /** The echo that was read last field by field. */
+  /** The last echo that was read field by field. */
   readonly readLast: Map<RecordFrame, ReadEcho>
 }
 
@@ -92,12 +93,12 @@ class EchoReader {
   readonly #scan: JsonScan
   readonly #accountIds: AccountIds
   readonly #forms: EchoForms
-  /** Of the echo that is being read; undefined where its form is of no use. */
+  /** Marks of the current echo; undefined if its form is not to be learned. */
   #marks: Mark[] | undefined
-  /** Where it begins. */
+  /** Offset of the current echo. */
   #from = 0
   readonly #compared: ComparedAnswer
-  /** The date that was read last: the records of a row have the same. */
+  /** Last date read: records of a row share the date. */
   #instant = ''
   #instantMs: number | undefined
 
@@ -111,7 +112,7 @@ class EchoReader {
     })
   }
 
-  /** Reads an echo; gives the gateway's id. @throws OTHERWISE where it is not certainly that of this record */
+  /** Reads an echo; returns the gateway's id. @throws OTHERWISE if the echo may belong to another record */
   read(entry: Entry): string | undefined {
     const { frame } = entry
     const scan = this.#scan
@@ -129,7 +130,7 @@ class EchoReader {
     return id
   }
 
-  /** A gateway may change how it writes: the last two that had to be read field by field are the form to go by. */
+  /** A gateway may change the form of its echoes: the last two echoes read field by field give the form. */
   #learn(frame: RecordFrame, marks: readonly Mark[]): void {
     const { layouts, readLast } = this.#forms
     const read = { text: this.#scan.textFrom(this.#from), marks }
@@ -139,7 +140,7 @@ class EchoReader {
     readLast.set(frame, read)
   }
 
-  /** Of what was read last. */
+  /** Marks the last text or number. */
   #mark(kind: PlaceKind): void {
     const [from, to] = this.#scan.span
     this.#marks?.push({ kind, from: from - this.#from, to: to - this.#from })
@@ -162,7 +163,7 @@ class EchoReader {
       else if (scan.isKey('account') && kind !== 'careTeam') this.#readAccount(entry)
       else if (scan.isKey('npi') && provider !== undefined) this.#must(scan.equals(provider.npi))
       else if (scan.isKey('userId') && kind === 'careTeam') {
-        // An id that nobody knows must agree with the others of the answer.
+        // An unknown id must agree with the rest of the answer: `matchAnswer` checks.
         const userId = this.#accountIds(entry.account)
         if (userId === undefined) throw OTHERWISE
         this.#must(scan.equals(userId))
@@ -238,7 +239,7 @@ class EchoReader {
     this.#must(hasCode)
   }
 
-  /** As sent, or by the id that it was resolved to. */
+  /** Accepts the account as sent, or by the resolved id. */
   #readAccount({ account }: Entry): void {
     const scan = this.#scan
     let isType = false
@@ -258,11 +259,11 @@ class EchoReader {
     if (isType && isReference) return
     this.#must(type === 'accountId' || type === 'entity')
     this.#must(accountIdOfEntity(id) === this.#accountIds(account))
-    // One that is named by its id though that is what was sent is no case to learn from.
+    // An echo that names the account by an id, equal to the sent reference, is no pattern to learn.
     if (isReference) this.#marks = undefined
   }
 
-  /** Whether it names the record. It must not name another one. */
+  /** Returns true if the source names the record; throws if the source names another. */
   #readSource(transactionId: string): boolean {
     const scan = this.#scan
     let isNamed = false

@@ -1,8 +1,9 @@
 /**
- * What an answer of success says of the records that were sent: which it has taken, and which its errors put in doubt. Biometrics
- * are echoed with their transactionId; the answers for conditions and care teams carry none (interface, "Condition record, as
- * returned", "Care team record, as returned"): they are matched by source.meta, and where a gateway trims that, by account, code or
- * NPI, and date. Pure. What could be either of two is neither, and an echo that says something else than was sent is none of ours.
+ * Meaning of a success answer for the sent records: which records the gateway accepted, and which records an error puts in doubt. Echoes of
+ * biometrics carry the transactionId; the answers for conditions and care teams carry none (interface, "Condition record, as returned",
+ * "Care team record, as returned"). Those echoes match by source.meta, and if a gateway trims source.meta, by account, code or NPI, and
+ * date.
+ * Pure. An echo that fits two records matches neither; an echo with a value that was not sent matches none.
  */
 import type { CreateAnswer, Echo } from '../gateway/answer.ts'
 import { AccountReferenceAsRead, accountIdOfEntity } from '../gateway/contract/account.ts'
@@ -12,7 +13,7 @@ import type { Entry } from '../model/entry.ts'
 import type { AccountIds, Matched } from '../model/outcome.ts'
 import type { AccountKey, RecordKind } from '../model/record.ts'
 
-/** @param entries in the order in which they were sent */
+/** @param entries in the order of the request */
 export function matchAnswer(
   entries: readonly Entry[],
   { echoes, errors }: Pick<CreateAnswer, 'echoes' | 'errors'>,
@@ -35,7 +36,7 @@ export function matchAnswer(
 /** Lets an echo name the account by any id. */
 const NOBODY_KNOWS: AccountIds = () => undefined
 
-/** What the echoes that count say of accounts whose id nobody knows. */
+/** Learns ids of unknown accounts from the accepted echoes. */
 function learnedFrom(
   accepted: readonly Entry[],
   found: ReadonlyMap<Entry, Echo | typeof SEVERAL>,
@@ -60,7 +61,7 @@ function learnedFrom(
 
 const SEVERAL = Symbol('several echoes of one record')
 
-/** The echo that names each entry, by our ids, else by its contents. */
+/** Echo of each entry, found by our ids, else by contents. */
 function echoesByEntry(
   entries: readonly Entry[],
   echoes: readonly Echo[],
@@ -80,7 +81,7 @@ function echoesByEntry(
     }
     const entry = byTransaction.get(transactionId)
     if (entry !== undefined) claim(entry, echo)
-    // One that names two records is of neither.
+    // An echo that names two records belongs to neither.
     const other = byTransaction.get(persistentId(echo) ?? transactionId)
     if (other === entry) continue
     if (entry !== undefined) claim(entry, SEVERAL)
@@ -102,7 +103,7 @@ function echoesByEntry(
   return found
 }
 
-/** Under what names an entry could come back: one for each way to name its account, and each code. */
+/** Keys by which an echo may name an entry: one for each name of the account and each code. */
 function contentKeys({ kind, evidence, observedAt, account }: Entry, accountIds: AccountIds): string[] {
   if (kind === 'careTeam') return [`${evidence.npi}\n${evidence.name}\n${observedAt}`]
   return accountNames(account, accountIds).flatMap((name) =>
@@ -127,7 +128,7 @@ function echoKeys(echo: Echo): string[] {
   return [`${textOf(npi)}\n${textOf(name)}\n${epochMsOf(observationDate)}`]
 }
 
-/** Whether all that the echo says of the record is what was sent, in whatever form; a field that it lacks says nothing. */
+/** True if every field of the echo equals the sent field, in any notation; a missing field proves nothing. */
 function saysWhatWasSent(
   { evidence, observedAt, kind, account }: Entry,
   echo: Echo,
@@ -152,8 +153,8 @@ function saysWhatWasSent(
 }
 
 /**
- * Where nobody knows the id of an account, the answer must at least agree with itself: who is named by two ids, or shares an id with
- * somebody else, may be named wrongly.
+ * For an unknown account id, the answer must at least agree with itself: a person named by two ids, or an id shared by two people, may be
+ * wrong.
  */
 function disputesOf(
   found: ReadonlyMap<Entry, Echo | typeof SEVERAL>,
@@ -179,7 +180,7 @@ function disputesOf(
   }
 }
 
-/** The id of the account, where the echo, or the record of a profile, names it so. */
+/** Id of the account, if the echo, or the record of a profile, names the account by id. */
 export function idNamed(
   kind: RecordKind,
   { accountReference, account = accountReference, userId }: { readonly [key: string]: unknown },
@@ -193,7 +194,7 @@ export function idNamed(
 const numberOf = (given: unknown): number =>
   typeof given === 'number' || (typeof given === 'string' && given.trim() !== '') ? Number(given) : Number.NaN
 
-/** As sent, or as resolved, whichever it names. What it cannot be compared with, as nobody knows the id of the account, `learnedFrom` tells. */
+/** Compares the account as sent or as resolved, whichever the echo names. An unknown id compares with nothing; `learnedFrom` reports the id. */
 function isAccount(given: unknown, account: AccountKey, accountIds: AccountIds): boolean {
   if (!isObject(given)) return false
   const { type, reference } = given
@@ -204,9 +205,9 @@ function isAccount(given: unknown, account: AccountKey, accountIds: AccountIds):
 }
 
 /**
- * The records that listed errors put in doubt, each with the words about it: those that an error names, by an id of ours anywhere in it
- * or by its place in the request. An error that names none may be about any of them. Which place is the first is not documented:
- * where no error tells, it may be either.
+ * Records that listed errors put in doubt, each with the texts of the errors. An error names a record by an id anywhere in the error, or by
+ * the place in the request. An error that names none may concern any record. The interface does not say whether places count from 0 or 1:
+ * unless an error decides, both count.
  */
 function doubtedBy(
   errors: readonly EnvelopeError[],
@@ -251,12 +252,12 @@ function doubtedBy(
   }
 }
 
-/** Words of errors that may be about any record: each record is told them. */
+/** Texts of errors that may concern any record: every record gets these. */
 const MOST_WORDS = 10
 
 const EXPORT_ID_DIGITS = 16
 
-/** Finds the entries whose id stands anywhere in a text, in one pass over it: ids of one export begin alike, and are of a few lengths. */
+/** Finds the entries whose id occurs in a text, in a single pass: ids of an export share a start and have few lengths. */
 function finderOf(entries: readonly Entry[]): (text: string) => Entry[] {
   const byId = Map.groupBy(entries, ({ transactionId }) => transactionId)
   const ids = [...byId.keys()]
@@ -271,14 +272,14 @@ function finderOf(entries: readonly Entry[]): (text: string) => Entry[] {
   }
 }
 
-/** `source.meta.persistentRecordId`: the transaction id, where the gateway keeps it. */
+/** `source.meta.persistentRecordId`: the transaction id, if the gateway keeps it. */
 export function persistentId(record: { readonly [key: string]: unknown }): string | undefined {
   const { source } = record
   if (!isObject(source) || !isObject(source['meta'])) return undefined
   return textOf(source['meta']['persistentRecordId'])
 }
 
-/** The ways in which the gateway may name the account: as sent, or as resolved. */
+/** Names that the gateway may use for the account: as sent, or as resolved. */
 export function accountNames(account: AccountKey, accountIds: AccountIds): string[] {
   const id = accountIds(account)
   return id === undefined || id === account.reference ? [account.reference] : [account.reference, id]
@@ -289,7 +290,7 @@ export function codesOf(codes: unknown): string[] {
   return codes.flatMap((coding: unknown) => (isObject(coding) ? (textOf(coding['code']) ?? []) : []))
 }
 
-/** The field where it is text, as documented. */
+/** Returns the field if it is text, as documented. */
 export const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 export const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>

@@ -1,17 +1,17 @@
-/** What a run has left behind, told apart: what is new, and what an earlier run had left so. Pure. */
+/** Splits the problems of a run into new problems and problems known from an earlier run. Pure. */
 
 import { allRecords, type Counts } from '../model/balance.ts'
 import { counted, n } from '../shown-text.ts'
 
-/** Together they are all that the run has left behind: rows and records rejected or in doubt, and what is owed on care teams. */
+/** The sum is all open problems of a run: rows and records rejected or in doubt, and actions owed on care teams. */
 export interface LeftBehind {
   readonly new: number
   readonly known: number
-  /** When the run began in which the earliest of the known was met first: ISO 8601, UTC. */
+  /** Start of the run that first met the earliest known problem: ISO 8601, UTC. */
   readonly since?: string
 }
 
-/** What is not known is new. @param since milliseconds since the epoch */
+/** Every problem that is not known is new. @param since milliseconds since the epoch */
 export function newAndKnown(
   summary: Pick<Counts, 'rows' | 'records'> & {
     readonly careTeams: { readonly owed: number }
@@ -21,18 +21,18 @@ export function newAndKnown(
   const { rejected, inDoubt } = allRecords(summary)
   const all = summary.rows.rejected + rejected + inDoubt + summary.careTeams.owed
   return {
-    // What was owed may be done before the run is over.
+    // A known debt on care teams may be settled before the run ends.
     new: Math.max(0, all - known),
     known,
     ...(since === null ? {} : { since: new Date(since).toISOString() }),
   }
 }
 
-/** Of exports that list all care teams of a person. */
+/** For exports that list all care teams of a person. */
 export const unjudgedWords = (exports: number): string =>
   `all care teams: rows of ${counted(exports, 'export')} cannot be read, and nobody knows whom they list`
 
-/** `2 marks and 1 deletion of a care-team entry`; nothing where nothing is owed. The next run does it. */
+/** `2 marks and 1 deletion of a care-team entry`; undefined if nothing is owed. The next run pays the debt. */
 export function owedWords({
   primaryCare,
   careTeams,
@@ -53,14 +53,14 @@ export function owedWords({
   return words.length === 0 ? undefined : words.join(' and ')
 }
 
-/** How much of a reason is known, and since when: ISO 8601, UTC. */
+/** Known share of a reason, and its earliest date: ISO 8601, UTC. */
 export interface KnownShare {
   readonly count: number
   readonly known: number
   readonly knownSince?: string
 }
 
-/** Several reasons as one: since when the earliest of all is known. */
+/** Sums several reasons; `knownSince` is the earliest date. */
 export function addKnown(shares: readonly KnownShare[]): KnownShare {
   const [since] = shares.flatMap(({ knownSince }) => knownSince ?? []).sort()
   return {
@@ -70,7 +70,7 @@ export function addKnown(shares: readonly KnownShare[]): KnownShare {
   }
 }
 
-/** `22 known since 2026-11-19`, the day in UTC; nothing where all is new. */
+/** `22 known since 2026-11-19`, the day in UTC; empty if all are new. */
 export const knownWords = ({ known, knownSince }: Omit<KnownShare, 'count'>): string[] =>
   known === 0
     ? []
@@ -80,13 +80,13 @@ interface WithLeftBehind {
   readonly leftBehind?: LeftBehind
 }
 
-/** `none new`, `2 new`; nothing where all is. */
+/** `none new`, `2 new`; empty if all are new. */
 export const newWords = ({ leftBehind }: WithLeftBehind): string[] => {
   if (leftBehind === undefined || leftBehind.known === 0) return []
   return [leftBehind.new === 0 ? 'none new' : `${n(leftBehind.new)} new`]
 }
 
-/** `2 of 24 left behind; 22 known since 2026-11-19`; nothing where all is new. */
+/** `2 of 24 left behind; 22 known since 2026-11-19`; empty if all are new. */
 export function leftBehindWords({ leftBehind }: WithLeftBehind): string[] {
   if (leftBehind === undefined) return []
   const { new: added, known, since } = leftBehind
@@ -95,7 +95,7 @@ export function leftBehindWords({ leftBehind }: WithLeftBehind): string[] {
   )
 }
 
-/** Whether the run came to its end, and has left nothing behind that an earlier one had not left so. */
+/** True if the run finished and met no new problem. */
 export const isAllKnown = ({
   state,
   exports,

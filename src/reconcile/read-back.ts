@@ -1,6 +1,6 @@
 /**
- * Read-back: what became of records whose answer never came, learned from the profile. The gateway returns only the latest record
- * by observation date for each code and source type, so a newer one hides ours (interface, "the service: biometrics").
+ * Read-back: outcome of records without an answer, learned from the profile. The gateway returns only the latest record by observation date
+ * for each code and source type, hence a newer record hides ours (interface, "the service: biometrics").
  */
 
 import { epochMsOf } from '../gateway/contract/shared-objects.ts'
@@ -19,7 +19,7 @@ import {
 } from '../model/record.ts'
 import { codesOf, idNamed, isObject, persistentId, textOf } from './match.ts'
 
-/** A record of a profile in the form in which it is compared. */
+/** A record of a profile, prepared for comparison. */
 export interface ProfileRecord {
   readonly persistentId: string | undefined
   readonly codes: readonly string[]
@@ -29,17 +29,17 @@ export interface ProfileRecord {
   readonly observedAt: number | undefined
   readonly value: number | undefined
   readonly unit: string | undefined
-  /** Of a care-team entry: whether it bears the mark of the primary care physician. */
+  /** Care-team entry with the mark of the primary care physician. */
   readonly isMarked?: boolean
-  /** Of the account, where the record names it so. */
+  /** Id of the account, if the record names the account by id. */
   readonly accountId?: string | undefined
 }
 
-/** A read that may be repeated, under the run's concurrency and patience. */
+/** A read with retries, under the run's limits of concurrency and patience. */
 export type Read = <Item>(operation: string, call: () => Promise<readonly Item[]>) => Promise<readonly Item[]>
 
 /**
- * @param judged `judge`, or `judgeAny` where they may have been sent before under the ids that they had in another export
+ * @param judged `judge`, or `judgeAny` if an earlier export may have sent the records under different ids
  * @param onSign receives signs against the known account id
  */
 export async function readBack<Judged extends Verdict | InItsPlace | StoredAs>(
@@ -65,7 +65,7 @@ export async function readBack<Judged extends Verdict | InItsPlace | StoredAs>(
   return verdicts
 }
 
-/** All that the account's profile shows; undefined where a part of it cannot be read. */
+/** Whole profile of the account; undefined if any part cannot be read. */
 export async function readWholeProfile(
   gateway: Gateway,
   read: Read,
@@ -80,8 +80,8 @@ export async function readWholeProfile(
 }
 
 /**
- * The profile of the account that all of these entries belong to, undefined where it cannot be read. It is asked for as the export names the
- * person: an id may be somebody else's by now. Where it then names another id than the known one, and that is not stale, it is read once more.
+ * Profile of the account of all entries; undefined if unreadable. The request names the person like the export does, since an id may have
+ * been reassigned. If the profile names an unexpected id, and the known id is not stale, one more read follows.
  */
 export async function readProfile(
   gateway: Gateway,
@@ -128,7 +128,7 @@ async function readKind(
   return (await records()).map((record) => toProfileRecord(kind, record))
 }
 
-/** A field of another type than documented tells nothing: it counts as not there. */
+/** A field of an undocumented type counts as absent. */
 function toProfileRecord(kind: ProfileKind, record: { readonly [key: string]: unknown }): ProfileRecord {
   const { codes, npi, name, source, observationDate, value, unit } = record
   return {
@@ -145,25 +145,25 @@ function toProfileRecord(kind: ProfileKind, record: { readonly [key: string]: un
   }
 }
 
-/** What a profile says of one record. Pure; the rule is in docs/delivery.md. */
+/** Finding of a profile about a record. Pure; docs/delivery.md has the rule. */
 export function judge(entry: Entry, profile: readonly ProfileRecord[]): Verdict {
   const { transactionId, observedAt, kind } = entry
   if (profile.some((found) => found.persistentId === transactionId)) return 'stored'
   const sameSeries = profile.filter(isOfSeries(entry))
-  // Only a gateway that trims source.meta leaves this to contents; one that keeps it would have shown our id.
+  // Contents decide only for a gateway that trims source.meta; any other gateway would show our id.
   if (sameSeries.some((found) => found.persistentId === undefined && isSameRecord(entry, found)))
     return 'stored'
-  // Care teams are listed in full: what is not there was not taken.
+  // Care teams are listed in full: a missing entry was not accepted.
   if (kind === 'careTeam') return 'absent'
   const hides = sameSeries.some((found) => found.observedAt === undefined || found.observedAt >= observedAt)
   return hides ? 'hidden' : 'absent'
 }
 
-/** The same of one that may have been sent before under the id that it had in another export. */
+/** Like `judge`, for a record that an earlier export may have sent under a different id. */
 export const judgeAny = (entry: Entry, profile: readonly ProfileRecord[]): Verdict | InItsPlace | StoredAs =>
   judgeById(entry, profile, isOfOtherExport)
 
-/** The same where it may have been sent with another key. */
+/** Like `judgeAny`, for a record that may have been sent under another key. */
 export const judgeOfAnyKey = (
   entry: Entry,
   profile: readonly ProfileRecord[],
@@ -203,13 +203,13 @@ const isOfSeries =
 const isSameRecord = ({ observedAt, evidence }: Entry, found: ProfileRecord): boolean =>
   found.observedAt === observedAt && sameContent(found, evidence)
 
-/** Whether it is the id that the same record, by rule and keyed hash of its content, had in another export. */
+/** True if the id belongs to the record in another export, by rule and keyed content hash. */
 function isOfOtherExport(id: string, transactionId: string): boolean {
   const [there, here] = [parseTransactionId(id), parseTransactionId(transactionId)]
   return there?.exportId !== here?.exportId && recordOfId(id) === recordOfId(transactionId)
 }
 
-/** Tells an id that the same record may have had with another key: same rule, and no other row of the export. */
+/** True if the id may belong to the record under another key: same rule, and no different row of the export. */
 function isOfOtherKey(id: string, transactionId: string): boolean {
   const [there, here] = [parseTransactionId(id), parseTransactionId(transactionId)]
   return there?.rule === here?.rule && (there?.exportId !== here?.exportId || there?.row === here?.row)

@@ -1,6 +1,6 @@
 /**
- * Compares what was accepted with what the profile shows. The gateway returns the latest record by observation date for each code and
- * source type, so a newer one hides ours (interface, "the service: biometrics"). Pure; says which field differs, never its value.
+ * Compares accepted records with the profile. The gateway returns the latest record by observation date for each code and source type,
+ * hence a newer record hides ours (interface, "the service: biometrics"). Pure; names the field that differs, never the value.
  */
 import type { Entry } from '../model/entry.ts'
 import type { ProfileRecord } from './read-back.ts'
@@ -10,26 +10,26 @@ export type ComparedField = 'value' | 'unit' | 'code' | 'date' | 'name' | 'mark'
 export type Comparison =
   | { readonly verdict: 'equal' }
   | { readonly verdict: 'differs'; readonly fields: readonly ComparedField[] }
-  /** A newer record, or another of the same date, stands in its place: nobody can tell. */
+  /** A newer record, or a different record of the date, hides this one: unknown. */
   | { readonly verdict: 'hidden' }
   | { readonly verdict: 'missing' }
 
 const MISSING: Comparison = { verdict: 'missing' }
 const HIDDEN: Comparison = { verdict: 'hidden' }
 
-/** What is to hold of a care-team entry beside its own fields. */
+/** Expected state of a care-team entry beside its own fields. */
 export interface ExpectedOfCareTeam {
-  /** Whether its provider is to bear the mark. */
+  /** True if the provider should bear the mark. */
   readonly isBearer: boolean
-  /** Where the job replaces what has changed: when the newest entry of the provider was observed that a run has delivered. */
+  /** Observation date of the provider's newest delivered entry, if the job replaces changed entries. */
   readonly newest?: number
-  /** Whether a deletion of the provider's replaced entries is owed. */
+  /** True if a deletion of the provider's replaced entries is owed. */
   readonly owesDeletion: boolean
-  /** Whether a later export lists the provider no more, in a job that deletes what is missing. */
+  /** True if a later export no longer lists the provider, and the job deletes missing entries. */
   readonly isRemoved: boolean
 }
 
-/** @param profile undefined where it cannot be read */
+/** @param profile undefined if unreadable */
 export function compareWithProfile(
   entry: Entry,
   profile: readonly ProfileRecord[] | undefined,
@@ -51,7 +51,10 @@ export function compareWithProfile(
   return fields.length === 0 ? comparison : { verdict: 'differs', fields }
 }
 
-/** Whether an entry still stands that another has replaced: this one, or one beside it. Of one date only what is owed tells. */
+/**
+ * True if the profile still shows an entry that was replaced: this entry, or a second entry. For entries of one date, only an owed deletion
+ * counts.
+ */
 function isReplacedThere(
   { observedAt }: Entry,
   ofProvider: readonly ProfileRecord[],
@@ -72,7 +75,7 @@ function compareRecord(entry: Entry, profile: readonly ProfileRecord[]): Compari
     const unnamed = ofProvider.filter((found) => found.persistentId === undefined)
     const best = bestOf(unnamed.map((found) => compareFields(entry, found)))
     if (best?.verdict === 'equal') return best
-    // Where the job replaces what has changed, a newer one stands in its place.
+    // If the job replaces changed entries, a newer entry hides this one.
     if (ofProvider.some((found) => (found.observedAt ?? Number.NEGATIVE_INFINITY) > observedAt)) return HIDDEN
     return best ?? MISSING
   }

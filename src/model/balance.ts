@@ -83,7 +83,12 @@ export const noCounts = (): Counts => ({
 })
 
 export const noPeople = (): PeopleCounts => ({
-  ...{ asked: 0, collected: 0, unchanged: 0, none: 0, refused: 0, pending: 0 },
+  asked: 0,
+  collected: 0,
+  unchanged: 0,
+  none: 0,
+  refused: 0,
+  pending: 0,
 })
 
 /** Adds the second counts to the first. */

@@ -315,7 +315,9 @@ export function typedAgain(error: WaybillError, typed: string): WaybillError {
 export function withRemedy(error: WaybillError, remedy: string): WaybillError {
   const { code, message, place, findings } = error
   return new WaybillError(code, message, {
-    ...{ findings, remedy, cause: error },
+    findings,
+    remedy,
+    cause: error,
     ...(place === undefined ? {} : { place }),
   })
 }
@@ -403,7 +405,7 @@ const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT'])
 /** sqlite.org/rescode.html#full */
 const SQLITE_FULL = 13
 
-/** Recognizes an error of the file system or of SQLite for a full disk or an exhausted quota. */
+/** Recognises an error of the file system or of SQLite for a full disk or an exhausted quota. */
 export const isDiskFull = (error: unknown): boolean =>
   error instanceof Error &&
   (('code' in error && FULL.has(error.code)) || ('errcode' in error && error.errcode === SQLITE_FULL))

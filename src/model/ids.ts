@@ -169,7 +169,7 @@ export function createIdentity(key: string): Identity {
   const birthKey = sipKeyOf(keyed('born', ''))
   const nameKey = sipKeyOf(keyed('named', ''))
   /** Buffer for the hashed text; longer names are cut. */
-  const said = Buffer.alloc(256)
+  const hashedText = Buffer.alloc(256)
   const contentWords = (record: HashedRecord): Int32Array => {
     const { facts, observed } = record
     if (facts !== row || observed !== instant) {
@@ -201,13 +201,13 @@ export function createIdentity(key: string): Identity {
     series: (series) => keyed('series', series).slice(0, 16),
     account: ({ type, reference }) => keyed('account', `${type}\n${reference}`).slice(0, 32),
     born(account, bornAt) {
-      const length = said.write(account, 'latin1')
-      said.writeInt32LE(Math.floor(bornAt / DAY_MS), length)
-      return sipHash24(birthKey, said, length + 4)[0] ?? 0
+      const length = hashedText.write(account, 'latin1')
+      hashedText.writeInt32LE(Math.floor(bornAt / DAY_MS), length)
+      return sipHash24(birthKey, hashedText, length + 4)[0] ?? 0
     },
     named(account, name) {
-      const length = said.write(account.slice(0, 8), 'latin1')
-      return sipHash24(nameKey, said, length + said.write(name, length))[0] ?? 0
+      const length = hashedText.write(account.slice(0, 8), 'latin1')
+      return sipHash24(nameKey, hashedText, length + hashedText.write(name, length))[0] ?? 0
     },
     npi: (npi) => keyed('npi', npi).slice(0, 32),
     request: (reference) => keyed('request', reference).slice(0, 32),

@@ -43,7 +43,7 @@ export type EntryOutcome = { readonly entry: Entry } & (
       readonly reason: Reason
       /** The profile cannot be read now, perhaps later. Newer records of the series wait, since a newer record would hide this one. */
       readonly isAsked?: true
-      /** Probably stored at the gateway; a record that superseded this one is in doubt. */
+      /** Stored at the gateway as far as known; a later value in the same place is in doubt. */
       readonly isUnclear?: true
     }
   | {

@@ -86,7 +86,8 @@ type FrameParts = Pick<RecordFrame, 'kind' | 'pieces' | 'holes' | 'sourceType' |
 export function createFrame(parts: FrameParts): RecordFrame {
   const written = parts.pieces.map((piece) => pieceOf(piece))
   return {
-    ...{ unit: undefined, listedAs: undefined },
+    unit: undefined,
+    listedAs: undefined,
     ...parts,
     written,
     bytes: written.reduce((sum, { bytes }) => sum + bytes.length, 0),

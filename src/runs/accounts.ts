@@ -1,7 +1,9 @@
 /**
- * Accounts of people whom a file names: erased at the gateway (interface, "Accounts": DELETE /account) and in the ledger, forgotten in the ledger alone, or
- * confirmed as one person after exports gave several birth dates. And the crosswalk of a job's people, partner id to account id, which the
- * interface wants stored (section "Accounts"): the ledger has hashes alone, exports give the partner ids back.
+ * Accounts of the people in a file: erased at the gateway (interface, "Accounts": DELETE /account) and in the ledger, forgotten in the
+ * ledger
+ * only, or confirmed as one person after exports gave several birth dates. Also exports the crosswalk of a job's people, partner id to
+ * account
+ * id, as the interface asks (section "Accounts"): the ledger holds hashes only, hence the partner ids come from the exports.
  */
 
 import { type FileHandle, readFile } from 'node:fs/promises'
@@ -31,30 +33,30 @@ import { identityToLook } from './which-installation.ts'
 export interface Erasure {
   readonly gateway: string
   readonly dryRun: boolean
-  /** People in the file, each once. */
+  /** People in the file, without duplicates. */
   readonly people: number
-  /** People whom the ledger knows. */
+  /** People with an account in the ledger. */
   readonly known: number
   readonly erased: number
-  /** The gateway has no such account. */
+  /** People without an account at the gateway. */
   readonly notThere: number
   readonly refused: number
-  /** NDJSON, a line a person; undefined where nothing was sent. */
+  /** NDJSON, a line per person; undefined if nothing was sent. */
   readonly receipts: string | undefined
-  /** True where the ledger's files hold the account ids no more; undefined where nothing was sent, or there is no ledger. */
+  /** True if the ledger's files no longer hold the account ids; undefined if nothing was sent, or without a ledger. */
   readonly scrubbed?: boolean | undefined
 }
 
 interface PeopleFile {
   /** CSV with a column `partnerAccountId`, or `accountId`, or both. */
   readonly file: string
-  /** Names the gateway; undefined: that of the settings. */
+  /** Job that names the gateway; undefined: gateway of the settings. */
   readonly job?: string | undefined
 }
 
 interface ErasureRequest extends PeopleFile {
   readonly dryRun: boolean
-  /** Asked before anything is sent. */
+  /** Called before the first request. */
   readonly confirm: (people: number, gateway: string) => Promise<boolean>
 }
 
@@ -62,19 +64,19 @@ type Outcome = 'erased' | 'notThere' | 'refused'
 
 interface Person {
   readonly account: AccountKey
-  /** Of the file, from 1. */
+  /** Line in the file, from 1. */
   readonly line: number
-  /** Column `dateOfBirth`; empty where the file has none. */
+  /** Column `dateOfBirth`; empty if the file has none. */
   readonly born: string
 }
 
-/** Deletions under way at once. */
+/** Concurrent deletions. */
 const AT_ONCE = 8
 
 /**
- * Erases again without harm: people already erased are reported as not there.
- * @returns undefined where it was not confirmed
- * @throws WaybillError `usage-wrong`: the file cannot be read, or has no such column; `gateway-not-set`; `interrupted`; as `createSending`
+ * Erases people. Safe to repeat: people already erased are reported as not found.
+ * @returns undefined if not confirmed
+ * @throws WaybillError `usage-wrong`: unreadable file, or no id column; `gateway-not-set`; `interrupted`; as `createSending`
  */
 export async function eraseAccounts(
   application: Application,
@@ -87,8 +89,8 @@ export async function eraseAccounts(
     const hashes = people.map(({ account }) => identity.account(account))
     const crosswalk = await ledger?.accounts(gateway, hashes)
     const counts = { erased: 0, notThere: 0, refused: 0 }
-    const told = { gateway, dryRun, people: people.length, known: crosswalk?.size ?? 0 }
-    if (dryRun) return { ...told, ...counts, receipts: undefined }
+    const scope = { gateway, dryRun, people: people.length, known: crosswalk?.size ?? 0 }
+    if (dryRun) return { ...scope, ...counts, receipts: undefined }
     if (!(await confirm(people.length, gateway))) return undefined
     const day = new Date(now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
     const receipts = join(settings.home, 'erasures', `${day}-${randomHex(3)}.ndjson`)
@@ -111,7 +113,7 @@ export async function eraseAccounts(
       const sending = plainSending(application, connection.gateway, AT_ONCE, ({ waitMs, what }) =>
         application.logger.warn(`the gateway did not answer as hoped (${what})`, { waitMs }),
       )
-      // One iterator for all: each worker takes the next person.
+      // Shared iterator: each worker takes the next person.
       const queue = people.values()
       const work = async (): Promise<void> => {
         for (const person of queue) {
@@ -138,11 +140,11 @@ export async function eraseAccounts(
       await kept.close()
       await connection.close()
     }
-    return { ...told, ...counts, receipts, scrubbed: await ledger?.scrubAccounts() }
+    return { ...scope, ...counts, receipts, scrubbed: await ledger?.scrubAccounts() }
   })
 }
 
-/** Forgets a person by reference and by account id. @returns true where the ledger had the account */
+/** Forgets a person by reference and by account id. @returns true if the ledger had the account */
 async function forget(
   ledger: Ledger,
   identity: Identity,
@@ -158,8 +160,8 @@ async function forget(
 }
 
 /**
- * Forgets stale accounts: the people are registered anew when they come again, and what was delivered to them counts as not delivered. Nothing is sent.
- * @returns `people` in the file, each once; `forgotten`: people whose account the ledger had
+ * Forgets stale accounts: a later export registers the people again, and earlier deliveries count as not delivered. Sends nothing.
+ * @returns `people` in the file, without duplicates; `forgotten`: people with an account in the ledger
  * @throws WaybillError as `eraseAccounts`, and `ledger-not-found`
  */
 export async function forgetAccounts(application: Application, request: PeopleFile) {
@@ -173,10 +175,10 @@ export async function forgetAccounts(application: Application, request: PeopleFi
 }
 
 /**
- * Takes each person of a file as one person again. Nothing is sent.
- * @param request `file`: its column `dateOfBirth` (`yyyy-MM-dd`) says the birth date; where it is empty, the next one that an export gives is taken
- * @returns `people` in the file, each once; `confirmed`: references that had stood for several people
- * @throws WaybillError as `forgetAccounts`, and `usage-wrong` for what is no date
+ * Confirms that each reference in a file means one person. Sends nothing.
+ * @param request `file`: the column `dateOfBirth` (`yyyy-MM-dd`) gives the birth date; if empty, the next export decides
+ * @returns `people` in the file, without duplicates; `confirmed`: references that had stood for several people
+ * @throws WaybillError as `forgetAccounts`, and `usage-wrong` for an invalid date
  */
 export async function confirmAccounts(application: Application, request: PeopleFile) {
   const { file } = request
@@ -229,7 +231,7 @@ const wrongFile = (file: string, message: string, cause?: unknown): WaybillError
 
 const COLUMNS = ['partnerAccountId', 'accountId'] as const
 
-/** Each person once, by the first of both columns that is not empty. */
+/** People without duplicates, named by the first non-empty id column. */
 function peopleOf(file: string, text: string): Person[] {
   let rows: { readonly record: Record<string, string>; readonly info: { readonly lines: number } }[]
   try {
@@ -256,21 +258,22 @@ export interface Crosswalk {
   readonly job: string
   readonly gateway: string
   readonly file: string
-  /** People who are in it. */
+  /** People in the file. */
   readonly written: number
-  /** People whom the ledger does not know, or whose account id the gateway never gave. */
+  /** People unknown to the ledger, or without an account id from the gateway. */
   readonly unknown: number
 }
 
-/** People looked up at a time. */
+/** People per look-up. */
 const PEOPLE_AT_ONCE = 500
 
 /**
- * Writes `partnerAccountId,accountId` for each person of the exports, once, in the order in which they come. No health data, but who has an account:
- * mode 0600.
- * @param files undefined or empty: what the job finds
- * @param to must not be there yet
- * @throws WaybillError `usage-wrong` where it is; `ledger-not-found`, `exports-none`, and what reading an export throws
+ * Writes `partnerAccountId,accountId` for each person of the exports, without duplicates, in the order of the exports. The file holds no
+ * health
+ * data, but reveals who has an account: mode 0600.
+ * @param files undefined or empty: the exports that the job finds
+ * @param to must not exist
+ * @throws WaybillError `usage-wrong` if `to` exists; `ledger-not-found`, `exports-none`, and errors of reading an export
  */
 export async function exportCrosswalk(
   application: Application,
@@ -346,9 +349,9 @@ async function make(to: string): Promise<FileHandle> {
 }
 
 /**
- * An account that the gateway has given, as the ledger has it.
- * @param gateway its address
- * @throws WaybillError `ledger-not-found`; `usage-wrong` where it has none
+ * Returns an account of the gateway from the ledger.
+ * @param gateway address
+ * @throws WaybillError `ledger-not-found`; `usage-wrong` if the ledger has no account of the gateway
  */
 export const knownAccount = (
   application: Application,

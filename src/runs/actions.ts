@@ -1,6 +1,6 @@
 /**
- * What people and programs do with runs, as values: the one door to them, for the command line and for `openWaybill`. Each opens the ledger for
- * itself and closes it. A job is run by one process at a time, whoever asks (`job-held`).
+ * Actions on runs, as values: the only entry, for the command line and for `openWaybill`. Each action opens and closes the ledger. A single
+ * process at a time runs a job; any other gets `job-held`.
  */
 import { type Job, readJob, readMappings } from '../definitions/definition-files.ts'
 import { assertTellable, chooseGateway, gatewayNameOf } from '../definitions/jobs.ts'
@@ -46,7 +46,7 @@ import { type Trace, type TracedRow, traceRecord, traceRow } from './trace.ts'
 import { type SampleSize, type Verified, verifyRun } from './verify.ts'
 import { identityToLook } from './which-installation.ts'
 
-/** Goes on with what the job has left unfinished, then takes what has arrived since. @param name of the job, or its file */
+/** Resumes the unfinished run of the job, then delivers the exports that have arrived since. @param name of the job, or of the job file */
 export const beginRun = (
   application: Application,
   watch: BeginWatch,
@@ -67,11 +67,11 @@ export const beginRun = (
 export interface DryRunResult extends Counted {
   readonly job: string
   readonly dryRun: true
-  /** Reasons that the last run of the job had not; undefined where there was none. */
+  /** Reasons that the last run of the job did not have; undefined without a last run. */
   readonly newReasons?: NewReasons
 }
 
-/** Maps the exports of a job and counts; nothing is sent or written. @throws WaybillError as a run does, and `exports-none` */
+/** Maps the exports of a job and counts; sends and writes nothing. @throws WaybillError as a run does, and `exports-none` */
 export async function tryRun(
   application: Application,
   name: string,
@@ -96,7 +96,8 @@ export async function tryRun(
       const exports = {
         from: 'found',
         found: acceptingEnds(found, acceptEnd),
-        ...{ mappings, acceptDrift },
+        mappings,
+        acceptDrift,
       } as const
       const counted = await execute({ records: 'count', job, limit, exports }, world)
       const { job: ofJob } = job.definition
@@ -108,7 +109,7 @@ export async function tryRun(
   return withLedgerIfAny(application, tried, mayBegin ? 'work' : 'refuse')
 }
 
-/** What a backfill would do; nothing is sent or written. @param onExport told before each export is counted */
+/** Plans a backfill; sends and writes nothing. @param onExport called before each export is counted */
 export async function tryBackfill(
   application: Application,
   name: string,
@@ -127,8 +128,8 @@ export async function tryBackfill(
 }
 
 /**
- * The exports of a range of days, oldest first; it gives way to other runs of its job.
- * @param onFound told what there is, before anything is opened: where that is nothing, no ledger is made
+ * Delivers the exports of a range of days, oldest first; gives way to other runs of the job.
+ * @param onFound called with the found exports before any is opened; without exports no ledger is made
  */
 export async function beginBackfill(
   application: Application,
@@ -144,7 +145,7 @@ export async function beginBackfill(
   return begin(application, watch, { job, gateway, refusals: false, requestsPerSecond, work })
 }
 
-/** Maps again what a run has left behind, with today's mapping, and sends it in a run of its own. */
+/** Maps the rows that a run left behind again, with the current mapping, and sends them as a new run. */
 export async function beginRerun(
   application: Application,
   watch: BeginWatch,
@@ -158,7 +159,7 @@ export async function beginRerun(
   return begin(application, watch, { job, gateway, refusals: false, work })
 }
 
-/** That nothing of the range is there may mean that an unfinished backfill has taken it all. @throws WaybillError `exports-none` */
+/** Looks for the exports of a range. None is an error, unless an unfinished backfill has taken them all. @throws WaybillError `exports-none` */
 async function lookBefore(application: Application, job: Job, range: BackfillRange): Promise<BackfillLook> {
   const { settings, now } = application
   const { definition } = job
@@ -186,11 +187,11 @@ function runnable({ settings }: Application, job: Job): { readonly job: Job; rea
   return { job, gateway: chooseGateway(settings, job) }
 }
 
-/** What became of one record. @throws WaybillError `transaction-not-found` */
+/** Traces a record. @throws WaybillError `transaction-not-found` */
 export const trace = (application: Application, transactionId: string): Promise<Trace> =>
   withKnownLedger(application, (ledger) => traceRecord(ledger, transactionId))
 
-/** What became of one row of the latest export of that name. @throws WaybillError `transaction-not-found` */
+/** Traces a row of the latest export with a name. @throws WaybillError `transaction-not-found` */
 export const traceExportRow = (
   application: Application,
   name: string,
@@ -199,16 +200,16 @@ export const traceExportRow = (
 
 export interface ReconciledRun extends Reconciled, ShownRun {
   readonly run: string
-  /** Still in doubt. */
+  /** Records still in doubt. */
   readonly inDoubt: number
-  /** Reads of profiles. */
+  /** Profiles read. */
   readonly reads: number
   readonly verified: Verified | undefined
 }
 
 /**
- * Settles by reading profiles what a run has open or in doubt; sends nothing.
- * @param verify compares what was accepted with what the profiles show: of all people, or of a sample
+ * Settles open batches and records in doubt of a run by reading profiles; sends nothing.
+ * @param verify compares accepted records with the profiles, of all people or of a sample
  */
 export async function reconcile(
   application: Application,
@@ -237,11 +238,11 @@ export async function reconcile(
 }
 
 export interface DecidedOn extends ShownRun {
-  /** How many were decided on. */
+  /** Records decided on. */
   readonly records: number
 }
 
-/** What a run has left in doubt counts as delivered. @param transactions ids of those that are meant; none: all */
+/** Marks records in doubt as delivered. @param transactions ids of the records; empty: all */
 export const accept = (
   application: Application,
   events: Parameters<typeof acceptInDoubt>[0]['events'],
@@ -257,7 +258,7 @@ export const accept = (
     return { records, ...(await shownRun(ledger, home, run.id)) }
   })
 
-/** It is sent again, in a run of its own, but for what a last look into the profiles finds. */
+/** Sends records in doubt again, as a new run, except records that a last look finds in the profiles. */
 export async function resend(
   application: Application,
   watch: RunWatch,
@@ -275,7 +276,7 @@ export async function resend(
   })
 }
 
-/** The run will not be finished: what it had in hand is recognised where it comes again. */
+/** Gives a run up. Records in flight are recognised when they come again. */
 export const abandon = (
   application: Application,
   events: Parameters<typeof giveUp>[0]['events'],

@@ -1,4 +1,4 @@
-/** Settling what a run left behind, without running: under the job's lease, so that no run comes between. */
+/** Settles leftovers of a run without running the job: holds the job's lease, so that no run interferes. */
 import { join } from 'node:path'
 import type { Ledger, Receipted, RunLedger, RunRecord } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
@@ -9,12 +9,12 @@ import { openChunksOf } from '../run/resume.ts'
 
 export type RunOfJob = RunRecord & { readonly job: string; readonly gateway: string }
 
-/** So much of an id tells one run from others that were begun at the same time. */
+/** Minimum length of a shortened id that separates runs of one moment. */
 const SHORTEST_NAME = 4
 
 /**
- * @param name an id, its beginning, or what stands behind its hyphen; or `latest`
- * @throws WaybillError `run-not-found`, also where several go by that name
+ * @param name an id, its start, or the part behind its hyphen; or `latest`
+ * @throws WaybillError `run-not-found`, also if several runs match
  */
 export async function nameRun(ledger: Pick<Ledger, 'run' | 'runs'>, name: string): Promise<RunOfJob> {
   const exact = name === 'latest' ? (await ledger.runs(1)).at(0) : await ledger.run(name)
@@ -49,10 +49,7 @@ export function assertSameGateway(run: RunOfJob, gatewayName: string): void {
   )
 }
 
-/**
- * @throws WaybillError `run-unfinished` where a run of the job is unfinished, but for the one named; a backfill only where it has
- *   something under way
- */
+/** @throws WaybillError `run-unfinished` if any other run of the job is unfinished; a backfill counts only with an open chunk */
 export async function assertNoneUnfinished(
   ledger: Ledger,
   { job_id, job }: RunOfJob,
@@ -76,25 +73,25 @@ export async function assertNoneUnfinished(
 }
 
 export interface Amending {
-  /** As it is while nobody else runs the job: until then it may have gone on. */
+  /** The run, read under the lease: it may have advanced until then. */
   readonly run: RunOfJob
   readonly runLedger: RunLedger
-  /** Appends to the receipts of the run; what it gives goes into the ledger with what the receipts are of. */
+  /** Appends to the receipts of the run. The result goes into the ledger, in the transaction of the outcomes. */
   readonly receipt: (receipts: readonly Receipt[]) => Promise<Receipted>
-  /** Aborted when the operator wants it to stop, or the lease is lost. */
+  /** Aborted when the operator stops the process, or when the lease is lost. */
   readonly signal: AbortSignal
   readonly stop: (reason: unknown) => void
 }
 
 export interface AmendingDependencies extends WaitingDependencies {
-  /** The receipts lie in it. */
+  /** Folder of the receipts. */
   readonly home: string
 }
 
 /**
- * Asks a backfill of the job to let it go, and waits for that.
- * @param notWhileItRuns thrown where the run itself is under way
- * @throws WaybillError `job-held` where another run holds the job; `interrupted` while it waited; `run-pruned`
+ * Asks a backfill of the job to give way, waits for the lease, and works.
+ * @param notWhileItRuns thrown if the run itself is in progress
+ * @throws WaybillError `job-held` if another run holds the job; `interrupted` while waiting; `run-pruned`
  */
 export async function amendRun<Result>(
   deps: AmendingDependencies,

@@ -1,6 +1,6 @@
 /**
- * What everything that people do with runs is handed: settings, clock, chance, and the parts that are built when they are asked for. The
- * ledger of those that only look: where there is none they make none.
+ * Dependencies of all actions on runs: settings, clock, random numbers, and parts built on demand. Also opens the ledger for commands that
+ * only read: they never create a ledger.
  */
 
 import { readFile } from 'node:fs/promises'
@@ -21,9 +21,9 @@ import { assertNothingLost, identityToLook, type WithoutOld } from './which-inst
 
 export interface GatewayConnection {
   readonly gateway: Gateway
-  /** Names it in the ledger: its address, or `built-in`. */
+  /** Name in the ledger: the address, or `built-in`. */
   readonly name: string
-  /** For people: where the records go. */
+  /** Destination of the records, for people. */
   readonly describe: string
   close(): Promise<void>
 }
@@ -31,21 +31,21 @@ export interface GatewayConnection {
 /** Built by `src/application.ts` alone. */
 export interface Application
   extends Pick<RunDependencies, 'now' | 'random' | 'sleep' | 'owner' | 'isDead' | 'interrupt'> {
-  /** Of the program. */
+  /** Version of the program. */
   readonly version: string
   readonly settings: Settings
-  /** Who has begun this process, as the operating system knows them. */
+  /** User of this process, according to the operating system. */
   readonly user: string
   readonly logger: Logger
   readonly randomHex: (bytes: number) => string
   /**
    * @param at now
-   * @throws WaybillError `ledger-missing` where there is none in a home with history, and nobody said to go on without it
+   * @throws WaybillError `ledger-missing` if a home with history has no ledger, and no option allows a new one
    */
   readonly openLedger: (without?: WithoutOld, at?: number) => Promise<Ledger>
   /**
-   * @param name of the gateway, as `chooseGateway` gives it
-   * @param onRequest told of every request
+   * @param name of the gateway, from `chooseGateway`
+   * @param onRequest called for every request
    */
   readonly connectGateway: (
     name: string,
@@ -57,9 +57,9 @@ export const ledgerFile = ({ settings }: Pick<Application, 'settings'>): string 
   join(settings.home, 'ledger.sqlite')
 
 /**
- * Does the work without a ledger where there is none yet, and makes none.
- * @param ifLost refuse, or work without a ledger, where the home has lost one
- * @throws WaybillError `ledger-missing`, and what opening it throws
+ * Works without a ledger if there is none, and creates none.
+ * @param ifLost refuse, or work without a ledger, if the home has lost one
+ * @throws WaybillError `ledger-missing`, and errors of opening the ledger
  */
 export async function withLedgerIfAny<Result>(
   { settings, openLedger }: Pick<Application, 'settings' | 'openLedger'>,
@@ -76,7 +76,7 @@ export async function withLedgerIfAny<Result>(
   }
 }
 
-/** @throws WaybillError `ledger-not-found`, and what opening it throws */
+/** @throws WaybillError `ledger-not-found`, and errors of opening the ledger */
 export const withKnownLedger = <Result>(
   context: Pick<Application, 'settings' | 'openLedger'>,
   work: (ledger: Ledger) => Promise<Result>,
@@ -86,13 +86,13 @@ export const withKnownLedger = <Result>(
     throw new WaybillError('ledger-not-found', `there is no ledger in the home ${context.settings.home}`)
   })
 
-/** For who looks at records and sends none. */
+/** Identity for commands that look records up and send none. */
 export const knownIdentity = (application: Application): Promise<Identity> =>
   withLedgerIfAny(application, (ledger) => identityToLook(application, ledger), 'work')
 
 /**
- * Before anything else is begun, and told of, that would come to nothing without the run.
- * @returns its job, and the gateway to go to
+ * Finds the job of a run, before any work that would be useless without the run.
+ * @returns the job, and its gateway
  * @throws WaybillError `ledger-not-found`, `run-not-found`, `run-pruned`; as `readJob` and `chooseGateway`
  */
 export async function findJobOfRun(
@@ -105,23 +105,23 @@ export async function findJobOfRun(
   })
 }
 
-/** Holds the instant at which the ledger was last copied: the copy itself lies somewhere else. */
+/** File with the time of the last backup; the backup itself lies elsewhere. */
 const lastBackupOf = (home: string): string => join(home, 'last-backup')
 
-/** Notes that the ledger was copied. Never throws: the copy is there all the same. */
+/** Notes a backup of the ledger. Never throws: the backup succeeded in any case. */
 export async function noteBackup(home: string, at: number): Promise<void> {
   const handle = await openOwn(home, lastBackupOf(home)).catch(() => undefined)
   try {
     await handle?.truncate()
     await handle?.write(`${new Date(at).toISOString()}\n`, 0)
   } catch {
-    // A full disk: it is told by other means.
+    // Full disk: reported elsewhere.
   } finally {
     await handle?.close()
   }
 }
 
-/** When the ledger was last copied, in milliseconds since the epoch; undefined where none was made, or nobody can tell. */
+/** Time of the last backup, in milliseconds since the epoch; undefined if none is known. */
 export async function lastBackupAt(home: string): Promise<number | undefined> {
   const at = Date.parse((await readFile(lastBackupOf(home), 'utf8').catch(() => '')).trim())
   return Number.isNaN(at) ? undefined : at

@@ -1,4 +1,4 @@
-/** What a backfill would do: its exports with sizes and rows, which of them were delivered before, and how long the others may take. */
+/** Plan of a backfill: exports with sizes and rows, earlier deliveries among them, and an estimate of the time. */
 
 import { DateTime } from 'luxon'
 import {
@@ -24,17 +24,17 @@ import { backfillSources, noneInRange } from './run-job.ts'
 
 export interface PlannedExport {
   readonly name: string
-  /** The day that its name says. */
+  /** Day in the file name. */
   readonly date: string
-  /** Of the file as delivered. */
+  /** Size of the delivered file. */
   readonly bytes: number
-  /** Undefined where it cannot be read. */
+  /** Undefined if unreadable. */
   readonly rows?: number
-  /** Whether this very content was read to its end by an earlier run of the job at this gateway. */
+  /** True if an earlier run of the job at this gateway read this exact content to the end. */
   readonly deliveredBefore: boolean
-  /** Whether the unfinished backfill of this range is through with it: it is not read again. */
+  /** True if the unfinished backfill of this range has finished the export: the backfill does not read it again. */
   readonly done?: true
-  /** What is wrong with it. */
+  /** Error of reading the export. */
   readonly error?: WaybillError
 }
 
@@ -45,31 +45,31 @@ export interface BackfillPlan {
   readonly exports: readonly PlannedExport[]
   readonly bytes: number
   readonly rows: number
-  /** How many of the exports that are to be read, and how many of their rows, were delivered before. */
+  /** Earlier deliveries among the exports and rows to read. */
   readonly deliveredBefore: { readonly exports: number; readonly rows: number }
-  /** The unfinished backfill of this range, which is gone on with, and what it is through with. */
+  /** Unfinished backfill of this range, to be resumed, with finished exports and rows. */
   readonly unfinished?: { readonly run: string; readonly exports: number; readonly rows: number }
   /** Days of the range without an export. */
   readonly without: Gaps
-  /** Names of files that are left out, as no pattern or date fits them. */
+  /** Names of files left out, because no pattern or date matches. */
   readonly unmatched: readonly string[]
-  /** Of what is to be read; undefined where no run tells. */
+  /** Time for the exports to read; undefined without a past run. */
   readonly estimate?: Estimate
 }
 
 export interface PlanParts {
   readonly folders: DefinitionFolders
   readonly home: string
-  /** Undefined where there is none yet: nothing was delivered. */
+  /** Undefined without a ledger: nothing was delivered. */
   readonly ledger: Ledger | undefined
   readonly gateway: string
   readonly arrival: Arrival
   readonly now: () => number
-  /** Told before each export is counted. */
+  /** Called before each export is counted. */
   readonly onExport: (name: string, number: number, of: number) => void
 }
 
-/** Writes nothing and sends nothing. @throws WaybillError as `backfillJob` */
+/** Writes and sends nothing. @throws WaybillError as `backfillJob` */
 export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRange): Promise<BackfillPlan> {
   const { arrival, now, gateway } = parts
   const name = job.definition.job
@@ -134,10 +134,10 @@ export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRa
   }
 }
 
-/** What lies in a range, as the listing alone says. */
+/** Files of a range, from the listing only. */
 export interface BackfillLook extends Pick<BackfillPlan, 'without' | 'unmatched'>, Pick<RangeLook, 'found'> {}
 
-/** What of the range has no export, and what lies there that is none. */
+/** Days of the range without an export, and files that are not exports. */
 export function leftOut(
   job: Job,
   range: BackfillRange,
@@ -156,7 +156,7 @@ export function leftOut(
   }
 }
 
-/** Runs of the job among which an unfinished one, and the latest ones, are looked for. */
+/** Number of past runs to search for an unfinished run, and for the latest runs. */
 const RUNS_LISTED = 1_000
 
 const isUnfinished = (state: RunRecord['state']): boolean => state === 'running' || state === 'interrupted'
@@ -184,7 +184,7 @@ async function planOne(
   }
 }
 
-/** A run with `--limit` has finished an export of which it has read some rows alone. */
+/** Compares row counts: a run with `--limit` finishes an export after reading only some rows. */
 async function wasRead(
   ledger: Ledger,
   { job, gateway }: { readonly job: string; readonly gateway: string },
@@ -206,18 +206,18 @@ async function rowsRead(ledger: Ledger, { id, totals }: ExportRecord): Promise<n
   return chunks.reduce((total, { counts }) => total + readCounts(counts).rows.read, 0)
 }
 
-/** What a run came to. */
+/** Totals of a past run. */
 export interface PastRun {
   readonly rows: number
-  /** Records made, and those of them that were delivered before and so not sent. */
+  /** Records made; `unchanged` of them were delivered before and not sent. */
   readonly made: number
   readonly unchanged: number
   readonly requests: number
-  /** Milliseconds at work. */
+  /** Working time in milliseconds. */
   readonly durationMs: number
 }
 
-/** Rows to read: such as were not delivered before, and such as were. */
+/** Rows to read: new rows, and rows delivered before. */
 export interface RowsToRead {
   readonly fresh: number
   readonly known: number
@@ -225,41 +225,41 @@ export interface RowsToRead {
 
 export interface Estimate {
   readonly seconds: number
-  /** New rows; undefined where there are none, and no run has sent anything. */
+  /** Speed of new rows; undefined if there are none, and no run has sent anything. */
   readonly rowsPerSecond?: number
-  /** Rows that were delivered before: read, mapped and recognised, and not sent. */
+  /** Speed of rows delivered before: read, mapped and recognised, not sent. */
   readonly knownRowsPerSecond: number
-  /** Runs that it is by. */
+  /** Runs behind the estimate. */
   readonly runs: number
-  /** Whether `--rate` is what it takes its time from. */
+  /** True if `--rate` determines the time. */
   readonly limitedByRate: boolean
 }
 
-/** A run of which so much was delivered before tells how fast that is read. */
+/** A run with this share of known records gives the speed of reading alone. */
 const MOSTLY_UNCHANGED = 0.95
 
 /**
- * @param past where no run has read mostly what was delivered before, such rows count as slow as those of all runs together: they are no slower
- * @param perSecond requests at most
- * @returns undefined where no run tells
+ * @param past if no run read mostly known rows, known rows count at the average speed of all runs: a safe upper bound
+ * @param perSecond limit of requests per second
+ * @returns undefined without a usable past run
  */
 export function estimate(
   { fresh, known }: RowsToRead,
   past: readonly PastRun[],
   perSecond: number | undefined,
 ): Estimate | undefined {
-  const told = past.filter((run) => run.rows > 0 && run.made > 0 && run.durationMs > 0)
-  const sent = told.flatMap((run) => {
+  const usable = past.filter((run) => run.rows > 0 && run.made > 0 && run.durationMs > 0)
+  const sent = usable.flatMap((run) => {
     const sentRows = run.rows * (1 - run.unchanged / run.made)
     return sentRows > 0 ? [{ ...run, sentRows }] : []
   })
-  if (told.length === 0 || (fresh > 0 && sent.length === 0)) return undefined
-  const reading = told.filter(({ made, unchanged }) => unchanged / made >= MOSTLY_UNCHANGED)
-  const msPerKnown = msPerRow(reading.length > 0 ? reading : told)
+  if (usable.length === 0 || (fresh > 0 && sent.length === 0)) return undefined
+  const reading = usable.filter(({ made, unchanged }) => unchanged / made >= MOSTLY_UNCHANGED)
+  const msPerKnown = msPerRow(reading.length > 0 ? reading : usable)
   const toRead = (known * msPerKnown) / 1000
   const knownRowsPerSecond = 1000 / msPerKnown
   if (sent.length === 0)
-    return { seconds: toRead, knownRowsPerSecond, runs: told.length, limitedByRate: false }
+    return { seconds: toRead, knownRowsPerSecond, runs: usable.length, limitedByRate: false }
   const sentRows = sum(sent.map((run) => run.sentRows))
   const atWork = sent.map(({ rows, durationMs, sentRows: own }) => {
     const read = reading.length > 0 ? (rows - own) * msPerKnown : 0
@@ -271,7 +271,10 @@ export function estimate(
   const paced = perSecond === undefined ? 0 : (fresh * requestsPerRow) / perSecond
   return {
     seconds: Math.max(free, paced) + toRead,
-    ...{ rowsPerSecond, knownRowsPerSecond, runs: told.length, limitedByRate: paced > free },
+    rowsPerSecond,
+    knownRowsPerSecond,
+    runs: usable.length,
+    limitedByRate: paced > free,
   }
 }
 
@@ -281,22 +284,22 @@ const msPerRow = (runs: readonly PastRun[]): number =>
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)
 
 export interface Gaps {
-  /** Months where no pattern of the job has a day. */
+  /** Months if no pattern of the job has a day. */
   readonly unit: 'day' | 'month'
   readonly count: number
-  /** Of how many. */
+  /** Days or months of the range. */
   readonly of: number
-  /** `2026-01-31`, or `2026-01`; both ends are included. */
+  /** `2026-01-31`, or `2026-01`; both ends included. */
   readonly ranges: readonly { readonly from: string; readonly to: string; readonly count: number }[]
 }
 
 type Rules = Pick<JobSource, 'match' | 'marker' | 'manifest' | 'checksum'>
 
 /**
- * @param listed what lies at each source of the job
- * @param all whether every file is meant to be an export, as in a folder that was named; else those alone that fit a pattern but for the date
- * @param joins patterns of files that lie beside exports to be joined with them
- * @returns names of files that are no export of any day, sorted
+ * @param listed files at each source of the job
+ * @param all true: every file should be an export, as in a named folder; false: only files that match a pattern except for the date
+ * @param joins patterns of files to be joined with exports
+ * @returns names of files that are not an export of any day, sorted
  */
 export function unmatchedNames(
   listed: readonly { readonly rules: Rules; readonly names: readonly string[] }[],
@@ -329,7 +332,7 @@ function fitsOneOf(patterns: readonly string[]): (name: string) => boolean {
   return (name) => compiled.some((pattern) => matchExportName(pattern, name) !== undefined)
 }
 
-/** @param dates of exports: ISO dates, of a month its first */
+/** @param dates of exports: ISO dates, for a month its first day */
 export function gapsOf(
   { from, to }: Pick<BackfillRange, 'from' | 'to'>,
   matches: readonly string[],
@@ -369,10 +372,10 @@ function hasDay(match: string): boolean {
   return new Set(written).size > 1
 }
 
-/** The latest runs that are looked at. */
+/** Number of recent runs behind an estimate. */
 const RUNS_LOOKED_AT = 5
 
-/** The latest finished runs; where there are none, an unfinished one, by what it has done. */
+/** Latest finished runs; without any, the progress of an unfinished run. */
 async function pastRuns(ledger: Ledger, home: string, runs: readonly RunRecord[]): Promise<PastRun[]> {
   const own = runs.filter(({ origin_run: origin }) => origin === null)
   const finished = own.filter(({ state }) => state === 'finished').slice(0, RUNS_LOOKED_AT)
@@ -388,7 +391,7 @@ async function pastRuns(ledger: Ledger, home: string, runs: readonly RunRecord[]
   )
 }
 
-/** Of a run that was killed, or is under way: nobody has written down how long it was at work. From its start to what it settled last. */
+/** Working time of a run that was killed or is in progress, since no record of it exists: from the start to the last settled chunk. */
 async function knownSpan(ledger: Ledger, { id, started_at: from }: RunRecord): Promise<number> {
   let to = from
   for (const record of await ledger.exportsOf(id))

@@ -1,6 +1,6 @@
 /**
- * The gateway that was chosen: one with an address, or the built-in reference gateway in a process of its own. Then all that commands
- * which send or read back are handed.
+ * Connects the chosen gateway: an address, or the built-in reference gateway in a process of its own. Also builds the dependencies of all
+ * commands that send or read back.
  */
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -20,10 +20,10 @@ import type { Application, GatewayConnection } from './application.ts'
 import type { Traces } from './traces.ts'
 import { identityToSend, type WithoutOld } from './which-installation.ts'
 
-/** As many as a job may send at once; the job's own ceiling is what holds. */
+/** Concurrency limit of any job; the job's own limit is lower. */
 const MOST_CONNECTIONS = 64
 
-/** Bytes of chance in each credential of the built-in gateway. */
+/** Random bytes in each credential of the built-in gateway. */
 const CREDENTIAL_BYTES = 32
 
 export interface ConnectionParts extends Pick<TransportOptions, 'now' | 'nextRequestId' | 'onRequest'> {
@@ -80,7 +80,7 @@ export async function connectGateway(
   return { gateway, name, describe: name, close: async () => gateway.close() }
 }
 
-/** What the reference gateway asks for (`ReferenceGatewayOptions`); any will do where it is not given. */
+/** Credentials of the reference gateway (`ReferenceGatewayOptions`); an absent credential accepts any value. */
 const Credentials = z.object({
   apiKeys: z.array(z.string().min(1)).min(1).optional(),
   tokens: z.array(z.string().min(1)).min(1).optional(),
@@ -88,19 +88,19 @@ const Credentials = z.object({
 })
 type Credentials = z.infer<typeof Credentials>
 
-/** What it prints first. */
+/** First line of its output. */
 const Listening = z.union([
   z.object({ url: z.string() }),
   z.object({ error: z.object({ message: z.string() }) }),
 ])
 
-/** How long it may take to end, in milliseconds. */
+/** Grace period for ending, in milliseconds. */
 const END_MS = 5_000
 
 /**
- * Starts it on a free port.
+ * Starts the reference gateway on a free port.
  * @param options of `waybill gateway`
- * @throws WaybillError `gateway-unreachable` where it does not come to listen
+ * @throws WaybillError `gateway-unreachable` if the gateway does not start listening
  */
 export async function startAttached(
   options: readonly string[],
@@ -110,22 +110,22 @@ export async function startAttached(
   const args = ['gateway', '--attached', '--port', '0', '--json', ...options]
   const { spawn } = process.getBuiltinModule('node:child_process')
   const child = spawn(process.execPath, [...process.execArgv, entry, ...args], {
-    // What the environment says is meant for this process; what the gateway needs it is told.
+    // The environment is meant for this process; the gateway gets its configuration from arguments and standard input.
     env: {},
-    // A Ctrl-C in the terminal is for this process, which still needs it to finish what is under way.
+    // A Ctrl-C in the terminal is meant for this process, which still needs the gateway for the requests in flight.
     detached: true,
   })
-  let said = ''
+  let errors = ''
   child.stderr.on('data', (text: Buffer) => {
-    said += text.toString()
+    errors += text.toString()
   })
-  // What it could not be told, its end tells.
+  // If writing fails, the end of the process gives the reason.
   child.stdin.on('error', () => {})
   child.stdin.write(`${JSON.stringify(credentials)}\n`)
   const ended = new Promise<void>((resolve) => {
     child.once('close', () => resolve()).once('error', () => resolve())
   })
-  const failed = (why = said.trim()): never => {
+  const failed = (why = errors.trim()): never => {
     throw new WaybillError('gateway-unreachable', `the built-in gateway could not be started: ${why}`)
   }
   const [line] = await Promise.race([
@@ -146,9 +146,9 @@ export async function startAttached(
 }
 
 /**
- * The side of the gateway.
- * @param input standard input; undefined where there is none
- * @throws WaybillError `usage-wrong` where the first line brings no credentials
+ * Gateway's side of `startAttached`.
+ * @param input standard input, if any
+ * @throws WaybillError `usage-wrong` if the first line has no credentials
  */
 export async function attach(
   input: Readable = Readable.from([]),
@@ -174,7 +174,7 @@ function jsonOf(text: string): unknown {
 
 const TIME_LIMIT_MS = 30_000
 
-/** A token that is given is used as it is; a command is run for the first, and again when one is refused. */
+/** Uses a given token as is. Otherwise runs the command for the first token, and again when the gateway refuses a token. */
 function accessTokenOf({
   accessToken,
   accessTokenCommand,
@@ -184,13 +184,13 @@ function accessTokenOf({
   return { accessToken: accessToken === undefined ? run : async () => accessToken, renewAccessToken: run }
 }
 
-/** @throws WaybillError `gateway-refused-credentials` where the command fails; `file-untrusted`; `settings-invalid` where it prints no token */
+/** @throws WaybillError `gateway-refused-credentials` if the command fails; `file-untrusted`; `settings-invalid` if the output is no token */
 export async function printedToken(command: string): Promise<string> {
   const printed = await output('WAYBILL_ACCESS_TOKEN_COMMAND', command, {})
   return checkCredential(printed.trim(), 'WAYBILL_ACCESS_TOKEN_COMMAND')
 }
 
-/** Who is meant the command finds in its environment: no shell reads a reference. */
+/** Passes the person in the environment: no shell parses the reference. */
 const userTokenOf =
   (command: string): UserToken =>
   async ({ reference, type }) => {
@@ -212,12 +212,12 @@ async function output(
   })
 }
 
-/** What runs at any gateway are handed. */
+/** Dependencies of runs at any gateway. */
 export type Surroundings = Omit<RunDependencies, 'gateway' | 'gatewayName'>
 
 /**
- * Opens ledger and gateway, and closes them when the work is done, however it ends.
- * @param gateway as `chooseGateway` gives it
+ * Opens ledger and gateway, and closes both after the work, also after a failure.
+ * @param gateway from `chooseGateway`
  * @throws WaybillError `ledger-missing`, `key-differs`
  */
 export function withRunDependencies<Result>(
@@ -231,17 +231,17 @@ export function withRunDependencies<Result>(
 }
 
 export interface RunWatch {
-  /** Told of every event of the runs. */
+  /** Receives every event of the runs. */
   readonly listener: RunListener
-  /** Told, for people, where the records go. */
+  /** Receives the destination of the records, for people. */
   readonly onConnected?: (words: string) => void
-  /** Told of every request to a gateway. */
+  /** Called for every request to a gateway. */
   readonly onRequest?: TransportOptions['onRequest'] | undefined
 }
 
 /**
- * The same for runs at several gateways.
- * @param work given what leads to a gateway: it is connected when it is first asked for
+ * Opens the ledger for runs at several gateways.
+ * @param work receives a function that connects a gateway on first use
  */
 export async function withGateways<Result>(
   application: Application,
@@ -266,14 +266,19 @@ export async function withGateways<Result>(
       home: settings.home,
       sources: sourceSettings(application),
       events: createRunEvents(...(traces === undefined ? [] : [traces.listener]), listener),
-      ...{ now, random, sleep, owner, isDead, interrupt },
+      now,
+      random,
+      sleep,
+      owner,
+      isDead,
+      interrupt,
       minFree: settings.minFree,
       newRunId: () => newRunId(application),
     }
     return await work(common, async (name) => {
       const connecting = connections.get(name) ?? connect(name)
       connections.set(name, connecting)
-      // What could not be begun is begun anew when it is asked for again.
+      // A failed connection is tried again on next use.
       connecting.catch(() => connections.delete(name))
       const { gateway } = await connecting
       return { ...common, gateway, gatewayName: name }
@@ -285,12 +290,12 @@ export async function withGateways<Result>(
   }
 }
 
-/** Where the settings name a collector. */
+/** Traces, if the settings name a collector. */
 async function tracesOf({ settings, version, now }: Application): Promise<Traces | undefined> {
   const { otlpEndpoint: endpoint, otlpHeaders = '' } = settings
   if (endpoint === undefined) return undefined
   const { openTraces } = await import('./traces.ts')
-  // `name=value` with commas between, as OpenTelemetry's own variable has it.
+  // `name=value`, separated by commas, like OpenTelemetry's own variable.
   const headers = Object.fromEntries(
     otlpHeaders.split(',').flatMap((one) => {
       const at = one.indexOf('=')
@@ -312,6 +317,6 @@ export const sourceSettings = ({
   verifyKeyFile: settings.pgpVerifyKeyFile,
 })
 
-/** `20260302T071500Z-4f2a9c`: sorts by time, and is told apart by chance. */
+/** `20260302T071500Z-4f2a9c`: sorts by time; the random part separates runs of one second. */
 const newRunId = ({ now, randomHex }: Application): string =>
   `${new Date(now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')}-${randomHex(3)}`

@@ -1,14 +1,14 @@
-/** Compares an export, as a mapping reads it now, with what was delivered by a mapping of that name. */
+/** Compares an export, read with the current mapping, with earlier deliveries of a mapping with this name. */
 import type { LoadedMapping } from '../definitions/definition-files.ts'
 import { DriftDefinition } from '../definitions/job-definition.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type DriftWatch, watchDrift } from '../run/drift-watch.ts'
 import { lastRun } from './new-reasons.ts'
 
-/** Facts that may differ in a sample, or that the fit report tells, are not compared. */
+/** Not compared: facts that may differ in a sample, and facts in the fit report. */
 const COMPARED = DriftDefinition.parse({ columns: 'off', rows: 'off', fit: 'off', checks: 'off' })
 
-/** @returns undefined where no job has delivered by it */
+/** @returns undefined if no job has delivered with the mapping */
 export async function watchDelivered(
   ledger: Ledger,
   mapping: LoadedMapping,
@@ -17,6 +17,6 @@ export async function watchDelivered(
   const run = await lastRun(ledger, { mapping: mapping.name })
   if (run === undefined) return undefined
   const memory = { ledger, job: run.job, rules: COMPARED, accept: false, mayStop: false, whole: true, now }
-  // It may be one of the exports that were delivered: by its content it would not be compared.
+  // The sample may be an export that was delivered before, and would be skipped by its content.
   return watchDrift(memory, mapping, '')
 }

@@ -1,4 +1,4 @@
-/** What the names of an export's columns say against mappings, by the names that the catalog folder knows. */
+/** Doubts about mappings from the column names of an export, by the names known to the catalog folder. */
 import { readSynonyms } from '../definitions/catalog-files.ts'
 import type { DefinitionFolders, LoadedMapping } from '../definitions/definition-files.ts'
 import { unreadColumns } from '../mapping-tools/coverage.ts'
@@ -7,7 +7,7 @@ import { createVocabulary, type Vocabulary } from '../mapping-tools/draft/names.
 import { createFitWatch, type Suspicion } from '../mapping-tools/judge-fit.ts'
 import { WaybillError } from '../model/errors.ts'
 
-/** By the name of the mapping. Without synonyms in the folder, only the names of the catalog itself are known. */
+/** Doubts by mapping name. Without synonyms in the folder, only the names of the catalog itself are known. */
 export async function doubtsOf(
   folders: Pick<DefinitionFolders, 'mappings'>,
   mappings: Iterable<LoadedMapping>,
@@ -31,7 +31,7 @@ async function vocabularies({
   return ({ resources: { catalog, units } }) => createVocabulary(catalog, units, synonyms)
 }
 
-/** Watches how one mapping fits an export. @param columns of the export */
+/** Watches how a mapping fits an export. @param columns of the export */
 export async function watchFit(
   folders: Pick<DefinitionFolders, 'mappings'>,
   mapping: LoadedMapping,

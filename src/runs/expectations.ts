@@ -1,6 +1,7 @@
 /**
- * What the schedule knows of jobs: the last fires of each and the next ones, the run that is on; and whether the exports have arrived that they
- * expect by now: looked at, remembered, and told.
+ * State of scheduled jobs: the last and next fires, and the current run. Also checks whether the expected exports have arrived, and
+ * remembers
+ * and notifies the result.
  */
 import { type Job, readJob } from '../definitions/definition-files.ts'
 import type { Expectation } from '../definitions/export-definition.ts'
@@ -18,15 +19,15 @@ import { createJobList, listJobs, withMappings } from './scheduled-jobs.ts'
 import { createTeller } from './teller.ts'
 
 export interface Expected {
-  /** Jobs that expect anything. */
+  /** Jobs with an expectation. */
   readonly jobs: readonly Job[]
-  /** Of those whose time has come. */
+  /** Findings of expectations that are due. */
   readonly found: readonly Assessment[]
-  /** Job files that are wrong. */
+  /** Invalid job files. */
   readonly problems: readonly { readonly name: string; readonly problem: WaybillError }[]
 }
 
-/** @param name undefined: all jobs that expect anything. @throws WaybillError `usage-wrong` where the named one does not */
+/** @param name undefined: all jobs with an expectation. @throws WaybillError `usage-wrong` if the named job has none */
 export async function lookForExpected(application: Application, name: string | undefined): Promise<Expected> {
   const { jobs, problems } = await expectingJobs(application, name)
   return { jobs, problems, found: jobs.length === 0 ? [] : await judgeJobs(application, jobs) }
@@ -58,7 +59,7 @@ async function judgeJobs(application: Application, jobs: readonly Job[]): Promis
   try {
     const parts = expectationParts(application, ledger, async (job, notice) => {
       await teller.tell(notice, targetsOf(job))
-      // Another source may be silent for minutes.
+      // Other sources may take minutes to answer.
       void teller.deliver()
     })
     return (await allDone(jobs.map((job) => judgeJob(parts, job)))).flat()
@@ -68,7 +69,7 @@ async function judgeJobs(application: Application, jobs: readonly Job[]): Promis
   }
 }
 
-/** A look that has taken so long is given up: the next one may do better, and the job is to be looked at again. */
+/** Time limit of a look. The next look may succeed, and the job still has to run. */
 const PATIENCE_MS = 5 * 60_000
 
 export const expectationParts = (
@@ -92,17 +93,17 @@ export interface ExplainedJob {
   readonly schedule: JobSchedule | undefined
   readonly problem: WaybillError | undefined
   readonly pause: Pause | undefined
-  /** The run that is on, of whatever process. */
+  /** Current run, in any process. */
   readonly current: (RunActivity & { readonly kind: 'under-way'; readonly run: string }) | undefined
   /** Newest first. */
   readonly last: readonly FireRecord[]
   readonly next: readonly number[]
-  /** In which its times are shown. */
+  /** Time zone for display. */
   readonly zone: string
   readonly expected: readonly ExplainedExpectation[]
 }
 
-/** @param name undefined: all jobs of the folder that have a schedule or expect exports, or whose file is wrong */
+/** @param name undefined: all jobs of the folder with a schedule, an expectation or an invalid file */
 export async function explainJobs(
   application: Application,
   name: string | undefined,
@@ -157,10 +158,17 @@ async function explain(
   }
 }
 
-/** Of a fire that is not in the ledger: no schedule has seen it yet. */
+/** Fire that is missing in the ledger: no schedule has seen it yet. */
 const NOTHING_KNOWN = {
-  ...{ job_id: 0, made_up_by: null, owner: null, run_id: null, begun_at: null, ended_at: null },
-  ...{ exit: null, error: null, detail: null },
+  job_id: 0,
+  made_up_by: null,
+  owner: null,
+  run_id: null,
+  begun_at: null,
+  ended_at: null,
+  exit: null,
+  error: null,
+  detail: null,
 }
 
 async function readFires(ledger: Ledger | undefined, jobId: number | undefined) {
@@ -171,7 +179,7 @@ async function readFires(ledger: Ledger | undefined, jobId: number | undefined) 
 export interface ExplainedExpectation {
   readonly key: ExpectationKey
   readonly expect: Expectation
-  /** Undefined where nobody has looked yet. */
+  /** Undefined before the first look. */
   readonly last: DeadlineRecord | undefined
   readonly next: number
 }

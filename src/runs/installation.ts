@@ -1,7 +1,4 @@
-/**
- * What keeps an installation well, as values: a new folder gets what a first run needs, old detail goes, the ledger is copied, a run is told of on
- * a page.
- */
+/** Maintenance of an installation, as values: prepares a new folder, prunes old detail, backs up the ledger, reports a run as a page. */
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -16,12 +13,12 @@ import { nameRun } from './amend-run.ts'
 import { type Application, ledgerFile, noteBackup, withKnownLedger } from './application.ts'
 
 export interface PrunedInstallation extends Pruned {
-  /** What the ledger's file has given back; undefined of a dry run. */
+  /** Space that the ledger's file released; undefined for a dry run. */
   readonly ledger: Compacted | undefined
 }
 
 /**
- * Removes receipts, rejects and detail of runs that ended before an instant. What was delivered stays known.
+ * Removes receipts, rejects and detail of runs that ended before an instant. Delivered records stay known.
  * @throws WaybillError `ledger-not-found`
  */
 export async function pruneRuns(
@@ -40,10 +37,10 @@ export interface Backup extends BackedUp {
   readonly copy: string
 }
 
-/** Copies the ledger, also while a run is on. @throws WaybillError `ledger-not-found`; `usage-wrong` where the copy is there already */
+/** Copies the ledger, even during a run. @throws WaybillError `ledger-not-found`; `usage-wrong` if the copy exists */
 export async function backUp(application: Application, to: string): Promise<Backup> {
   const ledger = ledgerFile(application)
-  // It may have the shape of an earlier program still.
+  // Migrates a ledger of an earlier version first.
   await withKnownLedger(application, async () => {})
   const copy = resolve(to)
   const backedUp = backUpLedger(ledger, copy, application.now())
@@ -51,7 +48,7 @@ export async function backUp(application: Application, to: string): Promise<Back
   return { ledger, copy, ...backedUp }
 }
 
-/** A run as one page of HTML without health data. @param wanted undefined: the latest. @throws WaybillError `run-not-found` */
+/** Report of a run as a single page of HTML without health data. @param wanted undefined: the latest. @throws WaybillError `run-not-found` */
 export async function reportOf(
   application: Application,
   wanted: string | undefined,
@@ -96,13 +93,13 @@ const ENVIRONMENT = `# Settings of this folder: copy to .env (mode 0600) and fil
 
 export interface Begun {
   readonly folder: string
-  /** Relative to the folder. */
+  /** Paths relative to the folder. */
   readonly written: readonly string[]
-  /** Those that were there already: they are left as they are. */
+  /** Existing files, left unchanged. */
   readonly kept: readonly string[]
 }
 
-/** Overwrites nothing. @throws WaybillError `usage-wrong` where the folder cannot be written */
+/** Prepares a folder; overwrites nothing. @throws WaybillError `usage-wrong` if the folder cannot be written */
 export async function beginFolder(to: string): Promise<Begun> {
   const folder = resolve(to)
   const written: string[] = []

@@ -1,8 +1,9 @@
 /**
- * Runs jobs when they are due, until it is interrupted: schedule, runs, notices, expectations and metrics put together.
+ * Runs jobs when due, until interrupted: combines schedule, runs, notices, expectations and metrics.
  *
- * Tells the targets of jobs what a schedule meets: job files that are wrong, or gone all together, fires that were missed, jobs that are
- * held, runs that nobody runs any more. What it meets in one waking is put together and told when it goes to sleep.
+ * Notifies the targets of jobs of problems: an invalid job file, an empty jobs folder, a missed fire, a held job, a run whose process has
+ * ended.
+ * Collects the problems of one wake-up, and notifies before the schedule sleeps.
  */
 import { hash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
@@ -49,19 +50,19 @@ import {
 import { createJobList, isNothingExplained, isNothingFound, versionOfFolder } from './scheduled-jobs.ts'
 import { createTeller, type Teller, type TellerContext } from './teller.ts'
 
-/** A job file that is new, changed or repaired is taken up after this time. */
+/** Interval at which the schedule reads job files again. */
 const REREAD_MS = 60_000
 
 export interface ScheduleWatch extends Pick<RunWatch, 'onConnected'> {
-  /** Told of what the schedule meets and does. */
+  /** Receives the events of the schedule. */
   readonly events: ScheduleEvents
-  /** Makes who is told of one run. */
+  /** Makes the listener of a run. */
   readonly reporter: () => RunListener
 }
 
 /**
- * @param address where metrics are served; undefined: where the settings say, if they do
- * @throws WaybillError `job-not-found` where the folder of jobs cannot be read, `settings-invalid`
+ * @param address of the metrics server; undefined: address of the settings, if any
+ * @throws WaybillError `job-not-found` if the jobs folder cannot be read, `settings-invalid`
  */
 export async function keepSchedule(
   application: Application,
@@ -107,7 +108,7 @@ async function keep(
     const words = `${title.replace(/^Waybill: /, '')}${cause === undefined ? '' : `. Because ${cause}`}`
     logger[notice.failure ? 'warn' : 'info'](words, { job: notice.job })
     await telling.teller.tell(notice, targetsOf(job))
-    // Another source of the job may be silent for minutes, in which the schedule sleeps.
+    // Other sources of the job may take minutes to answer, while the schedule sleeps.
     void telling.teller.deliver()
   })
   served?.ready(async () => {
@@ -125,7 +126,7 @@ async function keep(
     async sleep(ms, signal) {
       const until = application.now() + ms
       await telling.beforeSleep()
-      // Not by as much longer as that has taken: somebody may be due.
+      // Subtract the time spent notifying: a job may be due.
       await application.sleep(Math.max(0, until - application.now()), signal)
     },
     rereadMs: REREAD_MS,
@@ -154,13 +155,13 @@ async function keep(
   logger.info('the schedule has ended')
 }
 
-/** Who is told of the runs. */
+/** Observers of the runs. */
 interface Watched extends Pick<Keeping, 'reporter'> {
   readonly teller: Teller
   readonly metrics: Metrics | undefined
 }
 
-/** As `waybill run` does. */
+/** Runs a job like `waybill run`. */
 async function runOnce(
   application: Application,
   { teller, metrics, reporter }: Watched,
@@ -184,12 +185,12 @@ async function runOnce(
     job,
     next: nextOfSchedule,
     refusals: async (error) => !(await isNothing(error)),
-    work: (told) =>
+    work: (given) =>
       tellingLastRun(
         application,
-        told,
+        given,
         { job: name, tell, refusals: (error) => !isNothingFound(error) },
-        () => runJob(told, job, options),
+        () => runJob(given, job, options),
       ),
   }).catch(async (error: unknown) => {
     if (await isNothing(error)) return 'nothing' as const
@@ -206,13 +207,16 @@ async function runOnce(
   return { run: summary.run, exit, ...(error === undefined ? {} : { error: error.code }) }
 }
 
-/** Nobody has to type anything for what was interrupted with the schedule. */
+/** A run that was interrupted with the schedule needs no command: the schedule resumes the run. */
 const nextOfSchedule = (summary: RunSummary): readonly Step[] =>
   summary.state === 'interrupted' && summary.reason === 'interrupted'
     ? [{ say: 'It goes on when the schedule is started; to look', commands: [command('show', summary.run)] }]
     : nextSteps(summary, [], shellWord)
 
-/** Reasons of missed fires that are known, or told otherwise: who has paused the job knows; the wrong job file is told once, and the earlier fire when it was missed or interrupted. */
+/**
+ * Reasons of missed fires that need no notice: `paused` is known to the person who paused the job; `job-invalid` has a notice of its own;
+ * for `earlier-first`, the earlier fire was notified when it was missed or interrupted.
+ */
 const TOLD_OTHERWISE: ReadonlySet<string> = new Set(['job-invalid', 'earlier-first', 'paused'])
 
 export function createScheduleTeller(
@@ -223,12 +227,12 @@ export function createScheduleTeller(
   const known = new Map<string, readonly Target[]>()
   const teller = createTeller(context, ledger, known)
   const underWay = new Set<string>()
-  /** With whether they are on the schedule. */
+  /** Name, and true if scheduled. */
   let jobs: readonly (readonly [name: string, scheduled: boolean])[] = []
-  /** Those that the folder held when it held any. */
+  /** Jobs of the last non-empty listing. */
   let names: readonly string[] = []
   let isEmpty = false
-  /** That there are none any more, and why. */
+  /** Set when the folder becomes empty, with the cause. */
   let gone: { readonly problem?: WaybillError } | undefined
   let broken = new Map<string, WaybillError>()
   let missed = new Map<string, FireRecord[]>()
@@ -247,18 +251,18 @@ export function createScheduleTeller(
     const ofReason = Map.groupBy(fires, ({ reason }) => reason ?? 'not-scheduled')
     for (const [reason, [first, ...others]] of ofReason) {
       if (first === undefined) continue
-      // A run that takes its time may hold many fires up: that it holds the job is told once.
+      // A long run may delay many fires: one notice says that the run holds the job.
       if (reason === 'job-held') await tellHolder(teller, ledger, about(job), targets, now)
       else await teller.tell(missedNotice(about(job), reason, [first, ...others]), targets)
     }
   }
-  /** Each target once, however many jobs name it. */
+  /** Notifies each target once, however many jobs list it. */
   const tellGone = async (problem: WaybillError | undefined): Promise<void> => {
-    const told = new Set<string>()
+    const notified = new Set<string>()
     for (const job of names) {
-      const untold = (known.get(job) ?? []).filter((target) => !told.has(keyOf(target)))
-      for (const target of untold) told.add(keyOf(target))
-      await teller.tell(goneNotice(about(job), problem, names), untold)
+      const remaining = (known.get(job) ?? []).filter((target) => !notified.has(keyOf(target)))
+      for (const target of remaining) notified.add(keyOf(target))
+      await teller.tell(goneNotice(about(job), problem, names), remaining)
     }
   }
   const tellAll = async (): Promise<void> => {
@@ -296,7 +300,7 @@ export function createScheduleTeller(
           gone = { problem: error }
       },
     } satisfies Partial<ScheduleEvents>,
-    /** The jobs as they were read: each is told to the targets that its file named last. */
+    /** Receives the jobs after each reading, and remembers the targets that each job file listed last. */
     listed(all: readonly ListedJob<Job>[]): void {
       const good = all.flatMap((one) => ('problem' in one ? [] : [one]))
       jobs = good.map(({ name, schedule }) => [name, schedule !== undefined])
@@ -305,7 +309,7 @@ export function createScheduleTeller(
       else if (!isEmpty && names.length > 0) gone = {}
       isEmpty = all.length === 0
     },
-    /** Keeps a run of this process from being taken for one that nobody runs. */
+    /** Marks a run of this process as alive, so that no notice reports it as dead. */
     async running<Result>(job: string, run: () => Promise<Result>): Promise<Result> {
       underWay.add(job)
       try {
@@ -314,14 +318,14 @@ export function createScheduleTeller(
         underWay.delete(job)
       }
     },
-    /** Tells what has come up, and begins to deliver what is due. Never rejects. */
+    /** Notifies the collected problems, and starts to deliver due notifications. Never rejects. */
     async beforeSleep() {
       await tellQuietly()
       delivery ??= teller.deliver().finally(() => {
         delivery = undefined
       })
     },
-    /** Tells the rest, and delivers what is due. */
+    /** Notifies the rest, and delivers due notifications. */
     async end() {
       await tellQuietly()
       await delivery
@@ -330,7 +334,7 @@ export function createScheduleTeller(
   }
 }
 
-/** When the file was changed last: a problem that comes back later is told again, one that two processes find is told once. */
+/** Version of the changed file: a problem that comes back later is notified again; a problem that two processes find is notified once. */
 async function versionOf(
   { jobs: folder, mappings }: Pick<Settings, 'jobs' | 'mappings'>,
   job: string,

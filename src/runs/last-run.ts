@@ -1,4 +1,4 @@
-/** Metrics of the last run of a job: drawn from the ledger when it has ended, and left in a file where the settings name one. */
+/** Metrics of the last run of a job: computed from the ledger at the end of a run, and written to a file if the settings name one. */
 
 import { type Ledger, noTallies, type RunRecord } from '../ledger/ledger.ts'
 import { noCounts } from '../model/balance.ts'
@@ -14,20 +14,20 @@ export type Watched = Pick<RunDependencies, 'ledger' | 'gatewayName' | 'home' | 
 
 export interface LastRunTelling {
   readonly job: string
-  /** Given the metrics of the run; without any nothing is put together. */
+  /** Receivers of the metrics; without any, no metrics are computed. */
   readonly tell: readonly ((run: LastRun) => void | Promise<void>)[]
-  /** Whether what could not be run at all counts as a run. */
+  /** True if a refused run counts as a run. */
   readonly refusals: boolean | ((error: unknown) => boolean)
 }
 
-/** Runs of a job among which its last clean one is looked for. */
+/** Number of runs to search for the last clean run. */
 const RUNS_LOOKED_AT = 50
-/** Fires among which the last one is looked for that could not be run: the newest may be under way, or missed. */
+/** Number of fires to search for the last refused one: the newest fire may be in progress, or missed. */
 const FIRES_LOOKED_AT = 10
 
 /**
- * Runs a job and tells what that came to, also where it ended before its time. Telling never fails it.
- * @throws what `work` throws
+ * Runs a job and reports the metrics, also after an early end. A failed report never fails the run.
+ * @throws errors of `work`
  */
 export async function tellingLastRun<End extends JobEnd>(
   context: Pick<Application, 'logger'>,
@@ -36,7 +36,7 @@ export async function tellingLastRun<End extends JobEnd>(
   work: () => Promise<End>,
 ): Promise<End> {
   const quietly = async (exit: ExitCode, summary?: RunSummary): Promise<void> => {
-    // Another run is on, and will tell of itself.
+    // The run that holds the job reports itself.
     if (tell.length === 0 || exit === EXIT.jobHeld) return
     try {
       const run = await readLastRun(deps, job, { exit, summary, endedAt: deps.now() })
@@ -56,7 +56,7 @@ export async function tellingLastRun<End extends JobEnd>(
   }
 }
 
-/** Where the settings name no file: none. */
+/** Writer of the metrics file; empty if the settings name none. */
 export function lastRunFile({
   settings: { metricsFile },
 }: Pick<Application, 'settings'>): readonly ((run: LastRun) => Promise<void>)[] {
@@ -69,15 +69,15 @@ export function lastRunFile({
   ]
 }
 
-/** What the ledger knows of how the job was run last. */
+/** End of the job's last run, according to the ledger. */
 export interface KnownLastRun {
-  /** Another one, or another version of it, has another text. */
+  /** Changes with every new state of the last run. */
   readonly version: string
   readonly endedAt: number
   read(): Promise<LastRun>
 }
 
-/** Undefined where no run of the job has ended; what a schedule could not run at all is known by its fire. */
+/** Undefined if no run of the job has ended. A fire stands for a run that the schedule could not start. */
 export async function latestEnd(deps: Watched, job: string): Promise<KnownLastRun | undefined> {
   const { ledger, gatewayName, home } = deps
   const jobId = await ledger.jobId(job, gatewayName)
@@ -150,7 +150,7 @@ const driftOf = (summary: RunSummary | undefined): LastRun['drift'] =>
     ]),
   )
 
-/** As a label has it. */
+/** Spelling in labels. */
 export const KIND_LABELS: Readonly<Record<string, string>> = { careTeam: 'care-team' }
 
 async function rejectsOf(ledger: Pick<Ledger, 'reasonsOf'>, run: string): Promise<LastRun['rejects']> {

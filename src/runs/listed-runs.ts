@@ -1,6 +1,7 @@
 /**
- * Runs as people look at them: a page of those that they ask for, one of them, or what the log says of it. One that is under way, in whatever
- * process, is watched, or asked to stop; a job can be left alone by the schedule.
+ * Queries on runs: a page of runs, a single run, or the log lines of a run. Also watches or stops a run in any process, and pauses the
+ * schedule
+ * of a job.
  */
 import { createReadStream, existsSync } from 'node:fs'
 import { z } from 'zod'
@@ -21,29 +22,29 @@ import { type Application, withKnownLedger } from './application.ts'
 import type { Person } from './resolve.ts'
 
 export interface ListedRun extends RunSummary {
-  /** Why most of the rows and records that are left were left behind. */
+  /** Most frequent reason of the rows and records still left behind. */
   readonly mostFrequent?: CodeCount
 }
 
-/** As people call them: a run that is `running` for the ledger is under way, or was stopped. */
+/** States in texts for people: `running` in the ledger is either under way, or stopped. */
 export type ShownState = 'under-way' | 'stopped' | 'interrupted' | 'finished' | 'failed'
 
 export interface RunQuestion {
-  /** Runs of a page. */
+  /** Runs per page. */
   readonly limit: number
   /** From 1. */
   readonly page?: number
   readonly job?: string | undefined
-  /** Those alone that need somebody. */
+  /** Only runs that need a person. */
   readonly failed?: true | undefined
-  /** Begun then or later: milliseconds since the epoch. */
+  /** Earliest start, in milliseconds since the epoch. */
   readonly since?: number | undefined
   readonly state?: ShownState | undefined
 }
 
 export interface ListedRuns {
   readonly runs: readonly ListedRun[]
-  /** On all pages. */
+  /** Runs on all pages. */
   readonly total: number
   readonly page: number
   readonly pages: number
@@ -71,7 +72,7 @@ export const listRuns = (
     return { runs, total, page, pages: Math.max(1, Math.ceil(total / limit)) }
   })
 
-/** What the ledger calls running: of each job one at most, and a backfill. */
+/** Activity of runs that are `running` in the ledger: per job at most one ordinary run and one backfill. */
 async function activeRuns(
   { now, isDead }: Pick<Application, 'now' | 'isDead'>,
   ledger: Ledger,
@@ -96,12 +97,12 @@ function ofState(
   return {
     ...present({ states }),
     ...(state === 'under-way' || state === 'stopped' ? { among: those(state) } : {}),
-    // What is under way has not failed.
+    // A run in progress has not failed.
     ...(failed === true ? { except: those('under-way') } : {}),
   }
 }
 
-/** A job that was run, or can be, by the name of its file. @throws WaybillError `job-not-found` */
+/** Accepts a job with runs, or with a job file of this name. @throws WaybillError `job-not-found` */
 async function assertKnown(
   { settings }: Application,
   ledger: Pick<Ledger, 'runs'>,
@@ -109,7 +110,7 @@ async function assertKnown(
 ): Promise<void> {
   if ((await ledger.runs(1, { job })).length > 0) return
   await readJob(settings, job).catch((error: unknown) => {
-    // What is wrong in its file is no matter of its runs.
+    // A problem in the job file does not concern past runs.
     if (error instanceof WaybillError && error.code !== 'job-not-found') return
     throw error
   })
@@ -117,11 +118,11 @@ async function assertKnown(
 
 export interface ShownRun {
   readonly summary: RunSummary
-  /** Why rows and records were left behind, most frequent first. */
+  /** Reasons of rows and records left behind, most frequent first. */
   readonly reasons: readonly Reason[]
 }
 
-/** As the ledger knows it, whatever becomes of it in some process. */
+/** Reads a run from the ledger. */
 export const shownRun = async (ledger: Ledger, home: string, id: string): Promise<ShownRun> => ({
   summary: await summarise(ledger, home, id),
   reasons: await reasonsOfRun(ledger, id),
@@ -145,7 +146,7 @@ export const showRun = (application: Application, name = 'latest'): Promise<Show
     return { summary: { ...found, ...present({ anew, activity, untold, settingsName }) }, reasons }
   })
 
-/** Of the log file. */
+/** Line of the log file. */
 const Line = z.looseObject({
   timestamp: z.string(),
   level: z.string(),
@@ -155,15 +156,15 @@ const Line = z.looseObject({
 export type LogLine = z.infer<typeof Line>
 
 /**
- * Oldest first.
+ * Log lines, oldest first.
  * @param name of the run; undefined: the latest
- * @throws WaybillError `run-not-found`; `log-not-found` where no log file is kept, or none is there
+ * @throws WaybillError `run-not-found`; `log-not-found` if no log file is configured, or none exists
  */
 export async function* logOfRun(application: Application, name = 'latest'): AsyncGenerator<LogLine> {
   const { id } = await withKnownLedger(application, (ledger) => nameRun(ledger, name))
   for (const file of filesOf(application.settings.logFile)) {
     for await (const text of textLines(createReadStream(file))) {
-      // Most lines are of other runs: they need not be parsed.
+      // Skips parsing of lines without the run's id.
       if (!text.includes(id)) continue
       const line = parsed(text)
       if (line?.run === id) yield line
@@ -181,7 +182,7 @@ function filesOf(logFile: LogFile | undefined): string[] {
   throw new WaybillError('log-not-found', `there is no log file ${path}`, { place: { file: path } })
 }
 
-/** Undefined for what another program has written into the file. */
+/** Undefined for a line of another program. */
 function parsed(text: string): LogLine | undefined {
   try {
     return Line.safeParse(JSON.parse(text)).data
@@ -191,9 +192,10 @@ function parsed(text: string): LogLine | undefined {
 }
 
 /**
- * Asks whoever runs it to stop: what is under way is finished, and the next run of the job goes on with it. Waits until it has ended.
- * @param by who asks
- * @throws WaybillError `run-not-found`; `nothing-left` where it is not under way
+ * Asks the process of a run to stop, and waits for the end of the run. The process finishes the requests in flight; the next run of the job
+ * resumes the run.
+ * @param by name of the requester
+ * @throws WaybillError `run-not-found`; `nothing-left` if the run is not in progress
  */
 export async function stopRun(application: Application, name: string, by: string): Promise<ShownRun> {
   const run = await withKnownLedger(application, async (ledger) => {
@@ -207,8 +209,8 @@ export async function stopRun(application: Application, name: string, by: string
 }
 
 /**
- * Keeps the schedule from beginning anything of a job, or lets it go on; what is under way ends by itself, and what is typed is run.
- * @returns whether that changed anything
+ * Pauses or resumes the schedule of a job. A run in progress ends normally, and typed commands still run.
+ * @returns `changed`: false if already in this state
  * @throws WaybillError `job-not-found`
  */
 export async function pauseJob(
@@ -232,9 +234,9 @@ export async function pauseJob(
 }
 
 /**
- * Waits until the run is not under way any more.
- * @param onLook told what it has come to so far, first at once, then each second
- * @throws WaybillError `run-not-found`; `interrupted`: the run itself goes on
+ * Waits for the end of the run.
+ * @param onLook receives the progress, first at once, then each second
+ * @throws WaybillError `run-not-found`; `interrupted`: the run itself continues
  */
 export async function watchRun(
   application: Application,

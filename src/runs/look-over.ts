@@ -1,4 +1,4 @@
-/** Looks an installation over, and changes nothing: settings, home, ledger, clock, gateways, jobs and mappings. */
+/** Checks an installation, and changes nothing: settings, home, ledger, clock, gateways, jobs and mappings. */
 import { randomUUID } from 'node:crypto'
 import { definitionsIn } from '../definitions/definition-files.ts'
 import { gatewayNameOf, NO_GATEWAY, readGatewayName, readTargets } from '../definitions/jobs.ts'
@@ -21,11 +21,11 @@ import { printedToken, sourceSettings } from './connect-gateway.ts'
 import { assertNothingLost, ownKey } from './which-installation.ts'
 
 export interface Looking {
-  /** What is wrong with the settings: it is looked at what can be had all the same. */
+  /** Problems of the settings. The other checks still run, as far as possible. */
   readonly settingsFindings: readonly Finding[]
-  /** Whether servers from which jobs take exports are asked. */
+  /** True to contact the servers of job sources. */
   readonly servers: boolean
-  /** Cases of a mapping, and how many of them fail; undefined where it has none. */
+  /** Counts the cases of a mapping, and the failing cases; undefined without cases. */
   readonly countCases: Parameters<typeof checkMappings>[1]
 }
 
@@ -61,23 +61,23 @@ function checkSettings(findings: readonly Finding[]): CheckFinding[] {
   )
 }
 
-/** Checks the key. @param fingerprint that of the ledger's key */
+/** Checks the key. @param fingerprint of the ledger's key */
 function checkKey(settings: Settings, fingerprint: string | undefined): CheckFinding[] {
-  const told = (error: WaybillError): CheckFinding[] => [
+  const problem = (error: WaybillError): CheckFinding[] => [
     finding('key', 'problem', error.message, error.remedy),
   ]
   try {
     const key = ownKey(settings, fingerprint !== undefined)
     if (key === undefined) return [finding('key', 'ok', 'there is none yet; the first run makes it')]
     const isOther = fingerprint !== undefined && createIdentity(key).fingerprint !== fingerprint
-    return isOther ? told(keyDiffers()) : [finding('key', 'ok', 'it is there, and that of the ledger')]
+    return isOther ? problem(keyDiffers()) : [finding('key', 'ok', 'it is there, and that of the ledger')]
   } catch (error) {
-    if (error instanceof WaybillError) return told(error)
+    if (error instanceof WaybillError) return problem(error)
     throw error
   }
 }
 
-/** By job. */
+/** Name of the gateway, by job. */
 export async function readGatewayNames(settings: Settings): Promise<ReadonlyMap<string, string>> {
   const names = new Map<string, string>()
   for (const job of await definitionsIn(settings.jobs)) names.set(job, await readGatewayName(settings, job))
@@ -109,18 +109,18 @@ async function lookAtLedger(
   }
 }
 
-/** Settings without which the gateway cannot be asked. */
+/** Settings needed to contact the gateway. */
 const OF_GATEWAY = /^WAYBILL_(GATEWAY_URL|API_KEY|ACCESS_TOKEN)/
 
-/** Those that jobs go to, and that of the settings. */
+/** Checks the gateways of the jobs and of the settings. */
 async function lookAtGateways(
   application: Application,
   { settingsFindings }: Pick<Looking, 'settingsFindings'>,
   gateways: ReadonlyMap<string, string>,
 ): Promise<GatewayLook> {
   const { settings } = application
-  const notAsked = (...told: Parameters<typeof finding>): GatewayLook => ({
-    findings: [finding(...told)],
+  const notAsked = (...found: Parameters<typeof finding>): GatewayLook => ({
+    findings: [finding(...found)],
     clock: undefined,
   })
   if (settingsFindings.some(({ place }) => OF_GATEWAY.test(place.key ?? '')))
@@ -154,15 +154,20 @@ async function lookAtGateways(
 
 function lookAtGateway({ settings, now, interrupt }: Application, url: string): Promise<GatewayLook> {
   const { apiKey = '', accessToken, accessTokenCommand } = settings
-  // Run even where a token is given: it is what a run falls back on when that one is refused.
+  // Runs the command even if a token is given: a run falls back to the command when the gateway refuses the token.
   const printed = accessTokenCommand === undefined ? undefined : printedToken(accessTokenCommand)
   const token = async (): Promise<string> => accessToken ?? (await printed) ?? ''
   return checkGateway({
     url,
     open: (onRequest) =>
       createGateway({
-        ...{ baseUrl: url, apiKey, accessToken: token, timeouts: LOOK_TIMEOUTS },
-        ...{ now, nextRequestId: randomUUID, onRequest },
+        baseUrl: url,
+        apiKey,
+        accessToken: token,
+        timeouts: LOOK_TIMEOUTS,
+        now,
+        nextRequestId: randomUUID,
+        onRequest,
       }),
     accessToken: () => Promise.all([printed, token()]),
     nobody: `waybill-${randomUUID()}`,

@@ -1,29 +1,29 @@
-/** Reasons for which rows and records would be rejected now, and were not by the last run that read such exports: a stricter mapping or version, or another vendor. */
+/** Reasons for rejects that the last comparable run did not have: a sign of a stricter mapping or version, or of a different vendor. */
 import type { Ledger } from '../ledger/ledger.ts'
 import { withoutOrdinal } from '../mapping-tools/record-facts.ts'
 
-/** How many rows, or records of a rule, a reason rejects. */
+/** Number of rows, or of records of a rule, rejected for a reason. */
 export interface RejectedFor {
   readonly code: string
-  /** Null of a row as a whole. */
+  /** Null for a whole row. */
   readonly rule: string | null
   readonly count: number
 }
 
 export interface NewReasons {
-  /** Run that is compared with. */
+  /** The run compared with. */
   readonly run: string
-  /** Reasons that it had not, most frequent first. */
+  /** New reasons, most frequent first. */
   readonly reasons: readonly RejectedFor[]
 }
 
-/** Newest runs among which one is looked for. */
+/** Number of recent runs to search. */
 const RUNS_LOOKED_AT = 50
 
-/** The run that is compared with: the last of a job at a gateway, or the last that read an export by a mapping of that name. */
+/** Selects the run to compare with: the last run of a job at a gateway, or the last run that read an export with a mapping of this name. */
 export type ComparedWith = { readonly job: string; readonly gateway: string } | { readonly mapping: string }
 
-/** @returns undefined where there is no such run */
+/** @returns undefined if there is no run to compare with */
 export async function newReasons(
   ledger: Pick<Ledger, 'runs' | 'exportsOf' | 'reasonsOf'>,
   compared: ComparedWith,
@@ -43,7 +43,7 @@ export async function newReasons(
 const keyOf = (code: string, rule: string | null): string =>
   `${code} ${rule === null ? '' : withoutOrdinal(rule)}`
 
-/** The newest finished one that read a whole export so. */
+/** The newest finished run that read a whole export, of the job or with the mapping. */
 export async function lastRun(
   ledger: Pick<Ledger, 'runs' | 'exportsOf'>,
   compared: ComparedWith,

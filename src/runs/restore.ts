@@ -1,4 +1,4 @@
-/** Restoring of a backup: checks that it belongs to this installation, and lists the runs that it does not know. */
+/** Restores a backup: checks that the backup belongs to this installation, and lists the runs missing in the backup. */
 import { readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { NO_GATEWAY } from '../definitions/jobs.ts'
@@ -14,17 +14,17 @@ import { ownKey } from './which-installation.ts'
 export interface Restored {
   readonly ledger: string
   readonly backup: string
-  /** When it was made; of a file that does not say so, when its latest run began. ISO 8601, UTC. */
+  /** Time of the backup, else the start of its latest run. ISO 8601, UTC. */
   readonly takenAt: string | undefined
   readonly gateways: readonly string[]
   readonly unfinished: readonly string[]
-  /** Runs that have left receipts in the home and that it does not know. */
+  /** Runs with receipts in the home, and missing in the backup. */
   readonly unknownRuns: readonly string[]
-  /** The ledger that was there before. */
+  /** The previous ledger, moved aside. */
   readonly aside: string | undefined
 }
 
-/** @throws WaybillError `usage-wrong` where a ledger of use is there, `backup-unusable`, `key-differs`, `gateway-differs`; the home is as it was */
+/** @throws WaybillError `usage-wrong` if a usable ledger exists, `backup-unusable`, `key-differs`, `gateway-differs`; the home stays unchanged */
 export async function restoreBackup(application: Application, file: string): Promise<Restored> {
   const { settings, now } = application
   const [ledger, backup] = [ledgerFile(application), resolve(file)]
@@ -39,16 +39,21 @@ export async function restoreBackup(application: Application, file: string): Pro
   assertWithin(settings.home, ledger)
   const aside = restoreLedger(backup, ledger, now())
   const receipts = join(settings.home, 'receipts')
-  const told = lookAt(receipts) === undefined ? [] : readdirSync(receipts)
+  const receiptFiles = lookAt(receipts) === undefined ? [] : readdirSync(receipts)
   const unknownRuns = await withKnownLedger(application, async (restored) => {
-    const runs = told.map((name) => name.replace('.ndjson.gz', '')).toSorted()
+    const runs = receiptFiles.map((name) => name.replace('.ndjson.gz', '')).toSorted()
     const known = await Promise.all(runs.map((run) => restored.run(run)))
     return runs.filter((_, at) => known[at] === undefined)
   })
   const at = facts.copiedAt ?? facts.latestRunAt
   return {
-    ...{ ledger, backup, takenAt: at === undefined ? undefined : new Date(at).toISOString() },
-    ...{ gateways: facts.gateways, unfinished: facts.unfinished.map(({ run }) => run), unknownRuns, aside },
+    ledger,
+    backup,
+    takenAt: at === undefined ? undefined : new Date(at).toISOString(),
+    gateways: facts.gateways,
+    unfinished: facts.unfinished.map(({ run }) => run),
+    unknownRuns,
+    aside,
   }
 }
 

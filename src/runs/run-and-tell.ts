@@ -1,4 +1,4 @@
-/** Runs a job and tells its targets how that ended. The end is the same whatever becomes of the notifications. */
+/** Runs a job and notifies its targets of the end. A failed notification never changes the outcome. */
 import { parse as parsePath } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
 import { readGatewayName, readTargets, targetsOf } from '../definitions/jobs.ts'
@@ -28,22 +28,22 @@ import type { Application } from './application.ts'
 import { isNothingFound } from './scheduled-jobs.ts'
 import { createTeller, type Teller, tellAtOnce } from './teller.ts'
 
-/** What was thrown and told already. */
+/** Errors that were notified already. */
 const TOLD = new WeakSet<object>()
 
 export interface ToldRun {
   readonly teller: Teller
   readonly deps: RunDependencies
   readonly job: Job
-  /** What to type next; otherwise as `waybill show` says. */
+  /** Next steps in the notice; default: the steps of `waybill show`. */
   readonly next?: (summary: RunSummary) => readonly Step[]
-  /** Whether it is told where nothing could be run; not where somebody has just typed what is refused. */
+  /** True to notify a run that was refused; false if the person who typed the command sees the error. */
   readonly refusals: boolean | ((error: unknown) => Promise<boolean>)
-  /** Runs the job with what it is handed. */
+  /** Runs the job with the given dependencies. */
   readonly work: (deps: RunDependencies) => Promise<JobEnd>
 }
 
-/** @returns what `work` returns; what it throws is told, and thrown again. How it ended is still to be delivered */
+/** Notifies the end of `work`, and rethrows its error. The caller delivers the last notification. */
 export async function runAndTell(
   { logger }: Pick<Application, 'logger'>,
   { teller, deps, job, next = (summary) => nextSteps(summary, [], shellWord), refusals, work }: ToldRun,
@@ -59,17 +59,17 @@ export async function runAndTell(
     )
   }
   const tellRun = async (summary: RunSummary, how: Pick<EndedRun, 'exit' | 'error'>): Promise<void> => {
-    // What is known is told, also where the ledger says no more.
+    // Notifies the known facts, even if the ledger can no longer be read.
     const reasons = await reasonsOfRun(ledger, summary.run).catch(() => [])
     await teller.tell(runNotice({ summary, ...how, reasons, next: next(summary), at: now() }), targets)
   }
-  // Who is told what is refused runs the job itself, and so goes on with it; a rerun or a backfill does not.
+  // A caller that notifies refusals runs the job itself, and so resumes a dead run; a rerun or a backfill does not.
   await quietly(() => tellDeadRun(teller, deps, name, targets, refusals !== false))
-  // What is known before the run need not wait for its end, nor the run for that: who delivers how it ended waits for both.
+  // Delivers earlier notices during the run. The last delivery waits for this one, too.
   void teller.deliver()
   let noted: Promise<void> = Promise.resolve()
   const begun = new Set<string>()
-  // The run does not wait for it, and whoever is told need not wait for the end of the run.
+  // Neither waits for the other: the run continues, and the notice does not wait for the end.
   const note = (notice: UnsentNotice): void => {
     noted = noted.then(() => teller.tell(notice, targets)).then(() => void teller.deliver())
   }
@@ -86,7 +86,7 @@ export async function runAndTell(
     await quietly(async () => {
       const { summary, exit, error } = end
       if (summary.resumed !== undefined) await tellRun(summary.resumed, { exit: exitOf(summary.resumed) })
-      // Whoever has taken the run over tells how it ends.
+      // The process that took the run over notifies its end.
       if (error?.code !== 'lease-lost') await tellRun(summary, { exit, error: error?.code })
     })
     return end
@@ -97,11 +97,11 @@ export async function runAndTell(
         const summary = await summarise(ledger, deps.home, id).catch(() => undefined)
         stopped = summary?.state !== 'finished'
         if (summary !== undefined) await tellRun(summary, stopped ? endOf(error) : { exit: exitOf(summary) })
-        // Only the last one can have been under way when the ledger failed.
+        // Only the last run can have been in progress when the ledger failed.
         else if (id === [...begun].at(-1)) await teller.tell(brokenOffNotice(about(), id, error), targets)
       }
       const isTold = typeof refusals === 'boolean' ? refusals : await refusals(error)
-      // That nothing has come is told once, by whoever looked for it.
+      // The watch of expectations has notified the missing export already.
       const isKnown = isNothingFound(error) && (await isToldMissing(deps, job))
       if (!stopped && isTold && !isKnown) await tellRefusal(teller, deps, about(), targets, error)
     })
@@ -129,11 +129,11 @@ async function tellRefusal(
   await teller.tell(refusalNotice(about, error, await latestRun(ledger, about.job)), targets)
 }
 
-/** Until another run has begun, the same refusal is told once. */
+/** Until the next run starts, equal refusals are notified once. */
 const latestRun = async (ledger: Pick<Ledger, 'runs'>, job: string): Promise<string | undefined> =>
   (await ledger.runs(1, { job }))[0]?.id
 
-/** @returns whether somebody holds the job */
+/** @returns true if another process holds the job */
 export async function tellHolder(
   teller: Teller,
   ledger: Pick<Ledger, 'jobId' | 'lastLease'>,
@@ -149,8 +149,8 @@ export async function tellHolder(
 }
 
 /**
- * Tells of a run that is `running` though nobody runs it. To be called while this process runs nothing of the job.
- * @param goesOn whether this process is to go on with the job's ordinary run; a backfill goes on when somebody types it
+ * Notifies a run that is `running` in the ledger and whose process has ended. Call only while this process runs nothing of the job.
+ * @param goesOn true if this process will resume the job's ordinary run; a backfill resumes only when typed
  */
 export async function tellDeadRun(
   teller: Teller,
@@ -170,8 +170,9 @@ export async function tellDeadRun(
   for (const kind of ['ordinary', 'backfill'] as const) {
     const run = await ledger.unfinishedRun(jobId, kind)
     if (run?.state !== 'running' || run.id !== lease.run_id) continue
-    // What was read one after the other is true of one instant only where nobody has taken the job meanwhile; and who ends a run does so
-    // before letting the job go.
+    // Reads the lease again: lease and run belong to one moment only if no process took the job in between, since a process ends a run
+    // before it
+    // releases the lease.
     if ((await ledger.lastLease(jobId))?.token !== lease.token) return
     const { owner, acquired_at: since } = lease
     const about = { job, gateway, at: now() }
@@ -180,7 +181,7 @@ export async function tellDeadRun(
   }
 }
 
-/** Tells what keeps a job from being run before there is anything to run it with: a wrong job file, a ledger that cannot be opened. */
+/** Notifies errors before the start of a run: an invalid job file, or a ledger that cannot be opened. */
 export async function tellingRefusals<Result>(
   context: Application,
   name: string,
@@ -189,8 +190,8 @@ export async function tellingRefusals<Result>(
   try {
     return await act()
   } catch (error) {
-    const told = typeof error === 'object' && error !== null && TOLD.has(error)
-    const targets = told ? undefined : await readTargets(context.settings, name)
+    const isTold = typeof error === 'object' && error !== null && TOLD.has(error)
+    const targets = isTold ? undefined : await readTargets(context.settings, name)
     if (targets !== undefined && targets.length > 0)
       await tellUnopened(context, parsePath(name).name, targets, error)
     throw error

@@ -1,9 +1,10 @@
 /**
- * Runs a job: goes on with what an earlier process has left unfinished, then takes what has arrived since. `src/run/execute.ts` carries out the
- * plans that are made here.
+ * Runs a job: resumes the unfinished run, then delivers the exports that have arrived since. `src/run/execute.ts` carries out the plans
+ * made
+ * here.
  *
- * A backfill: one run over the exports of a range of days, oldest first. It gives way to all other runs at its gateway, and goes on when
- * they are over; killed, it goes on when it is typed again.
+ * A backfill is a single run over the exports of a range of days, oldest first. A backfill gives way to every other run at its gateway, and
+ * continues afterwards. After a kill, the next start of the command resumes the backfill.
  */
 import { type Job, type LoadedMapping, readMappings } from '../definitions/definition-files.ts'
 import { targetsOf } from '../definitions/jobs.ts'
@@ -45,19 +46,20 @@ import { createTeller } from './teller.ts'
 import type { WithoutOld } from './which-installation.ts'
 
 export interface RunOptions extends WithoutOld {
-  /** Files to take instead of those that the job finds. */
+  /** Files instead of the exports that the job finds. */
   readonly files: readonly string[]
-  /** Rows to take of each export at most. */
+  /** Row limit for each export. */
   readonly limit: number
-  /** Take exports as they are, however they differ from earlier deliveries. */
+  /** Accepts exports that differ from earlier deliveries. */
   readonly acceptDrift: boolean
-  /** Take exports that may be cut. */
+  /** Accepts exports that may be cut. */
   readonly acceptEnd?: boolean | undefined
 }
 
 /**
- * Resumes the job's unfinished run, if there is one, then runs the job over the exports that were not part of it; all the while nobody
- * else runs the job. A backfill that does is asked to let it go, and waited for.
+ * Resumes the job's unfinished run, if any, then runs the job over the other exports, holding the lease throughout. Asks a backfill of the
+ * job
+ * to give way, and waits for the lease.
  * @throws WaybillError `job-held`, `exports-none`, `mapping-invalid` …: nothing was sent
  */
 export async function runJob(deps: RunDependencies, job: Job, options: RunOptions): Promise<JobEnd> {
@@ -68,7 +70,7 @@ export async function runJob(deps: RunDependencies, job: Job, options: RunOption
 const FILES = { part: 'files' } as const
 const OWED = { part: 'owed' } as const
 
-/** Finds the exports of the job; of a roster the newest delivery alone, as that one lists who there is. */
+/** Finds the exports of the job. For a roster, only the newest delivery counts, since each lists all people. */
 async function findNewest(
   deps: RunDependencies,
   arrival: Holding['arrival'],
@@ -134,17 +136,22 @@ async function runWith(
         waiting: [],
       }
     : await findNewest(deps, arrival, job, options)
-  // Else the error lists them.
+  // Otherwise the error lists the waiting exports.
   if (waiting.length > 0 && (found.length > 0 || resumed !== undefined))
     events.emit({ type: 'exportsWaiting', job: job.definition.job, waiting })
-  // A run that took up what another one left has read some rows of its exports alone.
+  // A resumed rerun has read only some rows of its exports.
   const taken =
     resumed === undefined || resumed.origin !== undefined ? [] : await ledger.exportsOf(resumed.run)
   const { others, done } =
     resumed === undefined ? { others: found, done: [] } : await divideByContents(arrival, found, taken)
   const { gatewayName, home, interrupt } = deps
   const archiving = {
-    ...{ interrupt, gatewayName, arrival, events, ledger, home },
+    interrupt,
+    gatewayName,
+    arrival,
+    events,
+    ledger,
+    home,
     runLedger: ledger.amendRun(held.lease),
   }
   if (resumed !== undefined && whole) resumed = await archiveResumed(archiving, resumed, done)
@@ -156,7 +163,10 @@ async function runWith(
   }
   const plan = {
     records: 'send',
-    ...{ job, id: runId, resumed: undefined, limit },
+    job,
+    id: runId,
+    resumed: undefined,
+    limit,
     exports: {
       from: 'found',
       found: others,
@@ -175,28 +185,28 @@ async function runWith(
 
 export interface Beginning {
   readonly job: Job
-  /** As `chooseGateway` gives it. */
+  /** From `chooseGateway`. */
   readonly gateway: string
-  /** Whether targets are notified, too, where nothing could be run: not where somebody has just typed what is refused. */
+  /** True to notify targets of a refused run; false if the person who typed the command sees the error. */
   readonly refusals: boolean
-  /** Requests a second at most. */
+  /** Limit of requests per second. */
   readonly requestsPerSecond?: number | undefined
   readonly without?: WithoutOld
   readonly work: (deps: RunDependencies) => Promise<JobEnd>
 }
 
 export interface BeginWatch extends RunWatch {
-  /** Called when the run has ended, before its notifications are delivered: that may take ten seconds. */
+  /** Called at the end of the run, before its notifications are delivered, which may take ten seconds. */
   readonly onEnd?: (end: JobEnd, reasonsOf: (run: string) => Promise<readonly Reason[]>) => Promise<void>
 }
 
-/** @throws what `work` throws: then nothing was run */
+/** @throws errors of `work`: nothing was run */
 export function begin(
   application: Application,
   watch: BeginWatch,
   { job, gateway, refusals, requestsPerSecond, without, work }: Beginning,
 ): Promise<JobEnd> {
-  const told = async (opened: RunDependencies): Promise<JobEnd> => {
+  const runAndNotify = async (opened: RunDependencies): Promise<JobEnd> => {
     const { ledger } = opened
     const deps = { ...opened, requestsPerSecond }
     const name = job.definition.job
@@ -212,16 +222,16 @@ export function begin(
       await teller.deliver()
     }
   }
-  return withRunDependencies(application, watch, gateway, told, without)
+  return withRunDependencies(application, watch, gateway, runAndNotify, without)
 }
 
-/** The job, with its exports where the range says that they lie. */
+/** Sources of the job, redirected to the folder of the range. */
 export const backfillSources = ({ sources }: Job, range: BackfillRange): Job['sources'] =>
   range.in === undefined ? sources : sourcesIn(sources, range.in)
 
 /**
- * @throws WaybillError `run-unfinished` where a backfill of another range is; `job-held` by another backfill; `exports-none`; as
- *   `lookInRange`: nothing was sent
+ * @throws WaybillError `run-unfinished` for an unfinished backfill of a different range; `job-held` by another backfill; `exports-none`; as
+ * `lookInRange`: nothing was sent
  */
 export async function backfillJob(deps: RunDependencies, job: Job, range: BackfillRange): Promise<JobEnd> {
   const { ledger, now } = deps
@@ -229,8 +239,9 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
   const jobId = await ledger.jobId(name, deps.gatewayName)
   const mappings = await readMappings(deps.folders, job)
   const giveWay = createGiveWay(deps, name, jobId)
-  // An export that takes longer to read than others leave the job alone would be read from its start for ever: who has given way before it
-  // had begun a chunk, begins one the next time before it gives way again.
+  // Guarantees progress: if reading an export takes longer than the pauses between other runs, the backfill would start the export again
+  // and
+  // again. After giving way without progress, the backfill therefore completes a chunk before the next pause.
   let hasAdvanced = true
   const once = (before: JobEnd | undefined): Promise<JobEnd> => {
     const insists = !hasAdvanced
@@ -239,7 +250,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
       const unfinished = await ledger.unfinishedRun(jobId, 'backfill')
       if (before !== undefined && unfinished?.id !== before.summary.run) return endedMeanwhile(deps, before)
       if (unfinished !== undefined) assertSameRange(name, unfinished, range)
-      // What a killed process had under way is settled before anybody goes first, who might not be able to.
+      // Settles the open chunks of a killed process before giving way: the other run may be unable to.
       const underWay = new Set(unfinished === undefined ? [] : await openChunksOf(ledger, unfinished))
       const mayGiveWay = (): boolean => underWay.size === 0 && (hasAdvanced || !insists)
       const asked = watchAsked(deps, name, jobId, mayGiveWay)
@@ -247,7 +258,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
         const had = unfinished === undefined ? [] : await ledger.exportsOf(unfinished.id)
         let exports = 0
         const onDelivery = (): void => {
-          // One of which nothing could be sent is done with, too.
+          // A new delivery also means that the last export is finished, even without a sent record.
           if (++exports > 1) hasAdvanced = true
         }
         const sources = endingWith(backfillSources(job, range), asked.signal)
@@ -261,7 +272,10 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
         const acceptDrift = range.acceptDrift === true
         const plan = {
           records: 'send',
-          ...{ job, id: unfinished?.id ?? runId, resumed: unfinished, backfill: range },
+          job,
+          id: unfinished?.id ?? runId,
+          resumed: unfinished,
+          backfill: range,
           limit: Number.POSITIVE_INFINITY,
           exports: { from: 'range', range, sources, mappings, acceptDrift },
         } as const
@@ -280,7 +294,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
     const before = end
     end = await once(before).catch((error: unknown) => {
       if (!(error instanceof WaybillError)) throw error
-      // It was asked for the job before it had begun anything anew.
+      // The request to give way came before the start of a new chunk.
       if (error.code === 'gave-way') return before
       if (before === undefined) throw error.code === 'interrupted' ? notBegun(error, typed) : error
       return { summary: before.summary, exit: error.exit, error }
@@ -298,10 +312,15 @@ async function archiveBackfill(
   had: readonly ExportRecord[],
 ): Promise<JobEnd> {
   const archiving = {
-    ...{ interrupt, gatewayName, arrival, events, ledger, home },
+    interrupt,
+    gatewayName,
+    arrival,
+    events,
+    ledger,
+    home,
     runLedger: ledger.amendRun(held.lease),
   }
-  // A newer delivery may have the name of one that an earlier process has read.
+  // A newer delivery may share its name with an export that an earlier process has read.
   const { now: own = [], before: earlier = [] } = Object.groupBy(found, ({ source, delivery }) =>
     had.some(({ path }) => isOf(path, source.address(delivery.name))) ? 'before' : 'now',
   )
@@ -310,17 +329,17 @@ async function archiveBackfill(
   return { ...end, summary: await archiveResumed(archiving, summary, done) }
 }
 
-/** Whoever asks for the job once all is loaded waits until it is archived. */
+/** Exports that ignore the request to give way: after loading, another run waits for the archiving. */
 const readToItsEnd = (found: FoundExport): FoundExport => ({
   ...found,
   rules: { ...found.rules, limits: { ...found.rules.limits, signal: undefined } },
 })
 
-/** Sources whose exports are read until the signal is aborted. */
+/** Sources whose exports are read until the signal aborts. */
 const endingWith = (sources: Job['sources'], signal: AbortSignal): Job['sources'] =>
   sources.map((source) => ({ ...source, limits: { ...source.limits, signal } }))
 
-/** Begun anew, it would load once more what a person has just given up. */
+/** A restart would load again the run that a person has just given up. */
 async function endedMeanwhile({ ledger, home }: RunDependencies, { summary }: JobEnd): Promise<JobEnd> {
   const now = await summarise(ledger, home, summary.run)
   const how = now.reason === undefined ? now.state : `${now.state}, ${now.reason}`
@@ -328,7 +347,7 @@ async function endedMeanwhile({ ledger, home }: RunDependencies, { summary }: Jo
   return { summary: now, exit: EXIT.jobHeld, error: new WaybillError('lease-lost', message) }
 }
 
-/** `waybill run` does not go on with a backfill, and where nothing was begun there is nothing to go on with. */
+/** `waybill run` does not resume a backfill, and a backfill that never started has nothing to resume. */
 const notBegun = (error: WaybillError, typed: string): WaybillError =>
   withRemedy(error, `Nothing was sent. To begin: \`${typed}\`.`)
 

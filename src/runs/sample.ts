@@ -1,18 +1,18 @@
-/** Samples: exports that a person names to try a mapping on. They arrive as those of a run do: decrypted, unpacked, within the limits. */
+/** Samples: exports that a person names to try a mapping. They are received like exports of a run: decrypted, unpacked, within the limits. */
 import { resolve } from 'node:path'
 import { WaybillError } from '../model/errors.ts'
 import { type ReceivedExport, type SourceSettings, withPassingArrival } from '../run/arrival.ts'
 import { ANY_RULES } from '../run/found-delivery.ts'
 import { shellWord, shown } from '../shown-text.ts'
 
-/** Files of an archive that an error names. */
+/** Limit of file names in an error about an archive. */
 const MOST_NAMED = 5
 
 /**
- * Receives a sample for as long as it is used. What was unpacked is removed afterwards.
- * @param members pattern of the names of files in an archive; undefined: it holds one
- * @throws WaybillError `usage-wrong` where several files of an archive could be meant; as `Arrival.receive`; what `use` throws, with the
- *   address of the sample in the place of the unpacked file
+ * Receives a sample for the time of its use, and removes the unpacked files afterwards.
+ * @param members pattern of file names in an archive; undefined: the archive holds a single file
+ * @throws WaybillError `usage-wrong` if several files of an archive match; as `Arrival.receive`; errors of `use`, with the address of the
+ * sample in place of the unpacked file
  */
 export async function withSample<Result>(
   settings: SourceSettings,
@@ -45,11 +45,14 @@ function severalMeant(path: string, received: readonly ReceivedExport[]): Waybil
   )
 }
 
-/** The path of an unpacked file leads nowhere once it is removed. */
+/** Replaces the path of an unpacked file, soon removed. */
 function atAddress(error: unknown, { file, address }: ReceivedExport): unknown {
   if (!(error instanceof WaybillError) || file === address || error.place?.file !== file) return error
   const { code, message, place, findings, remedy } = error
   return new WaybillError(code, message, {
-    ...{ place: { ...place, file: address }, findings, remedy, cause: error },
+    place: { ...place, file: address },
+    findings,
+    remedy,
+    cause: error,
   })
 }

@@ -1,4 +1,4 @@
-/** Counts what a schedule does and what its runs tell, and serves that (docs/metrics.md). */
+/** Counts events of the schedule and of its runs, and serves the counts (docs/metrics.md). */
 import { statSync } from 'node:fs'
 import type { Job } from '../definitions/definition-files.ts'
 import type { FireRecord, Ledger, Tallies } from '../ledger/ledger.ts'
@@ -15,7 +15,7 @@ import { KIND_LABELS, type KnownLastRun, latestEnd, type Watched } from './last-
 
 export type ScheduleMetrics = Awaited<ReturnType<typeof openScheduleMetrics>>
 
-/** @throws WaybillError `settings-invalid` where the address cannot be had */
+/** @throws WaybillError `settings-invalid` if the address is unavailable */
 export async function openScheduleMetrics(
   { version, interrupt, logger }: Pick<Application, 'version' | 'interrupt' | 'logger'>,
   address: ListenAddress,
@@ -29,7 +29,7 @@ export async function openScheduleMetrics(
   return {
     metrics,
     close: server.close,
-    /** @param look tells what keeps the schedule from its work; before that is known, it is not ready */
+    /** @param look returns the reason why the schedule cannot work, if any; until the first look, the schedule is not ready */
     ready(look: typeof hindrance) {
       hindrance = look
     },
@@ -37,8 +37,9 @@ export async function openScheduleMetrics(
 }
 
 /**
- * What the ledger knows of the last runs of jobs is told whenever they are listed and it has changed: a new process has it before it runs
- * anything, and what is run or resolved beside the schedule is seen.
+ * Publishes the last run of each job whenever the jobs are listed and the ledger has changed. A new process has the metrics before its
+ * first
+ * run, and also sees runs and decisions from outside the schedule.
  */
 export function watchJobs(
   { logger }: Pick<Application, 'logger'>,
@@ -49,7 +50,7 @@ export function watchJobs(
   const look = async (job: string): Promise<void> => {
     const before = known.get(job)
     const now = await latestEnd({ ...deps, gatewayName: deps.gatewayOf(job) }, job)
-    // A run that is taken up again has not ended, and the one before it is not the last.
+    // A resumed run has not ended; the run before is not the last.
     const isNews =
       now !== undefined && now.version !== before?.version && now.endedAt >= (before?.endedAt ?? 0)
     if (isNews) metrics.lastRun(await now.read())
@@ -77,7 +78,7 @@ export function watchJobs(
   }
 }
 
-/** What stands open in ledger and home, told whenever the jobs are listed. Never throws: what cannot be read stays as it was told. */
+/** State of ledger and home, published whenever the jobs are listed. Never throws: an unreadable value keeps its last state. */
 export async function tellInstallation(
   { settings }: Pick<Application, 'settings'>,
   ledger: Pick<Ledger, 'standing'>,
@@ -92,11 +93,11 @@ export async function tellInstallation(
       ...(await ledger.standing()),
     })
   } catch {
-    // The schedule itself tells what is wrong with home and ledger.
+    // The schedule itself reports problems of home and ledger.
   }
 }
 
-/** Where there are no metrics: nobody is told. */
+/** Receivers of the last run; empty without metrics. */
 export const countEnd = (metrics: Metrics | undefined): readonly ((run: LastRun) => void)[] =>
   metrics === undefined
     ? []
@@ -104,13 +105,13 @@ export const countEnd = (metrics: Metrics | undefined): readonly ((run: LastRun)
         metrics.lastRun,
         ({ job, exit }) => {
           metrics.count('job_exits', { job, exit: String(exit) })
-          // Also where the run ended before it could tell.
+          // Needed if the run ended before its last event.
           metrics.underWay(job, false)
         },
       ]
 
 export function countSchedule(metrics: Metrics, now: () => number) {
-  /** As they were listed last. */
+  /** Jobs of the last listing: true if valid. */
   const valid = new Map<string, boolean>()
   const timetables = new Map<string, Timetable>()
   metrics.watchFires(function* () {
@@ -138,13 +139,15 @@ export function countSchedule(metrics: Metrics, now: () => number) {
     recovered() {
       for (const [name, is] of valid) metrics.jobSeen(name, is)
     },
-    ...{ ended: fired, missed: fired, skipped: fired },
+    ended: fired,
+    missed: fired,
+    skipped: fired,
   } satisfies Partial<ScheduleEvents>
 }
 
 /**
- * Counts what one run after the other tells. Counts of a run that is resumed begin where this process takes it up: what an earlier one has
- * done is not counted twice.
+ * Counts the events of successive runs. A resumed run counts from the state at which this process resumes it: earlier work is not counted
+ * twice.
  */
 export function countRuns(metrics: Metrics, job: string) {
   let tallies: Readonly<Tallies> | undefined
@@ -182,7 +185,7 @@ export function countRuns(metrics: Metrics, job: string) {
   } satisfies RunListener
 }
 
-/** Counts by how much numbers have grown since they were counted last. */
+/** Adds the growth of numbers since the last count. */
 function createGrowth(metrics: Metrics) {
   let before: readonly Counted[] = []
   return {

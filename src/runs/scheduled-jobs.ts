@@ -1,4 +1,4 @@
-/** The jobs folder as the schedule sees it. */
+/** The jobs folder, as seen by the schedule. */
 import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { definitionsIn, type Job, readJob, readMappings } from '../definitions/definition-files.ts'
@@ -9,8 +9,8 @@ import type { ListedJob } from '../schedule/schedule-parts.ts'
 import type { Settings } from '../settings.ts'
 
 /**
- * All jobs of the folder; what is wrong with one does not keep the others from being read.
- * @throws WaybillError `job-not-found` where the folder cannot be read
+ * All jobs of the folder; a problem of one job does not affect the rest.
+ * @throws WaybillError `job-not-found` if the folder cannot be read
  */
 export async function listJobs(settings: Settings): Promise<ListedJob<Job>[]> {
   await readdir(settings.jobs).catch((cause: unknown) => {
@@ -25,7 +25,7 @@ export async function listJobs(settings: Settings): Promise<ListedJob<Job>[]> {
 }
 
 /**
- * The same with their mappings, so that a job whose mapping is wrong is known before it is due: read once, and again when a file has changed.
+ * Lists jobs with their mappings, to find an invalid mapping before its job is due. Reads a mapping once, and again after a change.
  * @returns lists the jobs, as `listJobs`
  */
 export function createJobList(settings: Settings): () => Promise<ListedJob<Job>[]> {
@@ -50,7 +50,7 @@ export function createJobList(settings: Settings): () => Promise<ListedJob<Job>[
   }
 }
 
-/** What is wrong with the mappings of a job, in the place of its schedule. */
+/** Returns the job, with a problem in place of the schedule if a mapping is invalid. */
 export async function withMappings(
   settings: Settings,
   listed: ListedJob<Job> & { readonly job: Job },
@@ -64,7 +64,7 @@ export async function withMappings(
   }
 }
 
-/** Changes whenever a file of the folder does. */
+/** Changes whenever a file of the folder changes. */
 export async function versionOfFolder(folder: string): Promise<string> {
   const files = (await readdir(folder).catch(() => [])).sort()
   return JSON.stringify(await Promise.all(files.map((file) => versionOfFile(join(folder, file)))))
@@ -80,7 +80,7 @@ async function listJob(settings: Settings, name: string): Promise<ListedJob<Job>
   try {
     const job = await readJob(settings, name)
     assertTellable(settings, job)
-    // Whether exports have come can be seen without a gateway.
+    // Looking for exports needs no gateway.
     listed = { name, job }
     chooseGateway(settings, job)
     return { name, job, schedule: job.definition.schedule }
@@ -90,15 +90,16 @@ async function listJob(settings: Settings, name: string): Promise<ListedJob<Job>
   }
 }
 
-/** Runs and fires of the job that are looked at. */
+/** Number of recent runs and fires to search. */
 const LOOKED_AT = 50
 
 export const isNothingFound = (error: unknown): boolean =>
   error instanceof WaybillError && error.code === 'exports-none'
 
 /**
- * Whether it is known why nothing was there, or told by another way: a source has `expect`, which tells what is missing; or a run has
- * taken what had come since the fire before, like one that was taken up again after this fire was due, or that somebody has begun by hand.
+ * True if a missing export is explained, or reported elsewhere. Either a source has `expect`, which reports missing exports; or a run has
+ * taken
+ * the exports since the fire before, for example a run resumed after this fire was due, or started by hand.
  */
 export async function isNothingExplained(
   ledger: Pick<Ledger, 'runs' | 'fires'>,
@@ -116,7 +117,7 @@ export async function isNothingExplained(
       run.state === 'finished' &&
       run.backfill === null &&
       run.origin_run === null &&
-      // The run of the fire before has taken what had come by then alone, unless it went on until this one.
+      // The run of the fire before took only the exports of that time, unless the run lasted until this fire.
       ((run.ended_at ?? 0) >= due || (run.started_at > before && !ofFires.has(run.id))),
   )
 }

@@ -1,6 +1,6 @@
 /**
- * Makes up what a reference gateway has of people, so that collections can be rehearsed: it is sent through the interface, as anybody would send it.
- * The same person gets the same whenever it is done.
+ * Generates health data for people at a reference gateway, to rehearse collections; sends the data through the interface like any client.
+ * Equal people get equal data every time.
  */
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import type { BiometricSent, ConditionSent } from '../gateway/contract/health-pr
 import type { Gateway } from '../gateway/gateway.ts'
 import { WaybillError } from '../model/errors.ts'
 
-/** How many were made of what. */
+/** Number of generated records. */
 export type Seeded = Readonly<
   Record<
     'people' | 'biometrics' | 'conditions' | 'careTeams' | 'tests' | 'requests' | 'authorizations',
@@ -22,8 +22,8 @@ export type Seeded = Readonly<
 >
 
 /**
- * People of a CSV with the columns of a registration.
- * @throws WaybillError `usage-wrong`: it cannot be read, or a person is incomplete; no value is told
+ * Reads people from a CSV with the columns of a registration.
+ * @throws WaybillError `usage-wrong`: unreadable file, or incomplete person; the message holds no value
  */
 export function readPeople(file: string): readonly RegistrationRequest[] {
   const wrong = (what: string, line?: number): WaybillError =>
@@ -50,7 +50,7 @@ const LOINC = { codeSystem: '2.16.840.1.113883.6.1', codeSystemName: 'LOINC' }
 const ICD10 = { codeSystem: '2.16.840.1.113883.6.90', codeSystemName: 'ICD-10-CM' }
 const SOURCE = { name: 'Made up', type: 'screening' }
 
-/** LOINC, UCUM unit, and the values of most adults. */
+/** LOINC code, UCUM unit, and the range of most adults. */
 const MEASUREMENTS = [
   { code: '29463-7', name: 'Body weight', unit: 'kg', from: 52, to: 110 },
   { code: '8480-6', name: 'Systolic blood pressure', unit: 'mm[Hg]', from: 104, to: 158 },
@@ -61,7 +61,7 @@ const CONDITIONS = [
   { code: 'I10', name: 'Hypertension', share: 0.3 },
   { code: 'E11.9', name: 'Type 2 diabetes mellitus', share: 0.12 },
 ] as const
-/** Their check digits hold. */
+/** NPIs with valid check digits. */
 const PHYSICIANS = [
   { npi: '1234567893', name: 'Dr. Robin Sample' },
   { npi: '1245319599', name: 'Dr. Kim Example' },
@@ -70,13 +70,13 @@ const SHARES = { test: 0.6, begun: 0.75, request: 0.25, authorization: 0.6 }
 const DAY_MS = 86_400_000
 const PDF = Buffer.from('%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n')
 
-/** In [0, 1): always the same of the same. */
+/** Draws a number in [0, 1), equal for equal input. */
 const chance = (...of: readonly string[]): number =>
   hash('sha256', of.join('\u0000'), 'buffer').readUInt32BE() / 2 ** 32
 
 /**
- * @param gateway answers the paged test as whoever it is asked for
- * @param now epoch milliseconds; what is made up was observed in the year before
+ * @param gateway answers the paged test in the name of each person
+ * @param now epoch milliseconds; the data was observed in the year before
  * @throws GatewayError
  */
 export async function seedGateway(
@@ -105,7 +105,11 @@ export async function seedGateway(
     const biometrics = MEASUREMENTS.map((one): BiometricSent => {
       const { code, name, unit, from, to } = one
       return {
-        ...{ transactionId: `seed-${reference}-${code}`, account, name, unit, source: SOURCE },
+        transactionId: `seed-${reference}-${code}`,
+        account,
+        name,
+        unit,
+        source: SOURCE,
         observationDate: new Date(at).toISOString(),
         codes: [{ code, name, ...LOINC }],
         value: Math.round((from + draw(code) * (to - from)) * 10) / 10,
@@ -116,7 +120,11 @@ export async function seedGateway(
 
     const conditions = CONDITIONS.filter(({ code, share }) => draw(code) < share).map(
       ({ code, name }): ConditionSent => ({
-        ...{ transactionId: `seed-${reference}-${code}`, account, name, status: 'active', source: SOURCE },
+        transactionId: `seed-${reference}-${code}`,
+        account,
+        name,
+        status: 'active',
+        source: SOURCE,
         observationDate: at,
         codes: [{ code, name, ...ICD10 }],
       }),
@@ -144,7 +152,7 @@ export async function seedGateway(
   return seeded
 }
 
-/** @param pages answered at most */
+/** @param pages limit of pages to answer */
 async function answerTest(gateway: Gateway, account: Account, pages: number): Promise<void> {
   const test = await gateway.assessmentAs(account)
   let page = await test.currentPage()
@@ -152,7 +160,7 @@ async function answerTest(gateway: Gateway, account: Account, pages: number): Pr
     page = await test.submit(answersOf(page, account.reference))
 }
 
-/** An answer to each fact of each question; of a question of which any number may be chosen, one. */
+/** Answers each fact of each question; of a question with any number of choices, one. */
 function answersOf(
   { moduleId, questionGroupId, questions }: AssessmentPage,
   reference: string,
@@ -194,7 +202,9 @@ async function askForRecords(
       },
       provider: { groupName: 'Sample Practice', npi: PHYSICIANS[0].npi },
       request: {
-        ...{ type: '', requestType: type.id, requestSubType: subType.id },
+        type: '',
+        requestType: type.id,
+        requestSubType: subType.id,
         datesOfService: { type: 'startEnd', start: day(at - 365 * DAY_MS), end: day(at) },
       },
       webhook: { sendStatusChange: false, url: '' },

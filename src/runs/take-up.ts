@@ -1,7 +1,8 @@
 /**
- * A new run that takes up what another one left behind: its rows are read again at their places, mapped, and what of them is not
- * delivered yet is sent. What it delivers settles what the other one had left. The job is held while a run of it is made, and while something is
- * fetched for that: what its other unfinished run has under way is settled first.
+ * Retries the rows that a run left behind, as a new run: reads the rows again at their places, maps them, and sends the records that are
+ * not
+ * delivered yet. Each delivered record settles a leftover of the first run. The lease is held while the exports are fetched and sent; open
+ * chunks of the job's other unfinished run are settled first.
  */
 import {
   type Job,
@@ -24,18 +25,19 @@ import { assertNoneUnfinished, assertSameGateway, type RunOfJob } from './amend-
 export interface TakingUp {
   readonly run: RunOfJob
   readonly selection: Selection
-  /** Which exports of the run have anything to take up. Asked while nobody else runs the job. */
+  /** Selects the exports of the run with rows to retry. Called under the lease. */
   readonly concerned: (exports: readonly ExportRecord[]) => Promise<ReadonlySet<ExportRecord['id']>>
-  /** With the mapping of today, or with the one that the run had. */
+  /** The current mapping, or the mapping of the run. */
   readonly mapping: 'today' | 'kept'
-  /** Asked after `concerned`: what a person has decided, to be written down before anything is read. */
+  /** Called after `concerned`: a person's decision, to be stored before any export is read. */
   readonly decided?: () => Pick<Extract<PlannedExports, { readonly from: 'run' }>, 'decided'>
 }
 
 /**
- * All the while nobody else runs the job: what was looked at is so when it is sent. A backfill of the job is asked to let it go, and waited
- * for; what a killed one has under way is settled first.
- * @throws WaybillError `gateway-differs`, `nothing-left`, `export-gone`, `job-held`, `run-unfinished`; `interrupted` before it has begun
+ * Holds the lease from the look to the end, so that the look stays true. Asks a backfill of the job to give way, and waits for the lease;
+ * settles
+ * the open chunks of a killed backfill first.
+ * @throws WaybillError `gateway-differs`, `nothing-left`, `export-gone`, `job-held`, `run-unfinished`; `interrupted` before the start
  */
 export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp): Promise<JobEnd> {
   const { run } = taking
@@ -47,7 +49,11 @@ export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp):
     const exports = { from: 'run', chosen, ...taking.decided?.() } as const
     const plan = {
       records: 'send',
-      ...{ job, id: runId, resumed: undefined, exports, origin },
+      job,
+      id: runId,
+      resumed: undefined,
+      exports,
+      origin,
       limit: Number.POSITIVE_INFINITY,
     } as const
     return execute(plan, { ...deps, held, arrival })
@@ -74,17 +80,17 @@ async function findToTakeUp(
     if (!meant.has(record.id)) continue
     const received = await receiveOriginal(arrival, job, record)
     found.push({ record, received, mapping: await mappingOf(record, received) })
-    // Begun, it would be gone on with by the next run, and sent.
+    // Stops before the start: a started run would be resumed by the next run, and sent.
     deps.interrupt.throwIfAborted()
   }
   if (found.length > 0) return found
   throw new WaybillError('nothing-left', `run ${run.id} has left nothing behind that could be taken up`)
 }
 
-/** With the name of its mapping; null where that was pruned. */
+/** With the name of its mapping; null if pruned. */
 type NamedExport = ExportRecord & { readonly mapping: string | null }
 
-/** Compiling a mapping takes longer than finding an export: it is done once for all exports that are read by the same one. */
+/** Compiles a mapping once for all exports that use it: compiling takes longer than finding an export. */
 function mappingReader(
   { ledger, folders }: Pick<RunDependencies, 'ledger' | 'folders'>,
   arrival: Arrival,
@@ -109,8 +115,8 @@ function mappingReader(
 }
 
 /**
- * The very file that a run has read: where it was, or where the job archives it.
- * @param otherwise what is to be done where nobody has it
+ * Finds the exact file that a run read, at its first place or in the job's archive.
+ * @param otherwise next step if the file is gone
  * @throws WaybillError `export-gone`
  */
 export async function receiveOriginal(
@@ -150,8 +156,8 @@ export async function rerunJob(
 }
 
 /**
- * The other run is left unfinished, and nothing of it under way.
- * @returns how it ended where that could not be done; nothing else may then be sent
+ * Settles the open chunks of the job's other unfinished run, and leaves that run unfinished.
+ * @returns the end of the run if settling failed; the caller must then send nothing
  */
 async function settleOpenChunks(
   deps: RunDependencies,
@@ -172,7 +178,9 @@ async function settleOpenChunks(
   const plan = {
     records: 'send',
     settlesOnly: true,
-    ...{ job, id: unfinished.id, resumed: unfinished },
+    job,
+    id: unfinished.id,
+    resumed: unfinished,
     limit: Number.POSITIVE_INFINITY,
     exports: { from: 'unfinished', run: unfinished },
   } as const
@@ -186,15 +194,15 @@ async function settleOpenChunks(
 
 export interface Holding {
   readonly held: HeldJob
-  /** Of a new run. */
+  /** Id for a new run. */
   readonly runId: string
   readonly arrival: Arrival
 }
 
 /**
- * Waits for its turn where one of two is a backfill, settles what the job's unfinished run of the other kind has under way, and works.
- * @param givesWay whether it is a backfill
- * @throws WaybillError `job-held`; `interrupted` while it waited
+ * Waits for the lease, if either run is a backfill; settles the open chunks of the job's other unfinished run; works.
+ * @param givesWay true for a backfill
+ * @throws WaybillError `job-held`; `interrupted` while waiting
  */
 export async function whileHeld(
   deps: RunDependencies,
@@ -218,7 +226,7 @@ export async function whileHeld(
       ended = end.error === undefined
       return end
     } finally {
-      // Whoever goes on with it needs what was fetched.
+      // A process that resumes the run needs the fetched files.
       await arrival.close(!ended)
     }
   } finally {

@@ -1,4 +1,4 @@
-/** Tells the targets of jobs, with the settings, clock and log of a command. Nothing that befalls a notification reaches its caller. */
+/** Notifies the targets of jobs, with the settings, clock and log of a command. A failed notification never reaches the caller. */
 import { z } from 'zod'
 import { readTargets } from '../definitions/jobs.ts'
 import { nameOf, type Target } from '../definitions/notify-definition.ts'
@@ -21,7 +21,7 @@ export type TellerContext = Pick<
 
 export type Teller = ReturnType<typeof createTeller>
 
-/** @param known targets of jobs whose files have been read: they need not lie in the jobs folder, or can be read no more */
+/** @param known targets from job files that were read: a file may lie outside the jobs folder, or be unreadable by now */
 export function createTeller(
   context: TellerContext,
   ledger: Ledger,
@@ -37,7 +37,7 @@ export function createTeller(
     async targetsOf(job) {
       const named = known.get(job)
       const here = await readTargets(settings, job)
-      // A file that lies elsewhere may bear the name of one in the jobs folder, which knows nothing of its targets.
+      // A job file elsewhere may share its name with a file in the jobs folder, which does not list these targets.
       const elsewhere = named?.filter(({ folder }) => folder !== settings.jobs) ?? []
       return elsewhere.length > 0 ? [...elsewhere, ...(here ?? [])] : (here ?? named)
     },
@@ -52,7 +52,7 @@ export function createTeller(
       )
   let underWay: Promise<void> = Promise.resolve()
   return {
-    /** Writes the notice down, to be delivered. */
+    /** Stores the notice for delivery. */
     tell: (notice: UnsentNotice, targets: readonly Target[]): Promise<void> =>
       outbox.tell(sentFrom(notice, installation(context)), targets).catch(async () => {
         logger.warn(`the notification ${notice.kind} cannot be kept: it is delivered now or not at all`, {
@@ -60,7 +60,7 @@ export function createTeller(
         })
         await tellAtOnce(context, notice, targets)
       }),
-    /** Delivers what is due, of all jobs: for ten seconds at most, and the rest later. Resolves once what it was asked for earlier is done, too. */
+    /** Delivers due notifications of all jobs, for ten seconds at most, and the rest later. Resolves after all earlier calls, too. */
     deliver(): Promise<void> {
       const [before, pass] = [underWay, deliverDue()]
       underWay = before.then(() => pass)
@@ -71,7 +71,7 @@ export function createTeller(
 
 const OfRun = z.object({ run: z.string() })
 
-/** Of a run that was pruned meanwhile nothing goes with it; nor where the page cannot be made: the mail is what counts. */
+/** Attaches the report of the run to a mail. The mail goes without the report if the run was pruned, or if the report fails. */
 const mailedReport =
   ({ settings, logger, now, isDead, version }: TellerContext, ledger: Ledger): Attach =>
   async ({ kind, job, data }) => {
@@ -90,7 +90,7 @@ const mailedReport =
     }
   }
 
-/** Where there is no ledger to keep it in: each target that wants it is tried once. */
+/** Notifies without a ledger to store the notice: tries each target once. */
 export async function tellAtOnce(
   context: TellerContext,
   notice: UnsentNotice,
@@ -106,7 +106,7 @@ export async function tellAtOnce(
   )
 }
 
-/** Tries once. @returns why it was not delivered; undefined: it was */
+/** Tries once. @returns the reason of the failure; undefined if delivered */
 export function deliverNow(
   context: TellerContext,
   notice: UnsentNotice,

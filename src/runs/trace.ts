@@ -1,8 +1,9 @@
 /**
- * From a transaction id back to where the record came from, and forward to what the gateway answered.
+ * Traces a transaction id back to the origin of the record, and forward to the answer of the gateway.
  *
- * What became of one row of an export: each record that was sent or rejected of it, with the id to follow it by. And of all rows of a person:
- * no ledger knows which those are, so the exports that are still there are read once more, by the mappings that they were read by.
+ * Also traces a row of an export: each sent or rejected record, with its transaction id. And all rows of a person: no ledger can list
+ * these,
+ * so the trace reads the exports again, each with the mapping of its run.
  */
 import { loadMapping } from '../definitions/definition-files.ts'
 import { fingerprint } from '../extract/content.ts'
@@ -20,7 +21,7 @@ export interface Trace {
   readonly transactionId: string
   readonly rule: string
   readonly row: number
-  /** Where the row stands; undefined where the file is gone or is another by now. */
+  /** Place of the row; undefined if the file is gone or has changed. */
   readonly origin?: TracedOrigin
   readonly export: {
     readonly name: string
@@ -28,13 +29,13 @@ export interface Trace {
     readonly sha256: string
     readonly there: boolean
   }
-  /** Every run that touched it, newest first. */
+  /** Runs with the record, newest first. */
   readonly runs: readonly TracedRun[]
-  /** Runs that read the export and of which nothing more is known, newest first. */
+  /** Pruned runs that read the export, newest first. */
   readonly pruned: readonly { readonly run: string; readonly at: string }[]
 }
 
-/** In a workbook the line is the number of the row in its sheet. */
+/** In a workbook, the line is the row number in the sheet. */
 export interface TracedOrigin extends Pick<Origin, 'line' | 'byteOffset'> {
   readonly sheet?: string
 }
@@ -43,9 +44,9 @@ export interface TracedRun {
   readonly run: string
   readonly chunk: number
   readonly outcome: 'accepted' | 'rejected' | 'in-doubt' | 'unchanged' | 'pending'
-  /** Attempts to send it, oldest first. */
+  /** Attempts to send, oldest first. */
   readonly batches: readonly TracedBatch[]
-  /** What befell it after its run, oldest first; the run where a later one has brought it about. */
+  /** Later events, oldest first, with the run that caused each. */
   readonly decisions: readonly TracedDecision[]
   readonly reason?: { readonly stage: string; readonly code: string; readonly message: string }
 }
@@ -53,7 +54,7 @@ export interface TracedRun {
 export interface TracedDecision {
   readonly event: string
   readonly run: string | null
-  /** Of a person's decision: who, and why. */
+  /** Author and note of a person's decision. */
   readonly by?: string
   readonly note?: string
   readonly at: string
@@ -113,7 +114,7 @@ export async function traceRecord(ledger: Ledger, transactionId: string): Promis
       `the export ${latest.name} was read by run ${gone.run}, whose detail was pruned on ${gone.at.slice(0, 10)}`,
     )
   }
-  // A run that was pruned may have delivered it.
+  // A pruned run may have delivered the record.
   const known = pruned.length > 0 ? runs : withoutUnknown(runs)
   if (place === undefined) {
     throw new WaybillError(
@@ -145,8 +146,8 @@ export async function traceRecord(ledger: Ledger, transactionId: string): Promis
 }
 
 /**
- * Leaves out what nothing is known of. A run that neither sent nor rejected a record has found it delivered, but only where an
- * earlier one had delivered it; otherwise it has not made it at all.
+ * Leaves out runs without a trace of the record. A run that neither sent nor rejected the record found it delivered, if an earlier run had
+ * delivered it; otherwise the run did not make the record.
  * @param runs newest first
  */
 function withoutUnknown(runs: readonly TracedRun[]): TracedRun[] {
@@ -161,7 +162,7 @@ async function traceRun(
   parts: { row: number; rule: string; content: string },
 ): Promise<TracedRun> {
   const key = { exportRow: record.id, chunk: chunk.number }
-  // A row that was rejected as a whole has neither rule nor content.
+  // A reject of a whole row has neither rule nor content.
   const exception = (await ledger.exceptionsOf(key)).find(
     ({ row, rule, content }) =>
       row === parts.row && (rule === null || (rule === parts.rule && content?.startsWith(parts.content))),
@@ -170,7 +171,7 @@ async function traceRun(
   const isIt = ({ row, rule, content }: Held): boolean =>
     row === parts.row && rule === parts.rule && content.startsWith(parts.content)
   const holding = sent.filter((batch) => unpackHolds(batch.holds).some(isIt))
-  // A settled batch holds what was taken of it; what was not names its batch itself.
+  // A settled batch holds its accepted records; a record that was not accepted names its batch.
   const batches = sent.filter((batch) => holding.includes(batch) || batch.batch_id === exception?.batch_id)
   const settled = holding.some((batch) => batch.state === 'settled') || takenAlone(chunk).some(isIt)
   const failed = outcomeOf(exception)
@@ -182,19 +183,22 @@ async function traceRun(
     outcome,
     batches: batches.map(tracedBatch),
     decisions: decisions.map(({ event, run, by, note, at }) => ({
-      ...{ event, run, ...present({ by, note }), at: new Date(at).toISOString() },
+      event,
+      run,
+      ...present({ by, note }),
+      at: new Date(at).toISOString(),
     })),
     ...present({ reason: exception && reasonOf(exception) }),
   }
 }
 
-/** Registrations and requests for medical records, which are of no batch. */
+/** Registrations and requests for medical records, sent without a batch. */
 const takenAlone = ({ accepted }: ChunkRecord): Held[] => (accepted === null ? [] : unpackHolds(accepted))
 
-/** Why it was left behind. */
+/** Reason why the record was left behind. */
 export const reasonOf = ({ stage, code, message }: ExceptionRecord) => ({ stage, code, message })
 
-/** By what has become of it since; a reject that a later run has settled is one of its own run all the same. */
+/** Current outcome of an exception. A reject counts as rejected in its run even after a later run settled it. */
 export function outcomeOf(exception: ExceptionRecord | undefined): TracedRun['outcome'] | undefined {
   if (exception === undefined || exception.state === 'warning') return undefined
   if (exception.state === 'accepted') return exception.batch_id === null ? 'unchanged' : 'accepted'
@@ -212,7 +216,7 @@ const tracedBatch = (batch: BatchRecord): TracedBatch => ({
   settledAt: batch.settled_at === null ? null : new Date(batch.settled_at).toISOString(),
 })
 
-/** Where the row stands, in the file that was read, if that is still there. */
+/** Place of the row, if the exact file still exists. */
 async function findRow(
   ledger: Ledger,
   record: ExportRecord,
@@ -225,7 +229,7 @@ async function findRow(
   return file && origin ? { file, origin } : { file: record.path }
 }
 
-/** The very file that was read: where it was, or where it was archived. Undefined where it is gone, or another by now. */
+/** The exact file that was read, at its first place or in the archive. Undefined if gone or changed. */
 export async function fileOf({ path, archived, sha256 }: ExportRecord): Promise<string | undefined> {
   for (const file of [path, archived].flatMap((one) => one ?? [])) {
     const found = await fingerprint(file).catch(() => undefined)
@@ -234,7 +238,7 @@ export async function fileOf({ path, archived, sha256 }: ExportRecord): Promise<
   return undefined
 }
 
-/** Reads on from the chunk's start to the row. */
+/** Reads from the start of the chunk to the row. */
 async function rowOf(
   file: string,
   mapping: string,
@@ -261,21 +265,21 @@ export interface TracedRow {
   readonly export: string
   readonly exportId: string
   readonly row: number
-  /** As the latest run that sent or rejected them has left them. */
+  /** Latest outcome of each record. */
   readonly records: readonly TracedRecord[]
 }
 
 export interface TracedRecord extends Pick<TracedRun, 'run' | 'outcome' | 'reason'> {
-  /** Null of a row that was rejected as a whole. */
+  /** Null for a whole row. */
   readonly rule: string | null
-  /** Not there where no record could be made. */
+  /** Absent if no record was made. */
   readonly transactionId?: string
 }
 
 /**
- * @param name of the export, as it was delivered: the latest of that name
- * @param place ordinal of the row; or its number in a sheet of a workbook
- * @throws WaybillError `transaction-not-found`; with a sheet, `export-gone`, or what opening the export throws
+ * @param name of the export as delivered: selects the latest export of this name
+ * @param place ordinal of the row; or the row number in a sheet of a workbook
+ * @throws WaybillError `transaction-not-found`; with a sheet, `export-gone`, or errors of opening the export
  */
 export async function traceRow(
   ledger: Ledger,
@@ -300,7 +304,7 @@ export async function traceRow(
   )
 }
 
-/** Ordinal of the row that has a number in a sheet; 0 where no row has it. */
+/** Ordinal of a row, from its number in a sheet; 0 if no row has the number. */
 async function ordinalOf(ledger: Ledger, record: ExportRecord, sheet: string, line: number): Promise<number> {
   const { opened } = await openAgain(ledger, record)
   if (opened.sheet !== sheet) return 0
@@ -311,7 +315,7 @@ async function ordinalOf(ledger: Ledger, record: ExportRecord, sheet: string, li
   return 0
 }
 
-/** As all runs that have read the export have left them. */
+/** Outcomes from all runs that read the export, newest first. */
 async function recordsOfRow(
   ledger: Ledger,
   { name, export_id: exportId }: Pick<ExportRecord, 'name' | 'export_id'>,
@@ -324,7 +328,7 @@ async function recordsOfRow(
   return { export: name, exportId, row, records: [...records.values()] }
 }
 
-/** What one reading of the export has sent or rejected of the row. */
+/** Sent and rejected records of the row in one reading of the export. */
 async function recordsOf(
   ledger: Ledger,
   record: ExportRecord,
@@ -359,18 +363,18 @@ async function recordsOf(
 const madeOf = ({ rule, content }: ExceptionRecord): { rule: string; content: string }[] =>
   rule === null || content === null ? [] : [{ rule, content }]
 
-/** Runs whose exports are looked through, the newest first. */
+/** Number of recent runs to search. */
 const RUNS_LOOKED_AT = 1_000
 
 export interface TracedPerson {
   /** Newest export first. */
   readonly rows: readonly TracedRow[]
-  /** Exports that could not be looked through. */
+  /** Exports that could not be read again. */
   readonly unread: readonly { readonly export: string; readonly why: string }[]
 }
 
 /**
- * @param reference as the exports name the person; nothing keeps it
+ * @param reference of the person in exports; never stored
  * @throws WaybillError `ledger-not-found`
  */
 export const tracePerson = (application: Application, reference: string): Promise<TracedPerson> =>
@@ -395,7 +399,7 @@ export const tracePerson = (application: Application, reference: string): Promis
     return { rows, unread }
   })
 
-/** @throws WaybillError where the file is gone, or cannot be read */
+/** @throws WaybillError if the file is gone or unreadable */
 async function openAgain(ledger: Ledger, record: ExportRecord) {
   const mapping = loadMapping(await keptMapping(ledger, record))
   const file = await fileOf(record)
@@ -404,7 +408,7 @@ async function openAgain(ledger: Ledger, record: ExportRecord) {
   return { mapping, opened: await openExport(file, mapping.read) }
 }
 
-/** Numbers of the person's rows. @throws WaybillError where the file is gone, or cannot be read */
+/** Ordinals of the person's rows. @throws WaybillError if the file is gone or unreadable */
 async function* rowsOf(
   ledger: Ledger,
   record: ExportRecord,

@@ -1,6 +1,7 @@
 /**
- * Traces of runs, by OTLP over HTTP (OpenTelemetry): a span for each run, within it one for each export and each request with records, and what it
- * waited for as events. Names, counts and codes as in the log; no health data. Loaded where an endpoint is set.
+ * Traces of runs, by OTLP over HTTP (OpenTelemetry): a span for each run, with child spans for exports and requests, and waits as events.
+ * Names,
+ * counts and codes as in the log; no health data. Loaded only if an endpoint is set.
  */
 import { ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
@@ -10,7 +11,7 @@ import { allRecords, type Counts } from '../model/balance.ts'
 import type { RunListener } from '../run/events.ts'
 
 export interface TraceSettings {
-  /** Of the collector: `/v1/traces` is put behind it, as OTLP has it. */
+  /** Address of the collector, without `/v1/traces`, which OTLP appends. */
   readonly endpoint: string
   readonly headers: Readonly<Record<string, string>>
   readonly version: string
@@ -20,7 +21,7 @@ export interface TraceSettings {
 
 export type Traces = ReturnType<typeof openTraces>
 
-/** Milliseconds that an export of spans may take: so long the end of a run may wait. */
+/** Timeout for exporting spans, in milliseconds: the end of a run may wait as long. */
 const EXPORT_MS = 3_000
 
 export function openTraces({ endpoint, headers, version, now }: TraceSettings) {
@@ -40,7 +41,7 @@ export function openTraces({ endpoint, headers, version, now }: TraceSettings) {
   const failed = (span: Span | undefined, message: string): unknown =>
     span?.setStatus({ code: SpanStatusCode.ERROR, message })
   const endRun = (): void => {
-    // Of a run that was stopped: they go on with the next process.
+    // Exports of a stopped run: the next process resumes them.
     for (const span of exports.values()) span.end(now())
     exports.clear()
     run?.end(now())
@@ -55,8 +56,10 @@ export function openTraces({ endpoint, headers, version, now }: TraceSettings) {
           root: true,
           startTime: now(),
           attributes: {
-            ...{ 'waybill.job': job, 'waybill.run': id },
-            ...{ 'waybill.gateway': gateway, 'waybill.resumed': resumed },
+            'waybill.job': job,
+            'waybill.run': id,
+            'waybill.gateway': gateway,
+            'waybill.resumed': resumed,
           },
         })
       },
@@ -84,8 +87,12 @@ export function openTraces({ endpoint, headers, version, now }: TraceSettings) {
             kind: SpanKind.CLIENT,
             startTime: now() - durationMs,
             attributes: {
-              ...{ 'waybill.batch': batchId, 'waybill.records': records, 'waybill.attempt': attempt },
-              ...{ 'http.request.body.size': bytes, 'waybill.answer': answer, 'waybill.request': requestId },
+              'waybill.batch': batchId,
+              'waybill.records': records,
+              'waybill.attempt': attempt,
+              'http.request.body.size': bytes,
+              'waybill.answer': answer,
+              'waybill.request': requestId,
               ...(status === undefined ? {} : { 'http.response.status_code': status }),
             },
           },
@@ -106,7 +113,7 @@ export function openTraces({ endpoint, headers, version, now }: TraceSettings) {
         endRun()
       },
     } satisfies RunListener,
-    /** Sends what is left. A collector that cannot be had is not waited for any longer, and fails nothing. */
+    /** Sends the remaining spans. An unreachable collector delays no further, and fails nothing. */
     async end() {
       endRun()
       await provider.shutdown().catch(() => {})
@@ -117,9 +124,12 @@ export function openTraces({ endpoint, headers, version, now }: TraceSettings) {
 function attributesOf({ rows, records }: Counts) {
   const { accepted, unchanged, rejected, inDoubt } = allRecords({ records })
   return {
-    ...{ 'waybill.rows.read': rows.read, 'waybill.rows.rejected': rows.rejected },
-    ...{ 'waybill.rows.skipped': rows.skipped },
-    ...{ 'waybill.records.accepted': accepted, 'waybill.records.unchanged': unchanged },
-    ...{ 'waybill.records.rejected': rejected, 'waybill.records.in_doubt': inDoubt },
+    'waybill.rows.read': rows.read,
+    'waybill.rows.rejected': rows.rejected,
+    'waybill.rows.skipped': rows.skipped,
+    'waybill.records.accepted': accepted,
+    'waybill.records.unchanged': unchanged,
+    'waybill.records.rejected': rejected,
+    'waybill.records.in_doubt': inDoubt,
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Reads profiles back and compares what of a run was accepted with what the gateway shows now. Of all people, or of a sample that is the
- * same for the same seed.
+ * Reads profiles back and compares the accepted records of a run with the current state of the gateway: for all people, or for a sample.
+ * Equal
+ * seeds give equal samples.
  */
 
 import { hash } from 'node:crypto'
@@ -18,18 +19,18 @@ import {
 import { type OpenRows, selectRows } from '../run/rows.ts'
 import { heldOf, positionOf, type RunAgain } from './reconcile.ts'
 
-/** Transaction ids that are listed of what differs or is missing. */
+/** Limit of listed transaction ids of differing or missing records. */
 const LISTED = 100
-/** Profiles held, for people of whom several chunks have records. */
+/** Profiles in memory, for people with records in several chunks. */
 const PROFILES_HELD = 1_000
 
 export interface Verified {
   readonly sample: SampleSize
   readonly seed: string
   readonly records: Record<ProfileKind, VerifiedCounts>
-  /** Fields that differ, and how often. */
+  /** Differing fields, with counts. */
   readonly fields: Partial<Record<ComparedField, number>>
-  /** The first of what differs or is missing. */
+  /** First differing or missing records. */
   readonly listed: {
     readonly transactionId: string
     readonly verdict: string
@@ -79,7 +80,7 @@ export async function verifyRun(again: RunAgain, sample: SampleSize, seed: strin
 
 const noneVerified = (): VerifiedCounts => ({ equal: 0, differs: 0, hidden: 0, missing: 0 })
 
-/** What is to hold of one account's entries of a kind, by what the ledger knows. */
+/** Expected state of an account's entries of a kind, according to the ledger. */
 async function expectedOfGroup(
   again: RunAgain,
   group: readonly Entry[],
@@ -103,9 +104,7 @@ async function expectedOfGroup(
   }
 }
 
-/**
- * Of one account's care-team entries the one whose provider is to bear the mark: it was said last of it, and the ledger knows of no later word.
- */
+/** Care-team entry of an account whose provider should bear the mark: the latest marked entry, unless the ledger knows a newer mark. */
 function bearerOf(
   again: RunAgain,
   group: readonly Entry[],
@@ -139,7 +138,7 @@ function count(verified: Verified, entry: Entry, comparison: Comparison): void {
     verified.listed.push({ transactionId, verdict, ...(fields === undefined ? {} : { fields }) })
 }
 
-/** So many people need a reading before: only then it is known who comes first. */
+/** Chooses a sample of people. A sample by number needs a first reading, to find the people with the lowest draws. */
 async function choosePeople(
   again: RunAgain,
   sample: SampleSize,
@@ -153,7 +152,7 @@ async function choosePeople(
   return (account) => drawOf(seed, account) <= lowest.highest
 }
 
-/** The records of the run that the gateway has taken, by chunks. */
+/** Accepted records of the run, chunk by chunk. */
 async function* acceptedByChunk(again: RunAgain): AsyncGenerator<Entry[]> {
   const { ledger } = again
   for (const record of await ledger.exportsOf(again.run.id)) {
@@ -167,7 +166,7 @@ async function* acceptedByChunk(again: RunAgain): AsyncGenerator<Entry[]> {
   }
 }
 
-/** Selected rows are found at the places of everything that their origin has left behind, whatever became of it since. */
+/** Opens the rows of an export. For a rerun: the rows that the origin left behind, whatever their current state. */
 async function openAccepted(again: RunAgain, record: ExportRecord): Promise<OpenRows> {
   const { opened, mapper } = await again.openAll(record)
   const { origin_export: exportRow } = record
@@ -186,7 +185,7 @@ async function acceptedOf(
   const accepted = new Set<string>()
   if (chunk.state !== 'settled') return accepted
   for (const batch of await ledger.batchesOf(key)) {
-    // A test stands in no profile.
+    // Profiles do not hold tests.
     if (batch.state !== 'settled' || batch.kind === 'assessment') continue
     for (const held of unpackHolds(batch.holds)) accepted.add(positionOf(held))
   }
@@ -221,12 +220,12 @@ export type SampleSize =
   | { readonly kind: 'share'; readonly share: number }
   | { readonly kind: 'people'; readonly people: number }
 
-/** @returns where the person stands by chance, in [0, 1) */
+/** @returns the draw of a person, in [0, 1) */
 export function drawOf(seed: string, account: string): number {
   return Number.parseInt(hash('sha256', `${seed}\n${account}`, 'hex').slice(0, 12), 16) / 2 ** 48
 }
 
-/** The draws of the so-and-so many people that come first, found in one pass, without holding more than those. */
+/** Lowest draws of a number of people, found in a single pass and in bounded memory. */
 export function createLowestDraws(people: number): { add(draw: number): void; readonly highest: number } {
   const lowest: number[] = []
   return {

@@ -1,4 +1,4 @@
-/** What a program does with runs: the actions of the command line, with the events of a run as they come. */
+/** API for programs: the actions of the command line, with run events as they occur. */
 import type { Selection } from '../ledger/ledger.ts'
 import type { CheckFinding } from '../operate/finding.ts'
 import { readRange } from '../run/backfill-range.ts'
@@ -27,44 +27,44 @@ import type { BeginWatch, RunOptions } from './run-job.ts'
 import type { Trace } from './trace.ts'
 import type { SampleSize } from './verify.ts'
 
-/** A run that is on: its events as they come. They need not be read. */
+/** A run in progress. Reading the events is optional. */
 export interface Running extends AsyncIterable<RunEvent> {
-  /** How it ended. @throws WaybillError what kept it from being run */
+  /** End of the run. @throws WaybillError the reason why the run did not start */
   readonly ended: Promise<JobEnd>
 }
 
 export interface Waybill {
-  /** Goes on with what the job has left unfinished, then takes what has arrived since. @param job its name, or its file */
+  /** Resumes the unfinished run of the job, then delivers the exports that have arrived since. @param job name, or file */
   run(job: string, options?: Partial<RunOptions>): Running
-  /** The exports of a range of days, oldest first. @param days ISO dates, both included */
+  /** Delivers the exports of a range of days, oldest first. @param days ISO dates, both included */
   backfill(job: string, days: { readonly from: string; readonly to: string }): Running
-  /** Maps again what a run has left behind, with today's mapping, and sends it in a run of its own. */
+  /** Maps the rows that a run left behind again, with the current mapping, and sends them as a new run. */
   rerun(run: string, only?: Exclude<Selection, 'decided'>): Running
-  /** Newest first. */
+  /** Lists runs, newest first. */
   runs(only?: { readonly limit?: number; readonly job?: string }): Promise<readonly ListedRun[]>
-  /** With what to do next. @param run undefined: the latest */
+  /** A run with its next steps. @param run undefined: the latest */
   show(run?: string): Promise<ShownRun & { readonly next: readonly Step[] }>
-  /** What became of one record. @throws WaybillError `transaction-not-found` */
+  /** Traces a record. @throws WaybillError `transaction-not-found` */
   trace(transactionId: string): Promise<Trace>
-  /** Settles by reading profiles what a run has open or in doubt; sends nothing. @param verify compares what was accepted, too */
+  /** Settles open batches and records in doubt of a run by reading profiles; sends nothing. @param verify also compares accepted records */
   reconcile(run: string, verify?: { readonly sample: SampleSize }): Promise<ReconciledRun>
-  /** What is in doubt counts as delivered. @param transactions those that are meant; none: all */
+  /** Marks records in doubt as delivered. @param transactions ids of the records; empty: all */
   accept(run: string, person: Person, transactions?: readonly string[]): Promise<DecidedOn>
-  /** What is in doubt is sent again, but for what a last look into the profiles finds. */
+  /** Sends records in doubt again, except records that a last look finds in the profiles. */
   resend(run: string, person: Person, transactions?: readonly string[]): Promise<DecidedOn>
-  /** What runs have left behind stays as it is, and needs nobody any more. */
+  /** Accepts the leftovers of runs as final: the runs need no further action. */
   acknowledge(which: Acknowledging, person: Person): Promise<Acknowledged>
-  /** The run will not be finished. */
+  /** Gives a run up: it will not be finished. */
   giveUp(run: string, person: Person): Promise<ShownRun>
-  /** A run as one page of HTML without health data. @param run undefined: the latest */
+  /** Report of a run as a single page of HTML without health data. @param run undefined: the latest */
   report(run?: string): Promise<{ readonly run: string; readonly page: string }>
-  /** Removes receipts, rejects and detail of runs that ended before an instant (milliseconds since the epoch). What was delivered stays known. */
+  /** Removes receipts, rejects and detail of runs that ended before an instant (milliseconds since the epoch). Delivered records stay known. */
   prune(before: number, options?: { readonly dryRun: boolean }): Promise<PrunedInstallation>
-  /** Copies the ledger, also while a run is on; the key is not in it. @param file is never overwritten */
+  /** Copies the ledger without the key, even during a run. @param file is never overwritten */
   backUp(file: string): Promise<Backup>
-  /** Puts a backup in the place of a ledger that is lost or damaged. @throws WaybillError as `restoreBackup` */
+  /** Replaces a lost or damaged ledger with a backup. @throws WaybillError as `restoreBackup` */
   restore(file: string): Promise<Restored>
-  /** Looks over home, ledger, clock, gateways, jobs and mappings; changes nothing. @param servers whether those are asked from which exports come */
+  /** Checks home, ledger, clock, gateways, jobs and mappings; changes nothing. @param options `servers`: also contact the servers of sources */
   lookOver(options?: { readonly servers: boolean }): Promise<readonly CheckFinding[]>
 }
 
@@ -108,7 +108,7 @@ export function createWaybill(application: Application): Waybill {
   }
 }
 
-/** Begun at once, whether or not its events are read. */
+/** Starts the run at once, even if nobody reads the events. */
 function running(begun: (watch: BeginWatch) => Promise<JobEnd>): Running {
   const events: RunEvent[] = []
   let wake: (() => void) | undefined
@@ -121,7 +121,7 @@ function running(begun: (watch: BeginWatch) => Promise<JobEnd>): Running {
     isOver = true
     wake?.()
   })
-  // Whoever reads the events alone learns of the failure there.
+  // A caller that only reads the events gets the failure from the iterator.
   ended.catch(() => {})
   return {
     ended,

@@ -1,5 +1,6 @@
 /**
- * Identity of an installation: its key, and the traces of a ledger in its home. With another key, or with a new ledger in place of a lost one,
+ * Identity of an installation: its key, and the traces of a ledger in its home. With a different key, or a new ledger in place of a lost
+ * one,
  * everything would be sent again.
  */
 import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -17,19 +18,19 @@ interface Parts {
   readonly randomHex: (bytes: number) => string
 }
 
-/** Options that continue without the ledger or the key that records were delivered with. */
+/** Options to continue without the ledger or the key of earlier deliveries. */
 export interface WithoutOld {
-  /** The ledger does not know all that was delivered: profiles are read before anything is sent. */
+  /** The ledger may lack deliveries: read profiles before sending. */
   readonly lookFirst?: boolean | undefined
-  /** Nothing was delivered from this home: a new ledger is begun, and nothing is looked for. */
+  /** Nothing was delivered from this home: start a new ledger, without reading profiles. */
   readonly newLedger?: boolean | undefined
-  /** Looks as `lookFirst` does, and makes the current key that of the ledger. */
+  /** Reads profiles like `lookFirst`, and makes the current key the key of the ledger. */
   readonly newKey?: boolean | undefined
 }
 
 const keyFile = (home: string): string => join(home, 'key')
 
-/** @throws WaybillError `ledger-missing` where runs or backups have left anything. To be called where there is no ledger */
+/** Call only without a ledger. @throws WaybillError `ledger-missing` if earlier runs or backups have left traces */
 export function assertNothingLost(home: string): void {
   const found = (name: string): number | undefined => {
     assertWithin(home, join(home, name))
@@ -46,7 +47,7 @@ export function assertNothingLost(home: string): void {
 }
 
 /**
- * The identity to send by. Makes the key where none is needed yet.
+ * Identity for sending. Creates the key if there is none, and none is expected.
  * @throws WaybillError `key-differs`, `settings-invalid`, `ledger-unusable`; as `Installation.useKey`
  */
 export async function identityToSend(
@@ -60,7 +61,7 @@ export async function identityToSend(
   const fresh = randomHex(KEY_BYTES)
   const key = settings.key ?? readOrMakeKey(file, fresh, known !== undefined && !newKey)
   const identity = createIdentity(key)
-  // A new key beside a lost ledger means that the old key is lost, too.
+  // A new key beside a lost ledger means a lost key.
   const isOther = newKey || (key === fresh && lookFirst)
   await ledger.installation.useKey(identity.fingerprint, isOther ? now() : undefined).catch((error) => {
     if (key === fresh) rmSync(file)
@@ -72,7 +73,7 @@ export async function identityToSend(
 const KEY_BYTES = 32
 
 /**
- * The same for who looks at records and sends none: nothing is made. Without a key, one by chance recognises as much.
+ * Identity for commands that look records up and send none; creates nothing. Without a key, a random key recognises as much.
  * @throws WaybillError `key-differs`, `settings-invalid`
  */
 export async function identityToLook(
@@ -85,7 +86,10 @@ export async function identityToLook(
   return identity
 }
 
-/** Reads the key. @param needed true where a ledger was made with one. @returns undefined where there is none, and none is needed. @throws as `readOrMakeKey` */
+/**
+ * Reads the key. @param needed true if the ledger was made with a key. @returns undefined if there is none, and none is needed. @throws as
+ * `readOrMakeKey`
+ */
 export function ownKey({ key, home }: Pick<Settings, 'key' | 'home'>, needed: boolean): string | undefined {
   const file = keyFile(home)
   if (key !== undefined) return key
@@ -95,14 +99,14 @@ export function ownKey({ key, home }: Pick<Settings, 'key' | 'home'>, needed: bo
 }
 
 /**
- * @param fresh a new key, taken if there is none yet
- * @param needed true where the ledger was made with one
+ * @param fresh a new key, used if there is none
+ * @param needed true if the ledger was made with a key
  * @throws WaybillError `settings-invalid`, `ledger-unusable`
  */
 export function readOrMakeKey(file: string, fresh: string, needed: boolean): string {
   if (needed && lookAt(file) === undefined) throw isGone(file)
   try {
-    // Exclusive: of two processes that start at once, one makes it and the other reads it.
+    // Exclusive: if two processes start at once, the first creates the key and the second reads it.
     writeOwn(file, `${fresh}\n`, { isNew: true })
     return fresh
   } catch (error) {
@@ -131,7 +135,7 @@ function readKey(file: string): string {
         remedy: `Find out who has opened it: with the key, ids lead back to people. Then: chmod 600 ${file}`,
       },
     )
-  // Another user who may make files in the home may have made the key.
+  // A user with write access to the home may have created the key.
   assertObeyable(file)
   const key = textOf(file).trim()
   if (key.length >= 16) return key

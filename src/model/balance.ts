@@ -143,7 +143,7 @@ export function balanceWords({
 }): string {
   if (!balanced) return 'NOT BALANCED: this is a defect; keep the ledger and report it.'
   if (soFar)
-    return 'Balanced so far: every row and every record that is counted has exactly one outcome; the run has not come to the end of its exports.'
+    return 'Balanced so far: every counted row and record has exactly one outcome. The run has not reached the end of its exports.'
   return 'Balanced: every row and every record has exactly one outcome.'
 }
 

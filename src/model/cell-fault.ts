@@ -23,10 +23,10 @@ const ERROR =
 export const isCellError = (text: string): boolean => ERROR.test(text)
 
 const NOTHING = fault('cell-not-computed', 'the cell has a formula and no value: no program has computed it')
-const INVALID = fault('cell-invalid', 'the cell holds no value of its type: no number, no day that exists')
+const INVALID = fault('cell-invalid', 'the cell holds an invalid number or date')
 const DIGITS = fault(
   'cell-digits-lost',
-  'the cell holds a whole number of 16 digits or more: spreadsheets keep 15, the others are lost',
+  'the cell holds a whole number of 16 digits or more: spreadsheets keep only 15',
 )
 
 /** Returns the reason why a text is not a value; undefined for any other text. */

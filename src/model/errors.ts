@@ -58,7 +58,7 @@ export const ERROR_CODES = {
   'exports-none': {
     exit: EXIT.wrongUse,
     remedy:
-      'Where nothing has arrived, ask the vendor. Else check the folder and the pattern of the job, or name a file with --file.',
+      'If nothing has arrived, ask the vendor. Otherwise check folder and pattern of the job, or name a file with --file.',
   },
   'export-unreadable': {
     exit: EXIT.wrongUse,
@@ -83,18 +83,19 @@ export const ERROR_CODES = {
   'export-cut': {
     exit: EXIT.wrongUse,
     ofExport: true,
-    remedy: 'Ask the vendor for the whole file; if it is whole as it is, take it once with --accept-end.',
+    remedy: 'Ask the vendor for the whole file. If the file is complete, accept it once with --accept-end.',
   },
   'export-drifted': {
     exit: EXIT.wrongUse,
     ofExport: true,
-    remedy: 'Ask the vendor what has changed; if it is right, take it once with --accept-drift.',
+    remedy:
+      'Ask the vendor about the changes. If they are intended, accept the export once with --accept-drift.',
   },
   'export-too-large': {
     exit: EXIT.wrongUse,
     ofExport: true,
     remedy:
-      'Where the file is right, raise `limits` of this source in the job file; else it is a decompression bomb.',
+      'If the file is genuine, raise `limits` of this source in the job file. Otherwise it is a decompression bomb.',
   },
   'export-untrusted': {
     exit: EXIT.wrongUse,
@@ -105,7 +106,7 @@ export const ERROR_CODES = {
     exit: EXIT.wrongUse,
     ofExport: true,
     remedy:
-      'Nothing of it was read. Ask the vendor to deliver a plain file, under a name without control characters or folders.',
+      'The file was not read. Ask the vendor to deliver a plain file, under a name without control characters or folders.',
   },
   'export-join-missing': {
     exit: EXIT.wrongUse,
@@ -125,7 +126,7 @@ export const ERROR_CODES = {
   'source-untrusted': {
     exit: EXIT.wrongUse,
     remedy:
-      'Ask the operator of the server whether its key was changed before you write the new one into the job.',
+      'Before you write the new key into the job, ask the operator of the server whether the key has changed.',
   },
   'columns-missing': {
     exit: EXIT.wrongUse,
@@ -134,13 +135,13 @@ export const ERROR_CODES = {
   },
   'export-gone': {
     exit: EXIT.wrongUse,
-    remedy: 'Put the file back, or correct the rejects file of the run and run that with --file.',
+    remedy: 'Put the file back, or correct the rejects file of the run and run it with --file.',
   },
   'run-unfinished': { exit: EXIT.wrongUse, remedy: 'Finish it first: run its job.' },
   'given-up': {
     exit: EXIT.wrongUse,
     remedy:
-      'Run the job: what is in its place now is read, and looked for in the profiles before anything is sent.',
+      'Run the job: it reads the current exports, and looks for their records in the profiles before it sends.',
   },
   'gateway-not-set': {
     exit: EXIT.wrongUse,
@@ -149,14 +150,14 @@ export const ERROR_CODES = {
   },
   'gateway-differs': {
     exit: EXIT.wrongUse,
-    remedy: 'Set WAYBILL_GATEWAY_URL to the gateway that the run went to.',
+    remedy: 'Set WAYBILL_GATEWAY_URL to the gateway of the run.',
   },
-  'nothing-left': { exit: EXIT.wrongUse, remedy: 'See what became of the run with `waybill show RUN`.' },
+  'nothing-left': { exit: EXIT.wrongUse, remedy: 'Look at the run: `waybill show RUN`.' },
   'run-not-found': { exit: EXIT.wrongUse, remedy: 'List the runs with `waybill runs`.' },
   'run-pruned': {
     exit: EXIT.wrongUse,
     remedy:
-      'What it delivered is recognised still, and its balance is shown by `waybill show`. For more, look into a backup of the ledger from before.',
+      'Its deliveries are still recognised, and `waybill show` has its balance. For details, use an older backup of the ledger.',
   },
   'transaction-not-found': {
     exit: EXIT.wrongUse,
@@ -164,26 +165,26 @@ export const ERROR_CODES = {
   },
   'log-not-found': {
     exit: EXIT.wrongUse,
-    remedy: 'Set WAYBILL_LOG_FILE where jobs are run: what is logged from then on can be looked up.',
+    remedy: 'Set WAYBILL_LOG_FILE where jobs run: the log of later runs can then be looked up.',
   },
   'ledger-not-found': {
     exit: EXIT.wrongUse,
     remedy:
-      'Go to the folder where jobs are run, or set WAYBILL_HOME to its home. Where nothing was run yet: `waybill run JOB`.',
+      'Change to the folder where jobs run, or set WAYBILL_HOME. If no job has run yet: `waybill run JOB`.',
   },
   'ledger-missing': {
     exit: EXIT.wrongUse,
     remedy:
-      'To put a backup of the ledger back: `waybill restore FILE`. Without a backup: `waybill run JOB --look-first` begins a new ledger and reads profiles before it sends. Where nothing was ever delivered from here: `waybill run JOB --new-ledger`.',
+      'To restore a backup: `waybill restore FILE`. Without a backup: `waybill run JOB --look-first` starts a new ledger and reads profiles before it sends. If this home has never delivered anything: `waybill run JOB --new-ledger`.',
   },
   'key-differs': {
     exit: EXIT.wrongUse,
     remedy:
-      'Put the old key back: the file `key` in the home, or WAYBILL_KEY. To go on with this key: `waybill run JOB --new-key` reads profiles before it sends.',
+      'Put the old key back: the file `key` in the home, or WAYBILL_KEY. To continue with this key: `waybill run JOB --new-key` reads profiles before it sends.',
   },
   'backup-unusable': {
     exit: EXIT.wrongUse,
-    remedy: 'The home is as it was. Restore another backup, an older one if need be.',
+    remedy: 'The home is unchanged. Restore a different backup, an older one if necessary.',
   },
   'ledger-newer': {
     exit: EXIT.wrongUse,
@@ -211,28 +212,28 @@ export const ERROR_CODES = {
   'collection-not-delivered': {
     exit: EXIT.notDelivered,
     remedy:
-      'Check address, network, credentials and rights of `to`, and the room there, then {again}: what was collected is delivered, and nobody is asked again.',
+      'Check address, network, credentials, rights and free space of `to`, then {again}: it delivers the collected data without new requests.',
   },
   'collection-lost': {
     exit: EXIT.wrongUse,
     remedy:
-      'Give the run up with `waybill resolve RUN --give-up`, and run the job anew: nothing at the gateway has changed.',
+      'Give the run up with `waybill resolve RUN --give-up`, and run the job again: nothing at the gateway has changed.',
   },
   'disk-full': {
     exit: EXIT.wrongUse,
     remedy:
-      'Make room: `waybill prune --older-than 180d` removes what old runs keep, also on a full disk. Then {again}: it goes on where it stopped.',
+      'Make room: `waybill prune --older-than 180d` removes the detail of old runs, even on a full disk. Then {again}: it goes on where it stopped.',
   },
   'files-exhausted': {
     exit: EXIT.wrongUse,
     remedy:
-      'Raise the limit of open files (`ulimit -n`, or LimitNOFILE= in the systemd unit), or end what holds them open. Then {again}: it goes on where it stopped.',
+      'Raise the limit of open files (`ulimit -n`, or LimitNOFILE= in the systemd unit), or end a process that holds many open. Then {again}: it goes on where it stopped.',
   },
   'lease-lost': { exit: EXIT.jobHeld, remedy: 'Another process took this run over. See `waybill runs`.' },
   'job-held': {
     exit: EXIT.jobHeld,
     remedy:
-      'Wait for the other run to end: `waybill runs` says how far it is, and whether it waits for the gateway. Or stop it with `waybill stop RUN`: the next run of the job goes on with it.',
+      'Wait for the other run to end: `waybill runs` shows its progress, and whether it waits for the gateway. Or stop it with `waybill stop RUN`: the next run of the job resumes it.',
   },
   'gateway-unreachable': {
     exit: EXIT.gatewayUnavailable,
@@ -240,12 +241,11 @@ export const ERROR_CODES = {
   },
   'gateway-failing': {
     exit: EXIT.gatewayUnavailable,
-    remedy:
-      'The gateway answers, but not as it should: ask who runs it. Then {again}: it goes on where it stopped.',
+    remedy: 'The gateway answers with errors: ask its operator. Then {again}: it goes on where it stopped.',
   },
   'gateway-refused-credentials': {
     exit: EXIT.gatewayUnavailable,
-    remedy: 'Replace the key or token that is refused, then {again}: it goes on where it stopped.',
+    remedy: 'Replace the refused key or token, then {again}: it goes on where it stopped.',
   },
   'gateway-redirects': {
     exit: EXIT.gatewayUnavailable,

@@ -30,7 +30,7 @@ export function newAndKnown(
 
 /** For exports that list all care teams of a person. */
 export const unjudgedWords = (exports: number): string =>
-  `all care teams: rows of ${counted(exports, 'export')} cannot be read, and nobody knows whom they list`
+  `all care teams: ${counted(exports, 'export')} with unreadable rows may list further providers`
 
 /** `2 marks and 1 deletion of a care-team entry`; undefined if nothing is owed. The next run pays the debt. */
 export function owedWords({
@@ -86,13 +86,12 @@ export const newWords = ({ leftBehind }: WithLeftBehind): string[] => {
   return [leftBehind.new === 0 ? 'none new' : `${n(leftBehind.new)} new`]
 }
 
-/** `2 of 24 left behind; 22 known since 2026-11-19`; empty if all are new. */
+/** `2, known 22 (since 2026-11-19)`; empty if all are new. */
 export function leftBehindWords({ leftBehind }: WithLeftBehind): string[] {
-  if (leftBehind === undefined) return []
+  if (leftBehind === undefined || leftBehind.known === 0) return []
   const { new: added, known, since } = leftBehind
-  return knownWords({ known, ...(since === undefined ? {} : { knownSince: since }) }).map(
-    (words) => `${added === 0 ? 'none' : n(added)} of ${n(added + known)} left behind; ${words}`,
-  )
+  const from = since === undefined ? '' : ` (since ${since.slice(0, 10)})`
+  return [`${n(added)}, known ${n(known)}${from}`]
 }
 
 /** True if the run finished and met no new problem. */

@@ -111,7 +111,9 @@ export async function eraseAccounts(
     }
     try {
       const sending = plainSending(application, connection.gateway, AT_ONCE, ({ waitMs, what }) =>
-        application.logger.warn(`the gateway did not answer as hoped (${what})`, { waitMs }),
+        application.logger.warn(`the gateway refused or failed; the request is retried (${what})`, {
+          waitMs,
+        }),
       )
       // Shared iterator: each worker takes the next person.
       const queue = people.values()
@@ -133,7 +135,7 @@ export async function eraseAccounts(
     } catch (error) {
       if (!application.interrupt.aborted) throw await namingCredential(error, connection.gateway)
       throw new WaybillError('interrupted', 'the erasure was interrupted', {
-        remedy: 'Run the same command again: people already erased are reported as not there.',
+        remedy: 'Run the same command again: people already erased are reported as not found.',
         cause: error,
       })
     } finally {
@@ -237,7 +239,7 @@ function peopleOf(file: string, text: string): Person[] {
   try {
     rows = parse(text, { columns: true, bom: true, info: true, trim: true, skip_empty_lines: true })
   } catch (cause) {
-    throw wrongFile(file, 'is no CSV', cause)
+    throw wrongFile(file, 'is not a CSV', cause)
   }
   const [first] = rows
   if (first === undefined) throw wrongFile(file, 'names nobody')
@@ -340,9 +342,11 @@ async function make(to: string): Promise<FileHandle> {
     return await newOwn(to)
   } catch (cause) {
     const isThere = wasTaken(cause)
-    throw new WaybillError('usage-wrong', isThere ? `${to} is there already` : `${to} cannot be written`, {
+    throw new WaybillError('usage-wrong', isThere ? `${to} already exists` : `${to} cannot be written`, {
       place: { file: to },
-      remedy: isThere ? 'Name another file, or move that one away.' : 'Check its folder and your rights.',
+      remedy: isThere
+        ? 'Name a different file, or move the existing one away.'
+        : 'Check its folder and your rights.',
       cause,
     })
   }

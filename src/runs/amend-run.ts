@@ -27,8 +27,8 @@ export async function nameRun(ledger: Pick<Ledger, 'run' | 'runs'>, name: string
   if (found === undefined) throw new WaybillError('run-not-found', `there is no run ${name}`)
   if (others.length === 0) return found
   const ids = [found, ...others].map(({ id }) => id).join(', ')
-  throw new WaybillError('run-not-found', `several runs go by the name ${name}: ${ids}`, {
-    remedy: 'Give more of its id.',
+  throw new WaybillError('run-not-found', `several runs match ${name}: ${ids}`, {
+    remedy: 'Type more of the id.',
   })
 }
 
@@ -45,7 +45,7 @@ export function assertSameGateway(run: RunOfJob, gatewayName: string): void {
   if (run.gateway === gatewayName) return
   throw new WaybillError(
     'gateway-differs',
-    `run ${run.id} went to the gateway ${run.gateway}, and the settings lead to ${gatewayName}`,
+    `run ${run.id} used the gateway ${run.gateway}, but the settings name ${gatewayName}`,
   )
 }
 
@@ -63,13 +63,9 @@ export async function assertNoneUnfinished(
   const backfill = await ledger.unfinishedRun(job_id, 'backfill')
   if (backfill === undefined || backfill.id === except) return
   if ((await openChunksOf(ledger, backfill)).size === 0) return
-  throw new WaybillError(
-    'run-unfinished',
-    `the backfill ${backfill.id} of the job ${job} has something under way`,
-    {
-      remedy: `Go on with it, or let the next run settle what it has under way: waybill run ${job}`,
-    },
-  )
+  throw new WaybillError('run-unfinished', `the backfill ${backfill.id} of the job ${job} has open batches`, {
+    remedy: `Resume it, or let the next run settle its batches: waybill run ${job}`,
+  })
 }
 
 export interface Amending {

@@ -96,7 +96,7 @@ async function keep(
 ): Promise<void> {
   const { settings, logger } = application
   const metrics = served?.metrics
-  logger.info('the schedule is kept')
+  logger.info('the schedule has started')
   const sentTo = new Set<Gateway>()
   metrics?.watchTraffic(() => trafficOf(sentTo))
   const known = new Map<string, string>()
@@ -210,7 +210,7 @@ async function runOnce(
 /** A run that was interrupted with the schedule needs no command: the schedule resumes the run. */
 const nextOfSchedule = (summary: RunSummary): readonly Step[] =>
   summary.state === 'interrupted' && summary.reason === 'interrupted'
-    ? [{ say: 'It goes on when the schedule is started; to look', commands: [command('show', summary.run)] }]
+    ? [{ say: 'It resumes when the schedule starts; to look', commands: [command('show', summary.run)] }]
     : nextSteps(summary, [], shellWord)
 
 /**
@@ -285,7 +285,7 @@ export function createScheduleTeller(
   }
   const tellQuietly = (): Promise<void> =>
     tellAll().catch(() =>
-      context.logger.warn('what the schedule has met cannot be told: the ledger cannot be used'),
+      context.logger.warn('problems of the schedule cannot be notified: the ledger cannot be used'),
     )
 
   return {

@@ -43,7 +43,7 @@ export async function tellingLastRun<End extends JobEnd>(
       for (const one of tell) await one(run)
     } catch (error) {
       const reason = reasonOf(error)
-      context.logger.warn(`the metrics of the run cannot be told: ${reason}`, { job })
+      context.logger.warn(`the metrics of the run cannot be published: ${reason}`, { job })
     }
   }
   try {

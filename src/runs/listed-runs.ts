@@ -174,7 +174,7 @@ export async function* logOfRun(application: Application, name = 'latest'): Asyn
 
 function filesOf(logFile: LogFile | undefined): string[] {
   if (logFile === undefined)
-    throw new WaybillError('log-not-found', 'no log file is kept: WAYBILL_LOG_FILE is not set')
+    throw new WaybillError('log-not-found', 'no log file is configured: WAYBILL_LOG_FILE is not set')
   const { path, files } = logFile
   const aside = Array.from({ length: files - 1 }, (_, at) => `${path}.${files - 1 - at}`)
   const there = [...aside, path].filter((file) => existsSync(file))
@@ -252,7 +252,7 @@ export async function watchRun(
     onLook(shown)
     await sleep(LOOK_EVERY_MS, interrupt).catch(() => {})
     if (interrupt.aborted)
-      throw new WaybillError('interrupted', `run ${run} is watched no longer; it goes on`, {
+      throw new WaybillError('interrupted', `run ${run} is no longer watched; it continues`, {
         remedy: `Type \`waybill watch ${run}\` to watch it again, or \`waybill stop ${run}\` to end it.`,
       })
   }

@@ -54,7 +54,7 @@ export async function lookOver(application: Application, looking: Looking): Prom
 }
 
 function checkSettings(findings: readonly Finding[]): CheckFinding[] {
-  if (findings.length === 0) return [finding('settings', 'ok', 'all that are needed are there')]
+  if (findings.length === 0) return [finding('settings', 'ok', 'all required settings are set')]
   const remedy = 'Correct it in the environment or the .env file: docs/settings.md.'
   return findings.map(({ place, message }) =>
     finding('settings', 'problem', message, remedy, { subject: describePlace(place) }),
@@ -68,9 +68,9 @@ function checkKey(settings: Settings, fingerprint: string | undefined): CheckFin
   ]
   try {
     const key = ownKey(settings, fingerprint !== undefined)
-    if (key === undefined) return [finding('key', 'ok', 'there is none yet; the first run makes it')]
+    if (key === undefined) return [finding('key', 'ok', 'none yet; the first run creates it')]
     const isOther = fingerprint !== undefined && createIdentity(key).fingerprint !== fingerprint
-    return isOther ? problem(keyDiffers()) : [finding('key', 'ok', 'it is there, and that of the ledger')]
+    return isOther ? problem(keyDiffers()) : [finding('key', 'ok', 'matches the ledger')]
   } catch (error) {
     if (error instanceof WaybillError) return problem(error)
     throw error
@@ -104,7 +104,7 @@ async function lookAtLedger(
       return [[finding('ledger', 'problem', error.message, error.remedy)], undefined]
     const found = `${file} cannot be opened: ${reasonOf(error)}`
     const remedy =
-      'Check who owns it. Where it is damaged, keep it and restore the latest backup: docs/runbook.md.'
+      'Check its owner. If it is damaged, keep it and restore the latest backup: docs/runbook.md.'
     return [[finding('ledger', 'problem', found, remedy)], undefined]
   }
 }
@@ -127,7 +127,7 @@ async function lookAtGateways(
     return notAsked(
       'gateway',
       'warning',
-      'not asked, as its settings are wrong',
+      'not checked: its settings are wrong',
       'Correct the settings named above.',
     )
   const named = new Set([
@@ -139,7 +139,7 @@ async function lookAtGateways(
   for (const name of named)
     looks.push(
       name === BUILT_IN
-        ? notAsked('gateway', 'ok', 'the built-in one, a stand-in on this machine; runs start it themselves')
+        ? notAsked('gateway', 'ok', 'built-in, a stand-in on this machine; runs start it')
         : await lookAtGateway(application, name),
     )
   if (looks.length === 0) {

@@ -68,10 +68,10 @@ function assertReplaceable(ledger: string, { now, isDead }: Application): void {
   if (facts === undefined || facts.damage.length > 0) return
   const isHeld = facts.leases.some(({ owner }) => !isDead(owner))
   if (!facts.isOfUse && facts.newer.length === 0 && !isHeld) return
-  throw new WaybillError('usage-wrong', `the ledger ${ledger} is there and whole, and is not replaced`, {
+  throw new WaybillError('usage-wrong', `the ledger ${ledger} is intact and is not replaced`, {
     place: { file: ledger },
     remedy:
-      'To restore the backup all the same, end all that uses the home, and move ledger.sqlite, ledger.sqlite-wal and ledger.sqlite-shm away.',
+      'To restore the backup anyway, end all processes that use the home, and move ledger.sqlite, ledger.sqlite-wal and ledger.sqlite-shm away.',
   })
 }
 
@@ -84,7 +84,7 @@ function inspectBackup(backup: string, now: number): LedgerFacts {
   }
   if (facts === undefined) throw new WaybillError('usage-wrong', `there is no file ${backup}`)
   if (facts.newer.length > 0) throw new WaybillError('ledger-newer', `a newer Waybill has written ${backup}`)
-  const why = facts.shape === 'none' ? 'it is no ledger of Waybill' : facts.damage[0]
+  const why = facts.shape === 'none' ? 'it is not a ledger of Waybill' : facts.damage[0]
   if (why !== undefined) throw backupUnusable(backup, why)
   return facts
 }
@@ -93,9 +93,9 @@ function assertKey(settings: Application['settings'], { fingerprint }: LedgerFac
   const key = ownKey(settings, false)
   if (fingerprint === undefined || (key !== undefined && createIdentity(key).fingerprint === fingerprint))
     return
-  throw new WaybillError('key-differs', 'the key that the backup was made with is not here', {
+  throw new WaybillError('key-differs', 'the key of the backup is missing', {
     remedy:
-      'Put that key back (`key` in the home, or WAYBILL_KEY), then restore the backup. Where the key is lost, so is what was delivered: `waybill run JOB --new-key` reads profiles before it sends.',
+      'Put the key back (`key` in the home, or WAYBILL_KEY), then restore the backup. If the key is lost, no delivery is recognised: `waybill run JOB --new-key` reads profiles before it sends.',
   })
 }
 
@@ -103,6 +103,6 @@ function assertGateway({ gateways }: LedgerFacts, named: ReadonlySet<string>): v
   if (gateways.length === 0 || named.size === 0 || gateways.some((one) => named.has(one))) return
   throw new WaybillError(
     'gateway-differs',
-    `the backup is of runs at ${gateways.join(', ')}, and settings and jobs name ${[...named].join(', ')}`,
+    `the backup has runs at ${gateways.join(', ')}, but settings and jobs name ${[...named].join(', ')}`,
   )
 }

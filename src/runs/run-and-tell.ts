@@ -55,7 +55,7 @@ export async function runAndTell(
   const about = (): About => ({ job: name, gateway: deps.gatewayName, at: now() })
   const quietly = async (tell: () => Promise<void>): Promise<void> => {
     await tell().catch(() =>
-      logger.warn('how the run ended cannot be told: the ledger cannot be read', { job: name }),
+      logger.warn('the end of the run cannot be notified: the ledger cannot be read', { job: name }),
     )
   }
   const tellRun = async (summary: RunSummary, how: Pick<EndedRun, 'exit' | 'error'>): Promise<void> => {

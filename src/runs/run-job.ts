@@ -90,7 +90,7 @@ const patienceOf = ({ ledger, sleep, interrupt, events }: RunDependencies): Pati
   async wait(againInMs) {
     events.emit({ type: 'lookingTwice', againInMs })
     await sleep(againInMs, interrupt).catch((cause: unknown) => {
-      const message = 'interrupted while it looked whether exports still change'
+      const message = 'interrupted while checking whether exports still change'
       throw new WaybillError('interrupted', message, { remedy: 'Type the same command again.', cause })
     })
   },
@@ -343,13 +343,13 @@ const endingWith = (sources: Job['sources'], signal: AbortSignal): Job['sources'
 async function endedMeanwhile({ ledger, home }: RunDependencies, { summary }: JobEnd): Promise<JobEnd> {
   const now = await summarise(ledger, home, summary.run)
   const how = now.reason === undefined ? now.state : `${now.state}, ${now.reason}`
-  const message = `run ${summary.run} was ended by somebody else while it let another one go first (${how})`
+  const message = `another process ended run ${summary.run} while it gave way to a different run (${how})`
   return { summary: now, exit: EXIT.jobHeld, error: new WaybillError('lease-lost', message) }
 }
 
 /** `waybill run` does not resume a backfill, and a backfill that never started has nothing to resume. */
 const notBegun = (error: WaybillError, typed: string): WaybillError =>
-  withRemedy(error, `Nothing was sent. To begin: \`${typed}\`.`)
+  withRemedy(error, `Nothing was sent. To start: \`${typed}\`.`)
 
 function assertSameRange(job: string, unfinished: RunRecord, range: BackfillRange): void {
   const before = rangeOf(unfinished)
@@ -358,7 +358,7 @@ function assertSameRange(job: string, unfinished: RunRecord, range: BackfillRang
     'run-unfinished',
     `run ${unfinished.id}, a backfill of ${before.from} to ${before.to}, is not finished`,
     {
-      remedy: `Finish it first: ${backfillCommand(job, before)}; or, where it was a mistake, give it up: waybill resolve ${unfinished.id} --give-up`,
+      remedy: `Finish it first: ${backfillCommand(job, before)}. If it was a mistake, give it up: waybill resolve ${unfinished.id} --give-up`,
     },
   )
 }
@@ -366,6 +366,6 @@ function assertSameRange(job: string, unfinished: RunRecord, range: BackfillRang
 export function noneInRange(job: string, sources: Job['sources'], { from, to }: BackfillRange): WaybillError {
   const places = sources.map((source) => `${source.from}/${source.match}`).join(', ')
   return new WaybillError('exports-none', `the job ${job} found no exports of ${from} to ${to} (${places})`, {
-    remedy: 'Check the range, and where the exports lie: --in FOLDER takes them from elsewhere.',
+    remedy: 'Check the range and the folder of the exports: --in FOLDER names a different one.',
   })
 }

@@ -37,10 +37,10 @@ function severalMeant(path: string, received: readonly ReceivedExport[]): Waybil
   const named = names.slice(0, MOST_NAMED).map(shown).join(', ')
   return new WaybillError(
     'usage-wrong',
-    `the archive holds ${names.length} files (${named}${more > 0 ? ` and ${more} more` : ''}), and one is read`,
+    `the archive holds ${names.length} files (${named}${more > 0 ? ` and ${more} more` : ''}), but only one can be read`,
     {
       place: { file: path },
-      remedy: `Say which: --members ${shellWord(names[0] ?? '')}`,
+      remedy: `Choose one: --members ${shellWord(names[0] ?? '')}`,
     },
   )
 }

@@ -84,7 +84,7 @@ async function findToTakeUp(
     deps.interrupt.throwIfAborted()
   }
   if (found.length > 0) return found
-  throw new WaybillError('nothing-left', `run ${run.id} has left nothing behind that could be taken up`)
+  throw new WaybillError('nothing-left', `run ${run.id} has nothing left to retry`)
 }
 
 /** With the name of its mapping; null if pruned. */
@@ -123,14 +123,14 @@ export async function receiveOriginal(
   arrival: Arrival,
   job: Job,
   record: ExportRecord,
-  otherwise = `correct the rejects file of the run and run that: waybill run ${job.definition.job} --file PATH`,
+  otherwise = `correct the rejects file of the run and run it: waybill run ${job.definition.job} --file PATH`,
 ): Promise<ReceivedExport> {
   const { name, path, sha256 } = record
   const received = await receiveBegun(arrival, job.sources, record)
   if (received !== undefined) return received
-  throw new WaybillError('export-gone', `${name} is not at ${path} any more, or has changed`, {
+  throw new WaybillError('export-gone', `${name} is no longer at ${path}, or has changed`, {
     place: { file: path },
-    remedy: `Put the file with the SHA-256 ${sha256} back. Where that cannot be done, ${otherwise}`,
+    remedy: `Put the file with the SHA-256 ${sha256} back. If that is impossible, ${otherwise}`,
   })
 }
 

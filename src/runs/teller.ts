@@ -55,7 +55,7 @@ export function createTeller(
     /** Stores the notice for delivery. */
     tell: (notice: UnsentNotice, targets: readonly Target[]): Promise<void> =>
       outbox.tell(sentFrom(notice, installation(context)), targets).catch(async () => {
-        logger.warn(`the notification ${notice.kind} cannot be kept: it is delivered now or not at all`, {
+        logger.warn(`the notification ${notice.kind} cannot be stored: it is delivered now or never`, {
           job: notice.job,
         })
         await tellAtOnce(context, notice, targets)
@@ -85,7 +85,7 @@ const mailedReport =
       const parts = { ledger, home: settings.home, now: now(), isDead, version }
       return [{ name: `${run}.html`, type: 'text/html; charset=utf-8', content: await runReport(parts, run) }]
     } catch {
-      logger.warn('the report of the run cannot be made, and does not go with the mail', { job, run })
+      logger.warn('the report of the run failed: the mail goes without it', { job, run })
       return []
     }
   }

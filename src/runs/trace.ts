@@ -75,8 +75,8 @@ export interface TracedBatch {
 export async function traceRecord(ledger: Ledger, transactionId: string): Promise<Trace> {
   const parts = parseTransactionId(transactionId)
   if (parts === undefined) {
-    throw new WaybillError('transaction-not-found', `"${transactionId}" is no transaction id of Waybill`, {
-      remedy: 'It looks like 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa: export, row, rule, content.',
+    throw new WaybillError('transaction-not-found', `"${transactionId}" is not a transaction id of Waybill`, {
+      remedy: 'An id looks like 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa: export, row, rule, content.',
     })
   }
   const records = await ledger.exportsWithContent(parts.exportId)
@@ -403,8 +403,7 @@ export const tracePerson = (application: Application, reference: string): Promis
 async function openAgain(ledger: Ledger, record: ExportRecord) {
   const mapping = loadMapping(await keptMapping(ledger, record))
   const file = await fileOf(record)
-  if (file === undefined)
-    throw new WaybillError('export-gone', `${record.name} is not there any more, or has changed`)
+  if (file === undefined) throw new WaybillError('export-gone', `${record.name} is gone or has changed`)
   return { mapping, opened: await openExport(file, mapping.read) }
 }
 

@@ -42,7 +42,7 @@ export function assertNothingLost(home: string): void {
     ...['receipts', 'rejects'].filter((name) => (found(name) ?? 0) > 0),
   ]
   if (history.length === 0) return
-  const words = `the home ${home} has no ledger, though runs have left something there (${history.join(', ')})`
+  const words = `the home ${home} has no ledger, but traces of earlier runs (${history.join(', ')})`
   throw new WaybillError('ledger-missing', words)
 }
 
@@ -119,9 +119,9 @@ export function readOrMakeKey(file: string, fresh: string, needed: boolean): str
 }
 
 const isGone = (file: string): WaybillError =>
-  new WaybillError('settings-invalid', `the key ${file} is gone, and the ledger beside it was made with it`, {
+  new WaybillError('settings-invalid', `the key ${file} is gone, and the ledger needs it`, {
     remedy:
-      'Put the key back that this home was made with, or set WAYBILL_KEY. Where it is lost: `waybill run JOB --new-key` makes another one and reads profiles before it sends.',
+      'Put the key of this home back, or set WAYBILL_KEY. If it is lost: `waybill run JOB --new-key` creates a new key and reads profiles before it sends.',
   })
 
 function readKey(file: string): string {
@@ -129,7 +129,7 @@ function readKey(file: string): string {
   if ((mode & 0o007) !== 0)
     throw new WaybillError(
       'settings-invalid',
-      `the key ${file} may be read or written by others (mode ${modeText(mode)})`,
+      `other users may read or write the key ${file} (mode ${modeText(mode)})`,
       {
         place: { file },
         remedy: `Find out who has opened it: with the key, ids lead back to people. Then: chmod 600 ${file}`,
@@ -139,8 +139,8 @@ function readKey(file: string): string {
   assertObeyable(file)
   const key = textOf(file).trim()
   if (key.length >= 16) return key
-  throw new WaybillError('settings-invalid', `the key in ${file} is too short to be one`, {
-    remedy: 'Put the key back that this home was made with; with another one everything would be sent again.',
+  throw new WaybillError('settings-invalid', `the key in ${file} is too short`, {
+    remedy: 'Put the key of this home back: with a different key, everything would be sent again.',
   })
 }
 

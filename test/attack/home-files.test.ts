@@ -27,7 +27,7 @@ describe('a home that was opened to others', () => {
     await chmod(clinic.at('key'), Number.parseInt(mode, 8))
     const refused = await clinic.run()
     expect(refused.code).toBe(2)
-    expect(refused.err).toContain(`the key ${clinic.at('key')} may be read or written by others`)
+    expect(refused.err).toContain(`other users may read or write the key ${clinic.at('key')}`)
     expect(refused.err).toContain(`chmod 600 ${clinic.at('key')}`)
     await chmod(clinic.at('key'), 0o640)
     expect((await clinic.run()).code).toBe(0)

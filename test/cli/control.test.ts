@@ -95,7 +95,10 @@ test('a run of another process is watched to its end, with its exit code', async
   await Promise.all([watching, following, leaving].map(isFollowing))
   leaving.kill('SIGINT')
   const given = await left
-  expect([given.code, given.err]).toEqual([130, expect.stringContaining('is watched no longer; it goes on')])
+  expect([given.code, given.err]).toEqual([
+    130,
+    expect.stringContaining('is no longer watched; it continues'),
+  ])
   expect(given.err).not.toContain('Stopping')
   release()
   const { run } = summaryOf(await over)

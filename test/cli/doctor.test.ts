@@ -109,7 +109,7 @@ test('settings without which the gateway cannot be asked: a finding, and the res
   expect(bad).toContain(
     'problem settings: WAYBILL_GATEWAY_URL: must be https; plain http is for loopback addresses only',
   )
-  expect(bad).toContain('warning gateway: not asked, as its settings are wrong')
+  expect(bad).toContain('warning gateway: not checked: its settings are wrong')
   expect(bad.filter((one) => one.includes('WAYBILL_A'))).toHaveLength(2)
 })
 

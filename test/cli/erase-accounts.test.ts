@@ -146,7 +146,7 @@ it.each([
   ['id\nann\n', 'has no column partnerAccountId or accountId'],
   ['partnerAccountId\n', 'names nobody'],
   ['partnerAccountId,accountId\nann,\n,\n', 'names nobody on line 3'],
-  ['partnerAccountId\n"ann\n', 'is no CSV'],
+  ['partnerAccountId\n"ann\n', 'is not a CSV'],
 ])('refuses a file that is wrong: %j', async (text, told) => {
   const clinic = await openClinic()
   const { code, err } = await erase(clinic, text, '--yes')

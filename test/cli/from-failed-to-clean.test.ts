@@ -143,7 +143,7 @@ function atTheKeyboard({ workplace }: Clinic, url: string): { type: (line: strin
       .replaceAll(/ by [^:\s]+: (?=accept|resend|give-up)/g, ' by SOMEBODY: ')
       .replaceAll(/(accept|resend|give-up), by \S+/g, '$1, by SOMEBODY')
       .replaceAll(/after \d+\.\d s/g, 'after N s')
-      .replaceAll(/known since \d{4}-\d\d-\d\d/g, 'known since 2026-03-03')
+      .replaceAll(/since \d{4}-\d\d-\d\d/g, 'since 2026-03-03')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'INSTANT')
       .replaceAll(/\b\d+ min\b/g, 'N min')
       .replaceAll(url, 'GATEWAY')

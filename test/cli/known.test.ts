@@ -68,7 +68,7 @@ test('what is known is told apart from what is new, and who wants news alone is 
     known: true,
     details: { leftBehind: { new: 0, known: 2 }, reasons: [{ count: 2, known: 2 }] },
   })
-  const none = 'none of 2 left behind; 2 known since 2100-11-19'
+  const none = '0, known 2 (since 2100-11-19)'
   const reason = '2 known since 2100-11-19'
   expect(latest?.data.text).toContain(`New      ${none}`)
   expect(latest?.data.text).toContain(`Reason   2 rejected, ${reason}: unit-unknown at body-weight`)
@@ -88,20 +88,20 @@ test('what is known is told apart from what is new, and who wants news alone is 
   await clinic.deliver('second.csv', `${HEADER}${BEN}${EVE}`)
   const third = await night(21)
   expect(third.told).toEqual(['failure', 'news'].map((on) => `${on} ${title('3 rejected records, 1 new')}`))
-  expect(third.run.out).toContain('\nNew      1 of 3 left behind; 2 known since 2100-11-19\n')
+  expect(third.run.out).toContain('\nNew      1, known 2 (since 2100-11-19)\n')
   expect((await shown()).json).toMatchObject({ leftBehind: { new: 1, known: 2 } })
 
   // The first file is corrected; what is left is known since the night before.
   await clinic.deliver('first.csv', `${HEADER}${ANN}${CID}${DOT}`.replaceAll('furlong', 'kg'))
   const fourth = await night(22)
   expect(fourth.told).toEqual([`failure ${title('1 rejected record, none new')}`])
-  expect(fourth.run.out).toContain('\nNew      none of 1 left behind; 1 known since 2100-11-21\n')
+  expect(fourth.run.out).toContain('\nNew      0, known 1 (since 2100-11-21)\n')
 
   // Pruned behind it, it knows since when; the latest pruned too, nothing is known any more.
   const prune = (instant: string) => workplace.waybillAt(instant, 'prune', '--older-than', '12h')
   expect((await prune('2100-11-22T12:00:00Z')).code).toBe(0)
   const fifth = await night(23)
-  expect(fifth.run.out).toContain('\nNew      none of 1 left behind; 1 known since 2100-11-21\n')
+  expect(fifth.run.out).toContain('\nNew      0, known 1 (since 2100-11-21)\n')
   expect((await prune('2100-11-24T12:00:00Z')).code).toBe(0)
   expect((await shown()).json).not.toHaveProperty('leftBehind')
   expect((await night(25)).told).toEqual(

@@ -16,7 +16,7 @@ test('what the commands for what was left behind say, and what show says of it',
       .replaceAll(/ by [^:\s]+: (?=accept|resend|give-up)/g, ' by SOMEBODY: ')
       .replaceAll(/(accept|resend|give-up), by \S+/g, '$1, by SOMEBODY')
       .replaceAll(/after \d+\.\d s/g, 'after N s')
-      .replaceAll(/known since \d{4}-\d\d-\d\d/g, 'known since 2026-03-03')
+      .replaceAll(/since \d{4}-\d\d-\d\d/g, 'since 2026-03-03')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'INSTANT')
       .replaceAll(clinic.proxy.url, 'GATEWAY')
   await clinic.deliver('day.csv', `${HEADER}${ANN}${BEN}dan,2026-03-02,400,,,,\n`)

@@ -153,7 +153,7 @@ test('where a row cannot be read nothing is taken for missing, and that is told;
   await clinic.deliver('day_20260302.csv', `${HEADER}${rows(`ann:${LANE}`, `bob:${LANE}`)}broken\n`)
   expect(await summaryOf(clinic)).toMatchObject({ code: 1, careTeams: { removed: 0, unjudged: 1 } })
   expect((await clinic.workplace.waybill('show', 'latest')).out).toContain(
-    'Kept     all care teams: rows of 1 export cannot be read, and nobody knows whom they list',
+    'Kept     all care teams: 1 export with unreadable rows may list further providers',
   )
   await clinic.deliver('day_20260302.csv', '')
   // An NPI whose check digit is wrong: it may be anybody.

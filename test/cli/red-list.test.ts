@@ -139,7 +139,7 @@ test('the list has pages and says how many there are; runs go by short names', a
   expect(await shown('latest')).toMatchObject({ run: latest })
   expect(await shown(before.slice(-6))).toMatchObject({ run: before })
   expect(await shown(before.slice(0, -1))).toMatchObject({ run: before })
-  expect((await shown(before.slice(0, 6))).error.message).toMatch(/^several runs go by the name/)
+  expect((await shown(before.slice(0, 6))).error.message).toMatch(/^several runs match/)
   expect((await shown('zzzz')).error.code).toBe('run-not-found')
 
   const ids = async (...args: string[]) => runIds(await nights.look('runs', '--json', ...args))

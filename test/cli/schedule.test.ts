@@ -85,7 +85,7 @@ test('two processes on one ledger: every minute one run, until SIGTERM', async (
   const clinic = await openClinic({ job: JOB })
   await clinic.deliver('a.csv', `${HEADER}${ANN}${BEN}`)
   const both = [start(clinic, FIRST - 50_000), start(clinic, FIRST - 50_000)]
-  await Promise.all(both.map(({ said }) => said('the schedule is kept')))
+  await Promise.all(both.map(({ said }) => said('the schedule has started')))
   await Promise.race(both.map(({ said }) => said('has ended: all accounted for', 2)))
   for (const { child } of both) child.kill('SIGTERM')
   for (const one of both) expect(await one.ended).toMatchObject({ code: 0 })

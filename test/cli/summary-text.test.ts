@@ -174,6 +174,6 @@ test('a run that is not over is balanced so far: what it has in hand is in no co
     matching(summaryText(summaryWith(soFar), []), /^Balanced/)
   expect(balance({})).toEqual(['Balanced: every row and every record has exactly one outcome.'])
   expect(balance({ soFar: true })).toEqual([
-    'Balanced so far: every row and every record that is counted has exactly one outcome; the run has not come to the end of its exports.',
+    'Balanced so far: every counted row and record has exactly one outcome. The run has not reached the end of its exports.',
   ])
 })

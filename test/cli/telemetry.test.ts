@@ -188,7 +188,7 @@ describe('the metrics that a run leaves', () => {
     await clinic.deliver('a.csv', `${HEADER}${ANN}`)
     const { code, err } = await clinic.workplace.waybill('run', 'clinic', '--quiet')
     expect(code).toBe(0)
-    expect(err).toMatch(/ warn {2}the metrics of the run cannot be told: \S+ is no file/)
+    expect(err).toMatch(/ warn {2}the metrics of the run cannot be published: \S+ is no file/)
   })
 })
 

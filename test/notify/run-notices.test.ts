@@ -153,7 +153,7 @@ describe('the end of a run', () => {
       },
     })
     expect(some.known).toBeUndefined()
-    expect(some.text).toContain('New      2 of 24 left behind; 22 known since 2026-11-18')
+    expect(some.text).toContain('New      2, known 22 (since 2026-11-18)')
     expect(some.text).toContain('Reason   24 rejected, 22 known since 2026-11-18: unit-unknown at 2 rules')
     const known = { new: 0, known: 24, since: '2026-11-18T02:15:00.000Z' }
     expect(left(known)).toMatchObject({

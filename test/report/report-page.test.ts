@@ -257,7 +257,7 @@ test('what is known is told apart, by reason and in all', () => {
     reason(1, 'b', 'words'),
   ]
   const text = textOf(reportPage(factsWith({ leftBehind }, { reasons }), CONTEXT))
-  expect(text).toContain('New: 3 of 7 left behind; 4 known since 2026-11-18.')
+  expect(text).toContain('New: 3, known 4 (since 2026-11-18).')
   expect(text).toContain('transform, 4 known since 2026-11-18')
   expect(text.match(/known since/g)).toHaveLength(2)
 })

@@ -374,8 +374,7 @@ const EXHAUSTED: readonly unknown[] = ['EMFILE', 'ENFILE']
 
 /**
  * Returns `files-exhausted` if the error, or any of its causes, says that no more files can be opened: the file in question is not to
- * blame.
- * Undefined for any other error.
+ * blame. Undefined for any other error.
  */
 export function filesExhausted(error: unknown): WaybillError | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {

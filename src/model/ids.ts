@@ -114,8 +114,7 @@ export interface Identity {
   readonly fingerprint: string
   /**
    * Hash of a record as sent, without ids, and of the primary-care mark: two words, overwritten by the next call. Same content, same
-   * record.
-   * Fastest where records of one row and instant follow each other.
+   * record. Fastest where records of one row and instant follow each other.
    */
   contentWords(record: HashedRecord): Int32Array
   /** `contentWords` as 16 hex digits. */

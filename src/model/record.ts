@@ -122,8 +122,8 @@ export interface NamedProvider {
 }
 
 /**
- * Identifies a record when an answer or a read lacks our ids
- * (interface: reads carry no transactionId; neither do the answers for conditions and care teams).
+ * Identifies a record when an answer or a read lacks our ids (interface: reads carry no transactionId; neither do the answers for
+ * conditions and care teams).
  */
 export interface Evidence {
   /** Every code sent with the record; empty for care teams. */

@@ -1,7 +1,7 @@
 /**
  * Rows with their origin: the hand-over from extract to transform.
- * No value is coerced on the way: CSV cells are text; in JSON every number keeps the text of the file
- * (`5.10` stays `5.10`, a 20-digit id keeps its digits).
+ * No value is coerced on the way: CSV cells are text; in JSON every number keeps the text of the file (`5.10` stays `5.10`, a 20-digit id
+ * keeps its digits).
  */
 
 /** Place of a row in the export, to look the row up. */
@@ -39,14 +39,10 @@ export interface JsonRow extends Origin {
 /**
  * Reason why a row could not be read.
  * `row-quote-broken`: a quote where RFC 4180 allows none. `row-quote-not-closed`: the record would run to the end of the file, over 1 MiB,
- * or
- * into text on a later line; the row is then the physical line of the opening quote. `row-too-large`: a CSV line over 1 MiB, or an NDJSON
- * line,
- * a JSON element or an HL7 v2 message over 16 MiB. `row-json-invalid`: also an object that names a key twice. `rest-unreadable`: a single
- * row
- * for the rest of a JSON file, since the start of the next element is unknown. `row-place-unclear`: a row of a workbook whose number, or a
- * cell
- * of it, occurs twice.
+ * or into text on a later line; the row is then the physical line of the opening quote. `row-too-large`: a CSV line over 1 MiB, or an
+ * NDJSON line, a JSON element or an HL7 v2 message over 16 MiB. `row-json-invalid`: also an object that names a key twice.
+ * `rest-unreadable`: a single row for the rest of a JSON file, since the start of the next element is unknown. `row-place-unclear`: a row
+ * of a workbook whose number, or a cell of it, occurs twice.
  */
 export type RowFault =
   | 'row-too-short'

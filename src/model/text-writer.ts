@@ -1,7 +1,6 @@
 /**
  * Writes text as bytes, for requests and receipts by the million: most of the text is the same for each record. Constant text is kept as
- * bytes,
- * and the last text of a slot is copied. A runtime call for each short text would cost more than the bytes.
+ * bytes, and the last text of a slot is copied. A runtime call for each short text would cost more than the bytes.
  */
 
 /** Constant text. */

@@ -1,9 +1,7 @@
 /**
  * Matches the most frequent answer: every sent record, in the order of the request, echoed with the sent values. The scan works on bytes
- * and
- * builds no values. Any other answer is read as a whole, and judged by `matchAnswer`. `matchAnswer` would accept every record that is
- * accepted
- * here, with the same ids. If an object names a member twice, the last one counts, as with `JSON.parse`.
+ * and builds no values. Any other answer is read as a whole, and judged by `matchAnswer`. `matchAnswer` would accept every record that is
+ * accepted here, with the same ids. If an object names a member twice, the last one counts, as with `JSON.parse`.
  */
 import { accountIdOfEntity } from '../gateway/contract/account.ts'
 import { epochMsOf } from '../gateway/contract/shared-objects.ts'

@@ -2,8 +2,7 @@
  * Meaning of a success answer for the sent records: which records the gateway accepted, and which records an error puts in doubt. Echoes of
  * biometrics carry the transactionId; the answers for conditions and care teams carry none (interface, "Condition record, as returned",
  * "Care team record, as returned"). Those echoes match by source.meta, and if a gateway trims source.meta, by account, code or NPI, and
- * date.
- * Pure. An echo that fits two records matches neither; an echo with a value that was not sent matches none.
+ * date. Pure. An echo that fits two records matches neither; an echo with a value that was not sent matches none.
  */
 import type { CreateAnswer, Echo } from '../gateway/answer.ts'
 import { AccountReferenceAsRead, accountIdOfEntity } from '../gateway/contract/account.ts'

@@ -1,9 +1,7 @@
 /**
  * Accounts of the people in a file: erased at the gateway (interface, "Accounts": DELETE /account) and in the ledger, forgotten in the
- * ledger
- * only, or confirmed as one person after exports gave several birth dates. Also exports the crosswalk of a job's people, partner id to
- * account
- * id, as the interface asks (section "Accounts"): the ledger holds hashes only, hence the partner ids come from the exports.
+ * ledger only, or confirmed as one person after exports gave several birth dates. Also exports the crosswalk of a job's people, partner id
+ * to account id, as the interface asks (section "Accounts"): the ledger holds hashes only, hence the partner ids come from the exports.
  */
 
 import { type FileHandle, readFile } from 'node:fs/promises'
@@ -271,8 +269,7 @@ const PEOPLE_AT_ONCE = 500
 
 /**
  * Writes `partnerAccountId,accountId` for each person of the exports, without duplicates, in the order of the exports. The file holds no
- * health
- * data, but reveals who has an account: mode 0600.
+ * health data, but reveals who has an account: mode 0600.
  * @param files undefined or empty: the exports that the job finds
  * @param to must not exist
  * @throws WaybillError `usage-wrong` if `to` exists; `ledger-not-found`, `exports-none`, and errors of reading an export
@@ -342,11 +339,9 @@ async function make(to: string): Promise<FileHandle> {
     return await newOwn(to)
   } catch (cause) {
     const isThere = wasTaken(cause)
-    throw new WaybillError('usage-wrong', isThere ? `${to} already exists` : `${to} cannot be written`, {
+    throw new WaybillError('usage-wrong', isThere ? `${to} is there already` : `${to} cannot be written`, {
       place: { file: to },
-      remedy: isThere
-        ? 'Name a different file, or move the existing one away.'
-        : 'Check its folder and your rights.',
+      remedy: isThere ? 'Name another file, or move that one away.' : 'Check its folder and your rights.',
       cause,
     })
   }

@@ -1,7 +1,6 @@
 /**
  * State of scheduled jobs: the last and next fires, and the current run. Also checks whether the expected exports have arrived, and
- * remembers
- * and notifies the result.
+ * remembers and notifies the result.
  */
 import { type Job, readJob } from '../definitions/definition-files.ts'
 import type { Expectation } from '../definitions/export-definition.ts'

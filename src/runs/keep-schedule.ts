@@ -2,8 +2,7 @@
  * Runs jobs when due, until interrupted: combines schedule, runs, notices, expectations and metrics.
  *
  * Notifies the targets of jobs of problems: an invalid job file, an empty jobs folder, a missed fire, a held job, a run whose process has
- * ended.
- * Collects the problems of one wake-up, and notifies before the schedule sleeps.
+ * ended. Collects the problems of one wake-up, and notifies before the schedule sleeps.
  */
 import { hash } from 'node:crypto'
 import { stat } from 'node:fs/promises'

@@ -1,7 +1,6 @@
 /**
  * Queries on runs: a page of runs, a single run, or the log lines of a run. Also watches or stops a run in any process, and pauses the
- * schedule
- * of a job.
+ * schedule of a job.
  */
 import { createReadStream, existsSync } from 'node:fs'
 import { z } from 'zod'

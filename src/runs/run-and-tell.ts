@@ -171,8 +171,7 @@ export async function tellDeadRun(
     const run = await ledger.unfinishedRun(jobId, kind)
     if (run?.state !== 'running' || run.id !== lease.run_id) continue
     // Reads the lease again: lease and run belong to one moment only if no process took the job in between, since a process ends a run
-    // before it
-    // releases the lease.
+    // before it releases the lease.
     if ((await ledger.lastLease(jobId))?.token !== lease.token) return
     const { owner, acquired_at: since } = lease
     const about = { job, gateway, at: now() }

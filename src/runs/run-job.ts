@@ -1,7 +1,6 @@
 /**
  * Runs a job: resumes the unfinished run, then delivers the exports that have arrived since. `src/run/execute.ts` carries out the plans
- * made
- * here.
+ * made here.
  *
  * A backfill is a single run over the exports of a range of days, oldest first. A backfill gives way to every other run at its gateway, and
  * continues afterwards. After a kill, the next start of the command resumes the backfill.
@@ -58,8 +57,7 @@ export interface RunOptions extends WithoutOld {
 
 /**
  * Resumes the job's unfinished run, if any, then runs the job over the other exports, holding the lease throughout. Asks a backfill of the
- * job
- * to give way, and waits for the lease.
+ * job to give way, and waits for the lease.
  * @throws WaybillError `job-held`, `exports-none`, `mapping-invalid` …: nothing was sent
  */
 export async function runJob(deps: RunDependencies, job: Job, options: RunOptions): Promise<JobEnd> {
@@ -240,8 +238,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
   const mappings = await readMappings(deps.folders, job)
   const giveWay = createGiveWay(deps, name, jobId)
   // Guarantees progress: if reading an export takes longer than the pauses between other runs, the backfill would start the export again
-  // and
-  // again. After giving way without progress, the backfill therefore completes a chunk before the next pause.
+  // and again. After giving way without progress, the backfill therefore completes a chunk before the next pause.
   let hasAdvanced = true
   const once = (before: JobEnd | undefined): Promise<JobEnd> => {
     const insists = !hasAdvanced

@@ -38,8 +38,7 @@ export async function openScheduleMetrics(
 
 /**
  * Publishes the last run of each job whenever the jobs are listed and the ledger has changed. A new process has the metrics before its
- * first
- * run, and also sees runs and decisions from outside the schedule.
+ * first run, and also sees runs and decisions from outside the schedule.
  */
 export function watchJobs(
   { logger }: Pick<Application, 'logger'>,

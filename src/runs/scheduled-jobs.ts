@@ -98,8 +98,7 @@ export const isNothingFound = (error: unknown): boolean =>
 
 /**
  * True if a missing export is explained, or reported elsewhere. Either a source has `expect`, which reports missing exports; or a run has
- * taken
- * the exports since the fire before, for example a run resumed after this fire was due, or started by hand.
+ * taken the exports since the fire before, for example a run resumed after this fire was due, or started by hand.
  */
 export async function isNothingExplained(
   ledger: Pick<Ledger, 'runs' | 'fires'>,

@@ -1,8 +1,7 @@
 /**
  * Retries the rows that a run left behind, as a new run: reads the rows again at their places, maps them, and sends the records that are
- * not
- * delivered yet. Each delivered record settles a leftover of the first run. The lease is held while the exports are fetched and sent; open
- * chunks of the job's other unfinished run are settled first.
+ * not delivered yet. Each delivered record settles a leftover of the first run. The lease is held while the exports are fetched and sent;
+ * open chunks of the job's other unfinished run are settled first.
  */
 import {
   type Job,
@@ -35,8 +34,7 @@ export interface TakingUp {
 
 /**
  * Holds the lease from the look to the end, so that the look stays true. Asks a backfill of the job to give way, and waits for the lease;
- * settles
- * the open chunks of a killed backfill first.
+ * settles the open chunks of a killed backfill first.
  * @throws WaybillError `gateway-differs`, `nothing-left`, `export-gone`, `job-held`, `run-unfinished`; `interrupted` before the start
  */
 export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp): Promise<JobEnd> {

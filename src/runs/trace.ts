@@ -2,8 +2,7 @@
  * Traces a transaction id back to the origin of the record, and forward to the answer of the gateway.
  *
  * Also traces a row of an export: each sent or rejected record, with its transaction id. And all rows of a person: no ledger can list
- * these,
- * so the trace reads the exports again, each with the mapping of its run.
+ * these, so the trace reads the exports again, each with the mapping of its run.
  */
 import { loadMapping } from '../definitions/definition-files.ts'
 import { fingerprint } from '../extract/content.ts'

@@ -1,7 +1,6 @@
 /**
  * Traces of runs, by OTLP over HTTP (OpenTelemetry): a span for each run, with child spans for exports and requests, and waits as events.
- * Names,
- * counts and codes as in the log; no health data. Loaded only if an endpoint is set.
+ * Names, counts and codes as in the log; no health data. Loaded only if an endpoint is set.
  */
 import { ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'

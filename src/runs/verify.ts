@@ -1,7 +1,6 @@
 /**
  * Reads profiles back and compares the accepted records of a run with the current state of the gateway: for all people, or for a sample.
- * Equal
- * seeds give equal samples.
+ * Equal seeds give equal samples.
  */
 
 import { hash } from 'node:crypto'

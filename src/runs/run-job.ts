@@ -142,16 +142,7 @@ async function runWith(
     resumed === undefined || resumed.origin !== undefined ? [] : await ledger.exportsOf(resumed.run)
   const { others, done } =
     resumed === undefined ? { others: found, done: [] } : await divideByContents(arrival, found, taken)
-  const { gatewayName, home, interrupt } = deps
-  const archiving = {
-    interrupt,
-    gatewayName,
-    arrival,
-    events,
-    ledger,
-    home,
-    runLedger: ledger.amendRun(held.lease),
-  }
+  const archiving = archivingOf(deps, { held, arrival })
   if (resumed !== undefined && whole) resumed = await archiveResumed(archiving, resumed, done)
   if (others.length === 0) {
     if (resumed !== undefined) return { summary: resumed, exit: exitOf(resumed) }
@@ -301,27 +292,24 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
   return { ...end, error: typedAgain(end.error, typed) }
 }
 
-async function archiveBackfill(
+const archivingOf = (
   { ledger, events, gatewayName, home, interrupt }: RunDependencies,
+  { held, arrival }: Pick<Holding, 'held' | 'arrival'>,
+) => ({ interrupt, gatewayName, arrival, events, ledger, home, runLedger: ledger.amendRun(held.lease) })
+
+async function archiveBackfill(
+  deps: RunDependencies,
   { held, arrival }: Pick<Holding, 'held' | 'arrival'>,
   end: JobEnd,
   found: readonly FoundExport[],
   had: readonly ExportRecord[],
 ): Promise<JobEnd> {
-  const archiving = {
-    interrupt,
-    gatewayName,
-    arrival,
-    events,
-    ledger,
-    home,
-    runLedger: ledger.amendRun(held.lease),
-  }
+  const archiving = archivingOf(deps, { held, arrival })
   // A newer delivery may share its name with an export that an earlier process has read.
   const { now: own = [], before: earlier = [] } = Object.groupBy(found, ({ source, delivery }) =>
     had.some(({ path }) => isOf(path, source.address(delivery.name))) ? 'before' : 'now',
   )
-  const { done } = await divideByContents(arrival, earlier, await ledger.exportsOf(end.summary.run))
+  const { done } = await divideByContents(arrival, earlier, await deps.ledger.exportsOf(end.summary.run))
   const summary = await archiveRun(archiving, end.summary, own)
   return { ...end, summary: await archiveResumed(archiving, summary, done) }
 }

@@ -1,6 +1,6 @@
 /**
- * Composition root: everything that touches the world (clock, chance, files of the home, SQLite, the network) is made here and handed in, for
- * the command line and for programs.
+ * Composition root: makes every part with access to clock, chance, files of the home, SQLite and network, and hands these parts in, for the
+ * command line and for programs.
  */
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ import type { Application } from './runs/application.ts'
 import type { Settings } from './settings.ts'
 import { createLogFile, createLogger, type Logger, type LogSink } from './telemetry/logger.ts'
 
-/** As package.json has it. */
+/** Version in package.json. */
 export function programVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
   return typeof manifest === 'object' && manifest !== null && 'version' in manifest
@@ -24,8 +24,8 @@ export function programVersion(): string {
 }
 
 /**
- * @param err given the lines of the log
- * @param interrupt aborted when what is on is to stop: what is under way is finished, nothing new begun
+ * @param err receives the lines of the log
+ * @param interrupt aborts to stop: work in flight is finished, nothing new starts
  */
 export function createApplication(
   version: string,
@@ -75,11 +75,11 @@ export function createApplication(
       }
       // Refuses before the file is made.
       if ((lookAt(file)?.size ?? 0) === 0) onNew()
-      // SQLite gives what it makes beside a ledger the mode of that, and a new one a mode that others may read.
+      // SQLite gives the files beside a ledger the mode of the ledger, and creates a ledger that other users may read.
       try {
         appendOwn(file, '')
       } catch {
-        // Opening it says why.
+        // Opening the file reports the reason.
       }
       closeLedgerToOthers(file, logger)
       const ids = createAccountIdCipher(() => ownKey(settings, true) ?? '')
@@ -102,18 +102,18 @@ function closeLedgerToOthers(ledger: string, logger: Logger): void {
     try {
       const mode = closeToOthers(file)
       if (mode !== undefined)
-        logger.warn(`${file} was open to others (mode ${modeText(mode)}), and is no more`)
+        logger.warn(`${file} was open to all users (${modeText(mode)}); fixed to ${modeText(mode & 0o770)}`)
     } catch (cause) {
-      throw new WaybillError('ledger-unusable', `${file} is open to others, and is another user's`, {
+      throw new WaybillError('ledger-unusable', `${file} is open to all users and belongs to another user`, {
         place: { file },
-        remedy: 'Give the file to the user who runs Waybill: chown it, and chmod 600 it.',
+        remedy: 'Give the file to the user who runs Waybill (chown), then run chmod 600 on it.',
         cause,
       })
     }
   }
 }
 
-/** Aborts with the error `interrupted`, whatever reason the signal of the caller has. */
+/** Aborts with the error `interrupted`, for any reason of the caller's signal. */
 function withReason(interrupt: AbortSignal): AbortSignal {
   const interrupted = new AbortController()
   const abort = (): void => interrupted.abort(new WaybillError('interrupted', 'the command was interrupted'))
@@ -122,7 +122,7 @@ function withReason(interrupt: AbortSignal): AbortSignal {
   return interrupted.signal
 }
 
-/** Of a user of whom the system knows only the number, as in many containers, that number. */
+/** Name of the user, or the number of a user without a name, as in many containers. */
 function userName(): string {
   try {
     return userInfo().username

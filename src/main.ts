@@ -1,5 +1,6 @@
 /**
- * The command line as a process: reads its surroundings, handles signals, sets the exit code. What touches the world is built by application.ts.
+ * The command line as a process: reads its surroundings, handles signals, sets the exit code. application.ts builds the parts with access to the
+ * world.
  */
 
 import { styleText } from 'node:util'
@@ -12,38 +13,38 @@ import { EXIT, endingOf, filesExhausted, WaybillError } from './model/errors.ts'
 import { examineSettings, readSettings } from './settings.ts'
 import { linePrinter, type Paint, shownLines } from './shown-text.ts'
 
-/** What a program finds around it: of a process its variables, working folder, streams and signals. */
+/** Surroundings of a program: variables, working folder, streams and signals of a process. */
 export interface Surroundings extends Pick<CommandContext, 'terminal' | 'columns' | 'interrupt' | 'input'> {
-  /** Writes to standard output, */
+  /** Writes to standard output. */
   readonly out: (text: string) => void
-  /** and to standard error. */
+  /** Writes to standard error. */
   readonly err: (text: string) => void
-  /** Colours of the one and the other; none: there are no colours. */
+  /** Colours for standard output and standard error; undefined for none. */
   readonly paint?: { readonly out: Paint; readonly err: Paint }
   readonly environment: Readonly<Record<string, string | undefined>>
   /** The working folder: settings and `.env` are relative to it. */
   readonly folder: string
 }
 
-/** Commands that may end as soon as nobody reads what they say. */
+/** Commands that only read: they end when nobody reads their output any more. */
 const ONLY_LOOK = ['runs', 'show', 'trace', 'mapping', 'doctor']
 
 /**
- * Runs the command line in this process: with its surroundings, and until its signals. Then the process ends, once what was said is
- * written: nothing that is still open (a socket that a server has kept, a timer of a library) can hold it.
+ * Runs the command line in this process until a signal, then ends the process once the output is written. An open socket or timer of a library
+ * cannot keep the process alive.
  */
 export async function main(
   argv: readonly string[],
   compose?: (context: CommandContext) => CommandContext,
 ): Promise<never> {
-  // Everything that is made here is for its owner alone: ledger, key, rejects, receipts, the built-in gateway's data.
+  // All new files are for their owner alone: ledger, key, rejects, receipts, data of the built-in gateway.
   process.umask(0o077)
-  // Whoever reads our output may have seen enough (`| head`). What does more than look is done to its end, and told.
+  // The reader of the output may have seen enough (`| head`). A command that writes continues to its end and its notifications.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
     if (ONLY_LOOK.includes(argv[0] ?? '')) process.exit(EXIT.ok)
   })
-  // Where nobody hears it any more, or the disk under it is full: what is at work goes on, and ends as it would have.
+  // With nobody to read standard error, or a full disk under it, work in flight continues and ends as usual.
   process.stderr.on('error', () => {})
   process.on('uncaughtException', (thrown) => {
     const error = filesExhausted(thrown) ?? thrown
@@ -68,13 +69,13 @@ export async function main(
 
 const COLOURS = { bad: 'red', attention: 'yellow', good: 'green' } as const
 
-/** Where the stream is a terminal that shows them; NO_COLOR and FORCE_COLOR say otherwise (no-color.org, Node's `util.styleText`). */
+/** Colours for a terminal that has colours; NO_COLOR and FORCE_COLOR decide first (no-color.org, Node's `util.styleText`). */
 const paintOf =
   (stream: NodeJS.WriteStream): Paint =>
   (text, tone) =>
     styleText(COLOURS[tone], text, { stream })
 
-/** Resolves once the stream has handed on what it was given; also where nobody takes it any more. */
+/** Resolves once the stream has written everything, or is closed. */
 const written = (stream: NodeJS.WriteStream): Promise<void> =>
   new Promise((resolve) => {
     if (stream.writable) stream.write('', () => resolve())
@@ -83,7 +84,7 @@ const written = (stream: NodeJS.WriteStream): Promise<void> =>
 
 /**
  * Runs the command line.
- * @param compose what commands are handed instead, where a program of its own puts Waybill together otherwise
+ * @param compose replaces the parts of a command, for a program that builds Waybill from other parts
  * @returns the exit code
  */
 export async function runCommandLine(
@@ -116,7 +117,7 @@ export async function runCommandLine(
     const error = filesExhausted(thrown) ?? thrown
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return EXIT.ok
-      // Its words were written to standard error, with help.
+      // Commander has written the message to standard error, with help.
       const message = error.message.replace(/^error: /, '')
       if (argv.includes('--json')) out(JSON.stringify(errorAsJson(new WaybillError('usage-wrong', message))))
       return EXIT.wrongUse
@@ -148,7 +149,7 @@ async function buildContext(
       : examineSettings(environment, folder)
   return {
     ...surroundings,
-    // Second, for its own signal: it aborts with an error.
+    // Second, as its interrupt signal replaces the other: it aborts with an error.
     ...createApplication(version, settings, err, surroundings.interrupt),
     settingsFindings,
     out: linePrinter(out, paint?.out),
@@ -157,19 +158,19 @@ async function buildContext(
   }
 }
 
-/** Never throws: where standard error is a file, what befalls it is thrown to whoever writes. */
+/** Never throws. With a file as standard error, a write error goes to the caller of `write`. */
 function writeError(text: string): void {
   try {
     process.stderr.write(text)
   } catch {
-    // There is no other place to say it.
+    // No other stream is left for a report.
   }
 }
 
 /**
- * Aborted by the first SIGINT, SIGTERM or SIGHUP; a second one ends the process at once, but for SIGHUP: a terminal that goes away may say so
+ * Aborts at the first SIGINT, SIGTERM or SIGHUP. A second SIGINT or SIGTERM ends the process at once; a terminal that goes away may send SIGHUP
  * twice.
- * @param onlyWatches whether the command stops nothing when it ends
+ * @param onlyWatches true for a command that stops nothing when it ends
  */
 function interruptSignal(onlyWatches: boolean): AbortSignal {
   const controller = new AbortController()
@@ -177,16 +178,16 @@ function interruptSignal(onlyWatches: boolean): AbortSignal {
     const { stderr } = process
     if (controller.signal.aborted) {
       if (signal === 'SIGHUP') return
-      // The shell's prompt is not to stand behind a progress bar.
+      // Moves the shell's prompt to the line below the progress bar.
       if (stderr.isTTY) writeError('\n')
       process.exit(EXIT.interrupted)
     }
     controller.abort()
-    // What is watched goes on.
+    // The watched run continues.
     if (onlyWatches) return
-    // In a terminal in the place of the bar, which comes back below.
+    // Replaces the progress bar of a terminal; the bar returns one line below.
     writeError(
-      `${stderr.isTTY ? '\r\x1b[2K' : ''}Stopping: what is under way is finished, nothing new is begun. Once more to stop at once.\n`,
+      `${stderr.isTTY ? '\r\x1b[2K' : ''}Stopping: work in flight is finished, nothing new starts. Interrupt again to stop at once.\n`,
     )
   }
   process.on('SIGINT', onSignal)

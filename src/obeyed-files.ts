@@ -1,6 +1,6 @@
 /**
- * Files that Waybill obeys: `.env`, jobs, mappings, commands of those, the home. A user who may write to such a file, or to a folder above, acts as
- * the user of Waybill: the file is refused.
+ * Files with instructions for Waybill: `.env`, jobs, mappings, commands in these files, the home. A user who may write to such a file, or to a
+ * folder above, acts as the user of Waybill: the file is refused.
  */
 import { lstatSync, readFileSync, readlinkSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -68,7 +68,7 @@ function doubtOf(at: string, found: Stats, me: number, isNear: boolean): Doubt |
     return isNear ? { at, why: `${why}, but is sticky`, remedy: undefined } : undefined
   if (!byAll && isVolumeOf(at, found))
     return { at, why: `${why}, as the volume was given to it (fsGroup)`, remedy: undefined }
-  return { at, why, remedy: `Take the right from them: chmod ${byAll ? 'o' : 'g'}-w ${shellWord(at)}` }
+  return { at, why, remedy: `Remove the right: chmod ${byAll ? 'o' : 'g'}-w ${shellWord(at)}` }
 }
 
 const isTrusted = (uid: number, me: number): boolean => uid === me || uid === ROOT
@@ -76,7 +76,7 @@ const isTrusted = (uid: number, me: number): boolean => uid === me || uid === RO
 const ofAnother = (at: string, { uid }: Stats): Doubt => ({
   at,
   why: `belongs to user ${uid}, who is neither this user nor root`,
-  remedy: `Where it is a service's, run Waybill as that user: runuser -u USER -- waybill …. Else take it over as root: chown -h ${process.geteuid?.() ?? 'USER'} ${shellWord(at)}`,
+  remedy: `If it belongs to a service, run Waybill as that user: runuser -u USER -- waybill …. Otherwise take it over as root: chown -h ${process.geteuid?.() ?? 'USER'} ${shellWord(at)}`,
 })
 
 /** True for the group of root, and for a group without other users in the lists of this machine. */
@@ -115,7 +115,7 @@ function isVolumeOf(path: string, { gid, ...found }: Stats): boolean {
   return root !== dirname(root) && ofRoot.gid === gid && (ofRoot.mode & 0o2020) === 0o2020
 }
 
-/** @param path that was checked */
+/** @param path checked path */
 export const doubtText = ({ at, why }: Doubt, path: string): string =>
   `${at} ${why}${at === resolve(path) ? '' : `, and ${path} depends on it`}`
 
@@ -128,7 +128,7 @@ export function assertObeyable(path: string): void {
   }
 }
 
-/** Reads a file that is obeyed. @throws WaybillError `file-untrusted`; an error of the file system */
+/** Reads a file with instructions. @throws WaybillError `file-untrusted`; an error of the file system */
 export async function readObeyed(path: string): Promise<string> {
   assertObeyable(path)
   return readFile(path, 'utf8')

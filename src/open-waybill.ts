@@ -1,6 +1,6 @@
 /**
- * Waybill for programs: what the command line does with runs, without a process of its own; and the gateway's interface, as a client and served,
- * with the clock and the ids that a program has.
+ * Waybill for programs: runs in the process of the caller, as the command line does; and the gateway's interface, as a client and as a server, with
+ * the caller's clock and ids.
  */
 import { createApplication, programVersion } from './application.ts'
 import { createGateway as connect, type Gateway, type GatewayOptions } from './gateway/gateway.ts'
@@ -13,20 +13,20 @@ import { createWaybill, type Waybill } from './runs/waybill.ts'
 import { handedOn, readSettings } from './settings.ts'
 
 export interface WaybillOptions {
-  /** Folder of ledger, key, receipts and rejects: made where it is not there, for its owner alone. */
+  /** Folder of ledger, key, receipts and rejects. A missing folder is made, for its owner alone. */
   readonly home: string
   /** Folder of job files. */
   readonly jobs: string
   /** Folder of mapping files, with the catalog. */
   readonly mappings: string
   /**
-   * Other settings by their names in docs/settings.md, like `WAYBILL_API_KEY`. Neither `.env` nor the environment of the process is read, but for
-   * what commands of notifications need, like PATH.
+   * Other settings by their names in docs/settings.md, like `WAYBILL_API_KEY`. `.env` and the environment of the process are not read, but for the
+   * variables that commands of notifications need, like PATH.
    */
   readonly settings?: Readonly<Record<string, string>>
-  /** Given each line of the log; without it they go nowhere. */
+  /** Receives each line of the log; without a function, the lines are dropped. */
   readonly log?: (line: string) => void
-  /** Aborted when what is on is to stop: what is under way is finished, and the next run goes on with the rest. */
+  /** Aborts to stop: work in flight is finished, and the next run continues with the rest. */
   readonly signal?: AbortSignal
 }
 
@@ -54,7 +54,7 @@ export async function openWaybill(options: WaybillOptions): Promise<Waybill> {
 export interface GatewaySettings
   extends Omit<GatewayOptions, 'accessToken' | 'now' | 'nextRequestId'>,
     Partial<Pick<GatewayOptions, 'now' | 'nextRequestId'>> {
-  /** The bearer token, or what fetches it: asked at the first call that needs one, and again by `renewToken`. */
+  /** The bearer token, or a function to fetch the token: called at the first call to the gateway with a token, and again by `renewToken`. */
   readonly accessToken: string | (() => Promise<string>)
 }
 

@@ -1,31 +1,31 @@
 /**
- * Who a process is among all that share a ledger. A host name and a process number do not say it: two containers may have the same of both. So the
- * owner that the ledger keeps is `host:pid`, which people are shown, and behind it what tells this process from every other one.
+ * Identity of a process among all processes with the same ledger. Host name and process number are not enough: two containers may share both. The
+ * owner in the ledger is therefore `host:pid`, for people, and a suffix that is unique to the process.
  */
 import { hash } from 'node:crypto'
 import { readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 
 export interface ProcessIdentity {
-  /** `host:pid#…`, of no other process that ever was. */
+  /** `host:pid#…`: unique among all processes, also ended ones. */
   readonly owner: string
   /**
-   * Whether nobody is at work any more on what that process holds. Of one whose number is counted elsewhere nothing is known: only its heartbeat tells.
-   * True of this process itself: it asks for what it is not at work on, and what it seems to hold it could not let go, as the disk was full.
+   * True if the owner has ended, so that its leases are free. False where the answer is unknown, as for a process of another place: only the heartbeat
+   * tells. True for this process itself: a lease this process still holds was left by a release that failed (full disk).
    */
   readonly isDead: (owner: string) => boolean
 }
 
-/** What a machine tells of its processes. */
+/** Processes of a machine. */
 export interface ProcessTable {
-  /** Where the process numbers are counted, in hex digits: differs with each start of the machine and each PID namespace; undefined where that cannot be told. */
+  /** Namespace of the process numbers, in hex digits: differs for each boot of the machine and each PID namespace; undefined if unknown. */
   readonly place: string | undefined
   readonly isThere: (pid: number) => boolean
-  /** When the process was begun, in ticks since the machine was; undefined where that cannot be told. */
+  /** Start of the process, in ticks since the boot of the machine; undefined if unknown. */
   readonly begunAt: (pid: number) => string | undefined
 }
 
-/** @param token of chance: tells the process apart where its machine does not */
+/** @param token random text: identifies the process where the machine cannot */
 export function identify(host: string, pid: number, token: string, table: ProcessTable): ProcessIdentity {
   const { place, isThere, begunAt } = table
   const begun = begunAt(pid)
@@ -41,25 +41,25 @@ export function identify(host: string, pid: number, token: string, table: Proces
       if (other === undefined || other['place'] !== place) return false
       const number = Number(other['pid'])
       if (!isThere(number)) return true
-      // A process number is given out again, and so is that of a namespace; not at the same instant.
+      // The system reuses process numbers, and a new namespace may reuse the number of an old one; never with the same start.
       const begunNow = begunAt(number)
       return begunNow !== undefined && begunNow !== other['begun']
     },
   }
 }
 
-/** The table that Linux keeps (proc_pid_stat(5), namespaces(7)); of another system it says nothing. */
+/** Process table of Linux (proc_pid_stat(5), namespaces(7)); empty on other systems. */
 export function processTable(pid: number, proc = '/proc'): ProcessTable {
   const statOf = (name: string): { number: string; begun: string | undefined } | undefined => {
     const text = quietly(() => readFileSync(join(proc, name, 'stat'), 'latin1'))
-    // The second field is the program's name in parentheses, with whatever it holds; the twenty-second is the start.
+    // The second field is the program's name in parentheses, with any characters; the twenty-second is the start.
     return text === undefined
       ? undefined
       : { number: text.slice(0, text.indexOf(' ')), begun: afterName(text)[19] }
   }
   const boot = quietly(() => readFileSync(join(proc, 'sys/kernel/random/boot_id'), 'latin1').trim())
   const namespace = quietly(() => readlinkSync(join(proc, 'self/ns/pid')))
-  // Another namespace's table may be mounted here: its numbers name other processes.
+  // The table of another namespace may be mounted here: its numbers name other processes.
   const isOurs = statOf('self')?.number === String(pid)
   return {
     place:

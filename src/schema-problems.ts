@@ -1,4 +1,4 @@
-/** What is wrong with what people write, in plain words: zod says what it is in its own. And what somebody meant who wrote a word that is not known. */
+/** Problems of a checked value in plain words, in place of the words of zod; and suggestions for an unknown word. */
 import { closestMatch } from 'leven'
 import { z } from 'zod'
 
@@ -10,14 +10,14 @@ export interface SchemaProblem {
 type Raw = z.core.$ZodRawIssue
 
 /**
- * Checks a value; what a schema says of a problem itself stands, all else is put into words here.
- * @returns the value as the schema gives it, or the problems of it
+ * Checks a value. A message of the schema itself stays; all other problems get their words here.
+ * @returns the value from the schema, or the problems
  */
 export function checkWith<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
 ): { readonly data: z.infer<Schema> } | { readonly problems: readonly SchemaProblem[] } {
-  // An issue keeps the list of unknown keys, and not the object that knows others.
+  // An issue keeps the list of unknown keys, but not the object with the known keys.
   const known = new Map<readonly unknown[], readonly string[]>()
   const error = (issue: Raw): string => {
     const { inst } = issue
@@ -25,12 +25,12 @@ export function checkWith<Schema extends z.ZodType>(
       known.set(issue.keys, Object.keys(inst.shape))
     return wordsFor(issue)
   }
-  // What is checked once is not worth a checker of its own, which zod would compile.
+  // `jitless`: zod would compile a checker, which does not pay for a single check.
   const parsed = schema.safeParse(value, { jitless: true, error })
   return parsed.success ? { data: parsed.data } : { problems: flatten(parsed.error.issues, known) }
 }
 
-/** A union's own message says nothing of use: take the branch that got furthest, as that is what was meant. */
+/** Replaces the message of a union by the problems of its best branch: the one with the deepest problem, as the author meant that branch. */
 function flatten(
   issues: readonly z.core.$ZodIssue[],
   known: ReadonlyMap<readonly unknown[], readonly string[]>,
@@ -47,8 +47,8 @@ function flatten(
       )
       const deepest = branches.reduce((best, branch) => (depth(branch) > depth(best) ? branch : best))
       if (depth(deepest) > path.length) return deepest
-      const told = new Set(branches.map((branch) => branch.map((one) => one.message).join('; ')))
-      return [{ path, message: [...told].join(', or ') }]
+      const messages = new Set(branches.map((branch) => branch.map((one) => one.message).join('; ')))
+      return [{ path, message: [...messages].join(', or ') }]
     }
     if (issue.code === 'invalid_key') return issue.issues.map(({ message }) => ({ path, message }))
     if (issue.code === 'unrecognized_keys') {
@@ -65,7 +65,7 @@ function flatten(
 const depth = (problems: readonly SchemaProblem[]): number =>
   Math.max(...problems.map((problem) => problem.path.length))
 
-/** What a value of a type is called in a YAML file. */
+/** Words for a type of a value in a YAML file. */
 const CALLED: Readonly<Record<string, string>> = {
   string: 'a text',
   number: 'a number',
@@ -101,7 +101,7 @@ function wordsFor(issue: Raw): string {
       return inclusive ? `must ${amount(origin, maximum)} or less` : `must be less than ${maximum}`
     }
     case 'invalid_format':
-      return FORMATS[issue.format] ?? `is not written as it must be (${issue.format})`
+      return FORMATS[issue.format] ?? `does not have the required format (${issue.format})`
     case 'not_multiple_of':
       return `must be a multiple of ${issue.divisor}`
     default:
@@ -112,8 +112,8 @@ function wordsFor(issue: Raw): string {
 const FORMATS: Readonly<Record<string, string>> = {
   datetime: 'must be a time with its offset, like 2026-03-02T07:15:00Z',
   date: 'must be a day, like 2026-03-02',
-  email: 'is no mail address; write it like oncall@hospital.example',
-  url: 'is no address; write it like https://gateway.example',
+  email: 'is not a mail address; write it like oncall@hospital.example',
+  url: 'is not an address; write it like https://gateway.example',
 }
 
 const COUNTED: Readonly<Record<string, string>> = { string: 'characters', array: 'entries', tuple: 'entries' }
@@ -128,12 +128,13 @@ const oneOf = (values: readonly unknown[], given: unknown): string => {
   return `${which}${typeof given === 'string' ? didYouMean(given, words) : ''}`
 }
 
-/** Nobody mistypes a longer word, and comparing two takes as long as their lengths multiplied. */
+/** Longest word to compare: a comparison takes time in proportion to the product of both lengths. Longer words are no typing errors. */
 const LONGEST_MEANT = 100
 
 /**
- * `; did you mean "x"?`, to be put behind a message; or '' where no known word is near. Near is one letter of three
- * that is wrong, letters in another order (`jsno`), or a word that is a part of the other (`a1c`, `hba1c`).
+ * Suggests a known word near a word: at most one letter in three is wrong, the letters are in another order (`jsno`), or one word contains the
+ * other (`a1c`, `hba1c`).
+ * @returns `; did you mean "x"?`, to follow a message; '' for no near word
  */
 export function didYouMean(word: string, known: Iterable<string>): string {
   if (word.length > LONGEST_MEANT) return ''
@@ -151,7 +152,7 @@ export function didYouMean(word: string, known: Iterable<string>): string {
 
 const sorted = (word: string): string => [...word].sort().join('')
 
-/** The shortest word that one is a part of, or that is a part of it. Words of two letters are in too many. */
+/** Finds the shortest known word that contains the written one, or is contained in it. Skips words of two letters: too many words contain them. */
 function holding(written: string, words: readonly string[]): string | undefined {
   const [shortest] = words
     .filter((one) =>

@@ -1,6 +1,6 @@
 /**
- * The environment, read once into one frozen object (docs/settings.md). The only place that knows the names of variables.
- * Every secret may also be given as a file, by the same name with `_FILE`.
+ * The environment, read once into one frozen object (docs/settings.md). Only this file knows the names of variables. Every secret may also come
+ * from a file, by the name of the variable with `_FILE`.
  */
 import { closeSync, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -11,24 +11,24 @@ import { doubtsOf, doubtText } from './obeyed-files.ts'
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
 export const LOG_FORMATS = ['text', 'json'] as const
 
-/** Asks for the built-in reference gateway in the place of an address. */
+/** Selects the built-in reference gateway in place of an address. */
 export const BUILT_IN = 'built-in'
 
-/** What a program needs to find itself at home. All else of the environment may be a secret. */
+/** Variables that every program needs. All others in the environment may be secrets. */
 export const HANDED_ON = [
   ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TMPDIR', 'TZ'],
   ...['LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE', 'LC_MESSAGES', 'LC_TIME'],
 ] as const
 
-/** What a program that opens Waybill hands on of its own environment: no setting is among it. */
+/** Variables that a program with Waybill inside passes on from its own environment: no settings. */
 export const handedOn = (): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(HANDED_ON.map((name) => [name, process.env[name]]))
 
-/** All of the environment, for commands that get tokens: they may need secrets of their own. */
+/** The whole environment, for commands that fetch tokens: they may need secrets of their own. */
 export const wholeEnvironment = (): Readonly<Record<string, string | undefined>> => process.env
 
 const LOG_FILE_BYTES = 10 * 1024 ** 2
-/** A night of 100,000 rows takes some 60 MB of ledger and receipts. */
+/** Default of free space: a night of 100,000 rows takes some 60 MB of ledger and receipts. */
 const MIN_FREE_BYTES = 64 * 1024 * 1024
 const LOG_FILES = 5
 
@@ -37,16 +37,16 @@ export interface ListenAddress {
   readonly port: number
 }
 
-/** Told of what is wrong with a variable. */
+/** Receives each problem of a variable. */
 type Report = (key: string, message: string) => void
 
-/** What variables and files give. */
+/** Access to variables and files. */
 interface Given {
-  /** Without white space around it; undefined where it is empty. */
+  /** Value without white space around; undefined for an empty one. */
   text(name: string): string | undefined
-  /** Given by itself, or as the file that `<name>_FILE` names. */
+  /** Value of the variable, or content of the file in `<name>_FILE`. */
   secret(name: string): string | undefined
-  /** Relative to the folder. */
+  /** Resolves a path relative to the folder. */
   readonly at: (path: string) => string
   readonly report: Report
 }
@@ -80,7 +80,7 @@ const choice = <const T extends string>(name: string, choices: readonly T[], oth
       report(name, `is "${given}"; it must be one of ${choices.join(', ')}`)
     return chosen ?? otherwise
   })
-/** @param form an example of how it is written */
+/** @param form an example for the message */
 const parsed = <T>(
   name: string,
   parse: (text: string) => T | undefined,
@@ -101,17 +101,20 @@ const minFree = parsed('WAYBILL_MIN_FREE', byteCount, '64MiB')
 
 /** Every setting (docs/settings.md). */
 const SETTINGS = {
-  /** An address, or `built-in`. Undefined: jobs name it themselves. The ledger knows a gateway by this text: a slash at its end must not make it another one. */
+  /**
+   * An address, or `built-in`. Undefined: each job names its own. The ledger identifies a gateway by this text, so that slashes at the end are
+   * removed.
+   */
   gatewayUrl: setting('WAYBILL_GATEWAY_URL', ({ text, report }) =>
     withoutSecrets(text('WAYBILL_GATEWAY_URL'), report)?.replace(/\/+$/, ''),
   ),
   apiKey: secret('WAYBILL_API_KEY'),
-  /** Of the medical-records requester. Undefined: the same as the other calls. */
+  /** Key of the medical-records requester. Undefined: the key of the other calls. */
   requesterApiKey: secret('WAYBILL_REQUESTER_API_KEY'),
   accessToken: secret('WAYBILL_ACCESS_TOKEN'),
-  /** Prints an access token; run again when one is refused. */
+  /** Command that prints an access token; runs again after the gateway refuses a token. */
   accessTokenCommand: plain('WAYBILL_ACCESS_TOKEN_COMMAND'),
-  /** Prints the access token of a person, for the paged test. */
+  /** Command that prints the access token of a person, for the paged test. */
   userTokenCommand: plain('WAYBILL_USER_TOKEN_COMMAND'),
   /** Secret for hashes and ids. Undefined: made once and kept in the home. */
   key: secret('WAYBILL_KEY'),
@@ -129,16 +132,16 @@ const SETTINGS = {
       return file === undefined ? undefined : { path: file, maxBytes, files }
     },
   },
-  /** What must be free on the disk of the home for a run to begin. */
+  /** Free bytes on the disk of the home to start a run. */
   minFree: {
     variables: minFree.variables,
     read: (given: Given) => minFree.read(given) ?? MIN_FREE_BYTES,
   },
-  /** Where `waybill schedule` serves its metrics. */
+  /** Address where `waybill schedule` serves its metrics. */
   metrics: parsed('WAYBILL_METRICS', listenAddress, '9464 or 0.0.0.0:9464'),
-  /** Where the metrics of the last run are written. */
+  /** File for the metrics of the last run. */
   metricsFile: path('WAYBILL_METRICS_FILE'),
-  /** Where traces of runs go by OTLP over HTTP; and what is sent beside them, like a key. */
+  /** Collector for traces of runs (OTLP over HTTP), and headers to send with them, like a key. */
   otlpEndpoint: parsed('WAYBILL_OTLP_ENDPOINT', collectorAddress, 'http://127.0.0.1:4318'),
   otlpHeaders: secret('WAYBILL_OTLP_HEADERS'),
   /** Path of the get-care-teams call, which the interface leaves open. */
@@ -147,19 +150,19 @@ const SETTINGS = {
     'WAYBILL_BEARER_ON_CONDITIONS_BULK',
     (given) => choice('WAYBILL_BEARER_ON_CONDITIONS_BULK', ['true', 'false'], 'true').read(given) === 'true',
   ),
-  /** Names of fields of the medical-records requester that the interface spells in two ways. */
+  /** Names of fields of the medical-records requester with two spellings in the interface. */
   datesOfService: choice('WAYBILL_DATES_OF_SERVICE', ['datesOfService', 'dateOfService'], 'datesOfService'),
   requestSubType: choice('WAYBILL_REQUEST_SUB_TYPE', ['requestSubType', 'requestSubtype'], 'requestSubType'),
   searchSubType: choice('WAYBILL_SEARCH_SUB_TYPE', ['subTyp', 'subType'], 'subTyp'),
   /** For jobs that read from an SFTP server without a key file. */
   sftpPassword: secret('WAYBILL_SFTP_PASSWORD'),
-  /** Files with the OpenPGP keys that exports are decrypted and verified with. */
+  /** Files with the OpenPGP keys to decrypt and verify exports. */
   pgpKeyFile: path('WAYBILL_PGP_KEY_FILE'),
   pgpPassphraseFile: path('WAYBILL_PGP_PASSPHRASE_FILE'),
   pgpVerifyKeyFile: path('WAYBILL_PGP_VERIFY_KEY_FILE'),
   /** Signs the webhooks of notifications: `whsec_` and base64, or base64 alone. */
   webhookSecret: secret('WAYBILL_WEBHOOK_SECRET'),
-  /** Where mails of notifications are handed in, `smtp://` or `smtps://`, mostly with a password; and who they come from. */
+  /** Mail server for notifications, `smtp://` or `smtps://`, mostly with a password; and the sender. */
   smtpUrl: secret('WAYBILL_SMTP_URL'),
   smtpFrom: plain('WAYBILL_SMTP_FROM'),
 } as const satisfies Readonly<Record<string, Setting<unknown>>>
@@ -170,7 +173,7 @@ export const VARIABLES: readonly string[] = Object.values(SETTINGS).flatMap(({ v
 type Read = { readonly [Name in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[Name]['read']> }
 
 export interface Settings extends Read {
-  /** Variables that the commands of notifications find: no secret is among them. */
+  /** Variables for the commands of notifications: no secrets. */
   readonly commandEnvironment: Readonly<Record<string, string>>
 }
 
@@ -186,9 +189,9 @@ export function readSettings(...given: Parameters<typeof examineSettings>): Sett
 }
 
 /**
- * The settings as far as they can be read: what is wrong has its default, and is told among the findings.
- * @param environment variables as given; they win over those of a `.env` file in `folder`
- * @param dotEnv whether such a file is read
+ * Reads the settings as far as possible. A wrong setting gets its default and a finding.
+ * @param environment variables; they win over the `.env` file in `folder`
+ * @param dotEnv `read` to read that file
  */
 export function examineSettings(
   environment: Readonly<Record<string, string | undefined>>,
@@ -204,7 +207,9 @@ export function examineSettings(
   const at = (given: string): string => resolve(folder, given)
   const text = (name: string): string | undefined => values[name]?.trim() || undefined
   const given: Given = {
-    ...{ text, at, report },
+    text,
+    at,
+    report,
     secret(name) {
       const file = text(`${name}_FILE`)
       if (file === undefined) return text(name)
@@ -217,7 +222,7 @@ export function examineSettings(
       }
     },
   }
-  // The cast is sound: each is what its own setting has read.
+  // The cast is sound: each value comes from its own setting.
   const read = Object.fromEntries(
     Object.entries(SETTINGS).map(([name, one]) => [name, one.read(given)]),
   ) as Read
@@ -230,7 +235,9 @@ export function examineSettings(
       ...Object.fromEntries(
         HANDED_ON.map((name) => [name, environment[name] ?? ''] as const).filter(([, value]) => value !== ''),
       ),
-      ...{ WAYBILL_HOME: read.home, WAYBILL_JOBS: read.jobs, WAYBILL_MAPPINGS: read.mappings },
+      WAYBILL_HOME: read.home,
+      WAYBILL_JOBS: read.jobs,
+      WAYBILL_MAPPINGS: read.mappings,
     },
   })
   if (hasAddress) findings.push(...missingCredentials(settings, 'WAYBILL_GATEWAY_URL'))
@@ -245,29 +252,29 @@ export function examineSettings(
   return { settings, findings }
 }
 
-/** Variables that no run could be safe, or as meant, with. */
+/** Reports variables that make runs unsafe, or are misspelled. */
 function checkNames(values: Readonly<Record<string, string | undefined>>, report: Report): void {
   for (const [name, value = ''] of Object.entries(values)) {
     if (
       name.startsWith('WAYBILL_') &&
       name !== 'WAYBILL_CORPUS' &&
-      // What the command of a notification finds in its environment: it may call Waybill.
+      // Variables for the command of a notification, which may start Waybill.
       !name.startsWith('WAYBILL_NOTICE_') &&
       !VARIABLES.includes(name)
     )
-      report(name, `is no setting of Waybill; known are: ${VARIABLES.join(', ')}`)
-    // The AWS SDK sends the token for its credentials there.
+      report(name, `is not a setting of Waybill; the settings are: ${VARIABLES.join(', ')}`)
+    // The AWS SDK sends the token for its credentials to this address.
     if (/^AWS_ENDPOINT_URL(_|$)/.test(name) && value !== '' && !isPrivate(value)) report(name, MUST_BE_HTTPS)
   }
-  // Node's own variable, for every program that this one starts or is: credentials would go to whoever answers.
+  // Variable of Node itself, also for the programs that Waybill starts: any server could take the credentials.
   if (values['NODE_TLS_REJECT_UNAUTHORIZED'] === '0')
     report(
       'NODE_TLS_REJECT_UNAUTHORIZED',
-      'is 0, so that no certificate would be checked: take it out. A private authority is trusted with NODE_EXTRA_CA_CERTS',
+      'is 0, which turns off the check of certificates: remove it. To trust a private authority, set NODE_EXTRA_CA_CERTS',
     )
 }
 
-/** @param needed what needs them: a gateway with an address */
+/** @param needed reason to need credentials: a gateway with an address */
 export function missingCredentials(
   {
     apiKey,
@@ -298,7 +305,7 @@ function fileCount(text: string): number | undefined {
   return /^[1-9]\d{0,2}$/.test(text) ? Number(text) : undefined
 }
 
-/** Without a query, as a path is put behind it. */
+/** Address without a query, as a path is appended. */
 function collectorAddress(text: string): string | undefined {
   const url = URL.parse(text)
   const isAddress =
@@ -313,7 +320,7 @@ export function listenAddress(text: string): ListenAddress | undefined {
   return port <= 65_535 ? { host: ip6 ?? name ?? '127.0.0.1', port } : undefined
 }
 
-/** What is wrong is never shown: each of them is a secret, or holds one. */
+/** Never shows a value: each is a secret, or holds one. */
 function checkNotifications({ webhookSecret, smtpUrl, smtpFrom }: Settings, report: Report): void {
   // Standard Webhooks 1.0.0, section "Signature scheme": 24 to 64 bytes.
   const base64 = webhookSecret?.replace(/^whsec_/, '')
@@ -329,22 +336,22 @@ function checkNotifications({ webhookSecret, smtpUrl, smtpFrom }: Settings, repo
   if (smtpUrl !== undefined && !isSmtp)
     report(
       'WAYBILL_SMTP_URL',
-      'is no such address; write it like smtps://user:password@mail.hospital.example',
+      'is not a mail server; write it like smtps://user:password@mail.hospital.example',
     )
   if (isSmtp && `${smtp.search}${smtp.hash}` !== '')
-    report('WAYBILL_SMTP_URL', 'holds a query or fragment: take it out, no option is set by it')
+    report('WAYBILL_SMTP_URL', 'has a query or fragment, which sets no option: remove it')
   if (smtpUrl !== undefined && smtpFrom === undefined)
-    report('WAYBILL_SMTP_FROM', 'is needed with WAYBILL_SMTP_URL: whom mails come from')
+    report('WAYBILL_SMTP_FROM', 'is needed with WAYBILL_SMTP_URL: the sender of mails')
   if (smtpFrom !== undefined && !/[^\s@<>]+@[^\s@<>]+/.test(smtpFrom))
     report('WAYBILL_SMTP_FROM', 'has no mail address; write it like Waybill <waybill@hospital.example>')
 }
 
-/** The address is shown, logged, told and kept: what is secret in it goes no further than this, also where a command goes on all the same. */
+/** Removes secrets from the address, which is shown, logged, reported and stored; also for a command that continues after findings. */
 function withoutSecrets(given: string | undefined, report: Report): string | undefined {
   if (given === undefined || !URL.canParse(given)) return given
   const { username, password, search, hash } = new URL(given)
   if (`${username}${password}${search}${hash}` === '') return given
-  report('WAYBILL_GATEWAY_URL', 'holds a user name, password, query or fragment: none is sent')
+  report('WAYBILL_GATEWAY_URL', 'has a user name, password, query or fragment, which is not sent: remove it')
   return given.replace(/^([a-z+.-]+:\/*)[^/?#]*@/i, '$1').replace(/[?#].*$/, '')
 }
 
@@ -353,7 +360,10 @@ function checkGatewayUrl(url: string, report: Report): void {
   try {
     parsed = new URL(url)
   } catch {
-    report('WAYBILL_GATEWAY_URL', `is no address; write it like https://gateway.example/api, or ${BUILT_IN}`)
+    report(
+      'WAYBILL_GATEWAY_URL',
+      `is not an address; write it like https://gateway.example/api, or ${BUILT_IN}`,
+    )
     return
   }
   if (!isPrivate(parsed.href)) report('WAYBILL_GATEWAY_URL', MUST_BE_HTTPS)
@@ -361,7 +371,7 @@ function checkGatewayUrl(url: string, report: Report): void {
 
 const MUST_BE_HTTPS = 'must be https; plain http is for loopback addresses only'
 
-/** True for https, and for http that stays on this machine. */
+/** True for https, and for http within this machine. */
 function isPrivate(address: string): boolean {
   const { protocol = '', hostname = '' } = URL.parse(address) ?? {}
   return (
@@ -384,7 +394,7 @@ function readDotEnv(file: string, report: Report): Record<string, string | undef
   }
 }
 
-/** Reads the file of a secret. The owner may be another user, as of a program that renews the secret; the file must not be writable by all. */
+/** Reads the file of a secret. The owner may be another user, as for a program that renews the secret; the file must not be writable by all. */
 function readGuarded(file: string, key: string, report: (key: string, message: string) => void): string {
   const opened = openSync(file, 'r')
   try {

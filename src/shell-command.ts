@@ -1,4 +1,4 @@
-/** Runs a command of the settings or of a job through `/bin/sh`, and kills it with all that it has started when its time is over. */
+/** Runs a command of the settings or of a job through `/bin/sh`. Kills the command and its children after a timeout. */
 import type { ChildProcess } from 'node:child_process'
 import { codeOf, WaybillError } from './model/errors.ts'
 import { assertObeyableCommand } from './obeyed-files.ts'
@@ -8,19 +8,19 @@ export interface ShellCommand {
   readonly command: string
   /** Milliseconds. */
   readonly timeoutMs: number
-  /** All variables that it has. */
+  /** The whole environment of the command. */
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly folder?: string
-  /** For its standard input. */
+  /** Text for standard input. */
   readonly input?: string
-  /** Whether what it prints is wanted; else it goes nowhere: it may hold a secret. */
+  /** True: reads the output of the command. False: discards the output, which may hold a secret. */
   readonly isRead?: boolean
 }
 
-/** Output of the command; or the failure, behind "it": `failed (exit 7)`. `error`: another user may write to a file that the command names. */
+/** Output of the command; or the failure, to follow its name: `failed (exit 7)`. `error`: another user may write to a file in the command. */
 export type ShellEnd = { readonly out: string } | { readonly why: string; readonly error?: WaybillError }
 
-/** Resolves when it has ended, and where its output is read, when that has. Never rejects. */
+/** Resolves at the end of the command, or at the end of an output that is read. Never rejects. */
 export const runShell = ({
   command,
   timeoutMs,
@@ -34,7 +34,7 @@ export const runShell = ({
     let child: ChildProcess
     try {
       assertObeyableCommand(command, folder ?? '.', environment)
-      // Most runs start no process: what that needs is loaded here.
+      // Loaded here, as most runs start no process.
       const { spawn } = process.getBuiltinModule('node:child_process')
       child = spawn('/bin/sh', ['-c', command], {
         env: environment,
@@ -43,7 +43,7 @@ export const runShell = ({
         stdio: ['pipe', isRead ? 'pipe' : 'ignore', 'ignore'],
       })
     } catch (error) {
-      // spawn throws for a variable that holds NUL or is too long. The message of that error shows the variable.
+      // spawn throws for a variable with NUL, or a variable too long. The message of the error shows the variable.
       resolve(
         error instanceof WaybillError ? { why: `is not run: ${error.message}`, error } : notStarted(error),
       )
@@ -55,7 +55,7 @@ export const runShell = ({
     }
     const timer = setTimeout(() => {
       killGroup(child.pid)
-      // What has left the group may hold its output open.
+      // A process outside the group may keep the output open.
       child.stdout?.destroy()
       end({ why: `took longer than ${timeoutMs / 1000} s, and was killed` })
     }, timeoutMs)
@@ -67,7 +67,7 @@ export const runShell = ({
     child.on(isRead ? 'close' : 'exit', (code, signal) =>
       end(code === 0 ? { out } : { why: `failed (${code === null ? signal : `exit ${code}`})` }),
     )
-    // Who does not want to read need not.
+    // A command may leave its input unread.
     child.stdin?.on('error', () => {})
     child.stdin?.end(input)
   })
@@ -76,6 +76,6 @@ function killGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   } catch {
-    // It has ended in the meantime.
+    // The process has ended in the meantime.
   }
 }

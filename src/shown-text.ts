@@ -1,16 +1,16 @@
-/** How text is shown to people: to terminals, logs, mails and pages, as counts, as paths, as words of commands to type. */
+/** Text for people: for terminals, logs, mails and pages, as counts, as paths, as words of commands. */
 import { hash } from 'node:crypto'
 import { relative } from 'node:path'
 
 /**
- * What acts instead of being seen: control characters (C0, DEL, C1), format characters (bidirectional controls, of no width, tags), halves
- * of characters, and Unicode's own ends of lines and paragraphs.
+ * Characters with an effect in place of a shape: control characters (C0, DEL, C1), format characters (bidirectional controls, zero width, tags),
+ * halves of characters, and Unicode's own ends of lines and paragraphs.
  */
 const ACTING = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
-/** The escapes of JSON (RFC 8259, section 7), so that JSON text stays what it is: `a\nb`, `\u202e`. */
+/** Escapes a character as JSON does (RFC 8259, section 7), so that JSON text keeps its meaning: `a\nb`, `\u202e`. */
 const escaped = (character: string): string =>
   SHORT[character] ??
   Array.from(
@@ -18,13 +18,13 @@ const escaped = (character: string): string =>
     (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
   ).join('')
 
-/** In one line, whatever it holds. What was shown before stays as it is. */
+/** Escapes a text of any content to one visible line. Shown text does not change when shown again. */
 export const shown = (text: string): string => text.replaceAll(ACTING, escaped)
 
-/** Several lines, which the caller has put together. */
+/** Escapes each of several lines, put together by the caller. */
 export const shownLines = (text: string): string => text.split('\n').map(shown).join('\n')
 
-/** What a line is seen as where a terminal shows colours. Its words say the same. */
+/** Colour of a line on a terminal with colours. The words of the line carry the meaning, too. */
 export type Tone = 'bad' | 'attention' | 'good'
 
 export interface TonedLine {
@@ -33,17 +33,17 @@ export interface TonedLine {
 }
 export type Line = string | TonedLine
 
-/** A line, or lines: none of them is more than one, whatever it holds. */
+/** One line or several. Each element is one line, whatever its content. */
 export type Lines = string | readonly Line[]
 
-/** Puts a line into the colour of its tone, or leaves it as it is. */
+/** Colours a line by its tone, or returns the line unchanged. */
 export type Paint = (text: string, tone: Tone) => string
 
-/** The line at a place in a tone. */
+/** Lines with a tone for the line at a place. */
 export const toned = (lines: readonly string[], place: number, tone: Tone): Line[] =>
   lines.map((text, at) => (at === place ? { text, tone } : text))
 
-/** Writes lines. Whatever commands print goes through here. */
+/** Writes lines. All output of commands goes through here. */
 export const linePrinter =
   (write: (text: string) => void, paint: Paint = (text) => text) =>
   (lines: Lines): void => {
@@ -54,9 +54,9 @@ export const linePrinter =
     if (all.length > 0) write(`${written.join('\n')}\n`)
   }
 
-/** Parts of what is told, but for those that are null, undefined or an empty list. */
+/** Parts of an object without those that are null, undefined or an empty list. */
 export const present = <Parts extends object>(parts: Parts) =>
-  // The cast is sound: those of no value are left out.
+  // The cast is sound: parts without value are left out.
   Object.fromEntries(
     Object.entries(parts).filter(([, part]) =>
       Array.isArray(part) ? part.length > 0 : (part ?? undefined) !== undefined,
@@ -70,19 +70,18 @@ export const n = (count: number): string => count.toLocaleString('en-US')
 export const counted = (count: number, one: string, many = `${one}s`): string =>
   `${n(count)} ${count === 1 ? one : many}`
 
-/** `2026-11-01 05:30`, by the clock of UTC. */
+/** `2026-11-01 05:30` in UTC. */
 export const utcTime = (at: number): string => new Date(at).toISOString().slice(0, 16).replace('T', ' ')
 
-/** Relative to where the command was typed, unless that is longer. */
+/** Path relative to the working folder, or the path itself if shorter. */
 export function shownPath(path: string): string {
   const short = relative('.', path)
   return short.startsWith('..') ? path : short
 }
 
 /**
- * In single quotes where a shell would take it for something else. What a person would not see, or a terminal obey, stands as its
- * bytes, in the quotes that bash, zsh, ksh and POSIX (2024, section 2.2.4) know for that: `$'a\012b'`. In octal, as a
- * digit may follow.
+ * Quotes a word for a shell. A word with invisible or control characters is written with octal escapes in `$'a\012b'`, for bash, zsh, ksh and POSIX
+ * (2024, section 2.2.4): octal, as a digit may follow.
  */
 export function shellWord(text: string): string {
   if (/^[\w@%+=:,./-]+$/.test(text)) return text
@@ -94,13 +93,13 @@ export function shellWord(text: string): string {
 const octalOf = (character: string): string =>
   Array.from(Buffer.from(character), (byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
 
-/** A path, relative to the working folder where that is shorter; one that begins with a dash is not to be taken for an option. */
+/** Path as a word for a shell, relative to the working folder if shorter. A leading dash gets `./` in front, so that it is no option. */
 export function shellPath(path: string): string {
   const short = shownPath(path)
   return shellWord(short.startsWith('-') ? `./${short}` : short)
 }
 
-/** Bytes as people read them: `4.2 MB`. */
+/** Size for people: `4.2 MB`. */
 export function sizeText(bytes: number): string {
   const units = ['bytes', 'kB', 'MB', 'GB', 'TB']
   const power = Math.min(units.length - 1, bytes < 1000 ? 0 : Math.floor(Math.log10(bytes) / 3))
@@ -122,17 +121,17 @@ export const html = (text: string): string =>
 export interface HtmlPage {
   /** Plain text. */
   readonly title: string
-  /** Name → plain text, for programs that look at the page. */
+  /** Name → plain text, for programs that read the page. */
   readonly meta?: Readonly<Record<string, string>>
   /** CSS. */
   readonly style: string
   /** HTML. */
   readonly body: string
-  /** JavaScript that follows the body; it may ask the server that the page came from, and no other. */
+  /** JavaScript behind the body; may call only the server of the page. */
   readonly script?: string
 }
 
-/** A whole page. Its policy lets a browser load nothing and run nothing else, whatever stands in it. */
+/** A whole page. Its policy allows the browser to load nothing and to run no other script, whatever the page contains. */
 export const htmlPage = ({ title, meta = {}, style, body, script }: HtmlPage): string => `<!doctype html>
 <html lang="en">
 <head>

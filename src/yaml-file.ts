@@ -1,5 +1,5 @@
 /**
- * YAML read with positions: every problem of a job, mapping or catalog file is reported with line, column and key.
+ * YAML with positions: every problem of a job, mapping or catalog file is reported with line, column and key.
  */
 import {
   type Document,
@@ -19,7 +19,7 @@ import { checkWith } from './schema-problems.ts'
 /** Path of a key within a document: `['biometrics', 'hba1c', 'unit']`. */
 export type KeyPath = readonly (string | number)[]
 
-/** A checked document that can still say on which line a key stands. */
+/** A checked document with the position of each key. */
 export interface YamlFile<T> {
   readonly file: string
   readonly value: T
@@ -35,7 +35,7 @@ export function describeKey(path: KeyPath): string {
 
 /**
  * Parses YAML 1.2 text and checks it against a schema.
- * @param scalars `text`: every scalar is the text that stands there (`5.10`, `007`, `Y`), as in the failsafe schema of YAML
+ * @param scalars `text`: every scalar is its own text (`5.10`, `007`, `Y`), as in the failsafe schema of YAML
  * @throws WaybillError with the given code and one finding per problem (syntax, duplicate key, unknown key, wrong type).
  */
 export function parseYaml<Schema extends z.ZodType>(
@@ -65,7 +65,7 @@ export function parseYaml<Schema extends z.ZodType>(
     return { file, key: describeKey(path) }
   }
   if (document.errors.length > 0) {
-    const byPlace = [...Map.groupBy(document.errors, ({ pos }) => pos[0])].slice(0, MOST_TOLD)
+    const byPlace = [...Map.groupBy(document.errors, ({ pos }) => pos[0])].slice(0, MOST_PROBLEMS)
     const found = byPlace.flatMap(([offset, errors]) =>
       errors.slice(0, 1).map((error) => ({ place: at(offset), message: slipOf(error) })),
     )
@@ -81,14 +81,14 @@ export function parseYaml<Schema extends z.ZodType>(
     throw refusal(
       file,
       code,
-      checked.problems.slice(0, MOST_TOLD).map(({ path, message }) => ({ place: locate(path), message })),
+      checked.problems.slice(0, MOST_PROBLEMS).map(({ path, message }) => ({ place: locate(path), message })),
     )
   }
   return { file, value: checked.data, locate }
 }
 
 /** Most problems reported of one file. */
-const MOST_TOLD = 100
+const MOST_PROBLEMS = 100
 
 /** Most aliases of one file: the parser searches all earlier anchors for each. */
 const MOST_ALIASES = 100
@@ -110,26 +110,26 @@ function slipsOf(document: Document): NodeSlip[] {
       else if (!anchors.has(alias.source))
         slips.push({
           node: alias,
-          message: `*${alias.source} names nothing of this file; a text that begins with * must stand in quotes`,
+          message: `*${alias.source} refers to no anchor in this file; put a text that begins with * in quotes`,
         })
-      return slips.length < MOST_TOLD && aliases <= MOST_ALIASES ? undefined : visit.BREAK
+      return slips.length < MOST_PROBLEMS && aliases <= MOST_ALIASES ? undefined : visit.BREAK
     },
     Value(_, value) {
       if (value.anchor !== undefined) anchors.add(value.anchor)
       const keys = new Set<unknown>()
       for (const { key } of isMap(value) ? value.items : []) {
         if (!isScalar(key)) continue
-        if (keys.has(key.value)) slips.push({ node: key, message: 'the key stands twice in its block' })
+        if (keys.has(key.value)) slips.push({ node: key, message: 'the key appears twice in its block' })
         keys.add(key.value)
       }
-      return slips.length < MOST_TOLD ? undefined : visit.BREAK
+      return slips.length < MOST_PROBLEMS ? undefined : visit.BREAK
     },
   })
-  return slips.slice(0, MOST_TOLD)
+  return slips.slice(0, MOST_PROBLEMS)
 }
 
-/** Slips that people make, by what the parser says of them: it speaks of indicators, scalars and flow collections. */
-const SLIPS: readonly [code: YAMLError['code'], said: RegExp, words: string][] = [
+/** Common mistakes, by the message of the parser, which speaks of indicators, scalars and flow collections. */
+const SLIPS: readonly [code: YAMLError['code'], pattern: RegExp, words: string][] = [
   ['TAB_AS_INDENT', /^/, 'begins with a tab; indent with blanks'],
   [
     'BLOCK_AS_IMPLICIT_KEY',
@@ -141,27 +141,31 @@ const SLIPS: readonly [code: YAMLError['code'], said: RegExp, words: string][] =
   ['BAD_DQ_ESCAPE', /(\\.*)$/, '$1 means nothing in double quotes; put the text in single quotes'],
   ['MULTIPLE_DOCS', /^/, 'a second document begins with ---; a file holds one'],
   ['BAD_INDENT', /with a ([\]}])$/, 'the list or block before it is not closed with $1'],
-  ['BAD_INDENT', /same column$/, 'must begin in the column of what stands above it in its block'],
+  ['BAD_INDENT', /same column$/, 'must begin in the same column as the line above it in its block'],
   ['MISSING_CHAR', /quote$/, 'the quote before it is not closed'],
   ['MISSING_CHAR', /^Implicit map keys/, 'no colon and value follow the key'],
-  ['UNEXPECTED_TOKEN', /block-seq-ind on same line/, 'a list begins on a line of its own, or stands in [ ]'],
+  [
+    'UNEXPECTED_TOKEN',
+    /block-seq-ind on same line/,
+    'begin the list on a line of its own, or write it in [ ]',
+  ],
   [
     'UNEXPECTED_TOKEN',
     /^Unexpected scalar at node end/,
-    'stands behind a value that has ended; a single quote within single quotes is written twice',
+    'follows a value that has ended; write a single quote within single quotes twice',
   ],
 ]
 
-/** What is wrong in the words of people; where the slip is a rarer one, in those of the parser. */
+/** Message for people; for rare mistakes, the message of the parser. */
 function slipOf({ code, message }: YAMLError): string {
-  for (const [slip, said, words] of SLIPS) {
-    const match = code === slip ? said.exec(message) : null
+  for (const [slip, pattern, words] of SLIPS) {
+    const match = code === slip ? pattern.exec(message) : null
     if (match !== null) return words.replace('$1', () => match[1] ?? '')
   }
   return message
 }
 
-/** Aliases are resolved here, and can lead into themselves, or expand without end. */
+/** Resolves aliases, which may refer to themselves or expand without end. */
 function toPlain(document: Document, file: string, code: ErrorCode): unknown {
   try {
     const value: unknown = document.toJS()

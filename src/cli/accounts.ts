@@ -1,4 +1,4 @@
-/** `waybill accounts`: who has which account, and erasing accounts. */
+/** `waybill accounts`: account ids of people; erases accounts. */
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { EXIT, WaybillError } from '../model/errors.ts'
@@ -35,16 +35,16 @@ export const accountsErase: Action<'accounts erase'> = async (context, options) 
   const { people, known, erased, notThere, refused, gateway, receipts, scrubbed } = erasure
   say(context, options.json, erasure, () =>
     receipts === undefined
-      ? `Would erase ${counted(people, 'account')} at ${gateway}; of ${n(known)} of these people the ledger knows`
+      ? `Would erase ${counted(people, 'account')} at ${gateway}; the ledger knows ${n(known)} of these people`
       : [
-          `${counted(people, 'account')} at ${gateway}: erased ${n(erased)}, not there ${n(notThere)}, refused ${n(refused)}`,
+          `${counted(people, 'account')} at ${gateway}: erased ${n(erased)}, not found ${n(notThere)}, refused ${n(refused)}`,
           `Receipts: ${shownPath(receipts)}`,
           ...(scrubbed === false
             ? [
-                'Another process reads the ledger, whose log may still hold account ids: run the same command again later.',
+                'Another process has the ledger open, and its log may still hold account ids: repeat this command later.',
               ]
             : []),
-          'A row of theirs in an export registers them again: take them out of what the vendor sends, or add them to skipWhen.',
+          'A row in an export registers these people again: have the vendor leave them out, or add them to skipWhen.',
           'Files may still hold them: exports and their archive, collections, and rejects files, which `waybill prune` removes.',
         ],
   )
@@ -55,7 +55,7 @@ export const accountsForget: Action<'accounts forget'> = async (context, { file,
   const done = await forgetAccounts(context, { file: resolve(file), job })
   say(context, json, done, ({ people, forgotten, gateway }) => [
     `${n(forgotten)} of ${counted(people, 'account')} at ${gateway} forgotten; the ledger does not know the others`,
-    'The next export that names these people registers them again. Runs look for their records first, and send the missing ones.',
+    'The next export with these people registers them again. Runs look up their records first, and send the missing ones.',
   ])
   return EXIT.ok
 }
@@ -63,17 +63,21 @@ export const accountsForget: Action<'accounts forget'> = async (context, { file,
 export const accountsConfirm: Action<'accounts confirm'> = async (context, { file, job, json }) => {
   const done = await confirmAccounts(context, { file: resolve(file), job })
   say(context, json, done, ({ people, confirmed, gateway }) => [
-    `${counted(people, 'person', 'people')} at ${gateway} confirmed; ${n(confirmed)} of them had stood for several people`,
-    'Records that were left behind: `waybill rerun` of their run sends them.',
+    `${counted(people, 'person', 'people')} at ${gateway} confirmed; ${n(confirmed)} of them had been taken for several people`,
+    'To send records that were left behind, use `waybill rerun` with their run.',
   ])
   return EXIT.ok
 }
 
 async function ask({ terminal, input, writeError }: CommandContext, question: string): Promise<boolean> {
   if (terminal === false || input === undefined)
-    throw new WaybillError('usage-wrong', 'accounts are erased for good, and nobody is here to ask', {
-      remedy: 'Look first with --dry-run; then add --yes.',
-    })
+    throw new WaybillError(
+      'usage-wrong',
+      'accounts are erased for good, and there is no terminal to confirm it',
+      {
+        remedy: 'Check with --dry-run first; then add --yes.',
+      },
+    )
   const lines = createInterface({ input: input() })
   try {
     writeError(question)

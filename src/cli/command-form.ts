@@ -1,4 +1,4 @@
-/** How a command of the command line is written down, and what its action is handed: the application, and the streams of a terminal. */
+/** Form of a command of the command line, and the context of its action: the application, and the streams of a terminal. */
 
 import type { Readable } from 'node:stream'
 import { type Command, Option } from 'commander'
@@ -6,35 +6,35 @@ import type { Finding } from '../model/errors.ts'
 import type { Application } from '../runs/application.ts'
 import type { Lines } from '../shown-text.ts'
 
-/** What an option does; more where its text is not taken as it is, or something hangs on it. */
+/** Help of an option; as an object with a parser, a default, choices or conflicts. */
 export type OptionForm = string | OptionDetail
 interface OptionDetail {
   readonly says: string
   /** @throws InvalidArgumentError */
   readonly read?: (text: string, before: never) => unknown
-  /** What it counts as where it is not given. */
+  /** Default. */
   readonly else?: string | number
   readonly choices?: readonly string[]
-  /** Options that it cannot be given with, as the action knows them. */
+  /** Options in conflict with this one, by the names in the action. */
   readonly not?: readonly string[]
   readonly mandatory?: true
 }
 
-/** `as-they-are`: the action is performed although settings are wrong, and told of them. */
+/** `as-they-are`: performs the action despite wrong settings, and hands in the findings. */
 export type SettingsWanted = 'in-order' | 'as-they-are'
 
 export interface CommandForm {
   readonly says: string
-  /** By the name that its action knows them by: as they are typed, and what they are. */
+  /** By the names in the action: the argument as typed, and its help. */
   readonly arguments?: Readonly<Record<string, readonly [typed: string, says?: string]>>
-  /** By their flags, as commander has them. */
+  /** By flags, in the syntax of commander. */
   readonly options?: Readonly<Record<string, OptionForm>>
   /** Shown behind the options. */
   readonly note?: string
   readonly examples?: readonly string[]
-  /** Default: in order. */
+  /** Default: `in-order`. */
   readonly settings?: SettingsWanted
-  /** It prints no JSON. */
+  /** The command has no JSON output. */
   readonly prints?: false
   readonly hidden?: true
 }
@@ -80,22 +80,22 @@ type ArgumentsOf<Forms> = {
     : never
 }
 
-/** What the action of a command is handed: its arguments and options, in one. */
+/** Arguments and options for the action of a command, in one object. */
 export type GivenBy<Form> = (Form extends { readonly arguments: infer Forms }
   ? ArgumentsOf<Forms>
   : unknown) &
   (Form extends { readonly options: infer Forms } ? OptionsOf<Forms> : unknown) &
   (Form extends { readonly prints: false } ? unknown : { readonly json?: true | undefined })
 
-/** What a command does; returns its exit code. */
+/** Work of a command; returns the exit code. */
 export type Act = (context: CommandContext) => Promise<number>
 
-/** Performs an action with a context made for it; gives the exit code on. */
+/** Performs an action with a new context, and stores the exit code. */
 export type Perform = (action: Act, settings: SettingsWanted) => Promise<void>
 
 const JSON_OPTION = 'print one JSON object on standard output; logs go to standard error'
 
-/** @param load the command's action, loaded when it is called */
+/** @param load loads the action of the command when called */
 export function addCommand(
   parent: Command,
   name: string,
@@ -117,7 +117,7 @@ export function addCommand(
   })
 }
 
-/** Words behind the options. */
+/** Adds text behind the options. */
 export function addNotes(command: Command, { note, examples }: Pick<CommandForm, 'note' | 'examples'>): void {
   if (note !== undefined) command.addHelpText('after', `\n${note}`)
   if (examples !== undefined) command.addHelpText('after', `\nExample:\n  ${examples.join('\n  ')}`)
@@ -135,23 +135,23 @@ function optionOf(flags: string, form: OptionForm): Option {
 const toDetail = (form: OptionForm): OptionDetail => (typeof form === 'string' ? { says: form } : form)
 
 export interface CommandContext extends Application {
-  /** What is wrong with the settings; empty but for commands that are performed all the same. */
+  /** Problems of the settings; empty except for commands that run despite problems. */
   readonly settingsFindings: readonly Finding[]
-  /** Prints lines to standard output, each as one line, whatever it holds. */
+  /** Prints lines to standard output, each as one line, whatever its content. */
   readonly out: (lines: Lines) => void
-  /** The same to standard error. */
+  /** Prints lines to standard error, likewise. */
   readonly err: (lines: Lines) => void
-  /** Standard error as it is: for log and progress, which see to it themselves what they show. */
+  /** Writes to standard error unchanged: for log and progress, which escape their own text. */
   readonly writeError: (text: string) => void
-  /** Columns of the terminal that standard error is, as it is now; false: it is none. */
+  /** Current columns of the terminal at standard error; false for no terminal. */
   readonly terminal: false | (() => number)
-  /** Columns of the terminal that standard output is; undefined where it is none: then nothing is fitted to a width. */
+  /** Columns of the terminal at standard output; undefined for no terminal: no text is then fitted to a width. */
   readonly columns?: number | undefined
-  /** Opens standard input; undefined where there is none. */
+  /** Opens standard input; undefined for none. */
   readonly input?: (() => Readable) | undefined
 }
 
-/** What a command has to say: as JSON where that is asked for, else in words. */
+/** Prints the result of a command, as JSON on request, otherwise in words. */
 export function say<Value>(
   { out }: Pick<CommandContext, 'out'>,
   json: true | undefined,

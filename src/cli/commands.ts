@@ -1,6 +1,6 @@
 /**
- * All commands of the command line, in the order of the help, and what their actions are; and, with arguments, options and help, those that keep
- * an installation well, check its mappings, and serve a gateway to try things against.
+ * All commands of the command line, in the order of the help, and the types of their actions. Arguments, options and help of the commands that
+ * maintain an installation, check its mappings, or serve a gateway for trials.
  */
 import { InvalidArgumentError } from 'commander'
 import { DURATION } from '../definitions/quantity.ts'
@@ -8,24 +8,24 @@ import type { TokenOwner } from '../reference-gateway/credentials.ts'
 import type { CommandContext, CommandForm, GivenBy } from './command-form.ts'
 import { JOB, RUN_COMMANDS, RUN_OR_LATEST, wholeNumber } from './run-commands.ts'
 
-/** Options of `gateway` that say how it serves. */
+/** Options of `gateway` about serving. */
 const SERVING = [
   ...['port', 'data', 'apiKey', 'token', 'bind'],
   ...['assessment', 'faults', 'uploadLifetime', 'open', 'seed', 'attached'],
 ]
 const MAPPING = ['<mapping>', 'name of a file in the mappings folder, or a path'] as const
 const EXPORT = ['<export>', 'path of an export'] as const
-const MEMBERS = { '--members <pattern>': 'of an archive, read the file with such a name' } as const
+const MEMBERS = { '--members <pattern>': 'read the file in an archive whose name matches' } as const
 
 const INSTALLATION_COMMANDS = {
   init: {
-    says: 'make a folder in which the sample job runs; overwrites nothing',
-    arguments: { folder: ['[folder]', 'where; without it, here'] },
+    says: 'make a folder with a sample job that runs; overwrites nothing',
+    arguments: { folder: ['[folder]', 'folder to use (default: this one)'] },
     examples: ['mkdir screenings && cd screenings && waybill init'],
     settings: 'as-they-are',
   },
   completion: {
-    says: 'print what a shell needs to complete commands, options, jobs and mappings',
+    says: 'print a shell completion script',
     arguments: { shell: ['<shell>', 'bash, zsh or fish'] },
     examples: ['source <(waybill completion bash)'],
     settings: 'as-they-are',
@@ -41,36 +41,33 @@ const INSTALLATION_COMMANDS = {
   'mapping init': {
     says: 'draft a mapping and its cases from sample exports; overwrites nothing',
     arguments: {
-      samples: ['<sample...>', 'paths of exports, also packed or encrypted; several are judged together'],
+      samples: ['<sample...>', 'paths of exports, also packed or encrypted; several are analysed together'],
     },
     options: {
       ...MEMBERS,
-      '--name <name>': 'of the mapping; without it, from the first file name',
-      '--out <path>': 'where to write it; without it, NAME.yaml in the mappings folder',
+      '--name <name>': 'name of the mapping (default: from the first file name)',
+      '--out <path>': 'file to write (default: NAME.yaml in the mappings folder)',
     },
     examples: ['waybill mapping init samples/inbox/acme_screening_20260302.csv --name acme'],
   },
   'mapping check': {
     says: 'report every problem of mappings and their cases, with file, line and key',
     arguments: {
-      mappings: ['[mapping...]', 'names of files in the mappings folder, or paths; without any, all'],
+      mappings: ['[mapping...]', 'names of files in the mappings folder, or paths (default: all)'],
     },
     options: {
-      '--export <path>': 'say how it fits this export: columns, and what each rule gives',
+      '--export <path>': 'also compare with this export: columns, and results of each rule',
       ...MEMBERS,
-      '--rows <n>': { says: 'of the export, look at so many rows', read: wholeNumber, else: 10_000 },
+      '--rows <n>': { says: 'rows of the export to read', read: wholeNumber, else: 10_000 },
     },
     examples: ['waybill mapping check acme-onsite --export samples/inbox/acme_screening_20260302.csv'],
   },
   'mapping test': {
-    says: 'run the cases beside mappings: rows, and what is to become of them',
+    says: 'run mapping tests: the cases beside mappings',
     arguments: {
-      mappings: [
-        '[mapping...]',
-        'names of files in the mappings folder, or paths; without any, all that have cases',
-      ],
+      mappings: ['[mapping...]', 'names of files in the mappings folder, or paths (default: all with cases)'],
     },
-    options: { '--update': 'write what came out into the cases, for review as a diff' },
+    options: { '--update': 'write the results into the cases, for review as a diff' },
     examples: [
       'waybill mapping test',
       'waybill mapping test acme-onsite --update && git diff mappings/acme-onsite.cases.yaml',
@@ -80,11 +77,11 @@ const INSTALLATION_COMMANDS = {
     says: 'show which records would change; prints health data, sends nothing',
     arguments: {
       before: ['<old>', MAPPING[1]],
-      after: ['<new>', 'the same, of the mapping that is to take its place'],
-      sample: ['<export>', 'path of an export to try both on'],
+      after: ['<new>', 'name or path of the mapping to replace it'],
+      sample: ['<export>', 'path of an export to map with both'],
     },
     options: {
-      '--examples <n>': { says: 'how many changes to show', read: wholeNumber, else: 10 },
+      '--examples <n>': { says: 'changes to show', read: wholeNumber, else: 10 },
       ...MEMBERS,
     },
     examples: [
@@ -96,10 +93,10 @@ const INSTALLATION_COMMANDS = {
     says: 'show rows of an export as records; prints health data, sends nothing',
     arguments: { mapping: MAPPING, sample: EXPORT },
     options: {
-      '--row <n>': { says: 'only this row', read: wholeNumber },
-      '--limit <n>': { says: 'how many rows', read: wholeNumber, else: 3 },
+      '--row <n>': { says: 'show only this row', read: wholeNumber },
+      '--limit <n>': { says: 'rows to show', read: wholeNumber, else: 3 },
       ...MEMBERS,
-      '--full': 'records as the JSON that would be sent',
+      '--full': 'show records as the JSON to send',
       '--html <file>': 'write a page instead of printing',
     },
     examples: [
@@ -108,105 +105,110 @@ const INSTALLATION_COMMANDS = {
     ],
   },
   'mapping edit': {
-    says: 'a page on this machine that shows rows as records and follows the mapping as you save it',
+    says: 'serve a page on this machine with rows as records, updated when you save the mapping',
     arguments: { mapping: MAPPING, sample: EXPORT },
     options: {
       '--port <n>': { says: 'port of 127.0.0.1; 0 takes a free one', read: wholeNumber, else: 0 },
       '--limit <n>': {
-        says: 'how many rows; as many that have something rejected are added',
-        ...{ read: wholeNumber, else: 50 },
+        says: 'rows to show, plus as many rejected rows',
+        read: wholeNumber,
+        else: 50,
       },
       ...MEMBERS,
     },
-    note: 'It shows health data, to whoever opens the address that it prints. Nothing is sent. Ctrl-C ends it.',
+    note: 'The page shows health data to everyone who has the printed address. Sends nothing. Ctrl-C ends the command.',
     examples: ['waybill mapping edit acme-onsite samples/inbox/acme_screening_20260302.csv'],
     prints: false,
   },
   doctor: {
     says: 'check settings, home, ledger, key, clock, gateway, token, jobs and mappings; change nothing',
     options: {
-      '--sources': 'also list what lies on the SFTP servers and in the S3 buckets of jobs',
+      '--sources': 'also list the files on the SFTP servers and in the S3 buckets of jobs',
     },
-    note: 'Exit code 0: all is well or worth a warning, 2: something must be put right, 3: the gateway cannot be had.',
+    note: 'Exit code 0: no problems (warnings allowed), 2: something needs repair, 3: gateway unavailable.',
     examples: ['waybill doctor --sources'],
     settings: 'as-they-are',
   },
   report: {
-    says: 'write what became of a run as one HTML page, to keep or to mail; it holds no health data',
+    says: 'write the result of a run as one HTML page, without health data',
     arguments: { run: RUN_OR_LATEST },
-    options: { '--out <file>': 'where to; without it, RUN.html in this folder' },
-    note: 'An earlier report of the same run is replaced, any other file is left alone.',
+    options: { '--out <file>': 'file to write (default: RUN.html in this folder)' },
+    note: 'Replaces an earlier report of the same run, but no other file.',
     examples: ['waybill report', 'waybill report 20260302T071500Z-4f2a9c --out /reports/monday.html'],
   },
   expect: {
-    says: 'say whether the exports have arrived that jobs expect by now, and tell who is to be told',
-    arguments: { job: ['[job]', 'name of a job; without it, all jobs that expect anything'] },
-    options: { '--quiet': 'print nothing of what has arrived as it should' },
-    note: 'Exit code 0: they have, 1: some are missing or strangely small, 2: nobody could look, or a job file is wrong.',
+    says: 'check that expected exports have arrived; notify if not',
+    arguments: { job: ['[job]', 'name of a job (default: all jobs that expect exports)'] },
+    options: { '--quiet': 'print only missing and strangely small exports' },
+    note: 'Exit code 0: all have arrived, 1: some are missing or strangely small, 2: the check failed, or a job file is wrong.',
     examples: ['waybill expect nightly-screenings'],
   },
   notify: {
     says: 'send a test notification to all targets of a job',
     arguments: { job: JOB },
-    note: 'Exit code 0: all have taken it, 1: some have not, 2: the job names none, or a setting is missing.',
+    note: 'Exit code 0: all targets accepted it, 1: some did not, 2: the job has no target, or a setting is missing.',
     examples: ['waybill notify nightly-screenings'],
   },
   backup: {
-    says: 'copy the ledger, also while a run is on',
-    arguments: { file: ['<file>', 'where to; never overwritten'] },
-    note: 'The key of the installation is not in it: keep that, too.',
+    says: 'copy the ledger, also during a run',
+    arguments: { file: ['<file>', 'file to write; never overwritten'] },
+    note: 'The copy does not contain the key of the installation: back up the key, too.',
     examples: ['waybill backup /backups/ledger-2026-03-02.sqlite'],
   },
   restore: {
-    says: 'restore a backup of a ledger that is lost or damaged',
+    says: 'restore a backup of a lost or damaged ledger',
     arguments: { file: ['<file>', 'file of `waybill backup`'] },
-    note: 'Never replaces a whole ledger with deliveries. Runs read profiles before they send records that the backup does not know.',
+    note: 'Never replaces an intact ledger with deliveries. Runs read profiles before they send records missing from the backup.',
     examples: ['waybill restore /backups/ledger-2026-03-02.sqlite'],
   },
   prune: {
-    says: 'remove receipts, rejects and ledger detail of old runs; what was delivered stays known',
+    says: 'remove receipts, rejects and ledger detail of old runs; deliveries stay known',
     options: {
-      '--older-than <age>': { says: 'runs that ended so long ago, like 180d', read: age, mandatory: true },
-      '--dry-run': 'count what would go; change nothing',
+      '--older-than <age>': {
+        says: 'age of the runs since their end, like 180d',
+        read: age,
+        mandatory: true,
+      },
+      '--dry-run': 'count the data to remove; change nothing',
     },
     examples: ['waybill prune --older-than 180d --dry-run'],
   },
   gateway: {
-    says: 'serve the reference gateway on loopback, to try things against',
+    says: 'serve the reference gateway on loopback, for trials',
     options: {
       '--port <n>': { says: 'port to listen on; 0 takes a free one', read: wholeNumber, else: 8790 },
       '--data <file>': 'keep the data in this SQLite file (default: in memory)',
       '--api-key <key...>': 'keys to accept (default: any)',
       '--token <token...>': 'bearer tokens to accept (default: any)',
       '--bind <token=reference...>': {
-        says: 'let a bearer token stand for a user in the paged test: a partnerAccountId, or accountId:ID',
+        says: 'user of a bearer token in the paged test: a partnerAccountId, or accountId:ID',
         read: binding,
       },
       '--assessment <file>': 'serve the age assessment of this YAML file',
-      '--faults <file>': 'let things go wrong as this fault plan says (docs/faults.md)',
+      '--faults <file>': 'inject the faults of this plan (docs/faults.md)',
       '--upload-lifetime <duration>': {
-        says: 'how long an upload address takes its document',
+        says: 'lifetime of an upload address',
         else: '30m',
       },
       '--seed <file>': {
-        says: 'begin with the people of this CSV, and what is made up of them',
+        says: 'start with the people in this CSV and invented records for them',
         not: ['attached'],
       },
-      '--open': 'take records of accounts that are not registered too',
-      '--attached': 'for programs: read credentials from standard input, and end when that ends',
+      '--open': 'accept records of unregistered accounts, too',
+      '--attached': 'for programs: read credentials from standard input, and end at its end',
       '--check <url>': {
-        says: 'serve nothing: say where the gateway at this address differs',
+        says: 'serve nothing; report the differences of the gateway at this address',
         not: SERVING,
       },
-      '--account <reference>': 'with --check: read this account too (partnerAccountId, or accountId:ID)',
+      '--account <reference>': 'with --check: also read this account (partnerAccountId, or accountId:ID)',
       '--known-account': {
-        says: 'with --check: read an account that the ledger knows at this gateway',
+        says: 'with --check: read an account of this gateway from the ledger',
         not: ['account'],
       },
       '--made-up-users':
-        'with --check, on a staging gateway: also store, under users that it registers and deletes',
+        'with --check, on a staging gateway: also store records, for users that it registers and deletes',
     },
-    note: 'The paged test answers for the user that the bearer token stands for. Bind tokens here, or while it runs with\nPOST /_reference/tokens {"token": …, "account": {"reference": …, "type": "partnerAccountId"}}; such a token is accepted\nbeside those of --token.',
+    note: 'The paged test answers for the user of the bearer token. Bind tokens here, or during its run with\nPOST /_reference/tokens {"token": …, "account": {"reference": …, "type": "partnerAccountId"}}; such a token is accepted\nbeside those of --token.',
     examples: [
       'waybill gateway --port 8790 --data gateway.sqlite',
       'waybill gateway --bind token-1=participant-17 token-2=accountId:4711',
@@ -230,7 +232,7 @@ function binding(text: string, before: Record<string, TokenOwner> = {}): Record<
 
 /**
  * Reads a binding: `TOKEN=REFERENCE`, where REFERENCE is a partner account id or
- * `accountId:ID`; the token may end in `=` (RFC 6750 section 2.1). Undefined where it has another form.
+ * `accountId:ID`; the token may end in `=` (RFC 6750 section 2.1). Undefined for another form.
  */
 export function bindingOf(text: string): { readonly token: string; readonly owner: TokenOwner } | undefined {
   const [, token, accountId, partnerAccountId] = /^([^\s=]+=*)=(?:accountId:(.+)|([^=].*))$/s.exec(text) ?? []
@@ -243,13 +245,13 @@ export function bindingOf(text: string): { readonly token: string; readonly owne
 export const COMMANDS = { ...RUN_COMMANDS, ...INSTALLATION_COMMANDS }
 export type CommandName = keyof typeof COMMANDS
 
-/** What is said of commands that have commands. */
+/** Help of groups of commands. */
 export const GROUPS: Readonly<Record<string, string>> = {
-  accounts: 'who has which account; erase accounts',
+  accounts: 'list, confirm, forget and erase accounts',
   mapping: 'check, test, compare and preview mapping files',
 }
 
-/** What the action of a command is handed beside its context. */
+/** Arguments and options for the action of a command. */
 export type Options<Name extends CommandName> = GivenBy<(typeof COMMANDS)[Name]>
 
 /** A command's action: returns its exit code. */

@@ -1,4 +1,4 @@
-/** What is shown of a run on a terminal: while it is on, and when it has ended. */
+/** Display of a run on a terminal: progress while it runs, the summary at the end. */
 
 import type { Reason } from '../ledger/ledger.ts'
 import { EXIT } from '../model/errors.ts'
@@ -13,7 +13,7 @@ import { createRunReporter } from './run-reporter.ts'
 import { summaryLines } from './summary-text.ts'
 import { errorAsJson, errorLines } from './terminal-text.ts'
 
-/** @param quiet warnings and errors alone */
+/** @param quiet true for warnings and errors alone */
 export function watchOnTerminal(context: CommandContext, quiet: boolean): RunWatch {
   const { progress, logger } = openDisplay(context, quiet)
   return {
@@ -22,7 +22,7 @@ export function watchOnTerminal(context: CommandContext, quiet: boolean): RunWat
   }
 }
 
-/** The same, and its summary when it has ended. */
+/** Watches a run, and prints its summary at the end. */
 export const beginOnTerminal = (
   context: CommandContext,
   options: { readonly quiet?: true | undefined; readonly json?: true | undefined },
@@ -32,14 +32,14 @@ export const beginOnTerminal = (
 })
 
 /**
- * What a person sees of a run while it is on, and the log beside it: standard error shows one of the two, but for warnings and errors,
- * which are always told (docs/logging.md).
+ * Progress of a run, and the log beside it: standard error shows one of the two; warnings and errors are shown in any case
+ * (docs/logging.md).
  */
 function openDisplay(context: CommandContext, quiet: boolean): { progress: Progress; logger: Logger } {
   const { settings, logger, now, writeError: write } = context
   if (quiet) return { progress: NO_PROGRESS, logger: logger.beside(write) }
   if (settings.logFormat === 'json') return { progress: NO_PROGRESS, logger }
-  // What is logged in full without a file is logged here.
+  // A full log without a log file goes to standard error.
   const inFull = settings.logLevel === 'debug' && settings.logFile === undefined
   const progress = createProgress({ columns: !inFull && context.terminal, now, write })
   return { progress, logger: inFull ? logger : logger.beside((line) => progress.note(line.trimEnd())) }
@@ -51,7 +51,7 @@ async function reportRun(
   reasonsOf: (run: string) => Promise<readonly Reason[]>,
   { summary, error, exit }: JobEnd,
 ): Promise<void> {
-  // Of what ended it early the error tells; what exports differ in was told as a warning.
+  // The error already reports an early end; warnings already report how exports differ.
   if (options.quiet && error === undefined && exit !== EXIT.ok)
     context.err(
       `Run ${summary.run} of ${summary.job} finished with ${leftOf(summary)}: waybill show ${summary.run}`,
@@ -62,7 +62,7 @@ async function reportRun(
   }
   if (!options.quiet) {
     for (const one of summary.resumed === undefined ? [summary] : [summary.resumed, summary]) {
-      // Its words are told as those of the error.
+      // The error already has this text.
       const { detail: _, ...shown } = one
       context.out(summaryLines(shown, await reasonsOf(one.run), context.columns))
     }

@@ -1,4 +1,4 @@
-/** What keeps an installation well: `waybill init` makes a folder, `doctor` looks it over, `backup` copies the ledger, `prune` removes the detail of old runs. */
+/** Maintenance of an installation: `waybill init` makes a folder, `doctor` checks, `backup` copies the ledger, `prune` removes detail of old runs. */
 
 import { join, relative } from 'node:path'
 import { EXIT, WaybillError } from '../model/errors.ts'
@@ -16,7 +16,7 @@ import { folded } from './terminal-text.ts'
 export const init: Action<'init'> = async (context, { folder = '.', json }) => {
   say(context, json, await beginFolder(folder), (begun) => [
     ...begun.written.map((name) => `Wrote    ${name}`),
-    ...begun.kept.map((name) => `Kept     ${name}: it is there already`),
+    ...begun.kept.map((name) => `Kept     ${name}: exists already`),
     '',
     'Next',
     ...(shownPath(begun.folder) === '' ? [] : [`  cd ${shellPath(begun.folder)}`]),
@@ -44,7 +44,7 @@ const TONES = { ok: 'good', warning: 'attention', problem: 'bad' } as const sati
   Tone
 >
 
-/** Blanks before what stands below a finding. */
+/** Blanks before the lines below a finding. */
 const HANG = 19
 
 function doctorText(findings: readonly CheckFinding[], columns: number | undefined): Line[] {
@@ -62,9 +62,10 @@ function doctorText(findings: readonly CheckFinding[], columns: number | undefin
   const count = (wanted: CheckFinding['level']): number =>
     findings.filter(({ level }) => level === wanted).length
   const [problems, warnings] = [count('problem'), count('warning')]
-  const told = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`
   const end =
-    problems + warnings === 0 ? 'All is well.' : `${told(problems, 'problem')}, ${told(warnings, 'warning')}.`
+    problems + warnings === 0
+      ? 'All is well.'
+      : `${counted(problems, 'problem')}, ${counted(warnings, 'warning')}.`
   return [...lines, '', end]
 }
 
@@ -76,7 +77,7 @@ export const prune: Action<'prune'> = async (context, options) => {
   context.out(options.json ? JSON.stringify(result) : pruneText(pruned, before))
   if (!context.interrupt.aborted) return EXIT.ok
   throw new WaybillError('interrupted', 'the pruning was interrupted', {
-    remedy: 'Prune again: it goes on where it stopped.',
+    remedy: 'Run the command again: the pruning continues where it stopped.',
   })
 }
 
@@ -85,27 +86,27 @@ function pruneText(pruned: PrunedInstallation, before: number): string[] {
   const instant = `${new Date(before).toISOString().slice(0, 16)}Z`
   const did = compacted === undefined ? 'Would remove' : 'Removed'
   const { bytes, ...counts } = detail
-  const told = Object.entries(counts).map(([what, count]) => `${what} ${n(count)}`)
+  const removed = Object.entries(counts).map(([what, count]) => `${what} ${n(count)}`)
   return [
     `${did} the detail of ${n(runs.length)} ${runs.length === 1 ? 'run' : 'runs'} that ended before ${instant}.`,
-    ...(resumed.length === 0 ? [] : [`And what an earlier pruning had begun with: ${n(resumed.length)}.`]),
+    ...(resumed.length === 0 ? [] : [`Also of an earlier, interrupted pruning: ${n(resumed.length)}.`]),
     `Files    receipts and rejects ${n(files.files)} (${sizeText(files.bytes)})`,
-    `Ledger   ${told.join(', ')} (${sizeText(bytes)})`,
+    `Ledger   ${removed.join(', ')} (${sizeText(bytes)})`,
     ...(compacted === undefined
       ? []
       : [
-          `         ${sizeText(compacted.freed)} given back to the disk, ${sizeText(compacted.empty)} kept for the next runs`,
+          `         ${sizeText(compacted.freed)} returned to the disk, ${sizeText(compacted.empty)} kept for the next runs`,
         ]),
     ...(kept.length === 0 ? [] : ['Kept, though older:', ...kept.map(keptText)]),
-    'What was delivered is recognised as before; `waybill runs` and `waybill show` keep the balances.',
+    'Deliveries stay known; `waybill runs` and `waybill show` keep the balances.',
   ]
 }
 
 const WHY: Readonly<Record<KeptBecause, (run: KeptRun) => string>> = {
-  unfinished: ({ command }) => `it is not finished; to finish it: ${command}`,
-  'in-doubt': ({ run }) => `records of it are in doubt; to look for them: waybill reconcile ${run}`,
-  'referred-to': ({ by }) => `run ${by} has taken up what it left behind, and is younger or kept`,
-  held: ({ by }) => `its job is under way (run ${by}); prune again when that has ended`,
+  unfinished: ({ command }) => `unfinished; to finish it: ${command}`,
+  'in-doubt': ({ run }) => `has records in doubt; to look them up: waybill reconcile ${run}`,
+  'referred-to': ({ by }) => `run ${by}, younger or kept, has retried what it left behind`,
+  held: ({ by }) => `its job is under way (run ${by}); prune again afterwards`,
 }
 
 const keptText = (kept: KeptRun): string => `  ${kept.run}  ${WHY[kept.because](kept)}`
@@ -117,9 +118,9 @@ export const backup: Action<'backup'> = async (context, options) => {
   const backed = { ledger, copy, bytes, takenAt: new Date(takenAt).toISOString(), key: keptIn }
   say(context, options.json, backed, () => [
     `Ledger ${relative('.', ledger)} copied to ${relative('.', copy)}: ${sizeText(bytes)}, checked, readable by its owner alone.`,
-    `Not in it: the key (${key === undefined ? relative('.', keptIn) : 'WAYBILL_KEY, or the file of WAYBILL_KEY_FILE'}), receipts and rejects. ` +
-      'Keep the key elsewhere too: without it nothing that was delivered is recognised.',
-    'To restore it after the ledger is lost: waybill restore FILE',
+    `Not included: the key (${key === undefined ? relative('.', keptIn) : 'WAYBILL_KEY, or the file of WAYBILL_KEY_FILE'}), receipts and rejects. ` +
+      'Back up the key separately: without it, everything would be sent again.',
+    'To restore a lost ledger: waybill restore FILE',
   ])
   return EXIT.ok
 }
@@ -131,8 +132,8 @@ export const restore: Action<'restore'> = async (context, { file, json }) => {
     unknownRuns.length === 0 ? '' : `, as by ${counted(unknownRuns.length, 'run')} with receipts in this home`
   say(context, json, restored, () => [
     `Ledger ${relative('.', ledger)} restored from ${relative('.', backup)}, made ${takenAt ?? 'at an unknown time'} with the key of this home, for ${gateways.join(', ') || 'no gateway'}.`,
-    `Not in it: later deliveries${receipts}. Jobs read profiles before they send records that it does not know.`,
-    ...unfinished.map((run) => `Unfinished in it: run ${run}. The next run of its job resumes it.`),
+    `Not included: later deliveries${receipts}. Runs read profiles before they send records missing from the backup.`,
+    ...unfinished.map((run) => `Unfinished: run ${run}. The next run of its job resumes it.`),
     ...(aside === undefined ? [] : [`The old ledger is kept: ${relative('.', aside)}.`]),
     'Next: move exports archived since then back to their inbox, and run each job.',
   ])

@@ -1,4 +1,4 @@
-/** The commands that run jobs, and that say and decide what became of it: their arguments, options and help. */
+/** Commands that run jobs, show runs, and decide on their results: arguments, options and help. */
 import { InvalidArgumentError } from 'commander'
 import { Duration } from '../definitions/export-definition.ts'
 import type { SampleSize } from '../runs/verify.ts'
@@ -8,29 +8,31 @@ import type { CommandForm } from './command-form.ts'
 export const JOB = ['<job>', 'name of a file in the jobs folder, without .yaml'] as const
 const RUN = ['<run>', 'id of the run'] as const
 export const RUN_OR_LATEST = ['[run]', 'id of the run; without it, the latest'] as const
-const NOTE = 'why; it is kept in the ledger and shown: no health data'
+const NOTE = 'reason, stored in the ledger and shown: no health data'
+const AT_JOB = 'at the gateway of this job (default: WAYBILL_GATEWAY_URL)'
 const QUIET = 'no progress, no summary'
-const FILES = 'take these files instead of those that the job finds'
-const ACCEPT_END = 'take exports that may be cut (export-cut): they are whole as they are'
-const ACCEPT_DRIFT = 'take exports as they are, however they differ from earlier deliveries'
+const FILES = 'read these files in place of those the job finds'
+const ACCEPT_END = 'accept exports that look cut off (export-cut) as complete'
+const ACCEPT_DRIFT = 'accept exports that differ from earlier deliveries'
+const BY = 'name to record (default: the user of this machine)'
 
 export const RUN_COMMANDS = {
   run: {
-    says: 'run a job now; an unfinished run of it is finished first',
+    says: 'run a job now; its unfinished run is finished first',
     arguments: { job: JOB },
     options: {
       '--file <path...>': FILES,
-      '--limit <rows>': { says: 'take so many rows of each export at most', read: wholeNumber },
+      '--limit <rows>': { says: 'read at most this many rows of each export', read: wholeNumber },
       '--accept-drift': ACCEPT_DRIFT,
       '--accept-end': ACCEPT_END,
-      '--look-first': 'read profiles before sending: the ledger has lost what was delivered',
+      '--look-first': 'read profiles before sending: the ledger has lost deliveries',
       '--new-ledger': {
-        says: 'begin a new ledger: this home has never delivered anything',
+        says: 'start a new ledger: this home has never delivered anything',
         not: ['lookFirst', 'newKey'],
       },
       '--new-key': 'replace the key of the ledger: read profiles before sending',
       '--dry-run': 'map and count; send nothing, write nothing',
-      '--watch': 'where another process runs the job, follow that run to its end',
+      '--watch': 'if another process runs the job, follow that run to its end',
       '--quiet': QUIET,
     },
     examples: [
@@ -39,22 +41,22 @@ export const RUN_COMMANDS = {
     ],
   },
   backfill: {
-    says: 'run a job over its exports of a range of days, oldest first; typed again, it goes on',
+    says: 'run a job over its exports of a range of days, oldest first; repeat the command to continue',
     arguments: { job: JOB },
     options: {
       '--from <day>': {
         says: 'first day of the range, by the names of the exports, like 2026-01-01',
         mandatory: true,
       },
-      '--to <day>': { says: 'last day of the range, itself included', mandatory: true },
-      '--in <folder>': 'take the exports that lie in this folder, not where the job finds them',
-      '--rate <n>': { says: 'requests a second that are sent at most, like 5 or 0.5', read: rate },
+      '--to <day>': { says: 'last day of the range, included', mandatory: true },
+      '--in <folder>': 'read the exports in this folder, not at the source of the job',
+      '--rate <n>': { says: 'most requests to send a second, like 5 or 0.5', read: rate },
       '--accept-drift': ACCEPT_DRIFT,
       '--accept-end': ACCEPT_END,
       '--dry-run': 'print the plan: exports, sizes, rows, time; send nothing, write nothing',
       '--quiet': QUIET,
     },
-    note: 'It gives way to other runs at the same gateway. What was delivered before is not sent again.',
+    note: 'Other runs at the same gateway go first. Delivered records are not sent again.',
     examples: [
       'waybill backfill nightly-screenings --from 2026-01-01 --to 2026-03-31 --dry-run',
       'waybill backfill nightly-screenings --from 2026-01-01 --to 2026-03-31 --in /archive/acme --rate 5',
@@ -65,98 +67,98 @@ export const RUN_COMMANDS = {
     options: {
       '--explain [job]': 'run nothing: show the last fires and the next five, of one job or of all',
       '--metrics <address>': {
-        says: 'serve metrics there: a port of loopback (9464), or host:port',
+        says: 'serve metrics at this address: a port of loopback (9464), or host:port',
         read: address,
       },
     },
-    note: 'Jobs are read again each minute. SIGTERM ends it: what is under way is finished, and goes on at the next start.',
+    note: 'Jobs are read again each minute. SIGTERM ends the schedule: work in flight is finished, and the next start continues.',
     examples: ['waybill schedule --metrics 9464', 'waybill schedule --explain nightly-screenings'],
   },
   runs: {
     says: 'list runs, newest first',
     options: {
-      '--limit <n>': { says: 'how many', read: positiveNumber, else: 20 },
-      '--page <n>': { says: 'which page of them, from the newest', read: positiveNumber, else: 1 },
-      '--job <job>': 'those of this job alone',
-      '--failed': 'those alone that did not come to their end, or have left something behind',
+      '--limit <n>': { says: 'runs to show', read: positiveNumber, else: 20 },
+      '--page <n>': { says: 'page to show, 1 is the newest', read: positiveNumber, else: 1 },
+      '--job <job>': 'only runs of this job',
+      '--failed': 'only runs that did not finish, or left something behind',
       '--since <when>': {
-        says: 'those begun since then: a day (UTC), or how long ago, like 7d',
+        says: 'only runs started since a day (UTC) or within an age, like 7d',
         read: since,
       },
       '--state <state>': {
-        says: 'those in this state alone',
+        says: 'only runs in this state',
         choices: ['under-way', 'stopped', 'interrupted', 'finished', 'failed'],
       },
     },
     examples: ['waybill runs --limit 5', 'waybill runs --job nightly-screenings --failed'],
   },
   show: {
-    says: 'show what became of a run: its balance, and why things were rejected',
+    says: 'show a run: its balance, and the reasons for rejects',
     arguments: { run: RUN_OR_LATEST },
     examples: ['waybill show', 'waybill show 20260302T071500Z-4f2a9c'],
   },
   watch: {
-    says: 'follow a run that is under way, in whatever process, until it ends; then show it',
+    says: 'follow a running job until it ends, also of another process',
     arguments: { run: RUN_OR_LATEST },
-    note: 'Ctrl-C ends the watching, not the run.',
+    note: 'Ctrl-C ends the display, not the run.',
     examples: ['waybill watch latest'],
   },
   logs: {
-    says: 'show what the log file says of a run, oldest first',
+    says: 'show the log lines of a run, oldest first',
     arguments: { run: RUN_OR_LATEST },
-    note: 'It reads WAYBILL_LOG_FILE and the files that were put aside.',
+    note: 'Reads WAYBILL_LOG_FILE and its earlier, renamed files.',
     examples: ['waybill logs 20260302T071500Z-4f2a9c'],
   },
   stop: {
-    says: 'stop a run that is under way, in whatever process; the next run of its job goes on with it',
+    says: 'stop a running job, also of another process; the next run of the job continues it',
     arguments: { run: ['<run>', 'id of the run, or latest'] },
-    options: { '--by <name>': 'who stops it; without it the user of this machine' },
-    note: 'What is under way is finished. It waits until the run has ended.',
+    options: { '--by <name>': BY },
+    note: 'Work in flight is finished. The command waits for the end of the run.',
     examples: ['waybill stop 20260302T071500Z-4f2a9c'],
   },
   pause: {
-    says: 'keep the schedule from beginning anything of a job; what is under way ends by itself',
+    says: 'stop the schedule from starting a job; a running one finishes',
     arguments: { job: JOB },
-    options: { '--by <name>': 'who pauses it; without it the user of this machine', '--note <text>': NOTE },
+    options: { '--by <name>': BY, '--note <text>': NOTE },
     examples: ['waybill pause nightly-screenings --note "the vendor is moving"'],
   },
   resume: {
-    says: 'let the schedule go on with a job that was paused',
+    says: 'let the schedule start a paused job again',
     arguments: { job: JOB },
     examples: ['waybill resume nightly-screenings'],
   },
   trace: {
-    says: 'lead from a transaction id back to export, line, rule, batch, tries and answer',
+    says: 'show where a record came from and what the gateway answered',
     arguments: { transaction: ['[transaction]', 'a transaction id, as the gateway stores it'] },
     options: {
       '--person <reference>':
-        'all records of a person, as the exports name them; looked for in exports that are still there, and kept nowhere',
+        'all records of a person, by the reference in the exports; searches the remaining exports, stores nothing',
       '--row <export:row>': {
-        says: 'all records of a row of the latest export of that name, like acme_20260302.csv:17',
+        says: 'all records of a row of the latest export with this name, like acme_20260302.csv:17',
         read: exportRow,
       },
     },
     examples: ['waybill trace 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa'],
   },
   rerun: {
-    says: 'map again what a run left behind, with the mapping of today, and send it in a run of its own',
+    says: "retry a run's rejected and in-doubt records with the current mapping, as a new run",
     arguments: { run: RUN },
     options: {
-      '--only <what>': { says: 'take up this alone', choices: ['rejected', 'in-doubt'] },
+      '--only <what>': { says: 'retry only these', choices: ['rejected', 'in-doubt'] },
       '--quiet': QUIET,
     },
     examples: ['waybill rerun 20260302T071500Z-4f2a9c --only rejected'],
   },
   resolve: {
-    says: 'decide on what a run left in doubt, or give up one that cannot be finished',
+    says: 'decide on records in doubt, or give up a run that cannot be finished',
     arguments: { run: RUN },
     options: {
-      '--accept': 'the gateway has the records: they count as delivered and are not sent',
-      '--resend': 'send them again, but for those that a last look finds stored',
+      '--accept': 'the gateway has the records: count them as delivered, send nothing',
+      '--resend': 'send the records again, except those a last check finds stored',
       '--give-up':
-        'it is not finished: its export is gone; what it had in hand is looked for, not sent twice',
-      '--transaction <id...>': 'these records alone',
-      '--by <name>': 'who decides; without it the user of this machine',
+        'do not finish the run, its export is gone; records in flight are looked up, not sent twice',
+      '--transaction <id...>': 'only these records',
+      '--by <name>': BY,
       '--note <text>': NOTE,
     },
     examples: [
@@ -165,12 +167,12 @@ export const RUN_COMMANDS = {
     ],
   },
   acknowledge: {
-    says: 'say of what a run left rejected or unread that it stays as it is: it leaves `runs --failed`',
-    arguments: { run: ['[run]', 'id of the run; without it, name a reason'] },
+    says: "accept a run's rejects as final; the run leaves `runs --failed`",
+    arguments: { run: ['[run]', 'id of the run; required without --reason'] },
     options: {
-      '--reason <code>': 'what was left for this reason alone; without a run, by all runs so far',
-      '--undo': 'take it back',
-      '--by <name>': 'who says so; without it the user of this machine',
+      '--reason <code>': 'only rows and records with this reason; without a run, in all runs so far',
+      '--undo': 'withdraw the acknowledgement',
+      '--by <name>': BY,
       '--note <text>': NOTE,
     },
     examples: [
@@ -179,58 +181,58 @@ export const RUN_COMMANDS = {
     ],
   },
   reconcile: {
-    says: 'settle by reading profiles what a run left open or in doubt; send nothing',
+    says: 'read profiles to find out whether unanswered records arrived; sends nothing',
     arguments: { run: RUN },
     options: {
-      '--verify': 'compare what was accepted with what the profiles show',
+      '--verify': 'compare accepted records with the profiles',
       '--sample <size>': {
-        says: 'with --verify: so many people, or a share of them (20, 5%)',
+        says: 'with --verify: number or share of the people to check (20, 5%)',
         read: sampleSize,
       },
-      '--seed <text>': 'with --sample: decides who is in it; without it the id of the run',
+      '--seed <text>': 'with --sample: selects the people (default: the id of the run)',
     },
-    note: 'Exit code 1: something is in doubt still, differs, or is missing.',
+    note: 'Exit code 1: something is still in doubt, differs, or is missing.',
     examples: [
       'waybill reconcile 20260302T071500Z-4f2a9c',
       'waybill reconcile 20260302T071500Z-4f2a9c --verify --sample 5%',
     ],
   },
   'accounts export': {
-    says: 'write partner ids beside the account ids of the gateway, for the people of the exports of a job',
+    says: 'write partner ids and account ids for the people in the exports of a job',
     arguments: { job: JOB },
     options: {
-      '--out <file>': { says: 'where to write it: CSV, readable by its owner alone', mandatory: true },
+      '--out <file>': { says: 'file to write: CSV, readable by its owner alone', mandatory: true },
       '--file <path...>': FILES,
     },
     examples: ['waybill accounts export roster --out crosswalk.csv'],
   },
   'accounts confirm': {
-    says: 'say that a reference is one person, though exports gave several birth dates under it',
+    says: 'confirm that a reference is one person, though exports gave several birth dates for it',
     options: {
       '--file <ids.csv>': {
         says: 'CSV with a column partnerAccountId, or accountId, and perhaps dateOfBirth',
         mandatory: true,
       },
-      '--job <job>': 'at the gateway of this job; without it, that of WAYBILL_GATEWAY_URL',
+      '--job <job>': AT_JOB,
     },
     note: 'For records left behind as reference-shared. Sends nothing.',
     examples: ['waybill accounts confirm --file confirmed.csv'],
   },
   'accounts forget': {
-    says: 'forget account ids of people: they are registered again, and their records sent again if missing',
+    says: 'forget account ids: runs register the people again, and send missing records again',
     options: {
       '--file <ids.csv>': { says: 'CSV with a column partnerAccountId, or accountId', mandatory: true },
-      '--job <job>': 'at the gateway of this job; without it, that of WAYBILL_GATEWAY_URL',
+      '--job <job>': AT_JOB,
     },
     note: 'For accounts that the gateway lost or gave to others. Sends nothing.',
     examples: ['waybill accounts forget --file stale.csv'],
   },
   'accounts erase': {
-    says: 'delete accounts at the gateway, for good, and what the ledger knows of these people',
+    says: 'delete accounts at the gateway for good, and the data of these people in the ledger',
     options: {
       '--file <ids.csv>': { says: 'CSV with a column partnerAccountId, or accountId', mandatory: true },
-      '--job <job>': 'at the gateway of this job; without it, that of WAYBILL_GATEWAY_URL',
-      '--dry-run': 'count them, and delete nothing',
+      '--job <job>': AT_JOB,
+      '--dry-run': 'count them, delete nothing',
       '--yes': 'do not ask',
     },
     note: 'Exit code 1: the gateway refused some of them.',
@@ -238,10 +240,10 @@ export const RUN_COMMANDS = {
   },
 } as const satisfies Record<string, CommandForm>
 
-/** The instant that is meant, in milliseconds since the epoch. @param now the same */
+/** Converts `now` to the chosen instant, both in milliseconds since the epoch. */
 export type Since = (now: number) => number
 
-/** `7d` before now, or the beginning of a day (UTC), `2026-03-02`. */
+/** An age before now (`7d`), or the start of a day in UTC (`2026-03-02`). */
 function since(text: string): Since {
   const day = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
   if (!Number.isNaN(day)) return () => day

@@ -1,4 +1,4 @@
-/** Turns what a run tells into progress and log lines (docs/logging.md). */
+/** Turns the events of a run into progress and log lines (docs/logging.md). */
 
 import { smallWords } from '../expect/expectation-text.ts'
 import { addCounts, allRecords, type Counts, noCounts } from '../model/balance.ts'
@@ -20,22 +20,22 @@ import type { LogFields, Logger } from '../telemetry/logger.ts'
 import { LINE_EVERY_MS, type Progress, type ProgressState } from '../telemetry/progress.ts'
 import type { CommandContext } from './command-form.ts'
 
-/** A wait shorter than this is not worth a line. */
+/** Least wait to report. */
 const LONG_WAIT_MS = 2_000
 
-/** @param logger its lines for standard error go through `progress`, where that shows something */
+/** @param logger writes its lines for standard error through `progress` while that shows something */
 export function createRunReporter(progress: Progress, logger: Logger, now: () => number) {
   /** Fields of every line. */
   let about: LogFields = {}
   let exportSince = 0
   const shown = showProgress(progress)
-  let lookingSaidAt: number | undefined
-  /** Of the exports of the run that have ended in this process, */
+  let searchShownAt: number | undefined
+  /** Counts of the exports that have ended in this process. */
   let ended = noCounts()
-  /** and of the one under way what is settled: a run that is stopped ends in the middle of one. */
+  /** Settled part of the current export: a stopped run ends in the middle of an export. */
   let open: ExportProgress | undefined
   let outage: OutageProgress | undefined
-  const tellLeft = (name: string, left: readonly LeftBehind[]): void => {
+  const logLeft = (name: string, left: readonly LeftBehind[]): void => {
     for (const { outcome, row, line, rule, transaction, stage, code, batchId } of left) {
       const what = rule === null ? 'row' : 'record'
       const became = outcome === 'warning' ? 'warned of' : outcome === 'in-doubt' ? 'left in doubt' : outcome
@@ -51,17 +51,15 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
       logger.info('run started', { ...about, gateway, resumed })
       if (isFirst === true && gateway !== 'built-in') logger.warn(NEW_LEDGER, { ...about, gateway })
       if (settledOnly === true)
-        progress.note(
-          `Run ${id} was not finished: what it has under way is settled first, and no more of it is run now.`,
-        )
-      else if (resumed) progress.note(`Run ${id} was not finished: it goes on where it stopped.`)
+        progress.note(`Run ${id} is unfinished. Its open batches are settled first; the rest waits.`)
+      else if (resumed) progress.note(`Run ${id} is unfinished: it continues where it stopped.`)
     },
     lookingAgain({ run, number, of }) {
-      // What takes less than the first wait is not worth a line.
-      lookingSaidAt ??= now() - LINE_EVERY_MS + LONG_WAIT_MS
-      if (now() - lookingSaidAt < LINE_EVERY_MS) return
-      lookingSaidAt = now()
-      progress.note(`Looking for what run ${run} has read: ${number} of ${of} exports.`)
+      // The first line comes after the least wait to report.
+      searchShownAt ??= now() - LINE_EVERY_MS + LONG_WAIT_MS
+      if (now() - searchShownAt < LINE_EVERY_MS) return
+      searchShownAt = now()
+      progress.note(`Looking for the exports of run ${run}: ${number} of ${of}.`)
     },
     lookingTwice({ againInMs }) {
       progress.note(`Looking again in ${againInMs / 1000} s, for exports that may still change.`)
@@ -87,11 +85,11 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
       shown.started(started)
     },
     exportAdvanced({ left, ...settled }) {
-      // Not with `left`: it holds the chunk, and the next is hardly there before this one is forgotten.
+      // Without `left`, which holds the chunk: memory would keep the last chunk beside the next.
       open = settled
       if (logger.writes('debug')) {
         logger.debug('chunk settled', { ...about, export: settled.name, rows: settled.counts.rows.read })
-        tellLeft(settled.name, left())
+        logLeft(settled.name, left())
       }
       shown.advanced(settled)
     },
@@ -129,30 +127,30 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
       if (outage !== undefined) progress.wait(outageProgress(outage))
       if (waitMs < LONG_WAIT_MS) return
       const until = new Date(givesUpAt).toISOString()
-      // Of an outage each try would be told else.
+      // An outage has its own lines; tries within an outage are detail.
       logger[outage === undefined ? 'warn' : 'debug'](
         `waiting ${Math.round(waitMs / 1000)} s for the gateway (${reason}: ${what}); gives up at ${until}`,
         { ...about, operation, waitMs: Math.round(waitMs), class: reason },
       )
     },
-    outage(told) {
-      const { class: reason, status, pending, isOver } = told
+    outage(state) {
+      const { class: reason, status, pending, isOver } = state
       const fields = { ...about, class: reason, status, pending }
       if (isOver) {
-        const words = outageEnds(told, now())
-        logger.info(words, { ...about, pending, durationMs: Math.max(0, now() - told.since) })
+        const words = outageEnds(state, now())
+        logger.info(words, { ...about, pending, durationMs: Math.max(0, now() - state.since) })
         progress.wait(undefined)
         progress.note(`${words[0]?.toUpperCase()}${words.slice(1)}.`)
       } else {
-        if (outage === undefined) logger.warn(outageBegins(told), fields)
-        else logger.info(outageChanges(told), fields)
-        progress.wait(outageProgress(told))
+        if (outage === undefined) logger.warn(outageBegins(state), fields)
+        else logger.info(outageChanges(state), fields)
+        progress.wait(outageProgress(state))
       }
-      outage = isOver ? undefined : told
+      outage = isOver ? undefined : state
     },
     othersFound({ people, of }) {
       logger.warn(
-        `${n(people)} of ${counted(of, 'profile')} show records that a Waybill sent with another key or from other exports; if that was this installation, stop this run, and restore its ledger and key, or run with --look-first (--new-key if the key is lost)`,
+        `${n(people)} of ${counted(of, 'profile')} show records that Waybill sent with another key or from other exports; if this installation sent them, stop this run, and restore its ledger and key, or run with --look-first (--new-key if the key is lost)`,
         about,
       )
     },
@@ -172,9 +170,9 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
 }
 
 const NEW_LEDGER =
-  'the ledger is new: it does not know what was delivered before; if this installation has delivered to this gateway, stop this run, and restore a backup (waybill restore FILE) or run with --look-first'
+  'the ledger is new and knows no earlier deliveries; if this installation has delivered to this gateway, stop this run, and restore a backup (waybill restore FILE) or run with --look-first'
 
-/** Of an export that an earlier process has begun. */
+/** Fields for an export that an earlier process has started. */
 const resumedAt = ({ rows }: Counts): LogFields => (rows.read === 0 ? {} : { resumed: true, rows: rows.read })
 
 function countFields(counts: Counts): LogFields {
@@ -186,11 +184,11 @@ function countFields(counts: Counts): LogFields {
 const failureText = (name: string, { message, place, remedy }: WaybillError): string =>
   `${message} (${describePlace(place ?? { file: name })}). ${remedy}`
 
-/** Of more exports than this only those leave a line of which something was left behind. */
+/** Most exports of a range with a line each; of more, only exports with something left behind get a line. */
 const LINES_OF_EXPORTS = 10
 
 function showProgress(progress: Progress) {
-  /** Of the range: what this process has ended of it. */
+  /** Counts of the exports of the range that have ended in this process. */
   let ended: Counts | undefined
   let position: RangePosition | undefined
   let state: ProgressState | undefined
@@ -200,7 +198,7 @@ function showProgress(progress: Progress) {
     addCounts(all, ended ?? noCounts())
     addCounts(all, counts)
     const done = bytesOfAll === 0 ? 0 : (bytesBefore + share * bytes) / bytesOfAll
-    // Members of an archive are exports of their own, each from 0 to 1.
+    // Never falls back: members of an archive are exports of their own, each from 0 to 1.
     state = { ...stateOf(all, Math.max(done, state?.share ?? 0)), at: { name, number, of } }
     return state
   }
@@ -239,11 +237,11 @@ function showProgress(progress: Progress) {
       progress.advance(ofRange({ name, counts, share: 1 }, position))
       addCounts(ended, counts)
     },
-    /** Nothing of the export was sent. */
+    /** Ends the progress of an export that was not sent. */
     failed() {
       if (ended === undefined) progress.stop()
     },
-    /** @param finished whether all exports were run */
+    /** @param finished true if all exports were run */
     runEnded(finished: boolean) {
       if (finished && ended !== undefined) progress.end({ ...stateOf(ended, 1) })
       else progress.stop()
@@ -252,7 +250,7 @@ function showProgress(progress: Progress) {
   }
 }
 
-/** Counts are those of this process: where it has gone on with the range, of the exports from there on. */
+/** Label of a range. A resumed range counts from the first export of this process. */
 const rangeLabel = ({ number, of }: RangePosition): string =>
   number === 1 ? `Backfill of ${counted(of, 'export')}` : `Backfill, exports ${n(number)} to ${n(of)}`
 
@@ -269,17 +267,17 @@ export const toSecond = (instant: string): string => `${instant.slice(0, 19)}Z`
 
 const iso = (at: number): string => toSecond(new Date(at).toISOString())
 
-/** For the log: why it waits, and until when. */
+/** Log message on the start of an outage: its cause, and the end of the wait. */
 export const outageBegins = ({ since, givesUpAt, class: reason, what, pending }: OutageProgress): string =>
-  `nothing gets through to the gateway since ${iso(since)} (${reason}: ${what}); waiting, gives up at ${iso(givesUpAt)}; ${pendingText(pending)}`
+  `gateway unavailable since ${iso(since)} (${reason}: ${what}); waiting, gives up at ${iso(givesUpAt)}; ${pendingText(pending)}`
 
 export const outageChanges = ({ class: reason, what }: OutageProgress): string =>
-  `still nothing gets through to the gateway, now for another cause (${reason}: ${what})`
+  `gateway still unavailable, now for another cause (${reason}: ${what})`
 
 export const outageEnds = ({ since, failures, pending }: OutageProgress, now: number): string =>
-  `the gateway answers again, after ${durationText(Math.max(0, now - since))} and ${counted(failures, 'request')} in vain; ${pendingText(pending)}`
+  `gateway available again after ${durationText(Math.max(0, now - since))} and ${counted(failures, 'failed request')}; ${pendingText(pending)}`
 
-/** For progress; by the clock of UTC, as everywhere. */
+/** Progress text for an outage, in UTC. */
 export function outageProgress({ since, givesUpAt }: Pick<OutageProgress, 'since' | 'givesUpAt'>): string {
   const isLong = givesUpAt - since >= DAY_MS
   const [from, to] = [since, givesUpAt].map((at) => {
@@ -289,15 +287,15 @@ export function outageProgress({ since, givesUpAt }: Pick<OutageProgress, 'since
   return `waiting for the gateway since ${from}, gives up at ${to} UTC`
 }
 
-/** In one line, of a run of another process. */
+/** Wait of another process's run, in one line. */
 export const waitsText = ({ since, givesUpAt, class: reason, what, pending }: WaitsForGateway): string =>
-  `waits for the gateway since ${toSecond(since)}, gives up at ${toSecond(givesUpAt)}: nothing gets through (${reason}: ${what}); ${pendingText(pending)}`
+  `waits for the gateway since ${toSecond(since)}, gives up at ${toSecond(givesUpAt)}: unavailable (${reason}: ${what}); ${pendingText(pending)}`
 
-/** In several, with what to type. */
+/** Wait in several lines, with a command to check the gateway. */
 export const waitsLines = ({ since, givesUpAt, class: reason, what, pending }: WaitsForGateway): string[] => [
-  `Waiting  for the gateway since ${toSecond(since)}: nothing gets through (${reason})`,
+  `Waiting  for the gateway since ${toSecond(since)}: unavailable (${reason})`,
   `         ${what}`,
-  `         gives up at ${toSecond(givesUpAt)}; ${pendingText(pending)}. To see whether the gateway can be had`,
+  `         gives up at ${toSecond(givesUpAt)}; ${pendingText(pending)}. To check the gateway`,
   '    waybill doctor',
 ]
 
@@ -312,7 +310,7 @@ function waitingText({ job, run, owner, since, givesWay }: OtherRun): string {
     : `waiting for another run, which goes first: ${others}`
 }
 
-/** For a command that runs nothing itself. */
+/** Log of waits, for a command that runs no job itself. */
 export const tellingWaits = ({
   logger,
   writeError,

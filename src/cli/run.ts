@@ -1,6 +1,6 @@
 /**
- * `waybill run`, `watch`, `stop`, `backfill` and `rerun`: what runs, and is running. `reconcile`, `resolve` and `acknowledge` decide
- * about what was left behind; `pause` and `resume` about a job on the schedule.
+ * `waybill run`, `watch`, `stop`, `backfill` and `rerun` start and control runs. `reconcile`, `resolve` and `acknowledge` decide about records left
+ * behind; `pause` and `resume` control a job on the schedule.
  */
 import { stat } from 'node:fs/promises'
 import { resolve as absolute } from 'node:path'
@@ -66,7 +66,7 @@ export const run: Action<'run'> = async (context, options) => {
 
 const isHeld = (error: unknown): boolean => error instanceof WaybillError && error.code === 'job-held'
 
-/** Undefined where it has ended by now. */
+/** Undefined if the run has ended by now. */
 async function runUnderWay(context: CommandContext, job: string): Promise<string | undefined> {
   const { runs } = await listRuns(context, { job, state: 'under-way', limit: 1, page: 1, since: undefined })
   return runs[0]?.run
@@ -77,14 +77,14 @@ export const stop: Action<'stop'> = async (context, { run, by = context.user, js
   return EXIT.ok
 }
 
-/** Ends with the exit code of the run. */
+/** Returns the exit code of the run. */
 export const watch: Action<'watch'> = async (context, { run, json }) => {
   const progress = createProgress({ columns: context.terminal, now: context.now, write: context.writeError })
-  let said = ''
+  let last = ''
   const shown = await watchRun(context, run, ({ summary }) => {
     const words = progressWords(summary)
-    if (words === said) return
-    said = words
+    if (words === last) return
+    last = words
     progress.note(words)
   })
   sayRun(context, shown, json)
@@ -94,7 +94,7 @@ export const watch: Action<'watch'> = async (context, { run, json }) => {
 export const pause: Action<'pause'> = async (context, options) => {
   const done = await pauseJob(context, options.job, personOf(context, options))
   const words = done.changed
-    ? `${done.job} is paused: the schedule begins nothing of it. To go on: waybill resume ${done.job}`
+    ? `${done.job} is paused: the schedule does not start it. To continue: waybill resume ${done.job}`
     : `${done.job} is paused already: waybill schedule --explain ${done.job}`
   context.out(options.json ? JSON.stringify(done) : words)
   return EXIT.ok
@@ -103,7 +103,7 @@ export const pause: Action<'pause'> = async (context, options) => {
 export const resume: Action<'resume'> = async (context, { job, json }) => {
   const done = await pauseJob(context, job, 'over')
   const words = done.changed
-    ? `${done.job} goes on: what it missed is made up for as its schedule says (missed).`
+    ? `${done.job} is scheduled again. Missed runs follow its \`missed\` setting.`
     : `${done.job} was not paused.`
   context.out(json ? JSON.stringify(done) : words)
   return EXIT.ok
@@ -122,7 +122,9 @@ export const backfill: Action<'backfill'> = async (context, options) => {
   const range = {
     ...days,
     in: options.in === undefined ? undefined : await folderOf(options.in),
-    ...{ rate: options.rate, acceptDrift: options.acceptDrift, acceptEnd: options.acceptEnd },
+    rate: options.rate,
+    acceptDrift: options.acceptDrift,
+    acceptEnd: options.acceptEnd,
   }
   if (options.dryRun) return printPlan(context, options, range)
   const onFound = (job: string, look: BackfillLook): void => {
@@ -131,20 +133,20 @@ export const backfill: Action<'backfill'> = async (context, options) => {
   return (await beginBackfill(context, beginOnTerminal(context, options), options.job, range, onFound)).exit
 }
 
-/** @throws WaybillError `usage-wrong` where it is no folder */
+/** @throws WaybillError `usage-wrong` for a path that is no folder */
 async function folderOf(given: string): Promise<string> {
   const folder = absolute(given)
   const found = await stat(folder).catch(() => undefined)
   if (found?.isDirectory() === true) return folder
-  const what = found === undefined ? 'is not there, or may not be looked at' : 'is a file'
+  const what = found === undefined ? 'is missing or cannot be read' : 'is a file'
   throw new WaybillError('usage-wrong', `the folder of --in ${what}`, {
     place: { file: folder },
     remedy:
-      'Name the folder that the exports of the range lie in; where they lie at the source of the job, leave --in out.',
+      'Name the folder with the exports of the range; leave --in out if they are at the source of the job.',
   })
 }
 
-/** Where the log is for a machine, lines between its lines would not be. */
+/** False for a log in JSON: other lines between its lines would break programs that read it. */
 const showsProgress = ({ settings }: CommandContext, { quiet }: Options<'backfill'>): boolean =>
   !quiet && settings.logFormat !== 'json'
 
@@ -164,7 +166,7 @@ async function printPlan(
   return plan.exports.some(({ error }) => error !== undefined) ? EXIT.recordsLeftBehind : EXIT.ok
 }
 
-/** One line, of what the listing alone says. */
+/** Plan in one line, from the listing alone. */
 function shortPlan(job: string, range: BackfillRange, { found, without, unmatched }: BackfillLook): string {
   const bytes = found.reduce((total, { found: { delivery } }) => total + delivery.bytes, 0)
   const dates = found.length === 0 ? '' : `, of ${found[0]?.date} to ${found.at(-1)?.date}`
@@ -188,11 +190,11 @@ function backfillPlanText(plan: BackfillPlan): string[] {
     '',
     `Exports  ${n(exports.length)}, ${sizeText(plan.bytes)}, ${n(plan.rows)} rows`,
     ...goesOnLine(plan),
-    `Known    ${n(deliveredBefore.exports)} of them with ${n(deliveredBefore.rows)} rows were delivered before: they are read, and nothing of them is sent that has not changed`,
+    `Known    ${counted(deliveredBefore.exports, 'export')} (${counted(deliveredBefore.rows, 'row')}) ${deliveredBefore.exports === 1 ? 'was' : 'were'} delivered before; only changed records are sent`,
     `Time     ${timeText(plan)}`,
     ...leftOutLines(plan),
     ...exports.flatMap(({ name, error }) =>
-      error === undefined ? [] : [`  ${name}: nothing of it would be sent`, ...describeError(error).slice(1)],
+      error === undefined ? [] : [`  ${name}: would not be sent`, ...describeError(error).slice(1)],
     ),
   ]
 }
@@ -209,10 +211,10 @@ const goesOnLine = ({ unfinished }: BackfillPlan): string[] =>
   unfinished === undefined
     ? []
     : [
-        `Goes on  run ${unfinished.run} is not finished: ${n(unfinished.exports)} of them with ${n(unfinished.rows)} rows are done, and not read again`,
+        `Resumes  run ${unfinished.run} is unfinished: ${counted(unfinished.exports, 'export')} (${counted(unfinished.rows, 'row')}) done, not read again`,
       ]
 
-/** Of a list, so many are named; the rest is counted. */
+/** Most entries of a list to name; the others are counted. */
 const NAMED = 20
 
 function leftOutLines({ without, unmatched }: BackfillPlan): string[] {
@@ -231,19 +233,19 @@ function leftOutLines({ without, unmatched }: BackfillPlan): string[] {
     ...(unmatched.length === 0
       ? []
       : [
-          `Left out ${counted(unmatched.length, 'file')}, as no pattern of the job, or no date, fits the name:`,
+          `Left out ${counted(unmatched.length, 'file')}: the name matches no pattern of the job, or has no date:`,
         ]),
     ...named(unmatched),
   ]
 }
 
 function timeText({ estimate }: BackfillPlan): string {
-  if (estimate === undefined) return 'not known: no run of this job tells how fast it sends to this gateway'
+  if (estimate === undefined) return 'unknown: no run of this job shows the speed at this gateway'
   const { seconds, rowsPerSecond, knownRowsPerSecond, runs, limitedByRate } = estimate
   const sent = rowsPerSecond === undefined ? [] : [`${n(Math.round(rowsPerSecond))} rows a second sent`]
   const rates = [...sent, `${n(Math.round(knownRowsPerSecond))} known ones read`].join(' and ')
   const by = `by ${rates} in the latest ${counted(runs, 'run')}`
-  return `about ${durationText(1000 * seconds)}, ${by}${limitedByRate ? ', and by --rate' : ''}`
+  return `about ${durationText(1000 * seconds)}, ${by}${limitedByRate ? ', limited by --rate' : ''}`
 }
 
 const rangeText = ({ from, to, in: folder }: BackfillRange): string =>
@@ -256,7 +258,7 @@ export const rerun: Action<'rerun'> = async (context, options) =>
 export const reconcile: Action<'reconcile'> = async (context, options) => {
   const { verify, sample, seed } = options
   if ((sample !== undefined && !verify) || (seed !== undefined && sample === undefined))
-    throw new WaybillError('usage-wrong', '--sample is for --verify, and --seed is for --sample')
+    throw new WaybillError('usage-wrong', '--sample needs --verify, and --seed needs --sample')
   const reconciled = await reconcileRun(
     context,
     watchOnTerminal(context, true),
@@ -264,9 +266,9 @@ export const reconcile: Action<'reconcile'> = async (context, options) => {
     verify ? { sample: sample ?? { kind: 'all' }, seed } : undefined,
   )
   const { run, found, missed, batches, reads, inDoubt, verified, summary, reasons } = reconciled
-  const told = { found, missed, batches, reads, inDoubt, verified, summary }
-  say(context, options.json, told, () => [
-    `Of run ${run}: ${found} in doubt found stored, ${missed} found not stored, ${inDoubt} in doubt still; ${batches} open batches settled; reads of profiles ${reads}`,
+  const json = { found, missed, batches, reads, inDoubt, verified, summary }
+  say(context, options.json, json, () => [
+    `Run ${run}: of the records in doubt, ${found} are stored, ${missed} are not, ${inDoubt} are unknown. ${counted(batches, 'open batch', 'open batches')} settled, ${counted(reads, 'read')} of profiles.`,
     ...summaryLines(summary, reasons, context.columns),
     ...(verified === undefined ? [] : verifiedText(verified)),
   ])
@@ -278,10 +280,14 @@ export const reconcile: Action<'reconcile'> = async (context, options) => {
 export const resolve: Action<'resolve'> = async (context, options) => {
   const decisions = [options.accept, options.resend, options.giveUp].filter((one) => one === true)
   if (decisions.length !== 1 || (options.giveUp && options.transaction !== undefined))
-    throw new WaybillError('usage-wrong', 'say either --accept or --resend, or --give-up of the whole run', {
-      remedy:
-        '--accept: the gateway has the records. --resend: they are sent again. --give-up: the run is not finished.',
-    })
+    throw new WaybillError(
+      'usage-wrong',
+      'give either --accept or --resend, or --give-up for the whole run',
+      {
+        remedy:
+          '--accept: the gateway has the records. --resend: send the records again. --give-up: do not finish the run.',
+      },
+    )
   if (options.giveUp) return endRun(context, options)
   return options.accept ? acceptAll(context, options) : resendAll(context, options)
 }
@@ -297,12 +303,12 @@ async function endRun(context: CommandContext, options: Options<'resolve'>): Pro
   return EXIT.ok
 }
 
-/** What its open chunks had in hand is not known as delivered. */
+/** Tells how later runs treat records in flight of open chunks: their delivery is unknown. */
 function hadInHand({ run, exports }: RunSummary): string[] {
   const open = exports.flatMap(({ name, state }) => (state === 'open' ? [name] : []))
   if (open.length === 0) return []
   return [
-    `What it had in hand of ${open.join(', ')} is recognised where it comes again: what the gateway has taken is not sent, and for what was never answered the profiles are read first (run ${run} was given up).`,
+    `Records of ${open.join(', ')} that were in flight are recognised when they come again: accepted ones are not sent; for unanswered ones the profiles are read first (run ${run} was given up).`,
   ]
 }
 
@@ -324,9 +330,9 @@ async function resendAll(context: CommandContext, options: Options<'resolve'>): 
   const decided = await resend(context, watch, options.run, person, options.transaction)
   const { records, resent, summary, reasons } = decided
   const { error } = resent
-  const said = { decision: 'resend', records, summary, resent: resent.summary, ...errorAsJson(error) }
-  say(context, options.json, said, () => [
-    `${count(records)} of run ${summary.run} freed; run ${resent.summary.run} has sent what the gateway lacks.`,
+  const json = { decision: 'resend', records, summary, resent: resent.summary, ...errorAsJson(error) }
+  say(context, options.json, json, () => [
+    `${count(records)} of run ${summary.run} released; run ${resent.summary.run} sent the records missing at the gateway.`,
     ...summaryLines(resent.summary, resent.reasons, context.columns),
     ...summaryLines(summary, reasons, context.columns),
   ])
@@ -334,7 +340,7 @@ async function resendAll(context: CommandContext, options: Options<'resolve'>): 
   return resent.exit
 }
 
-/** @throws WaybillError `usage-wrong` where a word of it is empty */
+/** @throws WaybillError `usage-wrong` for an empty name or note */
 export function personOf(
   { user }: Pick<CommandContext, 'user'>,
   deciding: Pick<Options<'resolve'>, 'by' | 'note'>,
@@ -357,11 +363,11 @@ export const acknowledge: Action<'acknowledge'> = async (context, options) => {
     ...(inDoubt === 0
       ? []
       : [
-          `${counted(inDoubt, 'record is', 'records are')} in doubt, and must be decided on: waybill show ${runs[0]}`,
+          `${counted(inDoubt, 'record is', 'records are')} in doubt and ${inDoubt === 1 ? 'needs' : 'need'} a decision: waybill show ${runs[0]}`,
         ]),
     left === 0
-      ? 'No run needs somebody.'
-      : `${counted(left, 'run needs', 'runs need')} somebody: waybill runs --failed`,
+      ? 'No run needs attention.'
+      : `${counted(left, 'run needs', 'runs need')} attention: waybill runs --failed`,
   ])
   return EXIT.ok
 }

@@ -1,4 +1,4 @@
-/** `waybill runs`, `show`, `trace`, `logs` and `report`: what runs came to, as words, JSON or a page, and what the log says of one. */
+/** `waybill runs`, `show`, `trace`, `logs` and `report`: results of runs, as words, JSON or a page, and the log lines of a run. */
 import { open } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { allRecords } from '../model/balance.ts'
@@ -47,7 +47,7 @@ export const runs: Action<'runs'> = async (context, { json, since, ...question }
   return EXIT.ok
 }
 
-/** Where there are more than are shown. */
+/** Says which page is shown; empty if all runs are shown. */
 function pagesLine({ runs, total, page, pages }: ListedRuns): string[] {
   if (runs.length === total) return []
   const next = page < pages ? `; the next: --page ${page + 1}` : ''
@@ -56,9 +56,9 @@ function pagesLine({ runs, total, page, pages }: ListedRuns): string[] {
 
 function nothingListed({ job, failed, state }: Omit<RunQuestion, 'since'>, since: Since | undefined): string {
   const of = job === undefined ? '' : ` of ${job}`
-  if (state !== undefined || since !== undefined) return `There are no such runs${of}.`
+  if (state !== undefined || since !== undefined) return `There are no matching runs${of}.`
   return failed
-    ? `No run${of} failed or has left anything behind.`
+    ? `No run${of} failed or left anything behind.`
     : `There are no runs${of} yet. Start one with: waybill run ${job ?? 'JOB'}`
 }
 
@@ -112,10 +112,10 @@ function stateText({ state, reason, activity }: ListedRun): string {
   return reason === undefined ? state : `${state} (${reason})`
 }
 
-/** What most rows and records were left for, and beside it the exports that could not be used at all. */
+/** Most frequent reason of rows and records, and the exports that failed as a whole. */
 function reasonText({ mostFrequent, exports }: ListedRun): string {
   const failed = Map.groupBy(
-    // What a later run of the job has read is put right.
+    // An export that a later run of the job has read is no failure any more.
     exports.flatMap(({ error, readSince }) => (readSince === undefined ? (error ?? []) : [])),
     (code) => code,
   )
@@ -127,7 +127,7 @@ function reasonText({ mostFrequent, exports }: ListedRun): string {
   ].join('; ')
 }
 
-/** `b1.csv: rows, skipped`: in what exports differ that went on all the same. */
+/** Differences of exports that were delivered: `b1.csv: rows, skipped`. */
 function driftText({ drift }: ListedRun): string {
   const found = toLookAt(drift)
   const exports = new Set(found.map((one) => one.export))
@@ -136,14 +136,14 @@ function driftText({ drift }: ListedRun): string {
   return `${which}: ${[...new Set(found.map(({ measure }) => measure))].join(', ')}`
 }
 
-/** Whose rejects it has taken up, and how many of its own later runs have settled. */
+/** Run whose rejects this run retries, and share of its own rejects settled by later runs. */
 function relatedText(one: ListedRun): string {
   const { origin, settled = [], rows } = one
   const rejected = rows.rejected + allRecords(one).rejected
   const count = settled.reduce((sum, { count }) => sum + count, 0)
   const share = count === rejected ? 'all' : `${n(count)} of ${n(rejected)}`
   return [
-    ...(origin === undefined ? [] : [`takes up ${origin.run}`]),
+    ...(origin === undefined ? [] : [`retries ${origin.run}`]),
     ...(count === 0 ? [] : [`${share} settled by ${settled.map(({ run }) => run).join(', ')}`]),
   ].join('; ')
 }
@@ -153,12 +153,12 @@ export const show: Action<'show'> = async (context, { run, json }) => {
   return EXIT.ok
 }
 
-/** @throws WaybillError `usage-wrong`: not exactly one of a transaction and a row */
+/** @throws WaybillError `usage-wrong`: not exactly one of a transaction, a row and a person */
 export const trace: Action<'trace'> = async (context, { transaction, row, person, json }) => {
   if ([transaction, row, person].filter((one) => one !== undefined).length !== 1)
     throw new WaybillError(
       'usage-wrong',
-      'name one of: a transaction id, a row with --row EXPORT:17, a person with --person REFERENCE',
+      'give one of: a transaction id, a row with --row EXPORT:17, a person with --person REFERENCE',
     )
   const { columns } = context
   if (transaction !== undefined) say(context, json, await traceRecord(context, transaction), traceText)
@@ -179,10 +179,10 @@ function personText({ rows, unread }: TracedPerson, columns: number | undefined)
   const head = ['export', 'row', 'rule', 'outcome', 'run', 'reason', 'transaction']
   return [
     lines.length === 0
-      ? 'No export that is still there has sent or rejected a record of this person.'
-      : 'For more of a record: waybill trace TRANSACTION',
+      ? 'No remaining export has sent or rejected a record of this person.'
+      : 'For details of a record: waybill trace TRANSACTION',
     ...(lines.length === 0 ? [] : fittedTable(head, lines, 1, columns)),
-    ...unread.map(({ export: name, why }) => `Not looked through: ${name}: ${why}`),
+    ...unread.map(({ export: name, why }) => `Not searched: ${name}: ${why}`),
   ]
 }
 
@@ -194,7 +194,7 @@ function rowText({ export: name, row, records }: TracedRow, columns: number | un
     ...[reason?.code ?? '', transactionId ?? ''],
   ])
   return [
-    `Row ${n(row)} of ${name}; for more of a record: waybill trace TRANSACTION`,
+    `Row ${n(row)} of ${name}; for details of a record: waybill trace TRANSACTION`,
     ...fittedTable(['rule', 'outcome', 'run', 'reason', 'transaction'], rows, 'none', columns),
   ]
 }
@@ -208,7 +208,7 @@ function traceText(traced: Trace): string[] {
     `Transaction  ${traced.transactionId}`,
     `Export       ${found.name} (SHA-256 ${found.sha256})`,
     origin === undefined
-      ? `Row          ${traced.row} (the file is not at ${shownPath(found.path)} any more, or has changed: its line cannot be told)`
+      ? `Row          ${traced.row} (the file is no longer at ${shownPath(found.path)}, or has changed: line unknown)`
       : `Row          ${traced.row}, ${placeIn(origin)} of ${shownPath(found.path)}`,
     `Rule         ${traced.rule}`,
   ]
@@ -249,7 +249,10 @@ export const logs: Action<'logs'> = async (context, { run, json }) => {
     found = true
     context.out(logLineText(line))
   }
-  if (!found) context.out('The log says nothing of this run: it was begun without it, or the lines are gone.')
+  if (!found)
+    context.out(
+      'The log has no lines of this run: the run started without a log file, or the lines are gone.',
+    )
   return EXIT.ok
 }
 
@@ -258,23 +261,23 @@ export const report: Action<'report'> = async (context, options) => {
   const file = resolve(options.out ?? `${run}.html`)
   await writeReport(file, run, page)
   const written = { run, file, bytes: Buffer.byteLength(page) }
-  const words = `${relative('.', file)} was written: the report of run ${run}. It holds no health data.`
+  const words = `Wrote ${relative('.', file)}: the report of run ${run}, without health data.`
   say(context, options.json, written, () => words)
   return EXIT.ok
 }
 
-/** An earlier report of the same run is replaced, and nothing else. @throws WaybillError `usage-wrong` */
+/** Replaces only an earlier report of the same run. @throws WaybillError `usage-wrong` */
 async function writeReport(file: string, run: string, page: string): Promise<void> {
   const there = await beginningOf(file)
   if (there !== undefined && !isReportOf(there, run))
-    throw new WaybillError('usage-wrong', `${file} is there already, and is no report of run ${run}`, {
+    throw new WaybillError('usage-wrong', `${file} exists already, and is not a report of run ${run}`, {
       place: { file },
       remedy: 'Name another file with --out.',
     })
   writeOwn(file, page)
 }
 
-/** Its first bytes; undefined where there is none. What cannot be read is no report. */
+/** First bytes of a file; undefined for none; empty for an unreadable file, which is no report. */
 async function beginningOf(file: string): Promise<string | undefined> {
   const handle = await open(file).catch((error: NodeJS.ErrnoException) => error.code)
   if (handle === 'ENOENT') return undefined

@@ -1,6 +1,6 @@
 /**
- * `waybill schedule` runs jobs when they are due, or explains what was and will be due. `expect` says whether exports have arrived,
- * `notify` sends a test notification to all targets of a job.
+ * `waybill schedule` runs jobs when they are due, or explains past and next fires. `expect` checks whether exports have arrived, `notify` sends a
+ * test notification to all targets of a job.
  */
 
 import { readJob } from '../definitions/definition-files.ts'
@@ -56,17 +56,16 @@ function createScheduleLog(logger: Logger): ScheduleEvents {
   return {
     scheduled: (job, { cron, zone }, next) =>
       logger.info(`scheduled "${cron}" in ${zone}, next on ${localTime(next, zone)}`, { job }),
-    unscheduled: (job) => logger.info('on no schedule any more', { job }),
+    unscheduled: (job) => logger.info('no longer scheduled', { job }),
     broken: (job, problem) =>
-      logger.error(`not run until it is corrected: ${inOneLine(problem)}`, { job, code: problem.code }),
-    begun: (job, fire, _, again) =>
-      tell('info', again ? 'is taken up again' : 'is run', lateWords)(job, fire),
-    abandoned: tell('warn', 'was interrupted, and its process is gone', ({ owner, begun_at }) => {
+      logger.error(`not run until corrected: ${inOneLine(problem)}`, { job, code: problem.code }),
+    begun: (job, fire, _, again) => tell('info', again ? 'is resumed' : 'is run', lateWords)(job, fire),
+    abandoned: tell('warn', 'was interrupted: its process has ended', ({ owner, begun_at }) => {
       const name = processName(owner ?? 'a process')
-      return begun_at === null ? name : `${name}, which had begun it at ${utcTime(begun_at)} UTC`
+      return begun_at === null ? name : `${name}, which started it at ${utcTime(begun_at)} UTC`
     }),
     ended: (job, fire) => {
-      // Where nothing says why there was nothing to run, that is logged as the error it is.
+      // `exports-none` is no warning here: without a known reason, `trouble` has logged the error.
       const isWell = fire.exit === EXIT.ok || fire.state === 'interrupted' || fire.error === 'exports-none'
       tell(isWell ? 'info' : 'warn', fire.state === 'interrupted' ? 'was interrupted' : 'has ended')(
         job,
@@ -95,8 +94,8 @@ function inOneLine({ message, place, findings, remedy }: WaybillError): string {
 }
 
 /**
- * @param options `job` undefined: all jobs of the folder that have a schedule, or a file that is wrong
- * @returns 2 where a job file is wrong
+ * @param options `job` undefined: all jobs with a schedule, or with a wrong file
+ * @returns 2 for a wrong job file
  */
 async function explainSchedule(
   context: CommandContext,
@@ -117,13 +116,13 @@ function explainedText(explained: ExplainedJob, columns: number | undefined): st
     schedule === undefined
       ? problem === undefined
         ? 'no schedule'
-        : `it cannot be run: ${problem.code}`
+        : `cannot run: ${problem.code}`
       : `"${schedule.cron}" in ${schedule.zone}, missed: ${schedule.missed}`
   const lines = [`${job}: ${what}`]
   if (pause !== undefined) {
     const why = pause.note === null ? '' : `: ${pause.note}`
     lines.push(
-      `paused by ${pause.by} since ${toSecond(new Date(pause.at).toISOString())}${why}. To go on: waybill resume ${job}`,
+      `paused by ${pause.by} since ${toSecond(new Date(pause.at).toISOString())}${why}. To continue: waybill resume ${job}`,
     )
   }
   if (current !== undefined) lines.push(currentText(current))
@@ -134,7 +133,7 @@ function explainedText(explained: ExplainedJob, columns: number | undefined): st
       fire.state,
       fireWords(fire),
     ])
-    lines.push(...fittedTable(['last', 'UTC', 'state', 'what became of it'], rows, 'none', columns))
+    lines.push(...fittedTable(['last', 'UTC', 'state', 'result'], rows, 'none', columns))
   }
   if (next.length > 0) {
     const times = next.map((at) => [localTime(at, zone), utcTime(at)])
@@ -179,14 +178,14 @@ function explainedJson(explained: ExplainedJob): object {
 }
 
 const WORDS: Readonly<Record<DeadlineState, string>> = {
-  seen: 'seen for the first time, not told',
+  seen: 'seen for the first time, not notified',
   arrived: 'arrived',
   late: 'arrived, late',
   missing: 'missing',
-  unreachable: 'nobody could look',
+  unreachable: 'could not be checked',
 }
 
-/** @param columns of the terminal; undefined: nothing is fitted to a width */
+/** @param columns of the terminal; undefined to fit nothing to a width */
 function expectationsTable(
   expectations: readonly ExplainedExpectation[],
   columns: number | undefined,
@@ -225,13 +224,13 @@ const expectationJson = ({ key, expect, last, next }: ExplainedExpectation): obj
 const REASONS: Readonly<Record<string, string>> = {
   'not-scheduled': 'no schedule was running',
   paused: 'the job was paused',
-  'job-held': 'the job was being run',
+  'job-held': 'the job was already running',
   'job-invalid': 'the job file or a mapping was wrong',
   'earlier-first': 'an earlier fire goes first',
-  unscheduled: 'the job is on no schedule any more',
+  unscheduled: 'the job is no longer scheduled',
 }
 
-/** Why it did not run at its time. */
+/** Reason why a fire did not run at its time. */
 const whyNot = ({ reason, detail }: Pick<FireRecord, 'reason' | 'detail'>): string => {
   if (reason === null) return ''
   const words = REASONS[reason] ?? reason
@@ -239,11 +238,10 @@ const whyNot = ({ reason, detail }: Pick<FireRecord, 'reason' | 'detail'>): stri
   return reason === 'job-held' ? `${words} by ${detail}` : `${words}: ${detail}`
 }
 
-/** Of one that is made up for, why it did not run at its time. */
-const lateWords = (fire: FireRecord): string =>
-  fire.made_up_by === fire.due ? `made up for (${whyNot(fire)})` : ''
+/** Reason why a fire runs late. */
+const lateWords = (fire: FireRecord): string => (fire.made_up_by === fire.due ? `late (${whyNot(fire)})` : '')
 
-/** What became of it, in a line. */
+/** Result of a fire in one line. */
 function fireWords(fire: FireRecord): string {
   const run = fire.run_id === null ? '' : `run ${fire.run_id}`
   const why = whyNot(fire)
@@ -251,15 +249,15 @@ function fireWords(fire: FireRecord): string {
   const words = (...parts: string[]): string => parts.filter((part) => part !== '').join(', ')
   switch (fire.state) {
     case 'due':
-      return 'about to begin'
+      return 'about to start'
     case 'missed':
-      return words(why, 'to be made up for')
+      return words(why, 'will run late')
     case 'running':
-      return words(`begun at ${utcTime(fire.begun_at ?? fire.due)}`, run, late)
+      return words(`started at ${utcTime(fire.begun_at ?? fire.due)}`, run, late)
     case 'interrupted':
-      return words(run, 'goes on when the schedule is started', late)
+      return words(run, 'continues when the schedule starts', late)
     case 'skipped':
-      return words(why, fire.made_up_by === null ? '' : `made up for by that of ${utcTime(fire.made_up_by)}`)
+      return words(why, fire.made_up_by === null ? '' : `covered by the fire of ${utcTime(fire.made_up_by)}`)
     case 'ended':
       return words(outcome(fire), run, late)
   }
@@ -279,7 +277,7 @@ export const expect: Action<'expect'> = async (context, { job, quiet, json }) =>
     context.out(JSON.stringify({ exit, expectations: [...found.map(assessmentJson), ...broken] }))
   } else {
     if (jobs.length + problems.length === 0 && !quiet)
-      context.out('No job expects anything. See docs/jobs.md, "Expected".')
+      context.out('No job expects exports. See docs/jobs.md, "Expected".')
     for (const one of found)
       if (!quiet || exitOf(one) !== EXIT.ok) context.out(assessmentText(one, context.columns))
   }
@@ -305,22 +303,22 @@ export const notify: Action<'notify'> = async (context, options) => {
   const targets = targetsOf(job)
   const { job: name } = job.definition
   if (targets.length === 0)
-    throw new WaybillError('usage-wrong', `the job ${name} tells nobody: it has no notify`, {
-      remedy: 'Name a target in the job file: docs/notifications.md.',
+    throw new WaybillError('usage-wrong', `the job ${name} has no target for notifications (notify)`, {
+      remedy: 'Add a target to the job file: docs/notifications.md.',
     })
   const notice = testNotice(name, gatewayNameOf(settings, job.definition), now())
-  const told = await Promise.all(
+  const targetEnds = await Promise.all(
     targets.map(async (target) => ({
       target: nameOf(target),
       error: await deliverNow(context, notice, target),
     })),
   )
-  say(context, options.json, { job: name, targets: told }, () =>
-    told.map(({ target, error }) =>
+  say(context, options.json, { job: name, targets: targetEnds }, () =>
+    targetEnds.map(({ target, error }) =>
       error === undefined ? `delivered  ${target}` : `failed     ${target}: ${error}`,
     ),
   )
-  return told.every(({ error }) => error === undefined) ? EXIT.ok : EXIT.recordsLeftBehind
+  return targetEnds.every(({ error }) => error === undefined) ? EXIT.ok : EXIT.recordsLeftBehind
 }
 
 const testNotice = (job: string, gateway: string, at: number): UnsentNotice => ({
@@ -330,8 +328,8 @@ const testNotice = (job: string, gateway: string, at: number): UnsentNotice => (
   subject: new Date(at).toISOString(),
   failure: false,
   at,
-  title: `Waybill: a test for ${job}`,
-  text: [`Somebody has typed \`waybill notify ${job}\`. Nothing is to be done.`],
+  title: `Waybill: test notification of ${job}`,
+  text: [`Sent by \`waybill notify ${job}\`. No action is needed.`],
   next: [],
   data: {},
 })

@@ -1,4 +1,4 @@
-/** A run's summary for people: the balance as a table, why things were left behind, where the files are, what to type next. */
+/** A run's summary for people: the balance as a table, reasons for rejects, places of files, commands for the next steps. */
 
 import { wordsOf } from '../ledger/concerns.ts'
 import type { Reason } from '../ledger/ledger.ts'
@@ -28,7 +28,7 @@ import { fitLines } from './fit-text.ts'
 import { toSecond, waitsLines } from './run-reporter.ts'
 import { describeError, fittedTable, folded, plainTable } from './terminal-text.ts'
 
-/** @param columns of the terminal that it is for; undefined: nothing is fitted to a width */
+/** @param columns of the terminal; undefined to fit nothing to a width */
 export function summaryText(summary: RunSummary, reasons: readonly Reason[], columns?: number): string[] {
   const { rows, records, accounts, requests, primaryCare, careTeams } = summary
   const lines = [
@@ -70,27 +70,27 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
   const next = stepLines(nextSteps(summary, reasons))
   if (next.length > 0) lines.push('', 'Next', ...next)
   else if (toLookAt(summary.drift).length > 0)
-    lines.push('', 'Nothing is left to do if what differs is right: ask the vendor.')
+    lines.push('', 'If the differences are intended, nothing is left to do. Ask the vendor.')
   else if (summary.pruned === undefined) lines.push('', 'Nothing is left to do.')
   return lines
 }
 
-/** The same for a terminal: what the run came to stands in the first line with words. */
+/** The summary for a terminal, with the result of the run, its first line, in colour. */
 export const summaryLines = (...given: Parameters<typeof summaryText>): Line[] =>
   toned(folded(summaryText(...given), given[2]), 1, toneOf(given[0]))
 
-/** As `waybill show` tells a run. */
+/** Prints a run as `waybill show` does. */
 export const sayRun = (
   context: CommandContext,
   { summary, reasons }: ShownRun,
   json: true | undefined,
 ): void => say(context, json, { ...summary, reasons }, () => summaryLines(summary, reasons, context.columns))
 
-/** Of a run that is not over nobody knows yet. */
+/** Tone for the exit code of a run; `attention` for a run without one, whose result is unknown. */
 export const toneOf = ({ exit }: { readonly exit?: number | undefined }): Tone =>
   exit === EXIT.ok ? 'good' : exit === undefined || exit === EXIT.recordsLeftBehind ? 'attention' : 'bad'
 
-/** What was stored is all right; what was to follow it is not done yet. */
+/** Work still to do for stored records. */
 function owedLine(summary: RunSummary): string[] {
   const owed = owedWords(summary)
   return owed === undefined ? [] : [`Owed     ${owed}: the next run does it`]
@@ -100,32 +100,32 @@ function unjudgedLine({ careTeams: { unjudged } }: RunSummary): string[] {
   return unjudged === 0 ? [] : [`Kept     ${unjudgedWords(unjudged)}`]
 }
 
-/** `Not told mail to oncall@hospital.example (it answered 404; is tried again)` */
+/** Failed notifications: `Unsent   mail to oncall@hospital.example (it answered 404; retried later)` */
 function untoldLine({ untold = [] }: RunSummary): string[] {
   const words = untold.map(({ target, state, error }) => {
-    const then = state === 'pending' ? (error === undefined ? 'on its way' : 'is tried again') : 'given up'
+    const then = state === 'pending' ? (error === undefined ? 'on its way' : 'retried later') : 'given up'
     return `${target} (${[...(error === undefined ? [] : [error]), then].join('; ')})`
   })
-  return words.length === 0 ? [] : ['', `Not told ${words.join(', ')}`]
+  return words.length === 0 ? [] : ['', `Unsent   ${words.join(', ')}`]
 }
 
-/** A run that its ledger calls running is under way, or was killed. */
+/** State of a run in words. A run in state `running` is under way, or its process was killed. */
 function whatItCameTo({ state, reason, activity, durationMs, startedAt, exit }: RunSummary): string {
   if (activity?.kind === 'under-way') {
     const taken = activity.since.slice(0, 19) === startedAt.slice(0, 19)
-    const since = taken ? '' : `, taken up at ${toSecond(activity.since)}`
+    const since = taken ? '' : `, resumed at ${toSecond(activity.since)}`
     return `under way since ${toSecond(startedAt)}${since}, by process ${activity.owner}`
   }
   if (activity?.kind === 'stopped') {
     const who = activity.owner === undefined ? 'its process' : `its process ${activity.owner}`
-    return `stopped; ${who} is gone, heard of last at about ${toSecond(activity.lastSign)}`
+    return `stopped; ${who} has ended, last heartbeat at about ${toSecond(activity.lastSign)}`
   }
   const why = reason === undefined ? '' : ` (${reason})`
   const code = exit === undefined ? '' : `, exit code ${exit}`
   return `${state}${why}${code}, after ${(durationMs / 1000).toFixed(1)} s at work`
 }
 
-/** Then a table would hold nothing but noughts. */
+/** True for a run whose table of exports would have only zeros. */
 const nothingSettled = ({ rows, exports }: RunSummary): boolean =>
   rows.read === 0 && exports.every(({ error }) => error === undefined)
 
@@ -134,27 +134,27 @@ const exportWords = ({ exports: [first, ...others] }: RunSummary): string => {
   return ` of ${others.length === 0 ? first.name : counted(others.length + 1, 'export')}`
 }
 
-/** Nobody is to take it for a delivery. */
+/** Warns that the built-in gateway is no delivery. */
 const standInLine = ({ gateway }: RunSummary): string[] =>
   gateway === BUILT_IN
     ? ['Stand-in The built-in gateway is on this machine: nothing was delivered, and no export is archived.']
     : []
 
-/** Why it waits, or has ended. */
+/** Reason for a wait, or for the end of a run. */
 function whyLines({ activity, detail }: RunSummary): string[] {
   if (activity?.kind === 'under-way') return activity.waits === undefined ? [] : waitsLines(activity.waits)
   return detail === undefined ? [] : [`Because  ${detail}`]
 }
 
-/** One line, where the mapping leaves anything out on purpose. */
+/** One line on parts that the mapping leaves out on purpose; empty for none. */
 export const leftOutLine = (leftOut: readonly CodeCount[]): string[] =>
   leftOut.length === 0 ? [] : [`Left out ${codeCountWords(leftOut)}`]
 
-/** One line, where there is anything to warn of. */
+/** One line on warnings; empty for none. */
 const warningsLine = (warnings: readonly CodeCount[]): string[] =>
   warnings.length === 0 ? [] : [`Warnings ${codeCountWords(warnings)}`]
 
-/** In what exports differ from earlier deliveries, where they do: of much its counts, and what differs most. */
+/** Differences of exports from earlier deliveries; for many, the counts and the largest differences. */
 export function driftLines(drift: readonly ExportDrift[], columns?: number): string[] {
   if (drift.length === 0) return []
   const rows = largestFirst(drift)
@@ -174,7 +174,7 @@ const peopleLine = ({ asked, ...became }: PeopleCounts): string => {
   return `People   asked ${n(asked)} = ${parts.join(' + ')}`
 }
 
-/** Where what was collected is, or lies aside until the run is over. */
+/** Place of a collection: its folder, or the folder aside until the run has ended. */
 function collectionLines({ collection }: RunSummary): string[] {
   if (collection === undefined) return []
   const { folder, aside, files, isWhole } = collection
@@ -184,13 +184,13 @@ function collectionLines({ collection }: RunSummary): string[] {
     ? ['', `Collected ${place}: ${words.join(', ')}; manifest.json has sizes and SHA-256`]
     : [
         '',
-        `Collected so far ${words.join(', ')}; put in its place when the run is over: ${place}`,
-        ...(aside === undefined ? [] : [`Until it is delivered, it lies in ${shownPath(aside)}`]),
+        `Collected so far ${words.join(', ')}; moved into place at the end of the run: ${place}`,
+        ...(aside === undefined ? [] : [`Until then in ${shownPath(aside)}`]),
       ]
 }
 
 function recordsTable(records: RunSummary['records']): string[] {
-  if (allRecords({ records }).made === 0) return ['Records  none were made']
+  if (allRecords({ records }).made === 0) return ['Records  none']
   const rows = kindsShown({ records }).map((kind) => {
     const { made, accepted, rejected, unchanged, inDoubt, pending } = records[kind]
     return [KIND_NAMES[kind], ...[made, accepted, rejected, unchanged, inDoubt, pending].map(n)]
@@ -198,12 +198,12 @@ function recordsTable(records: RunSummary['records']): string[] {
   return plainTable(['records', 'made', 'accepted', 'rejected', 'unchanged', 'in doubt', 'pending'], rows)
 }
 
-/** Exports, and files of rejects, that are shown one by one. */
+/** Most exports, and most files of rejects, to show one by one. */
 const SHOWN = 12
 
 /**
- * Of many, those with most left behind first; the others are counted.
- * @param columns of the terminal; undefined: nothing is fitted to a width
+ * Table of exports. Of many, shows those with most left behind, and counts the others.
+ * @param columns of the terminal; undefined to fit nothing to a width
  */
 function exportsTable({ exports }: Pick<RunSummary, 'exports'>, columns: number | undefined): string[] {
   if (exports.length <= SHOWN) return tableOf(exports, false, columns)
@@ -225,7 +225,7 @@ function exportsTable({ exports }: Pick<RunSummary, 'exports'>, columns: number 
 
 const HEAD = ['export', 'rows', 'mapped', 'skipped', 'rejected', 'state']
 
-/** An export may be among those with something left behind for its records alone: then these are counted, too. */
+/** @param withRecords adds a column of records: they alone may put an export among those with something left behind */
 function tableOf(
   exports: readonly ExportSummary[],
   withRecords: boolean,
@@ -240,7 +240,7 @@ function tableOf(
   return fittedTable(head, rows, 'rest', columns)
 }
 
-/** Of many files of rejects the folder alone. */
+/** Files of a run; of many files of rejects only the folder. */
 export function writtenFiles({ exports, files }: Pick<RunSummary, 'exports' | 'files'>): string[] {
   const rejects = exports.flatMap((one) => one.rejects ?? [])
   const { rejects: folder, receipts } = files
@@ -252,18 +252,18 @@ export function writtenFiles({ exports, files }: Pick<RunSummary, 'exports' | 'f
   ]
 }
 
-/** Reasons shown; the rest is counted. */
+/** Most reasons to show; the others are counted. */
 const REASONS_SHOWN = 15
 
-/** Rules named in one line; more are counted. */
+/** Most rules to name in a line; more are counted. */
 const RULES_NAMED = 3
 
-/** Exports named in one line; of more one is named, as they are as wide as a line. */
+/** Most exports to name in a line. Of more, one is named, as a name may fill a line. */
 const EXPORTS_NAMED = 2
 
 /**
- * Most frequent first.
- * @param columns of the terminal; undefined: the words stand in one line, however long
+ * Table of reasons, most frequent first.
+ * @param columns of the terminal; undefined to leave each message in one line of any length
  */
 export function reasonsTable(reasons: readonly Reason[], columns: number | undefined): string[] {
   const merged = mergeReasons(reasons)
@@ -294,7 +294,7 @@ const exportsOf = ({ exports }: MergedReason): string =>
     ? `${exports[0]} and ${n(exports.length - 1)} more exports`
     : exports.join(', ')
 
-/** Ids shown; --json lists more. */
+/** Most ids to show; --json lists more. */
 const IDS_SHOWN = 20
 
 export function verifiedText({ sample, seed, records, fields, listed }: Verified): string[] {
@@ -309,7 +309,7 @@ export function verifiedText({ sample, seed, records, fields, listed }: Verified
   for (const { transactionId, verdict, fields: which } of listed.slice(0, IDS_SHOWN))
     lines.push(`  ${transactionId} ${verdict}${which === undefined ? '' : ` (${which.join(', ')})`}`)
   if (listed.length > IDS_SHOWN) lines.push('  and more; --json lists up to 100')
-  lines.push('Not visible: a newer record, or another of the same date, stands in its place.')
+  lines.push('Not visible: the profile shows a newer record, or another one of the same date.')
   return lines
 }
 
@@ -324,24 +324,24 @@ function sampleText(sample: SampleSize, seed: string): string {
   }
 }
 
-/** What people have decided on it, which later runs have settled its rejects, and whose rejects it has taken up. */
+/** Related runs and decisions: the run whose rejects this run retries, decisions of people, later runs that settled its own rejects. */
 function relatedRuns(summary: RunSummary): string[] {
   const { origin, backfill, settled = [], decided = [], pruned, rows, records } = summary
   const filled =
     backfill === undefined ? [] : [`A backfill of the exports of ${backfill.from} to ${backfill.to}.`]
-  const taken = origin === undefined ? [] : [`It takes up what run ${origin.run} has left behind.`]
+  const taken = origin === undefined ? [] : [`Retries what run ${origin.run} left behind.`]
   const count = settled.reduce((sum, one) => sum + one.count, 0)
   const shares = settled.map((one) => `${n(one.count)} by run ${one.run}`).join(', ')
   const later =
     count === 0
       ? []
       : [
-          `Of ${n(rows.rejected + allRecords({ records }).rejected)} rejected, ${n(count)} settled since: ${shares}.`,
+          `Settled since: ${n(count)} of ${n(rows.rejected + allRecords({ records }).rejected)} rejected, ${shares}.`,
         ]
   const gone =
     pruned === undefined
       ? []
-      : [`Its detail was pruned on ${pruned.slice(0, 10)}: batches, reasons, receipts and rejects are gone.`]
+      : [`Detail pruned on ${pruned.slice(0, 10)}: batches, reasons, receipts and rejects are gone.`]
   const decisions = decided.map(
     ({ decision, code, by, note, at }) =>
       `Decided at ${toSecond(at)} by ${by}: ${decision}${code === undefined ? '' : ` ${code}`}${note === undefined ? '' : `. ${note}`}`,
@@ -349,7 +349,7 @@ function relatedRuns(summary: RunSummary): string[] {
   return [...filled, ...taken, ...decisions, ...later, ...gone]
 }
 
-/** Nothing where there is nothing to compare with. */
+/** Reasons that the last run did not have; empty without a run to compare with. */
 export function newReasonsLines(found: NewReasons | undefined): string[] {
   if (found === undefined || found.reasons.length === 0) return []
   const { run, reasons } = found
@@ -363,7 +363,7 @@ export function newReasonsLines(found: NewReasons | undefined): string[] {
   ]
 }
 
-/** @param columns of the terminal; undefined: nothing is fitted to a width */
+/** @param columns of the terminal; undefined to fit nothing to a width */
 export function dryRunText(result: DryRunResult, columns?: number): string[] {
   const { rows, exports, failed, reasons } = result
   const { made, rejected, pending } = allRecords(result)
@@ -373,7 +373,7 @@ export function dryRunText(result: DryRunResult, columns?: number): string[] {
     `Dry run of ${result.job}: nothing was sent, nothing was written.`,
     ...exports.map(({ name, rows: read }) => `  ${name}: ${counted(read, 'row')}`),
     ...failed.flatMap(({ name, error }) => [
-      `  ${name}: nothing of it would be sent`,
+      `  ${name}: would not be sent`,
       ...describeError(error).slice(1),
     ]),
     `Rows     read ${rows.read} = mapped ${rows.mapped} + skipped ${rows.skipped} + rejected ${rows.rejected}`,

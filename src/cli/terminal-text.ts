@@ -1,20 +1,20 @@
-/** What people read on a terminal: tables without lines, no wider than it is; errors as what was found, where, and what to do next. */
+/** Text for terminals: tables without lines, no wider than the terminal; errors with the finding, the place, and the next step. */
 import { fileURLToPath } from 'node:url'
 import Table from 'cli-table3'
 import { codeOf, describePlace, WaybillError } from '../model/errors.ts'
 import { type Line, shown, type Tone, toned } from '../shown-text.ts'
 import type { CommandContext } from './command-form.ts'
 
-/** Narrower than this, words would be read letter by letter. */
+/** Least width of a column of words: below, a column would have a few letters a line. */
 const NARROWEST = 24
 
 /** Blanks beside each column. */
 const PADDING = 2
 
-/** Blanks before what stands below a row. */
+/** Blanks before the lines below a row. */
 const INDENT = 4
 
-/** The lines of a table without lines; numbers stand to the right. */
+/** Lines of a table without rules; numbers are aligned to the right. */
 export function plainTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],
@@ -24,9 +24,9 @@ export function plainTable(
 }
 
 /**
- * The same, in lines no longer than that: the last column is wrapped, or where that leaves it no room, the columns that fit
- * stay, and the others stand below each row with their names. No word is broken apart, as an id in two parts cannot be typed.
- * @param columns of the terminal; undefined: nothing is wrapped, and nothing is ever cut
+ * Lines of a table, no longer than `columns`. Wraps the last column. If its width is too small, keeps the columns that fit, and puts the others below
+ * each row with their names. Never breaks a word, as half an id cannot be typed.
+ * @param columns of the terminal; undefined to wrap and cut nothing
  */
 export function fittedTable(
   head: readonly string[],
@@ -38,7 +38,7 @@ export function fittedTable(
   const room = columns ?? Number.POSITIVE_INFINITY
   const cellsAt = (at: number): string[] => [head, ...rows].map((cells) => cells[at] ?? '')
   const widths = head.map((_, at) => PADDING + longest(cellsAt(at)))
-  // And one blank between two columns.
+  // One blank separates two columns.
   const widthOf = (count: number): number =>
     widths.slice(0, count).reduce((sum, width) => sum + width + 1, -1)
   const others = widthOf(head.length - 1) + 1
@@ -52,7 +52,7 @@ export function fittedTable(
   return withTheRestBelow(head, rows, numbers, { stay: Math.max(1, fitting), room })
 }
 
-/** @param stay columns that stand beside each other */
+/** @param stay number of columns to keep beside each other */
 function withTheRestBelow(
   head: readonly string[],
   rows: readonly (readonly string[])[],
@@ -77,13 +77,13 @@ function withTheRestBelow(
   ]
 }
 
-/** What stands in front of a line's words: `Because  `, and the same of blanks. */
+/** Width of the label at the start of a line: `Because  `, or blanks. */
 const LABEL = 9
 
 /**
- * Lines of words no longer than a terminal is wide: what follows stands below the words of the line. Commands are left whole, as they are typed.
- * @param columns undefined: nothing is folded
- * @param hang blanks before what follows, of a line that begins with a word
+ * Folds lines to the width of a terminal; the rest of a line goes below its words. Commands stay whole, to be copied.
+ * @param columns undefined to fold nothing
+ * @param hang blanks before the rest of a line that begins with a word
  */
 export function folded(lines: readonly string[], columns: number | undefined, hang = LABEL): string[] {
   if (columns === undefined) return [...lines]
@@ -94,7 +94,7 @@ export function folded(lines: readonly string[], columns: number | undefined, ha
   })
 }
 
-/** The words in lines no longer than that. @param lead blanks before the first line @param hang before the others */
+/** Wraps words. @param lead blanks before the first line @param hang blanks before the others */
 function wrapped(text: string, width: number, lead: number, hang = lead): string[] {
   const [first = '', ...words] = text.split(' ')
   const lines = [' '.repeat(lead) + first]
@@ -106,7 +106,7 @@ function wrapped(text: string, width: number, lead: number, hang = lead): string
   return lines
 }
 
-/** Each row, with all lines that it takes, in the tone of what it begins with. @param tones by the text of the first column */
+/** Colours each row, with all its lines, by the text of its first column. @param tones by the text of the first column */
 export function tonedRows(lines: readonly string[], tones: ReadonlyMap<string, Tone>): Line[] {
   let tone: Tone | undefined
   return lines.map((text) => {
@@ -118,13 +118,13 @@ export function tonedRows(lines: readonly string[], tones: ReadonlyMap<string, T
 
 const longest = (texts: readonly string[]): number => Math.max(...texts.map(({ length }) => length))
 
-/** Which columns they stand in: all but the first, that one alone, none, or a range. */
+/** Columns of numbers: all but the first, the first alone, none, or a range. */
 type Numbers = 'rest' | 1 | 'none' | { readonly from: number; readonly to: number }
 
 const isNumber = (numbers: Numbers, at: number): boolean =>
   typeof numbers === 'object' ? numbers.from <= at && at <= numbers.to : numbers === (at === 0 ? 1 : 'rest')
 
-/** No cell is more than one line, but for what is wrapped. */
+/** Cells in one line each, until the table wraps them. */
 const shownCells = (cells: readonly string[]): string[] => cells.map(shown)
 
 const NO_LINES = Object.fromEntries(
@@ -156,7 +156,7 @@ export function describeError(error: unknown): string[] {
       '',
       `error unexpected: ${codeOf(error)}`,
       ...placesOf(error),
-      '  This is a defect of Waybill. The ledger knows how far it came; running the job again goes on from there.',
+      '  This is a defect of Waybill. The ledger has the progress: run the job again to continue from there.',
     ]
   }
   const where = error.place === undefined ? '' : describePlace(error.place)
@@ -169,13 +169,13 @@ export function describeError(error: unknown): string[] {
   ]
 }
 
-/** The same for a terminal: what it is stands in the first line with words. */
+/** The error for a terminal, with its first line in colour. */
 export const errorLines = (error: unknown): Line[] => toned(describeError(error), 1, 'bad')
 
 /** Folder of the program, both for the sources and for the bundle. */
 const PROGRAM = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Stack frames in files of the program. None if the stack does not contain the message, which then cannot be told from frames. */
+/** Stack frames in files of the program. None if the stack lacks the message, as the frames cannot be found then. */
 function placesOf(error: unknown): string[] {
   if (!(error instanceof Error) || error.stack === undefined) return []
   const { stack, message } = error
@@ -189,14 +189,14 @@ function placesOf(error: unknown): string[] {
   })
 }
 
-/** A field `error`, where there is one. */
+/** A field `error`; an empty object for none. */
 export function errorAsJson(error: WaybillError | undefined): object {
   if (error === undefined) return {}
   const { code, message, place, findings, remedy } = error
   return { error: { code, message, place, findings, remedy } }
 }
 
-/** What ended a command, into the log file: on standard error it is described. */
+/** Writes the error that ended a command into the log file; standard error has its description. */
 export function logFailure(
   { settings, logger }: Pick<CommandContext, 'settings' | 'logger'>,
   error: unknown,

@@ -1,4 +1,4 @@
-/** `waybill completion`: what a shell needs to complete the command line, and what it is told: commands, options, jobs, mappings. */
+/** `waybill completion`: the script of a shell, and the candidates for it: commands, options, jobs, mappings. */
 import type { Command, Option } from 'commander'
 import { definitionsIn } from '../definitions/definition-files.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
@@ -38,7 +38,7 @@ export const completion: Action<'completion'> = async (context, { shell }) => {
   return EXIT.ok
 }
 
-/** @param program of which the command line is completed */
+/** @param program command line to complete */
 export const complete =
   (program: Command): Action<'complete'> =>
   async (context, { words }) => {
@@ -52,10 +52,10 @@ export const complete =
     return EXIT.ok
   }
 
-/** What an argument may be, by its name in the help. */
+/** Candidates for an argument, by its name in the help. */
 type Known = Readonly<Record<string, () => Promise<readonly string[]>>>
 
-/** @param words behind the name of the program; the last one is being typed, and may be empty */
+/** @param words behind the name of the program; the last word is being typed, and may be empty */
 async function candidates(program: Command, words: readonly string[], known: Known): Promise<string[]> {
   const before = words.slice(0, -1)
   const typed = words.at(-1) ?? ''

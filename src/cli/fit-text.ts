@@ -1,4 +1,4 @@
-/** The fit report for people (docs/judging.md): values by rule beside what is usual, keys, people, dates, and what is suspicious. */
+/** Fit report for people (docs/judging.md): values by rule beside usual values, keys, people, dates, and suspicions. */
 
 import { type FitFacts, LOOKED_AT_FIRST, type RuleFacts, THEN_EVERY } from '../mapping-tools/fit-facts.ts'
 import { type FitReport, rounded, type Suspicion, unexpected } from '../mapping-tools/judge-fit.ts'
@@ -8,7 +8,7 @@ import { plainTable } from './terminal-text.ts'
 export const isSuspicious = ({ suspicions }: Pick<FitReport, 'suspicions'>): boolean =>
   unexpected(suspicions).length > 0
 
-/** Quantiles of few values are values of people: `withoutFew` leaves them out where what is shown may be kept. */
+/** Lines of the report. Quantiles of few values are values of people: use `withoutFew` before the lines are stored. */
 export function fitLines({ facts, suspicions }: FitReport): string[] {
   const lines = [
     ...sampleLine(facts),
@@ -23,12 +23,12 @@ export function fitLines({ facts, suspicions }: FitReport): string[] {
   return lines.map((line) => line.trimEnd())
 }
 
-/** Where not every row was looked at for its values, dates and person. */
+/** Says how many rows were sampled for values, dates and person; empty if all were. */
 function sampleLine({ dates, rows }: FitFacts): string[] {
   if (dates.rows === 0 || rows.read <= LOOKED_AT_FIRST) return []
   const rest = `the first ${n(LOOKED_AT_FIRST)}, then each ${THEN_EVERY}rd`
   return [
-    `Sample   values, registrations, dates and sexes are those of ${n(dates.rows)} of ${n(rows.mapped)} rows: ${rest}`,
+    `Sample   values, registrations, dates and sexes are from ${n(dates.rows)} of ${n(rows.mapped)} rows: ${rest}`,
   ]
 }
 
@@ -44,17 +44,17 @@ function valuesTable(rules: readonly RuleFacts[]): string[] {
   return rows.length === 0 ? [] : plainTable(head, rows)
 }
 
-/** Share of the mapped rows that have it, most frequent first. */
+/** Share of the mapped rows with each condition, most frequent first. */
 function conditionsLine({ rules, rows }: FitFacts): string[] {
-  const told = rules
+  const shares = rules
     .filter(({ kind, made }) => kind === 'condition' && made > 0)
     .sort((a, b) => b.made - a.made)
-    .slice(0, CONDITIONS_TOLD)
+    .slice(0, MOST_CONDITIONS)
     .map(({ rule, made }) => `${rule} ${((made / rows.mapped) * 100).toFixed(1)} %`)
-  return told.length === 0 ? [] : [`Have     ${told.join(', ')}`]
+  return shares.length === 0 ? [] : [`Have     ${shares.join(', ')}`]
 }
 
-const CONDITIONS_TOLD = 10
+const MOST_CONDITIONS = 10
 
 function registeredWords({ people: { registered, incomplete } }: FitFacts): string {
   const missing = Object.keys(incomplete).length === 0 ? '' : `, incomplete: ${byCount(incomplete)}`
@@ -72,15 +72,15 @@ function datesLine({ dates: { first, last, days, midnight, night, rows } }: FitF
   ]
 }
 
-/** What is suspicious, then what the mapping expects. */
+/** Suspicions, then findings that the mapping expects. */
 export function suspicionLines(suspicions: readonly Suspicion[]): string[] {
-  const told = ({ rule, message, finding }: Suspicion): string =>
+  const words = ({ rule, message, finding }: Suspicion): string =>
     `${rule === null ? '' : `${rule}: `}${message} (${finding})`
   const odd = unexpected(suspicions)
   const known = suspicions.filter(({ expected }) => expected !== undefined)
   return [
-    ...(odd.length === 0 ? [] : ['Suspicious', ...odd.map((one) => `  ${told(one)}`)]),
-    ...known.map((one) => `Expected ${told(one)}, because: ${one.expected}`),
+    ...(odd.length === 0 ? [] : ['Suspicious', ...odd.map((one) => `  ${words(one)}`)]),
+    ...known.map((one) => `Expected ${words(one)}, because: ${one.expected}`),
   ]
 }
 

@@ -1,4 +1,4 @@
-/** `waybill gateway`: serves the reference gateway until it is interrupted, or checks another one by the safe part of the conformance suite. */
+/** `waybill gateway`: serves the reference gateway until interrupted, or checks another gateway by the safe part of the conformance suite. */
 import { AssertionError } from 'node:assert'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -42,15 +42,18 @@ export const gateway: Action<'gateway'> = async (context, options) => {
     makeId: randomUUID,
     open: options.open ?? false,
     uploadLifetimeMs: durationOf(options.uploadLifetime),
-    ...{ dataFile: options.data, apiKeys: options.apiKey, tokens: options.token },
-    ...{ tokenOwners: options.bind, assessmentFile: options.assessment },
+    dataFile: options.data,
+    apiKeys: options.apiKey,
+    tokens: options.token,
+    tokenOwners: options.bind,
+    assessmentFile: options.assessment,
     faults: options.seed === undefined ? faults : undefined,
     ...tie?.credentials,
   })
   let seeded: Seeded | undefined
   try {
     if (options.seed !== undefined) seeded = await seed(served.url, people, options, context.now)
-    // What is made up comes to be without failures.
+    // Faults start after the invented records, which are stored without failures.
     if (seeded !== undefined && faults !== undefined) await control(served.url, 'PUT', 'faults', faults)
   } catch (error) {
     await served.close()
@@ -64,11 +67,11 @@ export const gateway: Action<'gateway'> = async (context, options) => {
       `The reference gateway listens on ${served.url} (${options.data ?? 'in memory'}). Ctrl-C ends it.`,
       ...(seeded === undefined ? [] : [madeUp(seeded)]),
       '',
-      'To point a job at it, in another terminal:',
+      'To run a job against it, in another terminal:',
       `  export WAYBILL_GATEWAY_URL=${served.url} WAYBILL_API_KEY=${shellWord(key)} WAYBILL_ACCESS_TOKEN=${shellWord(token)}`,
-      '  waybill run JOB   # one that names no other gateway',
+      '  waybill run JOB   # a job without a gateway of its own',
       '',
-      `What it holds: ${served.url}/_reference/counts. Its interface: ${served.url}/openapi.json`,
+      `Counts of its records: ${served.url}/_reference/counts. Its interface: ${served.url}/openapi.json`,
     ])
   }
   await Promise.race([once(context.interrupt, 'abort'), ...(tie === undefined ? [] : [tie.ended])])
@@ -85,7 +88,7 @@ const madeUp = ({
   requests,
   authorizations,
 }: Seeded): string =>
-  `Made up of ${people} people: ${biometrics} biometrics, ${conditions} conditions, ${careTeams} care-team entries, ${tests} completed tests, ${requests} requests for medical records, ${authorizations} of them authorized.`
+  `Invented for ${people} people: ${biometrics} biometrics, ${conditions} conditions, ${careTeams} care-team entries, ${tests} completed tests, ${requests} requests for medical records, ${authorizations} of them authorized.`
 
 async function control(baseUrl: string, method: string, what: string, body: object): Promise<void> {
   const headers = { 'content-type': 'application/json' }
@@ -100,7 +103,9 @@ async function seed(
   now: () => number,
 ): Promise<Seeded> {
   const gateway = createGateway({
-    ...{ baseUrl, now, nextRequestId: randomUUID },
+    baseUrl,
+    now,
+    nextRequestId: randomUUID,
     apiKey: options.apiKey?.[0] ?? 'seed',
     accessToken: async () => options.token?.[0] ?? 'seed',
     userToken: async (account) => {
@@ -122,10 +127,10 @@ function durationOf(text: string): number {
   throw new WaybillError('usage-wrong', `--upload-lifetime ${DURATION.demand('30m')}`)
 }
 
-/** For each call, its answer's body included. */
+/** Limit for each call, including the body of its answer. */
 const TIME_LIMIT_MS = 10_000
 
-/** Characters of a row's name that the table shows; some are whole sentences. */
+/** Most characters of a row's name in the table; some names are whole sentences. */
 const LONGEST_ROW = 60
 
 async function gatewayCheck(
@@ -164,7 +169,7 @@ async function gatewayCheck(
   } catch (cause) {
     if (!context.interrupt.aborted) throw cause
     const remedy = stores
-      ? 'Run the check again. The users that it had made up, conformance-user-…, may still be there.'
+      ? 'Run the check again. Its invented users, conformance-user-…, may still exist.'
       : 'Run the check again.'
     throw new WaybillError('interrupted', 'the check was interrupted', { remedy })
   }
@@ -200,9 +205,9 @@ function accountOf(text: string): Account {
 }
 
 /**
- * Checks connection and credentials before the cases run. Unlike the key, the token is proved by a call that names nobody: there, 403 may
- * mean the account and not the token.
- * @throws WaybillError `gateway-unreachable`, `gateway-refused-credentials`, `usage-wrong` for an account that is unknown
+ * Checks connection and credentials before the cases run. The token is checked by a call for an unknown account: for an account, 403 may be about
+ * the account and not about the token.
+ * @throws WaybillError `gateway-unreachable`, `gateway-refused-credentials`, `usage-wrong` for an unknown account
  */
 async function greet(
   client: Client,
@@ -228,7 +233,7 @@ async function greet(
     const { status } = await client.send('GET', '/health-profile/biometrics', { query: queryOf(account) })
     if (status !== 404) return
     throw new WaybillError('usage-wrong', 'the gateway does not know the account of --account', {
-      remedy: 'Name an account that is registered: a partnerAccountId, or accountId:ID.',
+      remedy: 'Give a registered account: a partnerAccountId, or accountId:ID.',
     })
   } catch (cause) {
     if (cause instanceof NoConnection) {
@@ -241,7 +246,7 @@ async function greet(
         },
       )
     }
-    // An answer that hangs or never ends is for the cases to name.
+    // The cases report an answer that hangs or never ends.
     if (!(cause instanceof AssertionError)) throw cause
   }
 }

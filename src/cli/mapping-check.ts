@@ -1,4 +1,4 @@
-/** `waybill mapping check`: every problem of mappings and their cases, and how a mapping fits an export. */
+/** `waybill mapping check`: problems of mappings and their cases, and the fit of a mapping to an export. */
 
 import { readFile } from 'node:fs/promises'
 import {
@@ -40,16 +40,16 @@ interface Checked {
   readonly mapping: string
   readonly error?: WaybillError
   readonly fit?: Fit
-  /** Lines on which a draft asks for a decision that nobody has made yet. */
+  /** Lines of a draft with an open decision. */
   readonly undecided?: readonly number[]
   readonly warnings?: readonly string[]
-  /** Reasons that the last run by this mapping had not. */
+  /** Reasons that the last run with this mapping did not have. */
   readonly newReasons?: NewReasons
 }
 
 export const mappingCheck: Action<'mapping check'> = async (context, options) => {
   if (options.export !== undefined && options.mappings.length !== 1)
-    throw new WaybillError('usage-wrong', 'an export is checked against one mapping: name it')
+    throw new WaybillError('usage-wrong', '--export needs the name of one mapping')
   const checked: Checked[] = []
   for (const name of await mappingsMeant(context.settings, options.mappings)) {
     const one = await checkOne(name, async () => {
@@ -77,7 +77,7 @@ export const mappingCheck: Action<'mapping check'> = async (context, options) =>
   return wrong?.exit ?? (odd ? EXIT.recordsLeftBehind : EXIT.ok)
 }
 
-/** Without a ledger that can be read there is nothing to compare with. */
+/** Asks the ledger; undefined without a readable ledger, as there is nothing to compare with. */
 const ofLedger = <Result>(
   context: CommandContext,
   ask: (ledger: Ledger) => Promise<Result | undefined>,
@@ -96,7 +96,7 @@ const rejectedFor = ({ reasons, rules }: Fit): RejectedFor[] => [
   ),
 ]
 
-/** What stops one mapping does not keep the others from being looked at. */
+/** Checks one mapping. An error of one does not keep the others from being checked. */
 async function checkOne(
   mapping: string,
   check: () => Promise<Omit<Checked, 'mapping' | 'error'>>,
@@ -156,11 +156,11 @@ async function fitOf(
   }
 }
 
-/** Rules that are well-formed and probably a mistake. */
+/** Warnings about well-formed rules that are probably a mistake. */
 const warningsOf = ({ definition: { careTeams } }: LoadedMapping): string[] =>
   [...besidePrimary(careTeams)].map(
     ([rule, other]) =>
-      `careTeams.${rule} reads its NPI as careTeams.${other} does, which has primary: a provider whom a later row names by ${rule} alone loses the mark.`,
+      `careTeams.${rule} and careTeams.${other} read the same NPI, and careTeams.${other} has primary: a provider that a later row lists by ${rule} alone loses the mark.`,
   )
 
 const isOdd = (fit: Fit | undefined): boolean =>
@@ -171,12 +171,12 @@ const isUndecided = ({ undecided = [] }: Checked): boolean => undecided.length >
 function checkedText({ mapping, fit, undecided = [], warnings = [], newReasons: anew }: Checked): string[] {
   const fits = !isOdd(fit)
   const against =
-    fit === undefined ? '' : fits ? ` and fits ${fit.export}` : `; how it fits ${fit.export} is suspicious`
+    fit === undefined ? '' : fits ? ` and fits ${fit.export}` : `; the fit to ${fit.export} is suspicious`
   const left =
     undecided.length === 0
       ? []
       : [
-          `It is not ready, and no job runs with it: a decision is asked for on line ${undecided.join(', ')} (DECIDE, or a placeholder date). Decide, and take the comment out.`,
+          `Not ready: no job runs with it. Decide on line ${undecided.join(', ')} (DECIDE, or a placeholder date), and remove the comment.`,
         ]
   const warned = warnings.map((warning) => `Warning: ${warning}`)
   return [
@@ -204,33 +204,33 @@ const checkedJson = ({
   ...present({ fit, newReasons: anew }),
 })
 
-/** How a mapping fits an export. */
+/** Fit of a mapping to an export. */
 export interface Fit extends Coverage, FitReport {
   readonly export: string
-  /** What was seen around the rows of a workbook. */
+  /** Notes on content around the rows of a workbook. */
   readonly notes?: readonly string[]
   /** Columns that the mapping does not read. */
   readonly unread: readonly string[]
-  /** Differences from what was delivered by the mapping. */
+  /** Differences from earlier deliveries with the mapping. */
   readonly drift: readonly DriftFinding[]
 }
 
 function coverageText(fit: Fit): string[] {
   const { rows, reasons, leftOut, unread, rules, notes = [] } = fit
   const why = Object.keys(reasons).length === 0 ? '' : ` (${byCount(reasons)})`
-  const told = rules.map((rule) => [n(rule.made), rule.rule, shortcomings(rule)])
+  const ruleRows = rules.map((rule) => [n(rule.made), rule.rule, shortcomings(rule)])
   const lines = [
     ...notes.map((note) => `Sheet    ${note}`),
-    ...(unread.length === 0 ? [] : [`Columns that it does not read: ${unread.join(', ')}`]),
+    ...(unread.length === 0 ? [] : [`Columns not read: ${unread.join(', ')}`]),
     `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}${why}`,
     ...leftOutLine(leftOut),
-    ...plainTable(['made', 'rule', 'what it did not give'], told, 1),
+    ...plainTable(['made', 'rule', 'problems'], ruleRows, 1),
   ]
   const drifted = fit.drift.map(({ measure, message }) => `  ${measure}: ${message}`)
   return [
     ...lines.map((line) => line.trimEnd()),
     ...fitLines(fit),
-    ...(drifted.length === 0 ? [] : ['Differs from what was delivered', ...drifted]),
+    ...(drifted.length === 0 ? [] : ['Differs from earlier deliveries', ...drifted]),
   ]
 }
 
@@ -243,7 +243,7 @@ function shortcomings({ made, rejected, neverSet }: RuleCoverage): string {
   ].join('; ')
 }
 
-/** Those that are named; without names, all of the folder. */
+/** The named mappings; without names, all of the folder. */
 export async function mappingsMeant(folders: DefinitionFolders, named: readonly string[]): Promise<string[]> {
   return named.length > 0 ? [...named] : (await definitionsIn(folders.mappings)).sort()
 }
@@ -251,7 +251,7 @@ export async function mappingsMeant(folders: DefinitionFolders, named: readonly 
 /** `NAME.cases.yaml` beside `NAME.yaml`. */
 export const casesFile = (mapping: LoadedMapping): string => mapping.file.replace(/\.ya?ml$/, '.cases.yaml')
 
-/** The text of a mapping's cases; undefined where there are none. @throws WaybillError `cases-not-found`: the file cannot be read */
+/** Text of a mapping's cases; undefined without cases. @throws WaybillError `cases-not-found`: the file cannot be read */
 export async function readCasesText(mapping: LoadedMapping): Promise<string | undefined> {
   const file = casesFile(mapping)
   try {

@@ -1,4 +1,4 @@
-/** `waybill mapping edit`: a page on this machine that shows rows of an export as a mapping has them, and follows the mapping as it is saved. */
+/** `waybill mapping edit`: a page on this machine with rows of an export as records, updated when the mapping is saved. */
 import { existsSync, watch } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
@@ -35,12 +35,12 @@ async function editOn(
   const { file } = await fileOf(context, name)
   let text = ''
   const refresh = async (): Promise<void> => {
-    // While an editor puts another file in its place, there may be none.
+    // The file may be missing while an editor replaces it.
     text = await readFile(file, 'utf8').catch(() => text)
     const source = { file, text }
     try {
       const now = await bound(context, name, sample)
-      // Editors and file systems tell of one save several times: what it has changed stays on the page.
+      // Editors and file systems report a save several times: the changes by the save stay on the page.
       if (view !== undefined && now.mapping.content === last?.mapping.content) {
         part = viewHtml(source, view)
         return
@@ -61,15 +61,15 @@ async function editOn(
     server.show(part)
   })
   context.out([
-    `${server.url} shows ${sample.name} as ${name} maps it, and follows ${file} as you save it.`,
-    'It holds health data of persons. Nothing is sent. Ctrl-C ends it.',
+    `${server.url} shows ${sample.name} as mapped by ${name}, updated when you save ${file}.`,
+    'The page shows health data of people. Nothing is sent. Ctrl-C ends the command.',
   ])
   await saves
   await server.close()
   return EXIT.ok
 }
 
-/** A mapping that cannot be used still lies somewhere. @throws WaybillError `mapping-not-found` */
+/** Finds the file of a mapping, also of an invalid one. @throws WaybillError `mapping-not-found` */
 async function fileOf({ settings }: CommandContext, name: string): Promise<{ readonly file: string }> {
   try {
     return await readMapping(settings, name)
@@ -81,7 +81,7 @@ async function fileOf({ settings }: CommandContext, name: string): Promise<{ rea
   }
 }
 
-/** Rows that are looked at for the fit report and for what a save changes; shown are the first, and those with something rejected. */
+/** Rows to read for the fit report and for the changes by a save. The page shows the first rows, and rows with something rejected. */
 const ROWS_JUDGED = 20_000
 
 async function look(
@@ -127,22 +127,22 @@ async function look(
     changes:
       before === undefined
         ? undefined
-        : ['What the last save changed:', ...differenceText(comparison.result(), name)],
+        : ['Changes by the last save:', ...differenceText(comparison.result(), name)],
   }
 }
 
-/** What saving the mapping once more can put right, before anything could be shown. */
+/** Errors that another save of the mapping can correct, before anything was shown. */
 const OF_THE_MAPPING: readonly ErrorCode[] = ['mapping-invalid', 'columns-missing', 'export-unreadable']
 
-/** @throws what is no problem of the mapping or the export; at first also an export or a mapping that is not there */
+/** @throws an error that is no problem of the mapping or the export; at first also for a missing export or mapping */
 function problemOf(error: unknown, first: boolean): EditProblem {
   if (!(error instanceof WaybillError) || (first && !OF_THE_MAPPING.includes(error.code))) throw error
   return { message: error.message, place: error.place, findings: error.findings }
 }
 
 /**
- * Looks again each time that the mapping, a table or the catalog is saved, one look at a time, until it is interrupted. Editors
- * save by putting another file in the old one's place: so it is folders that are watched.
+ * Refreshes at each save of the mapping, a table or the catalog, one refresh at a time, until the interrupt. Watches folders, as editors save by
+ * replacing the file.
  */
 async function follow(
   file: string,

@@ -1,4 +1,4 @@
-/** `waybill mapping init`: drafts a mapping and its cases from sample exports. It overwrites nothing and sends nothing. */
+/** `waybill mapping init`: drafts a mapping and its cases from sample exports. Overwrites nothing and sends nothing. */
 import { rm } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { readCatalogFiles, readSynonyms, resourcesOf } from '../definitions/catalog-files.ts'
@@ -26,7 +26,9 @@ export const mappingInit: Action<'mapping init'> = async (context, options) => {
   const name = nameOf(options)
   const file = options.out ?? join(folder, `${name}.yaml`)
   if (!/\.ya?ml$/.test(file))
-    throw new WaybillError('usage-wrong', '--out names no YAML file', { remedy: 'Let it end in .yaml.' })
+    throw new WaybillError('usage-wrong', '--out is not a YAML file', {
+      remedy: 'Give a file name that ends in .yaml.',
+    })
   const [files, synonyms] = await Promise.all([readCatalogFiles(folder, undefined), readSynonyms(folder)])
   const { catalog, units } = resourcesOf(files)
   const earlier = await earlierMappings(context)
@@ -34,7 +36,7 @@ export const mappingInit: Action<'mapping init'> = async (context, options) => {
   const readNamed = (path: string): Promise<NamedSample> =>
     withSample(sourceSettings(context), path, options.members, async ({ file: unpacked, name: called }) => {
       const sample = await readAnySample(unpacked, vocabulary).catch(withRemedy)
-      // The rest takes a moment.
+      // Ends here after an interrupt: the draft takes a moment.
       context.interrupt.throwIfAborted()
       return { file: called, sample }
     })
@@ -56,11 +58,11 @@ export const mappingInit: Action<'mapping init'> = async (context, options) => {
   const asked = undecidedLines(text).length
   const { found } = drafted.draft
   const result = { mapping: file, ...(usable ? { cases } : {}), name, found, decide: asked }
-  say(context, options.json, result, () => told(result, options))
+  say(context, options.json, result, () => resultText(result, options))
   return EXIT.ok
 }
 
-/** Mappings of the folder in which nothing is left to decide. One that is not in order is passed over: `mapping check` tells of it. */
+/** Mappings of the folder without open decisions. Skips invalid mappings: `mapping check` reports them. */
 async function earlierMappings({ settings }: CommandContext): Promise<EarlierMapping[]> {
   const names = await definitionsIn(settings.mappings)
   const mappings = await Promise.all(
@@ -85,7 +87,7 @@ async function earlierMappings({ settings }: CommandContext): Promise<EarlierMap
   )
 }
 
-/** A dialect that cannot be found out can still be told. */
+/** Adds a remedy: `read` in a mapping can describe a form of CSV or JSON that is not recognised. */
 function withRemedy(error: unknown): never {
   if (!(error instanceof WaybillError) || error.code !== 'export-unreadable' || error.cause !== undefined)
     throw error
@@ -93,12 +95,12 @@ function withRemedy(error: unknown): never {
     ...(error.place === undefined ? {} : { place: error.place }),
     findings: error.findings,
     remedy:
-      'Where it is CSV or JSON in an unusual form, copy a mapping of its shape and write its `read` block by hand (encoding, delimiter, header line): docs/mapping.md, "Reading CSV".',
+      'If it is CSV or JSON in an unusual form, copy a mapping of the same shape and write its `read` block by hand (encoding, delimiter, header line): docs/mapping.md, "Reading CSV".',
     cause: error,
   })
 }
 
-/** From the file's name: without folders, endings and dates. */
+/** Name of the mapping: given, or derived from the file name without folders, endings and dates. */
 function nameOf({ name, out, samples: [sample = ''] }: Options<'mapping init'>): string {
   const given = name ?? (out === undefined ? undefined : basename(out).replace(/\.ya?ml$/, ''))
   const derived = basename(sample)
@@ -114,7 +116,7 @@ function nameOf({ name, out, samples: [sample = ''] }: Options<'mapping init'>):
   })
 }
 
-/** The rows first; what becomes of them is what the draft makes of them. */
+/** Writes the cases: drafted rows, with the results of the drafted mapping as expectations. */
 async function writeCases(
   context: CommandContext,
   drafted: DraftedSample,
@@ -128,7 +130,7 @@ async function writeCases(
   try {
     writeOwn(casesFile, updateCases(text, results), { isNew: true })
   } catch (error) {
-    // Neither file without the other.
+    // Keeps no mapping without its cases.
     await rm(file)
     throw error
   }
@@ -142,7 +144,7 @@ interface Result {
   readonly decide: number
 }
 
-function told(
+function resultText(
   { mapping, cases, found, decide }: Result,
   { samples, members }: Options<'mapping init'>,
 ): string[] {
@@ -152,13 +154,13 @@ function told(
   const checks = exports.map((sample) => `  waybill mapping check ${file} --export ${sample}`)
   if (cases === undefined)
     return [
-      `Nothing of ${samples.join(', ')} was recognised. ${shownPath(mapping)} is a skeleton that says what was seen: add rules, then`,
+      `Nothing in ${samples.join(', ')} was recognised. ${shownPath(mapping)} is a skeleton that lists the findings: add rules, then`,
       ...checks,
     ]
   const questions = decide === 1 ? '1 line says' : `${decide} lines say`
   return [
-    `${shownPath(mapping)} was drafted: ${found.length === 0 ? 'nothing of the catalog was matched yet' : `${found.length} of the catalog found (${found.join(', ')})`}.`,
-    `${questions} DECIDE: answer them first. ${shownPath(cases)} holds cases of made-up people.`,
+    `Drafted ${shownPath(mapping)}: ${found.length === 0 ? 'no entry of the catalog matches yet' : `${found.length} of the catalog found (${found.join(', ')})`}.`,
+    `${questions} DECIDE: decide first. ${shownPath(cases)} has cases with made-up people.`,
     '',
     'Next:',
     ...checks,

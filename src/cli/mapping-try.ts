@@ -1,6 +1,6 @@
 /**
- * What mappings make of rows: `waybill mapping test` runs their cases, `diff` compares two of them, `preview` shows rows as records.
- * `diff` and `preview` print health data, to the terminal or to a page, and nowhere else.
+ * Trials of mappings: `waybill mapping test` runs their cases, `diff` compares two mappings, `preview` shows rows as records. `diff` and `preview`
+ * print health data, to the terminal or to a page, and nowhere else.
  */
 import { statSync } from 'node:fs'
 import { basename } from 'node:path'
@@ -64,7 +64,7 @@ export const mappingTest: Action<'mapping test'> = async (context, options) => {
   return failed && !options.update ? EXIT.recordsLeftBehind : EXIT.ok
 }
 
-/** How many cases a mapping has, and how many of them do not come out as expected; undefined where it has none. */
+/** Counts the cases of a mapping, and those that fail; undefined for a mapping without cases. */
 export async function countCases(
   folders: DefinitionFolders,
   name: string,
@@ -75,7 +75,7 @@ export async function countCases(
   return { cases: tested.results.length, failed }
 }
 
-/** Undefined where the mapping has no cases. */
+/** Undefined for a mapping without cases. */
 async function testMapping(mapping: LoadedMapping, update: boolean): Promise<Tested | undefined> {
   const text = await readCasesText(mapping)
   if (text === undefined) return undefined
@@ -87,19 +87,19 @@ async function testMapping(mapping: LoadedMapping, update: boolean): Promise<Tes
   const results = await runCases(compiled, value, textReader(mapping.read))
   const after = update ? updateCases(text, results) : text
   if (after !== text) writeOwn(file, after, { mode: statSync(file).mode & 0o777 })
-  const told = results.map((result, at) => ({ ...result, line: locate(['cases', at]).line }))
-  return { mapping, results: told, updated: after !== text }
+  const located = results.map((result, at) => ({ ...result, line: locate(['cases', at]).line }))
+  return { mapping, results: located, updated: after !== text }
 }
 
 const testedJson = ({ mapping, results, updated }: Tested): object => ({
   mapping: mapping.name,
   file: casesFile(mapping),
   updated,
-  cases: results.map(({ full: _full, ...told }) => told),
+  cases: results.map(({ full: _full, ...shown }) => shown),
 })
 
 function testedText({ mapping, results, updated }: Tested, update: boolean): string[] {
-  if (update) return [`${casesFile(mapping)}: ${updated ? 'written; review it as a diff' : 'as it was'}`]
+  if (update) return [`${casesFile(mapping)}: ${updated ? 'written; review it as a diff' : 'unchanged'}`]
   const failed = results.filter(({ passed }) => !passed).length
   const file = basename(casesFile(mapping))
   const lines = results.flatMap((result) =>
@@ -110,20 +110,20 @@ function testedText({ mapping, results, updated }: Tested, update: boolean): str
   const count = results.length === 1 ? '1 case' : `${results.length} cases`
   const came = failed === 0 ? 'all as expected' : `${failed} not as expected`
   const next = [
-    'Where what came out (+) is right, keep it; else correct the mapping.',
+    'If the results (+) are right, keep them; otherwise correct the mapping.',
     `  waybill mapping test ${shellWord(mapping.name)} --update`,
   ]
   return [`${mapping.name}: ${count}, ${came}`, ...lines, ...(failed === 0 ? [] : next)]
 }
 
-/** Lines that are shown before and behind one that differs. */
+/** Lines to show before and behind a different line. */
 const SURROUNDING = 2
 
-/** What was expected and is not there with `-`, what was found instead with `+`. */
+/** Expected lines that are missing, with `-`, and lines found in their place, with `+`. */
 function failure({ expected, found }: CaseResult): string[] {
   if (expected === undefined)
-    return ['      says nothing of what it expects; `waybill mapping test --update` adds what comes out']
-  const lines = diff(toldText(expected), toldText(found))
+    return ['      has no expectation; `waybill mapping test --update` adds the result']
+  const lines = diff(rowsText(expected), rowsText(found))
   const shown = lines.map((_, at) =>
     lines.slice(Math.max(0, at - SURROUNDING), at + SURROUNDING + 1).some(([side]) => side !== 0),
   )
@@ -133,13 +133,13 @@ function failure({ expected, found }: CaseResult): string[] {
   })
 }
 
-function toldText(rows: CaseResult['found']): string[] {
+function rowsText(rows: CaseResult['found']): string[] {
   const [only] = rows
-  const told = rows.length === 1 ? only : { rows }
-  return stringify(told, { schema: 'failsafe', lineWidth: 0 }).trimEnd().split('\n')
+  const content = rows.length === 1 ? only : { rows }
+  return stringify(content, { schema: 'failsafe', lineWidth: 0 }).trimEnd().split('\n')
 }
 
-/** Command on a sample, which is received for as long as the command works on it. */
+/** Wraps a command on a sample: receives the sample, and removes it at the end of the command. */
 export const onSample =
   <Given extends { readonly sample: string; readonly members?: string | undefined }>(
     act: (context: CommandContext, options: Given, sample: ReceivedExport) => Promise<number>,
@@ -172,7 +172,7 @@ async function diffOn(
   return difference.rows.different === 0 ? EXIT.ok : EXIT.recordsLeftBehind
 }
 
-/** A mapping, with what it joins, and an export opened as it reads it. */
+/** A mapping with its joins, and an export opened by its `read`. */
 export interface Bound extends Reading {
   readonly mapping: LoadedMapping
   readonly map: RowMapper
@@ -212,13 +212,13 @@ const WORDS = {
   added: 'added',
   removed: 'removed',
   changed: 'changed',
-  reason: 'rejected otherwise',
+  reason: 'rejected for another reason',
   outcome: 'outcome',
 } as const satisfies Record<DifferenceExample['change'], string>
 
 function exampleLines({ row, line, rule, change, facts }: DifferenceExample): string[] {
   const all = Object.entries(facts)
-  // Of a record that is new or gone, its first fact says enough: value, status, NPI.
+  // The first fact of a new or removed record is enough: value, status, NPI.
   const brief = change === 'added' || change === 'removed'
   const shown = brief ? all.filter(([fact], at) => at === 0 || fact === 'rejected') : all
   return [
@@ -241,7 +241,7 @@ async function previewOf(
   const limit = options.row === undefined ? options.limit : 1
   const { html } = options
   if (html === undefined && options.json === undefined)
-    context.err('What follows is health data of persons; nothing is sent.')
+    context.err('The following is health data of people. Nothing is sent.')
   for (const note of opened.notes ?? []) context.err(`The sheet: ${note}.`)
   const fit = await watchFit(context.settings, mapping, opened.columns)
   let shown = 0
@@ -267,22 +267,22 @@ async function previewOf(
   }
   if (html !== undefined) {
     writeOwn(html, previewPage(mapping.name, sample.name, previewed))
-    context.out(`${html} was written. It holds health data of persons: keep it where the export may be kept.`)
+    context.out(`Wrote ${html}. The page holds health data of people: keep it where the export may be kept.`)
   }
   if (options.row !== undefined && shown === 0) context.err(`${sample.name} has no row ${options.row}.`)
   if (shown === 0) return EXIT.wrongUse
   if (options.row !== undefined) return EXIT.ok
-  // A page and JSON lines hold rows alone.
+  // A page and JSON lines have rows alone.
   const report = fit.report()
   if (html === undefined && options.json === undefined) context.out(fitLines(report))
   else for (const line of suspicionLines(report.suspicions)) context.err(line)
   return isSuspicious(report) ? EXIT.recordsLeftBehind : EXIT.ok
 }
 
-/** Rows beyond those shown that are looked at for the fit report. */
+/** Rows to read for the fit report, beyond those shown. */
 const ROWS_JUDGED = 20_000
 
-/** Records as they would be sent, byte for byte; the batch id is known only when batches are cut. */
+/** Records byte for byte as sent, but for the batch id, which is unknown until batches are cut. */
 function recordsOf(identity: Identity, exportId: string, outcome: RowOutcome): string[] {
   if (outcome.outcome !== 'mapped') return []
   return createEntries(identity, exportId, outcome).map((entry) => recordText(entry, '(batch)'))

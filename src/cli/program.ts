@@ -1,4 +1,4 @@
-/** The command line (commander): the file of a command is loaded when it is called, so that `--help` answers at once. */
+/** The command line (commander). The file of a command is loaded when called, so that `--help` answers at once. */
 import { Command, type OutputConfiguration } from 'commander'
 import { addCommand, addNotes, type CommandForm, type Perform } from './command-form.ts'
 import { type Action, COMMANDS, type CommandName, GROUPS } from './commands.ts'
@@ -42,7 +42,7 @@ const actionsOf = (program: Command): { readonly [Name in CommandName]: () => Pr
   gateway: async () => (await import('./gateway.ts')).gateway,
 })
 
-/** @param output where help and errors of use are written; default: the streams of the process */
+/** @param output destination of help and usage errors; default: the streams of the process */
 export function createProgram(version: string, perform: Perform, output: OutputConfiguration = {}): Command {
   const program = new Command('waybill')
     .configureOutput(output)

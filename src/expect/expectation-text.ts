@@ -1,6 +1,6 @@
 /**
- * What was expected, and what is there, in words, as JSON, and as notices. Names, times, sizes and counts; no health data. Each notice has a
- * subject, so that it is told once: for its deadline, or of a version of a file. Pure.
+ * Expectations and findings in words, as JSON, and as notices. Names, times, sizes and counts; no health data. Each notice has a subject, so that a
+ * deadline, or a version of a file, is notified once. Pure.
  */
 
 import { waitingText } from '../extract/arrival/verify-delivery.ts'
@@ -19,21 +19,21 @@ export function countWords({ watched, deadline, arrived }: Assessment): string {
 
 const countOf = (count: number): string => counted(count, 'export')
 
-/** A line for each thing that is to be known of it. */
+/** Lines on a check, one for each fact. */
 export function assessmentLines(assessment: Assessment): string[] {
   const { watched, deadline, arrived, small, waiting, latestDates, error } = assessment
   const { source, expect, key } = watched
   const line = (label: string, words: string): string => `${label.padEnd(9)}${words}`
   const since = localTime(deadline.previous, expect.zone)
   return [
-    line('Expected', `${countOf(expect.count)} at least since ${since}, at ${key.source}`),
+    line('Expected', `at least ${countOf(expect.count)} since ${since}, at ${key.source}`),
     line('Due', `${utcTime(deadline.due)} UTC (${localTime(deadline.due, expect.zone)})`),
     ...(error === undefined ? [] : [line('Because', `${error.code}: ${error.message}`)]),
     ...(error === undefined && arrived.length === 0 ? [line('Arrived', 'none')] : []),
     ...arrived.map((file) => line('Arrived', fileWords(file, expect.zone, deadline.due))),
     ...small.map((one) => line('Small', smallWords(one))),
     ...waiting.map((one) => line('Waiting', waitingText(one, source))),
-    ...(latestDates.length === 0 ? [] : [line('Dates', `that came last: ${latestDates.join(', ')}`)]),
+    ...(latestDates.length === 0 ? [] : [line('Dates', `latest: ${latestDates.join(', ')}`)]),
   ]
 }
 
@@ -42,9 +42,9 @@ function fileWords({ name, bytes, modifiedAt }: ArrivedFile, zone: string, due: 
   return `${name} (${bytesWords(bytes)}, of ${localTime(modifiedAt, zone)}${late})`
 }
 
-/** `a.csv has 12 bytes, usual are 1,000 bytes` */
+/** `a.csv has 12 bytes, usually 1,000 bytes` */
 export const smallWords = ({ name, bytes, usual }: Omit<SmallExport, 'modifiedAt'>): string =>
-  `${name} has ${bytesWords(bytes)}, usual are ${bytesWords(usual)}`
+  `${name} has ${bytesWords(bytes)}, usually ${bytesWords(usual)}`
 
 const bytesWords = (bytes: number): string => counted(Math.round(bytes), 'byte')
 
@@ -52,7 +52,7 @@ const smallJson = ({ name, bytes, usual }: SmallExport) => ({ name, bytes, usual
 
 const instant = (at: number): string => new Date(at).toISOString()
 
-/** For programs. */
+/** JSON for programs. */
 export const assessmentJson = (assessment: Assessment) => {
   const { watched, deadline, at, state, arrived, small, waiting, latestDates, error } = assessment
   const { key, expect } = watched
@@ -82,7 +82,7 @@ export const assessmentJson = (assessment: Assessment) => {
   }
 }
 
-/** @param gateway as the ledger names it */
+/** @param gateway name in the ledger */
 export function expectationNotices(assessment: Assessment, gateway: string): UnsentNotice[] {
   const { watched, deadline, at, state, arrived, small, error } = assessment
   const { job, source, mapping } = watched.key
@@ -107,16 +107,16 @@ export function expectationNotices(assessment: Assessment, gateway: string): Uns
       late(
         true,
         `${countWords(assessment)}, ${watched.expect.count - arrived.length} missing`,
-        '  To see whether it has come since',
+        '  To check whether it has arrived since',
         look,
-        '  Once it has come, where the schedule does not run it',
+        '  When it has arrived, unless the schedule runs it',
         run,
       ),
     ],
     unreachable: () => [
       late(
         true,
-        `nobody could look whether exports have arrived at ${source} (${error?.code})`,
+        `exports at ${source} could not be checked (${error?.code})`,
         '    waybill doctor --sources',
         look,
       ),
@@ -126,14 +126,14 @@ export function expectationNotices(assessment: Assessment, gateway: string): Uns
     ...ofState[state](),
     ...small.map((one) => ({
       ...common,
-      ...smallTold(job, { ...one, source, mapping }),
+      ...smallParts(job, { ...one, source, mapping }),
       text: lines,
       next: [`${run} --dry-run`],
     })),
   ]
 }
 
-/** What is told of a run that begins with an export which is strangely small. @param run its id */
+/** Notice of a run that starts with a strangely small export. @param run its id */
 export function smallNotice(
   { job, gateway, at }: Pick<UnsentNotice, 'job' | 'gateway' | 'at'>,
   run: string,
@@ -141,29 +141,31 @@ export function smallNotice(
 ): UnsentNotice {
   const { source, mapping } = small
   return {
-    ...{ job, gateway, at },
-    ...smallTold(job, small),
-    text: [`Run      ${run} has begun with it`, `Source   ${source}`, `Small    ${smallWords(small)}`],
-    next: ['  To see what becomes of it', `    waybill show ${run}`],
+    job,
+    gateway,
+    at,
+    ...smallParts(job, small),
+    text: [`Run      ${run} has started with it`, `Source   ${source}`, `Small    ${smallWords(small)}`],
+    next: ['  To see the result', `    waybill show ${run}`],
     data: { job, source, mapping, run, small: [smallJson(small)] },
   }
 }
 
-/** The subject is the version of the file: the run that begins with it and the deadline that it counts for tell it once between them. */
-const smallTold = (job: string, { name, bytes, modifiedAt, usual, source, mapping }: SmallDelivery) => ({
+/** Parts of a notice. The subject is the version of the file: its run and its deadline send one notice between them. */
+const smallParts = (job: string, { name, bytes, modifiedAt, usual, source, mapping }: SmallDelivery) => ({
   kind: 'export-small' as const,
   subject: `${source} (${mapping}) ${name} ${bytes} ${new Date(modifiedAt).toISOString()}`,
   failure: true,
   title: `Waybill: ${job}: ${name} has ${Math.round((bytes / usual) * 100)} % of the usual size`,
 })
 
-/** Where a run has taken all that came late, there is nothing to run any more. */
+/** Next steps for late exports; nothing to run if runs have read all of them. */
 function lateSteps({ watched, deadline, arrived }: Assessment): string[] {
   const { job } = watched.key
   const isTaken = arrived
     .filter(({ modifiedAt }) => modifiedAt > deadline.due)
     .every(({ takenAt }) => takenAt !== undefined)
   return isTaken
-    ? ['  A run has taken it; what became of it, `waybill show RUN` says', `    waybill runs --job ${job}`]
-    : ['  Where the schedule does not run it', `    waybill run ${job}`]
+    ? ['  A run has read it. To find the run, for `waybill show RUN`', `    waybill runs --job ${job}`]
+    : ['  To run it, unless the schedule does', `    waybill run ${job}`]
 }

@@ -1,61 +1,61 @@
 /**
- * Whether what has arrived since one deadline is what was expected by the next. Pure. See docs/decisions/0019-expectations.md.
+ * Decides whether the files since one deadline are those expected by the next. Pure. See docs/decisions/0019-expectations.md.
  *
- * A file counts for one deadline alone: that of the first judgement that found it. What was there at the judgement before, or was part of
- * a run by then, is old, however often it is read; what has another size or time is another file. Where there was no judgement, the time
- * that the source gives it decides.
+ * A file counts for one deadline: the deadline of the first judgement that found it. A file found by an earlier judgement, or read by a run before
+ * it, is old, even if read again. A file with another size or time is a new file. Without an earlier judgement, the time of the file at the source
+ * decides.
  */
 
 import { fileKey, oldestFirst, type SizedFile, type SmallExport, smallOnes } from '../run/find-exports.ts'
 import { firesAfter, firesBetween, type Timetable } from '../schedule/fires.ts'
 
-/** A clock of a source may be ahead by as much: what is judged so soon after the deadline was there by then. */
+/** The clock of a source may be ahead: a file found this soon after the deadline was there in time. */
 const ON_TIME_MS = 60_000
 
-/** An export as its source lists it, or listed it when a run began with it. */
+/** An export as its source lists it, or listed it at the start of a run. */
 export interface ArrivedFile extends SizedFile {
-  /** When the first run that began with it was begun. */
+  /** Start of the first run with the file. */
   readonly takenAt?: number | undefined
 }
 
-/** What an earlier judgement has left. */
+/** Result of an earlier judgement. */
 export interface EarlierJudgement {
   readonly due: number
-  /** When it was looked last: what is new since was not there then, whatever its time. */
+  /** Time of the last check. Files found later are new, whatever their own time. */
   readonly judgedAt: number
-  /** Keys of the files that had arrived by then; undefined where nobody could look. */
+  /** Keys of the files arrived by then; undefined if the source could not be checked. */
   readonly known: ReadonlySet<string> | undefined
-  /** How many exports were not there. */
+  /** Number of missing exports. */
   readonly missing: number
-  /** Whether not all of them were there in time. */
+  /** True if some exports were not there in time. */
   readonly wasShort: boolean
 }
 
 export interface ExpectedExports {
   readonly count: number
-  /** A share of the usual size, from 0 to 1. */
+  /** Share of the usual size, from 0 to 1. */
   readonly size: number | undefined
 }
 
 export interface Question {
   readonly expected: ExpectedExports
   readonly deadline: Deadline
-  /** When it was looked. */
+  /** Time of the check. */
   readonly now: number
-  /** What is complete at the source. */
+  /** Complete files at the source. */
   readonly found: readonly ArrivedFile[]
-  /** What runs have begun with. */
+  /** Files that runs have started with. */
   readonly taken: readonly ArrivedFile[]
   readonly earlier: readonly EarlierJudgement[]
 }
 
 export interface Judgement {
-  /** `late`: enough of them by now, and not in time. */
+  /** `late`: enough files by now, but not in time. */
   readonly state: 'arrived' | 'late' | 'missing'
-  /** What counts for this deadline, in time or late; oldest first. */
+  /** Files that count for this deadline, in time or late; oldest first. */
   readonly arrived: readonly ArrivedFile[]
   readonly small: readonly SmallExport[]
-  /** Keys of the files that no later deadline counts. */
+  /** Keys of the files that count for no later deadline. */
   readonly known: readonly string[]
 }
 
@@ -73,7 +73,7 @@ export function judge({ expected, deadline, now, found, taken, earlier }: Questi
   const fresh = all.filter((file) => !wasThere(file))
   const isAfter = (file: ArrivedFile): boolean => file.modifiedAt > due && now - due >= ON_TIME_MS
   const inTime = fresh.filter((file) => !isAfter(file))
-  // What the deadline before has missed, and came soon after it, makes up for that one.
+  // A file soon after the deadline before counts for that deadline, if it lacks a file.
   const lateBefore = inTime
     .filter(({ modifiedAt }) => {
       const atTheEarliest = Math.max(modifiedAt, before?.judgedAt ?? 0)
@@ -86,7 +86,7 @@ export function judge({ expected, deadline, now, found, taken, earlier }: Questi
   const arrived = [...counted, ...late]
   const later = new Set(fresh.filter((file) => isAfter(file) && !late.includes(file)))
   const here = new Set(found.map(fileKey))
-  // What a run had taken by then is known by that, unless it stays where it is.
+  // Files read by a run in time are known from the run, unless they stay at the source.
   const isToBeKnown = (file: ArrivedFile): boolean => here.has(fileKey(file)) || (file.takenAt ?? 0) > due
   return {
     state: arrived.length < expected.count ? 'missing' : short > 0 || wasShort ? 'late' : 'arrived',
@@ -109,20 +109,20 @@ function smallAmong(
 
 /** Instants: milliseconds since the epoch. */
 export interface Deadline {
-  /** The one before: what was there by then counts for that. */
+  /** The deadline before. Files that were there by then count for it. */
   readonly previous: number
   readonly due: number
   readonly next: number
 }
 
 const DAY = 24 * 60 * 60_000
-/** How far back is looked for two of them: days, so that each minute is not a million, and decades for a 29th of February. */
+/** Days to look back for two deadlines: few at first, to avoid a million fires of a minutely timetable; decades for a 29th of February. */
 const REACHES = [2, 10, 70, 800, 6_000]
 
 /**
- * The latest one that has passed.
- * @param until it may be this instant
- * @returns undefined where there were not two in many years
+ * Finds the latest deadline that has passed.
+ * @param until last instant of the search, included
+ * @returns undefined for a timetable without two deadlines in many years
  */
 export function latestDeadline(timetable: Timetable, until: number): Deadline | undefined {
   for (const days of REACHES) {
@@ -133,5 +133,5 @@ export function latestDeadline(timetable: Timetable, until: number): Deadline | 
   return undefined
 }
 
-/** Halfway to the next one: what comes until then after one that was missed is taken to be late for it. */
+/** End of lateness, halfway to the next deadline: a file until then may be late for a missed deadline. */
 export const lateUntil = ({ due, next }: Pick<Deadline, 'due' | 'next'>): number => (due + next) / 2

@@ -1,7 +1,7 @@
 /**
- * What can be collected of a person: for each kind the call, and the columns that it has as CSV. Every call is a read that may be repeated.
- * A kind gives items, also where the interface gives one thing. Who has nothing is told apart from an account that is not there, and from one
- * of whom the gateway says nothing. As text it is a line of NDJSON, or rows of CSV in a file for each kind.
+ * Kinds of data to collect of a person: for each the call, and the columns in CSV. Every call is a read, safe to repeat. A kind returns items, also
+ * where the interface returns one object. A person without items, an unknown account and a person the gateway refuses to answer for have different
+ * outcomes. As text, a person is a line of NDJSON, or rows of CSV in a file for each kind.
  */
 import { csvCells } from '../csv-text.ts'
 import type { Account } from '../gateway/contract/account.ts'
@@ -9,14 +9,14 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
 import type { Fault } from '../model/record.ts'
 
-/** A read under the run's pace, breaker and patience. @throws GatewayError, WaybillError */
+/** Reads under the run's pace, breaker and patience. @throws GatewayError, WaybillError */
 export type Read = <Item>(operation: string, call: () => Promise<readonly Item[]>) => Promise<readonly Item[]>
 
 export interface AskedPerson {
-  /** As whoever asks names them: a request for medical records names its patient so. */
+  /** Account as the caller names it: a request for medical records names its patient this way. */
   readonly named: Account
   readonly account: Account
-  /** Undefined where the crosswalk does not have it. */
+  /** Undefined if the crosswalk lacks it. */
   readonly accountId: string | undefined
 }
 
@@ -27,18 +27,18 @@ export interface AskingContext {
   >
   readonly read: Read
   readonly language: string | undefined
-  /** Whether the deprecated forms are used, which take account ids alone (interface, "Versioning"). */
+  /** True to use the deprecated forms, which accept account ids alone (interface, "Versioning"). */
   readonly deprecated: boolean
-  /** Which medical-records requests are looked for (interface, "Search body fields"). */
+  /** Types of medical-records requests to search (interface, "Search body fields"). */
   readonly requests: readonly { readonly type: string; readonly subType: string }[]
 }
 
 interface Kind {
-  /** It is asked of nobody: an item of the content service. */
+  /** The kind belongs to nobody: an item of the content service. */
   readonly isOfNobody?: true
-  /** A 404 to it may as well say that the account has nothing of the kind. */
+  /** True if a 404 may also mean that the account has nothing of the kind. */
   readonly mayBeNotFound: boolean
-  /** Paths of an item; what stands there and is no scalar is JSON. */
+  /** Paths of an item; a value that is no scalar becomes JSON. */
   readonly columns: readonly string[]
   readonly ask: (context: AskingContext, person: AskedPerson) => Promise<readonly object[]>
 }
@@ -46,7 +46,7 @@ interface Kind {
 const SOURCE = ['source.name', 'source.type']
 const AGE = ['bioAge', 'calendarAge', 'bioAgeDelta'].flatMap((age) => [`${age}.year`, `${age}.month`])
 
-/** By the names that jobs give them. */
+/** By their names in jobs. */
 export const KINDS = {
   biometrics: {
     mayBeNotFound: false,
@@ -143,7 +143,7 @@ export type CollectedKind = keyof typeof KINDS
 
 export const kindOf = (name: CollectedKind): Kind => KINDS[name]
 
-/** The deprecated forms need an account id that nobody knows. */
+/** A deprecated form needs an account id, which is unknown. */
 class NoAccountId extends Error {
   override readonly name = 'NoAccountId'
 }
@@ -156,15 +156,16 @@ function idOf({ account, accountId }: AskedPerson): string {
 
 export type CollectionFormat = 'ndjson' | 'csv'
 
-/** By the name of the file. */
+/** Text by the name of the file. */
 export type CollectedText = ReadonlyMap<string, string>
 
 const NDJSON = 'people.ndjson'
-/** Of the content service, a line each; and those that are not listed any more. */
+/** Items of the content service, a line each. */
 export const ARTICLES = 'articles.ndjson'
+/** Articles that are no longer listed. */
 export const GONE = 'gone.ndjson'
 
-/** The files of a collection, each with what stands at its head. */
+/** Files of a collection, each with its header. */
 export const filesOf = (format: CollectionFormat, kinds: readonly CollectedKind[]): CollectedText => {
   const areArticles = kinds.some((kind) => kindOf(kind).isOfNobody === true)
   const gone: readonly (readonly [string, string])[] = areArticles ? [[GONE, '']] : []
@@ -182,7 +183,7 @@ export type ItemTexts = readonly (readonly [kind: string, items: readonly string
 export const itemTexts = (parts: Parts): ItemTexts =>
   Object.entries(parts).map(([kind, items]) => [kind, items.map((item) => JSON.stringify(item))])
 
-/** @param texts of the same parts */
+/** @param texts JSON texts of `parts` */
 export function textOf(
   format: CollectionFormat,
   person: AskedPerson,
@@ -210,7 +211,7 @@ export function textOf(
   )
 }
 
-/** The same for the same items, in whatever order the gateway gives them. JSON text holds no line end. */
+/** Text for comparison: equal for equal items in any order. JSON text has no line end. */
 export const contentOf = (texts: ItemTexts): string =>
   texts.map(([kind, items]) => [kind, ...items.toSorted()].join('\n')).join('\n\n')
 
@@ -224,7 +225,7 @@ function cellOf(item: object, path: string): string {
 
 const csvLine = (cells: readonly string[]): string => `${csvCells(cells, true)}\n`
 
-/** What was collected of a person, by kind, each with its items. */
+/** Items of a person by kind. */
 export type Parts = Readonly<Partial<Record<CollectedKind, readonly object[]>>>
 
 export type CollectedPerson =
@@ -232,7 +233,7 @@ export type CollectedPerson =
   | { readonly outcome: 'none' }
   | { readonly outcome: 'refused'; readonly fault: Fault }
 
-/** @throws WaybillError where the run must stop */
+/** @throws WaybillError that stops the run */
 export async function collectPerson(
   context: AskingContext,
   kinds: readonly CollectedKind[],
@@ -244,7 +245,7 @@ export async function collectPerson(
     for (const kind of kinds) {
       const { mayBeNotFound } = kindOf(kind)
       const items = await ask(context, kind, person)
-      // An answer of success to a read of a profile says that the account is there, empty as it may be.
+      // A success of a profile read shows that the account exists, even with an empty answer.
       isThere ||= items.length > 0 || !mayBeNotFound
       entries.push([kind, items])
     }
@@ -274,7 +275,7 @@ async function ask(
   }
 }
 
-/** None of the gateway's own words: they may hold health data. */
+/** Fault without words of the gateway: they may hold health data. */
 function faultOf(error: unknown): Fault | undefined {
   if (error instanceof NoAccountId)
     return {
@@ -287,5 +288,5 @@ function faultOf(error: unknown): Fault | undefined {
   const answer = error.status === undefined ? 'no answer' : `HTTP ${error.status}`
   return error.class === 'refused'
     ? { code: 'collect-refused', message: `the gateway refused to answer: ${answer}` }
-    : { code: 'collect-fails', message: `${answer}, again and again, while the gateway answers others` }
+    : { code: 'collect-fails', message: `${answer} on every try; other requests succeed` }
 }

@@ -1,4 +1,4 @@
-/** What was expected of a source of a job, and what is there: the facts are gathered, and judged. */
+/** Compares the expectation of a job's source with the files there: gathers the facts for the judgement. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ import { type ArrivedFile, type Deadline, type EarlierJudgement, type Judgement,
 
 const DATES = 3
 
-/** A source of which something is expected. */
+/** A source with an expectation. */
 export interface WatchedSource {
   readonly job: Job
   readonly source: JobSource
@@ -34,22 +34,22 @@ export interface Assessment extends Omit<Judgement, 'state' | 'known'> {
   /** Milliseconds since the epoch. */
   readonly at: number
   readonly state: Exclude<DeadlineState, 'seen'>
-  /** There, and not complete. */
+  /** Exports at the source that are incomplete. */
   readonly waiting: readonly WaitingExport[]
-  /** Where names have dates: the last of those that have arrived, whenever that was; `2026-03-02`. */
+  /** Latest dates in the names of arrived exports, of any time; `2026-03-02`. Empty for names without dates. */
   readonly latestDates: readonly string[]
-  /** Why nobody could look. */
+  /** Error of a source that could not be checked. */
   readonly error?: WaybillError
-  /** As JSON, what no later deadline counts; null where nobody could look. */
+  /** Keys that count for no later deadline, as JSON; null if the source could not be checked. */
   readonly known: string | null
 }
 
 export interface AssessmentParts {
   readonly ledger: Pick<Ledger, 'expectations'>
-  /** Credentials and keys for where exports come from. */
+  /** Credentials and keys of the sources. */
   readonly sources: SourceSettings
   readonly now: () => number
-  /** Of one look: aborted when its answer is waited for no longer, with a `TimeoutError` where that has taken too long. */
+  /** Makes a signal for one check: aborts when nobody waits for the answer any more; with a `TimeoutError` after too long a time. */
   readonly patience: () => AbortSignal
 }
 
@@ -60,7 +60,7 @@ export const watchedSources = (job: Job): WatchedSource[] =>
     return [{ job, source, expect, key: expectationKey(job.definition.job, source, expect) }]
   })
 
-/** @param judged what was judged of the source before */
+/** @param judged earlier judgements of the source */
 export async function assess(
   { ledger, sources, now, patience }: AssessmentParts,
   watched: WatchedSource,
@@ -94,7 +94,7 @@ export async function assess(
   }
 }
 
-/** What the ledger keeps of it. @param state in the place of its own */
+/** Record for the ledger. @param first true for the first judgement: its state becomes `seen` */
 export const recordOf = (
   { watched, deadline, at, state, arrived, small, known }: Assessment,
   first: boolean,
@@ -119,7 +119,7 @@ function remembered({ due, judged_at, state, expected, arrived, known }: Deadlin
   }
 }
 
-/** In a folder of random name that its owner alone may read: manifests are fetched to tell what is complete. */
+/** Lists a source, in a folder of random name, readable by its owner alone: manifests are fetched to find complete exports. */
 async function lookAt(
   source: JobSource,
   settings: SourceSettings,
@@ -134,7 +134,7 @@ async function lookAt(
     throw patience.aborted ? endedBy(patience.reason, source) : error
   } finally {
     const closed = arrival.close(false)
-    // A server that says nothing does not say good-bye either.
+    // A server that does not answer may not answer the close either.
     if (patience.aborted) closed.catch(() => {})
     else await closed
     await rm(spool, { recursive: true, force: true })
@@ -144,7 +144,7 @@ async function lookAt(
 const endedBy = (reason: unknown, source: JobSource): WaybillError =>
   reason instanceof DOMException && reason.name === 'TimeoutError'
     ? new WaybillError('source-unreachable', `${sourceName(source)} did not answer in time`)
-    : new WaybillError('interrupted', 'interrupted while it looked for expected exports')
+    : new WaybillError('interrupted', 'interrupted during the check for expected exports')
 
 function datesOf(match: string, files: readonly ArrivedFile[]): string[] {
   const pattern = compilePattern(match)

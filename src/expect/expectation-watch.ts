@@ -1,4 +1,4 @@
-/** When a job's sources are to be looked at, and what is told of what was found. What was judged is in the ledger. */
+/** Decides when to check a job's sources for expected exports, and notifies of the results. The ledger has the judgements. */
 
 import type { Job } from '../definitions/definition-files.ts'
 import type { DeadlineRecord } from '../ledger/ledger.ts'
@@ -16,17 +16,17 @@ import {
 import { expectationNotices } from './expectation-text.ts'
 import { type Deadline, latestDeadline, lateUntil } from './judge.ts'
 
-/** What is missing is looked for again after this time, and so is a source that could not be reached. */
+/** Wait before the next check for a missing export, or of an unreachable source. */
 const AGAIN_MS = 15 * 60_000
 
 export interface ExpectationParts extends AssessmentParts {
   /** Names the gateway in the ledger. */
   readonly gatewayOf: (job: Job) => string
-  /** Told again where the process was killed in between; each subject is to be told once. */
+  /** Sends a notice. A process killed in between leads to a second call, with a subject that was notified already. */
   readonly tell: (job: Job, notice: UnsentNotice) => Promise<void>
 }
 
-/** What a schedule has to do for a job now. */
+/** Work of a schedule for a job now. */
 export async function planLooks(parts: ExpectationParts, job: Job): Promise<LookPlan> {
   const looks: (() => Promise<unknown>)[] = []
   const next: number[] = []
@@ -48,7 +48,7 @@ export async function planLooks(parts: ExpectationParts, job: Job): Promise<Look
   }
 }
 
-/** Sources of the job whose deadline has passed, with how earlier ones were judged. */
+/** Sources of the job with a deadline that has passed, and their earlier judgements. */
 async function* passed({ ledger, now }: Pick<ExpectationParts, 'ledger' | 'now'>, job: Job) {
   for (const watched of watchedSources(job)) {
     const deadline = passedDeadline(watched, now())
@@ -57,28 +57,28 @@ async function* passed({ ledger, now }: Pick<ExpectationParts, 'ledger' | 'now'>
   }
 }
 
-/** When the deadline is to be judged, or judged again; undefined where nothing is open. */
+/** Time to judge the deadline, again or for the first time; undefined if nothing is open. */
 function lookAgain(judged: readonly DeadlineRecord[], deadline: Deadline): number | undefined {
   const own = judged.find(({ due }) => due === deadline.due)
   if (own === undefined) return deadline.due
   const again = own.judged_at + AGAIN_MS
   if (own.state === 'unreachable') return again
-  // The last time at which what is found counts as late: what is found from then on has come after it.
+  // Last instant at which a found file counts as late; a file found later has arrived later.
   const last = lateUntil(deadline)
   if (own.state === 'missing' && own.judged_at < last) return Math.min(again, last)
   return undefined
 }
 
-/** Judges the latest deadline of each source that has passed, however often it was judged before. */
+/** Judges the latest passed deadline of each source, also one judged before. */
 export async function judgeJob(parts: ExpectationParts, job: Job): Promise<Assessment[]> {
   const due = await Array.fromAsync(passed(parts, job))
-  // Beside each other: a server may take its time.
+  // In parallel: a server may be slow.
   return allDone(
     due.map(({ watched, deadline, judged }) => judgeAndTell(parts, watched, deadline, judged, 'asked')),
   )
 }
 
-/** Whether a look has found, and told, that exports of the job are missing by now. */
+/** True if a check has found, and notified, that exports of the job are missing by now. */
 export async function isToldMissing(
   parts: Pick<ExpectationParts, 'ledger' | 'now'>,
   job: Job,
@@ -88,11 +88,11 @@ export async function isToldMissing(
   return false
 }
 
-/** What came by a deadline is complete only when it has been at rest for as long as the job says: so much later it is judged. */
+/** Latest deadline for judgement. A file is complete only after resting for `stableForMs`: the judgement comes this much later. */
 const passedDeadline = ({ source, expect }: WatchedSource, now: number): Deadline | undefined =>
   latestDeadline({ cron: expect.by, zone: expect.zone }, now - source.stableForMs)
 
-/** @param asked whether somebody wants to know; else nothing was missed before the expectation was first seen */
+/** @param asked given for a person's request; otherwise nothing was missed before the expectation was first seen */
 async function judgeAndTell(
   parts: ExpectationParts,
   watched: WatchedSource,
@@ -107,7 +107,7 @@ async function judgeAndTell(
   const isNews =
     own === undefined || (['state', 'arrived', 'small'] as const).some((key) => own[key] !== record[key])
   if (isNews && record.state !== 'seen') {
-    // Told before it is written down: a process that is killed in between tells again, and each subject is told once.
+    // Before the record: a process killed in between notifies again, and each subject is notified once.
     for (const notice of expectationNotices(assessment, parts.gatewayOf(watched.job)))
       await parts.tell(watched.job, notice)
   }

@@ -6,11 +6,11 @@ import { type Channel, type Message, NotDelivered, payloadOf } from './notice.ts
 export interface CommandOptions {
   /** For `/bin/sh -c`. */
   readonly command: string
-  /** Where it is run; in `/` where that is gone. */
+  /** Working folder; `/` if the folder is gone. */
   readonly folder: string
-  /** Milliseconds, after which it is killed with all that it has started. */
+  /** Milliseconds before the command is killed with all its children. */
   readonly timeoutMs: number
-  /** Its variables, beside the facts of the notice. */
+  /** Variables of the command, beside the facts of the notice. */
   readonly environment: Readonly<Record<string, string>>
 }
 
@@ -18,12 +18,14 @@ export function createCommand({ command, folder, timeoutMs, environment }: Comma
   return {
     async deliver(message) {
       const ended = await runShell({
-        ...{ command, timeoutMs, folder: existsSync(folder) ? folder : '/' },
-        // Not that of this process, which holds the secrets of the settings.
+        command,
+        timeoutMs,
+        folder: existsSync(folder) ? folder : '/',
+        // Without the environment of this process, which has the secrets of the settings.
         environment: { ...environment, ...factsOf(message) },
         input: `${payloadOf(message)}\n`,
       })
-      if ('why' in ended) throw new NotDelivered(`it ${ended.why}`, false)
+      if ('why' in ended) throw new NotDelivered(`the command ${ended.why}`, false)
     },
   }
 }

@@ -1,14 +1,14 @@
-/** Sends notices as mail, in plain text, with what goes with them. */
+/** Sends notices as mail, in plain text, with attachments. */
 import { createTransport } from 'nodemailer'
 import { z } from 'zod'
 import { type Attach, type Channel, NotDelivered, secondsOf } from './notice.ts'
 
 export interface EmailOptions {
-  /** `smtp://` or `smtps://` with user and password, where the server wants them. */
+  /** `smtp://` or `smtps://`, with user and password if the server needs them. */
   readonly smtpUrl: string
   readonly from: string
   readonly to: string
-  /** Milliseconds for all of it. */
+  /** Timeout of a whole delivery, in milliseconds. */
   readonly timeoutMs: number
   readonly attach?: Attach
 }
@@ -18,7 +18,7 @@ const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
 export function createEmail({ smtpUrl, from, to, timeoutMs, attach }: EmailOptions): Channel {
   const address = new URL(smtpUrl)
   const { hostname, password } = address
-  // The mail library takes options from the query, also one that turns the check of certificates off.
+  // The mail library takes options from the query, even one to turn off the check of certificates.
   address.search = ''
   const transport = createTransport({
     url: address.href,
@@ -26,7 +26,7 @@ export function createEmail({ smtpUrl, from, to, timeoutMs, attach }: EmailOptio
     greetingTimeout: timeoutMs,
     socketTimeout: timeoutMs,
     dnsTimeout: timeoutMs,
-    // A password crosses no network in the clear.
+    // Sends a password only over TLS, except to this machine.
     requireTLS: password !== '' && !LOOPBACK.includes(hostname),
     disableFileAccess: true,
     disableUrlAccess: true,
@@ -62,7 +62,7 @@ export function createEmail({ smtpUrl, from, to, timeoutMs, attach }: EmailOptio
 
 const SmtpFailure = z.object({ code: z.string(), responseCode: z.int().optional() })
 
-/** By codes alone: the server's words may quote who logs in and what was sent. */
+/** Failure by codes alone: the server's message may quote the login and the mail. */
 function failureOf(error: unknown): unknown {
   const { data } = SmtpFailure.safeParse(error)
   if (data === undefined) return error
@@ -70,5 +70,5 @@ function failureOf(error: unknown): unknown {
   const answered = responseCode === undefined ? '' : `, ${responseCode}`
   // RFC 5321, section 4.2.1: 4yz is transient, 5yz is not.
   const passing = responseCode === undefined ? code !== 'EAUTH' : responseCode < 500
-  return new NotDelivered(`the mail server did not take it (${code}${answered})`, passing)
+  return new NotDelivered(`the mail server did not accept the mail (${code}${answered})`, passing)
 }

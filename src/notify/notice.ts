@@ -1,6 +1,6 @@
 /**
- * What people and programs are told of: a run that has ended, an export that is late. Names, instants, counts and codes; no health data. And
- * what carries it to one target: every channel passes `test/conformance/notify-channel.ts`.
+ * Notices to people and programs: about a run that has ended, or a late export. Names, instants, counts and codes; no health data. And the channel
+ * that delivers a notice to one target: every channel passes `test/conformance/notify-channel.ts`.
  */
 import { z } from 'zod'
 import { shown } from '../shown-text.ts'
@@ -20,67 +20,70 @@ export const NOTICE_KINDS = [
   'test',
 ] as const
 
-/** As the outbox keeps it, as JSON. */
+/** Form in the outbox, as JSON. */
 const StoredNotice = z.object({
   kind: z.enum(NOTICE_KINDS),
   job: z.string(),
-  /** Names the gateway as the ledger does. */
+  /** Name of the gateway in the ledger. */
   gateway: z.string(),
-  /** What it is about, like the id of a run and how it ended: of one job and kind, each subject is told once. */
+  /** Subject, like the id of a run and its end: for each job and kind, a subject is notified once. */
   subject: z.string(),
-  /** Whether a person should look. */
+  /** True if a person should look. */
   failure: z.boolean(),
-  /** Of a failure: all that is wrong was so in an earlier run. */
+  /** Set for a failure whose reasons all occurred in an earlier run. */
   known: z.literal(true).optional(),
   /** Milliseconds since the epoch. */
   at: z.number(),
   /** One line. */
   title: z.string(),
-  /** Lines for people; the last ones say what to type next. */
+  /** Lines for people; the last lines are commands for the next steps. */
   text: z.array(z.string()).readonly(),
-  /** The same for programs. */
+  /** Facts of the notice for programs. */
   data: z.record(z.string(), z.unknown()),
 })
 
 export interface Notice extends Readonly<z.infer<typeof StoredNotice>> {
-  /** Of what could not be done: the code and words of the error. */
+  /** Code and message of the error that prevented the work. */
   readonly cause?: string | undefined
-  /** Stands in the text. */
+  /** Absent: the next steps are in the text. */
   readonly next?: never
 }
 
-/** @throws ZodError where another version has kept it otherwise */
+/** @throws ZodError for a form of another version */
 export const readNotice = (text: string): Notice => StoredNotice.parse(JSON.parse(text))
 
-/** A notice that does not say yet where it comes from. */
+/** A notice without the place of its sender. */
 export interface UnsentNotice extends Omit<Notice, 'next'> {
-  /** Lines that say what to type next. */
+  /** Lines with commands for the next steps. */
   readonly next: readonly string[]
 }
 
 export interface Installation {
   readonly host: string
-  /** Its home folder. */
+  /** Home folder. */
   readonly home: string
 }
 
-/** The notice with host and home: in its text before what to type next, and in its data. */
+/** Adds host and home to a notice: to its text, before the next steps, and to its data. */
 export function sentFrom({ next, ...notice }: UnsentNotice, { host, home }: Installation): Notice {
   const { text, data } = notice
   return {
     ...notice,
-    text: [...text, `Told by  ${host}, home ${home}`, ...(next.length === 0 ? [] : ['Next', ...next])],
+    text: [...text, `Sent by  ${host}, home ${home}`, ...(next.length === 0 ? [] : ['Next', ...next])],
     data: { ...data, host, home },
   }
 }
 
-/** A notice with the id that it has in every try. */
+/** A notice with an id, equal for every try. */
 export interface Message {
   readonly id: string
   readonly notice: Notice
 }
 
-/** In one line, without characters that act: they are escaped. JSON of the form that Standard Webhooks recommends (section "Payload structure"): type, timestamp, data. */
+/**
+ * Payload in one line, with control and format characters escaped. JSON in the form of Standard Webhooks (section "Payload structure"): type,
+ * timestamp, data.
+ */
 export function payloadOf({ id, notice }: Message): string {
   const { kind, at, data, ...rest } = notice
   return shown(
@@ -92,7 +95,7 @@ export function payloadOf({ id, notice }: Message): string {
   )
 }
 
-/** What goes with a mail. */
+/** Attachment of a mail. */
 export interface Attachment {
   readonly name: string
   /** `text/html` */
@@ -100,21 +103,21 @@ export interface Attachment {
   readonly content: string
 }
 
-/** What goes with the mail of a notice: made when that is sent. Never rejects; nothing where it cannot be made any more. */
+/** Makes the attachments of a notice before it is mailed. Never rejects; empty if they cannot be made any more. */
 export type Attach = (notice: Notice) => Promise<readonly Attachment[]>
 
 export interface Channel {
-  /** Tries once, within the channel's own time limit. @throws NotDelivered */
+  /** Tries once, within the channel's own timeout. @throws NotDelivered */
   deliver(message: Message): Promise<void>
 }
 
-/** A time limit, as `NotDelivered` names it: `0.3 s`. */
+/** A timeout in the message of `NotDelivered`: `0.3 s`. */
 export const secondsOf = (ms: number): string => `${Math.round(ms / 100) / 10} s`
 
-/** What kept a message from being delivered. Its words hold no secret: no address beyond the host, nothing that was answered or printed. */
+/** Reason why a message was not delivered. The message has no secret: no address beyond the host, no text from an answer or an output. */
 export class NotDelivered extends Error {
   override readonly name = 'NotDelivered'
-  /** Whether it may go through within seconds. */
+  /** True if another try within seconds may succeed. */
   readonly passing: boolean
 
   constructor(message: string, passing: boolean) {

@@ -1,22 +1,22 @@
-/** The channel of a target. What a channel needs is loaded with the first message: most runs have none. */
+/** Channel of a target. Loads its code with the first message: most runs have none. */
 
 import type { NotifySettings, Target } from '../definitions/notify-definition.ts'
 import { shown } from '../shown-text.ts'
 import { type Attach, type Channel, NotDelivered } from './notice.ts'
 
-/** Milliseconds that one try may take. */
+/** Timeouts of one try, in milliseconds. */
 const WEBHOOK_MS = 5_000
 const EMAIL_MS = 8_000
 const COMMAND_MS = 10_000
 
 export interface ChannelOptions {
-  /** What one try may take at most, in milliseconds, where the channel's own limit is longer. */
+  /** Upper bound for the timeout of one try, in milliseconds. */
   readonly withinMs?: number
-  /** What goes with mails. */
+  /** Makes the attachments of mails. */
   readonly attach?: Attach | undefined
 }
 
-/** Whatever the channel, the lines of a notice are lines. @throws NotDelivered where a setting is missing */
+/** Opens a channel. Every channel gets a notice with escaped lines. @throws NotDelivered for a missing setting */
 export async function openChannel(
   target: Target,
   settings: NotifySettings,

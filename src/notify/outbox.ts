@@ -1,13 +1,13 @@
 /**
- * Notices are written down first, for each target that wants them, and then delivered; what cannot be delivered stays, and is tried
- * again by whichever process delivers next. Each is told once, however many processes find that it is to be told.
+ * Outbox: a notice is stored first, for each target that wants it, and then delivered. A failed delivery stays, and the next process that delivers
+ * tries again. Each notice is stored once, also if several processes make it.
  */
 import pRetry, { AbortError } from 'p-retry'
 import { keyOf, nameOf, type Target } from '../definitions/notify-definition.ts'
 import type { Ledger, NotificationRecord } from '../ledger/ledger.ts'
 import { type Channel, type Message, NotDelivered, type Notice, readNotice } from './notice.ts'
 
-/** Delivered beside each other at most. */
+/** Most deliveries in parallel. */
 const AT_ONCE = 4
 
 export interface OutboxParts {
@@ -15,28 +15,28 @@ export interface OutboxParts {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  /** An id that no message had before. */
+  /** Makes a unique message id. */
   readonly newId: () => string
-  /** The targets of a job as its file names them now; undefined where that cannot be read. */
+  /** Targets in the current job file; undefined for an unreadable file. */
   readonly targetsOf: (job: string) => Promise<readonly Target[] | undefined>
-  /** @param withinMs what a try may take at most, where the channel's own limit is longer @throws NotDelivered */
+  /** @param withinMs upper bound for the timeout of a try @throws NotDelivered */
   readonly open: (target: Target, withinMs: number) => Promise<Channel>
   readonly report: (event: DeliveryEvent) => void
 }
 
-/** What became of a notification. No secret. */
+/** Result of a delivery. No secrets. */
 export interface DeliveryEvent {
   readonly job: string
   readonly kind: string
-  /** Names the target for people. */
+  /** Name of the target for people. */
   readonly target: string
-  /** Why it was not delivered; undefined: it was. */
+  /** Reason of a failure; undefined for a success. */
   readonly reason?: string
-  /** When it is tried again; undefined where it is not. */
+  /** Time of the next try; undefined for none. */
   readonly nextAt?: number
 }
 
-/** Whether a target wants to be told. */
+/** True if the target wants the notice. */
 export const wants = (
   { on }: Pick<Target, 'on'>,
   { failure, known }: Pick<Notice, 'failure' | 'known'>,
@@ -47,13 +47,13 @@ export type Outbox = ReturnType<typeof createOutbox>
 export function createOutbox(parts: OutboxParts) {
   const { ledger, now } = parts
   return {
-    /** Writes the notice down for those of the targets that want it and were not told of its subject before. */
+    /** Stores the notice for each target that wants it and has none of its subject yet. */
     async tell(notice: Notice, targets: readonly Target[]): Promise<void> {
       const failures = targets.filter((target) => wants(target, { ...notice, known: undefined }))
       if (failures.length === 0) return
       const jobId = await ledger.jobId(notice.job, notice.gateway)
       const wanted: Target[] = []
-      // What nobody has told a target is news to it.
+      // A known failure is new to a target that was never notified.
       for (const target of failures)
         if (wants(target, notice) || !(await ledger.notifications.isTold(jobId, keyOf(target))))
           wanted.push(target)
@@ -69,7 +69,10 @@ export function createOutbox(parts: OutboxParts) {
       }))
       await ledger.notifications.add(jobId, rows, now())
     },
-    /** Tries what is due, of all jobs, for ten seconds at most; what is left is tried by whoever delivers next. What fails is reported; rejects only where the ledger cannot be used. */
+    /**
+     * Tries the due notifications of all jobs, for ten seconds at most; the next process that delivers tries the rest. Reports failures; rejects
+     * only for an unusable ledger.
+     */
     async deliver(): Promise<void> {
       const until = now() + PASS_MS
       const work = async (): Promise<void> => {
@@ -93,7 +96,7 @@ async function deliverClaimed(parts: OutboxParts, claimed: NotificationRecord, u
     wanted === undefined
       ? targets === undefined
         ? 'the job file cannot be read'
-        : 'the job names it no more'
+        : 'the job no longer lists this target'
       : await reasonOf(() => tryQuickly(parts, claimed, wanted, until))
   if (reason === undefined) {
     await ledger.notifications.move(claimed, 'deliver', { at: now() })
@@ -107,7 +110,7 @@ async function deliverClaimed(parts: OutboxParts, claimed: NotificationRecord, u
     report({ job, kind, target, reason, ...(nextAt === undefined ? {} : { nextAt }) })
 }
 
-/** What is new is tried a few times, as long as that may help and there is time; later, one try has to do. */
+/** Tries a new notification a few times while this may help and time is left; an old one once. */
 async function tryQuickly(
   { open, sleep, now }: OutboxParts,
   claimed: NotificationRecord,
@@ -119,7 +122,7 @@ async function tryQuickly(
   await pRetry(
     async (attempt) => {
       try {
-        // Also where a clock has jumped meanwhile.
+        // At least the least time, also after a jump of the clock.
         const channel = await open(target, Math.max(LEAST_MS, until - now()))
         await channel.deliver(message)
       } catch (error) {
@@ -131,15 +134,15 @@ async function tryQuickly(
         throw error
       }
     },
-    // The waits are made above, by the clock that was handed in.
+    // The waits above use the clock of the parts.
     { retries: QUICK_WAITS_MS.length, minTimeout: 0 },
   )
 }
 
-/** Also a run that was interrupted is told of. */
+/** Never aborts: an interrupted run sends its notices, too. */
 const NEVER = new AbortController().signal
 
-/** Why something was not delivered; undefined where it was. Of what no channel foresees its name alone: its words may hold a secret. */
+/** Reason of a failed delivery; undefined for a success. An unexpected error gives its name alone, as its message may hold a secret. */
 export async function reasonOf(deliver: () => Promise<void>): Promise<string | undefined> {
   try {
     await deliver()
@@ -154,27 +157,27 @@ const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 
-/** Waits between the tries of a notification that is new. */
+/** Waits between the tries of a new notification. */
 export const QUICK_WAITS_MS = [SECOND, 3 * SECOND] as const
 
-/** A pass is over after so long, whatever receivers do: a run that cron has started must come to its end. */
+/** Longest time of a pass, whatever the receivers do: a run started by cron must end. */
 export const PASS_MS = 10 * SECOND
 
-/** With less than that until then no try is begun. */
+/** Least time left in a pass to start a try. */
 export const LEAST_MS = 2 * SECOND
 
-/** A process that has claimed a notification and not said what became of it for so long is dead. */
+/** A process that has claimed a notification for this long without a result is dead. */
 export const CLAIM_MS = 2 * MINUTE
 
-/** A night and a half: a job that cron runs once a night tries again the next night. */
+/** Age to give up: a night and a half, as a job of cron tries once a night. */
 export const GIVE_UP_AFTER_MS = 36 * HOUR
 
 const INTERVALS_MS = [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR] as const
 const LONGEST_INTERVAL_MS = 6 * HOUR
 
 /**
- * @param attempts those that were made, the last one included
- * @returns undefined where it is given up
+ * @param attempts tries so far, including the last
+ * @returns time of the next try; undefined to give up
  */
 export function nextTry(attempts: number, createdAt: number, now: number): number | undefined {
   const next = now + (INTERVALS_MS[attempts - 1] ?? LONGEST_INTERVAL_MS)

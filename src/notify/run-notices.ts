@@ -1,6 +1,6 @@
 /**
- * What is told of a run: its balance, and the reasons by code alone, for programs by code and rule, as the words of a reason come from
- * elsewhere. Pure.
+ * Notices of a run: its balance, and its reasons by code alone, for programs by code and rule, as the message of a reason may have foreign words.
+ * Pure.
  */
 import { hash } from 'node:crypto'
 import type { Reason } from '../ledger/ledger.ts'
@@ -20,34 +20,34 @@ import type { RunSummary } from '../run/summary.ts'
 import { counted, n, present, utcTime } from '../shown-text.ts'
 import type { UnsentNotice } from './notice.ts'
 
-/** Reasons, exports that failed and findings that are told, at most. */
+/** Most reasons, failed exports and findings to name. */
 const AT_MOST = 5
 
 export interface EndedRun {
   readonly summary: RunSummary
   readonly exit: number
-  /** Code of what ended it before its time. */
+  /** Code of the error that ended the run early. */
   readonly error?: Ending['code'] | undefined
   readonly reasons: readonly Pick<Reason, 'outcome' | 'code' | 'rule' | 'count' | 'known' | 'knownSince'>[]
-  /** What to type next. */
+  /** Next steps, with commands. */
   readonly next: readonly Step[]
   /** Milliseconds since the epoch. */
   readonly at: number
 }
 
-/** `run-ended`; `run-stopped` where it is not over: the next run goes on with it. */
+/** `run-ended`; `run-stopped` for a run that the next run continues. */
 export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun): UnsentNotice {
   const { run, job, gateway, state, detail, rows, records, leftBehind, exports, startedAt, durationMs } =
     summary
   const isOver = state === 'finished' || state === 'failed'
   const stop = error ?? summary.reason
   const because = stop === undefined ? '' : ` (${stop})`
-  // A run that was interrupted because it was interrupted is just that.
+  // Avoids "interrupted (interrupted)".
   const stateWords = stop === state ? state : `${state}${because}`
   const left = leftOf(summary)
   const owed = owedWords(summary)
   const ended = left === '' ? 'finished: all accounted for' : `finished with ${left}`
-  const told = state === 'finished' ? ended : `${state === 'failed' ? 'failed' : 'was stopped'}${because}`
+  const result = state === 'finished' ? ended : `${state === 'failed' ? 'failed' : 'was stopped'}${because}`
   const { made, accepted, unchanged, rejected, inDoubt, pending } = allRecords(summary)
   const grouped = groupReasons(reasons)
   const failed = exports.filter((one) => one.error !== undefined)
@@ -59,11 +59,11 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
     failure: exit !== 0,
     ...(exit !== 0 && isAllKnown(summary) ? { known: true as const } : {}),
     at,
-    title: `Waybill: ${job} ${told}`,
+    title: `Waybill: ${job} ${result}`,
     text: [
       `Run      ${run}, ${stateWords}, exit code ${exit}`,
       ...(detail === undefined ? [] : [`Because  ${detail}`]),
-      `Time     begun ${utc(Date.parse(startedAt))}, ${(durationMs / 1000).toFixed(1)} s of work`,
+      `Time     started ${utc(Date.parse(startedAt))}, ${(durationMs / 1000).toFixed(1)} s of work`,
       `Gateway  ${gateway}`,
       ...(rows.read + made === 0
         ? ['Rows     none is settled']
@@ -95,7 +95,7 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
   }
 }
 
-/** Empty where nothing was left behind; what is said of new ones is not said of exports. */
+/** Rejects, doubts and failed exports in words; empty for none. The words on new ones do not cover exports. */
 export function leftOf(summary: RunSummary): string {
   const { rejected, inDoubt } = allRecords(summary)
   const failed = summary.exports.filter(({ error }) => error !== undefined).length
@@ -121,7 +121,7 @@ interface CountedReason extends KnownShare {
   readonly rule: string | null
 }
 
-/** By outcome, code and rule, most frequent first; warnings are about what went through. */
+/** Groups reasons by outcome, code and rule, most frequent first. Leaves out warnings: their records were delivered. */
 function groupReasons(reasons: EndedRun['reasons']): CountedReason[] {
   const groups = Map.groupBy(
     reasons.filter(({ outcome }) => outcome !== 'warning'),
@@ -134,12 +134,14 @@ function groupReasons(reasons: EndedRun['reasons']): CountedReason[] {
     .sort((a, b) => b.count - a.count)
 }
 
-/** By outcome and code: one cause at many rules is told once, and not pushed aside by a rarer one at a single rule. */
+/** Lines by outcome and code, so that one cause at many rules has one line, above a rarer cause at a single rule. */
 function reasonLines(grouped: readonly CountedReason[], run: string): string[] {
   const groups = [...Map.groupBy(grouped, ({ outcome, code }) => JSON.stringify([outcome, code])).values()]
     .flatMap((group) =>
       group.slice(0, 1).map(({ outcome, code }) => ({
-        ...{ outcome, code, ...addKnown(group) },
+        outcome,
+        code,
+        ...addKnown(group),
         rules: group.flatMap(({ rule }) => rule ?? []),
       })),
     )
@@ -171,7 +173,7 @@ const differsLines = (
   findings: readonly Pick<RunSummary['drift'][number], 'measure' | 'message'>[],
 ): string[] => findings.slice(0, AT_MOST).map(({ measure, message }) => `Differs  ${measure}: ${message}`)
 
-/** An export was read to its end and differs from earlier deliveries: told once of each content. @param run its id */
+/** Notice of an export that was read to its end and differs from earlier deliveries: one for each content. @param run its id */
 export function driftNotice(about: About, run: string, drifted: Drifted): UnsentNotice {
   const { name, sha256, findings } = drifted
   const isEmptyHanded = findings.some(({ measure }) => measure === 'empty-handed')
@@ -186,22 +188,22 @@ export function driftNotice(about: About, run: string, drifted: Drifted): Unsent
       ? `Waybill: ${about.job}: all rows of ${name} were skipped`
       : `Waybill: ${about.job}: ${name} differs from earlier deliveries (${measures})`,
     text: [
-      `Run      ${run} has read it to its end; nothing was held back`,
+      `Run      ${run} has read it to the end; nothing was held back`,
       `Export   ${name}`,
       ...differsLines(findings),
       ...(more > 0 ? [`         and ${n(more)} more: waybill show ${run}`] : []),
     ],
-    next: ['  Ask the vendor whether that is right. What became of it', `    waybill show ${run}`],
+    next: ['  Ask the vendor whether this is right. To see the result', `    waybill show ${run}`],
     data: { run, export: name, findings },
   }
 }
 
-/** Of whom it is told, and when. */
+/** Subject of a notice, and its time. */
 export type About = Pick<UnsentNotice, 'job' | 'gateway' | 'at'>
 
 /**
- * An error kept the job from being run. Of one that nobody foresaw, nothing is told but that: its words may hold anything.
- * @param latestRun of the job: the same error is told again once another one has begun
+ * Notice of an error that kept a job from running. Of an unexpected error, the notice has no message, as that may hold anything.
+ * @param latestRun latest run of the job: after another run, the same error is notified again
  */
 export function refusalNotice(about: About, error: unknown, latestRun?: string): UnsentNotice {
   const { job } = about
@@ -219,7 +221,7 @@ export function refusalNotice(about: About, error: unknown, latestRun?: string):
   }
 }
 
-/** As a run that was stopped, where the ledger cannot even say how far it has come. */
+/** Notice of a stopped run whose progress the ledger cannot give. */
 export function brokenOffNotice(about: About, run: string, error: unknown): UnsentNotice {
   const { job, at } = about
   const { code, exit, lines } = wordsOf(error)
@@ -229,29 +231,29 @@ export function brokenOffNotice(about: About, run: string, error: unknown): Unse
     subject: `${run} ${code} ${iso(at)}`,
     failure: true,
     title: `Waybill: ${job} was stopped (${code})`,
-    text: [`Run      ${run}; how far it has come cannot be read`, ...lines],
+    text: [`Run      ${run}; its progress cannot be read`, ...lines],
     next: ['  waybill doctor', `  waybill run ${job}`],
     data: { run, error: code, exit },
   }
 }
 
-/** Of an error that nobody foresaw, that it is one. */
+/** Lines on an error; for an unexpected one, without its message. */
 function wordsOf(error: unknown): Ending & { readonly lines: readonly string[] } {
   if (!(error instanceof WaybillError)) {
-    const lines = ['An unexpected error, which is a defect of Waybill: its words are in the log.']
+    const lines = ['An unexpected error, a defect of Waybill: the log has its message.']
     return { ...endingOf(error), lines }
   }
   const { message, findings, remedy } = error
   return { ...endingOf(error), lines: [message, ...findingLines(findings), `What to do: ${remedy}`] }
 }
 
-/** Each on a line of its own, the first few. */
+/** First findings, a line each. */
 export const findingLines = (findings: readonly Finding[]): string[] => [
   ...findings.slice(0, AT_MOST).map(({ place, message }) => `  ${describePlace(place)}: ${message}`),
   ...(findings.length > AT_MOST ? [`  and ${n(findings.length - AT_MOST)} more`] : []),
 ]
 
-/** A process that holds a job, or held it when it died. */
+/** A process that holds a job, or held it when it ended. */
 export interface Holder {
   /** `host:pid` */
   readonly owner: string
@@ -260,14 +262,14 @@ export interface Holder {
   readonly since: number
 }
 
-/** The job is held by another process: told once of each holding. */
+/** Notice of a job that another process holds: one for each lease. */
 export function heldNotice(about: About, { owner, run, since }: Holder): UnsentNotice {
   return {
     ...about,
     kind: 'job-held',
     subject: `${run} ${owner} ${iso(since)}`,
     failure: true,
-    title: `Waybill: ${about.job} was not run, as it is being run already`,
+    title: `Waybill: ${about.job} was not run: another process is running it`,
     text: [`Held by  ${owner}`, `Run      ${run}`, `Since    ${utc(since)}`],
     next: [`  waybill show ${run}`, '  waybill doctor'],
     data: { owner, run, since: iso(since) },
@@ -275,8 +277,8 @@ export function heldNotice(about: About, { owner, run, since }: Holder): UnsentN
 }
 
 /**
- * A run was found that nobody is running any more: its process was killed, or its machine is gone.
- * @param goesOn whether whoever tells it takes the run up as well
+ * Notice of a run without a process: it was killed, or its machine is gone.
+ * @param goesOn true if the sender also resumes the run
  */
 export function deadRunNotice(about: About, { owner, run, since }: Holder, goesOn: boolean): UnsentNotice {
   return {
@@ -284,18 +286,21 @@ export function deadRunNotice(about: About, { owner, run, since }: Holder, goesO
     kind: 'run-stopped',
     subject: `${run} ${owner} ${iso(since)}`,
     failure: true,
-    title: `Waybill: ${about.job} was stopped: its process is gone`,
+    title: `Waybill: ${about.job} was stopped: its process has ended`,
     text: [
-      `Run      ${run}, begun or taken up ${utc(since)}`,
+      `Run      ${run}, started or resumed ${utc(since)}`,
       `Process  ${owner}`,
-      goesOn ? 'What was under way is known: it goes on by itself.' : 'What was under way is known.',
+      goesOn ? 'Its progress is stored: it continues by itself.' : 'Its progress is stored.',
     ],
-    next: [goesOn ? '  To look' : '  To look, and to see what takes it up', `    waybill show ${run}`],
+    next: [
+      goesOn ? '  To see the run' : '  To see the run and how to continue it',
+      `    waybill show ${run}`,
+    ],
     data: { run, state: 'running', owner, since: iso(since) },
   }
 }
 
 export const iso = (at: number): string => new Date(at).toISOString()
 
-/** As people read it; what is sorted and compared is in the data. */
+/** Time for people; the data has times to sort and compare. */
 export const utc = (at: number): string => `${utcTime(at)} UTC`

@@ -1,4 +1,4 @@
-/** What is told of a schedule: a job file that is wrong, a folder of jobs that is gone, fires that were missed. Pure. */
+/** Notices of a schedule: a wrong job file, a missing folder of jobs, missed fires. Pure. */
 import { hash } from 'node:crypto'
 import type { FireRecord } from '../ledger/ledger.ts'
 import type { WaybillError } from '../model/errors.ts'
@@ -6,10 +6,10 @@ import { n, present } from '../shown-text.ts'
 import type { UnsentNotice } from './notice.ts'
 import { type About, findingLines, iso, utc } from './run-notices.ts'
 
-/** Fires that are named, at most. */
+/** Most fires to name. */
 const AT_MOST = 5
 
-/** @param version changes with the file, so that a problem which comes back is told again */
+/** @param version changes with the file, so that a problem is notified again if it returns */
 export function brokenNotice(about: About, problem: WaybillError, version: string): UnsentNotice {
   const { job } = about
   const digest = hash('sha256', JSON.stringify([problem.message, problem.findings]), 'hex').slice(0, 16)
@@ -18,7 +18,7 @@ export function brokenNotice(about: About, problem: WaybillError, version: strin
     kind: 'job-broken',
     subject: `${digest} ${version}`,
     failure: true,
-    title: `Waybill: ${job} is not run until it is corrected (${problem.code})`,
+    title: `Waybill: ${job} is not run until its file is corrected (${problem.code})`,
     text: [problem.message, ...findingLines(problem.findings), `What to do: ${problem.remedy}`],
     next: ['  waybill doctor', `  waybill schedule --explain ${job}`],
     data: { error: problem.code, findings: problem.findings },
@@ -26,9 +26,10 @@ export function brokenNotice(about: About, problem: WaybillError, version: strin
 }
 
 /**
- * The folder of jobs cannot be read any more, or holds none any more: a disk that is not mounted, mostly. Told once a day at most, by how many processes it may be found.
- * @param problem undefined: it can be read, and there is no job in it
- * @param jobs their names, as they were read last
+ * Notice of a folder of jobs that cannot be read any more, or is empty now: mostly a disk that is not mounted. At most one notice a day, from any
+ * number of processes.
+ * @param problem undefined for a readable folder without jobs
+ * @param jobs names of the jobs as last read
  */
 export function goneNotice(
   about: About,
@@ -41,14 +42,14 @@ export function goneNotice(
     kind: 'jobs-gone',
     subject: iso(about.at).slice(0, 10),
     failure: true,
-    title: `Waybill: the jobs folder of the schedule ${problem === undefined ? 'holds no job any more' : `cannot be read (${problem.code})`}`,
+    title: `Waybill: the jobs folder of the schedule ${problem === undefined ? 'has no jobs any more' : `cannot be read (${problem.code})`}`,
     text: [
       ...(problem === undefined ? [] : [problem.message]),
       `Jobs     ${known}`,
       problem === undefined
-        ? 'None of them is run. What comes due until they are there again is not made up for.'
-        : 'They are run as they were read last, until the schedule ends: it does not start without the folder.',
-      'What to do: Check WAYBILL_JOBS, and that the disk it lies on is there. Nothing is to be started again.',
+        ? 'No job is run. Fires that come due before the jobs return are skipped.'
+        : 'The jobs are run as last read, until the schedule ends: it does not start without the folder.',
+      'What to do: Check WAYBILL_JOBS, and that its disk is mounted. No restart is needed.',
     ],
     next: ['  waybill schedule --explain'],
     data: { ...(problem === undefined ? {} : { error: problem.code }), jobs },
@@ -56,8 +57,8 @@ export function goneNotice(
 }
 
 /**
- * Fires that did not run at their time, for one reason: in one notice, as an absence may have missed hundreds.
- * @param moved at least one; each is told by the one process that has moved it
+ * Notice of fires that did not run at their time, for one reason: one notice for all, as an absence may miss hundreds.
+ * @param moved at least one fire; the process that moved a fire sends its notice
  */
 export function missedNotice(
   about: About,
@@ -86,18 +87,19 @@ export function missedNotice(
     ],
     next: [`  waybill schedule --explain ${job}`],
     data: {
-      ...{ reason, ...present({ detail }) },
+      reason,
+      ...present({ detail }),
       fires: fires.map(({ due, state, made_up_by: by }) => ({
-        ...{ due: iso(due), state, ...present({ madeUpBy: by === null ? by : iso(by) }) },
+        due: iso(due),
+        state,
+        ...present({ madeUpBy: by === null ? by : iso(by) }),
       })),
     },
   }
 }
 
 function becomes({ due, state, made_up_by }: FireRecord): string {
-  if (made_up_by === due) return 'made up for by a run that begins now'
-  if (made_up_by !== null) return `made up for by the run of ${utc(made_up_by)}`
-  return state === 'skipped'
-    ? 'not made up for, as the job says `missed: skip`'
-    : 'made up for by a run of its own, as soon as the one before it is over'
+  if (made_up_by === due) return 'a late run starts now'
+  if (made_up_by !== null) return `covered by the run of ${utc(made_up_by)}`
+  return state === 'skipped' ? 'skipped, as the job has `missed: skip`' : 'runs late, after the run before it'
 }

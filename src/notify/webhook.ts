@@ -13,7 +13,7 @@ export interface WebhookOptions {
   readonly now: () => number
 }
 
-/** Answers that another try within seconds may turn. */
+/** True for an answer that another try within seconds may change. */
 const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500
 
 export function createWebhook({ url, secret, timeoutMs, now }: WebhookOptions): Channel {
@@ -40,7 +40,7 @@ export function createWebhook({ url, secret, timeoutMs, now }: WebhookOptions): 
       })
       if (statusCode >= 200 && statusCode < 300) return
       const redirect = statusCode >= 300 && statusCode < 400 ? '; redirects are not followed' : ''
-      throw new NotDelivered(`it answered ${statusCode}${redirect}`, isPassing(statusCode))
+      throw new NotDelivered(`the webhook answered ${statusCode}${redirect}`, isPassing(statusCode))
     },
   }
 }
@@ -48,7 +48,7 @@ export function createWebhook({ url, secret, timeoutMs, now }: WebhookOptions): 
 /** Loaded with the first notice: most commands send none. */
 const loadGot = () => import('got')
 
-/** The head of the answer says whether it was taken. What else comes is not waited for, and fills no memory. */
+/** Status of the answer. Drops the body: it is not awaited and fills no memory. */
 async function statusOf(url: string, options: OptionsInit): Promise<number> {
   const { default: got } = await loadGot()
   return new Promise((resolve, reject) => {
@@ -61,11 +61,12 @@ async function statusOf(url: string, options: OptionsInit): Promise<number> {
   })
 }
 
-/** By codes alone: messages of the client show the address. */
+/** Failure by codes alone: messages of the client show the address. */
 async function failureOf(error: unknown, timeoutMs: number): Promise<unknown> {
   const { RequestError, TimeoutError } = await loadGot()
   if (error instanceof TimeoutError)
-    return new NotDelivered(`it did not answer within ${secondsOf(timeoutMs)}`, true)
-  if (error instanceof RequestError) return new NotDelivered(`it cannot be reached (${error.code})`, true)
+    return new NotDelivered(`the webhook did not answer within ${secondsOf(timeoutMs)}`, true)
+  if (error instanceof RequestError)
+    return new NotDelivered(`the webhook cannot be reached (${error.code})`, true)
   return error
 }

@@ -1,15 +1,15 @@
 /**
- * What a cron line says, five fields of numbers as node-cron reads them; the instants at which it is due in a time zone; what has come due, and
- * what becomes of fires that were missed. Pure: the clock is handed in.
+ * Meaning of a cron line, five fields of numbers as node-cron reads them; its instants in a time zone; fires that have come due, and decisions on
+ * missed fires. Pure: the clock is handed in.
  *
- * A line that names hours means times of day: each of them is due once on each of its days. One that daylight saving skips is due at the
- * first instant after the gap; one that comes twice, the first time. A line for every hour (hours are `*`) goes by the minutes that
- * pass: nothing is due in a gap, and what comes twice is due twice. See docs/decisions/0017-daylight-saving.md.
+ * A line with hours means times of day: each time is due once on each of its days. A time skipped by daylight saving is due at the first instant
+ * after the gap; a time that comes twice is due the first time. A line for every hour (hours are `*`) counts the minutes that pass: nothing is due
+ * in a gap, and a minute that comes twice is due twice. See docs/decisions/0017-daylight-saving.md.
  */
 import { DateTime, IANAZone } from 'luxon'
 import { validateDetailed } from 'node-cron'
 
-/** When a job is due: a cron line of five fields, and the IANA zone that it is read in. */
+/** Timetable of a job: a cron line of five fields, and its IANA zone. */
 export interface Timetable {
   readonly cron: string
   readonly zone: string
@@ -18,22 +18,22 @@ export interface Timetable {
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
-/** Offsets from UTC are between these (tz database: Niue and Baker to Kiribati), also across a change of the date line. */
+/** Range of offsets from UTC (tz database: Niue and Baker to Kiribati), also across a change of the date line. */
 const WEST = 12 * HOUR
 const EAST = 14 * HOUR
 
 /**
- * All instants after the given one (milliseconds since the epoch), ascending, without end.
- * @param after not among them
- * @throws RangeError for a line or zone that a job file would not be taken with
+ * Yields all instants after the given one (milliseconds since the epoch), ascending, without end.
+ * @param after not included
+ * @throws RangeError for a line or zone that is invalid in a job file
  */
 export function* firesAfter({ cron, zone: name }: Timetable, after: number): Generator<number, never> {
   const line = readCronLine(cron)
   const zone = IANAZone.create(name)
-  if ('problem' in line || !zone.isValid) throw new RangeError(`"${cron}" in ${name} says no time`)
+  if ('problem' in line || !zone.isValid) throw new RangeError(`"${cron}" in ${name} is not a timetable`)
   let found: number[] = []
   for (let day = Math.floor((after - WEST) / DAY) * DAY; ; day += DAY) {
-    // A clock that is set back at midnight takes minutes of the day before into those of the next: they are put in order here.
+    // A clock set back at midnight moves minutes of one day into the next: sorts them.
     const over = found.filter((at) => at < day - EAST)
     found = found.filter((at) => at >= day - EAST)
     yield* over
@@ -42,7 +42,7 @@ export function* firesAfter({ cron, zone: name }: Timetable, after: number): Gen
   }
 }
 
-/** @param until among them, if it is due @param most the newest so many */
+/** @param until included @param most keeps the newest fires */
 export function firesBetween(timetable: Timetable, after: number, until: number, most: number): number[] {
   const found: number[] = []
   for (const at of firesAfter(timetable, after)) {
@@ -79,14 +79,14 @@ function duesOfDay({ hours, minutes }: CronLine, zone: IANAZone, day: number): n
   return found
 }
 
-/** The instants at which clocks show this local time (as if in UTC): one; none in a gap; two where they are set back. */
+/** Instants of a local time (as if in UTC): one; none in a gap; two when clocks are set back. */
 function instantsOf(zone: IANAZone, local: number): number[] {
   const offsets = [local - EAST, local + WEST].map((at) => offsetOf(zone, at))
   const instants = offsets.map((offset) => local - offset)
   return ascending(instants.filter((at) => at + offsetOf(zone, at) === local))
 }
 
-/** The first instant after the gap that a local time lies in. */
+/** First instant after the gap around a local time. */
 function endOfGap(zone: IANAZone, local: number): number {
   let [before, behind] = [local - EAST, local + WEST]
   const offset = offsetOf(zone, before)
@@ -98,14 +98,14 @@ function endOfGap(zone: IANAZone, local: number): number {
   return behind
 }
 
-/** Milliseconds that local clocks are ahead of UTC. */
+/** Offset of local clocks from UTC, in milliseconds, positive for clocks ahead. */
 const offsetOf = (zone: IANAZone, at: number): number => zone.offset(at) * MINUTE
 
 const ascending = (instants: readonly number[]): number[] => [...new Set(instants)].sort((a, b) => a - b)
 
 export interface CronLine {
   readonly minutes: readonly number[]
-  /** Undefined: every hour. */
+  /** Undefined for every hour. */
   readonly hours: readonly number[] | undefined
   readonly days: ReadonlySet<number>
   /** 1 to 12. */
@@ -124,7 +124,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   dayOfWeek: 'weekday',
 }
 
-/** @returns the line, or what is wrong with it, with an example */
+/** @returns the line, or its problem with an example */
 export function readCronLine(text: string): CronLine | { readonly problem: string } {
   const { fields, errors } = validateDetailed(text)
   const wrong = (what: string) => ({ problem: `${what}; ${EXAMPLE}` })
@@ -132,16 +132,16 @@ export function readCronLine(text: string): CronLine | { readonly problem: strin
     const named = errors.flatMap(({ field, value }) =>
       FIELDS[field] === undefined ? [] : [`its ${FIELDS[field]} cannot be "${value}"`],
     )
-    return wrong(['is no cron line', ...named].join(', '))
+    return wrong(['is not a cron line', ...named].join(', '))
   }
-  if (/^\S+(\s+\S+){5}$/.test(text.trim())) return wrong('has a field too many: seconds are not taken')
+  if (/^\S+(\s+\S+){5}$/.test(text.trim())) return wrong('has a field too many: seconds are not supported')
   const days = new Set(fields.dayOfMonth.filter((day) => typeof day === 'number'))
   const weekdays = new Set(fields.dayOfWeek.filter((day) => typeof day === 'number'))
   const isPlain = [...fields.dayOfMonth, ...fields.dayOfWeek].every((day) => typeof day === 'number')
-  if (!isPlain) return wrong('has a day or weekday with L, W or #, which are not taken')
-  // crontab(5) takes a day that fits either, other programs one that fits both.
+  if (!isPlain) return wrong('has a day or weekday with L, W or #, which are not supported')
+  // crontab(5) takes a day that matches either field, other programs a day that matches both.
   if (days.size < 31 && weekdays.size < 7)
-    return wrong('has both day and weekday, which cron programs read in two ways: leave one of them *')
+    return wrong('has both day and weekday, which cron programs read in two ways: set one of them to *')
   const hours = ascending(fields.hour)
   return {
     minutes: ascending(fields.minute),
@@ -152,29 +152,29 @@ export function readCronLine(text: string): CronLine | { readonly problem: strin
   }
 }
 
-/** `Sun 2026-11-01 01:30 -04:00`, by the clock of the zone. */
+/** `Sun 2026-11-01 01:30 -04:00`, local time of the zone. */
 export const localTime = (at: number, zone: string): string =>
   DateTime.fromMillis(at, { zone }).setLocale('en').toFormat('ccc yyyy-MM-dd HH:mm ZZ')
 
-/** What a job wants made up for: one run for all that were missed, one for each, or nothing. */
+/** Policy of a job for missed fires: one run for all, one run for each, or none. */
 export type MissedPolicy = 'once' | 'all' | 'skip'
 
-/** A fire that is begun within this time is no missed one. */
+/** Longest delay of a fire in time; a later one was missed. */
 export const ON_TIME_MS = 60_000
 
-/** Fires of one absence that are written down, and made up for, at most: the newest. */
+/** Most fires of one absence to store and run late: the newest. */
 export const MISSED_AT_MOST = 1_000
 
-/** A timetable with the instant up to which its fires are written down. */
+/** A timetable, and the last instant whose fires are stored. */
 export interface SeenTimetable extends Timetable {
   readonly seenUntil: number
 }
 
 /**
- * What a wake-up has to write down.
- * @param known what the ledger has of the job; undefined: it is seen for the first time, and nothing was missed
- * @param current what the job file says; undefined: it cannot be read, and what is known holds until it can
- * @returns undefined where nothing has changed
+ * Finds the changes to store at a wake-up.
+ * @param known timetable in the ledger; undefined for a new job, which has missed nothing
+ * @param current timetable in the job file; undefined for an unreadable file: the known timetable holds until it can be read
+ * @returns undefined for no change
  */
 export function comeDue(
   known: SeenTimetable | undefined,
@@ -183,44 +183,44 @@ export function comeDue(
 ): { readonly timetable: SeenTimetable; readonly fires: readonly number[] } | undefined {
   if (known === undefined)
     return current && { timetable: { ...timetableOf(current), seenUntil: now }, fires: [] }
-  // Up to now what was known held, also where the file has changed since.
+  // The known timetable holds up to now, even if the file has changed since.
   const fires = firesBetween(known, known.seenUntil, now, MISSED_AT_MOST)
   const last = fires.at(-1)
   if (current !== undefined && (current.cron !== known.cron || current.zone !== known.zone))
     return { timetable: { ...timetableOf(current), seenUntil: now }, fires }
   if (last !== undefined) return { timetable: { ...known, seenUntil: last }, fires }
-  // The clock was set back: fires are known by their instant, so none comes twice.
+  // After the clock was set back, fires keep their instants, so that none is stored twice.
   return known.seenUntil > now ? { timetable: { ...known, seenUntil: now }, fires } : undefined
 }
 
 const timetableOf = ({ cron, zone }: Timetable): Timetable => ({ cron, zone })
 
-/** Why a fire did not run at its time. */
+/** Reason why a fire did not run at its time. */
 export interface Hindrance {
   readonly reason: 'not-scheduled' | 'job-held' | 'job-invalid' | 'earlier-first' | 'paused'
-  /** Who holds the job, or has paused it, or where its file is wrong. */
+  /** Holder of the job, person who paused it, or problem of its file. */
   readonly detail: string | null
 }
 
-/** A fire that is not over. `interrupted`: its run was, and is to go on. */
+/** A fire without an end. `interrupted`: its run was interrupted, and is to continue. */
 export interface OpenFire {
   readonly due: number
   readonly state: 'due' | 'missed' | 'interrupted'
 }
 
 export interface Decision<Fire extends OpenFire> {
-  /** The fire whose run is to begin now; `late`: to make up for it, `why` where it was not known as missed yet. */
+  /** Fire to start now. `late`: it was missed; `why` for a fire not stored as missed yet. */
   readonly begin?: { readonly fire: Fire; readonly late: boolean; readonly why?: Hindrance }
   readonly missed: readonly { readonly fire: Fire; readonly why: Hindrance }[]
-  /** Fires that get no run; `why` where they were not known as missed yet, `by` the fire whose run makes up for them. */
+  /** Fires without a run; `why` for fires not stored as missed yet, `by` the fire whose run covers them. */
   readonly skipped: readonly { readonly fire: Fire; readonly why?: Hindrance; readonly by?: number }[]
 }
 
 /**
- * What to do about the fires of a job that are not over.
+ * Decides about the fires of a job without an end.
  * @param open oldest first
- * @param policy undefined where the job file cannot be read: that is decided once it can
- * @param hindered why the job cannot run now
+ * @param policy undefined for an unreadable job file: the decision waits
+ * @param hindered reason why the job cannot run now
  */
 export function decide<Fire extends OpenFire>(
   open: readonly Fire[],
@@ -255,10 +255,10 @@ export function decide<Fire extends OpenFire>(
   return { ...begins, missed, skipped: [] }
 }
 
-/** Of a fire that is due while an older one is begun. */
+/** Reason for a fire that is due while an older fire starts. */
 const OTHER_RUN: Hindrance = { reason: 'earlier-first', detail: null }
 
-/** Undefined for a fire that can be run in time, and for one that is known as missed. */
+/** Reason why a fire cannot run now; undefined for a fire that can run in time, and for one stored as missed. */
 function whyNotNow(
   { due, state }: OpenFire,
   now: number,

@@ -1,13 +1,13 @@
-/** The fires of one job at a wake-up: what has come due is written down, what is open is decided on, one run is begun. */
+/** Fires of one job at a wake-up: stores those that have come due, decides about open ones, starts one run. */
 import { type FireChange, type FireRecord, processName } from '../ledger/ledger.ts'
 import { EXIT, endingOf } from '../model/errors.ts'
 import { comeDue, decide, type Hindrance } from './fires.ts'
 import type { FireRunEnd, ListedJob, ScheduleParts } from './schedule-parts.ts'
 
-/** A fire that was begun so long ago and whose job nobody holds: the process that began it, on another machine, is gone. */
+/** Age of a running fire without a holder of its job: its process, on another machine, has ended. */
 const GONE_AFTER_MS = 5 * 60_000
 
-/** A run that this process has begun. */
+/** A run of this process. */
 export interface RunUnderWay {
   readonly fire: FireRecord
   /** Never rejects. */
@@ -16,7 +16,7 @@ export interface RunUnderWay {
 
 /**
  * @param underWay the job's run in this process
- * @returns the run that was begun, if one was
+ * @returns the run that was started, if any
  */
 export async function tendJob<Job>(
   parts: ScheduleParts<Job>,
@@ -57,18 +57,18 @@ export async function tendJob<Job>(
     ...(late ? { made_up_by: fire.due } : {}),
     owner: parts.owner,
     begun_at: now(),
-    // Of how it was interrupted, nothing holds any more.
+    // Clears the end of the interrupted try.
     ended_at: null,
     exit: null,
     error: null,
   })
-  // Where another process was faster, the run is its.
+  // Another process was faster and runs the job.
   if (begun === undefined) return undefined
   events.begun(name, begun, why !== undefined, again)
   return { fire: begun, over: runFire(parts, name, listed.job, begun) }
 }
 
-/** The fire of a job that is running, and those that are not over and not running; what a dead process ran is interrupted. */
+/** The running fire of a job, and open fires that are not running; interrupts the fire of a dead process. */
 async function openFires<Job>(
   parts: ScheduleParts<Job>,
   name: string,
@@ -104,7 +104,7 @@ async function openFires<Job>(
   return { open, running }
 }
 
-/** Whether somebody runs the job, or waits for it. A backfill may have it for days, and says nothing of who has begun a fire. */
+/** True if a process runs the job, or waits for it. A backfill does not count alone: it may hold the job for days, and starts no fire. */
 async function isHeldOrAwaited<Job>(
   { ledger, now, isDead }: ScheduleParts<Job>,
   jobId: number,
@@ -114,7 +114,7 @@ async function isHeldOrAwaited<Job>(
   return (await ledger.way.waiter(jobId, now(), isDead)) !== undefined
 }
 
-/** Why the job cannot be run now. */
+/** Reason why the job cannot run now. */
 async function hindrance<Job>(
   { ledger, now, isDead }: ScheduleParts<Job>,
   jobId: number,
@@ -130,7 +130,7 @@ async function hindrance<Job>(
   if (running !== undefined)
     return heldBy(running.owner ?? 'a process', running.run_id, running.begun_at ?? running.due)
   const holder = await ledger.holder(jobId, now(), isDead)
-  // A backfill lets the job go when it is asked, which the run does itself.
+  // A backfill releases the job on request; the run makes the request.
   if (holder === undefined || holder.gives_way !== 0) return undefined
   return heldBy(holder.owner, holder.run_id, holder.acquired_at)
 }
@@ -143,7 +143,7 @@ function heldBy(owner: string, run: string | null, since: number): Hindrance {
   }
 }
 
-/** Runs the job, and writes down what became of the fire. */
+/** Runs the job, and stores the result of the fire. */
 async function runFire<Job>(
   parts: ScheduleParts<Job>,
   name: string,
@@ -181,7 +181,7 @@ async function runFire<Job>(
   }
 }
 
-/** What a person has stopped goes on with the next run, not at once. */
+/** True to continue the run at once; a run stopped by a person continues with the next run. */
 const goesOn = ({ exit, error }: SettledRun): boolean =>
   exit === EXIT.interrupted && error !== 'asked-to-stop'
 

@@ -1,13 +1,12 @@
 /**
- * Keeps the schedule: sleeps until a job is due, at most until the jobs are to be read again, tends each job's fires, and has it looked
- * at whether its exports have arrived. All that is remembered is in the ledger, so several processes may keep one schedule, and one that
- * is started again knows what was missed.
+ * Keeps the schedule: sleeps until a job is due, or until the next read of the jobs, tends the fires of each job, and checks for its expected
+ * exports. All state is in the ledger, so that several processes may keep one schedule, and a restarted one knows the missed fires.
  */
 import { firesAfter } from './fires.ts'
 import { type RunUnderWay, tendJob } from './job-fires.ts'
 import type { ListedJob, LookPlan, ScheduleParts } from './schedule-parts.ts'
 
-/** Resolves once `interrupt` is aborted and the runs that were under way have ended. */
+/** Resolves after the abort of `interrupt`, when the runs under way have ended. */
 export async function runSchedule<Job>(parts: ScheduleParts<Job>): Promise<void> {
   const { now, sleep, interrupt, events } = parts
   const running = new Map<string, RunUnderWay>()
@@ -16,7 +15,7 @@ export async function runSchedule<Job>(parts: ScheduleParts<Job>): Promise<void>
   let wake = new AbortController()
   while (!interrupt.aborted) {
     wake = new AbortController()
-    // What comes due while the jobs are tended is not in the past for who goes to sleep then.
+    // Before the reads: a fire that comes due during them is still ahead of this instant, so that the sleep ends at once.
     const woken = now()
     const jobs = await read()
     const looks: number[] = []
@@ -25,7 +24,7 @@ export async function runSchedule<Job>(parts: ScheduleParts<Job>): Promise<void>
       const { next, look } = await planLook(parts, listed)
       if (next !== undefined) looks.push(next)
       if (look !== undefined && !looking.has(name)) {
-        // Beside the fires: a server may take its time.
+        // In parallel with the fires: a server may be slow.
         const looked = look()
           .then(
             () => wake.abort(),
@@ -60,7 +59,7 @@ export async function runSchedule<Job>(parts: ScheduleParts<Job>): Promise<void>
 const NOTHING: LookPlan = { next: undefined, look: undefined }
 
 async function planLook<Job>(parts: ScheduleParts<Job>, listed: ListedJob<Job>): Promise<LookPlan> {
-  // Whether exports have come can be seen without a mapping.
+  // A check for exports needs no mapping.
   if (listed.job === undefined) return NOTHING
   return parts.planLook(listed.job).catch((error: unknown) => {
     parts.events.trouble(listed.name, error)
@@ -68,14 +67,14 @@ async function planLook<Job>(parts: ScheduleParts<Job>, listed: ListedJob<Job>):
   })
 }
 
-/** Reads the jobs, and tells what has changed since it did so last. */
+/** Reads the jobs, and reports changes since the last read. */
 function jobReader<Job>({ ledger, gatewayOf, now, readJobs, events }: ScheduleParts<Job>) {
   let last: readonly ListedJob<Job>[] = []
-  const told = new Map<string, string>()
+  const reported = new Map<string, string>()
   let trouble: string | undefined
   const isNews = (name: string, text: string): boolean => {
-    const isNew = told.get(name) !== text
-    told.set(name, text)
+    const isNew = reported.get(name) !== text
+    reported.set(name, text)
     return isNew
   }
   return async (): Promise<readonly ListedJob<Job>[]> => {
@@ -84,7 +83,7 @@ function jobReader<Job>({ ledger, gatewayOf, now, readJobs, events }: SchedulePa
       const names = new Set(jobs.map(({ name }) => name))
       for (const { name } of last.filter((job) => !names.has(job.name))) {
         await ledger.fires.forget(await ledger.jobId(name, gatewayOf(name)), 'unscheduled', now())
-        if (told.delete(name)) events.unscheduled(name)
+        if (reported.delete(name)) events.unscheduled(name)
       }
       for (const job of jobs) {
         const { name } = job
@@ -92,7 +91,7 @@ function jobReader<Job>({ ledger, gatewayOf, now, readJobs, events }: SchedulePa
           const { message, findings } = job.problem
           if (isNews(name, JSON.stringify([message, findings]))) events.broken(name, job.problem)
         } else if (job.schedule === undefined) {
-          if (told.delete(name)) events.unscheduled(name)
+          if (reported.delete(name)) events.unscheduled(name)
         } else if (isNews(name, JSON.stringify(job.schedule)))
           events.scheduled(name, job.schedule, firesAfter(job.schedule, now()).next().value)
       }

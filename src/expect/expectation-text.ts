@@ -1,5 +1,5 @@
 /**
- * Expectations and findings in words, as JSON, and as notices. Names, times, sizes and counts; no health data. Each notice has a subject, so that a
+ * Expectations and findings in words, as JSON, and as notices. Names, times, sizes and counts; no health data. Notices have subjects, so that a
  * deadline, or a version of a file, is notified once. Pure.
  */
 
@@ -19,7 +19,7 @@ export function countWords({ watched, deadline, arrived }: Assessment): string {
 
 const countOf = (count: number): string => counted(count, 'export')
 
-/** Lines on a check, one for each fact. */
+/** Lines about a check, a fact each. */
 export function assessmentLines(assessment: Assessment): string[] {
   const { watched, deadline, arrived, small, waiting, latestDates, error } = assessment
   const { source, expect, key } = watched

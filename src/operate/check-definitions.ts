@@ -1,4 +1,4 @@
-/** Jobs and mappings: that each can be read, and that where exports come from, and collections go to, is there. */
+/** Checks jobs and mappings: each must be readable, and the places of exports and collections must exist. */
 import { dirname } from 'node:path'
 import { targetPlace } from '../definitions/collect-definition.ts'
 import {
@@ -21,10 +21,10 @@ import { type Check, type CheckFinding, finding, type Level } from './finding.ts
 
 export interface SourceLook {
   readonly sources: SourceSettings
-  /** Whether servers are asked too, not folders alone. */
+  /** True to check servers, too, not only folders. */
   readonly servers: boolean
   readonly now: number
-  /** What jobs need to tell their targets, and to reach their gateway. */
+  /** Settings for the targets and the gateway of jobs. */
   readonly settings: NotifySettings & GatewaySettings
 }
 
@@ -35,8 +35,8 @@ export async function checkJobs(folders: DefinitionFolders, look: SourceLook): P
       finding(
         'job',
         'warning',
-        `there is none in ${folders.jobs}`,
-        'Check WAYBILL_JOBS, or write one: docs/jobs.md.',
+        `no jobs in ${folders.jobs}`,
+        'Check WAYBILL_JOBS, or write a job: docs/jobs.md.',
       ),
     ]
   return withPassingArrival(look.sources, async (arrival) => {
@@ -71,16 +71,16 @@ async function checkSource(
 ): Promise<CheckFinding[]> {
   await readDecidedMapping(folders, source.mapping, job.catalog)
   const subject = job.definition.job
-  const told = (found: string, details: readonly string[] = []): CheckFinding =>
+  const result = (found: string, details: readonly string[] = []): CheckFinding =>
     finding('job', 'ok', `${source.from}/${source.match}: ${found}`, undefined, {
       subject,
       ...(details.length === 0 ? {} : { details }),
     })
-  if (source.place.local === undefined && !look.servers) return [told('not asked (--sources asks it)')]
+  if (source.place.local === undefined && !look.servers) return [result('not checked (--sources checks it)')]
   const { complete, waiting, refused } = await arrival.look(source, look.now)
   const waits = waiting.length === 0 ? '' : `, ${waiting.length} waiting`
   return [
-    told(`${counted(complete.length, 'export')} there${waits}`, waitingLines(waiting, source)),
+    result(`${counted(complete.length, 'export')} there${waits}`, waitingLines(waiting, source)),
     ...(await checkArchive(source, subject)),
     ...refused.flatMap(({ refused: error }) =>
       error === undefined ? [] : [{ ...problemOf('job', subject, error), level: 'warning' as const }],
@@ -97,30 +97,30 @@ async function checkArchive({ place }: JobSource, subject: string): Promise<Chec
   return [finding('job', 'warning', found, remedy, { subject })]
 }
 
-/** Where a collection goes, on a server. That it can be written to only a collection shows. */
+/** Checks the place of a collection on a server. Only a collection can show that the place is writable. */
 async function checkTarget({ definition, file }: Job, look: SourceLook): Promise<CheckFinding[]> {
   const place = definition.to && targetPlace(definition.to, dirname(file), '').remote
   if (place === undefined) return []
-  const told = (level: Level, found: string): CheckFinding[] => [
+  const result = (level: Level, found: string): CheckFinding[] => [
     finding('job', level, `collects to ${place.shown}: ${found}`, undefined, { subject: definition.job }),
   ]
-  if (!look.servers) return told('ok', 'not asked (--sources asks it)')
+  if (!look.servers) return result('ok', 'not checked (--sources checks it)')
   const target = await place.open(look.sources)
   try {
     await target.list(look.sources.signal)
-    return told('ok', 'is there')
+    return result('ok', 'exists')
   } catch (error) {
     if (!(error instanceof WaybillError) || error.code !== 'export-unreadable') throw error
-    return told(
+    return result(
       'warning',
-      'is not there yet, or may not be listed; a collection makes the folder if it has the right',
+      'does not exist yet, or cannot be listed; a collection makes the folder if it has the right',
     )
   } finally {
     await target.close()
   }
 }
 
-/** How many cases of a mapping come out otherwise than expected; undefined where it has none. */
+/** Counts the cases of a mapping, and those that fail; undefined for a mapping without cases. */
 export type TestCases = (
   name: string,
 ) => Promise<{ readonly cases: number; readonly failed: number } | undefined>
@@ -139,7 +139,7 @@ export async function checkMappings(
     finding(
       'mapping',
       'warning',
-      `there is none in ${folders.mappings}`,
+      `no mappings in ${folders.mappings}`,
       'Check WAYBILL_MAPPINGS, or draft one with `waybill mapping init SAMPLE`.',
     ),
   ]
@@ -150,22 +150,22 @@ async function checkMapping(
   name: string,
   testCases: TestCases,
 ): Promise<CheckFinding> {
-  const told = (level: Level, found: string, remedy?: string): CheckFinding =>
+  const result = (level: Level, found: string, remedy?: string): CheckFinding =>
     finding('mapping', level, `well-formed; ${found}`, remedy, { subject: name })
   const { undecided } = await readMapping(folders, name)
   if (undecided.length > 0) {
-    const found = `a draft that nobody has decided yet on line ${undecided.join(', ')}, so no job can run with it`
-    return told('warning', found, `waybill mapping check ${name}`)
+    const found = `a draft with open decisions on line ${undecided.join(', ')}: no job runs with it`
+    return result('warning', found, `waybill mapping check ${name}`)
   }
   const tested = await testCases(name)
-  if (tested === undefined) return told('ok', 'it has no cases')
+  if (tested === undefined) return result('ok', 'no cases')
   const { cases, failed } = tested
-  const of = `of ${cases} ${cases === 1 ? 'case' : 'cases'}`
-  if (failed === 0) return told('ok', `${of} all pass`)
-  return told('problem', `${of} ${failed} ${failed === 1 ? 'fails' : 'fail'}`, `waybill mapping test ${name}`)
+  if (failed === 0) return result('ok', counted(cases, 'case passes', 'cases pass'))
+  const found = `${failed} of ${counted(cases, 'case')} ${failed === 1 ? 'fails' : 'fail'}`
+  return result('problem', found, `waybill mapping test ${name}`)
 }
 
-/** What cannot be read is a finding, and keeps nothing else from being looked at. */
+/** Runs a check. An error becomes a finding, so that the other checks continue. */
 async function tried(
   check: Check,
   subject: string,

@@ -1,6 +1,6 @@
 /**
- * The gateway: that it answers, and takes key and token. Two reads by the client that runs use, with its checks and its classes of
- * answers; they ask for no person's data, and nothing is stored.
+ * Checks the gateway: it must answer, and accept key and token. Two reads by the client of runs, with its checks and its classes of answers; they
+ * ask for no person's data and store nothing.
  */
 
 import type { Timeouts } from '../gateway/exchange.ts'
@@ -10,18 +10,18 @@ import type { RequestEvent } from '../gateway/transport.ts'
 import { describePlace, WaybillError } from '../model/errors.ts'
 import { type CheckFinding, finding, type Level } from './finding.ts'
 
-/** In milliseconds, for each call, its answer's body included. */
+/** Timeout of each call in milliseconds, including the body of the answer. */
 export const LOOK_TIMEOUTS: Partial<Timeouts> = { request: 10_000 }
 
 export interface GatewayAccess {
   readonly url: string
-  /** @throws WaybillError where an address or a key cannot be used */
+  /** @throws WaybillError for an unusable address or key */
   readonly open: (
     onRequest: (event: RequestEvent) => void,
   ) => Pick<Gateway, 'content' | 'biometrics' | 'close'>
-  /** Whether there is a token to send. @throws WaybillError that says why there is none, without holding it */
+  /** Gets the token to send. @throws WaybillError with the reason for a missing token, without the token */
   readonly accessToken: () => Promise<unknown>
-  /** A partner account id of nobody. */
+  /** A partner account id that belongs to nobody. */
   readonly nobody: string
   readonly now: () => number
   readonly signal: AbortSignal
@@ -29,7 +29,7 @@ export interface GatewayAccess {
 
 export interface GatewayLook {
   readonly findings: readonly CheckFinding[]
-  /** Its Date header, and when that came. */
+  /** Date header of the gateway, and the time of its arrival. */
   readonly clock: { readonly date: string; readonly cameAt: number } | undefined
 }
 
@@ -50,8 +50,8 @@ export async function checkGateway(access: GatewayAccess): Promise<GatewayLook> 
     const answered = judgeKey(url, keyed)
     if (noToken !== undefined) return [answered, tokenProblem(noToken)]
     const isThere = keyed === undefined || (keyed instanceof GatewayError && keyed.status !== undefined)
-    if (!isThere) return [answered, untried('the gateway cannot be had', 'the gateway answers')]
-    if (refusesCredentials(keyed)) return [answered, untried('the key is refused', 'the key is taken')]
+    if (!isThere) return [answered, untried('gateway unavailable', 'the gateway answers')]
+    if (refusesCredentials(keyed)) return [answered, untried('key refused', 'the key is accepted')]
     const account = { reference: nobody, type: 'partnerAccountId' } as const
     return [answered, judgeToken(await failureOf(async () => gateway?.biometrics.read(account)))]
   }
@@ -63,14 +63,14 @@ export async function checkGateway(access: GatewayAccess): Promise<GatewayLook> 
     signal.removeEventListener('abort', end)
     end()
   }
-  throw new WaybillError('interrupted', 'the look at the gateway was interrupted', {
+  throw new WaybillError('interrupted', 'the check of the gateway was interrupted', {
     remedy: 'Run `waybill doctor` again.',
   })
 }
 
 type Failure = GatewayError | WaybillError
 
-/** @returns undefined where it has gone well. @throws what is no failure of the gateway, or of what it is entered with */
+/** @returns undefined for a success. @throws an error that is no failure of the gateway, of an address or of credentials */
 async function failureOf(act: () => Promise<unknown>): Promise<Failure | undefined> {
   try {
     await act()
@@ -88,46 +88,50 @@ async function refusalOf(act: () => Promise<unknown>): Promise<WaybillError | un
 }
 
 const TLS = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO|ALTNAME/
-const ADDRESS = 'Set WAYBILL_GATEWAY_URL to the address that the gateway itself answers on.'
+const ADDRESS = 'Set WAYBILL_GATEWAY_URL to the address of the gateway itself.'
 
-/** Of a call that carries the key alone. */
+/** Judges a call with the key alone. */
 function judgeKey(url: string, failure: Failure | undefined): CheckFinding {
-  const told = (level: Level, found: string, remedy?: string): CheckFinding =>
+  const result = (level: Level, found: string, remedy?: string): CheckFinding =>
     finding('gateway', level, `${url} ${found}`, remedy)
-  const takesKey = `answers ${url.startsWith('https:') ? 'over TLS' : 'without TLS, on this machine'} and takes the key`
-  if (failure === undefined) return told('ok', takesKey)
+  const takesKey = `answers ${url.startsWith('https:') ? 'over TLS' : 'without TLS, on this machine'} and accepts the key`
+  if (failure === undefined) return result('ok', takesKey)
   if (failure instanceof WaybillError)
-    return told('problem', `is not asked: ${wordsOf(failure)}`, failure.remedy)
+    return result('problem', `was not asked: ${wordsOf(failure)}`, failure.remedy)
   const { status, message } = failure
   if (status === undefined) {
-    const how = failure.class === 'not-sent' ? 'cannot be reached' : 'does not answer as it should'
+    const how = failure.class === 'not-sent' ? 'cannot be reached' : 'does not answer correctly'
     const remedy = TLS.test(message)
-      ? 'Its certificate is not trusted here. Ask who runs it; where a private authority signs it, set NODE_EXTRA_CA_CERTS.'
-      : 'Check WAYBILL_GATEWAY_URL, name server, proxy and firewall. Runs wait as long as `submit.patience` says, then go on with the next start.'
-    return told('problem', `${how}: ${message}`, remedy)
+      ? 'Its certificate is not trusted here. Ask the operator of the gateway; for a private authority, set NODE_EXTRA_CA_CERTS.'
+      : 'Check WAYBILL_GATEWAY_URL, name server, proxy and firewall. Runs wait for `submit.patience`, then continue with the next start.'
+    return result('problem', `${how}: ${message}`, remedy)
   }
   if (refusesCredentials(failure))
-    return told(
+    return result(
       'problem',
       `refuses the API key (HTTP ${status})`,
-      'Ask the gateway for a new key, and set WAYBILL_API_KEY.',
+      'Ask the operator of the gateway for a new key, and set WAYBILL_API_KEY.',
     )
   if (status >= 300 && status < 400)
-    return told('problem', `redirects (HTTP ${status}), which is never followed`, ADDRESS)
+    return result('problem', `redirects (HTTP ${status}), which is never followed`, ADDRESS)
   if (status >= 500)
-    return told(
+    return result(
       'problem',
-      `is not well (HTTP ${status})`,
-      'Ask who runs the gateway. An interrupted run goes on with the next start.',
+      `fails (HTTP ${status})`,
+      'Ask the operator of the gateway. An interrupted run continues with the next start.',
     )
-  // What is refused was understood, and the key with it.
-  if (failure.class === 'refused' && status >= 400) return told('ok', takesKey)
+  // The gateway understood the refused call, and therefore the key.
+  if (failure.class === 'refused' && status >= 400) return result('ok', takesKey)
   if (failure.class === 'not-taken')
-    return told('warning', `takes no calls now (HTTP ${status})`, 'Look again later. Runs wait as it asks.')
-  return told('problem', `does not answer as a gateway (HTTP ${status})`, ADDRESS)
+    return result(
+      'warning',
+      `accepts no calls now (HTTP ${status})`,
+      'Check again later. Runs wait as long as the gateway asks.',
+    )
+  return result('problem', `does not answer as a gateway (HTTP ${status})`, ADDRESS)
 }
 
-/** Of a call that names nobody: there, 403 may mean the account and not the token. */
+/** Judges a call for an unknown account: for an account, 403 may be about the account and not about the token. */
 function judgeToken(failure: Failure | undefined): CheckFinding {
   if (failure === undefined) return TAKEN
   if (failure instanceof WaybillError) return tokenProblem(failure)
@@ -137,17 +141,17 @@ function judgeToken(failure: Failure | undefined): CheckFinding {
       'token',
       'problem',
       `the gateway refuses it (HTTP ${status})`,
-      'Get a new one; with WAYBILL_ACCESS_TOKEN_COMMAND Waybill gets it itself.',
+      'Get a new token; with WAYBILL_ACCESS_TOKEN_COMMAND, Waybill gets it itself.',
     )
   if (failure.class === 'refused' && (status ?? 0) >= 400) return TAKEN
-  const found = `the gateway did not say whether it takes it${status === undefined ? '' : ` (HTTP ${status})`}`
-  return finding('token', 'warning', found, 'Look again when the gateway is well.')
+  const found = `the gateway did not answer about the token${status === undefined ? '' : ` (HTTP ${status})`}`
+  return finding('token', 'warning', found, 'Check again when the gateway works.')
 }
 
-const TAKEN = finding('token', 'ok', 'the gateway takes it')
+const TAKEN = finding('token', 'ok', 'the gateway accepts it')
 
 const untried = (why: string, until: string): CheckFinding =>
-  finding('token', 'warning', `not tried, as ${why}`, `Look again when ${until}.`)
+  finding('token', 'warning', `not checked: ${why}`, `Check again when ${until}.`)
 
 const refusesCredentials = (failure: Failure | undefined): boolean =>
   failure instanceof GatewayError && (failure.status === 401 || failure.status === 403)

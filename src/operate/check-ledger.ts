@@ -1,4 +1,4 @@
-/** The ledger: that it is whole, of a shape that can be used, and what stands open in it. Pure. */
+/** Checks the ledger: intact, of a known shape; and lists its open work. Pure. */
 
 import { processName } from '../ledger/ledger.ts'
 import type {
@@ -12,13 +12,13 @@ import { type CheckFinding, finding, type Level } from './finding.ts'
 import { commandOf } from './prune.ts'
 
 export interface LedgerSurroundings {
-  /** Whether the process of a holder is known to be gone: then the next run takes over. */
+  /** True if the process of a holder is known to have ended: the next run takes over. */
   readonly isDead: (owner: string) => boolean
-  /** The gateway that the settings, or the job, name. */
+  /** Gateway of a job: its own, or the one in the settings. */
   readonly gatewayOf: (job: string) => string
-  /** What stands before a command that is to go to another one. */
+  /** Setting to put before a command for another gateway. */
   readonly settingOf: (gateway: string) => string
-  /** Whether the job file names that target still; undefined where it cannot be read. */
+  /** True if the job file still lists the target; undefined for an unreadable file. */
   readonly isTold: (undelivered: UndeliveredNotifications) => boolean | undefined
 }
 
@@ -26,56 +26,59 @@ export function checkLedger(
   facts: LedgerFacts | undefined,
   { isDead, gatewayOf, settingOf, isTold }: LedgerSurroundings,
 ): CheckFinding[] {
-  const told = (level: Level, found: string, remedy?: string): CheckFinding =>
+  const result = (level: Level, found: string, remedy?: string): CheckFinding =>
     finding('ledger', level, found, remedy)
-  if (facts === undefined) return [told('ok', 'there is none yet; the first run makes it')]
+  if (facts === undefined) return [result('ok', 'no ledger yet; the first run makes it')]
   if (facts.damage.length > 0)
     return [
-      told(
+      result(
         'problem',
-        `it is damaged: ${facts.damage.join('; ')}`,
+        `damaged: ${facts.damage.join('; ')}`,
         'Run nothing. Keep the file, and restore the latest backup: docs/runbook.md.',
       ),
     ]
   if (facts.newer.length > 0)
     return [
-      told(
+      result(
         'problem',
         `a newer Waybill wrote it (${facts.newer.join(', ')})`,
         'Install the version of Waybill that wrote this ledger, or a newer one.',
       ),
     ]
   const leases = facts.leases.filter(({ owner }) => !isDead(owner))
-  const shape = facts.older ? `${facts.shape}; the next command brings it to that of today` : facts.shape
+  const shape = facts.older ? `${facts.shape}; the next command upgrades it` : facts.shape
   return [
-    told('ok', `whole, ${sizeText(facts.bytes)}, shape ${shape}`),
+    result('ok', `intact, ${sizeText(facts.bytes)}, shape ${shape}`),
     ...(facts.copiedAt === undefined
       ? []
       : [
-          told(
+          result(
             'ok',
-            `a copy of ${instant(facts.copiedAt)}: a record observed before the first use of the copy is looked for in its profile once, before it is sent`,
+            `a copy of ${instant(facts.copiedAt)}: records observed before its first use are looked up in their profile once before they are sent`,
           ),
         ]),
     ...leases.map(({ job, run, owner, since }) =>
-      told('ok', `${job} is being run by ${processName(owner)} (run ${run}, since ${instant(since)})`),
+      result(
+        'ok',
+        `${job} is running in process ${processName(owner)} (run ${run}, since ${instant(since)})`,
+      ),
     ),
     ...facts.unfinished
       .filter(({ run }) => !leases.some((lease) => lease.run === run))
       .map((one) =>
-        told(
+        result(
           'warning',
-          `run ${one.run} of ${one.job} is not finished (${stateOf(one)})${elsewhere(one, gatewayOf(one.job))}`,
+          `run ${one.run} of ${one.job} is unfinished (${stateOf(one)})${elsewhere(one, gatewayOf(one.job))}`,
           one.gateway === gatewayOf(one.job)
             ? commandOf(one)
-            : `${settingOf(one.gateway)} ${commandOf(one)} (or, to end it as it is: waybill resolve ${one.run} --give-up)`,
+            : `${settingOf(one.gateway)} ${commandOf(one)} (or, to give it up: waybill resolve ${one.run} --give-up)`,
         ),
       ),
-    ...facts.givenUp.map((one) => told('ok', givenUpText(one, gatewayOf(one.job)))),
+    ...facts.givenUp.map((one) => result('ok', givenUpText(one, gatewayOf(one.job)))),
     ...facts.inDoubt.map(({ run, job, records }) =>
-      told(
+      result(
         'warning',
-        `${n(records)} of run ${run} of ${job} ${records === 1 ? 'is' : 'are'} in doubt`,
+        `${counted(records, 'record')} of run ${run} of ${job} ${records === 1 ? 'is' : 'are'} in doubt`,
         `waybill reconcile ${run}`,
       ),
     ),
@@ -83,27 +86,26 @@ export function checkLedger(
       const { job, target, state, count, error } = one
       const what = `${counted(count, 'notification')} of ${job}`
       if (state === 'given-up' && isTold(one) === false)
-        return told(
+        return result(
           'ok',
-          `${what} to ${target} not delivered; given up, and the job names that target no more`,
+          `${what} to ${target} not delivered; given up, the job no longer lists this target`,
         )
-      const then = state === 'pending' ? 'tried again by the next run and the schedule' : 'given up'
+      const then = state === 'pending' ? 'retried by the next run and the schedule' : 'given up'
       const why = error === null ? '' : `: ${error}`
-      return told('warning', `${what} to ${target} not delivered${why}; ${then}`, `waybill notify ${job}`)
+      return result('warning', `${what} to ${target} not delivered${why}; ${then}`, `waybill notify ${job}`)
     }),
   ]
 }
 
-/** What its ledger calls running, and nobody is at work on, was killed: as `waybill runs` says it. */
+/** State as `waybill runs` shows it: a run in state `running` without a process was killed. */
 const stateOf = ({ state }: UnfinishedRun): string => (state === 'running' ? 'stopped' : state)
 
 const elsewhere = (one: { readonly gateway: string }, gateway: string): string =>
-  one.gateway === gateway ? '' : `; it went to ${one.gateway}, and the settings name ${gateway}`
+  one.gateway === gateway ? '' : `; it was sent to ${one.gateway}, but the settings name ${gateway}`
 
 function givenUpText(one: GivenUpRun, gateway: string): string {
   const { run, job, records } = one
-  const many = records !== 1
-  return `run ${run} of ${job} was given up${elsewhere(one, gateway)}: whether ${n(records)} of its records ${many ? 'are' : 'is'} stored was never answered; profiles are read before that job sends ${many ? 'any of them' : 'it'}. To look now: waybill reconcile ${run}`
+  return `run ${run} of ${job} was given up${elsewhere(one, gateway)}: ${n(records)} of its records ${records === 1 ? 'is' : 'are'} unanswered; the job reads profiles before it sends ${records === 1 ? 'it' : 'them'}. To look now: waybill reconcile ${run}`
 }
 
 const instant = (epochMs: number): string => new Date(epochMs).toISOString()

@@ -1,4 +1,4 @@
-/** What a look at the installation has found: one line for each thing looked at. Pure. */
+/** Findings of `waybill doctor`: a line for each check. Pure. */
 import { EXIT, type ExitCode } from '../model/errors.ts'
 
 export type Level = 'ok' | 'warning' | 'problem'
@@ -19,17 +19,17 @@ export type Check = (typeof CHECKS)[number]
 export interface CheckFinding {
   readonly check: Check
   readonly level: Level
-  /** Which of several: a job, a mapping, a setting. */
+  /** Job, mapping or setting of the check. */
   readonly subject?: string
-  /** What was found. No health data, no secret. */
+  /** Text of the finding. No health data, no secret. */
   readonly found: string
-  /** Each on a line of its own: what is wrong in a file, with its place. */
+  /** Problems in a file with their places, a line each. */
   readonly details?: readonly string[]
-  /** What to do about it. */
+  /** Next step. */
   readonly remedy?: string
 }
 
-/** @param remedy undefined: nothing is to be done */
+/** @param remedy undefined if nothing is to be done */
 export const finding = (
   check: Check,
   level: Level,
@@ -38,7 +38,7 @@ export const finding = (
   more: Pick<CheckFinding, 'subject' | 'details'> = {},
 ): CheckFinding => ({ check, level, ...more, found, ...(remedy === undefined ? {} : { remedy }) })
 
-/** 2 where something must be put right here; 3 where that is the gateway, or what it is entered with, alone. */
+/** Exit code: 3 if all problems are at the gateway or its credentials; 2 for any other problem. */
 export function exitOf(findings: readonly CheckFinding[]): ExitCode {
   const problems = findings.filter(({ level }) => level === 'problem')
   if (problems.length === 0) return EXIT.ok

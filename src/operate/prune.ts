@@ -1,6 +1,6 @@
 /**
- * Removes the detail of old runs: first the ledger says that it is gone, then the files go, then the ledger's rows. So at no instant
- * does anything lead to what is not there; what a killed process has left behind, the next pruning removes.
+ * Removes the detail of old runs: first marks the run in the ledger as pruned, then removes its files, then its rows. At no instant does the ledger
+ * refer to missing detail. The next pruning removes what a killed process left.
  */
 
 import { lstat, readdir, rm } from 'node:fs/promises'
@@ -15,30 +15,30 @@ import { TAKEN_AT_MOST } from '../run/find-exports.ts'
 import { summarise } from '../run/summary.ts'
 import { shellWord } from '../shown-text.ts'
 
-/** As many as are looked at. */
+/** Records to keep: as many as runs compare with. */
 const KEPT = { profiles: DELIVERIES_COMPARED, deliveries: TAKEN_AT_MOST } as const
 
 export interface PruneDependencies {
   readonly ledger: Ledger
   readonly home: string
   readonly now: () => number
-  /** Aborted when the operator wants it to stop: what is under way is finished. */
+  /** Aborts to stop: the current step is finished. */
   readonly interrupt: AbortSignal
 }
 
 export interface PruneRequest {
-  /** Runs that ended earlier lose their detail, and fires, notifications and known files from before go; milliseconds since the epoch. */
+  /** Runs that ended before lose their detail; older fires, notifications and known files go, too. Milliseconds since the epoch. */
   readonly before: number
-  /** Count, and change nothing. */
+  /** Counts without changes. */
   readonly dryRun: boolean
-  /** Called after each transaction and each run's files: where there is time for others. */
+  /** Called after each transaction and the files of each run: other work may run here. */
   readonly onStep?: (what: 'marked' | 'files' | 'rows') => Promise<void>
 }
 
 export interface Pruned {
   /** Ids, newest first. */
   readonly runs: readonly string[]
-  /** Runs that an earlier pruning had begun with and did not end. */
+  /** Runs of an earlier, interrupted pruning. */
   readonly resumed: readonly string[]
   readonly kept: readonly KeptRun[]
   readonly detail: DetailCounts
@@ -100,7 +100,7 @@ async function pruneRun(
       pruning.mark(run.id, await totalsOf(deps, run.id), now())
     const fence = await mark().catch(async (error: unknown) => {
       if (!(error instanceof WaybillError) || error.code !== 'disk-full') throw error
-      // Nothing can be written before there is room: its files go first, as was asked for.
+      // A full disk has no room for the mark: removes the files first, as requested.
       await removeOutput(home, run)
       return mark()
     })
@@ -112,7 +112,7 @@ async function pruneRun(
   const detail = noDetail()
   for (;;) {
     const removed = await pruning.removeSome(run.id, now())
-    // A run has begun in between. What is left of this one goes at the next pruning.
+    // A run has started in between. The next pruning removes the rest.
     if (removed === undefined || countOf(removed) === 0) break
     add(detail, removed)
     await onStep('rows')
@@ -121,7 +121,7 @@ async function pruneRun(
   return { detail: { ...detail, bytes: measured.detail.bytes }, files }
 }
 
-/** The balance of each export as the summary tells it, by the row of the export. */
+/** Balance of each export as in the summary, by the row of the export. */
 async function totalsOf({ ledger, home }: PruneDependencies, id: string): Promise<Map<number, string>> {
   const { exports } = await summarise(ledger, home, id)
   const records = await ledger.exportsOf(id)
@@ -141,29 +141,29 @@ function add<Counts extends object>(total: Counts, more: Counts): void {
     Object.assign(total, { [key]: Number(total[key]) + Number(more[key]) })
 }
 
-/** Why a run that is old enough keeps its detail. */
+/** Reason why an old run keeps its detail. */
 export type KeptBecause = 'unfinished' | 'in-doubt' | 'referred-to' | 'held'
 
 export interface KeptRun {
   readonly run: string
   readonly job: string
   readonly because: KeptBecause
-  /** The run that refers to it, or for which its job is held. */
+  /** Run that refers to this one, or that holds its job. */
   readonly by?: string
-  /** Of an unfinished one: what goes on with it. */
+  /** Command to continue an unfinished run. */
   readonly command?: string
 }
 
 export interface PrunePlan {
-  /** Newest first, so that a run goes before the one that it took up. */
+  /** Newest first, so that a rerun goes before its original run. */
   readonly prune: readonly PrunableRun[]
   readonly keep: readonly KeptRun[]
 }
 
 /**
- * A run that is unfinished, has records in doubt, or is taken up by a run that keeps its detail, keeps its own.
+ * Plans a pruning. A run keeps its detail if it is unfinished, has records in doubt, or was retried by a run that keeps its detail.
  * @param runs all of the ledger, newest first
- * @param before runs that ended earlier are old; milliseconds since the epoch
+ * @param before runs that ended before are old; milliseconds since the epoch
  */
 export function planPrune(runs: readonly PrunableRun[], before: number): PrunePlan {
   const prune: PrunableRun[] = []
@@ -180,7 +180,9 @@ export function planPrune(runs: readonly PrunableRun[], before: number): PrunePl
     if (because === 'young') continue
     const by = because === 'referred-to' ? neededBy.get(run.id) : undefined
     keep.push({
-      ...{ run: run.id, job: run.job, because },
+      run: run.id,
+      job: run.job,
+      because,
       ...(by === undefined ? {} : { by }),
       ...(because === 'unfinished' ? { command: commandOf(run) } : {}),
     })
@@ -188,7 +190,7 @@ export function planPrune(runs: readonly PrunableRun[], before: number): PrunePl
   return { prune, keep }
 }
 
-/** What goes on with a run that is not finished. */
+/** Command to continue an unfinished run. */
 export function commandOf(run: Pick<PrunableRun, 'job' | 'backfill' | 'backfill_folder'>): string {
   const range = rangeOf(run)
   return range === undefined ? `waybill run ${shellWord(run.job)}` : backfillCommand(run.job, range)
@@ -223,16 +225,16 @@ async function measureOutput(home: string, run: Output): Promise<FileCounts> {
   return counts
 }
 
-/** What is gone already is no failure. @throws WaybillError `home-unusable` */
+/** Removes the files of a run. Missing files are no failure. @throws WaybillError `home-unusable` */
 async function removeOutput(home: string, run: Output): Promise<FileCounts> {
   const counts = await measureOutput(home, run)
   for (const path of [run.receiptsPath, run.rejectsPath].map((one) => join(home, one))) {
-    // What lies behind a link is not of the home.
+    // A file behind a link is outside the home.
     assertWithin(home, path)
     await rm(path, { recursive: true, force: true }).catch((cause) => {
       throw new WaybillError('home-unusable', `${path} cannot be removed`, {
         place: { file: path },
-        remedy: 'Check who owns the file, then prune again: it goes on where it stopped.',
+        remedy: 'Check who owns the file, then prune again: the pruning continues where it stopped.',
         cause,
       })
     })

@@ -1,4 +1,4 @@
-/** The balance: as a picture, as tables, and what is wrong where it does not balance. */
+/** The balance as a picture and as tables, and the wrong equations of a run out of balance. */
 import { type SankeyLink, type SankeyNode, sankey, sankeyLinkHorizontal } from 'd3-sankey'
 import { allRecords } from '../model/balance.ts'
 import { KIND_NAMES, RECORD_KINDS } from '../model/record.ts'
@@ -34,7 +34,7 @@ function pictures({ summary }: RunFacts): string {
     return '<p class="none">No row has an outcome: there is nothing to draw.</p>'
   const part = (name: string, picture: string): string =>
     picture === '' ? '' : `<figure><figcaption>${name}</figcaption>\n${picture}</figure>`
-  return `<p class="note">Widths are to scale within rows and within records; what would be too thin to be seen is drawn wider. Counts are exact.</p>
+  return `<p class="note">Widths are to scale within rows and within records; very thin parts are drawn wider. Counts are exact.</p>
 <div class="wide">${balancePicture(balanceFlow(summary), WIDE)}</div>
 <div class="narrow">${part('Rows', balancePicture(rowFlow(summary), NARROW))}
 ${part('Records', balancePicture(recordFlow(summary), NARROW))}</div>
@@ -63,7 +63,7 @@ function balanceTable({ rows, records }: RunFacts['summary']): string {
   })
 }
 
-/** Each equation that does not hold, as it stands. */
+/** Lists each wrong equation. */
 function imbalance({ summary: { balanced, rows, records } }: RunFacts): string {
   if (balanced) return ''
   const wrong: string[] = []
@@ -92,9 +92,9 @@ export interface FlowNode {
   /** From 0, left to right. */
   readonly column: number
   readonly name: string
-  /** Rows or records, exactly. */
+  /** Exact number of rows or records. */
   readonly count: number
-  /** Undefined for what is no outcome: rows read, kinds of records. */
+  /** Undefined for rows read and for kinds of records, which are no outcomes. */
   readonly outcome?: Outcome
 }
 
@@ -102,7 +102,7 @@ export interface FlowLink {
   readonly source: string
   readonly target: string
   readonly outcome?: Outcome
-  /** Thickness in pixels: to scale, but for what would be too thin to be seen. */
+  /** Thickness in pixels, to scale, at least `THINNEST`. */
   readonly value: number
 }
 
@@ -111,50 +111,57 @@ export interface Flow {
   readonly links: readonly FlowLink[]
 }
 
-/** Pixels: nothing that is there is drawn thinner than the first; the whole is as thick as the second, and what thin parts add. */
+/** Least thickness of a part in pixels; `THICKNESS` is the whole, without the additions for thin parts. */
 export const THINNEST = 3
 const THICKNESS = 240
 
-/** A node with what it divides into; ends have no parts. */
+/** A node with its parts; ends have none. */
 interface Branch extends FlowNode {
   readonly parts: readonly Branch[]
-  /** Pixels a row or record. */
+  /** Pixels for a row or record. */
   readonly scale: number
 }
 
 /**
- * Rows and records in one picture. They have scales of their own: all records together are as thick as the rows that were mapped. What
- * does not balance goes to an end of its own.
+ * Rows and records in one picture, with separate scales: all records together are as thick as the mapped rows. A difference in the balance goes to
+ * an end of its own.
  */
 export function balanceFlow(counts: FlowCounts): Flow {
   const { read, mapped } = counts.rows
-  const rowScale = scaleTo(THICKNESS, Math.max(read, rowsTold(counts)))
-  const kinds = kindsOf(counts, 2, scaleTo(Math.max(mapped * rowScale, THINNEST), recordsTold(counts)))
+  const rowScale = scaleTo(THICKNESS, Math.max(read, rowOutcomes(counts)))
+  const kinds = kindsOf(counts, 2, scaleTo(Math.max(mapped * rowScale, THINNEST), recordTotal(counts)))
   return flowOf([rowsOf(counts, rowScale, kinds)])
 }
 
-/** Rows alone, and records alone, for where there is no room for both beside each other. */
+/** Flow of rows alone, for a page too narrow for both. */
 export const rowFlow = (counts: FlowCounts): Flow =>
-  flowOf([rowsOf(counts, scaleTo(THICKNESS, Math.max(counts.rows.read, rowsTold(counts))), [])])
+  flowOf([rowsOf(counts, scaleTo(THICKNESS, Math.max(counts.rows.read, rowOutcomes(counts))), [])])
+/** Flow of records alone. */
 export const recordFlow = (counts: FlowCounts): Flow =>
-  flowOf(kindsOf(counts, 0, scaleTo(THICKNESS, recordsTold(counts))))
+  flowOf(kindsOf(counts, 0, scaleTo(THICKNESS, recordTotal(counts))))
 
 const scaleTo = (thickness: number, count: number): number => (count === 0 ? 0 : thickness / count)
 
-const rowsTold = ({ rows: { mapped, skipped, rejected } }: FlowCounts): number => mapped + skipped + rejected
+const rowOutcomes = ({ rows: { mapped, skipped, rejected } }: FlowCounts): number =>
+  mapped + skipped + rejected
 
-const recordsTold = ({ records }: FlowCounts): number =>
-  RECORD_KINDS.reduce((total, kind) => total + Math.max(records[kind].made, outcomesTold(records[kind])), 0)
+const recordTotal = ({ records }: FlowCounts): number =>
+  RECORD_KINDS.reduce((total, kind) => total + Math.max(records[kind].made, recordOutcomes(records[kind])), 0)
 
-const outcomesTold = (counts: FlowCounts['records']['biometric']): number =>
+const recordOutcomes = (counts: FlowCounts['records']['biometric']): number =>
   RECORD_OUTCOMES.reduce((total, outcome) => total + countOf(counts, outcome), 0)
 
-/** What rows or records became. */
+/** Outcomes of rows or records. */
 const becoming =
   (what: 'row' | 'record', column: number, scale: number) =>
   (outcome: Outcome, count: number, parts: readonly Branch[] = []): Branch => ({
-    ...{ id: `${what}-${outcome}`, column, name: OUTCOMES[outcome].name },
-    ...{ count, outcome, parts, scale },
+    id: `${what}-${outcome}`,
+    column,
+    name: OUTCOMES[outcome].name,
+    count,
+    outcome,
+    parts,
+    scale,
   })
 
 function rowsOf(counts: FlowCounts, scale: number, ofMapped: readonly Branch[]): Branch {
@@ -164,26 +171,26 @@ function rowsOf(counts: FlowCounts, scale: number, ofMapped: readonly Branch[]):
     end('mapped', mapped, ofMapped),
     end('skipped', skipped),
     end('rejected', rejected),
-    end('unaccounted', read - rowsTold(counts)),
+    end('unaccounted', read - rowOutcomes(counts)),
   ]
   return { id: 'read', column: 0, name: 'rows read', count: read, parts: parts.filter(isThere), scale }
 }
 
-/** Kinds of records, each with its outcomes. Ends are shared: what was accepted of all kinds is one. */
+/** Kinds of records with their outcomes. All kinds share the ends: there is one end for accepted records. */
 const kindsOf = ({ records }: FlowCounts, column: number, scale: number): Branch[] =>
   RECORD_KINDS.map((kind) => {
     const of = records[kind]
     const end = becoming('record', column + 1, scale)
     const parts = [
       ...RECORD_OUTCOMES.map((outcome) => end(outcome, countOf(of, outcome))),
-      end('unaccounted', of.made - outcomesTold(of)),
+      end('unaccounted', of.made - recordOutcomes(of)),
     ]
     return { id: kind, column, name: KIND_NAMES[kind], count: of.made, parts: parts.filter(isThere), scale }
   }).filter(isThere)
 
 const isThere = ({ count, parts }: Branch): boolean => count > 0 || parts.length > 0
 
-/** Thickness grows from the ends, so that what leaves a node is never thicker than the node. */
+/** Thickness grows from the ends, so that the parts of a node are never thicker than the node. */
 const thicknessOf = ({ count, parts, scale }: Branch): number => {
   const own = count > 0 ? Math.max(count * scale, THINNEST) : 0
   return Math.max(
@@ -219,22 +226,22 @@ export interface FlowForm {
   readonly columnWidth: number
   /** Pixels for the text beside the last column. */
   readonly textWidth: number
-  /** What the columns are, from the left; none for a picture without a head. */
+  /** Heads of the columns, from the left; empty for a picture without heads. */
   readonly heads: readonly string[]
 }
 
 const NODE_WIDTH = 10
-/** Between nodes, so that the text of thin ones does not overlap. */
+/** Pixels between nodes, so that the texts of thin nodes do not overlap. */
 const PADDING = 24
 const MARGIN = 8
-/** Room for a line of text above what is drawn. */
+/** Room for a line of text above the picture. */
 const LINE = 20
-/** About what a character takes, in fonts of the browser's choice. */
+/** Approximate width of a character in the browser's font. */
 const CHARACTER = 7.8
-/** A link of less is drawn in a stronger colour. */
+/** Width of a link below which its colour is stronger. */
 const THIN = 6
 
-/** @returns an SVG element; empty where there is nothing that flows */
+/** @returns an SVG element; empty for a flow without links */
 export function balancePicture({ nodes, links }: Flow, form: FlowForm): string {
   if (links.length === 0) return ''
   const columns = Math.max(...nodes.map(({ column }) => column)) + 1
@@ -255,7 +262,7 @@ export function balancePicture({ nodes, links }: Flow, form: FlowForm): string {
       [0, top],
       [(columns - 1) * form.columnWidth + NODE_WIDTH, height - MARGIN],
     ])
-  // The layout writes into what it is given.
+  // The layout changes its input.
   const placed = layout({
     nodes: nodes.map((node) => ({ ...node })),
     links: links.map((link) => ({ ...link })),
@@ -268,7 +275,7 @@ ${[...heads, ...placed.links.map(linkSvg), ...placed.nodes.map(groundSvg), ...pl
 </svg>`
 }
 
-/** Of all that leaves the nodes that nothing leads to. */
+/** Thickness of all links from nodes without incoming links. */
 function thicknessOfAll(links: readonly FlowLink[]): number {
   const targets = new Set(links.map(({ target }) => target))
   return links.reduce((total, { source, value }) => total + (targets.has(source) ? 0 : value), 0)
@@ -291,7 +298,7 @@ function nodeSvg({ outcome, ...node }: PlacedNode): string {
   )
 }
 
-/** Text above a node lies on what leaves the nodes beside it: it has a ground of its own. */
+/** Background for the text above a node, which would lie on the links of other nodes. */
 function groundSvg({ outcome, name, count, ...node }: PlacedNode): string {
   if (!isAbove(node)) return ''
   const { x, y } = boxOf(node)
@@ -299,7 +306,7 @@ function groundSvg({ outcome, name, count, ...node }: PlacedNode): string {
   return `<rect class="ground" x="${px(x)}" y="${px(y - 19)}" width="${px(characters * CHARACTER)}" height="18"/>`
 }
 
-/** Beside the node its text would lie on what leaves it. */
+/** True if the text goes above the node; beside the node it would lie on the links. */
 const isAbove = ({ sourceLinks = [] }: Pick<PlacedNode, 'sourceLinks'>): boolean => sourceLinks.length > 0
 
 function textSvg({ outcome, name, count, ...node }: PlacedNode): string {

@@ -1,6 +1,6 @@
 /**
- * Instants and durations in words, and coordinates. Names of files, outcomes with a name, a mark and a colour each, and the patterns that
- * lie over the colours. Tables, which scroll where the page is narrow, and fold where they are long.
+ * Elements of a report: instants and durations in words, coordinates, names of files, outcomes with name, mark, colour and pattern. Tables scroll on
+ * a narrow page, and fold if long.
  */
 import { DateTime } from 'luxon'
 import type { RecordCounts } from '../model/balance.ts'
@@ -9,7 +9,7 @@ import { html, n } from '../shown-text.ts'
 /** `Sun 2026-11-01 05:30:09 UTC` */
 export const utcText = (at: number): string => `${clock(at, 'utc')} UTC`
 
-/** `Sun 2026-11-01 01:30:09 -04:00`, by the clock of an IANA zone. */
+/** `Sun 2026-11-01 01:30:09 -04:00`, local time of an IANA zone. */
 export const localText = (at: number, zone: string): string =>
   `${clock(at, zone)} ${DateTime.fromMillis(at, { zone }).toFormat('ZZ')}`
 
@@ -23,7 +23,7 @@ const UNITS = [
   { ms: 1_000, name: 's' },
 ] as const
 
-/** Milliseconds as `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`: the two largest units at most. */
+/** Milliseconds as `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`: at most the two largest units. */
 export function durationText(ms: number): string {
   if (ms < 10_000) return `${Number((ms / 1000).toFixed(1))} s`
   let rest = Math.round(ms / 1000) * 1000
@@ -40,18 +40,18 @@ export function durationText(ms: number): string {
     .join(' ')
 }
 
-/** A coordinate of a picture: a tenth of a pixel is enough. */
+/** A coordinate of a picture, to a tenth of a pixel. */
 export const px = (value: number): string => String(Math.round(value * 10) / 10)
 
-/** Text as HTML, with places to break it behind `_`, `.` and `/` but where digits stand on both sides. */
+/** Text as HTML, with places for line breaks behind `_`, `.` and `/`, except between digits. */
 export const nameHtml = (name: string): string =>
   html(name)
     .replaceAll(/(?<![0-9])([_./])(?=[^_./])/g, '$1<wbr>')
     .replaceAll(/(?<=[0-9])([_/])(?![0-9_./])/g, '$1<wbr>')
-    // Browsers break behind a hyphen, also between digits.
+    // Keeps numbers with hyphens whole: browsers break behind a hyphen.
     .replaceAll(/[0-9]+(?:-[0-9]+)+/g, '<span class="whole">$&</span>')
 
-/** Also the name of its colour in style.ts. */
+/** An outcome; the name is the name of its colour in style.ts, too. */
 export type Outcome =
   | 'accepted'
   | 'unchanged'
@@ -73,7 +73,7 @@ export const OUTCOMES: Readonly<Record<Outcome, { readonly name: string; readonl
   unaccounted: { name: 'unaccounted for', mark: '!' },
 }
 
-/** What becomes of records, in the order in which it is shown. */
+/** Outcomes of records, in display order. */
 export const RECORD_OUTCOMES = ['accepted', 'unchanged', 'rejected', 'in-doubt', 'pending'] as const
 
 export type RecordOutcome = (typeof RECORD_OUTCOMES)[number]
@@ -83,11 +83,11 @@ export const countOf = (counts: RecordCounts, outcome: RecordOutcome): number =>
 
 const PATTERNED: ReadonlySet<string> = new Set(['rejected', 'in-doubt', 'unaccounted', 'pending'])
 
-/** A box in the colour of an outcome, with its pattern over it where it has one. @param box place and size, as attributes */
+/** A box in the colour of an outcome, with its pattern, if any. @param box place and size, as attributes */
 export const outcomeBox = (outcome: Outcome | 'neutral', box: string): string =>
   `<rect class="node ${outcome}" ${box}/>${PATTERNED.has(outcome) ? `<rect fill="url(#${outcome}-pattern)" ${box}/>` : ''}`
 
-/** Patterns that lie over the colours of what was not delivered, so that it can be told without seeing colours. Used by every picture. */
+/** Patterns over the colours of undelivered outcomes, for readers who do not see the colours. Every picture uses them. */
 const stripes = (name: string, turn: number, gap: number): string =>
   `<pattern id="${name}-pattern" width="${gap}" height="${gap}" patternUnits="userSpaceOnUse" patternTransform="rotate(${turn})"><path d="M0 0V${gap}" class="over"/></pattern>`
 
@@ -101,19 +101,20 @@ ${stripes('unaccounted', 0, 3)}
 export interface Column {
   /** Plain text. */
   readonly head: string
-  /** Numbers stand to the right. */
+  /** True for numbers, aligned to the right. */
   readonly number?: true
 }
 
-/** Columns of words, and columns of numbers. */
+/** Columns of words. */
 export const words = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head }))
+/** Columns of numbers. */
 export const counts = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head, number: true }))
 
-/** Cells are HTML; the first of a line names it. */
+/** Cells as HTML; the first cell names the line. */
 export type Line = readonly string[]
 
 export interface TableOptions {
-  /** Says what it is, to those who do not see it. */
+  /** Name of the table for screen readers. */
   readonly label: string
   readonly columns: readonly Column[]
   readonly lines: readonly Line[]
@@ -143,10 +144,10 @@ ${lines.map(line).join('\n')}
 </div>`
 }
 
-/** The first lines, and the others behind a line that says how many they are. @param rest what they are: `more exports` */
+/** A table of the first lines; the others fold behind a line with their count. @param rest words for the others: `more exports` */
 export function foldedTable(options: TableOptions, shown: number, rest: string): string {
   const { lines, label } = options
-  // A fold for a line or two would cost more room than it saves.
+  // A fold for two lines would take more room than the lines.
   if (lines.length <= shown + 2) return table(options)
   const hidden = lines.slice(shown)
   const count = `${n(hidden.length)} ${rest}`
@@ -156,6 +157,6 @@ ${table({ ...options, lines: hidden, label: `${label}, ${count}` })}
 </details>`
 }
 
-/** The numbers of a picture, for those who read them rather. */
+/** Numbers of a picture, for readers who prefer numbers. */
 export const numbers = (content: string): string =>
   `<details class="numbers"><summary>In numbers</summary>\n${content}\n</details>`

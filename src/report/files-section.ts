@@ -1,4 +1,4 @@
-/** Files with their digests: the exports as they came, and what the run has written. Those are the only files that a report looks at. */
+/** Files with their digests: exports as they arrived, and files written by the run. A report reads only the written files. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { lstat } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import type { RunFacts } from './run-facts.ts'
 
 const SHOWN = 12
 
-/** @param outputs undefined where nobody has looked at them */
+/** @param outputs undefined if not read */
 export function filesSection(
   { exports, summary }: RunFacts,
   outputs: readonly OutputFile[] | undefined,
@@ -28,12 +28,12 @@ export function filesSection(
   )
   return `<section id="files">
 <h2>Files and digests</h2>
-${exports.length === 0 ? '<p class="none">No export was taken.</p>' : `${came}\n${mappings(exports)}`}
+${exports.length === 0 ? '<p class="none">No export was read.</p>' : `${came}\n${mappings(exports)}`}
 ${writtenFiles(summary, outputs)}
 </section>`
 }
 
-/** Each once, however many exports it has read. What a mapping joins belongs to it: of one there may be several digests. */
+/** Mappings, once each for any number of exports. Joined tables belong to a mapping, so that it may have several digests. */
 function mappings(exports: RunFacts['exports']): string {
   const same = [...Map.groupBy(exports, ({ mappingDigest }) => mappingDigest).values()]
   return foldedTable(
@@ -66,7 +66,7 @@ function writtenFiles(
   const note =
     files.rejects === undefined
       ? ''
-      : '<p class="note">Rejects are rows as they came: health data, they stay where they are.</p>\n'
+      : '<p class="note">Rejects are rows as they came, health data: keep them where they are.</p>\n'
   return `${note}${foldedTable(
     {
       label: 'Rejects and receipts with their digests',
@@ -74,7 +74,7 @@ function writtenFiles(
       lines: outputs.map(({ path, found }) => [
         nameHtml(path),
         ...(found === undefined
-          ? ['', '', '<strong>it is gone</strong>']
+          ? ['', '', '<strong>missing</strong>']
           : [
               n(found.bytes),
               `<code>${found.mode.toString(8).padStart(4, '0')}</code>`,
@@ -94,7 +94,7 @@ export interface OutputFile {
   readonly what: 'rejects' | 'receipts'
   /** Relative to the home. */
   readonly path: string
-  /** Undefined where it is gone. */
+  /** Undefined for a missing file. */
   readonly found?: { readonly bytes: number; readonly mode: number; readonly sha256: string }
 }
 

@@ -1,4 +1,4 @@
-/** Outcomes by kind of record, and what else went to and fro. Then the exports. */
+/** Outcomes by kind of record, and other counts of the run. Then the exports. */
 import { scaleLinear } from 'd3-scale'
 import { allRecords, type CodeCount, kindsShown, type RecordCounts } from '../model/balance.ts'
 import { KIND_NAMES } from '../model/record.ts'
@@ -19,7 +19,7 @@ import {
 } from './figures.ts'
 import type { ExportFacts, RunFacts } from './run-facts.ts'
 
-/** Pixels; what is there is never narrower than the second. */
+/** Width of a bar in pixels; each part has at least `NARROWEST`. */
 const BAR_WIDTH = 180
 const NARROWEST = 2
 
@@ -53,7 +53,7 @@ ${beside(summary)}
 </section>`
 }
 
-/** Where each outcome's part of a bar begins, and how wide it is; together as wide as the bar. */
+/** Start and width of each outcome's part of a bar; the parts fill the bar. */
 export function sharesOf(
   counts: RecordCounts,
   width: number,
@@ -76,7 +76,7 @@ function shareBar(counts: RecordCounts): string {
   return `<svg class="bar" viewBox="0 0 ${BAR_WIDTH} 12" width="${BAR_WIDTH}" height="12" aria-hidden="true">${parts.join('')}</svg>`
 }
 
-/** What is counted for the run as a whole, where there is any of it. */
+/** Counts of the run as a whole, if any. */
 function beside({ rows, leftOut, accounts, primaryCare, careTeams, requests }: RunFacts['summary']): string {
   const facts: [string, string][] = [
     [
@@ -98,37 +98,37 @@ function beside({ rows, leftOut, accounts, primaryCare, careTeams, requests }: R
     facts.push(['corrections', `${counted(rows.corrected, 'row')} with a known key and other content`])
   facts.push([
     'requests',
-    `${n(requests.sent)} sent, of these ${n(requests.retried)} again; ${counted(requests.readBack, 'read')} of profiles`,
+    `${n(requests.sent)} sent, ${n(requests.retried)} of them retries; ${counted(requests.readBack, 'read')} of profiles`,
   ])
   return `<dl class="facts">${facts.map(([name, text]) => `<dt>${name}</dt><dd>${text}</dd>`).join('')}</dl>`
 }
 
-const REASONS_TOLD = 20
+const MOST_REASONS = 20
 
-/** `code 99999-5 12, status 3`: the most frequent by name, the rest as a sum. */
+/** `code 99999-5 12, status 3`: the most frequent by name, the others as a sum. */
 export function codeCountWords(counts: readonly CodeCount[]): string {
-  const told = counts.slice(0, REASONS_TOLD).map(({ code, count }) => `${code} ${n(count)}`)
-  const rest = counts.slice(REASONS_TOLD).reduce((sum, { count }) => sum + count, 0)
-  return [...told, ...(rest === 0 ? [] : [`other reasons ${n(rest)}`])].join(', ')
+  const named = counts.slice(0, MOST_REASONS).map(({ code, count }) => `${code} ${n(count)}`)
+  const rest = counts.slice(MOST_REASONS).reduce((sum, { count }) => sum + count, 0)
+  return [...named, ...(rest === 0 ? [] : [`other reasons ${n(rest)}`])].join(', ')
 }
 
 const SHOWN = 12
 
 const READINGS: Readonly<Record<ExportFacts['reading'], string>> = {
   whole: '',
-  selected: 'rows that were left behind',
+  selected: 'rows left behind',
   rejects: 'a corrected rejects file',
 }
 
 export function exportsSection({ exports }: RunFacts): string {
   if (exports.length === 0) return ''
   const order = mostLeftFirst(exports)
-  const many = exports.length > SHOWN ? ', those with most left behind first' : ''
+  const many = exports.length > SHOWN ? ', most left behind first' : ''
   return `<section id="exports">
 <h2>Exports${many === '' ? '' : ` <span>${n(exports.length)}${many}</span>`}</h2>
 ${foldedTable(
   {
-    label: 'Exports, and what became of their rows',
+    label: 'Exports and the outcomes of their rows',
     columns: [
       ...words('export'),
       ...counts('rows', 'mapped', 'skipped', 'rejected', 'records', 'not delivered'),
@@ -143,16 +143,16 @@ ${foldedTable(
 </section>`
 }
 
-/** Rows and records that were left behind; more than any number of them, an export that could not be used. */
+/** Number of rows and records left behind; infinity for an export that could not be used. */
 export const troubleOf = ({ error, counts }: Pick<ExportFacts, 'error' | 'counts'>): number =>
   error === undefined ? counts.rows.rejected + notDelivered(counts) : Number.POSITIVE_INFINITY
 
-/** Two that could not be used are equal: infinities have no difference. */
+/** Sorts by the number left behind. Two unusable exports are equal: infinities have no difference. */
 export const mostLeftFirst = <One extends Pick<ExportFacts, 'error' | 'counts'>>(
   exports: readonly One[],
 ): One[] => exports.toSorted((a, b) => Math.sign(troubleOf(b) - troubleOf(a)) || 0)
 
-/** Records that were rejected, are in doubt or pending. */
+/** Number of records rejected, in doubt or pending. */
 export function notDelivered(counts: ExportFacts['counts']): number {
   const { rejected, inDoubt, pending } = allRecords(counts)
   return rejected + inDoubt + pending

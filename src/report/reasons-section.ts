@@ -1,7 +1,6 @@
 /**
- * Why rows and records were left behind, most frequent first. What befell many rules or exports in the same words is one line. What the codes
- * mean, and what to do about them, is as docs/reasons.md says it, which comes with the program. Below it: what checks and the comparison with
- * earlier deliveries have found in what went on all the same, and what to do next.
+ * Reasons for rows and records left behind, most frequent first. A reason of many rules or exports is one line. Meanings and remedies come from
+ * docs/reasons.md, which is part of the program. Below: warnings, differences from earlier deliveries, and next steps.
  */
 import { readFile } from 'node:fs/promises'
 import { wordsOf } from '../ledger/concerns.ts'
@@ -20,7 +19,7 @@ const NAMED = 4
 export function reasonsSection({ summary, reasons }: RunFacts, explanations: Explanations): string {
   if (reasons.length === 0 && summary.pruned === undefined) return ''
   return `<section id="reasons">
-<h2>Why rows and records were left behind</h2>
+<h2>Reasons for rows and records left behind</h2>
 ${leftBehindWords(summary)
   .map((words) => `<p>New: ${html(words)}.</p>\n`)
   .join('')}${
@@ -33,19 +32,19 @@ ${meanings(summary, new Set(reasons.map(({ code }) => code)), explanations)}
 </section>`
 }
 
-/** What the codes of the table lead to. */
+/** Meanings of the codes in the table. */
 function meanings(summary: RunSummary, codes: ReadonlySet<string>, explanations: Explanations): string {
-  const told = [...codes].flatMap((code) => {
-    const found = explanations.get(code)
-    return found === undefined ? [] : [{ code, ...found }]
+  const found = [...codes].flatMap((code) => {
+    const explanation = explanations.get(code)
+    return explanation === undefined ? [] : [{ code, ...explanation }]
   })
-  if (told.length === 0) return ''
-  const one = ({ code, means, remedy }: (typeof told)[number]): string =>
+  if (found.length === 0) return ''
+  const one = ({ code, means, remedy }: (typeof found)[number]): string =>
     `<dt id="reason-${html(code)}"><code>${html(code)}</code></dt>
 <dd>${explained(means, summary)}${remedy === '' ? '' : `<br><span class="soft">What to do:</span> ${explained(remedy, summary)}`}</dd>`
-  return `<h3>What they mean, and what to do</h3>
+  return `<h3>Meanings and remedies</h3>
 <dl class="meanings">
-${told.map(one).join('\n')}
+${found.map(one).join('\n')}
 </dl>`
 }
 
@@ -70,7 +69,7 @@ function lineOf(
   explanations: Explanations,
 ): string[] {
   const face = Object.entries(OUTCOMES).find(([name]) => name === outcome)?.[1]
-  const told = [
+  const facts = [
     face === undefined ? outcome : `${face.mark} ${face.name}`,
     stage,
     ...knownWords(known),
@@ -79,7 +78,7 @@ function lineOf(
   return [
     n(count),
     `<span class="share ${html(outcome)}" style="width:${((100 * count) / most).toFixed(2)}%"></span>`,
-    `${explanations.has(code) ? `<a href="#reason-${html(code)}"><code>${html(code)}</code></a>` : `<code>${html(code)}</code>`} <span class="outcome">${html(told.join(', '))}</span><br>${html(wordsOf({ field, message }))}`,
+    `${explanations.has(code) ? `<a href="#reason-${html(code)}"><code>${html(code)}</code></a>` : `<code>${html(code)}</code>`} <span class="outcome">${html(facts.join(', '))}</span><br>${html(wordsOf({ field, message }))}`,
     `${names(
       rules.map((rule) => html(rule ?? 'the row as a whole')),
       'rules',
@@ -98,12 +97,12 @@ export interface MergedReason
     Reason,
     'outcome' | 'stage' | 'code' | 'field' | 'message' | 'count' | 'settled' | 'known' | 'knownSince'
   > {
-  /** Null stands for the row as a whole. */
+  /** Null for the row as a whole. */
   readonly rules: readonly (string | null)[]
   readonly exports: readonly string[]
 }
 
-/** Most frequent first. */
+/** Merges equal reasons of rules and exports, most frequent first. */
 export function mergeReasons(reasons: readonly Reason[]): MergedReason[] {
   const same = Map.groupBy(reasons, ({ outcome, stage, code, field, message }) =>
     JSON.stringify([outcome, stage, code, field, message]),
@@ -115,7 +114,11 @@ export function mergeReasons(reasons: readonly Reason[]): MergedReason[] {
       const { outcome, stage, code, field, message } = first
       return [
         {
-          ...{ outcome, stage, code, field, message },
+          outcome,
+          stage,
+          code,
+          field,
+          message,
           ...addKnown(group),
           settled: group.reduce((sum, { settled }) => sum + settled, 0),
           rules: [...new Set(group.map(({ rule }) => rule))],
@@ -126,21 +129,21 @@ export function mergeReasons(reasons: readonly Reason[]): MergedReason[] {
     .sort((a, b) => b.count - a.count)
 }
 
-/** In Markdown: words, and code between backquotes. */
+/** Explanation in Markdown: words, and code between backquotes. */
 export interface Explanation {
   readonly means: string
-  /** Empty where nothing is to be done. */
+  /** Empty for nothing to do. */
   readonly remedy: string
 }
 
-/** By code. */
+/** Explanations by code. */
 export type Explanations = ReadonlyMap<string, Explanation>
 
-/** None where the page did not come along: the report then names the page alone. */
+/** Empty for a program without the page: the report then names only the page. */
 export const readExplanations = async (): Promise<Explanations> =>
   explanationsOf(await readFile(new URL('../../docs/reasons.md', import.meta.url), 'utf8').catch(() => ''))
 
-/** @param page in Markdown: rows of tables whose first cell is a code, or several with the same meaning */
+/** @param page Markdown: rows of tables with a code, or several codes of one meaning, in the first cell */
 function explanationsOf(page: string): Explanations {
   const rows = [...page.matchAll(/^\| ((?:`[a-z-]+`(?:, )?)+) \| (.*) \|$/gm)]
   return new Map(
@@ -151,7 +154,7 @@ function explanationsOf(page: string): Explanations {
   )
 }
 
-/** As HTML. Links lead nowhere from a page that travels alone: their words stay. @param run in the place of RUN, in commands */
+/** Explanation as HTML. Links become plain words, as the page travels alone. @param run replaces RUN in commands */
 export const explained = (markdown: string, { job, run }: { readonly job: string; readonly run: string }) =>
   html(markdown.replaceAll(/\[([^\]]+)\]\([^)]*\)/g, '$1')).replaceAll(
     /`([^`]+)`/g,
@@ -212,16 +215,16 @@ ${shown.join('\n')}
 </section>`
 }
 
-/** Differences shown; the rest is counted. */
+/** Most differences to show; the others are counted. */
 export const DRIFT_SHOWN = 5
 
 const LEVELS: readonly ExportDrift['level'][] = ['stop', 'accepted', 'warn']
 
-/** What stops an export first, then by how far it is from what is usual. */
+/** Differences that stop an export first, then by their distance from the usual. */
 export const largestFirst = (drift: readonly ExportDrift[]): ExportDrift[] =>
   drift.toSorted((a, b) => LEVELS.indexOf(a.level) - LEVELS.indexOf(b.level) || sizeOf(b) - sizeOf(a))
 
-/** Other columns have no measure: they count as if all were different. */
+/** Size of a difference; other columns have no measure, and count as all different. */
 const sizeOf = ({ change = 1 }: ExportDrift): number => change
 
 /** `311 differences in 295 exports: rows 250, empty 61`: most frequent first. */

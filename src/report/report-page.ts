@@ -1,6 +1,6 @@
 /**
- * A run as one page that needs nothing else; at its head which run, how it ended, what is to be known before its numbers are read. Pure; it holds
- * names, counts, codes and digests, no health data.
+ * Report of a run as one self-contained page: a head with the run, its end and notes on its numbers, then sections. Pure; names, counts, codes and
+ * digests, no health data.
  */
 import { allRecords } from '../model/balance.ts'
 import { nextSteps, type Step } from '../run/next-steps.ts'
@@ -21,30 +21,30 @@ import { type FactSources, gatherFacts, type RunFacts } from './run-facts.ts'
 import { STYLE } from './style.ts'
 import { throughputSection } from './throughput-section.ts'
 
-/** Of the page's `meta` element whose content is the id of the run. */
+/** Name of the page's `meta` element with the id of the run. */
 const RUN_META = 'waybill-run'
 
-/** @param beginning of a file: its first two thousand bytes are enough */
+/** @param beginning start of a file, at least two thousand bytes */
 export const isReportOf = (beginning: string, run: string): boolean =>
   beginning.includes(`<meta name="${RUN_META}" content="${html(run)}">`)
 
 export interface ReportContext {
   /** Milliseconds since the epoch. */
   readonly writtenAt: number
-  /** Of the program. */
+  /** Version of the program. */
   readonly version: string
-  /** Lines that say what to type next, as `waybill show` prints them; none where nothing is left to do. */
+  /** Next steps with commands, as `waybill show` prints them; empty for none. */
   readonly nextSteps: readonly Step[]
-  /** What codes of reasons mean. */
+  /** Meanings of reason codes. */
   readonly explanations: Explanations
-  /** Files of the run as they lie in the home; undefined where nobody has looked. */
+  /** Files of the run in the home; undefined if not read. */
   readonly outputs?: readonly OutputFile[] | undefined
 }
 
 export function reportPage(facts: RunFacts, context: ReportContext): string {
   const sections = [
     { id: 'balance', name: 'Balance', body: balanceSection(facts) },
-    { id: 'next', name: 'What to do next', body: nextSection(context.nextSteps) },
+    { id: 'next', name: 'Next steps', body: nextSection(context.nextSteps) },
     { id: 'kinds', name: 'Kinds', body: kindsSection(facts) },
     { id: 'reasons', name: 'Reasons', body: reasonsSection(facts, context.explanations) },
     { id: 'findings', name: 'Warnings and drift', body: findingsSection(facts) },
@@ -64,7 +64,7 @@ export function reportPage(facts: RunFacts, context: ReportContext): string {
       runNotes(facts),
       ...sections.map(({ body }) => body),
       '</main>',
-      `<footer>Written ${utcText(context.writtenAt)} by Waybill ${html(context.version)} from its ledger. It holds names of files and rules, counts, codes and digests: nothing of a person.</footer>`,
+      `<footer>Written ${utcText(context.writtenAt)} by Waybill ${html(context.version)} from its ledger. Contains names of files and rules, counts, codes and digests: no personal data.</footer>`,
     ]
       .filter((part) => part !== '')
       .join('\n'),
@@ -72,7 +72,7 @@ export function reportPage(facts: RunFacts, context: ReportContext): string {
 }
 
 interface Section {
-  /** Of its element, and its short name in the contents. */
+  /** Id of the element; `name` is its short name in the contents. */
   readonly id: string
   readonly name: string
   readonly body: string
@@ -82,14 +82,14 @@ const contents = (sections: readonly Section[]): string =>
   `<nav aria-label="Contents"><ul>${sections.map(({ id, name }) => `<li><a href="#${id}">${name}</a></li>`).join('')}</ul></nav>`
 
 export interface ReportParts extends FactSources {
-  /** Of the program. */
+  /** Version of the program. */
   readonly version: string
-  /** Looks at the files of the run; without it they are left out. */
+  /** Reads the files of the run; without it, the report leaves files out. */
   readonly outputsOf?: (summary: RunSummary) => Promise<readonly OutputFile[]>
 }
 
 /**
- * The page as HTML, to be kept or mailed.
+ * Writes the page as HTML, to keep or to mail.
  * @throws WaybillError `run-not-found`
  */
 export async function runReport(parts: ReportParts, runId: string): Promise<string> {
@@ -105,7 +105,7 @@ export async function runReport(parts: ReportParts, runId: string): Promise<stri
   })
 }
 
-/** How a run stands: `well`, all is accounted for; `left`, something was left behind; `open`, it is not at its end; `bad`, it failed. */
+/** Verdict on a run: `well`, all is accounted for; `left`, something was left behind; `open`, not at its end; `bad`, failed. */
 export interface Verdict {
   readonly level: 'well' | 'left' | 'open' | 'bad'
   readonly words: string
@@ -120,9 +120,10 @@ export function verdictOf(summary: RunFacts['summary']): Verdict {
       level: 'open',
       words: `Under way${activity.waits === undefined ? '' : ': waiting for the gateway'}`,
     }
-  if (state === 'running') return { level: 'open', words: 'Stopped before its end: its job goes on with it' }
+  if (state === 'running')
+    return { level: 'open', words: 'Stopped before its end: the next run of its job continues it' }
   if (state === 'interrupted')
-    return { level: 'open', words: `Interrupted${because}: its job goes on with it` }
+    return { level: 'open', words: `Interrupted${because}: the next run of its job continues it` }
   if (state === 'failed') return { level: 'bad', words: `Failed${because}` }
   const { rejected, inDoubt, pending } = allRecords(summary)
   const unusable = exports.filter(({ error }) => error !== undefined).length
@@ -152,7 +153,7 @@ function runHeader({ summary, startedAt, endedAt, zone, exports }: RunFacts, wri
   const facts = [
     ['run', `<code>${html(summary.run)}</code>`],
     ['gateway', html(summary.gateway)],
-    ['began', time(startedAt)],
+    ['started', time(startedAt)],
     endedAt === undefined
       ? ['as of', time(writtenAt)]
       : [summary.state === 'interrupted' ? 'interrupted' : 'ended', time(endedAt)],
@@ -170,7 +171,7 @@ ${outcomeLine(summary)}
 </header>`
 }
 
-/** What is looked for first, before any picture: accepted and rejected always, the rest where there is some; rejected rows made no record. */
+/** Counts at the head: accepted and rejected always, other outcomes if any. Rejected rows come apart, as they made no record. */
 function outcomeLine(summary: RunFacts['summary']): string {
   const all = allRecords(summary)
   const shares = RECORD_OUTCOMES.flatMap((outcome) => {
@@ -194,7 +195,7 @@ function outcomeLine(summary: RunFacts['summary']): string {
     .join('')}</ul>`
 }
 
-/** Its folder is a matter of the machine that it ran on. */
+/** Range of a backfill, without its folder, which matters only on its machine. */
 const backfillFact = ({ backfill }: RunFacts['summary'], exports: number) =>
   backfill === undefined
     ? []
@@ -202,32 +203,29 @@ const backfillFact = ({ backfill }: RunFacts['summary'], exports: number) =>
         ['a backfill of', `${html(`${backfill.from} to ${backfill.to}`)}: ${counted(exports, 'export')}`],
       ] as const)
 
-/** What bears on the numbers below: other runs, a run that is not at its end, detail that is gone. */
+/** Notes on the numbers below: other runs, a run before its end, pruned detail. */
 function runNotes({ summary, rowsInHand }: RunFacts): string {
   const { origin, settled = [], pruned, soFar } = summary
   const notes = [
     ...(pruned === undefined
       ? []
       : [
-          `Its detail was pruned on ${pruned.slice(0, 10)}: batches, reasons, receipts and rejects are gone. The balance is what it was.`,
+          `Detail pruned on ${pruned.slice(0, 10)}: batches, reasons, receipts and rejects are gone. The balance is unchanged.`,
         ]),
     ...(soFar
       ? [
-          `It has not come to the end of its exports: what is shown is what was settled so far.${
+          `The run is not at the end of its exports: the numbers cover the settled part.${
             rowsInHand === 0
               ? ''
-              : ` Pending: ${counted(rowsInHand, 'row')} in hand, of which no outcome is known yet.`
+              : ` Pending: ${counted(rowsInHand, 'row')} in flight, without an outcome yet.`
           }`,
         ]
       : []),
     ...(origin === undefined
       ? []
-      : [
-          `It takes up what run <code>${html(origin.run)}</code> has left behind (${html(origin.selection)}).`,
-        ]),
+      : [`Retries what run <code>${html(origin.run)}</code> left behind (${html(origin.selection)}).`]),
     ...settled.map(
-      ({ run, count }) =>
-        `Of what was rejected ${counted(count, 'was', 'were')} settled by run <code>${html(run)}</code>.`,
+      ({ run, count }) => `Settled since by run <code>${html(run)}</code>: ${n(count)} of the rejects.`,
     ),
   ]
   return notes.length === 0

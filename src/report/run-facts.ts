@@ -1,6 +1,6 @@
 /**
- * What a report says of a run, as the ledger knows it. No file is looked at. What it did over its time at work is counted from what it
- * had worked when each chunk was settled.
+ * Facts of a run for a report, from the ledger; reads no file. Work over time comes from the working time of the run at the settlement of each
+ * chunk.
  */
 import type { ChunkRecord, Ledger, Reason } from '../ledger/ledger.ts'
 import { allRecords, type RecordCounts, readCounts } from '../model/balance.ts'
@@ -12,33 +12,33 @@ import { present } from '../shown-text.ts'
 /** Instants are milliseconds since the epoch. */
 export interface RunFacts {
   readonly summary: RunSummary
-  /** Most frequent first; none of a run that was pruned. */
+  /** Most frequent first; empty for a pruned run. */
   readonly reasons: readonly Reason[]
   readonly startedAt: number
-  /** Also when it was interrupted; undefined while it is under way. */
+  /** End or interruption of the run; undefined for a run under way. */
   readonly endedAt: number | undefined
-  /** IANA zone of the job's schedule, where one has been seen. */
+  /** IANA zone of the job's schedule, if known. */
   readonly zone: string | undefined
   readonly exports: readonly ExportFacts[]
-  /** Rows of chunks that are begun and not settled: no outcome is known of them yet. */
+  /** Rows of chunks in flight, without an outcome yet. */
   readonly rowsInHand: number
-  /** One a settled chunk, in their order; none of a run that was pruned. */
+  /** A span for each settled chunk, in their order; empty for a pruned run. */
   readonly work: readonly WorkSpan[]
 }
 
 export interface ExportFacts extends ExportSummary {
   readonly bytes: number
-  /** SHA-256 of the mapping with what belongs to it, as it was used. */
+  /** SHA-256 of the mapping with its catalog and tables, as the run used them. */
   readonly mappingDigest: string
 }
 
 export interface FactSources {
   readonly ledger: Ledger
-  /** Folder of the installation, in which the summary names files. */
+  /** Folder of the installation; the summary has paths within. */
   readonly home: string
   /** Milliseconds since the epoch. */
   readonly now: number
-  /** Whether the process is known to be gone. */
+  /** True if the process is known to have ended. */
   readonly isDead: (owner: string) => boolean
 }
 
@@ -78,7 +78,7 @@ function workOf(chunks: readonly ChunkRecord[], startedAt: number): Pick<RunFact
   let before = { at: startedAt, to: 0 }
   for (const { at, to, counts } of settled) {
     const from = before.to
-    // Two that were settled together stand in the order of the clock, which may have been set back.
+    // Chunks settled together follow the order of the clock, which may have been set back.
     const paused = Math.max(0, at - before.at - (to - from))
     work.push({ from, to, paused, rows: counts.rows.read, records: allRecords(counts) })
     before = { at, to }
@@ -87,24 +87,25 @@ function workOf(chunks: readonly ChunkRecord[], startedAt: number): Pick<RunFact
   return { rowsInHand, work }
 }
 
-/** Shorter ones are not told: a batch that waits its turn takes as long. */
+/** Shortest pause to show: a batch that waits its turn takes as long. */
 const SHORTEST_PAUSE_MS = 1_000
 
-/** What was settled at once, and the time at work that it took. */
+/** Outcome of one settlement, and its working time. */
 export interface WorkSpan {
-  /** What the run had worked before it, and with it. */
+  /** Working time of the run, in milliseconds, before the settlement. */
   readonly from: number
+  /** Working time of the run, in milliseconds, with the settlement. */
   readonly to: number
-  /** Time within it in which the run was not at work. */
+  /** Milliseconds within the span in which the run did not work. */
   readonly paused: number
   readonly rows: number
   /** All kinds together. */
   readonly records: RecordCounts
 }
 
-/** A share of the time at work, and what was done in it. */
+/** A part of the working time, and the work in it. */
 export interface Bin {
-  /** Milliseconds at work before it, and its length. */
+  /** Working time before the bin, in milliseconds; `length` is the length of the bin. */
   readonly at: number
   readonly length: number
   readonly rows: number
@@ -114,14 +115,14 @@ export interface Bin {
 export interface Throughput {
   readonly worked: number
   readonly bins: readonly Bin[]
-  /** After how many milliseconds at work at the earliest, and how long. */
+  /** Pauses by working time, in milliseconds, and their lengths. */
   readonly pauses: readonly { readonly at: number; readonly length: number }[]
 }
 
 /**
- * Work by time: what a span came to counts as done evenly within it.
- * @param spans in their order, one beginning where the one before ends
- * @param worked by the run as a whole: what it has not settled took time, too
+ * Distributes work over time: the rows and records of a span count as spread evenly over it.
+ * @param spans in their order, each from the end of the one before
+ * @param worked working time of the whole run: unsettled work takes time, too
  */
 export function throughputOf(spans: readonly WorkSpan[], worked: number, binCount: number): Throughput {
   const length = worked / binCount
@@ -143,11 +144,11 @@ export function throughputOf(spans: readonly WorkSpan[], worked: number, binCoun
   return { worked, bins, pauses }
 }
 
-/** What of a span lies within a bin: 0 to 1, and 1 over all bins. What took no time belongs to the bin that it lies in. */
+/** Share of a span within a bin: 0 to 1, and 1 over all bins. A span without length belongs to the bin around it. */
 function shareWithin({ from, to }: WorkSpan, index: number, length: number, binCount: number): number {
   if (to === from) return Math.min(binCount - 1, Math.floor(to / length)) === index ? 1 : 0
   const start = index * length
-  // The last one reaches to the end, however the division came out.
+  // The last bin reaches to the end, despite rounding.
   const end = index === binCount - 1 ? Number.POSITIVE_INFINITY : start + length
   return Math.max(0, Math.min(to, end) - Math.max(from, start)) / (to - from)
 }

@@ -1,6 +1,6 @@
-/** How a report looks: on screens, light and dark, wide and narrow, and on paper. */
+/** Style of a report: on screens, light and dark, wide and narrow, and on paper. */
 
-/** Told apart also by those who do not see red and green alike: blues for what was delivered, orange, purple and greys for the rest. */
+/** Colours for readers who see red and green alike, too: blues for delivered outcomes, orange, purple and greys for the rest. */
 const LIGHT = `--ink: #1b2430; --soft: #586473; --line: #dde2e8; --ground: #fff; --tint: #f5f7f9; --over: #fff;
   --accepted: #0b62a4; --unchanged: #6db5e0; --rejected: #c94f0c; --in-doubt: #a2488c; --pending: #8b949e;
   --skipped: #a9b1ba; --mapped: #4c5a6b; --neutral: #4c5a6b; --unaccounted: #c8102e`

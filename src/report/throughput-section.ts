@@ -1,4 +1,4 @@
-/** Throughput over time: records a second, by what became of them. Time is that at work; pauses are cut out and named. */
+/** Throughput over working time: records a second, by outcome. Pauses are cut out and named. */
 import { scaleLinear } from 'd3-scale'
 import { stack } from 'd3-shape'
 import { counted, n } from '../shown-text.ts'
@@ -17,7 +17,7 @@ import {
 } from './figures.ts'
 import { type Bin, type RunFacts, type Throughput, throughputOf } from './run-facts.ts'
 
-/** Of more pauses the longest. */
+/** Most pauses to show: the longest. */
 const PAUSES_SHOWN = 12
 const BINS = 60
 const LINES = 12
@@ -25,7 +25,7 @@ const LEFT = 52
 const RIGHT = 12
 const TOP = 24
 const BOTTOM = 24
-/** Of the words of an axis, at most. */
+/** Width of a character of an axis, at most. */
 const CHARACTER = 7
 const WIDE = { width: 940, height: 230, ticks: 9 }
 const NARROW = { width: 350, height: 200, ticks: 4 }
@@ -46,29 +46,29 @@ ${bodyOf(facts)}
 
 function bodyOf({ work, summary }: RunFacts): string {
   if (summary.pruned !== undefined)
-    return '<p class="none">When what was settled is gone: the detail of the run was pruned.</p>'
+    return '<p class="none">No throughput: the detail of the run was pruned.</p>'
   const rows = work.reduce((sum, span) => sum + span.rows, 0)
   const made = work.reduce((sum, span) => sum + span.records.made, 0)
   const worked = summary.durationMs
   if (work.length === 0 || worked === 0) return '<p class="none">Nothing was settled yet.</p>'
   const a = (count: number): number => Math.round((1000 * count) / worked)
-  const told = `<p>${counted(rows, 'row')} and ${counted(made, 'record')} in ${durationText(worked)} at work: on average ${counted(a(rows), 'row')} and ${counted(a(made), 'record')} a second.</p>`
-  // What is settled at once says nothing of the time within.
-  if (work.length < 3 || made === 0) return told
+  const average = `<p>${counted(rows, 'row')} and ${counted(made, 'record')} in ${durationText(worked)} at work: on average ${counted(a(rows), 'row')} and ${counted(a(made), 'record')} a second.</p>`
+  // A few settlements give no distribution over time.
+  if (work.length < 3 || made === 0) return average
   const shown = RECORD_OUTCOMES.filter((outcome) => work.some(({ records }) => countOf(records, outcome) > 0))
   const legend = shown.map(
     (outcome) =>
       `<li><span class="swatch ${outcome}"></span>${OUTCOMES[outcome].mark} ${OUTCOMES[outcome].name}</li>`,
   )
   const throughput = throughputOf(work, worked, BINS)
-  return `${told}
+  return `${average}
 <ul class="legend">${legend.join('')}</ul>
 <div class="wide">${throughputPicture(throughput, shown, WIDE)}</div>
 <div class="narrow">${throughputPicture(throughput, shown, NARROW)}</div>
 ${numbers(throughputTable(throughputOf(work, worked, LINES)))}`
 }
 
-/** Records a second in each bin, stacked. @param shown outcomes that there are */
+/** Records a second in each bin, stacked. @param shown outcomes with records */
 export function throughputPicture(
   { worked, bins, pauses }: Throughput,
   shown: readonly RecordOutcome[],
@@ -108,7 +108,7 @@ ${[...levels, ...bars, ...times, ...pauseMarks(pauses, x, height, width)].join('
 </svg>`
 }
 
-/** Below its place; the last one ends at the edge of the picture where there is no room beyond it. */
+/** Text below its mark; the last text ends at the edge of the picture if it has no room beyond. */
 function timeMark(
   place: number,
   text: string,
@@ -119,7 +119,7 @@ function timeMark(
   return `<text class="axis ${anchor}" x="${px(isCut ? width : place)}" y="${height - 6}">${text}</text>`
 }
 
-/** Where the run paused; named as far as there is room. */
+/** Marks of pauses, with text as far as there is room. */
 function pauseMarks(
   pauses: Throughput['pauses'],
   x: (at: number) => number,
@@ -138,7 +138,7 @@ function pauseMarks(
   })
 }
 
-/** In their order. */
+/** The longest pauses, in their order. */
 const longest = (pauses: Throughput['pauses']): Throughput['pauses'] =>
   pauses
     .toSorted((a, b) => b.length - a.length)
@@ -157,7 +157,7 @@ function throughputTable({ bins, pauses }: Throughput): string {
     n(Math.round(records.made)),
     n(Math.round((1000 * records.made) / length)),
   ])
-  const told =
+  const cutOut =
     pauses.length === 0
       ? ''
       : `<p>${pausesText(pauses)}: ${longest(pauses)
@@ -168,5 +168,5 @@ function throughputTable({ bins, pauses }: Throughput): string {
     columns: [...words('time at work'), ...counts('rows', 'records', 'records a second')],
     lines,
     kind: 'short',
-  })}${told}`
+  })}${cutOut}`
 }

@@ -1,7 +1,6 @@
 /**
- * The log (winston): text or JSON, and a file of JSON lines. Only fields on the list below are written, so that no health data can slip
- * in with an object that is logged as a whole. Its file is written synchronously and opened anew for each line; a full one makes room for
- * the next.
+ * The log (winston): text or JSON, and a file of JSON lines. Writes only the fields in the list below, so that no health data slips in with a
+ * whole object. The file is written synchronously and opened anew for each line. A full file is rotated.
  */
 
 import { renameSync, rmSync, type StatsBase, statSync } from 'node:fs'
@@ -12,7 +11,7 @@ import type * as Winston from 'winston'
 import { appendOwn, makeFolder, makeOwn, wasTaken } from '../own-files.ts'
 import { shown } from '../shown-text.ts'
 
-/** docs/logging.md says what each is. */
+/** Fields of a line; docs/logging.md explains each. */
 export const LOG_FIELDS = [
   'run',
   'job',
@@ -56,26 +55,26 @@ export interface Logger {
   warn(message: string, fields?: LogFields): void
   info(message: string, fields?: LogFields): void
   debug(message: string, fields?: LogFields): void
-  /** Whether a line of this level is written anywhere: what is costly to put together need not be. */
+  /** True if lines of this level are written anywhere: false saves a caller the work for a costly line. */
   writes(level: Level): boolean
   /**
-   * The same log where a display tells what a run does: standard error gets warnings and errors alone, through `print`.
-   * @param print given each line with its end
+   * The log beside a display of the run: standard error gets only warnings and errors, through `print`.
+   * @param print receives each line with its end
    */
   beside(print: (line: string) => void): Logger
 }
 
-/** Where lines go. */
+/** Destination of lines. */
 export interface LogSink {
   readonly level: Level
   readonly form: 'text' | 'json'
-  /** Given each line with its end. */
+  /** Receives each line with its end. */
   readonly print: (line: string) => void
 }
 
 /**
- * winston is loaded with the first line that is written: most commands write none, and it takes a twentieth of their start.
- * @param file undefined: standard error alone
+ * Makes a log. Loads winston with the first line: most commands write none, and winston takes a twentieth of their start.
+ * @param file undefined for standard error alone
  */
 export function createLogger(standardError: LogSink, file: LogSink | undefined, now: () => number): Logger {
   const sinks = file === undefined ? [standardError] : [standardError, file]
@@ -106,7 +105,7 @@ const isWithin = (level: Level, most: Level): boolean => LEVELS.indexOf(level) <
 function allowed(fields: LogFields): LogFields {
   return Object.fromEntries(
     LOG_FIELDS.flatMap((name) => {
-      // What is logged as a whole may be something else at run time than its type says.
+      // An object may differ from its type at run time.
       const value: unknown = Object.hasOwn(fields, name) ? fields[name] : undefined
       return ['string', 'number', 'boolean'].includes(typeof value) ? [[name, value] as const] : []
     }),
@@ -134,7 +133,7 @@ function openWinston(sinks: readonly LogSink[], now: () => number): Winston.Logg
   })
 }
 
-/** Hands each line on at once: none is in memory when the process ends. */
+/** Writes each line at once, so that none is in memory when the process ends. */
 const streamTo = (print: (line: string) => void): Writable =>
   new Writable({
     decodeStrings: false,
@@ -144,7 +143,7 @@ const streamTo = (print: (line: string) => void): Writable =>
     },
   })
 
-/** A line as people read it, without its end. */
+/** A line for people, without its end. */
 export function logLineText({
   level,
   message,
@@ -159,7 +158,7 @@ export function logLineText({
   return `${String(timestamp)} ${level.padEnd(5)} ${shown(String(message))}${written.join('')}`
 }
 
-/** In quotes where it would not stand for itself. */
+/** Quotes a value with blanks or special characters. */
 function textOf(value: unknown): string {
   const text = String(value)
   return /^[^\s"=]+$/u.test(text) && shown(text) === text ? text : shown(JSON.stringify(text))
@@ -167,18 +166,18 @@ function textOf(value: unknown): string {
 
 export interface LogFile {
   readonly path: string
-  /** A file that would be larger is put aside. */
+  /** Size limit: a line beyond it rotates the file first. */
   readonly maxBytes: number
-  /** Files kept, the current one included. */
+  /** Files to keep, including the current one. */
   readonly files: number
 }
 
-/** Who puts a file aside takes no longer; what is older was left by a process that was killed. */
+/** Longest time of a rotation; an older lock was left by a killed process. */
 const ROTATION_MS = 10_000
 
 /**
- * @param tell told that the file cannot be written, once, until it can be again
- * @returns appends a line, which comes with its end; never throws
+ * @param tell receives the problem of an unwritable file, once until the file is writable again
+ * @returns appends a line with its end; never throws
  */
 export function createLogFile(
   { path, maxBytes, files }: LogFile,
@@ -187,7 +186,7 @@ export function createLogFile(
 ): (line: string) => void {
   let made = false
   const write = trial('the log file cannot be written', tell)
-  const makeRoom = trial('the full log file cannot be put aside, and grows', tell)
+  const makeRoom = trial('the full log file cannot be rotated, and grows', tell)
   const isFull = (more: number): boolean => {
     const there = statOf(path)
     return there?.isFile() === true && there.size > 0 && there.size + more > maxBytes
@@ -197,7 +196,7 @@ export function createLogFile(
       if (!made) makeFolder(dirname(path))
       made = true
       const bytes = Buffer.byteLength(line)
-      // A folder in which nothing may be renamed keeps no line from the file.
+      // A failed rotation does not keep the line from the file.
       if (isFull(bytes))
         makeRoom(() => alone(`${path}.rotating`, now(), () => isFull(bytes) && putAside(path, files)))
       appendOwn(path, line)
@@ -205,7 +204,7 @@ export function createLogFile(
   }
 }
 
-/** Tells what fails once, until it has gone well again. Never throws. */
+/** Reports a failure once, until the next success. Never throws. */
 function trial(problem: string, tell: (problem: string) => void): (work: () => void) => void {
   let failing = false
   return (work) => {
@@ -219,7 +218,7 @@ function trial(problem: string, tell: (problem: string) => void): (work: () => v
   }
 }
 
-/** Of several processes one does it; the others go on with the file as it is. */
+/** Runs the work in one of several processes; the others continue without it. */
 function alone(lock: string, now: number, work: () => void): void {
   try {
     makeOwn(lock)

@@ -1,6 +1,6 @@
 /**
- * What a schedule counts while it runs, for Prometheus (docs/metrics.md). Base units; labels hold names of jobs, words and codes. Served
- * beside `/health`; the state of the gateway is read when somebody asks.
+ * Metrics of a schedule for Prometheus (docs/metrics.md). Base units; labels are names of jobs, words and codes. Served beside `/health`; the state
+ * of the gateway is read at each request.
  */
 
 import fastify from 'fastify'
@@ -8,11 +8,11 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { reasonOf, WaybillError } from '../model/errors.ts'
 import { registerLastRun } from './last-run-metrics.ts'
 
-/** From a hundred rows to a night. */
+/** Buckets from a hundred rows to a night. */
 const RUN_SECONDS = [1, 5, 15, 60, 300, 900, 1_800, 3_600, 7_200, 14_400, 28_800]
 const REQUEST_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
 
-/** Of Node's own metrics those that go by the name of a counter and are none: they would be refused by `promtool check metrics`. */
+/** Metrics of Node named like counters that are gauges: `promtool check metrics` refuses them. */
 const MISNAMED = [
   'nodejs_active_resources_total',
   'nodejs_active_handles_total',
@@ -22,28 +22,28 @@ const MISNAMED = [
 /** Names without `waybill_` and `_total`. */
 const COUNTERS = {
   runs: { help: 'Runs that ended, by state.', labels: ['job', 'state'] },
-  job_exits: { help: 'Times that the job was run, by exit code.', labels: ['job', 'exit'] },
+  job_exits: { help: 'Executions of the job, by exit code.', labels: ['job', 'exit'] },
   exports: { help: 'Exports that ended, by state.', labels: ['job', 'state'] },
   rows: { help: 'Rows read and settled, by outcome.', labels: ['job', 'outcome'] },
   records: { help: 'Records settled, by kind and outcome.', labels: ['job', 'kind', 'outcome'] },
   rejects: { help: 'Rows and records rejected, by stage and code.', labels: ['job', 'stage', 'code'] },
   drift: {
-    help: 'Respects in which exports differ from earlier deliveries, by measure.',
+    help: 'Differences of exports from earlier deliveries, by measure.',
     labels: ['job', 'measure'],
   },
-  accounts: { help: 'Accounts met, by outcome.', labels: ['job', 'outcome'] },
-  requests: { help: 'Requests of runs, by what they were.', labels: ['job', 'request'] },
+  accounts: { help: 'Accounts of runs, by outcome.', labels: ['job', 'outcome'] },
+  requests: { help: 'Requests of runs, by purpose.', labels: ['job', 'request'] },
   gateway_answers: {
-    help: 'Requests to the gateway that ended, by class of answer.',
+    help: 'Ended requests to the gateway, by class of answer.',
     labels: ['operation', 'class'],
   },
-  gateway_waits: { help: 'Waits before a request is sent again, by class of answer.', labels: ['class'] },
-  fires: { help: 'Fires of schedules that are over, by state.', labels: ['job', 'state'] },
+  gateway_waits: { help: 'Waits before a retry, by class of answer.', labels: ['class'] },
+  fires: { help: 'Ended fires of schedules, by state.', labels: ['job', 'state'] },
 } as const
 
 type Label = (typeof COUNTERS)[keyof typeof COUNTERS]['labels'][number]
 
-/** A counter, what it counts by, and how much is added: 1, where not said. */
+/** A counter, its labels, and the increment (default 1). */
 export type Counted = readonly [
   name: keyof typeof COUNTERS,
   labels: Readonly<Partial<Record<Label, string>>>,
@@ -53,11 +53,11 @@ export type Counted = readonly [
 export type Metrics = ReturnType<typeof createMetrics>
 
 export interface InstallationFacts {
-  /** What the disk of the home has left, bytes. */
+  /** Free bytes on the disk of the home. */
   readonly freeBytes: number
-  /** Of the ledger's file. */
+  /** Size of the ledger's file. */
   readonly ledgerBytes: number
-  /** Milliseconds since the epoch; undefined: none is known. */
+  /** Milliseconds since the epoch; undefined if unknown. */
   readonly lastBackupAt: number | undefined
   readonly notifications: readonly { readonly job: string; readonly state: string; readonly count: number }[]
   readonly overdue: readonly { readonly job: string; readonly count: number }[]
@@ -72,11 +72,14 @@ export function createMetrics(version: string) {
   for (const name of MISNAMED) registry.removeSingleMetric(name)
   const gauge = (name: string, help: string, labelNames: readonly string[] = []) =>
     new Gauge({ name: `waybill_${name}`, help, labelNames, registers })
-  /** @param tell asked whenever the metrics are */
-  const asked = (name: string, help: string, labelNames: readonly string[], tell: (gauge: Gauge) => void) => {
+  /** @param read called at each request for metrics */
+  const asked = (name: string, help: string, labelNames: readonly string[], read: (gauge: Gauge) => void) => {
     const made: Gauge = new Gauge({
-      ...{ name: `waybill_${name}`, help, labelNames, registers },
-      collect: () => tell(made),
+      name: `waybill_${name}`,
+      help,
+      labelNames,
+      registers,
+      collect: () => read(made),
     })
   }
   const histogram = (name: string, help: string, label: string, buckets: number[]) =>
@@ -90,37 +93,34 @@ export function createMetrics(version: string) {
     ]),
   )
   const count = (...[name, labels, more = 1]: Counted): void => counters.get(name)?.inc(labels, more)
-  const running = gauge('run_under_way', 'Whether a run of the job is under way in this process.', ['job'])
-  const runSeconds = histogram('run_duration', 'How long runs were at work.', 'job', RUN_SECONDS)
+  const running = gauge('run_under_way', '1 while a run of the job is under way in this process.', ['job'])
+  const runSeconds = histogram('run_duration', 'Working time of runs.', 'job', RUN_SECONDS)
   const requestSeconds = histogram(
     'gateway_request_duration',
-    'How long requests to the gateway took.',
+    'Duration of requests to the gateway.',
     'operation',
     REQUEST_SECONDS,
   )
-  const valid = gauge('job_valid', 'Whether the file of a scheduled job and its mappings can be used.', [
-    'job',
-  ])
+  const valid = gauge('job_valid', '1 if the file of a scheduled job and its mappings are valid.', ['job'])
   const lastRun = registerLastRun(registry)
-  const free = gauge('home_free_bytes', 'What the disk of the home has left.')
+  const free = gauge('home_free_bytes', 'Free bytes on the disk of the home.')
   const ledger = gauge('ledger_size_bytes', 'Size of the file of the ledger.')
   const backedUp = gauge(
     'last_backup_timestamp_seconds',
-    'When the ledger was last copied by waybill backup. 0: never, as far as this home tells.',
+    'Time of the last waybill backup of the ledger. 0: none known in this home.',
   )
-  // Without labels they stand at 0 from the beginning: an alert would take that for a full disk.
+  // A gauge without labels is 0 from the start: an alert would take 0 for a full disk.
   for (const bare of [free, ledger, backedUp]) bare.remove()
-  const untold = gauge(
-    'notifications_undelivered',
-    'Notifications that are not delivered: pending, or given up.',
-    ['job', 'state'],
-  )
+  const untold = gauge('notifications_undelivered', 'Undelivered notifications: pending, or given up.', [
+    'job',
+    'state',
+  ])
   const overdue = gauge(
     'exports_overdue',
     'Expectations of the job whose latest deadline has passed without their exports.',
     ['job'],
   )
-  const backfills = gauge('backfill_unfinished', 'Whether a backfill of the job is not finished.', ['job'])
+  const backfills = gauge('backfill_unfinished', '1 for a job with an unfinished backfill.', ['job'])
 
   return {
     /** The text format of Prometheus, and its media type. */
@@ -137,25 +137,27 @@ export function createMetrics(version: string) {
       count('gateway_answers', { operation: label, class: answer })
       requestSeconds.observe({ operation: label }, durationMs / 1000)
     },
-    /** To be called once. @param read asked whenever the metrics are */
+    /** Call once. @param read called at each request for metrics */
     watchTraffic(read: () => GatewayTraffic) {
-      const breaker =
-        'State of the breaker, which stops sending while nothing gets through: 1 for the one that it is in.'
+      const breaker = 'Circuit breaker, which stops sending during an outage: 1 for its current state.'
       asked('gateway_breaker_state', breaker, ['state'], (of) => {
         for (const state of BREAKER_STATES) of.set({ state }, state === read().breaker ? 1 : 0)
       })
-      const permitted = 'Requests to the gateway that may be in flight at once while the breaker is closed.'
+      const permitted = 'Most requests in flight to the gateway while the breaker is closed.'
       asked('gateway_requests_permitted', permitted, [], (of) => of.set(read().permitted))
-      const inFlight = 'Requests to the gateway that are in flight.'
+      const inFlight = 'Requests in flight to the gateway.'
       asked('gateway_requests_in_flight', inFlight, [], (of) => of.set(read().underWay))
     },
-    /** To be called once. @param read asked whenever the metrics are: of each scheduled job when it fires next, milliseconds since the epoch */
+    /**
+     * Call once.
+     * @param read called at each request for metrics: the next fire of each scheduled job, in milliseconds since the epoch
+     */
     watchFires: (read: () => Iterable<readonly [job: string, at: number]>) =>
-      asked('next_fire_timestamp_seconds', 'When the job is due next by its schedule.', ['job'], (of) => {
+      asked('next_fire_timestamp_seconds', 'Next fire of the job by its schedule.', ['job'], (of) => {
         of.reset()
         for (const [job, at] of read()) of.set({ job }, at / 1000)
       }),
-    /** What stands open and what room there is: takes the place of what was told before. */
+    /** Replaces the facts on open work and free space. */
     installation(facts: InstallationFacts) {
       free.set(facts.freeBytes)
       ledger.set(facts.ledgerBytes)
@@ -165,15 +167,15 @@ export function createMetrics(version: string) {
       for (const { job, count } of facts.overdue) overdue.set({ job }, count)
       for (const job of facts.backfills) backfills.set({ job }, 1)
     },
-    /** @param isValid undefined: it is on no schedule */
+    /** @param isValid undefined for a job without schedule */
     jobSeen(job: string, isValid: boolean | undefined) {
       if (isValid === undefined) valid.remove({ job })
       else valid.set({ job }, isValid ? 1 : 0)
     },
     lastRun: lastRun.tell,
-    /** Of a job on the schedule. */
+    /** For a job on the schedule. */
     neverRan: lastRun.never,
-    /** The job is no more: nothing is told of its last run. */
+    /** Removes the metrics of the last run of a removed job. */
     forgetLastRun: lastRun.forget,
   }
 }
@@ -188,28 +190,28 @@ const BREAKER_STATES = ['closed', 'open', 'trying'] as const
 
 export interface GatewayTraffic {
   readonly breaker: (typeof BREAKER_STATES)[number]
-  /** Requests that may be under way at once, while the breaker is closed. */
+  /** Most requests in flight while the breaker is closed. */
   readonly permitted: number
-  /** Requests that are. */
+  /** Requests in flight. */
   readonly underWay: number
 }
 
 export interface MetricsServing {
   readonly host: string
-  /** 0: a free one. */
+  /** 0 for a free port. */
   readonly port: number
   readonly metrics: Pick<Metrics, 'text' | 'mediaType'>
   readonly version: string
-  /** Whether the process is about to end: then it is not well any more. */
+  /** True if the process is about to end, and is unhealthy. */
   readonly isEnding: () => boolean
-  /** Why it cannot do its work now: the ledger or the jobs cannot be read. Undefined where it can. */
+  /** Reason why the schedule cannot work: ledger or jobs are unreadable. Undefined for none. */
   readonly hindrance: () => Promise<string | undefined>
 }
 
-/** @returns its address, `http://127.0.0.1:9464` @throws WaybillError `settings-invalid` where the address cannot be had */
+/** @returns its address, `http://127.0.0.1:9464` @throws WaybillError `settings-invalid` for an unusable address */
 export async function serveMetrics(serving: MetricsServing) {
   const { host, port, metrics, version } = serving
-  // A scraper keeps its connection; the end of the process does not wait for it.
+  // Closes the connections of scrapers at the end of the process.
   const server = fastify({ forceCloseConnections: true })
   server.get('/metrics', async (_, reply) => reply.type(metrics.mediaType).send(await metrics.text()))
   server.get('/health', async (_, reply) => {
@@ -228,7 +230,7 @@ export async function serveMetrics(serving: MetricsServing) {
     const reason = reasonOf(cause)
     throw new WaybillError('settings-invalid', `metrics cannot be served: ${reason}`, {
       place: { key: 'WAYBILL_METRICS' },
-      remedy: 'Give another port with --metrics or WAYBILL_METRICS, or end what listens there.',
+      remedy: 'Give another port with --metrics or WAYBILL_METRICS, or stop the program that listens there.',
       cause,
     })
   }

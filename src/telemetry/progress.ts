@@ -1,36 +1,35 @@
 /**
- * Progress while a run works, on standard error: a bar for each export in a terminal, plain lines elsewhere, nothing when quiet. The bar
- * is drawn here: those of libraries go back to a cursor position that lines above them have moved, hide the cursor, turn off line wrapping
- * and take over SIGINT, all of which is left behind in the terminal when a process is killed. Also how fast it goes on, and lines for what
- * has no rate.
+ * Progress of a run on standard error: a bar for each export in a terminal, plain lines elsewhere, nothing when quiet. Draws its own bar: the bars of
+ * libraries return to a cursor position that lines above have moved, hide the cursor, turn off line wrapping and take over SIGINT, and a killed
+ * process leaves the terminal in this state. Also rates, and lines for work without a rate.
  */
 import { counted, n, shown } from '../shown-text.ts'
 
-/** Of an export, or of several that are one whole. */
+/** Progress of an export, or of several as one whole. */
 export interface ProgressState {
   readonly rows: number
   readonly records: number
-  /** Of the file, or of all files, from 0 to 1. */
+  /** Share of the file, or of all files, from 0 to 1. */
   readonly share: number
-  /** Of several: the one that it is at. */
+  /** Current export of several. */
   readonly at?: { readonly name: string; readonly number: number; readonly of: number } | undefined
 }
 
 export interface Progress {
-  /** @param state where it stands: a run that was interrupted goes on with its share */
+  /** @param state start of the progress: an interrupted run continues with its share */
   start(name: string, state: ProgressState): void
   advance(state: ProgressState): void
-  /** What it waits for, in the place of the bar until that is over (undefined); to be said again now and then while it lasts. */
+  /** Shows a wait in place of the bar; undefined ends it. Repeat the call now and then during a wait. */
   wait(text: string | undefined): void
-  /** A line that stays, above the bar. */
+  /** Writes a line that stays, above the bar. */
   note(text: string): void
   end(state: ProgressState): void
-  /** The export ends before its time: its bar is taken away. */
+  /** Removes the bar of an export that ends early. */
   stop(): void
 }
 
 export interface ProgressDisplay {
-  /** Of the terminal, as it is now; false: there is none, and plain lines are written, one every five seconds at most. */
+  /** Current columns of the terminal; false without a terminal: writes plain lines, at most one every five seconds. */
   readonly columns: false | (() => number)
   /** Milliseconds. */
   readonly now: () => number
@@ -40,7 +39,7 @@ export interface ProgressDisplay {
 export function createProgress(display: ProgressDisplay): Progress {
   const { columns } = display
   const progress = columns === false ? createLines(display) : createBar(display, columns)
-  // Names of exports and words of the log are whatever others have written; a line is cut to its width as it is shown.
+  // Escapes first, cuts later: names of exports and words of the log may have any characters.
   const shownState = (state: ProgressState): ProgressState =>
     state.at === undefined ? state : { ...state, at: { ...state.at, name: shown(state.at.name) } }
   return {
@@ -73,11 +72,11 @@ interface OpenExport {
 
 function createLines({ now, write }: ProgressDisplay): Progress {
   let open: OpenExport | undefined
-  let waitSaidAt: number | undefined
+  let waitShownAt: number | undefined
   return {
     start(name, state) {
       open = { name, pace: startPace(now(), state), state, drawnAt: now() }
-      if (state.rows > 0) write(`${name}: goes on behind ${done(state).join(', ')}\n`)
+      if (state.rows > 0) write(`${name}: continues after ${done(state).join(', ')}\n`)
     },
     advance(state) {
       if (open === undefined) return
@@ -89,10 +88,10 @@ function createLines({ now, write }: ProgressDisplay): Progress {
       write(`${name}: ${[...done(state), percent(state), rateText(rate), leftText(left)].join(', ')}\n`)
     },
     wait(text) {
-      // That it waits is in a line of the log above, to begin with.
-      waitSaidAt = text === undefined ? undefined : (waitSaidAt ?? now())
-      if (text === undefined || waitSaidAt === undefined || now() - waitSaidAt < WAIT_LINE_EVERY_MS) return
-      waitSaidAt = now()
+      // The log above has a line on the start of the wait.
+      waitShownAt = text === undefined ? undefined : (waitShownAt ?? now())
+      if (text === undefined || waitShownAt === undefined || now() - waitShownAt < WAIT_LINE_EVERY_MS) return
+      waitShownAt = now()
       write(`${text}\n`)
     },
     note: (text) => write(`${text}\n`),
@@ -112,7 +111,7 @@ function createBar({ now, write }: ProgressDisplay, columns: () => number): Prog
   const draw = (): void => {
     if (open === undefined) return
     open.drawnAt = now()
-    // The last column stays free: there a terminal would go on to the next line.
+    // Leaves the last column free: a full line would wrap.
     const room = columns() - 1
     write(`${CLEAR}${waiting === undefined ? barLine(open, room) : waiting.slice(0, room)}`)
   }
@@ -147,7 +146,7 @@ function createBar({ now, write }: ProgressDisplay, columns: () => number): Prog
   }
 }
 
-/** As much as there is room for: the name goes first, then the bar, then the records, then which one it is. */
+/** A bar as wide as the room allows: drops the name first, then the bar, then the records, then the number of the export. */
 function barLine({ name: whole, pace, state }: OpenExport, room: number): string {
   const { rate, left } = pace
   const name = state.at?.name ?? whole
@@ -169,7 +168,7 @@ function barLine({ name: whole, pace, state }: OpenExport, room: number): string
 
 const SHORTEST_NAME = 12
 
-/** What tells names apart often stands at their ends. */
+/** Cuts the middle of a name: names often differ at their ends. */
 function shortened(name: string, room: number): string {
   if (name.length <= room) return name
   const end = Math.floor((room - 1) / 2)
@@ -191,12 +190,12 @@ const done = ({ rows, records }: ProgressState): string[] => [
   counted(rows, 'row'),
   counted(records, 'record'),
 ]
-/** Not 100 before the end. */
+/** Less than 100 before the end. */
 const percent = ({ share }: ProgressState): string =>
   `${String(Math.min(99, Math.floor(share * 100))).padStart(2)} %`
 const rateText = (rate: number): string => `${n(Math.round(rate))} rows/s`
 
-/** `0:42`, `1:02:03`; undefined: nothing was done by which it could be told. */
+/** `0:42`, `1:02:03`; `-:--` while no work allows an estimate. */
 function leftText(ms: number | undefined): string {
   if (ms === undefined) return '-:-- left'
   const seconds = Math.ceil(ms / 1000)
@@ -209,18 +208,18 @@ const two = (value: number): string => String(value).padStart(2, '0')
 
 export function createCounting({ columns, now, write }: ProgressDisplay) {
   const every = columns === false ? LINE_EVERY_MS : DRAW_EVERY_MS
-  let saidAt = now() - every
+  let shownAt = now() - every
   let isShown = false
   return {
-    /** @param text what is being done */
+    /** @param text current work */
     at(text: string): void {
-      if (now() - saidAt < every) return
-      saidAt = now()
+      if (now() - shownAt < every) return
+      shownAt = now()
       isShown = true
       const line = shown(text)
       write(columns === false ? `${line}\n` : `${CLEAR}${line.slice(0, columns() - 1)}`)
     },
-    /** Takes the line away. */
+    /** Removes the line. */
     end(): void {
       if (isShown && columns !== false) write(CLEAR)
       isShown = false
@@ -229,14 +228,14 @@ export function createCounting({ columns, now, write }: ProgressDisplay) {
 }
 
 export const LINE_EVERY_MS = 5_000
-/** That it still waits for the same thing. */
+/** Interval of lines on a lasting wait. */
 export const WAIT_LINE_EVERY_MS = 60_000
 export const DRAW_EVERY_MS = 100
 
-/** To the start of the line, and clear it: ECMA-48, CR and EL. */
+/** Moves to the start of the line and clears it: ECMA-48, CR and EL. */
 export const CLEAR = '\r\x1b[2K'
 
-/** Of an export: rows, and the share of its file from 0 to 1. */
+/** Rows of an export, and the share of its file from 0 to 1. */
 export interface Done {
   readonly rows: number
   readonly share: number
@@ -251,7 +250,7 @@ interface Sample extends Done {
 const WINDOW_MS = 30_000
 const SAMPLE_EVERY_MS = 300
 
-/** @param before what an earlier process has done: it counts for no rate */
+/** @param before work of an earlier process, which counts for no rate */
 function startPace(now: number, before: Done) {
   const start: Sample = { at: now, rows: before.rows, share: before.share }
   let samples: readonly Sample[] = [start]
@@ -264,16 +263,16 @@ function startPace(now: number, before: Done) {
       const old = samples.findLastIndex((sample) => sample.at <= at - WINDOW_MS)
       samples = [...samples.slice(Math.max(0, old)), last]
     },
-    /** Rows a second, of late. */
+    /** Recent rows a second. */
     get rate(): number {
       return perSecond(last.rows - since().rows, last.at - since().at)
     },
-    /** Undefined while nothing was done by which it could be told. */
+    /** Milliseconds to the end; undefined while no work allows an estimate. */
     get left(): number | undefined {
       const share = last.share - since().share
       return share <= 0 ? undefined : ((1 - last.share) * (last.at - since().at)) / share
     },
-    /** From the start to now. */
+    /** Rate from the start to now. */
     whole(at: number, { rows }: Done) {
       const ms = Math.max(0, at - start.at)
       return { ms, rate: perSecond(rows - start.rows, ms) }

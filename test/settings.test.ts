@@ -63,7 +63,9 @@ test.each([
   const given = { WAYBILL_GATEWAY_URL, WAYBILL_API_KEY: 'k', WAYBILL_ACCESS_TOKEN: 't' }
   expect(read(given)).toMatchObject({
     gatewayUrl,
-    findings: ['WAYBILL_GATEWAY_URL holds a user name, password, query or fragment: none is sent'],
+    findings: [
+      'WAYBILL_GATEWAY_URL has a user name, password, query or fragment, which is not sent: remove it',
+    ],
   })
 })
 

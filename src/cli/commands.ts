@@ -139,7 +139,7 @@ const INSTALLATION_COMMANDS = {
   expect: {
     says: 'check that expected exports have arrived; notify if not',
     arguments: { job: ['[job]', 'name of a job (default: all jobs that expect exports)'] },
-    options: { '--quiet': 'print only missing and strangely small exports' },
+    options: { '--quiet': 'print nothing about exports that arrived as expected' },
     note: 'Exit code 0: all have arrived, 1: some are missing or strangely small, 2: the check failed, or a job file is wrong.',
     examples: ['waybill expect nightly-screenings'],
   },
@@ -197,7 +197,7 @@ const INSTALLATION_COMMANDS = {
       '--open': 'accept records of unregistered accounts, too',
       '--attached': 'for programs: read credentials from standard input, and end at its end',
       '--check <url>': {
-        says: 'serve nothing; report the differences of the gateway at this address',
+        says: 'serve nothing; report how the gateway at this address differs',
         not: SERVING,
       },
       '--account <reference>': 'with --check: also read this account (partnerAccountId, or accountId:ID)',
@@ -247,7 +247,7 @@ export type CommandName = keyof typeof COMMANDS
 
 /** Help of groups of commands. */
 export const GROUPS: Readonly<Record<string, string>> = {
-  accounts: 'list, confirm, forget and erase accounts',
+  accounts: 'export, confirm, forget and erase accounts',
   mapping: 'check, test, compare and preview mapping files',
 }
 

@@ -78,7 +78,7 @@ export const RUN_COMMANDS = {
     says: 'list runs, newest first',
     options: {
       '--limit <n>': { says: 'runs to show', read: positiveNumber, else: 20 },
-      '--page <n>': { says: 'page to show, 1 is the newest', read: positiveNumber, else: 1 },
+      '--page <n>': { says: 'page to show; page 1 has the newest runs', read: positiveNumber, else: 1 },
       '--job <job>': 'only runs of this job',
       '--failed': 'only runs that did not finish, or left something behind',
       '--since <when>': {
@@ -98,7 +98,7 @@ export const RUN_COMMANDS = {
     examples: ['waybill show', 'waybill show 20260302T071500Z-4f2a9c'],
   },
   watch: {
-    says: 'follow a running job until it ends, also of another process',
+    says: 'follow a running job, in any process, until it ends; then show it',
     arguments: { run: RUN_OR_LATEST },
     note: 'Ctrl-C ends the display, not the run.',
     examples: ['waybill watch latest'],
@@ -110,7 +110,7 @@ export const RUN_COMMANDS = {
     examples: ['waybill logs 20260302T071500Z-4f2a9c'],
   },
   stop: {
-    says: 'stop a running job, also of another process; the next run of the job continues it',
+    says: 'stop a running job, in any process; the next run of the job continues it',
     arguments: { run: ['<run>', 'id of the run, or latest'] },
     options: { '--by <name>': BY },
     note: 'Work in flight is finished. The command waits for the end of the run.',

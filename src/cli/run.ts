@@ -268,7 +268,7 @@ export const reconcile: Action<'reconcile'> = async (context, options) => {
   const { run, found, missed, batches, reads, inDoubt, verified, summary, reasons } = reconciled
   const json = { found, missed, batches, reads, inDoubt, verified, summary }
   say(context, options.json, json, () => [
-    `Run ${run}: of the records in doubt, ${found} are stored, ${missed} are not, ${inDoubt} are unknown. ${counted(batches, 'open batch', 'open batches')} settled, ${counted(reads, 'read')} of profiles.`,
+    `Run ${run}, records in doubt: ${found} stored, ${missed} not stored, ${inDoubt} unknown. ${counted(batches, 'open batch', 'open batches')} settled, ${counted(reads, 'read')} of profiles.`,
     ...summaryLines(summary, reasons, context.columns),
     ...(verified === undefined ? [] : verifiedText(verified)),
   ])

@@ -210,7 +210,7 @@ export function nextSection(steps: readonly Step[]): string {
     ].join('\n'),
   )
   return `<section id="next" class="steps">
-<h2>What to do next</h2>
+<h2>Next steps</h2>
 ${shown.join('\n')}
 </section>`
 }

@@ -41,14 +41,14 @@ describe('a home that was opened to others', () => {
     await symlink('/etc/passwd', clinic.at('spool.txt'))
     const doctor = await clinic.workplace.waybill('doctor')
     expect(doctor.out).toMatch(
-      /warning +home +\d of its files and folders may be used by others\n +ledger.sqlite \(mode 0666\)\n/,
+      /warning +home +\d of its files and folders are open to other users\n +ledger.sqlite \(mode 0666\)\n/,
     )
     expect(doctor.out).toMatch(/^ +rejects.*a\.rejects\.csv \(mode 0666\)$/m)
     expect(doctor.out).toMatch(/warning +home +1 of its files and folders are links.*\n +spool.txt\n/)
     expect(await modeOf(clinic.at('ledger.sqlite'))).toBe(0o666)
 
     const next = await clinic.run()
-    expect(next.err).toContain('was open to others (mode 0666), and is no more')
+    expect(next.err).toContain('was open to all users (0666); fixed to 0660')
     expect(await modeOf(clinic.at('ledger.sqlite'))).toBe(0o660)
   })
 

@@ -110,7 +110,7 @@ test('a mail server whose certificate nobody vouches for gets no password, whate
     to: 'b@hospital.example',
     timeoutMs: 5_000,
   }).deliver(MESSAGE)
-  await expect(sent).rejects.toThrow('the mail server did not take it')
+  await expect(sent).rejects.toThrow('the mail server did not accept the mail')
   expect(logins).toEqual([])
 })
 

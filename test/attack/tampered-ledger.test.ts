@@ -68,7 +68,7 @@ test.each([
   const clinic = await delivered()
   clinic.change(sql)
   const doctor = await clinic.workplace.waybill('doctor')
-  expect(doctor.out).toMatch(new RegExp(`^problem +ledger +it is damaged: .*(${found})`, 'm'))
+  expect(doctor.out).toMatch(new RegExp(`^problem +ledger +damaged: .*(${found})`, 'm'))
   expect(doctor.out).toContain('restore the latest backup')
   expect(doctor.code).toBe(2)
 })

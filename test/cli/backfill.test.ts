@@ -488,7 +488,7 @@ describe('--dry-run', () => {
       'Without  87 of 90 days have no export here:\n  2026-01-04 to 2026-03-31 (87)\n',
     )
     expect(text.out).toContain(
-      'Left out 1 file, as no pattern of the job, or no date, fits the name:\n  clinic_20260231.csv\n',
+      'Left out 1 file: the name matches no pattern of the job, or has no date:\n  clinic_20260231.csv\n',
     )
     expect(text.err).toContain(`1 of 3: counting ${nameOf(first)}`)
   })

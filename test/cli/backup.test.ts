@@ -90,7 +90,7 @@ test('it names what is not in it, and the copy opens', async () => {
   const { code, out } = await clinic.workplace.waybill('backup', 'copy.sqlite')
   expect(code).toBe(0)
   expect(out).toContain('Ledger home/ledger.sqlite copied to copy.sqlite: ')
-  expect(out).toContain('Not in it: the key (home/key), receipts and rejects.')
+  expect(out).toContain('Not included: the key (home/key), receipts and rejects.')
   const database = new DatabaseSync(join(clinic.workplace.folder, 'copy.sqlite'), { readOnly: true })
   expect(database.prepare('pragma integrity_check').all()).toEqual([{ integrity_check: 'ok' }])
   expect(database.prepare('select count(*) as runs from run').get()).toEqual({ runs: 1 })

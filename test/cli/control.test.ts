@@ -132,12 +132,12 @@ test('a job is paused and goes on again; who paused it is told', async () => {
   const paused = await waybill('pause', 'clinic', '--by', 'ann', '--note', 'the vendor is moving')
   expect([paused.code, paused.out]).toEqual([
     0,
-    'clinic is paused: the schedule begins nothing of it. To go on: waybill resume clinic\n',
+    'clinic is paused: the schedule does not start it. To continue: waybill resume clinic\n',
   ])
   expect((await waybill('pause', 'clinic')).out).toContain('is paused already')
   const explained = await waybill('schedule', '--explain', 'clinic')
   expect(explained.out).toMatch(
-    /^paused by ann since \S+Z: the vendor is moving\. To go on: waybill resume clinic$/m,
+    /^paused by ann since \S+Z: the vendor is moving\. To continue: waybill resume clinic$/m,
   )
   expect(JSON.parse((await waybill('schedule', '--explain', '--json')).out).jobs).toMatchObject([
     { job: 'clinic', paused: { by: 'ann', note: 'the vendor is moving' } },

@@ -44,7 +44,7 @@ const steady = (text: string, url: string): string =>
     .replaceAll(/\d{8}T\d{6}Z-[0-9a-f]{6}/g, 'RUN')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'INSTANT')
     .replaceAll(/\d+\.\d (GB|TB) free/g, 'N GB free')
-    .replaceAll(/whole, [\d.]+ kB, shape [\w-]+/g, 'whole, N kB, shape LATEST')
+    .replaceAll(/intact, [\d.]+ kB, shape [\w-]+/g, 'intact, N kB, shape LATEST')
     .replaceAll(/\/\S*\/waybill-[^/\s]+/g, 'FOLDER')
     .replaceAll(url, 'GATEWAY')
 
@@ -96,8 +96,8 @@ test('a new installation: what is not there yet is no problem', async () => {
   const [code, bad] = trouble(await waybill('doctor', '--json'))
   expect(code).toBe(0)
   expect(bad).toEqual([
-    `warning home: ${home} is not there yet; the first run makes it`,
-    expect.stringMatching(/^warning job: there is none in /),
+    `warning home: ${home} does not exist yet; the first run makes it`,
+    expect.stringMatching(/^warning job: no jobs in /),
   ])
   await expect(readdir(home)).rejects.toThrow('ENOENT')
 })
@@ -142,7 +142,7 @@ test('a key that is refused says nothing of the token', async () => {
   const { waybill } = await createBare(gatewaySettings(store.url))
   const [code, bad] = trouble(await waybill('doctor', '--json'))
   expect(code).toBe(3)
-  expect(bad).toContain('warning token: not tried, as the key is refused')
+  expect(bad).toContain('warning token: not checked: key refused')
   expect(bad.filter((one) => one.startsWith('problem token'))).toEqual([])
 })
 
@@ -151,7 +151,7 @@ test('a token command is run, and what it prints is tried', async () => {
   const { WAYBILL_ACCESS_TOKEN: _none, ...settings } = gatewaySettings(store.url)
   const { waybill } = await createBare({ ...settings, WAYBILL_ACCESS_TOKEN_COMMAND: 'echo token' })
   const { findings } = Told.parse(JSON.parse((await waybill('doctor', '--json')).out))
-  expect(findings).toContainEqual({ check: 'token', level: 'ok', found: 'the gateway takes it' })
+  expect(findings).toContainEqual({ check: 'token', level: 'ok', found: 'the gateway accepts it' })
 })
 
 test('a clock that is off: a warning; one that is before the latest run: a problem', async () => {
@@ -173,7 +173,7 @@ test('a clock that is off: a warning; one that is before the latest run: a probl
   const [late, found] = trouble(await store.workplace.waybill('doctor', '--json'))
   expect(late).toBe(2)
   expect(found).toContainEqual(
-    expect.stringMatching(/^problem clock: it says .*, which is before the latest run began/),
+    expect.stringMatching(/^problem clock: .* is before the start of the latest run/),
   )
 })
 
@@ -195,7 +195,7 @@ test('a run that is under way is told with its holder; one that was killed, with
     expect.objectContaining({
       check: 'ledger',
       found: expect.stringMatching(
-        new RegExp(`^clinic is being run by \\S+:${child.pid} \\(run \\S+, since `),
+        new RegExp(`^clinic is running in process \\S+:${child.pid} \\(run \\S+, since `),
       ),
     }),
   )
@@ -204,7 +204,7 @@ test('a run that is under way is told with its holder; one that was killed, with
   const [code, bad] = trouble(await workplace.waybill('doctor', '--json'))
   expect(code).toBe(0)
   expect(bad).toEqual([
-    expect.stringMatching(/^warning ledger: run \S+ of clinic is not finished \(stopped\)$/),
+    expect.stringMatching(/^warning ledger: run \S+ of clinic is unfinished \(stopped\)$/),
   ])
 })
 
@@ -230,7 +230,7 @@ test('a server is asked with --sources alone', async () => {
       check: 'job',
       level: 'ok',
       subject: 'remote',
-      found: 'sftp://waybill@127.0.0.1:1/./*.csv: not asked (--sources asks it)',
+      found: 'sftp://waybill@127.0.0.1:1/./*.csv: not checked (--sources checks it)',
     },
   ])
   const [code, bad] = trouble(await waybill('doctor', '--sources', '--json'))

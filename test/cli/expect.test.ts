@@ -87,7 +87,7 @@ describe('a strangely small export', () => {
     await deliver(clinic, 'b.csv', DUE - HOUR, small)
     const { err } = await clinic.run('--quiet')
     const sizes = { bytes: small.length, usual: usual.length }
-    expect(err).toContain(`strangely small: b.csv has ${small.length} bytes, usual are ${usual.length} bytes`)
+    expect(err).toContain(`strangely small: b.csv has ${small.length} bytes, usually ${usual.length} bytes`)
     const [, notice, end] = await notices(clinic)
     expect([notice?.type, end?.type]).toEqual(['waybill.export-small', 'waybill.run-ended'])
     expect(notice?.data.title).toBe(
@@ -166,10 +166,10 @@ describe('waybill expect', () => {
     const shown = (at: number): string =>
       `${new Date(at).toUTCString().slice(0, 3)} ${new Date(at).toISOString().slice(0, 10)} 00:00 +00:00`
     expect(out).toBe(`clinic: missing: 0 of 1 export by ${shown(DUE)}
-  Expected 1 export at least since ${shown(DUE - 24 * HOUR)}, at ${join(clinic.workplace.folder, 'inbox')}/a_{date:yyyyMMdd}.csv
+  Expected at least 1 export since ${shown(DUE - 24 * HOUR)}, at ${join(clinic.workplace.folder, 'inbox')}/a_{date:yyyyMMdd}.csv
   Due      ${new Date(DUE).toISOString().slice(0, 16).replace('T', ' ')} UTC (${shown(DUE)})
   Arrived  none
-  Dates    that came last: 2026-03-01
+  Dates    latest: 2026-03-01
   Then     by ${shown(DUE + 24 * HOUR)}
 
 `)
@@ -224,7 +224,7 @@ describe('waybill expect', () => {
   it('has nothing to say where nothing is expected', async () => {
     const clinic = await openClinic({ startsAt: NOON })
     const { waybill } = clinic.workplace
-    expect((await waybill('expect')).out).toBe('No job expects anything. See docs/jobs.md, "Expected".\n')
+    expect((await waybill('expect')).out).toBe('No job expects exports. See docs/jobs.md, "Expected".\n')
     const { code, err } = await waybill('expect', 'clinic')
     expect(code).toBe(2)
     expect(err).toContain('the job clinic expects nothing')

@@ -94,7 +94,7 @@ test('from a failed run to a clean balance by the commands that show suggests', 
   expect(clean).toContain('Nothing is left to do.')
   expect(clean).not.toContain('    waybill ')
   await type('waybill runs')
-  expect((await type('waybill runs --failed')).out).toBe('No run failed or has left anything behind.\n')
+  expect((await type('waybill runs --failed')).out).toBe('No run failed or left anything behind.\n')
 
   const run = Summary.parse(
     JSON.parse((await clinic.workplace.waybill(...argumentsOf(`${show} --json`))).out),

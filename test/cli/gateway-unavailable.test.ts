@@ -140,7 +140,7 @@ test('who looks on is told that a run waits, and why; not of one that was killed
     await new Promise<void>((resolve) => {
       child.stderr.on('data', (text: Buffer) => {
         said += text.toString()
-        if (said.includes('nothing gets through to the gateway since')) resolve()
+        if (said.includes('gateway unavailable since')) resolve()
       })
     })
     return { child, over }
@@ -183,7 +183,7 @@ test('who looks on is told that a run waits, and why; not of one that was killed
   const store = await startReferenceStore({ open: true, port })
   const { code, err } = await resumed.over
   expect(code).toBe(0)
-  expect(err.match(/nothing gets through to the gateway since/g)).toHaveLength(1)
+  expect(err.match(/gateway unavailable since/g)).toHaveLength(1)
   expect(err).toMatch(/^The gateway answers again, after .* in vain; 6 records are pending\.$/m)
   expect(await shown('runs')).toMatch(/ clinic +finished +0 +2 /)
   expect(await store.records('biometric')).toHaveLength(6)

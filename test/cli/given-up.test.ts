@@ -61,7 +61,7 @@ test.each([
   // From then on the ledger knows: nothing is looked for any more.
   await clinic.deliver('next.csv', `${HEADER}${CAT.replace('cat', 'dan')}`)
   expect(summaryOf(await clinic.run()).requests.readBack).toBe(0)
-  expect((await waybill('runs', '--failed')).out).toBe('No run failed or has left anything behind.\n')
+  expect((await waybill('runs', '--failed')).out).toBe('No run failed or left anything behind.\n')
   const again = await waybill('resolve', clinic.id, '--give-up')
   expect([again.code, again.err.includes('error nothing-left')]).toEqual([2, true])
 })
@@ -69,7 +69,7 @@ test.each([
 test('where nobody can tell whether the gateway has it, it is in doubt, and not sent', async () => {
   const clinic = await replaced('pass-then-reset')
   const { waybill } = clinic.workplace
-  const told = `What it had in hand of day.csv is recognised where it comes again`
+  const told = `Records of day.csv that were in flight are recognised when they come again`
   expect((await waybill('resolve', clinic.id, '--give-up')).out).toContain(told)
   const asked = `run ${clinic.id} of clinic was given up: whether 6 of its records are stored was never answered`
   expect((await waybill('doctor')).out).toContain(asked)
@@ -266,7 +266,7 @@ describe('what a run that was given up has in an open chunk, in doubt or never a
     await expectReceipts(clinic, what === 'reset' ? { answer: 6 } : { 'read-back': 6 })
     expect((await clinic.workplace.waybill('doctor')).out).not.toContain(`3 of run ${clinic.id}`)
     expect((await clinic.workplace.waybill('runs', '--failed')).out).toBe(
-      'No run failed or has left anything behind.\n',
+      'No run failed or left anything behind.\n',
     )
   })
 })

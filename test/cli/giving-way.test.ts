@@ -95,7 +95,7 @@ test('what a backfill that is killed then has under way is settled before a reru
   running = scene.workplace.start(...scene.backfill)
   await ended(running)
   const { code, out, err } = (await rerun) ?? { code: 1, out: '', err: '' }
-  expect({ code, err }).toMatchObject({ code: 0, err: expect.stringContaining('is settled first') })
+  expect({ code, err }).toMatchObject({ code: 0, err: expect.stringContaining('are settled first') })
   expect(summaryOf({ code, out, err }).records.biometric).toMatchObject({
     made: 3,
     accepted: 0,
@@ -135,7 +135,10 @@ test('a backfill that was killed settles what it had under way before it gives w
     },
   }))
   // It sends nothing, and could not settle that itself.
-  expect(await other).toMatchObject({ code: 0, out: expect.stringContaining('3 in doubt found stored') })
+  expect(await other).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('records in doubt: 3 stored'),
+  })
   expect(summaryOf(filled)).toMatchObject({ state: 'finished', balanced: true, rows: { read: 9 } })
   expect(scene.sent().slice(0, 3)).toEqual([found, first, DAYS[1]])
   expect(await storedDays(scene.store)).toEqual(eachOnce(DAYS))

@@ -34,7 +34,7 @@ test('nothing that is there already is overwritten', async () => {
   await writeFile(join(folder, 'mine/mappings/acme-onsite.yaml'), 'mine\n')
   const { out, code } = await workplace.waybill('init', 'mine')
   expect(code).toBe(0)
-  expect(out).toContain('Kept     mappings/acme-onsite.yaml: it is there already\n')
+  expect(out).toContain('Kept     mappings/acme-onsite.yaml: exists already\n')
   expect(out).toContain('  cd mine\n')
   expect(await readFile(join(folder, 'mine/mappings/acme-onsite.yaml'), 'utf8')).toBe('mine\n')
   const again = JSON.parse((await workplace.waybill('init', 'mine', '--json')).out)

@@ -76,7 +76,7 @@ test("a person's records are found in all exports that are still there, and the 
 
   await rm(join(folder, 'inbox', 'a.csv'))
   const { out } = await waybill('trace', '--person', 'ann')
-  expect(out).toContain('Not looked through: a.csv: a.csv is gone or has changed')
+  expect(out).toContain('Not searched: a.csv: a.csv is gone or has changed')
   expect(out).not.toContain('ann')
   expect((await waybill('trace', '--person', 'zoe')).out).toMatch(/^No export that is still there has/)
 })

@@ -97,7 +97,7 @@ test('of what it does not know it leaves a skeleton, and says so', async () => {
   await writeFile(join(folder, 'x.csv'), 'colour,shape\nred,round\nblue,square\n')
   const { code, out } = await waybill('mapping', 'init', 'x.csv', '--out', 'x.yaml')
   expect(code).toBe(0)
-  expect(out).toContain('Nothing of x.csv was recognised.')
+  expect(out).toContain('Nothing in x.csv was recognised.')
 })
 
 test('until its lines are decided, a draft is no mapping to run: the check, the doctor and each run say which', async () => {
@@ -127,7 +127,7 @@ test('until its lines are decided, a draft is no mapping to run: the check, the 
     for (const line of asked) expect(run.err).toContain(`drafted.yaml:${line}`)
   }
   const doctor = await waybill('doctor')
-  expect(doctor.out).toContain(`nobody has decided yet on line ${asked.join(', ')}`)
+  expect(doctor.out).toContain(`open decisions on line ${asked.join(', ')}`)
 
   // The word alone is not the decision: the placeholder must go, too.
   await writeFile(file, draft.replaceAll('DECIDE:', ''))

@@ -112,7 +112,7 @@ test('mapping check warns of a rule that says nothing of the mark beside one tha
   )
   const { code, out } = await waybill('mapping', 'check', ACME)
   expect(code).toBe(0)
-  expect(out).toContain('Warning: careTeams.seen reads its NPI as careTeams.pcp does')
+  expect(out).toContain('Warning: careTeams.seen and careTeams.pcp read the same NPI')
   expect(JSON.parse((await waybill('mapping', 'check', ACME, '--json')).out)).toMatchObject({
     mappings: [{ ok: true, warnings: [expect.stringContaining('careTeams.seen')] }],
   })

@@ -55,7 +55,7 @@ export const steadily = (
     .replaceAll(/\d+\.\d s of work/g, 'N s of work')
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, 'INSTANT')
     .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, 'INSTANT')
-    .replaceAll(/^Told by .*$/gm, 'Told by  HOST, home HOME')
+    .replaceAll(/^Sent by .*$/gm, 'Sent by  HOST, home HOME')
     .replaceAll(workplace.folder, 'FOLDER')
     .replaceAll(store.url.replace(/\d+$/, 'PORT'), 'GATEWAY')
     .replaceAll((hook ?? store).url.replace(/\d+$/, 'PORT'), 'GATEWAY')

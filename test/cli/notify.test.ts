@@ -86,11 +86,11 @@ test('a receiver that fails changes nothing about the run; the doctor knows, and
   const looked = await clinic.workplace.waybill('doctor')
   expect(looked.code).toBe(0)
   expect(looked.out).toContain(
-    `1 notification of clinic to webhook ${host} not delivered: it answered 404; tried again by the next run and the schedule`,
+    `1 notification of clinic to webhook ${host} not delivered: the webhook answered 404; retried by the next run and the schedule`,
   )
   expect(looked.out).toContain('What to do: waybill notify clinic')
   const shown = async () => (await clinic.workplace.waybill('show', summaryOf(first).run)).out
-  expect(await shown()).toContain(`\nNot told webhook ${host} (it answered 404; is tried again)\n`)
+  expect(await shown()).toContain(`\nUnsent   webhook ${host} (the webhook answered 404; retried later)\n`)
   const json = await clinic.workplace.waybill('show', summaryOf(first).run, '--json')
   expect(JSON.parse(json.out)).toMatchObject({
     untold: [{ target: `webhook ${host}`, state: 'pending', error: 'it answered 404' }],
@@ -158,7 +158,9 @@ test('a job that is held is told once of each holding, with who holds it and sin
   await ledger.startRun(answer.lease, start)
   for (let times = 0; times < 2; times++) expect((await clinic.run()).code).toBe(5)
   const [told] = hook.received()
-  expect(hook.titles()).toEqual(['waybill.job-held Waybill: clinic was not run, as it is being run already'])
+  expect(hook.titles()).toEqual([
+    'waybill.job-held Waybill: clinic was not run: another process is running it',
+  ])
   expect(told?.data.details).toMatchObject({
     owner: 'elsewhere:7',
     run: 'by-hand',
@@ -197,7 +199,7 @@ test('a run whose process is gone is told by the next one, which goes on with it
   expect(stopped).toMatchObject({
     type: 'waybill.run-stopped',
     data: {
-      title: 'Waybill: clinic was stopped: its process is gone',
+      title: 'Waybill: clinic was stopped: its process has ended',
       details: { run: 'killed', owner: 'elsewhere:7' },
     },
   })
@@ -219,12 +221,12 @@ test('waybill notify tries every target, and says which has not taken it', async
     out: [
       `delivered  webhook ${hostOf(good)}`,
       `failed     webhook ${hostOf(bad)}: it answered 500`,
-      'failed     command exit: it failed (exit 4)',
+      'failed     command exit: the command failed (exit 4)',
       '',
     ].join('\n'),
     err: '',
   })
-  expect(good.titles()).toEqual(['waybill.test Waybill: a test for clinic'])
+  expect(good.titles()).toEqual(['waybill.test Waybill: test notification of clinic'])
   await clinic.workplace.job('clinic', `${JOB}${toHook(good)}\n`)
   const { code, out } = await waybill('notify', 'clinic', '--json')
   expect([code, JSON.parse(out)]).toEqual([

@@ -26,7 +26,7 @@ test('what is left for good is acknowledged: who, when and why is kept, and it c
   const { run } = summaryOf(await nights.run())
   expect(await failed(nights)).toEqual([run])
   const said = await nights.look('acknowledge', run, '--note', 'the vendor cannot say which unit it was')
-  expect([said.code, said.out]).toEqual([0, `Acknowledged: ${run}\nNo run needs somebody.\n`])
+  expect([said.code, said.out]).toEqual([0, `Acknowledged: ${run}\nNo run needs attention.\n`])
   expect(await failed(nights)).toEqual([])
   const shown = await nights.look('show', run)
   await expect(steadily(shown.out, nights)).toMatchFileSnapshot(join(GOLDEN, 'show-acknowledged.txt'))
@@ -57,7 +57,7 @@ test('a reason is acknowledged in all runs so far, and not in those that come', 
   const mixed = await red(nights, 'c', wrong('c') + wrong('d').replace('2026-03-02', '2.3.2026'))
   const said = await nights.look('acknowledge', '--reason', 'unit-unknown', '--by', 'ann')
   expect(said.out).toBe(
-    'Acknowledged: for unit-unknown in 3 runs\n1 run needs somebody: waybill runs --failed\n',
+    'Acknowledged: for unit-unknown in 3 runs\n1 run needs attention: waybill runs --failed\n',
   )
   expect(await failed(nights)).toEqual([mixed])
   const shown = (await nights.look('show', mixed)).out
@@ -86,7 +86,7 @@ test('what is in doubt is decided on, not acknowledged', async () => {
   const scene = await openHistory()
   const run = await inDoubt(scene, DAYS[0] ?? '', 'reset')
   const { waybill } = scene.workplace
-  expect((await waybill('acknowledge', run)).out).toContain('3 records are in doubt, and must be decided on')
+  expect((await waybill('acknowledge', run)).out).toContain('3 records are in doubt and need a decision')
   expect(await failed(scene)).toEqual([run])
   await waybill('resolve', run, '--accept')
   expect(await failed(scene)).toEqual([])

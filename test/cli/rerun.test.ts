@@ -52,7 +52,7 @@ describe('what was rejected, after the mapping was corrected', () => {
     })
     expect((await showOf(clinic, rerun.run)).origin).toEqual({ run: before.run, selection: 'rejected' })
     const text = (await clinic.workplace.waybill('show', before.run)).out
-    expect(text).toMatch(new RegExp(`^Of \\d rejected, 1 settled since: 1 by run ${rerun.run}\\.$`, 'm'))
+    expect(text).toMatch(new RegExp(`^Settled since: 1 of \\d rejected, 1 by run ${rerun.run}\\.$`, 'm'))
     expect(text).toContain(`waybill rerun ${before.run} --only rejected`)
   })
 
@@ -200,7 +200,7 @@ describe('what is in doubt', () => {
           : { records: { accepted: 6, rejected: 0, inDoubt: 0 }, settled: undefined, balanced: true },
       )
       expect((await clinic.workplace.waybill('runs', '--failed')).out).toBe(
-        'No run failed or has left anything behind.\n',
+        'No run failed or left anything behind.\n',
       )
       expect(await clinic.stored()).toEqual(GOOD)
       await expectReceipts(clinic, what === 'reset' ? { answer: 6 } : { 'read-back': 6 })

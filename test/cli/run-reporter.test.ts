@@ -276,7 +276,7 @@ test('of a run that waits, and of one that is settled for another, it is said wh
   expect(lines[1]).toContain('waiting for another run, which goes first: clinic')
   expect(lines[2]).toContain('what it has under way is settled first')
   expect(lines[2]).not.toContain('goes on where it stopped')
-  expect(lines[3]).toBe('Run run-1 was not finished: it goes on where it stopped.')
+  expect(lines[3]).toBe('Run run-1 is unfinished: it continues where it stopped.')
 })
 
 test('looking for many exports again is told when it takes long', () => {
@@ -286,8 +286,8 @@ test('looking for many exports again is told when it takes long', () => {
     at.ms += 30
   }
   // In nine seconds: after two of them, and five later.
-  expect(text()).toBe(`Looking for what run run-1 has read: 68 of 300 exports.
-Looking for what run run-1 has read: 235 of 300 exports.
+  expect(text()).toBe(`Looking for the exports of run run-1: 68 of 300.
+Looking for the exports of run run-1: 235 of 300.
 `)
 })
 
@@ -320,13 +320,13 @@ const NOTED = {
 
 test('the log says since when, why, until when, and how much waits', () => {
   expect(outageBegins(GONE)).toBe(
-    `nothing gets through to the gateway since 2026-03-02T02:17:05Z (not-sent: ${WHAT}); waiting, gives up at 2026-03-02T02:47:05Z; 2,500 records are pending`,
+    `gateway unavailable since 2026-03-02T02:17:05Z (not-sent: ${WHAT}); waiting, gives up at 2026-03-02T02:47:05Z; 2,500 records are pending`,
   )
   expect(outageChanges({ ...GONE, class: 'not-taken', what: 'x was answered 503' })).toBe(
-    'still nothing gets through to the gateway, now for another cause (not-taken: x was answered 503)',
+    'gateway still unavailable, now for another cause (not-taken: x was answered 503)',
   )
   expect(outageEnds({ ...GONE, pending: 1 }, SINCE + 754_000)).toBe(
-    'the gateway answers again, after 12 min 34 s and 7 requests in vain; 1 record is pending',
+    'gateway available again after 12 min 34 s and 7 failed requests; 1 record is pending',
   )
   // A clock may be set back.
   expect(outageEnds({ ...GONE, failures: 1 }, SINCE - 1)).toContain('after 0 s and 1 request in vain')
@@ -347,7 +347,7 @@ test('of a run of another process', () => {
   expect(waitsLines(NOTED)).toEqual([
     'Waiting  for the gateway since 2026-03-02T02:17:05Z: nothing gets through (not-sent)',
     `         ${WHAT}`,
-    '         gives up at 2026-03-02T02:47:05Z; 1 record is pending. To see whether the gateway can be had',
+    '         gives up at 2026-03-02T02:47:05Z; 1 record is pending. To check the gateway',
     '    waybill doctor',
   ])
 })

@@ -45,7 +45,7 @@ describe('a run that its ledger calls running', () => {
       kind: 'under-way',
       owner,
     })
-    expect((await waybill('runs', '--failed')).out).toBe('No run failed or has left anything behind.\n')
+    expect((await waybill('runs', '--failed')).out).toBe('No run failed or left anything behind.\n')
   })
 
   const AWAY = { since: 0, givesUpAt: 1_800_000, class: 'ambiguous', status: 503, what: 'x was answered 503' }
@@ -84,7 +84,7 @@ describe('a run that its ledger calls running', () => {
     const { waybill } = await begunBy(GONE, Date.parse('2026-03-02T07:15:00Z'))
     const { out } = await waybill('show')
     expect(out).toContain(
-      `stopped; its process ${hostname()}:5000000 is gone, heard of last at about 2026-03-02T07:15:00Z`,
+      `stopped; its process ${hostname()}:5000000 has ended, last heartbeat at about 2026-03-02T07:15:00Z`,
     )
     expect(out).toContain('\n    waybill run nightly\n')
     expect((await waybill('runs', '--failed')).out).toMatch(new RegExp(`${RUN} +\\d+ d +nightly +stopped `))
@@ -181,7 +181,7 @@ test('a run that its threshold has ended: what show tells to type clears it', as
   for (const command of commands) {
     expect((await waybill(...command.split(' '))).code, command).toBe(0)
   }
-  expect((await waybill('runs', '--failed')).out).toBe('No run failed or has left anything behind.\n')
+  expect((await waybill('runs', '--failed')).out).toBe('No run failed or left anything behind.\n')
   expect(await clinic.stored()).toHaveLength(15)
 })
 

@@ -160,7 +160,7 @@ test('a wrong job file is refused with line and example; of all jobs, the others
     `${JOB.replace('* * * * *', '15 25 * * *').replace('New_York', 'Newyork')}`,
   )
   const told = [
-    'jobs/wrong.yaml:2:19 schedule.cron: is no cron line, its hour cannot be "25"; write it like "15 2 * * *"',
+    'jobs/wrong.yaml:2:19 schedule.cron: is not a cron line, its hour cannot be "25"; write it like "15 2 * * *"',
     'jobs/wrong.yaml:2:40 schedule.zone: is no IANA time zone; write it like America/New_York',
   ]
   for (const args of [
@@ -174,7 +174,7 @@ test('a wrong job file is refused with line and example; of all jobs, the others
   }
   const { out } = await clinic.workplace.waybill('schedule', '--explain')
   expect(out).toContain('clinic: "* * * * *" in America/New_York')
-  expect(out).toContain('wrong: it cannot be run: job-invalid')
+  expect(out).toContain('wrong: cannot run: job-invalid')
 })
 
 test('where no job has a schedule, that is said', async () => {

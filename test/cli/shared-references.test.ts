@@ -40,7 +40,7 @@ it('another birth date under a known reference is rejected until somebody says w
   const confirmed = await waybill('accounts', 'confirm', '--file', 'who.csv', '--job', 'clinic')
   expect([confirmed.code, confirmed.out]).toEqual([
     0,
-    expect.stringContaining('1 of them had stood for several people'),
+    expect.stringContaining('1 of them had been taken for several people'),
   ])
   expect((await waybill('rerun', run)).code).toBe(0)
   expect((await clinic.stored()).length).toBe(4)

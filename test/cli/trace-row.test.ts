@@ -38,7 +38,7 @@ test('a row leads to its records, with outcome, reason and the id of each', asyn
     { rule: null, outcome: 'rejected', reason: { code: 'date-invalid' } },
   ])
   const { out } = await waybill('trace', '--row', 'day.csv:1')
-  expect(out).toMatch(/^Row 1 of day\.csv; for more of a record: waybill trace TRANSACTION$/m)
+  expect(out).toMatch(/^Row 1 of day\.csv; for details of a record: waybill trace TRANSACTION$/m)
   expect(out).not.toContain('ann')
 
   expect((await rowOf(9)).error.message).toContain('of row 9 of day.csv')

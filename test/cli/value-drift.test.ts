@@ -237,7 +237,7 @@ test('times of another zone are told by check before anything is sent, and by th
   await writeFile(join(clinic.workplace.folder, 'mappings/clinic.yaml'), wrong)
   const checked = await check()
   const told = 'values: times of day 1 hour later than usual, in the same pattern: is the zone right?'
-  expect(checked.out).toContain(`Differs from what was delivered\n  ${told}`)
+  expect(checked.out).toContain(`Differs from earlier deliveries\n  ${told}`)
   expect(checked.code).toBe(1)
   const asJson = await waybill('mapping', 'check', 'clinic', '--export', file, '--json')
   expect(JSON.parse(asJson.out)).toMatchObject({

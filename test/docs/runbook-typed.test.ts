@@ -102,7 +102,7 @@ test('rows and records were rejected', async () => {
   const last = await red('gus')
   await over('waybill acknowledge RUN', 0, { RUN: last })
   expect(await over('waybill show RUN', 0, { RUN: last })).toMatch(/^Balanced: .*^Nothing is left to do/ms)
-  expect(await over('waybill runs --failed', 0)).toBe('No run failed or has left anything behind.\n')
+  expect(await over('waybill runs --failed', 0)).toBe('No run failed or left anything behind.\n')
   expect(await over('waybill reconcile RUN --verify --sample 5%', 0, { RUN })).toContain('profile')
   await chapter('Exit code 2')('waybill runs --limit 100', 0)
 
@@ -325,7 +325,7 @@ notify: { command: "true" }
   const differs = chapter('export-drifted')
   expect(await differs('waybill show RUN', 0, { RUN: runOf(stopped) })).toContain('new: "more"')
   expect(await differs('waybill mapping check MAPPING --export EXPORT', 1, { EXPORT: drifted })).toContain(
-    'Columns that it does not read: more',
+    'Columns not read: more',
   )
   const unread = chapter('An export could not be read')
   await unread('waybill run JOB --accept-drift', 0)

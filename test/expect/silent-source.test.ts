@@ -44,7 +44,7 @@ test('a look is given up after a while, and told as one that nobody could make',
   const found = await judgeJob(parts, job)
   expect(found.map(({ state }) => state)).toEqual(['unreachable'])
   expect(titles).toEqual([
-    'Waybill: nightly: nobody could look whether exports have arrived at s3://b/in/*.csv (source-unreachable)',
+    'Waybill: nightly: exports at s3://b/in/*.csv could not be checked (source-unreachable)',
   ])
 })
 
@@ -64,7 +64,10 @@ test.each([
   const { parts, job, titles } = await watch(interrupt.signal, gone)
   const looked = look(parts, job)
   await vi.waitFor(
-    () => expect(titles).toEqual([expect.stringContaining('gone/*.csv (export-unreadable)')]),
+    () =>
+      expect(titles).toEqual([
+        expect.stringContaining('gone/*.csv could not be checked (export-unreadable)'),
+      ]),
     { timeout: 60_000 },
   )
   interrupt.abort()

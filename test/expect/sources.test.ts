@@ -9,7 +9,7 @@ test('a source that nobody can look at is told as such, once for each time; when
   const stop = inbox.start()
   await inbox.moveTo(local('2026-03-03', '03:10'))
   const nobody = (at: string) =>
-    `${at} export-late Waybill: nightly: nobody could look whether exports have arrived at ${join(inbox.folder, 'mounted')}/*.csv (export-unreadable)`
+    `${at} export-late Waybill: nightly: exports at ${join(inbox.folder, 'mounted')}/*.csv could not be checked (export-unreadable)`
   const nights = ['2026-03-02', '2026-03-03'].map((date) => nobody(local(date, '01:30')))
   expect(inbox.told).toEqual([nobody('2026-03-01T17:15Z'), ...nights])
   expect(inbox.messages[0]?.notice.text).toContain('    waybill doctor --sources')
@@ -32,7 +32,7 @@ test('a source that is back is judged for the time over which it was away', asyn
   await inbox.moveTo(local('2026-03-02', '12:00'))
   await stop()
   expect(inbox.told.map((line) => `${line.split(' ')[0]} ${line.split('nightly: ')[1]}`)).toEqual([
-    `${local('2026-03-02', '01:30')} nobody could look whether exports have arrived at ${join(inbox.folder, 'inbox')}/*.csv (export-unreadable)`,
+    `${local('2026-03-02', '01:30')} exports at ${join(inbox.folder, 'inbox')}/*.csv could not be checked (export-unreadable)`,
     `${local('2026-03-02', '05:15')} 0 of 1 export by Mon 2026-03-02 01:30 -05:00, 1 missing`,
   ])
 })
@@ -47,15 +47,15 @@ describe('an export that is there and not complete', () => {
     await inbox.moveTo(local('2026-03-02', '02:00'))
     const [first] = inbox.messages
     expect(first?.notice.text).toEqual([
-      `Expected 1 export at least since Sun 2026-03-01 01:30 -05:00, at ${join(inbox.folder, 'inbox')}/a_{date:yyyyMMdd}.csv`,
+      `Expected at least 1 export since Sun 2026-03-01 01:30 -05:00, at ${join(inbox.folder, 'inbox')}/a_{date:yyyyMMdd}.csv`,
       'Due      2026-03-02 06:30 UTC (Mon 2026-03-02 01:30 -05:00)',
       'Arrived  none',
       'Waiting  a_20260301.csv: marker a_20260301.csv.done is missing',
-      'Told by  night-host, home /home',
+      'Sent by  night-host, home /home',
       'Next',
-      '  To see whether it has come since',
+      '  To check whether it has arrived since',
       '    waybill expect nightly',
-      '  Once it has come, where the schedule does not run it',
+      '  When it has arrived, unless the schedule runs it',
       '    waybill run nightly',
     ])
     expect(first?.notice.data).toMatchObject({
@@ -71,7 +71,7 @@ describe('an export that is there and not complete', () => {
       '0 of 1 export by Mon 2026-03-02 01:30 -05:00, 1 missing',
       '1 of 1 export by Mon 2026-03-02 01:30 -05:00, late',
     ])
-    expect(inbox.messages[1]?.notice.text).toContain('Dates    that came last: 2026-03-01')
+    expect(inbox.messages[1]?.notice.text).toContain('Dates    latest: 2026-03-01')
   })
 
   it('because it has changed a moment before the time is judged when it has been at rest', async () => {

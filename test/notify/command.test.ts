@@ -113,7 +113,7 @@ it('one that takes too long is killed with all that it has started', async () =>
   await expect(
     createCommand({ environment, command, folder, timeoutMs: 500 }).deliver(MESSAGE),
   ).rejects.toMatchObject({
-    message: 'it took longer than 0.5 s, and was killed',
+    message: 'the command took longer than 0.5 s, and was killed',
     passing: false,
   })
   const [child = ''] = await linesOf(join(folder, 'child'))
@@ -126,8 +126,8 @@ it('one that takes too long is killed with all that it has started', async () =>
 })
 
 it.each([
-  ['exit 3', 'it failed (exit 3)'],
-  ['kill -9 $$', 'it failed (SIGKILL)'],
+  ['exit 3', 'the command failed (exit 3)'],
+  ['kill -9 $$', 'the command failed (SIGKILL)'],
 ])('%s: %s', async (command, message) => {
   const folder = await temporaryFolder()
   await expect(

@@ -71,7 +71,10 @@ it('a password that is wrong is not tried again at once; one that is right opens
       password === PASSWORD ? done(null, { user: 'waybill' }) : done(new Error(`not ${PASSWORD}`)),
   })
   const refused = await failure(port, 'waybill:wrong@')
-  expect(refused).toMatchObject({ message: 'the mail server did not take it (EAUTH, 535)', passing: false })
+  expect(refused).toMatchObject({
+    message: 'the mail server did not accept the mail (EAUTH, 535)',
+    passing: false,
+  })
   await open(port, `waybill:${PASSWORD}@`).deliver(MESSAGE)
   expect(mails).toHaveLength(1)
 })
@@ -86,7 +89,7 @@ it('over a network a password goes through TLS or not at all; loopback is no net
   })
   const smtpUrl = `smtp://waybill:${PASSWORD}@0.0.0.0:${port}`
   const channel = createEmail({ smtpUrl, from: FROM, to: TO, timeoutMs: limitOf('takes') })
-  await expect(channel.deliver(MESSAGE)).rejects.toThrow('the mail server did not take it (ETLS')
+  await expect(channel.deliver(MESSAGE)).rejects.toThrow('the mail server did not accept the mail (ETLS')
   expect(seen).toEqual([])
 })
 
@@ -115,7 +118,7 @@ it('a certificate that is nobody’s is not trusted', async () => {
   const smtpUrl = `smtps://waybill:${PASSWORD}@127.0.0.1:${port}`
   await expect(
     createEmail({ smtpUrl, from: FROM, to: TO, timeoutMs: limitOf('takes') }).deliver(MESSAGE),
-  ).rejects.toMatchObject({ message: 'the mail server did not take it (ESOCKET)', passing: true })
+  ).rejects.toMatchObject({ message: 'the mail server did not accept the mail (ESOCKET)', passing: true })
   expect(mails).toEqual([])
 })
 

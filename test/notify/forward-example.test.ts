@@ -70,6 +70,6 @@ test('what is not taken is not delivered', async () => {
   const { url } = await receive(403)
   await expect(forward('slack', url)).rejects.toMatchObject({
     name: 'NotDelivered',
-    message: 'it failed (exit 1)',
+    message: 'the command failed (exit 1)',
   })
 })

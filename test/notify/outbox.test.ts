@@ -223,12 +223,15 @@ it('one that refuses is not pressed; it is tried again at growing intervals, and
     ...Array.from({ length: 11 }, () => true),
     false,
   ])
-  expect(installation.told.at(0)).toMatchObject({ reason: 'it answered 404', nextAt: begun + MINUTE })
+  expect(installation.told.at(0)).toMatchObject({
+    reason: 'the webhook answered 404',
+    nextAt: begun + MINUTE,
+  })
 })
 
 it.each([
   ['delivers it', [404, 404, 200], undefined],
-  ['gives it up', [404], 'it answered 404'],
+  ['gives it up', [404], 'the webhook answered 404'],
 ])(
   'of a job that cron runs once a night, the next night tries again, and the one after that %s',
   async (_, statuses, reason) => {
@@ -243,8 +246,8 @@ it.each([
     }
     expect(server.seen).toHaveLength(3)
     expect(installation.told.map((event) => [event.reason, event.nextAt !== undefined])).toEqual([
-      ['it answered 404', true],
-      ['it answered 404', true],
+      ['the webhook answered 404', true],
+      ['the webhook answered 404', true],
       [reason, false],
     ])
   },
@@ -294,7 +297,7 @@ it('a target that the job names no more is given up; one whose job file cannot b
   expect(server.seen).toEqual([])
   expect(installation.told.map(({ reason, nextAt }) => [reason, nextAt !== undefined])).toEqual([
     ['the job file cannot be read', true],
-    ['the job names it no more', false],
+    ['the job no longer lists this target', false],
   ])
 })
 
@@ -320,7 +323,7 @@ it('a command that hangs is killed when its time is up, and tried again later', 
   const target: Target = { command: 'sleep 60', on: 'failure', folder: '/' }
   const channel = await openChannel(target, SETTINGS, Date.now, { withinMs: 300 })
   await expect(channel.deliver({ id: 'msg_1', notice: NOTICE })).rejects.toMatchObject({
-    message: 'it took longer than 0.3 s, and was killed',
+    message: 'the command took longer than 0.3 s, and was killed',
   })
 })
 

@@ -272,8 +272,8 @@ describe('what kept a job from being run', () => {
   it('is a run whose process is gone, told once of each process', () => {
     const one = deadRunNotice(about, { owner: 'there:7', run: RUN, since: AT }, true)
     expect(one).toMatchObject({ kind: 'run-stopped', failure: true, data: { run: RUN, owner: 'there:7' } })
-    expect(one.text.at(-1)).toBe('What was under way is known: it goes on by itself.')
-    expect(one.next).toEqual(['  To look', `    waybill show ${RUN}`])
+    expect(one.text.at(-1)).toBe('Its progress is stored: it continues by itself.')
+    expect(one.next).toEqual(['  To see the run', `    waybill show ${RUN}`])
     expect(one.subject).not.toBe(
       deadRunNotice(about, { owner: 'there:8', run: RUN, since: AT }, true).subject,
     )

@@ -9,14 +9,14 @@ it('a notice says of which host and home it is, before what to type next', () =>
     { ...UNSENT, text: ['one', 'two'], next: ['  waybill show'] },
     from,
   )
-  expect(text).toEqual(['one', 'two', 'Told by  night-host, home /var/lib/waybill', 'Next', '  waybill show'])
+  expect(text).toEqual(['one', 'two', 'Sent by  night-host, home /var/lib/waybill', 'Next', '  waybill show'])
   expect(data).toEqual({ ...UNSENT.data, ...from })
   // What was told before is not told again for it.
   expect(subject).toBe(UNSENT.subject)
 })
 
 it('with nothing to type next ends with it, whatever words its lines are', () => {
-  const told = 'Told by  night-host, home /var/lib/waybill'
+  const told = 'Sent by  night-host, home /var/lib/waybill'
   expect(sentFrom({ ...UNSENT, text: ['one', 'Next', 'two'], next: [] }, from).text).toEqual([
     ...['one', 'Next', 'two'],
     told,

@@ -66,14 +66,14 @@ it.each([
   [410, false],
 ])('an answer of %i: whether it may pass within seconds is %s', async (status, passing) => {
   const { url } = await serve(() => ({ status }))
-  expect(await failure(url)).toMatchObject({ message: `it answered ${status}`, passing })
+  expect(await failure(url)).toMatchObject({ message: `the webhook answered ${status}`, passing })
 })
 
 it('a redirect is not followed: where it leads is not where the job says', async () => {
   const elsewhere = await serve(() => ({ status: 200 }))
   const { url } = await serve(() => ({ status: 307, headers: { location: elsewhere.url } }))
   expect(await failure(url)).toMatchObject({
-    message: 'it answered 307; redirects are not followed',
+    message: 'the webhook answered 307; redirects are not followed',
     passing: false,
   })
   expect(elsewhere.seen).toEqual([])
@@ -94,7 +94,7 @@ it.each([
 ])('where %s it may be tried again', async (_, start, code) => {
   const error = await failure(await start())
   expect(error).toBeInstanceOf(NotDelivered)
-  expect(error).toMatchObject({ message: `it cannot be reached (${code})`, passing: true })
+  expect(error).toMatchObject({ message: `the webhook cannot be reached (${code})`, passing: true })
 })
 
 it.each<[string, RequestListener]>([

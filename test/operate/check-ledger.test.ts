@@ -45,7 +45,7 @@ test('an unfinished run is finished at the gateway that it went to, or given up'
   ])
   const [elsewhere] = toldOf({ unfinished: [{ ...OPEN, gateway: 'https://there.example' }] })
   expect(elsewhere?.found).toContain(
-    'it went to https://there.example, and the settings name https://here.example',
+    'it was sent to https://there.example, but the settings name https://here.example',
   )
   expect(elsewhere?.remedy).toMatch(
     /^AT=https:\/\/there\.example waybill run nightly .*resolve RUN --give-up/,
@@ -62,8 +62,8 @@ test('a run that a living process is at work on is told; one that was killed is 
   }
   const found = toldOf(facts, { isDead: (owner) => owner === 'here:2' }).map((one) => one.found)
   expect(found).toEqual([
-    'nightly is being run by here:1 (run ALIVE, since 1970-01-01T00:00:00.000Z)',
-    'run KILLED of nightly is not finished (stopped)',
+    'nightly is running in process here:1 (run ALIVE, since 1970-01-01T00:00:00.000Z)',
+    'run KILLED of nightly is unfinished (stopped)',
   ])
 })
 

@@ -69,7 +69,7 @@ test('every number stands under its own head', () => {
     { exports: [exportWith(0, { counts })], work: workOf({ ...counts, durationMs: 12_000 }, 3) },
   )
   const tables = tablesOf(reportPage(facts, CONTEXT))
-  expect(tables['Exports, and what became of their rows']).toMatchObject({
+  expect(tables['Exports and the outcomes of their rows']).toMatchObject({
     ...{ rows: ['12'], mapped: ['5'], skipped: ['4'], rejected: ['3'], records: ['120'] },
     'not delivered': ['16'],
   })
@@ -112,18 +112,18 @@ describe('what a page says', () => {
 
   test('of a run that is not over the balance is one so far', () => {
     expect(says('interrupted')).toContain('Balance so far')
-    expect(says('interrupted')).toContain('It has not come to the end of its exports')
+    expect(says('interrupted')).toContain('The run is not at the end of its exports')
     expect(says('night')).not.toMatch(/so far|to the end of its exports/)
   })
 
   test('a run that was pruned', () => {
-    expect(says('pruned')).toContain('Its detail was pruned on 2026-09-01')
+    expect(says('pruned')).toContain('Detail pruned on 2026-09-01')
     expect(says('pruned')).toContain('Reasons are gone')
     expect(says('pruned')).toContain('→ mapped 5,373')
   })
 
   test('a run that is not at its end', () => {
-    expect(says('interrupted')).toContain('Pending: 2,500 rows in hand')
+    expect(says('interrupted')).toContain('Pending: 2,500 rows in flight')
     expect(says('interrupted')).toContain('pause of 23 h')
     expect(says('night')).not.toContain('in hand')
   })
@@ -133,13 +133,13 @@ describe('what a page says', () => {
   })
 
   test('related runs, instants in both zones, files with digests', () => {
-    expect(says('night')).toContain('98 were settled by run 20260303T090000Z-0a1b2c')
-    expect(says('ninety exports')).toContain('It takes up what run 20260301T021500Z-777777 has left behind')
+    expect(says('night')).toContain('Settled since by run 20260303T090000Z-0a1b2c : 98 of the rejects')
+    expect(says('ninety exports')).toContain('Retries what run 20260301T021500Z-777777 left behind')
     expect(says('night')).toContain(
       'Mon 2026-03-02 07:15:00 UTC Mon 2026-03-02 02:15:00 -05:00 America/New_York',
     )
     expect(says('night')).toContain(`1-acme_screening_20260302.rejects.csv 39,733 0600 ${'14'.repeat(32)}`)
-    expect(says('night')).toContain(`${RUN}.ndjson.gz it is gone`)
+    expect(says('night')).toContain(`${RUN}.ndjson.gz missing`)
     expect(says('night')).toContain('Rejects are rows as they came: health data, they stay where they are.')
   })
 

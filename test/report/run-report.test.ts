@@ -89,7 +89,7 @@ test('waybill report writes the page of the latest run, with what to type next, 
   const { code, out } = await waybill('report')
   expect({ code, out }).toEqual({
     code: 0,
-    out: `${run}.html was written: the report of run ${run}. It holds no health data.\n`,
+    out: `Wrote ${run}.html: the report of run ${run}, without health data.\n`,
   })
   const page = await readFile(join(folder, `${run}.html`), 'utf8')
   const [export_] = summaryOf(await clinic.run()).exports
@@ -108,7 +108,7 @@ test('waybill report writes the page of the latest run, with what to type next, 
   // The next run is another one.
   const other = await waybill('report', '--out', `${run}.html`)
   expect(other).toMatchObject({ code: 2, out: '' })
-  expect(other.err).toContain(`${run}.html is there already`)
+  expect(other.err).toContain(`${run}.html exists already`)
   await writeFile(join(folder, 'mine.html'), 'mine')
   expect((await waybill('report', run, '--out', 'mine.html')).code).toBe(2)
   expect(await readFile(join(folder, 'mine.html'), 'utf8')).toBe('mine')
@@ -132,14 +132,16 @@ test('runs that take up each other name each other; once pruned, the balance is 
   const later = summaryOf(await clinic.run('--file', rejects)).run
   const sources = await sourcesOf(clinic)
   const parts = { ...sources, version: '0' }
-  expect(await runReport(parts, run)).toContain(`1 was settled by run <code>${later}</code>`)
+  expect(await runReport(parts, run)).toContain(
+    `Settled since by run <code>${later}</code>: 1 of the rejects.`,
+  )
   expect(await runReport(parts, run)).toContain('1 settled since by later runs')
   expect(await runReport(parts, later)).toContain('a corrected rejects file')
 
   const deps = { ...sources, now: Date.now, interrupt: new AbortController().signal }
   await prune(deps, { before: Date.now() + 1, dryRun: false })
   const pruned = await runReport(parts, run)
-  expect(pruned).toContain('Its detail was pruned on')
+  expect(pruned).toContain('Detail pruned on')
   expect(pruned).toContain('<tspan class="count">6</tspan>')
   expect((await gatherFacts(sources, run)).work).toEqual([])
 })

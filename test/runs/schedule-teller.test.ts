@@ -130,9 +130,9 @@ const titles = ({ seen }: HookServer): string[] =>
   seen.map(({ body }) => `${JSON.parse(body).type} ${JSON.parse(body).data.title}`)
 
 it.each([
-  ['once', 'made up for by the run of 2026-03-02 04:00 UTC'],
-  ['all', 'made up for by a run of its own, as soon as the one before it is over'],
-  ['skip', 'not made up for, as the job says `missed: skip`'],
+  ['once', 'covered by the run of 2026-03-02 04:00 UTC'],
+  ['all', 'runs late, after the run before it'],
+  ['skip', 'skipped, as the job has `missed: skip`'],
 ])('fires that an absence has missed are told in one notice, with missed: %s', async (missed, becomes) => {
   const { job, keepUntil, clock, hook } = await install('2026-03-02T00:30Z')
   await job(missed)
@@ -156,7 +156,7 @@ it('a job file that is wrong is told once, and again when it is wrong once more;
     if (now === Date.parse('2026-03-02T00:50Z')) await write(broken)
   })
   await keepUntil('2026-03-02T02:40Z')
-  const jobBroken = 'waybill.job-broken Waybill: a is not run until it is corrected (job-invalid)'
+  const jobBroken = 'waybill.job-broken Waybill: a is not run until its file is corrected (job-invalid)'
   expect(titles(hook)).toEqual([jobBroken])
   await job('skip')
   await keepUntil('2026-03-02T03:30Z', async (now) => {
@@ -173,7 +173,7 @@ it('one that can be read no more is told to whom it named when it could', async 
     if (now === Date.parse('2026-03-02T00:30Z')) await write('job: "a')
   })
   expect(titles(hook)).toEqual([
-    'waybill.job-broken Waybill: a is not run until it is corrected (job-invalid)',
+    'waybill.job-broken Waybill: a is not run until its file is corrected (job-invalid)',
   ])
 })
 
@@ -191,7 +191,7 @@ it('a job that another process holds over three fires is told once', async () =>
   }
   expect((await ledger.acquireLease(request, () => false)).ok).toBe(true)
   await keepUntil('2026-03-02T03:30Z')
-  expect(titles(hook)).toEqual(['waybill.job-held Waybill: a was not run, as it is being run already'])
+  expect(titles(hook)).toEqual(['waybill.job-held Waybill: a was not run: another process is running it'])
   expect(JSON.parse(hook.seen[0]?.body ?? '').data.details).toMatchObject({
     owner: 'there:7',
     run: 'by-hand',
@@ -217,7 +217,7 @@ it('a run whose process is gone is told without waiting for the next fire, and o
   })
   await keepUntil('2026-03-02T00:30Z')
   await keepUntil('2026-03-02T00:50Z')
-  expect(titles(hook)).toEqual(['waybill.run-stopped Waybill: a was stopped: its process is gone'])
+  expect(titles(hook)).toEqual(['waybill.run-stopped Waybill: a was stopped: its process has ended'])
 })
 
 it('a run of this very process is not taken for one that is gone, though another one had its number before', async () => {

@@ -24,13 +24,13 @@ describe('a cron line', () => {
   })
 
   it.each([
-    ['', /^is no cron line/],
-    ['at night', /^is no cron line/],
-    ['15 2 * *', /^is no cron line/],
+    ['', /^is not a cron line/],
+    ['at night', /^is not a cron line/],
+    ['15 2 * *', /^is not a cron line/],
     ['15 25 * * *', /its hour cannot be "25"/],
     ['60 2 * * *', /its minute cannot be "60"/],
     ['15 2 30 2 *', /its day cannot be "30"/],
-    ['0 15 2 * * *', /seconds are not taken/],
+    ['0 15 2 * * *', /seconds are not supported/],
     ['15 2 L * *', /L, W or #/],
     ['15 2 * * 5#2', /L, W or #/],
     ['15 2 1 * 1', /two ways/],

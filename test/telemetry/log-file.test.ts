@@ -81,7 +81,7 @@ test('a full file that cannot be put aside goes on, and that is told once', asyn
   await mkdir(`${path}.2`)
   for (const line of ['a\n', 'b\n', 'c\n', 'd\n']) write(line)
   expect(await readFile(path, 'utf8')).toBe('a\nb\nc\nd\n')
-  expect(problems).toEqual([expect.stringMatching(/^the full log file cannot be put aside, and grows: /)])
+  expect(problems).toEqual([expect.stringMatching(/^the full log file cannot be rotated, and grows: /)])
 })
 
 test('a folder that cannot be made fails nothing', async () => {

@@ -110,7 +110,7 @@ test.each([80, undefined])(
     at.ms += 10_000
     progress.advance({ rows: 510_000, records: 5_100_000, share: 0.51 })
     expect(text()).toContain(
-      columns === undefined ? 'a.csv: goes on behind 500,000 rows' : '50 % [█████░░░░░]',
+      columns === undefined ? 'a.csv: continues after 500,000 rows' : '50 % [█████░░░░░]',
     )
     expect(text()).toContain('1,000 rows/s, 8:10 left')
   },

@@ -170,7 +170,7 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
 }
 
 const NEW_LEDGER =
-  'the ledger is new and knows no earlier deliveries; if this installation has delivered to this gateway, stop this run, and restore a backup (waybill restore FILE) or run with --look-first'
+  'the ledger is new: it knows no earlier deliveries; if this installation has delivered to this gateway, stop this run, and restore a backup (waybill restore FILE) or run with --look-first'
 
 /** Fields for an export that an earlier process has started. */
 const resumedAt = ({ rows }: Counts): LogFields => (rows.read === 0 ? {} : { resumed: true, rows: rows.read })

@@ -207,7 +207,7 @@ describe('a run of the same job that comes while a backfill is on', () => {
     await ended(scene.start(...HISTORY))
     const { code, out, err } = (await scene.nightly) ?? expect.fail('no run came')
     expect({ code, err }).toMatchObject({ code: 0 })
-    expect(err).toContain('what it has under way is settled first')
+    expect(err).toContain('open batches are settled first')
     expect(err).not.toContain('goes on where it stopped')
     const own = summaryOf({ code, out, err })
     expect(own.records.biometric).toMatchObject({ made: 12, accepted: 6, unchanged: 6 })
@@ -575,7 +575,7 @@ describe('is refused at once', () => {
   })
 
   it.each([
-    ['is not there', 'nowhere'],
+    ['is missing or cannot be read', 'nowhere'],
     ['is a file', 'jobs/clinic.yaml'],
   ])('a folder that %s', async (words, folder) => {
     const clinic = await dated()

@@ -111,7 +111,7 @@ it('ends with 6 where nothing is taken, shows where it lies, and delivers it wit
     const { out } = await workplace.waybill('doctor', ...options)
     return out.split('\n').find((line) => line.includes('collects to sftp://')) ?? out
   }
-  expect(await looked()).toMatch(/ok .*: not asked \(--sources asks it\)/)
+  expect(await looked()).toMatch(/ok .*: not checked \(--sources checks it\)/)
   expect((await workplace.waybill('doctor', '--sources')).out).toMatch(
     /problem +job +collecting: source-\w+: .*authentication/,
   )

@@ -122,7 +122,7 @@ test('a terminal that goes away ends a run like SIGTERM, also where it says so t
   child.kill('SIGHUP')
   release()
   const { code, out, err } = await over
-  expect([code, err]).toEqual([130, expect.stringContaining('Stopping: what is under way is finished')])
+  expect([code, err]).toEqual([130, expect.stringContaining('Stopping: work in flight is finished')])
   expect(summaryOf({ code, out, err })).toMatchObject({ state: 'interrupted', balanced: true })
 })
 

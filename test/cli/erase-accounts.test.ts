@@ -80,8 +80,8 @@ it('erases at the gateway and in the ledger, with receipts, and may be repeated'
 
   const again = await erase(clinic, ids, '--yes')
   expect(again.out).toContain('3 accounts at http')
-  expect(again.out).toContain('erased 0, not there 3, refused 0')
-  expect(again.out).toContain('take them out of what the vendor sends, or add them to skipWhen.')
+  expect(again.out).toContain('erased 0, not found 3, refused 0')
+  expect(again.out).toContain('have the vendor leave them out, or add them to skipWhen.')
   expect(again.out).toContain('Files may still hold them: exports')
   expect(readdirSync(join(clinic.workplace.home, 'erasures'))).toHaveLength(2)
   // Who comes again is new.
@@ -106,7 +106,7 @@ it('tells a refusal, and keeps such a person; a 404 that is not the word of the 
           : PASS,
   )
   const { code, out } = await erase(clinic, 'partnerAccountId\nann\nben\ncat\n', '--yes')
-  expect([code, out]).toEqual([1, expect.stringContaining('erased 1, not there 0, refused 2')])
+  expect([code, out]).toEqual([1, expect.stringContaining('erased 1, not found 0, refused 2')])
   expect(peopleOf(clinic)).toMatchObject({ account: 2, care_team: 2 })
 })
 
@@ -115,7 +115,7 @@ it('goes on after answers that were lost', async () => {
     method === 'DELETE' && earlier < 2 ? { do: 'pass-then-reset' } : PASS,
   )
   const { code, out } = await erase(clinic, 'partnerAccountId\nann\n', '--yes')
-  expect([code, out]).toEqual([0, expect.stringContaining('erased 0, not there 1, refused 0')])
+  expect([code, out]).toEqual([0, expect.stringContaining('erased 0, not found 1, refused 0')])
   expect(peopleOf(clinic)).toMatchObject({ account: 2, care_team: 2 })
 })
 

@@ -159,9 +159,9 @@ test('who looks on is told that a run waits, and why; not of one that was killed
   const [head, ...lines] = (await shown('show')).split('\n').slice(1)
   expect(head).toMatch(/: under way since /)
   expect(lines.slice(0, 4)).toEqual([
-    expect.stringMatching(/^Waiting {2}for the gateway since \S+Z: nothing gets through \(not-sent\)$/),
+    expect.stringMatching(/^Waiting {2}for the gateway since \S+Z: unavailable \(not-sent\)$/),
     expect.stringMatching(new RegExp(`^ {9}\\S.* ${cause}$`)),
-    expect.stringMatching(/^ {9}gives up at \S+Z; 6 records are pending\. To see whether /),
+    expect.stringMatching(/^ {9}gives up at \S+Z; 6 records are pending\. To check the gateway$/),
     '    waybill doctor',
   ])
   const explained = JSON.parse(await shown('schedule', '--explain', 'clinic', '--json')).jobs[0].now
@@ -184,7 +184,7 @@ test('who looks on is told that a run waits, and why; not of one that was killed
   const { code, err } = await resumed.over
   expect(code).toBe(0)
   expect(err.match(/gateway unavailable since/g)).toHaveLength(1)
-  expect(err).toMatch(/^The gateway answers again, after .* in vain; 6 records are pending\.$/m)
+  expect(err).toMatch(/^Gateway available again after .* failed requests?; 6 records are pending\.$/m)
   expect(await shown('runs')).toMatch(/ clinic +finished +0 +2 /)
   expect(await store.records('biometric')).toHaveLength(6)
 })

@@ -71,7 +71,7 @@ test('where nobody can tell whether the gateway has it, it is in doubt, and not 
   const { waybill } = clinic.workplace
   const told = `Records of day.csv that were in flight are recognised when they come again`
   expect((await waybill('resolve', clinic.id, '--give-up')).out).toContain(told)
-  const asked = `run ${clinic.id} of clinic was given up: whether 6 of its records are stored was never answered`
+  const asked = `run ${clinic.id} of clinic was given up: 6 of its records are unanswered`
   expect((await waybill('doctor')).out).toContain(asked)
   clinic.strike(({ method }) => (method === 'GET' ? answer(400) : PASS))
   const after = summaryOf(await clinic.run())

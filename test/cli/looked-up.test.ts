@@ -78,5 +78,5 @@ test("a person's records are found in all exports that are still there, and the 
   const { out } = await waybill('trace', '--person', 'ann')
   expect(out).toContain('Not searched: a.csv: a.csv is gone or has changed')
   expect(out).not.toContain('ann')
-  expect((await waybill('trace', '--person', 'zoe')).out).toMatch(/^No export that is still there has/)
+  expect((await waybill('trace', '--person', 'zoe')).out).toMatch(/^No remaining export has/)
 })

@@ -81,7 +81,7 @@ test('a receiver that fails changes nothing about the run; the doctor knows, and
   expect([first.code, summaryOf(first).balanced]).toEqual([0, true])
   const host = new URL(hook.url).host
   expect(first.err).toContain(
-    `the notification run-ended to webhook ${host} was not delivered: it answered 404; tried again from `,
+    `the notification run-ended to webhook ${host} was not delivered: the webhook answered 404; tried again from `,
   )
   const looked = await clinic.workplace.waybill('doctor')
   expect(looked.code).toBe(0)
@@ -93,7 +93,7 @@ test('a receiver that fails changes nothing about the run; the doctor knows, and
   expect(await shown()).toContain(`\nUnsent   webhook ${host} (the webhook answered 404; retried later)\n`)
   const json = await clinic.workplace.waybill('show', summaryOf(first).run, '--json')
   expect(JSON.parse(json.out)).toMatchObject({
-    untold: [{ target: `webhook ${host}`, state: 'pending', error: 'it answered 404' }],
+    untold: [{ target: `webhook ${host}`, state: 'pending', error: 'the webhook answered 404' }],
   })
 
   hook.answer(200)
@@ -101,10 +101,10 @@ test('a receiver that fails changes nothing about the run; the doctor knows, and
   const { notifications } = await ledgerOf(clinic)
   const waiting = await notifications.claim(Date.now() + 3_600_000, Date.now())
   if (waiting === undefined) expect.fail('nothing waits')
-  await notifications.move(waiting, 'fail', { at: Date.now(), nextAt: Date.now(), error: 'it answered 404' })
+  await notifications.move(waiting, 'fail', { at: Date.now(), nextAt: Date.now(), error: 'the webhook answered 404' })
   const second = await clinic.run()
   expect([second.code, second.err]).toEqual([0, expect.not.stringContaining('notification')])
-  expect(await shown()).not.toContain('Not told')
+  expect(await shown()).not.toContain('Unsent')
   const subjects = hook.received().map(({ data }) => data.subject.split(' ')[0])
   expect(subjects.sort()).toEqual([summaryOf(first).run, summaryOf(first).run, summaryOf(second).run].sort())
   expect((await clinic.workplace.waybill('doctor')).out).not.toContain('notification')
@@ -220,7 +220,7 @@ test('waybill notify tries every target, and says which has not taken it', async
     code: 1,
     out: [
       `delivered  webhook ${hostOf(good)}`,
-      `failed     webhook ${hostOf(bad)}: it answered 500`,
+      `failed     webhook ${hostOf(bad)}: the webhook answered 500`,
       'failed     command exit: the command failed (exit 4)',
       '',
     ].join('\n'),

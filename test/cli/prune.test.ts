@@ -86,7 +86,7 @@ test('interrupted, it says what it came to, that it is to be typed again, and en
   )
   expect({ code, err }).toEqual({ code: 130, err: expect.stringContaining('error interrupted') })
   expect(out).toContain('Removed the detail of 0 runs')
-  expect(err).toContain('Prune again')
+  expect(err).toContain('the pruning continues where it stopped')
   expect(JSON.parse((await clinic.workplace.waybill(...NOW, '--json')).out)).toMatchObject({ runs: [run] })
 })
 

@@ -154,7 +154,7 @@ test('an outage is a line when it begins and one when it ends; each try only at 
   expect(shown).toEqual([
     ...Array.from({ length: 4 }, () => SHOWN),
     'over',
-    'The gateway answers again, after 0 s and 9 requests in vain; 2,500 records are pending.',
+    'Gateway available again after 0 s and 9 failed requests; 2,500 records are pending.',
   ])
 })
 
@@ -274,8 +274,8 @@ test('of a run that waits, and of one that is settled for another, it is said wh
     'waiting for the backfill of clinic (run run-1, host:1, since 1970-01-01T00:00:00.000Z), which gives way',
   )
   expect(lines[1]).toContain('waiting for another run, which goes first: clinic')
-  expect(lines[2]).toContain('what it has under way is settled first')
-  expect(lines[2]).not.toContain('goes on where it stopped')
+  expect(lines[2]).toContain('open batches are settled first')
+  expect(lines[2]).not.toContain('continues where it stopped')
   expect(lines[3]).toBe('Run run-1 is unfinished: it continues where it stopped.')
 })
 
@@ -329,7 +329,7 @@ test('the log says since when, why, until when, and how much waits', () => {
     'gateway available again after 12 min 34 s and 7 failed requests; 1 record is pending',
   )
   // A clock may be set back.
-  expect(outageEnds({ ...GONE, failures: 1 }, SINCE - 1)).toContain('after 0 s and 1 request in vain')
+  expect(outageEnds({ ...GONE, failures: 1 }, SINCE - 1)).toContain('after 0 s and 1 failed request')
 })
 
 test.each([
@@ -342,10 +342,10 @@ test.each([
 
 test('of a run of another process', () => {
   expect(waitsText(NOTED)).toBe(
-    `waits for the gateway since 2026-03-02T02:17:05Z, gives up at 2026-03-02T02:47:05Z: nothing gets through (not-sent: ${WHAT}); 1 record is pending`,
+    `waits for the gateway since 2026-03-02T02:17:05Z, gives up at 2026-03-02T02:47:05Z: unavailable (not-sent: ${WHAT}); 1 record is pending`,
   )
   expect(waitsLines(NOTED)).toEqual([
-    'Waiting  for the gateway since 2026-03-02T02:17:05Z: nothing gets through (not-sent)',
+    'Waiting  for the gateway since 2026-03-02T02:17:05Z: unavailable (not-sent)',
     `         ${WHAT}`,
     '         gives up at 2026-03-02T02:47:05Z; 1 record is pending. To check the gateway',
     '    waybill doctor',

@@ -50,7 +50,7 @@ describe('a run that its ledger calls running', () => {
 
   const AWAY = { since: 0, givesUpAt: 1_800_000, class: 'ambiguous', status: 503, what: 'x was answered 503' }
   const WAITS =
-    'waits for the gateway since 1970-01-01T00:00:00Z, gives up at 1970-01-01T00:30:00Z: nothing gets through (ambiguous: x was answered 503); 7 records are pending'
+    'waits for the gateway since 1970-01-01T00:00:00Z, gives up at 1970-01-01T00:30:00Z: unavailable (ambiguous: x was answered 503); 7 records are pending'
 
   test('waits where nothing gets through, as long as its process lives', async () => {
     const owner = `${hostname()}:${process.ppid}`
@@ -92,7 +92,7 @@ describe('a run that its ledger calls running', () => {
 
   test('of another machine is stopped when it was not heard of for a minute', async () => {
     const workplace = await begunBy('elsewhere:1', Date.now() - 61_000)
-    expect((await workplace.waybill('show')).out).toContain('stopped; its process elsewhere:1 is gone')
+    expect((await workplace.waybill('show')).out).toContain('stopped; its process elsewhere:1 has ended')
     await expectSoFar(workplace)
   })
 })

@@ -148,7 +148,7 @@ test('records are in doubt; a backfill is not finished; a job is held', async ()
   const [one = '', two = '', three = '', four = '', five = '', six = ''] = DAYS
   let RUN = await inDoubt(scene, one, 'pass-then-reset')
   expect((await scene.workplace.waybill('doctor')).out).toMatch(
-    /^warning {2}ledger {4}3 of run \S+ of clinic are in doubt/m,
+    /^warning {2}ledger {4}3 records of run \S+ of clinic are in doubt/m,
   )
   await doubts('waybill reconcile RUN', 0, { RUN })
   expect(await stored()).toBe(3)
@@ -244,7 +244,7 @@ test('the gateway, the settings, the job, the schedule', async () => {
   expect(await down('waybill show RUN', 0, { RUN: (await showOf(clinic, 'latest')).run })).toContain(
     'was answered 503',
   )
-  expect(await down('waybill doctor', 3)).toMatch(/^problem {2}gateway .* is not well/m)
+  expect(await down('waybill doctor', 3)).toMatch(/^problem {2}gateway .* fails \(HTTP 503\)/m)
   clinic.strike(() => PASS)
   await down('waybill gateway --check URL', 0, { URL: store.url })
   await chapter('run-stopped')('waybill run JOB', 0)

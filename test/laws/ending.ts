@@ -49,7 +49,7 @@ export async function endingOf(world: World, run = 'latest'): Promise<Ending> {
     shown: plain(out)
       .replace(/; \d+ with a known key and other content/, '')
       .split('\n')
-      .filter((line) => line !== '' && !/^(?:Run|Requests|Accounts|Not told) /.test(line)),
+      .filter((line) => line !== '' && !/^(?:Run|Requests|Accounts|Unsent) /.test(line)),
     report: SECTIONS.map(sectionOf(await readFile(page, 'utf8'))).map(plain),
     rejects: Object.fromEntries(await rejectsOf(shown)),
     receipts: await receiptsOf(shown),

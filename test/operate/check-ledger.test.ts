@@ -68,8 +68,8 @@ test('a run that a living process is at work on is told; one that was killed is 
 })
 
 test.each([
-  [1, '1 of run RUN of nightly is in doubt'],
-  [1_200, '1,200 of run RUN of nightly are in doubt'],
+  [1, '1 record of run RUN of nightly is in doubt'],
+  [1_200, '1,200 records of run RUN of nightly are in doubt'],
 ])('records in doubt: %i', (records, found) => {
   expect(toldOf({ inDoubt: [{ run: 'RUN', job: 'nightly', records }] })).toMatchObject([
     { found, level: 'warning', remedy: 'waybill reconcile RUN' },

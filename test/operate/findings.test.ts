@@ -24,7 +24,7 @@ test('before the latest run is a problem, whatever the gateway says; a date that
   expect(checkClock(NOW, NOW, gatewayAt(NOW)).level).toBe('ok')
   expect(checkClock(NOW, undefined, { date: 'soon', cameAt: NOW })).toMatchObject({
     level: 'ok',
-    found: expect.stringContaining('no other to compare it with'),
+    found: expect.stringContaining('no other clock to compare with'),
   })
 })
 

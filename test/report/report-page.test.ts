@@ -125,7 +125,7 @@ describe('what a page says', () => {
   test('a run that is not at its end', () => {
     expect(says('interrupted')).toContain('Pending: 2,500 rows in flight')
     expect(says('interrupted')).toContain('pause of 23 h')
-    expect(says('night')).not.toContain('in hand')
+    expect(says('night')).not.toContain('in flight')
   })
 
   test('a run without a row', () => {
@@ -140,7 +140,7 @@ describe('what a page says', () => {
     )
     expect(says('night')).toContain(`1-acme_screening_20260302.rejects.csv 39,733 0600 ${'14'.repeat(32)}`)
     expect(says('night')).toContain(`${RUN}.ndjson.gz missing`)
-    expect(says('night')).toContain('Rejects are rows as they came: health data, they stay where they are.')
+    expect(says('night')).toContain('Rejects are rows as they came, health data: keep them where they are.')
   })
 
   test('a backfill: its range and exports, drift by measure, each mapping once', () => {

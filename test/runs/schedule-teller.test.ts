@@ -281,6 +281,6 @@ it('a jobs folder that is empty all at once is told, too; one that was empty fro
     await mkdir(join(folder, 'jobs'))
   })
   expect(titles(hook)).toEqual([
-    'waybill.jobs-gone Waybill: the jobs folder of the schedule holds no job any more',
+    'waybill.jobs-gone Waybill: the jobs folder of the schedule has no jobs any more',
   ])
 })

@@ -118,7 +118,7 @@ it('ends with 6 where nothing is taken, shows where it lies, and delivers it wit
   const shown = await workplace.waybill('show', 'latest')
   expect(shown.out).toContain(join('home', 'undelivered'))
   workplace.environment['WAYBILL_SFTP_PASSWORD'] = PASSWORD
-  expect(await looked('--sources')).toMatch(/ok .*: is there/)
+  expect(await looked('--sources')).toMatch(/ok .*: exists/)
   const before = asked()
   const end = await opened.collect()
   expect([end.code, end.run, asked() - before]).toEqual([0, refused.run, 0])

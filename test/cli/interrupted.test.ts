@@ -64,7 +64,7 @@ async function setScene(): Promise<Scene> {
       const child = workplace.start('run', 'screening', '--json')
       running = child
       child.stderr?.on('data', (text: Buffer) => {
-        if (strike?.twice && text.includes('Once more')) child.kill(strike.signal)
+        if (strike?.twice && text.includes('Interrupt again')) child.kill(strike.signal)
       })
       return ended(running)
     },

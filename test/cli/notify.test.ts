@@ -236,7 +236,7 @@ test('waybill notify tries every target, and says which has not taken it', async
   await clinic.workplace.job('clinic', JOB)
   expect(await waybill('notify', 'clinic')).toMatchObject({
     code: 2,
-    err: expect.stringContaining('tells nobody'),
+    err: expect.stringContaining('has no target'),
   })
 })
 

@@ -15,7 +15,7 @@ async function delivered(): Promise<Clinic & { change(sql: string): void }> {
     `${HEADER}${ANN}${BEN}eve,2026-03-02,400,99,73.5,kg,fine\nzoe,never,61,5,70,kg,fine\n`,
   )
   for (let night = 0; night < 2; night += 1) expect((await clinic.run()).code).toBe(1)
-  expect((await clinic.workplace.waybill('doctor')).out).toMatch(/^ok +ledger +whole/m)
+  expect((await clinic.workplace.waybill('doctor')).out).toMatch(/^ok +ledger +intact/m)
   return {
     ...clinic,
     change(sql) {

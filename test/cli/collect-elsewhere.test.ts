@@ -125,7 +125,7 @@ it('ends with 6 where nothing is taken, shows where it lies, and delivers it wit
   expect(readdirSync(at(end.run)).sort()).toEqual(FILES)
   expect(readdirSync(aside(opened))).toEqual([])
   rmSync(at(), { recursive: true })
-  expect(await looked('--sources')).toMatch(/warning .*: is not there yet/)
+  expect(await looked('--sources')).toMatch(/warning .*: does not exist yet/)
 })
 
 it('given up, leaves nothing of it here', async () => {

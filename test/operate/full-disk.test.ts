@@ -58,7 +58,7 @@ describe('on a full disk', NEEDS_MOUNTS, () => {
     expect((await waybill('show', runs[0] ?? '')).out).toContain('read 3 = mapped 2 + skipped 0 + rejected 1')
     const looked = await waybill('doctor')
     expect(looked.out).toMatch(/problem {2}home {6}0 bytes free on its disk/)
-    expect(looked.out).toMatch(/ok {7}ledger {4}whole/)
+    expect(looked.out).toMatch(/ok {7}ledger {4}intact/)
     expect(looked.out).not.toContain('damaged')
 
     await clinic.deliver('2026-03-04.csv', `${HEADER}${ANN.replace('2026-03-02', '2026-03-04')}`)

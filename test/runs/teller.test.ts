@@ -69,7 +69,7 @@ test('where the ledger cannot be used, what is told is delivered at once, and no
   const job = 'job=nightly-screenings'
   expect(lines).toEqual([
     `warn  the notification run-ended cannot be stored: it is delivered now or never ${job}`,
-    `warn  the notification run-ended to webhook ${new URL(never.url).host} was not delivered: it answered 500; it is given up ${job}`,
+    `warn  the notification run-ended to webhook ${new URL(never.url).host} was not delivered: the webhook answered 500; it is given up ${job}`,
     expect.stringMatching(/^warn {2}notifications cannot be delivered: the ledger cannot be used/),
   ])
 })

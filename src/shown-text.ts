@@ -93,7 +93,7 @@ export function shellWord(text: string): string {
 const octalOf = (character: string): string =>
   Array.from(Buffer.from(character), (byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
 
-/** Path as a word for a shell, relative to the working folder if shorter. A leading dash gets `./` in front, so that it is no option. */
+/** Path as a word for a shell, relative to the working folder if shorter. A leading dash gets `./` in front, to be no option. */
 export function shellPath(path: string): string {
   const short = shownPath(path)
   return shellWord(short.startsWith('-') ? `./${short}` : short)

@@ -133,7 +133,7 @@ export const backfill: Action<'backfill'> = async (context, options) => {
   return (await beginBackfill(context, beginOnTerminal(context, options), options.job, range, onFound)).exit
 }
 
-/** @throws WaybillError `usage-wrong` for a path that is no folder */
+/** @throws WaybillError `usage-wrong` for a missing folder, or a file */
 async function folderOf(given: string): Promise<string> {
   const folder = absolute(given)
   const found = await stat(folder).catch(() => undefined)
@@ -146,7 +146,7 @@ async function folderOf(given: string): Promise<string> {
   })
 }
 
-/** False for a log in JSON: other lines between its lines would break programs that read it. */
+/** False for a log in JSON: foreign lines would break programs that read the log. */
 const showsProgress = ({ settings }: CommandContext, { quiet }: Options<'backfill'>): boolean =>
   !quiet && settings.logFormat !== 'json'
 

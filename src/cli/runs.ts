@@ -115,7 +115,7 @@ function stateText({ state, reason, activity }: ListedRun): string {
 /** Most frequent reason of rows and records, and the exports that failed as a whole. */
 function reasonText({ mostFrequent, exports }: ListedRun): string {
   const failed = Map.groupBy(
-    // An export that a later run of the job has read is no failure any more.
+    // A failed export is settled once a later run of the job has read the file.
     exports.flatMap(({ error, readSince }) => (readSince === undefined ? (error ?? []) : [])),
     (code) => code,
   )

@@ -75,7 +75,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
   return lines
 }
 
-/** The summary for a terminal, with the result of the run, its first line, in colour. */
+/** The summary for a terminal, with the result of the run in colour. */
 export const summaryLines = (...given: Parameters<typeof summaryText>): Line[] =>
   toned(folded(summaryText(...given), given[2]), 1, toneOf(given[0]))
 
@@ -86,7 +86,7 @@ export const sayRun = (
   json: true | undefined,
 ): void => say(context, json, { ...summary, reasons }, () => summaryLines(summary, reasons, context.columns))
 
-/** Tone for the exit code of a run; `attention` for a run without one, whose result is unknown. */
+/** Tone for the exit code of a run; `attention` for a run without exit code. */
 export const toneOf = ({ exit }: { readonly exit?: number | undefined }): Tone =>
   exit === EXIT.ok ? 'good' : exit === undefined || exit === EXIT.recordsLeftBehind ? 'attention' : 'bad'
 
@@ -100,7 +100,7 @@ function unjudgedLine({ careTeams: { unjudged } }: RunSummary): string[] {
   return unjudged === 0 ? [] : [`Kept     ${unjudgedWords(unjudged)}`]
 }
 
-/** Failed notifications: `Unsent   mail to oncall@hospital.example (it answered 404; retried later)` */
+/** Failed notifications: `Unsent   webhook hooks.example (the webhook answered 404; retried later)` */
 function untoldLine({ untold = [] }: RunSummary): string[] {
   const words = untold.map(({ target, state, error }) => {
     const then = state === 'pending' ? (error === undefined ? 'on its way' : 'retried later') : 'given up'

@@ -1,5 +1,5 @@
 /**
- * Outbox: a notice is stored first, for each target that wants it, and then delivered. A failed delivery stays, and the next process that delivers
+ * Outbox: a notice is stored first, for each interested target, and then delivered. A failed delivery stays, and the next delivering process
  * tries again. Each notice is stored once, also if several processes make it.
  */
 import pRetry, { AbortError } from 'p-retry'
@@ -47,7 +47,7 @@ export type Outbox = ReturnType<typeof createOutbox>
 export function createOutbox(parts: OutboxParts) {
   const { ledger, now } = parts
   return {
-    /** Stores the notice for each target that wants it and has none of its subject yet. */
+    /** Stores the notice for each interested target without a notice of this subject. */
     async tell(notice: Notice, targets: readonly Target[]): Promise<void> {
       const failures = targets.filter((target) => wants(target, { ...notice, known: undefined }))
       if (failures.length === 0) return

@@ -1,5 +1,5 @@
 /**
- * Notices of a run: its balance, and its reasons by code alone, for programs by code and rule, as the message of a reason may have foreign words.
+ * Notices of a run: balance, and reasons by code alone, for programs by code and rule, as the message of a reason may have foreign words.
  * Pure.
  */
 import { hash } from 'node:crypto'
@@ -35,7 +35,7 @@ export interface EndedRun {
   readonly at: number
 }
 
-/** `run-ended`; `run-stopped` for a run that the next run continues. */
+/** `run-ended`; `run-stopped` for a run to be continued. */
 export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun): UnsentNotice {
   const { run, job, gateway, state, detail, rows, records, leftBehind, exports, startedAt, durationMs } =
     summary
@@ -134,7 +134,7 @@ function groupReasons(reasons: EndedRun['reasons']): CountedReason[] {
     .sort((a, b) => b.count - a.count)
 }
 
-/** Lines by outcome and code, so that one cause at many rules has one line, above a rarer cause at a single rule. */
+/** Lines by outcome and code: a cause at many rules has a single line, above a rarer cause at one rule. */
 function reasonLines(grouped: readonly CountedReason[], run: string): string[] {
   const groups = [...Map.groupBy(grouped, ({ outcome, code }) => JSON.stringify([outcome, code])).values()]
     .flatMap((group) =>
@@ -173,7 +173,7 @@ const differsLines = (
   findings: readonly Pick<RunSummary['drift'][number], 'measure' | 'message'>[],
 ): string[] => findings.slice(0, AT_MOST).map(({ measure, message }) => `Differs  ${measure}: ${message}`)
 
-/** Notice of an export that was read to its end and differs from earlier deliveries: one for each content. @param run its id */
+/** Notice of an export, read to the end, with differences from earlier deliveries. Notified once for each content. @param run id of the run */
 export function driftNotice(about: About, run: string, drifted: Drifted): UnsentNotice {
   const { name, sha256, findings } = drifted
   const isEmptyHanded = findings.some(({ measure }) => measure === 'empty-handed')
@@ -198,12 +198,12 @@ export function driftNotice(about: About, run: string, drifted: Drifted): Unsent
   }
 }
 
-/** Subject of a notice, and its time. */
+/** Job and time of a notice. */
 export type About = Pick<UnsentNotice, 'job' | 'gateway' | 'at'>
 
 /**
- * Notice of an error that kept a job from running. Of an unexpected error, the notice has no message, as that may hold anything.
- * @param latestRun latest run of the job: after another run, the same error is notified again
+ * Notice of an error that kept a job from running. The notice leaves out the message of an unexpected error, which may hold anything.
+ * @param latestRun latest run of the job: after a new run, an equal error is notified again
  */
 export function refusalNotice(about: About, error: unknown, latestRun?: string): UnsentNotice {
   const { job } = about
@@ -237,7 +237,7 @@ export function brokenOffNotice(about: About, run: string, error: unknown): Unse
   }
 }
 
-/** Lines on an error; for an unexpected one, without its message. */
+/** Lines on an error; without the message of an unexpected error. */
 function wordsOf(error: unknown): Ending & { readonly lines: readonly string[] } {
   if (!(error instanceof WaybillError)) {
     const lines = ['An unexpected error, a defect of Waybill: the log has its message.']
@@ -253,7 +253,7 @@ export const findingLines = (findings: readonly Finding[]): string[] => [
   ...(findings.length > AT_MOST ? [`  and ${n(findings.length - AT_MOST)} more`] : []),
 ]
 
-/** A process that holds a job, or held it when it ended. */
+/** A process with the lease of a job, at present or at the end of the process. */
 export interface Holder {
   /** `host:pid` */
   readonly owner: string
@@ -262,7 +262,7 @@ export interface Holder {
   readonly since: number
 }
 
-/** Notice of a job that another process holds: one for each lease. */
+/** Notice of a job held by another process. Notified once for each lease. */
 export function heldNotice(about: About, { owner, run, since }: Holder): UnsentNotice {
   return {
     ...about,

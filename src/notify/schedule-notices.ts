@@ -9,7 +9,7 @@ import { type About, findingLines, iso, utc } from './run-notices.ts'
 /** Most fires to name. */
 const AT_MOST = 5
 
-/** @param version changes with the file, so that a problem is notified again if it returns */
+/** @param version changes with the file, so that a returning problem is notified again */
 export function brokenNotice(about: About, problem: WaybillError, version: string): UnsentNotice {
   const { job } = about
   const digest = hash('sha256', JSON.stringify([problem.message, problem.findings]), 'hex').slice(0, 16)
@@ -57,7 +57,7 @@ export function goneNotice(
 }
 
 /**
- * Notice of fires that did not run at their time, for one reason: one notice for all, as an absence may miss hundreds.
+ * Notice of fires missed for one reason. A single notice for all, as an absence may miss hundreds.
  * @param moved at least one fire; the process that moved a fire sends its notice
  */
 export function missedNotice(

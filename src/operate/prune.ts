@@ -1,6 +1,6 @@
 /**
- * Removes the detail of old runs: first marks the run in the ledger as pruned, then removes its files, then its rows. At no instant does the ledger
- * refer to missing detail. The next pruning removes what a killed process left.
+ * Removes the detail of old runs: first marks the run in the ledger as pruned, then removes the files, then the rows. At no instant does the ledger
+ * refer to missing detail. The next pruning removes the rest after a killed process.
  */
 
 import { lstat, readdir, rm } from 'node:fs/promises'
@@ -161,7 +161,7 @@ export interface PrunePlan {
 }
 
 /**
- * Plans a pruning. A run keeps its detail if it is unfinished, has records in doubt, or was retried by a run that keeps its detail.
+ * Plans a pruning. A run keeps its detail if unfinished, with records in doubt, or retried by a run with detail to keep.
  * @param runs all of the ledger, newest first
  * @param before runs that ended before are old; milliseconds since the epoch
  */

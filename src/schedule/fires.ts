@@ -9,7 +9,7 @@
 import { DateTime, IANAZone } from 'luxon'
 import { validateDetailed } from 'node-cron'
 
-/** Timetable of a job: a cron line of five fields, and its IANA zone. */
+/** Timetable of a job: a cron line of five fields, and an IANA zone. */
 export interface Timetable {
   readonly cron: string
   readonly zone: string
@@ -173,7 +173,7 @@ export interface SeenTimetable extends Timetable {
 /**
  * Finds the changes to store at a wake-up.
  * @param known timetable in the ledger; undefined for a new job, which has missed nothing
- * @param current timetable in the job file; undefined for an unreadable file: the known timetable holds until it can be read
+ * @param current timetable in the job file; undefined for an unreadable file: the known timetable then holds
  * @returns undefined for no change
  */
 export function comeDue(
@@ -209,7 +209,7 @@ export interface OpenFire {
 }
 
 export interface Decision<Fire extends OpenFire> {
-  /** Fire to start now. `late`: it was missed; `why` for a fire not stored as missed yet. */
+  /** Fire to start now. `late`: a missed fire; `why` for a fire not stored as missed yet. */
   readonly begin?: { readonly fire: Fire; readonly late: boolean; readonly why?: Hindrance }
   readonly missed: readonly { readonly fire: Fire; readonly why: Hindrance }[]
   /** Fires without a run; `why` for fires not stored as missed yet, `by` the fire whose run covers them. */
@@ -258,7 +258,7 @@ export function decide<Fire extends OpenFire>(
 /** Reason for a fire that is due while an older fire starts. */
 const OTHER_RUN: Hindrance = { reason: 'earlier-first', detail: null }
 
-/** Reason why a fire cannot run now; undefined for a fire that can run in time, and for one stored as missed. */
+/** Reason why a fire cannot run now; undefined for a fire in time, and for a fire stored as missed. */
 function whyNotNow(
   { due, state }: OpenFire,
   now: number,

@@ -1,4 +1,4 @@
-/** Fires of one job at a wake-up: stores those that have come due, decides about open ones, starts one run. */
+/** Fires of a job at a wake-up: stores new due fires, decides about open fires, starts a run. */
 import { type FireChange, type FireRecord, processName } from '../ledger/ledger.ts'
 import { EXIT, endingOf } from '../model/errors.ts'
 import { comeDue, decide, type Hindrance } from './fires.ts'
@@ -104,7 +104,7 @@ async function openFires<Job>(
   return { open, running }
 }
 
-/** True if a process runs the job, or waits for it. A backfill does not count alone: it may hold the job for days, and starts no fire. */
+/** True if a process runs the job, or waits for the lease. A backfill alone does not count: a backfill may run for days, and starts no fire. */
 async function isHeldOrAwaited<Job>(
   { ledger, now, isDead }: ScheduleParts<Job>,
   jobId: number,

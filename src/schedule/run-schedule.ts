@@ -1,6 +1,6 @@
 /**
- * Keeps the schedule: sleeps until a job is due, or until the next read of the jobs, tends the fires of each job, and checks for its expected
- * exports. All state is in the ledger, so that several processes may keep one schedule, and a restarted one knows the missed fires.
+ * Keeps the schedule: sleeps until a job is due, or until the next read of the jobs, tends the fires of each job, and checks for expected
+ * exports. All state is in the ledger: several processes may keep one schedule, and a restarted schedule knows the missed fires.
  */
 import { firesAfter } from './fires.ts'
 import { type RunUnderWay, tendJob } from './job-fires.ts'

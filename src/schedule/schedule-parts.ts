@@ -1,4 +1,4 @@
-/** Parts of a schedule: ledger, clock, jobs, the function to run a job; and its events. */
+/** Parts of a schedule: ledger, clock, jobs, the function to run a job; and events. */
 import type { FireRecord, Ledger } from '../ledger/ledger.ts'
 import type { WaybillError } from '../model/errors.ts'
 import type { MissedPolicy, Timetable } from './fires.ts'
@@ -7,7 +7,7 @@ export interface JobSchedule extends Timetable {
   readonly missed: MissedPolicy
 }
 
-/** A file of the jobs folder: a job with its schedule, if any, or a problem; `job` with a problem: the problem is in a file it refers to. */
+/** A file of the jobs folder: a job with its schedule, if any, or a problem; `job` with a problem: the problem is in a file of the job. */
 export type ListedJob<Job> =
   | { readonly name: string; readonly job: Job; readonly schedule: JobSchedule | undefined }
   | { readonly name: string; readonly job?: Job; readonly problem: WaybillError }

@@ -60,7 +60,10 @@ describe.each(WRITERS)('%s', (_, file, ...args) => {
     for (const part of [`${file}.part`, `${file}.${process.pid}.part`])
       symlinkSync(at('theirs', target), at(part))
     const refused = await waybill(...args)
-    expect(refused).toMatchObject({ code: 2, err: expect.stringMatching(/is a link|(is there|exists) already/) })
+    expect(refused).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/is a link|(is there|exists) already/),
+    })
     expect(readdirSync(at('theirs'))).toEqual(['precious'])
     expect(readFileSync(at('theirs', 'precious'), 'utf8')).toBe(PRECIOUS)
   })

@@ -101,7 +101,11 @@ test('a receiver that fails changes nothing about the run; the doctor knows, and
   const { notifications } = await ledgerOf(clinic)
   const waiting = await notifications.claim(Date.now() + 3_600_000, Date.now())
   if (waiting === undefined) expect.fail('nothing waits')
-  await notifications.move(waiting, 'fail', { at: Date.now(), nextAt: Date.now(), error: 'the webhook answered 404' })
+  await notifications.move(waiting, 'fail', {
+    at: Date.now(),
+    nextAt: Date.now(),
+    error: 'the webhook answered 404',
+  })
   const second = await clinic.run()
   expect([second.code, second.err]).toEqual([0, expect.not.stringContaining('notification')])
   expect(await shown()).not.toContain('Unsent')

@@ -1,5 +1,4 @@
 /** The concerns of the ledger beside that of a run, each a few methods: who runs a job and who waits, the timetable, what is expected, notices, pruning. */
-import type { PlacedRecord } from './left-records.ts'
 import type { FireEvent, NotificationEvent, RunState } from './states.ts'
 import type {
   DeadlineRecord,
@@ -192,16 +191,6 @@ export interface KnownCount {
   readonly since: number | null
 }
 
-/** Contents of records, 16 hex digits each. A record of any other content was not sent by such a run, or is known as delivered. */
-export interface PerhapsSent {
-  /** The gateway has taken them. */
-  readonly taken: ReadonlySet<string>
-  /** Nobody knows whether it has; each as it was sent. */
-  readonly unanswered: ReadonlyMap<string, PlacedRecord>
-  /** When the last of these runs was given up, milliseconds since the epoch: nothing was sent later. Undefined where there is none. */
-  readonly until: number | undefined
-}
-
 /** A ledger that is a copy of another one does not know what that has sent since. */
 export interface Suspicion {
   /** Number of the copy; 0 of a ledger that is none. */
@@ -218,12 +207,6 @@ export interface ExportOrder {
   readonly anchor: number
   /** Days since 1970 in its name; 0 without a date. */
   readonly day: number
-}
-
-export const NOTHING_PERHAPS_SENT: PerhapsSent = {
-  taken: new Set(),
-  unanswered: new Map(),
-  until: undefined,
 }
 
 /** When a job is due, as it was seen last. */
@@ -369,7 +352,7 @@ export interface PrunableRun extends Pick<RunRecord, 'backfill' | 'backfill_fold
   readonly prunedAt: number | null
   /** The run of which it took up what was left behind. */
   readonly origin: string | null
-  /** Records of it that are in doubt still, or held because of it. */
+  /** Records of it that are in doubt still, or held because somebody has looked in vain. */
   readonly openDoubts: number
   /** Files of the run, relative to the home. */
   readonly rejectsPath: string

@@ -18,7 +18,6 @@ import type {
   Notifications,
   OpenExport,
   Pauses,
-  PerhapsSent,
   Pruning,
   Reason,
   RightOfWay,
@@ -256,8 +255,6 @@ export interface Ledger {
   orders(jobId: number): Promise<ReadonlyMap<number, ExportOrder>>
   /** From now on it counts as a copy that was made at this instant: whoever uses it knows that it has lost something. */
   noteBehind(at: number): Promise<void>
-  /** What runs of the job that were given up have in their open chunks. */
-  perhapsSent(jobId: number): Promise<PerhapsSent>
   accounts(gateway: string, references: readonly string[]): Promise<Map<string, KnownAccount>>
   /** Account ids that several people have: the gateway has given them anew since. */
   sharedIds(gateway: string, accountIds: readonly string[]): Promise<Set<string | null>>

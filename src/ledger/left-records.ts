@@ -82,6 +82,8 @@ export interface HeldDoubt {
   readonly rule: string
   /** The profile could not be read, and may tell later. */
   readonly isOpen: boolean
+  /** When the run that has sent it was given up, milliseconds since the epoch; null once somebody has looked. */
+  readonly sentUntil: number | null
 }
 
 export interface HeldRecord {
@@ -95,6 +97,11 @@ export interface HeldRecord {
    * newer one hides it already.
    */
   readonly series: string | null
+}
+
+/** A content that a run had sent, or may have sent, of an open chunk when it was given up: nobody has looked for it since. */
+export interface SentRecord extends HeldRecord {
+  readonly exportRow: number
 }
 
 /** Where a record stands in its export, and how it was sent. */
@@ -145,10 +152,12 @@ export interface LeftBehind {
   inDoubt(runId: string, after: number, limit: number): Promise<LeftRecord[]>
   /** Records in doubt with such contents, in every run of the job. */
   inDoubtWith(jobId: number, contents: readonly string[]): Promise<DoubtRecord[]>
-  heldWith(jobId: number, contents: readonly string[]): Promise<HeldRecord[]>
+  heldWith(jobId: number, contents: readonly string[]): Promise<(HeldRecord & Pick<HeldDoubt, 'sentUntil'>)[]>
+  /** Records with such contents that runs of the job had in hand when they were given up, and that were never answered: each as it was sent. */
+  sentByGivenUp(jobId: number, contents: readonly string[]): Promise<ReadonlyMap<string, PlacedRecord>>
   /** What people have decided on the run, oldest first. */
   resolutions(runId: string): Promise<Resolution[]>
-  /** How many records of the job are held in doubt. */
+  /** How many records of the job are held in doubt, but for what nobody has looked for since a run was given up. */
   heldRecords(jobId: number): Promise<number>
   /** What earlier readings of the same export by the job have left behind in these rows, and is not settled yet. */
   ofEarlierReadings(

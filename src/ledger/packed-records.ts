@@ -2,7 +2,10 @@
  * What a batch carries, packed: a few bytes for each record instead of a table row.
  * Form: rule names as a JSON array (length-prefixed), then for each record its rule's index together with whether it stands in the same row as the
  * one before, in the next one, or elsewhere (varint; elsewhere: then the difference of the row numbers, zigzag varint), and the 8 bytes of its
- * content hash. Pure.
+ * content hash. So far it is what the batch carries, and its id is made of. Behind it a trailer says which slots these are of; its length stands in
+ * the last 4 bytes, 0 where no slots are known. Form: for each rule 1 and its hash, or 0 where its records have several; ranks, each with how many
+ * records follow each other with it (varint); then for each record of another row than the one before the 16 bytes of the row key, and, where its rule
+ * has several hashes, the 4 bytes of that. Pure.
  */
 import { WaybillError } from '../model/errors.ts'
 import { type ContentWords, wordsOf } from '../model/ids.ts'
@@ -13,44 +16,128 @@ export interface Held {
   readonly rule: string
   /** 16 hex digits. */
   readonly content: string
+  /** Undefined of what was packed without. */
+  readonly slot?: HeldSlot
+}
+
+export interface HeldSlot {
+  /** Hashed row key, 32 hex digits. */
+  readonly rowKey: string
+  /** Hash of the rule, 8 hex digits. */
+  readonly rule: string
+  /** State of the result: 0 preliminary, 1 final, 2 corrected. */
+  readonly rank: number
 }
 
 /** Where a record stands after the one before: 0 and 1 are rows further down. */
 const ELSEWHERE = 2
 const STEPS = 3
+const RANKS = 3
 
 /** A record as it is packed. */
 export interface Packable extends ContentWords {
   readonly row: { readonly row: number }
   readonly rule: string
+  readonly rowKey: string | undefined
+  readonly ruleHash: string
+  readonly rank: number
 }
 
 export const packHolds = (records: readonly Held[]): Uint8Array =>
   packEntries(
-    records.map(({ row, rule, content }) => ({
-      ...{ row: { row }, rule },
-      ...wordsOf(content),
+    records.map(({ row, rule, content, slot }) => ({
+      ...{ row: { row }, rule, ...wordsOf(content) },
+      ...{ rowKey: slot?.rowKey, ruleHash: slot?.rule ?? '', rank: slot?.rank ?? 0 },
     })),
   )
 
+interface PackedRule {
+  readonly index: number
+  readonly hash: string
+  hasOthers: boolean
+}
+
 export function packEntries(records: readonly Packable[]): Uint8Array {
-  const indexes = new Map<string, number>()
-  for (const { rule } of records) if (!indexes.has(rule)) indexes.set(rule, indexes.size)
-  const names = Buffer.from(JSON.stringify([...indexes.keys()]))
-  const bytes = Buffer.allocUnsafe(5 + names.length + records.length * 18)
+  const rules = new Map<string, PackedRule>()
+  let rows = 0
+  let hasSlots = true
+  let before: Packable | undefined
+  for (const record of records) {
+    const known = rules.get(record.rule)
+    if (known === undefined)
+      rules.set(record.rule, { index: rules.size, hash: record.ruleHash, hasOthers: false })
+    else if (known.hash !== record.ruleHash) known.hasOthers = true
+    if (record.rowKey === undefined) hasSlots = false
+    if (!isOfRow(record, before)) rows++
+    before = record
+  }
+  const names = Buffer.from(JSON.stringify([...rules.keys()]))
+  // A row number takes 8 bytes at most, a rule 3, a rank 1.
+  const bytes = Buffer.allocUnsafe(9 + names.length + 5 * rules.size + records.length * 16 + rows * 24)
+  const carried = writeRecords(bytes, names, records, rules)
+  const end = hasSlots ? writeSlots(bytes, carried, records, rules) : carried
+  return bytes.subarray(0, bytes.writeUInt32BE(end - carried, end))
+}
+
+/** One row number may stand for several row keys, as lines of a rejects file were corrected by hand. */
+const isOfRow = ({ row, rowKey }: Packable, before: Packable | undefined): boolean =>
+  before !== undefined && (row === before.row || row.row === before.row.row) && rowKey === before.rowKey
+
+function writeRecords(
+  bytes: Buffer,
+  names: Buffer,
+  records: readonly Packable[],
+  rules: ReadonlyMap<string, PackedRule>,
+): number {
   let at = writeVarint(bytes, 0, names.length)
   at += names.copy(bytes, at)
-  let previous = 0
-  for (const { row: ofRow, rule, first, last } of records) {
-    const { row } = ofRow
-    const step = row - previous
-    previous = row
-    const isNear = step === 0 || step === 1
-    at = writeVarint(bytes, at, (indexes.get(rule) ?? 0) * STEPS + (isNear ? step : ELSEWHERE))
+  let before: Packable | undefined
+  for (const record of records) {
+    const { row, rule, first, last } = record
+    const step = row.row - (before?.row.row ?? 0)
+    const isNear = step === 1 || (step === 0 && isOfRow(record, before))
+    before = record
+    at = writeVarint(bytes, at, (rules.get(rule)?.index ?? 0) * STEPS + (isNear ? step : ELSEWHERE))
     if (!isNear) at = writeVarint(bytes, at, step < 0 ? -step * 2 - 1 : step * 2)
     at = bytes.writeInt32BE(last, bytes.writeInt32BE(first, at))
   }
-  return bytes.subarray(0, at)
+  return at
+}
+
+function writeSlots(
+  bytes: Buffer,
+  start: number,
+  records: readonly Packable[],
+  rules: ReadonlyMap<string, PackedRule>,
+): number {
+  let at = start
+  for (const { hash, hasOthers } of rules.values()) {
+    bytes[at++] = hasOthers ? 0 : 1
+    if (!hasOthers) at += bytes.write(hash, at, 'hex')
+  }
+  for (let from = 0, to = 0; from < records.length; from = to) {
+    const rank = records[from]?.rank ?? 0
+    while (to < records.length && records[to]?.rank === rank) to++
+    at = writeVarint(bytes, at, (to - from) * RANKS + rank)
+  }
+  const hasOthers = [...rules.values()].some((one) => one.hasOthers)
+  let before: Packable | undefined
+  for (const record of records) {
+    if (!isOfRow(record, before)) at += bytes.write(record.rowKey ?? '', at, 'hex')
+    if (hasOthers && rules.get(record.rule)?.hasOthers) at += bytes.write(record.ruleHash, at, 'hex')
+    before = record
+  }
+  return at
+}
+
+/** What the batch carries, without the slots. */
+export const carriedOf = (packed: Uint8Array): Uint8Array => packed.subarray(0, trailerAt(packed))
+
+function trailerAt(packed: Uint8Array): number {
+  const { buffer, byteOffset, byteLength } = packed
+  const at = byteLength - 4 - new DataView(buffer, byteOffset, byteLength).getUint32(byteLength - 4)
+  if (at < 0) throw new RangeError('a trailer is cut off')
+  return at
 }
 
 export const damagedLedger = (cause: unknown): WaybillError =>
@@ -74,22 +161,58 @@ export const unpackHolds = (packed: Uint8Array): Held[] => unpacking(() => readH
 
 function readHolds(packed: Uint8Array): Held[] {
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength)
+  const end = trailerAt(packed)
   const cursor = { at: 0 }
   const length = readVarint(bytes, cursor)
   const rules = JSON.parse(bytes.toString('utf8', cursor.at, cursor.at + length)) as string[]
   cursor.at += length
-  const records: Held[] = []
+  const records: { row: number; rule: number; content: string; isOfRow: boolean }[] = []
   let row = 0
-  while (cursor.at < bytes.length) {
+  while (cursor.at < end) {
     const ruleAndStep = readVarint(bytes, cursor)
     const step = ruleAndStep % STEPS
     const zigzag = step === ELSEWHERE ? readVarint(bytes, cursor) : step * 2
     row += zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2
-    const rule = rules[Math.floor(ruleAndStep / STEPS)] ?? ''
-    records.push({ row, rule, content: bytes.toString('hex', cursor.at, cursor.at + 8) })
-    cursor.at += 8
+    const rule = Math.floor(ruleAndStep / STEPS)
+    records.push({ row, rule, content: digits(bytes, cursor, 8), isOfRow: step === 0 })
   }
-  return records
+  if (cursor.at !== end) throw new RangeError('a record is cut off')
+  const slots = bytes.length - 4 === end ? [] : readSlots(bytes, cursor, records, rules.length)
+  return records.map(({ row: ofExport, rule, content }, at) => {
+    const slot = slots[at]
+    return { row: ofExport, rule: rules[rule] ?? '', content, ...(slot === undefined ? {} : { slot }) }
+  })
+}
+
+function readSlots(
+  bytes: Buffer,
+  cursor: { at: number },
+  records: readonly { readonly rule: number; readonly isOfRow: boolean }[],
+  rules: number,
+): HeldSlot[] {
+  const hashes = Array.from({ length: rules }, () =>
+    bytes[cursor.at++] === 1 ? digits(bytes, cursor, 4) : undefined,
+  )
+  const ranks: number[] = []
+  while (ranks.length < records.length) {
+    const run = readVarint(bytes, cursor)
+    const count = Math.floor(run / RANKS)
+    if (count === 0 || count > records.length - ranks.length) throw new RangeError('ranks do not add up')
+    for (let left = count; left > 0; left--) ranks.push(run % RANKS)
+  }
+  let rowKey = ''
+  const slots = records.map(({ rule, isOfRow }, at) => {
+    if (!isOfRow) rowKey = digits(bytes, cursor, 16)
+    return { rowKey, rule: hashes[rule] ?? digits(bytes, cursor, 4), rank: ranks[at] ?? 0 }
+  })
+  if (cursor.at !== bytes.length - 4) throw new RangeError('a slot is cut off')
+  return slots
+}
+
+function digits(bytes: Buffer, cursor: { at: number }, count: number): string {
+  const from = cursor.at
+  cursor.at += count
+  return bytes.toString('hex', from, cursor.at)
 }
 
 export function writeVarint(bytes: Buffer, start: number, value: number): number {

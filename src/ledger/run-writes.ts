@@ -4,7 +4,7 @@
 
 import { z } from 'zod'
 import type { DeliveredFile } from './concerns.ts'
-import type { DeliveredRow, HeldRecord, Resolution, Ruling } from './left-records.ts'
+import type { DeliveredRow, HeldRecord, Resolution, Ruling, SentRecord } from './left-records.ts'
 import type { CareTeamMark, MedicalRequestState } from './people-tables.ts'
 import type { RunState } from './states.ts'
 import type { Reading, RunPart, RunRecord, Selection } from './tables.ts'
@@ -18,6 +18,8 @@ export interface RunEnd {
   readonly detail?: string | null
   /** Of a person who has ended it. */
   readonly resolution?: Resolution | undefined
+  /** Of a run that is given up: what its open chunks have brought, and what they may have. */
+  readonly left?: { readonly delivered: readonly DeliveredRow[]; readonly sent: readonly SentRecord[] }
   /** See `Receipted`. */
   readonly receiptsLength?: number | undefined
 }
@@ -123,6 +125,8 @@ export interface BatchSettlement extends ChunkKey, Receipted {
   /** What the gateway has taken of it, likewise. */
   readonly accepted: Uint8Array | 'all'
   readonly exceptions: readonly Exception[]
+  /** Its records that are in doubt. */
+  readonly held: readonly HeldRecord[]
   readonly at: number
 }
 

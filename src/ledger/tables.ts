@@ -176,7 +176,9 @@ interface HeldTable {
   rule: Uint8Array
   /** Hash of the series, 8 bytes, while newer records of it wait. */
   series: Uint8Array | null
-  /** The export of which it was left in doubt first. */
+  /** When the run that has sent it was given up; null once somebody has looked. */
+  sent_until: number | null
+  /** The export of which it was left in doubt, or sent, first. */
   export_row: number
 }
 

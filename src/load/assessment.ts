@@ -28,7 +28,7 @@ import { nothingEarlier, recallChunk } from './recall.ts'
 import { ofCredentials } from './retry-policy.ts'
 import type { Sending } from './sending.ts'
 import { ChunkSlots, type LearnedSlots, type Speaks } from './slots.ts'
-import type { Uncertain } from './usual-rows.ts'
+import type { Memory, Uncertain } from './usual-rows.ts'
 
 export interface AssessmentContext extends Pick<Delivery, 'ledger' | 'identity' | 'now'> {
   readonly gateway: Gateway
@@ -69,7 +69,7 @@ export async function loadAssessments(
   const { memory, jobId } = context
   const { exportRow, chunk, exportId } = speaks
   const key = { exportRow, chunk }
-  const known = { delivered: await memory.delivered(jobId, rowKeysOf(entries)), held: new Map() }
+  const known = { delivered: await memory.delivered(jobId, rowKeysOf(entries)), held: NOTHING_HELD }
   const slots = new ChunkSlots(known, entries, speaks, NOTHING_UNCERTAIN)
   slots.hear(entries, [])
   const outcomes = new Outcomes()
@@ -77,7 +77,7 @@ export async function loadAssessments(
     entries.filter((one) => slots.isSettled(one)).map((entry) => ({ entry, outcome: 'unchanged' })),
   )
   const fresh = outcomes.without(entries)
-  const earlier = resumed ? await recallChunk(memory, key, fresh) : nothingEarlier(fresh)
+  const earlier = resumed ? await recallChunk(memory, key, fresh, NOTHING_HELD) : nothingEarlier(fresh)
   outcomes.note(earlier.outcomes)
   const open = outcomes.without(fresh)
   const settled = resumed ? earlier.outcomes : undefined
@@ -114,8 +114,8 @@ export async function loadAssessments(
 }
 
 /** The gateway itself knows how far a test is. */
+const NOTHING_HELD: Memory['held'] = new Map()
 const NOTHING_UNCERTAIN: Uncertain = {
-  perhapsSent: { unanswered: new Map() },
   suspicion: { copy: 0, until: undefined },
 }
 

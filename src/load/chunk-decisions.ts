@@ -1,5 +1,5 @@
 /** Decides what is done with each record of a chunk, by its slot, and looks at profiles where a decision needs it. */
-import type { Ledger, PerhapsSent } from '../ledger/ledger.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import type { Entry, MappedRow, WithdrawnEntry } from '../model/entry.ts'
 import { parseTransactionId } from '../model/ids.ts'
 import { type EntryOutcome, Outcomes } from '../model/outcome.ts'
@@ -12,7 +12,6 @@ import type { ChunkSlots } from './slots.ts'
 import { isSuspect, type Uncertain } from './usual-rows.ts'
 
 export interface DecisionContext extends Uncertain {
-  readonly perhapsSent: Pick<PerhapsSent, 'taken' | 'unanswered'>
   readonly reconciler: Pick<Reconciler, 'readBackAny'>
   readonly memory: Pick<Ledger, 'exportsWithContent'>
   readonly stale: StaleAccounts
@@ -52,15 +51,12 @@ export class ChunkDecisions {
 
   /** Decides entries as far as that can be done without a look at their people. */
   begin(entries: readonly Entry[], listing: Listing): void {
-    const { taken } = this.context.perhapsSent
     for (const entry of entries) {
       const step = this.stepOf(entry)
       const isNews = step === 'send' || step === 'ask'
       if (isNews || step === 'outdated') this.noteCorrected(entry)
       if (isNews && listing.isUnlisted(entry))
         this.outcomes.note([{ entry, outcome: 'unchanged', passedOver: 'care-team-outdated' }])
-      else if (isNews && taken.size > 0 && taken.has(entry.content))
-        this.outcomes.note([{ entry, outcome: 'unchanged', found: true }])
       else if (step === 'unchanged' && listing.isListedAgain(entry)) this.listedAgain.add(entry)
       else this.end(entry, step)
     }
@@ -154,7 +150,14 @@ export class ChunkDecisions {
     }
   }
 
-  inDoubt(entry: Entry, isAsked: boolean): EntryOutcome {
+  /** @returns the outcome of a care-team entry that may have been sent, where the account's list cannot be read; undefined where it is sent all the same */
+  unlisted(entry: Entry): EntryOutcome | undefined {
+    // It was taken, and what follows from it is still to be done.
+    if (this.slots.of(entry).stored === entry.content) return { entry, outcome: 'unchanged', found: true }
+    return this.context.held === 'resend' ? undefined : this.inDoubt(entry, true)
+  }
+
+  private inDoubt(entry: Entry, isAsked: boolean): EntryOutcome {
     const outcome = this.isHeld(entry)
       ? notSent(entry, 'held', HELD)
       : notSent(entry, 'perhaps-sent', PERHAPS_SENT)
@@ -206,7 +209,8 @@ export class ChunkDecisions {
   }
 
   private isHeld(entry: Entry): boolean {
-    return this.slots.before(entry).doubts.some(({ content }) => content === entry.content)
+    const { doubts } = this.slots.before(entry)
+    return doubts.some(({ content, state }) => content === entry.content && state !== 'sent')
   }
 
   private isDoubted(entry: Entry): boolean {

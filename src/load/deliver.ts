@@ -7,7 +7,7 @@ import type { CreateAnswer, Answer as GatewayAnswer } from '../gateway/answer.ts
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
 import type { BatchIntent } from '../ledger/ledger.ts'
-import { packEntries } from '../ledger/packed-records.ts'
+import { carriedOf, packEntries } from '../ledger/packed-records.ts'
 import type { Entry } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
 import type { AccountIds, EntryOutcome, Verdict } from '../model/outcome.ts'
@@ -78,7 +78,7 @@ const intentOf = (
   { exportRow, exportId, chunk, kind, entries }: BatchToDeliver,
 ): BatchIntent => {
   const holds = packEntries(entries)
-  const batchId = identity.batchId(exportId, chunk, kind, holds)
+  const batchId = identity.batchId(exportId, chunk, kind, carriedOf(holds))
   return { exportRow, chunk, batchId, kind, records: entries.length, holds, at: now() }
 }
 

@@ -23,7 +23,7 @@ import type {
 import type { AccountKey, RecordKind } from '../model/record.ts'
 import type { BatchWatch } from './batch-watch.ts'
 import type { BodyBuffers, SizeLimits } from './batches.ts'
-import { toException } from './gateway-words.ts'
+import { heldBy, toException } from './gateway-words.ts'
 import type { Cause } from './outage.ts'
 import type { Sending } from './sending.ts'
 
@@ -112,7 +112,7 @@ const isAccepted = ({ outcome }: EntryOutcome): boolean => outcome === 'accepted
 const isLeft = ({ outcome }: EntryOutcome): boolean => outcome === 'rejected' || outcome === 'in-doubt'
 
 export async function settle(
-  delivery: Pick<Delivery, 'ledger' | 'now'>,
+  delivery: Pick<Delivery, 'ledger' | 'now' | 'identity'>,
   sent: Pick<SentBatch, 'row' | 'attempts'> & { readonly batch: SettledBatch },
   answer: string,
   status: number | null,
@@ -131,6 +131,7 @@ export async function settle(
         ? 'all'
         : packEntries(outcomes.filter(isAccepted).map(({ entry }) => entry)),
     exceptions: outcomes.filter(isLeft).flatMap((outcome) => toException(outcome) ?? []),
+    held: heldBy(delivery.identity, outcomes),
     at: delivery.now(),
   })
 }

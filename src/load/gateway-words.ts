@@ -3,8 +3,9 @@
  * the ledger has those that are known to be of nobody. Pure.
  */
 import type { GatewayError } from '../gateway/gateway-error.ts'
-import type { Exception } from '../ledger/ledger.ts'
+import type { Exception, HeldRecord } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
+import type { Identity } from '../model/ids.ts'
 import type { EntryOutcome, Reason } from '../model/outcome.ts'
 import { recordText } from './batch-text.ts'
 
@@ -178,6 +179,18 @@ export function toException(outcome: EntryOutcome): Exception | undefined {
     message: reason.scrubbed,
     batchId: outcome.batchId,
   }
+}
+
+/** Records in doubt, for the ledger. */
+export function heldBy(identity: Pick<Identity, 'series'>, outcomes: readonly EntryOutcome[]): HeldRecord[] {
+  const held: HeldRecord[] = []
+  for (const one of outcomes) {
+    // What is unclear was delivered: it is not it that is in doubt.
+    if (one.outcome !== 'in-doubt' || one.isUnclear) continue
+    const { rowKey, content, ruleHash: rule, series } = one.entry
+    held.push({ rowKey, content, rule, series: one.isAsked ? identity.series(series) : null })
+  }
+  return held
 }
 
 export function rejection(entry: Entry, batchId: string | null, code: string, words: Words): EntryOutcome {

@@ -1,27 +1,37 @@
 /** A slot as the ledger keeps it, and as it is decided by. */
-import type { HeldDoubt, KeptSlot, KeptWord } from '../ledger/ledger.ts'
+import type { ExportOrder, HeldDoubt, KeptSlot, KeptWord } from '../ledger/ledger.ts'
 import { FINAL } from '../model/entry.ts'
 import { contentDigits, hasSameContent, wordsOf } from '../model/ids.ts'
-import { type Content, type Doubt, type Place, type Slot, WITHDRAWN, type Word } from './decide.ts'
+import { type Content, type Doubt, EMPTY, type Place, type Slot, WITHDRAWN, type Word } from './decide.ts'
+import { learn } from './learn.ts'
 
-export const doubtOf = ({ content, isOpen }: HeldDoubt): Doubt => ({
+export const doubtOf = ({ content, isOpen, sentUntil }: HeldDoubt): Doubt => ({
   content,
-  state: isOpen ? 'unreadable' : 'hidden',
+  state: sentUntil === null ? (isOpen ? 'unreadable' : 'hidden') : 'sent',
 })
 
-/** @param copy number of the ledger's copy in use @param placeOf place of a word */
+/** @param orders places of backfilled exports among the nightly ones, by arrival */
+export function placeOf(
+  orders: ReadonlyMap<number, ExportOrder>,
+  { arrival, row, rank, issued }: Pick<Place, 'arrival' | 'row' | 'rank' | 'issued'>,
+): Place {
+  const { anchor = arrival, day = 0 } = orders.get(arrival) ?? {}
+  return { anchor, day, arrival, rank, issued, row }
+}
+
+/** @param copy number of the ledger's copy in use @param placed place of a word */
 export function slotOf(
   kept: KeptSlot,
   held: readonly HeldDoubt[],
   copy: number,
-  placeOf: (word: KeptWord) => Place,
+  placed: (word: KeptWord) => Place,
 ): Slot {
   const { word, latest } = kept
   const content = contentDigits(kept)
   const said = latest === undefined ? content : latest === 'withdrawn' ? WITHDRAWN : contentDigits(latest)
   return {
     stored: word.isStored ? content : undefined,
-    latest: { content: said, place: placeOf(word), isLate: word.isLate },
+    latest: { content: said, place: placed(word), isLate: word.isLate },
     doubts: held.map(doubtOf),
     seen: word.copy === copy ? word.seen : 'nothing',
     isLapsed: word.isLapsed,
@@ -67,5 +77,28 @@ export function withStored(kept: readonly KeptSlot[], rule: string, content: Con
       ? { latest }
       : { latest: { first: latest.first, last: latest.last } }
   const slot = { rule, ...words, word: { ...word, isStored: true }, ...said }
+  return known === undefined ? [...kept, slot] : kept.map((one) => (one === known ? slot : one))
+}
+
+/**
+ * @param isTaken true for a content that the gateway has; else it may have it
+ * @returns the slots of a row, now that a run is given up that has sent the content of one
+ */
+export function withSent(
+  kept: readonly KeptSlot[],
+  sent: { readonly rule: string; readonly content: Content; readonly place: Place },
+  isTaken: boolean,
+  placed: (word: KeptWord) => Place,
+): KeptSlot[] {
+  const { rule, content, place } = sent
+  const known = kept.find((one) => one.rule === rule)
+  const copy = known?.word.copy ?? 0
+  const before = known === undefined ? EMPTY : slotOf(known, [], copy, placed)
+  const said = learn(before, { what: 'said', incoming: { content, place, isLate: true, isRenewed: true } })
+  // A newer word that the gateway has went out behind it.
+  const isOver = said.latest?.content !== content && said.latest?.content === said.stored
+  const now = isTaken && !isOver ? learn(said, { what: 'accepted before', content }) : said
+  const slot = keptSlot(rule, now, copy)
+  if (slot === undefined) return [...kept]
   return known === undefined ? [...kept, slot] : kept.map((one) => (one === known ? slot : one))
 }

@@ -3,7 +3,7 @@
  * stop; the chunk then stays open and is taken up again by the next run.
  */
 
-import type { ChunkKey, Ledger, PerhapsSent, Suspicion } from '../ledger/ledger.ts'
+import type { ChunkKey, Ledger, Suspicion } from '../ledger/ledger.ts'
 import { type Entry, rowKeysOf, type WithdrawnEntry } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
 import { type EntryOutcome, Outcomes } from '../model/outcome.ts'
@@ -57,8 +57,6 @@ export interface LoadContext extends Delivery {
   readonly held: 'hold' | 'look' | 'resend'
   /** What the ledger may have lost: profiles are read for it, once the gateway can no longer be late with that. */
   readonly suspicion: Suspicion
-  /** By runs that were given up: what was taken is not sent, and for what was never answered profiles are read, likewise. */
-  readonly perhapsSent: PerhapsSent
 }
 
 export interface ChunkToLoad extends ChunkKey, Speaks {
@@ -115,7 +113,7 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
   return load(context, chunk)
 }
 
-export const NOTHING_LEARNED: LearnedSlots = { delivered: [], ended: new Map() }
+export const NOTHING_LEARNED: LearnedSlots = { delivered: [], ended: new Map(), asked: new Set() }
 
 const NOTHING_OF_PROFILES = {
   ...{ followUpFailures: [], rowsCorrected: 0 },
@@ -163,6 +161,7 @@ function joinedParts(parts: readonly LoadedChunk[]): LoadedChunk {
     learned: {
       delivered: parts.flatMap(({ learned }) => learned.delivered),
       ended: new Map(parts.flatMap(({ learned }) => [...learned.ended])),
+      asked: new Set(parts.flatMap(({ learned }) => [...learned.asked])),
     },
     takenBack: parts.flatMap(({ takenBack }) => takenBack ?? []),
   }
@@ -178,7 +177,9 @@ async function remember(context: LoadContext, chunk: ChunkToLoad) {
   }
   const slots = new ChunkSlots(known, entries, chunk, context)
   const decisions = new ChunkDecisions(context, slots, (entries.at(-1)?.place ?? -1) + 1)
-  const recalled = chunk.resumed ? await recallChunk(context.memory, chunk, entries) : nothingEarlier(entries)
+  const recalled = chunk.resumed
+    ? await recallChunk(context.memory, chunk, entries, known.held)
+    : nothingEarlier(entries)
   decisions.outcomes.note(recalled.outcomes)
   const wasRecalled = new Set(recalled.outcomes.map(({ entry }) => entry))
   /** A copy may have been made, and used, after it was taken. */
@@ -187,7 +188,7 @@ async function remember(context: LoadContext, chunk: ChunkToLoad) {
   slots.learnOutcomes(recalled.outcomes, isBefore)
   const teams = await careTeamWords(context, chunk, slots)
   decisions.begin(recalled.unsent, teams.listing)
-  return { slots, decisions, recalled, isBefore, teams }
+  return { slots, decisions, recalled, isBefore, teams, held: known.held }
 }
 
 /** Loads records of profiles. @param given accounts that are resolved already */
@@ -197,7 +198,7 @@ async function load(
   given?: ResolvedAccounts,
 ): Promise<LoadedChunk> {
   const { entries } = chunk
-  const { slots, decisions, recalled, isBefore, teams } = await remember(context, chunk)
+  const { slots, decisions, recalled, isBefore, teams, held } = await remember(context, chunk)
   const { outcomes } = decisions
   const unanswered = recalled.unanswered.flatMap((batch) => batch.entries)
   const accounts =
@@ -226,7 +227,7 @@ async function load(
     return loadApart(context, chunk, accounts)
   }
 
-  await waitForLate(context, decisions.open(recalled.unsent))
+  await waitForLate(context, decisions.open(recalled.unsent), held)
   await decisions.look(recalled.unsent, accounts)
   // What an earlier process left open is judged first: sending newer records of the same series would hide it.
   const settled = await settleEarlier()
@@ -278,8 +279,7 @@ async function sendDecided(
   const toSend = decisions.open(entries).filter((entry) => !twins.has(entry))
   const selected = await careTeams.select(toSend.filter(isCareTeam), outcomes)
   outcomes.note(selected.outcomes)
-  if (context.held !== 'resend')
-    outcomes.note(selected.doubtful.map((entry) => decisions.inDoubt(entry, true)))
+  outcomes.note(selected.doubtful.flatMap((entry) => decisions.unlisted(entry) ?? []))
   const sameTeams = new Map(selected.twins.map(({ entry, first }) => [entry, first]))
   const open = decisions.open(toSend).filter((entry) => !sameTeams.has(entry))
   await sendAll(context, decisions, place, open)

@@ -1,5 +1,5 @@
 /** What an earlier process has done with a chunk that it left open, by the ledger. */
-import type { BatchRecord, ChunkKey, ExceptionRecord, Ledger } from '../ledger/ledger.ts'
+import type { BatchRecord, ChunkKey, ExceptionRecord, HeldDoubt, Ledger } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Entry } from '../model/entry.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
@@ -23,16 +23,22 @@ export const nothingEarlier = (entries: readonly Entry[]): Earlier => ({
 
 const positionOf = (row: number, rule: string, content: string): string => `${row}\n${rule}\n${content}`
 
-/** What an earlier process did with these records, by the ledger. */
+/**
+ * What an earlier process did with these records, by the ledger.
+ * @param held doubts of their rows
+ */
 export async function recallChunk(
   memory: Pick<Ledger, 'batchesOf' | 'exceptionsOf'>,
   key: ChunkKey,
   entries: readonly Entry[],
+  held: ReadonlyMap<string, readonly HeldDoubt[]>,
 ): Promise<Earlier> {
   const byPosition = new Map(
     entries.map((entry) => [positionOf(entry.row.row, entry.rule, entry.content), entry]),
   )
   const outcomes: EntryOutcome[] = []
+  const isAsked = ({ rowKey, content }: Entry): boolean =>
+    held.get(rowKey)?.some((one) => one.content === content && one.isOpen) === true
   const unanswered: { batch: BatchRecord; kind: Entry['kind']; entries: Entry[] }[] = []
   const take = (row: number, rule: string, content: string): Entry | undefined => {
     const position = positionOf(row, rule, content)
@@ -43,7 +49,7 @@ export async function recallChunk(
   for (const exception of await memory.exceptionsOf(key)) {
     if (exception.outcome === 'warning') continue
     const entry = take(exception.row, exception.rule ?? '', exception.content ?? '')
-    if (entry !== undefined) outcomes.push(recalled(entry, exception, exception.outcome))
+    if (entry !== undefined) outcomes.push(recalled(entry, exception, exception.outcome, isAsked(entry)))
   }
   for (const batch of await memory.batchesOf(key)) {
     if (batch.state === 'split' || batch.state === 'planned') continue
@@ -62,9 +68,15 @@ export async function recallChunk(
   return { outcomes, unanswered, unsent: [...byPosition.values()] }
 }
 
-function recalled(entry: Entry, exception: ExceptionRecord, outcome: 'rejected' | 'in-doubt'): EntryOutcome {
+function recalled(
+  entry: Entry,
+  exception: ExceptionRecord,
+  outcome: 'rejected' | 'in-doubt',
+  isAsked: boolean,
+): EntryOutcome {
   const { code, field, message, batch_id: batchId } = exception
   const stage = exception.stage as Stage
   const reason = { stage, code, message, scrubbed: message, ...(field === null ? {} : { field }) }
-  return { entry, outcome, batchId, reason }
+  if (outcome === 'rejected') return { entry, outcome, batchId, reason }
+  return { entry, outcome, batchId, reason, ...(isAsked ? { isAsked } : {}) }
 }

@@ -6,7 +6,7 @@ import type { DeliveredRow, ExportOrder } from '../ledger/ledger.ts'
 import { type Entry, type MappedRow, WithdrawnEntry } from '../model/entry.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import { type Content, EMPTY, type Incoming, type Place, type Slot, WITHDRAWN } from './decide.ts'
-import { doubtOf, keptSlot, slotOf } from './kept-slots.ts'
+import { doubtOf, keptSlot, placeOf, slotOf } from './kept-slots.ts'
 import { isWorthWriting, learn, type SlotEvent, takeOver } from './learn.ts'
 import { type Memory, type Uncertain, usualRows } from './usual-rows.ts'
 
@@ -28,6 +28,8 @@ export interface LearnedSlots {
   readonly delivered: readonly DeliveredRow[]
   /** Contents that are in doubt no longer, as something newer was taken, or nothing is there. */
   readonly ended: ReadonlyMap<string, 'supersede' | 'miss'>
+  /** Contents that a run had sent when it was given up: the chunk has asked for them, whatever the job does about doubts. */
+  readonly asked: ReadonlySet<string>
 }
 
 interface Remembered {
@@ -98,9 +100,6 @@ export class ChunkSlots {
       const incoming = this.incomingOf(entry)
       if (incoming.content === WITHDRAWN && slot.now.latest?.content === WITHDRAWN) this.told.add(entry)
       slot.now = learn(slot.now, { what: 'said', incoming })
-      // A run that was given up may have sent it.
-      if (this.mayBeSent(slot.now, incoming.content))
-        slot.now = learn(slot.now, { what: 'sending', content: incoming.content })
     }
   }
 
@@ -206,7 +205,14 @@ export class ChunkSlots {
   toKeep(): LearnedSlots {
     const plain = this.plain.flatMap((row) => this.plainRow(row) ?? [])
     const others = [...this.rows].flatMap(([rowKey, slots]) => this.keptRow(rowKey, slots) ?? [])
-    return { delivered: [...plain, ...others], ended: this.ended() }
+    return { delivered: [...plain, ...others], ended: this.ended(), asked: this.asked() }
+  }
+
+  private asked(): Set<string> {
+    const asked = new Set<string>()
+    for (const doubts of this.memory.held.values())
+      for (const { content, sentUntil } of doubts) if (sentUntil !== null) asked.add(content)
+    return asked
   }
 
   /** Doubts that are over, though no record with their content was sent or found. */
@@ -293,11 +299,6 @@ export class ChunkSlots {
     return renamed
   }
 
-  private mayBeSent({ stored, doubts }: Slot, content: Content): boolean {
-    const { unanswered } = this.uncertain.perhapsSent
-    return unanswered.has(content) && stored !== content && !doubts.some((one) => one.content === content)
-  }
-
   private remembered({ rowKey, ruleHash }: Entry): Remembered {
     const slots = this.rowOf(rowKey)
     const known = slots.get(ruleHash) ?? { before: EMPTY, now: EMPTY }
@@ -325,9 +326,8 @@ export class ChunkSlots {
     return slots
   }
 
-  private placeOf({ arrival, row, rank, issued }: Pick<Place, 'arrival' | 'row' | 'rank' | 'issued'>): Place {
-    const { anchor = arrival, day = 0 } = this.speaks.orders.get(arrival) ?? {}
-    return { anchor, day, arrival, rank, issued, row }
+  private placeOf(word: Pick<Place, 'arrival' | 'row' | 'rank' | 'issued'>): Place {
+    return placeOf(this.speaks.orders, word)
   }
 }
 

@@ -1,5 +1,5 @@
 /** Rows of a chunk that are new, or known as a whole: nearly all are, and none of their records needs a look at its slot. */
-import type { HeldDoubt, KeptSlot, PerhapsSent, Suspicion } from '../ledger/ledger.ts'
+import type { HeldDoubt, KeptSlot, Suspicion } from '../ledger/ledger.ts'
 import { type Entry, FINAL, type MappedRow } from '../model/entry.ts'
 import { hasSameContent } from '../model/ids.ts'
 import { DATE_ONLY_MS } from './accounts.ts'
@@ -10,9 +10,8 @@ export interface Memory {
   readonly held: ReadonlyMap<string, readonly HeldDoubt[]>
 }
 
-/** Records of earlier runs that may be at the gateway without a trace in the slots. */
 export interface Uncertain {
-  readonly perhapsSent: Pick<PerhapsSent, 'unanswered'>
+  /** What the ledger may have lost: it may be at the gateway without a trace in the slots. */
   readonly suspicion: Suspicion
 }
 
@@ -26,7 +25,7 @@ const MOST_OF_A_ROW = 40
 export function usualRows(
   entries: readonly Entry[],
   { delivered, held }: Memory,
-  { perhapsSent, suspicion }: Uncertain,
+  { suspicion }: Uncertain,
   arrival: number,
 ): readonly ('new' | 'known' | undefined)[] {
   const verdicts: ('new' | 'known' | undefined)[] = []
@@ -41,13 +40,7 @@ export function usualRows(
   for (let from = 0, to = 0; from < entries.length; from = to) {
     const { row, rowKey = '' } = entries[from] ?? {}
     while (to < entries.length && entries[to]?.row === row) to++
-    if (
-      perhapsSent.unanswered.size > 0 ||
-      rows.get(rowKey) !== row ||
-      held.has(rowKey) ||
-      !areDistinct(entries, from, to)
-    )
-      continue
+    if (rows.get(rowKey) !== row || held.has(rowKey) || !areDistinct(entries, from, to)) continue
     const known = delivered.get(rowKey)
     const isUsual =
       known === undefined

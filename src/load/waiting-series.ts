@@ -1,5 +1,5 @@
 /** Records that must wait: behind an older record of their series, or until the gateway cannot be late any more. */
-import type { Ledger, PerhapsSent, Suspicion } from '../ledger/ledger.ts'
+import type { HeldDoubt, Ledger, Suspicion } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import type { Delivery } from './delivery.ts'
@@ -9,7 +9,6 @@ interface WaitContext extends Pick<Delivery, 'identity' | 'inDoubt' | 'readLagMs
   readonly jobId: number
   readonly held: 'hold' | 'look' | 'resend'
   readonly suspicion: Suspicion
-  readonly perhapsSent: PerhapsSent
 }
 
 interface WaitingSeries {
@@ -41,15 +40,19 @@ export async function seriesThatWait(
   }
 }
 
-/** Until the gateway can no longer be late with what was sent without the ledger's knowing what has become of it. */
-export async function waitForLate(context: WaitContext, unsent: readonly Entry[]): Promise<void> {
-  const { suspicion, perhapsSent, readLagMs } = context
-  const perhaps =
-    perhapsSent.unanswered.size > 0 && unsent.some(({ content }) => perhapsSent.unanswered.has(content))
-  const since = [
-    ...(suspicion.until !== undefined && unsent.length > 0 ? [suspicion.until] : []),
-    ...(perhapsSent.until !== undefined && perhaps ? [perhapsSent.until] : []),
-  ]
+/**
+ * Until the gateway can no longer be late with what was sent without the ledger's knowing what has become of it.
+ * @param held doubts of the rows
+ */
+export async function waitForLate(
+  context: WaitContext,
+  unsent: readonly Entry[],
+  held: ReadonlyMap<string, readonly HeldDoubt[]>,
+): Promise<void> {
+  const { suspicion, readLagMs } = context
+  if (unsent.length === 0) return
+  const sent = [...held.values()].flatMap((doubts) => doubts.flatMap(({ sentUntil }) => sentUntil ?? []))
+  const since = suspicion.until === undefined ? sent : [suspicion.until, ...sent]
   const lateMs = Math.max(...since) + readLagMs - context.now()
   if (lateMs > 0) await context.pause(Math.min(lateMs, readLagMs))
 }

@@ -11,7 +11,6 @@ import type {
   ExportOrder,
   ExportRecord,
   Ledger,
-  PerhapsSent,
   RunLedger,
   RunOrigin,
   Selection,
@@ -92,7 +91,6 @@ export interface RunParts {
   readonly suspicion: Suspicion
   /** Places of backfilled exports, by arrival. */
   readonly orders: ReadonlyMap<number, ExportOrder>
-  readonly perhapsSent: PerhapsSent
   /** True where profiles may show records of this installation under ids of another key. */
   readonly hadOtherKey?: boolean | undefined
   readonly turn: RunStages['turn']
@@ -231,7 +229,6 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
               },
             }),
       suspicion: parts.suspicion,
-      perhapsSent: parts.perhapsSent,
       limits: submit.batch,
       careTeamsAcrossAccounts: careTeams.acrossAccounts,
       held: parts.origin === undefined ? 'hold' : HELD[parts.origin.selection],

@@ -75,7 +75,6 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
   const backfill = plan.backfill ?? (resumed && rangeOf(resumed))
   const suspicion = await ledger.suspicion(startedAt)
   const orders = await ledger.orders(jobId)
-  const perhapsSent = await ledger.perhapsSent(jobId)
   const hadOtherKey = (await ledger.installation.key())?.hadOther
   const writing = { runLedger, receipts, rejectsPath }
   let pausedMs = 0
@@ -94,7 +93,6 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
     isBackfill: backfill !== undefined,
     suspicion,
     orders,
-    perhapsSent,
     hadOtherKey,
     stop,
     signal,

@@ -3,7 +3,7 @@
  * them has under way, and of which nobody knows yet whether it was stored, may be in the exports of the other, too.
  */
 import type { BatchRecord, ChunkRecord, ExportRecord, Held, Ledger, RunRecord } from '../ledger/ledger.ts'
-import { packHolds } from '../ledger/packed-records.ts'
+import { packHolds, unpackHolds } from '../ledger/packed-records.ts'
 import { addCounts, type Counts, noCounts, readCounts } from '../model/balance.ts'
 import type { Origin } from '../model/row.ts'
 import type { RowsBefore } from './chunks.ts'
@@ -19,7 +19,7 @@ export async function openChunksOf(
   return new Set(chunks.flat().flatMap(({ number, state }) => (state === 'open' ? [number] : [])))
 }
 
-type Reading = Pick<Ledger, 'chunksOf' | 'batchesOf' | 'exceptionsOf' | 'exportsOf'>
+type Reading = Pick<Ledger, 'chunksOf' | 'batchesOf' | 'exceptionsOf' | 'exportsOf' | 'left'>
 
 /** By chunk; those without such a batch are left out. Of a test no profile tells: the gateway knows how far it is. */
 export async function* unansweredOf(
@@ -42,7 +42,22 @@ export const settlementOf = ({ id, attempts }: BatchRecord, accepted: readonly H
   attempts,
   accepted: packHolds(accepted),
   exceptions: [],
+  held: [],
 })
+
+/** What a batch of a run that was given up carries, as far as it is in doubt still: of all else a later run tells. */
+export async function stillHeld(
+  { left }: Pick<Ledger, 'left'>,
+  jobId: number,
+  { holds }: BatchRecord,
+  isUnasked = false,
+): Promise<Held[]> {
+  const carried = unpackHolds(holds)
+  const contents = carried.map(({ content }) => content)
+  const held = (await left.heldWith(jobId, contents)).filter((one) => !isUnasked || one.sentUntil !== null)
+  const open = new Set(held.map(({ content }) => content))
+  return carried.filter(({ content }) => open.has(content))
+}
 
 /** For what is settled without its chunk, as the chunk never will be: its run was given up. */
 export const receiptsOfBatch = (
@@ -55,13 +70,13 @@ export const receiptsOfBatch = (
 export const isGivenUp = ({ state, reason }: Pick<RunRecord, 'state' | 'reason'>): boolean =>
   state === 'failed' && reason === 'given-up'
 
-/** How many records such a run has in open chunks, which no balance counts, of which nobody can tell whether they are stored. */
+/** How many records such a run has in open chunks, which no balance counts, of which nobody can tell whether they are stored, and no later run tells. */
 export async function doubtsOfGivenUp(ledger: Reading, run: RunRecord): Promise<number> {
   if (!isGivenUp(run)) return 0
   let records = 0
   for (const { id } of await ledger.exportsOf(run.id)) {
     for await (const { batches } of unansweredOf(ledger, id))
-      records += batches.reduce((sum, batch) => sum + batch.records, 0)
+      for (const batch of batches) records += (await stillHeld(ledger, run.job_id, batch, true)).length
     for (const { number, state } of await ledger.chunksOf(id)) {
       if (state !== 'open') continue
       const exceptions = await ledger.exceptionsOf({ exportRow: id, chunk: number })

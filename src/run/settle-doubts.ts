@@ -27,7 +27,7 @@ const WITH_GATEWAY: ReadonlySet<LeftEvent> = new Set(['accept', 'find', 'deliver
  * @param isOpen doubts that it does not settle
  */
 export async function releaseDoubts(
-  ledger: Pick<Ledger, 'left' | 'delivered' | 'perhapsSent'>,
+  ledger: Pick<Ledger, 'left' | 'delivered'>,
   jobId: number,
   events: ReadonlyMap<string, LeftEvent>,
   run: string | null,
@@ -98,17 +98,17 @@ function lastSent(left: readonly LeftRecord[]): Map<string, LeftRecord> {
 }
 
 async function sentAs(
-  ledger: Pick<Ledger, 'perhapsSent'>,
+  ledger: Pick<Ledger, 'left'>,
   jobId: number,
   contents: readonly string[],
   last: ReadonlyMap<string, LeftRecord>,
 ): Promise<Map<string, PlacedRecord | null>> {
   if (contents.length === 0) return new Map()
-  const { unanswered } = await ledger.perhapsSent(jobId)
+  const givenUp = await ledger.left.sentByGivenUp(jobId, contents)
   return new Map(
     contents.flatMap((content) => {
       const own = last.get(content)
-      const sent = own !== undefined && own.batchId !== null ? own : (unanswered.get(content) ?? own)
+      const sent = own !== undefined && own.batchId !== null ? own : (givenUp.get(content) ?? own)
       return sent === undefined ? [] : [[content, sent] as const]
     }),
   )

@@ -3,7 +3,6 @@ import type {
   DoubtRecord,
   Exception,
   ExportRecord,
-  HeldRecord,
   Ledger,
   LeftEvent,
   LeftRecord,
@@ -13,12 +12,12 @@ import type {
 import { packEntries } from '../ledger/packed-records.ts'
 import { NAME_CHANGED } from '../load/accounts.ts'
 import { listedBy } from '../load/care-team-owed.ts'
-import { toException } from '../load/gateway-words.ts'
+import { heldBy, toException } from '../load/gateway-words.ts'
 import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
 import { allRecords, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
 import { type Entry, type MappedRow, rowKeysOf } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
-import { type Identity, transactionId } from '../model/ids.ts'
+import { transactionId } from '../model/ids.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
 import type { WorkedChunk } from './collecting.ts'
@@ -114,17 +113,6 @@ function withoutBatch(outcomes: readonly EntryOutcome[]): Uint8Array | undefined
 const isWithGateway = (one: EntryOutcome): boolean =>
   one.outcome === 'accepted' || (one.outcome === 'unchanged' && one.found === true)
 
-export function heldBy(identity: Identity, outcomes: readonly EntryOutcome[]): HeldRecord[] {
-  const held: HeldRecord[] = []
-  for (const one of outcomes) {
-    // What is unclear was delivered: it is not it that is in doubt.
-    if (one.outcome !== 'in-doubt' || one.isUnclear) continue
-    const { rowKey, content, ruleHash: rule, series } = one.entry
-    held.push({ rowKey, content, rule, series: one.isAsked ? identity.series(series) : null })
-  }
-  return held
-}
-
 /**
  * Exceptions of the chunk that no batch has brought into the ledger: rows and records that never came so far as to be sent, and
  * marks that could not be set.
@@ -179,7 +167,7 @@ export function exceptionsOf(
 interface RulingContext {
   readonly ledger: Ledger
   readonly runLedger: { readonly lease: { readonly runId: string; readonly jobId: number } }
-  readonly load: Pick<LoadContext, 'held' | 'perhapsSent'>
+  readonly load: Pick<LoadContext, 'held'>
   readonly origin: Pick<RunOrigin, 'selection'> | undefined
 }
 
@@ -193,13 +181,12 @@ async function rulingOf(
   const { ledger, runLedger, load, origin } = context
   const { jobId, runId } = runLedger.lease
   // What is held is not touched; what a run that was given up may have sent is looked for by whoever meets it.
-  const { unanswered } = load.perhapsSent
   const asked =
     load.held !== 'hold'
       ? outcomes
-      : unanswered.size === 0
+      : learned.asked.size === 0
         ? []
-        : outcomes.filter(({ entry }) => unanswered.has(entry.content))
+        : outcomes.filter(({ entry }) => learned.asked.has(entry.content))
   const events = new Map<string, LeftEvent>([...learned.ended, ...eventsOf(asked)])
   if (record.reading === 'whole' && events.size === 0) return { ruling: undefined, sentAs: new Map() }
   const isRivalled = events.size === 0 ? () => false : await rivalled(ledger, jobId, outcomes)

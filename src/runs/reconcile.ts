@@ -10,7 +10,6 @@ import {
   type ExportRecord,
   type LeftEvent,
   NO_SUSPICION,
-  NOTHING_PERHAPS_SENT,
   originOf,
 } from '../ledger/ledger.ts'
 import { type Held, unpackHolds } from '../ledger/packed-records.ts'
@@ -27,7 +26,7 @@ import type { RunDependencies } from '../run/events.ts'
 import { keptMapping, rejoin } from '../run/joined-exports.ts'
 import { openAppended, receiptsOfSent } from '../run/receipts.ts'
 import { namingCredential } from '../run/refused-credential.ts'
-import { isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from '../run/resume.ts'
+import { isGivenUp, settlementOf, stillHeld, unansweredOf } from '../run/resume.ts'
 import { type OpenRows, openAll, openRows, selectRows } from '../run/rows.ts'
 import { releaseDoubts, sentIds } from '../run/settle-doubts.ts'
 import type { Amending, RunOfJob } from './amend-run.ts'
@@ -70,22 +69,37 @@ async function settleOpen(again: RunAgain, record: ExportRecord): Promise<number
     for await (const ofRow of again.entriesOfChunk(record.export_id, rows, chunk))
       for (const entry of ofRow) entries.set(positionOf(heldOf(entry)), entry)
     for (const batch of batches) {
-      const sent = unpackHolds(batch.holds).flatMap((held) => entries.get(positionOf(held)) ?? [])
-      const verdicts = await again.readBack(sent)
-      if (
-        sent.length < batch.records ||
-        [...verdicts.values()].some((one) => one === 'hidden' || one === 'unreadable')
-      )
-        continue
-      const stored = sent.filter((entry) => verdicts.get(entry) === 'stored').map(heldOf)
+      const givenUp = isGivenUp(again.run)
+      const open = givenUp ? await stillHeld(ledger, again.run.job_id, batch) : unpackHolds(batch.holds)
+      const sent = open.flatMap((held) => {
+        const entry = entries.get(positionOf(held))
+        return entry === undefined ? [] : [{ held, entry }]
+      })
+      const verdicts = await again.readBack(sent.map(({ entry }) => entry))
+      const isUnknown = ({ entry }: (typeof sent)[number]): boolean =>
+        !['stored', 'absent'].includes(verdicts.get(entry) ?? 'hidden')
+      if (open.length === 0 || sent.length < open.length || sent.some(isUnknown)) continue
+      const stored = sent.filter(({ entry }) => verdicts.get(entry) === 'stored').map(({ held }) => held)
       // Of a run that goes on, the chunk has its receipts once it is settled.
-      const receipts = isGivenUp(again.run) ? receiptsOfBatch(record, batch, stored, 'read-back') : []
-      const receipted = await again.receipt(receipts)
-      await again.runLedger.settleBatch({ ...key, ...settlementOf(batch, stored), ...receipted, at: now() })
+      if (givenUp) await learn(again, open, new Set(stored))
+      await again.runLedger.settleBatch({ ...key, ...settlementOf(batch, stored), at: now() })
       settled += 1
     }
   }
   return settled
+}
+
+/** The chunks of such a run are never settled: what is learned of them is learned at once. */
+async function learn(
+  { ledger, now, run, runLedger, receipt }: RunAgain,
+  sent: readonly Held[],
+  stored: ReadonlySet<Held>,
+): Promise<void> {
+  const events = new Map(
+    sent.map((one): [string, LeftEvent] => [one.content, stored.has(one) ? 'find' : 'miss']),
+  )
+  const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events, null)
+  await runLedger.rule({ ...ruling, ...(await receipt(receiptsOfSent(sentAs, 'read-back'))) }, now())
 }
 
 export const heldOf = ({ row, rule, content }: Entry): Held => ({
@@ -175,7 +189,6 @@ function connectAgain(
   const stages = connectStages(deps, job, run.job_id, {
     suspicion: NO_SUSPICION,
     orders: new Map(),
-    perhapsSent: NOTHING_PERHAPS_SENT,
     origin: originOf(run),
     isBackfill: kindOf(run) === 'backfill',
     runLedger,

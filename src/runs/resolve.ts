@@ -5,7 +5,6 @@
 import type { Job } from '../definitions/definition-files.ts'
 import { createSpool } from '../extract/sources/receive-file.ts'
 import type { Acknowledgement, Ledger, LeftRecord, Resolution, Ruled } from '../ledger/ledger.ts'
-import { unpackHolds } from '../ledger/packed-records.ts'
 import { advanceRun } from '../ledger/states.ts'
 import { allRecords } from '../model/balance.ts'
 import { WaybillError } from '../model/errors.ts'
@@ -15,9 +14,10 @@ import { kindOf } from '../run/backfill-range.ts'
 import { Collection, forgetCollection } from '../run/collection-files.ts'
 import type { RunDependencies } from '../run/events.ts'
 import type { JobEnd } from '../run/execute.ts'
+import { leftByGivingUp } from '../run/give-up.ts'
 import { forgetKnownPeople } from '../run/known-ids.ts'
-import { type Receipt, receiptsOfSent } from '../run/receipts.ts'
-import { doubtsOfGivenUp, isGivenUp, receiptsOfBatch, settlementOf, unansweredOf } from '../run/resume.ts'
+import { receiptsOfSent } from '../run/receipts.ts'
+import { doubtsOfGivenUp, isGivenUp, settlementOf, stillHeld, unansweredOf } from '../run/resume.ts'
 import { releaseDoubts } from '../run/settle-doubts.ts'
 import { summarise } from '../run/summary.ts'
 import {
@@ -79,13 +79,16 @@ async function acceptUnanswered(
   let count = 0
   for (const record of await ledger.exportsOf(run.id)) {
     for await (const { chunk, batches } of unansweredOf(ledger, record.id)) {
-      await runLedger.rule({ run: null, decisions: [], released: [], resolution }, now())
       for (const batch of batches) {
-        const all = unpackHolds(batch.holds)
-        const receipted = await receipt(receiptsOfBatch(record, batch, all, 'decision'))
+        const open = await stillHeld(ledger, run.job_id, batch)
+        if (open.length === 0) continue
+        const events = new Map(open.map(({ content }) => [content, 'accept' as const]))
+        const { ruling, sentAs } = await releaseDoubts(ledger, run.job_id, events, null)
+        const receipted = await receipt(receiptsOfSent(sentAs, 'decision'))
+        await runLedger.rule({ ...ruling, ...receipted, resolution }, now())
         const key = { exportRow: record.id, chunk: chunk.number, at: now() }
-        await runLedger.settleBatch({ ...key, ...settlementOf(batch, all), ...receipted })
-        count += batch.records
+        await runLedger.settleBatch({ ...key, ...settlementOf(batch, open) })
+        count += open.length
       }
     }
   }
@@ -188,8 +191,8 @@ async function* pagesInDoubt(
 }
 
 /**
- * What its open chunks had sent is not known as delivered under the keys of its rows: later runs of the job recognise it by its content,
- * and look into the profiles before they send what was never answered (`Ledger.perhapsSent`).
+ * The ledger learns what its open chunks have sent: what the gateway has taken is stored in its slots, and later runs of the job look into the
+ * profiles before they send what was never answered.
  * @throws WaybillError `job-held` where it is under way: a backfill is asked to let another run go first, never to end itself;
  *   `nothing-left` where it has come to its end
  */
@@ -201,38 +204,23 @@ export async function giveUp(deps: AmendingDependencies, run: RunOfJob, person: 
         `run ${run.id} has come to its end (${state}): it cannot be given up`,
       )
     advanceRun(state, 'give-up')
-    const receipted = await receipt(await takenInOpenChunks(deps.ledger, run.id))
+    const { receipts, left } = await leftByGivingUp(deps.ledger, run)
+    const receipted = await receipt(receipts)
     // Nobody goes on with what was fetched and unpacked for it.
     await createSpool(spoolFolder(deps.home, run.job_id, kindOf(run))).clear()
     await forgetKnownPeople(deps.home, run.id)
     if (run.collection !== null) forgetCollection(Collection.parse(JSON.parse(run.collection)), run.id)
     const at = deps.now()
     const resolution = { run: run.id, decision: 'give-up', ...person, at } as const
-    await runLedger.endRun({ state: 'failed', endedAt: at, reason: 'given-up', resolution, ...receipted })
+    await runLedger.endRun({
+      ...{ state: 'failed', endedAt: at, reason: 'given-up', resolution, left },
+      ...receipted,
+    })
   }
   await amendRun(deps, run, end, (held) => {
     const remedy = `A run that is under way is not given up. End its process first (Ctrl-C where it was typed), then type: waybill resolve ${run.id} --give-up`
     return new WaybillError('job-held', held, { remedy })
   })
-}
-
-/** No settlement of these chunks will write their receipts. */
-async function takenInOpenChunks(
-  ledger: Pick<Ledger, 'exportsOf' | 'chunksOf' | 'batchesOf'>,
-  runId: string,
-): Promise<Receipt[]> {
-  const receipts: Receipt[] = []
-  for (const record of await ledger.exportsOf(runId)) {
-    for (const { number, state } of await ledger.chunksOf(record.id)) {
-      if (state !== 'open') continue
-      for (const batch of await ledger.batchesOf({ exportRow: record.id, chunk: number })) {
-        if (batch.state !== 'settled') continue
-        const learnedFrom = batch.answer === 'ambiguous' ? 'read-back' : undefined
-        receipts.push(...receiptsOfBatch(record, batch, unpackHolds(batch.holds), learnedFrom))
-      }
-    }
-  }
-  return receipts
 }
 
 /** A run, all that is left for a reason, or both: what the run has left for it. */

@@ -1,11 +1,10 @@
 /** Runs that were killed in the middle of a chunk and given up: what they sent is known by its slot, and later words stand above it. */
 import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { PASS } from '../faults/fault-proxy.ts'
 import { ANN, BEN, HEADER, JOB } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
-import { expectReceipts, type FaultyClinic, openFaultyClinic } from './left-behind.ts'
+import { type FaultyClinic, openFaultyClinic } from './left-behind.ts'
 
 const annWith = (pulse: number): string => ANN.replace(',61,', `,${pulse},`)
 
@@ -77,7 +76,7 @@ test.each<[string, Struck, readonly number[]]>([
   const run = await clinic.kill(struck, 'run', 'clinic')
   await rm(path)
   expect((await clinic.workplace.waybill('resolve', run, '--give-up')).code).toBe(0)
-  await clinic.night('second.csv', annWith(75))
+  await clinic.night('second.csv', annWith(75) + BEN)
   const third = await clinic.night('third.csv', annWith(70))
   expect(await pulses(clinic)).toEqual(expected)
   expect(third.records.biometric).toMatchObject({ accepted: 1, inDoubt: 0 })

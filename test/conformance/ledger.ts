@@ -116,7 +116,8 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         bytes: 77,
         mapping: { name: 'm', digest: 'd', content: '{"a":1}' },
       })
-    const heldUnder = (...of: number[]) => of.map((at, nth) => ({ ...record(at), isOpen: nth > 0 }))
+    const heldUnder = (...of: number[]) =>
+      of.map((at, nth) => ({ ...record(at), isOpen: nth > 0, sentUntil: null }))
     /** A run with an export and its first chunk open. */
     const openChunk = async () => {
       const run = await startRun()
@@ -140,6 +141,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         attempts: 2,
         accepted: packHolds(holds.slice(0, 1)),
         exceptions: [exception()],
+        held: [],
         at: NOW + 5,
         ...fields,
       })
@@ -654,12 +656,13 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         const [row = 0] = await run.planBatches([intent])
         await expect(run.settleBatch(settled(row))).rejects.toMatchObject(illegal)
         await run.endRun({ state: 'failed', endedAt: NOW, reason: 'given-up' })
+        const sentContents = holds.map((one) => one.content)
         ledger = await opened.reopen()
         expect(await ledger.batchesOf(key)).toMatchObject([{ state: 'planned' }])
-        expect((await ledger.perhapsSent(jobId)).unanswered.size).toBe(0)
+        expect((await ledger.left.sentByGivenUp(jobId, sentContents)).size).toBe(0)
         ledger = await opened.reopen('here, after a start of the machine')
         expect(await ledger.batchesOf(key)).toMatchObject([{ state: 'sending' }])
-        expect((await ledger.perhapsSent(jobId)).unanswered.size).toBe(holds.length)
+        expect((await ledger.left.sentByGivenUp(jobId, sentContents)).size).toBe(holds.length)
         const later = ledger.amendRun(run.lease)
         await later.settleBatch(settled(row))
         expect(await ledger.batchesOf(key)).toMatchObject([{ state: 'settled' }])
@@ -689,7 +692,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(await ledger.exceptionsOf(key)).toHaveLength(1)
       })
 
-      it('of open chunks, of runs of the job that were given up, tell what these may have sent', async () => {
+      it('of open chunks, of runs of the job that were given up, tell how these sent what was never answered', async () => {
         const { run, exportRow, intent, settled, chunkSettled } = await openChunk()
         const holding = (chunk: number, batchId: string, at: number): BatchIntent => ({
           ...{ ...intent, chunk, batchId },
@@ -702,52 +705,84 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
             content(row),
             { ...{ exportId, row, rule: 'systolic-bp' }, content: content(row), batchId },
           ] as const
+        const asked = [4, 5, 6, 8].map(content)
+        const told = async (of = jobId, contents = asked) => ledger.left.sentByGivenUp(of, contents)
         // What is settled with its chunk is known as delivered, or held.
         await run.settleBatch(settled(await run.beginBatch(intent)))
         await run.settleChunk(chunkSettled())
         await run.openChunk(exportRow, chunk(2))
         await run.beginBatch(holding(2, 'never answered', 4))
+        await run.beginBatch(holding(2, 'not asked for', 9))
         const taken = await run.beginBatch(holding(2, 'taken', 5))
-        await run.settleBatch(
-          settled(taken, {
-            chunk: 2,
-            accepted: holding(2, 'taken', 5).holds,
-            exceptions: [
-              exception({ row: 6, content: content(6), outcome: 'in-doubt' }),
-              exception({ row: 7, content: content(7), outcome: 'rejected' }),
-              exception({ row: 9, content: content(9), outcome: 'in-doubt' }),
-            ],
-          }),
-        )
+        await run.settleBatch(settled(taken, { chunk: 2, accepted: holding(2, 'taken', 5).holds }))
         await run.splitBatch(await run.beginBatch(holding(2, 'split', 8)), 'refused', 400, NOW)
-        const nothing = { taken: new Set(), unanswered: new Map(), until: undefined }
         await run.endRun({ state: 'interrupted', endedAt: NOW + 20, reason: 'given-up' })
-        expect(await ledger.perhapsSent(jobId)).toEqual(nothing)
+        expect(await told()).toEqual(new Map())
         await run.endRun({ state: 'failed', endedAt: NOW + 30, reason: 'given-up' })
-        const told = {
-          taken: new Set([content(5)]),
-          unanswered: new Map([sent(4, 'never answered'), sent(6, 'batch-1'), sent(9, 'batch-1')]),
-          until: NOW + 30,
-        }
-        expect(await ledger.perhapsSent(jobId)).toEqual(told)
-        expect(await ledger.perhapsSent(await ledger.jobId('job', 'other'))).toEqual(nothing)
-        // As it does not go on, others may decide on what it left in doubt.
-        const [doubt, other] = await ledger.left.inDoubtWith(jobId, [content(6), content(9)])
-        expect([doubt?.row, other?.row]).toEqual([6, 9])
-        const decide = (of: typeof doubt, event: 'accept' | 'deliver') =>
-          run.rule({ run: null, decisions: [{ exception: of?.id ?? 0, event }], released: [] }, NOW + 40)
-        await decide(doubt, 'accept')
-        // A later run has delivered it: from then on what is known as delivered tells of it, and that may be replaced.
-        await decide(other, 'deliver')
-        // The balance counts nothing of an open chunk.
-        expect(await ledger.left.moves('run-1')).toEqual([])
-        expect(await ledger.left.settledBy('run-1')).toEqual([])
-        const decided = {
-          ...{ taken: new Set([content(5), content(6)]), unanswered: new Map([sent(4, 'never answered')]) },
-          until: NOW + 30,
-        }
-        expect(await ledger.perhapsSent(jobId)).toEqual(decided)
-        expect(await (await opened.reopen()).perhapsSent(jobId)).toEqual(decided)
+        expect(await told()).toEqual(new Map([sent(4, 'never answered')]))
+        expect(await told(jobId, [])).toEqual(new Map())
+        expect(await told(await ledger.jobId('job', 'other'))).toEqual(new Map())
+        ledger = await opened.reopen()
+        expect(await told()).toEqual(new Map([sent(4, 'never answered')]))
+      })
+
+      it('are held in doubt at once; given up, their run has sent what nobody has looked for, until somebody does', async () => {
+        const { run, exportRow, intent, settled, chunkSettled } = await openChunk()
+        const doubt = (at: number, series: string | null = null) => ({
+          ...record(at),
+          rowKey: rowKey(at),
+          series,
+        })
+        const states = async () =>
+          [...(await ledger.held(jobId, [1, 2, 3, 4].map(rowKey)))].map(([key, of]) => [
+            key,
+            of.map(({ isOpen, sentUntil }) => [isOpen, sentUntil]),
+          ])
+        const batch = async (held: BatchSettlement['held']): Promise<void> =>
+          run.settleBatch(settled(await run.beginBatch(intent), { held }))
+        await batch([doubt(1, content(7)), doubt(2)])
+        expect(await states()).toEqual([
+          [rowKey(1), [[true, null]]],
+          [rowKey(2), [[false, null]]],
+        ])
+        expect(await ledger.heldSeries(jobId)).toEqual(new Set([content(7)]))
+        expect(await ledger.left.heldRecords(jobId)).toBe(2)
+        const delivered = [
+          { rowKey: rowKey(9), records: [keptSlot(record(9).rule, content(9), { arrival: 1 })] },
+        ]
+        const sent = [1, 2, 3].map((at) => ({ ...doubt(at), exportRow }))
+        await run.endRun({
+          ...{ state: 'failed', endedAt: NOW + 30, reason: 'given-up', left: { delivered, sent } },
+        })
+        expect(await states()).toEqual([
+          [rowKey(1), [[true, NOW + 30]]],
+          [rowKey(2), [[false, NOW + 30]]],
+          [rowKey(3), [[false, NOW + 30]]],
+        ])
+        // They are asked for wherever they come again: no series waits for that, and they are not counted with what was looked for.
+        expect(await ledger.heldSeries(jobId)).toEqual(new Set())
+        expect(await ledger.left.heldRecords(jobId)).toBe(0)
+        expect([...(await ledger.delivered(jobId, [rowKey(9)])).keys()]).toEqual([rowKey(9)])
+        // Somebody has looked: what was found counts, and what was in doubt before stays as it was.
+        await run.settleChunk(chunkSettled({ held: [doubt(1), doubt(2, content(8)), doubt(4, content(6))] }))
+        await run.openChunk(exportRow, chunk(2))
+        await run.settleChunk(chunkSettled({ chunk: 2, held: [doubt(4)] }))
+        expect(await states()).toEqual([
+          [rowKey(1), [[false, null]]],
+          [rowKey(2), [[true, null]]],
+          [rowKey(3), [[false, NOW + 30]]],
+          [rowKey(4), [[true, null]]],
+        ])
+      })
+
+      it('are held once each, also where the person was forgotten before the chunk was settled', async () => {
+        const { run, intent, settled, chunkSettled } = await openChunk()
+        const doubt = { ...record(1), series: null }
+        await run.settleBatch(
+          settled(await run.beginBatch(intent), { held: [{ ...doubt, rowKey: rowKey(1) }] }),
+        )
+        await run.settleChunk(chunkSettled({ held: [{ ...doubt, rowKey: rowKey(2) }] }))
+        expect([...(await ledger.held(jobId, [rowKey(1), rowKey(2)])).keys()]).toEqual([rowKey(2)])
       })
 
       it('written at the same time are all there, in their order; one that fails leaves none', async () => {
@@ -817,7 +852,7 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
         expect(await ledger.left.inDoubtWith(jobId, many)).toEqual(everywhere)
         expect(await ledger.left.heldWith(jobId + 1, [content(3)])).toEqual([])
         expect(await ledger.left.heldWith(jobId, [content(3)])).toEqual([
-          { rowKey: rowKey(2), ...record(3), series: null },
+          { rowKey: rowKey(2), ...record(3), series: null, sentUntil: null },
         ])
         const rejected = await leftBefore(second, [2, 3, 4, 5])
         expect(rejected.map(({ row, rule }) => `${row} ${rule}`)).toEqual(['2 systolic-bp', '4 null'])
@@ -983,31 +1018,6 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
           [rowKey(2), [content(3), content(4)]],
           [rowKey(5), [content(3)]],
         ])
-      })
-
-      it('by runs that were given up may have been sent until the last of them ended', async () => {
-        const ends = [NOW + 50, NOW + 90, NOW + 70]
-        for (const [at, endedAt] of ends.entries()) {
-          const run = await startRun(`run-${at}`)
-          const { id: exportRow } = await addExport(run)
-          await run.openChunk(exportRow, chunk(1))
-          const intent = { exportRow, chunk: 1, batchId: `b${at}`, kind: 'biometric', records: 1, at: NOW }
-          const id = await run.beginBatch({ ...intent, holds: packHolds(holds.slice(at, at + 1)) })
-          // Of the latest it was settled, and is in doubt.
-          const doubt = exception({ content: content(9), outcome: 'in-doubt' })
-          const answered = {
-            answer: 'ambiguous',
-            status: null,
-            attempts: 1,
-            at: NOW,
-            accepted: packHolds([]),
-          }
-          if (at > 0) await run.settleBatch({ id, exportRow, chunk: 1, ...answered, exceptions: [doubt] })
-          await run.endRun({ state: 'failed', endedAt, reason: 'given-up' })
-          await ledger.releaseLease(run.lease)
-        }
-        const { unanswered, until } = await ledger.perhapsSent(jobId)
-        expect([...unanswered.keys(), until]).toEqual([content(1), content(9), NOW + 90])
       })
 
       it('has its receipts counted with whatever settles it, and what settles nothing of them leaves them', async () => {

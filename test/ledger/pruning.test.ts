@@ -60,7 +60,7 @@ test.each([
   const id = await run.beginBatch({ exportRow, chunk: 2, batchId: 'batch', ...holds })
   await run.settleBatch({
     ...{ id, exportRow, chunk: 2, answer: 'refused', status: 400, attempts: 1, accepted: new Uint8Array() },
-    ...{ exceptions: [rejected(20)], at: 0 },
+    ...{ exceptions: [rejected(20)], held: [], at: 0 },
   })
   await run.endRun({ state: 'failed', endedAt: 0, reason })
   await ledger.releaseLease(run.lease)

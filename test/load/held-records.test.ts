@@ -132,12 +132,9 @@ describe('records in doubt since an earlier run', () => {
     })
     const found = new Map([[content, 'find' as const]])
     const placed = { exportId: 'f'.repeat(16), row: 1, rule, content, batchId: 'given-up' }
-    const perhapsSent = async () => ({
-      ...(await ledger.perhapsSent(context.jobId)),
-      unanswered: new Map(wasGivenUp ? [[content, placed]] : []),
-    })
+    const sentByGivenUp = async () => new Map(wasGivenUp ? [[content, placed]] : [])
     const { ruling, sentAs } = await releaseDoubts(
-      { ...ledger, perhapsSent },
+      { ...ledger, left: { ...ledger.left, sentByGivenUp } },
       ...([context.jobId, found, runLedger.lease.runId] as const),
     )
     expect(ruling.decisions).toMatchObject([{ event: 'deliver' }])

@@ -3,14 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Timeouts } from '../../src/gateway/exchange.ts'
-import {
-  addTallies,
-  type Lease,
-  NO_SUSPICION,
-  NOTHING_PERHAPS_SENT,
-  noTallies,
-  type RunLedger,
-} from '../../src/ledger/ledger.ts'
+import { addTallies, type Lease, NO_SUSPICION, noTallies, type RunLedger } from '../../src/ledger/ledger.ts'
 import { unpackHolds } from '../../src/ledger/packed-records.ts'
 import { createAccountIdCipher } from '../../src/ledger/sealed-ids.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
@@ -20,6 +13,7 @@ import { createOwedBook } from '../../src/load/care-team-marks.ts'
 import { createClaims } from '../../src/load/claims.ts'
 import type { Reconciler } from '../../src/load/delivery.ts'
 import { createDispatcher, type Dispatcher } from '../../src/load/dispatcher.ts'
+import { heldBy } from '../../src/load/gateway-words.ts'
 import { type LoadContext, type LoadedChunk, loadChunk } from '../../src/load/load-chunk.ts'
 import { createSending, type Sending } from '../../src/load/sending.ts'
 import { createStaleAccounts } from '../../src/load/stale-accounts.ts'
@@ -30,7 +24,6 @@ import { matchAnswer } from '../../src/reconcile/match.ts'
 import { createMatchInOrder } from '../../src/reconcile/match-in-order.ts'
 import { judge, judgeAny, readBack, readWholeProfile } from '../../src/reconcile/read-back.ts'
 import { type ReferenceGatewayOptions, startReferenceGateway } from '../../src/reference-gateway/server.ts'
-import { heldBy } from '../../src/run/settlement.ts'
 import { type Fault, PASS, type Passing, startFaultProxy } from '../faults/fault-proxy.ts'
 import { client } from '../gateway/loopback.ts'
 import { createIdleClock } from './idle-clock.ts'
@@ -212,7 +205,6 @@ export async function startLoading(options: LoadingOptions = {}) {
     careTeamsAcrossAccounts: options.careTeamsAcrossAccounts ?? false,
     held: options.held ?? 'hold',
     suspicion: NO_SUSPICION,
-    perhapsSent: NOTHING_PERHAPS_SENT,
     claims,
     accounts,
     assessment: {

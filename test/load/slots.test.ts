@@ -34,14 +34,11 @@ function createMemory(isCertain = true) {
       if (again === undefined && !isNext) arrivals++
       const arrival = again ?? arrivals
       placed(entries)
-      const elsewhere = { exportId: '', row: 1, rule: null, content: 'elsewhere', batchId: null }
-      const perhapsSent = {
-        taken: new Set<string>(),
-        unanswered: new Map(isCertain ? [] : [['elsewhere', elsewhere]]),
-      }
-      const uncertain = { perhapsSent, suspicion: NO_SUSPICION }
+      const uncertain = { suspicion: NO_SUSPICION }
+      const elsewhere = { content: 'elsewhere', rule: 'elsewhere', isOpen: false, sentUntil: null }
+      const held = new Map(isCertain ? [] : entries.map(({ rowKey }) => [rowKey, [elsewhere]] as const))
       const speaks = { ...SPEAKS, arrival, isAgain: again !== undefined }
-      const slots = new ChunkSlots({ delivered, held: new Map() }, entries, speaks, uncertain)
+      const slots = new ChunkSlots({ delivered, held }, entries, speaks, uncertain)
       const decisions = new ChunkDecisions(
         {
           ...{ ...uncertain, held: 'hold', memory: { exportsWithContent: async () => [] } },
@@ -305,7 +302,7 @@ describe('what is counted as corrected', () => {
   const counted = (known: readonly KeptSlot[], entries: readonly Entry[]): number => {
     const delivered = new Map(known.length === 0 ? [] : [[entries[0]?.rowKey ?? '', known]])
     const slots = new ChunkSlots({ delivered, held: new Map() }, placed(entries), SPEAKS, {
-      ...{ perhapsSent: { unanswered: new Map() }, suspicion: NO_SUSPICION },
+      suspicion: NO_SUSPICION,
     })
     slots.hear(entries, [])
     return new Set(entries.filter((entry) => slots.isCorrection(entry)).map(({ row }) => row)).size

@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest'
-import { NOTHING_PERHAPS_SENT } from '../../src/ledger/ledger.ts'
 import { waitForLate } from '../../src/load/waiting-series.ts'
 import { biometric, entryOf, IDENTITY } from './made-up-entries.ts'
 
@@ -8,11 +7,13 @@ const LAG_MS = 5_000
 const HOUR_MS = 3_600_000
 
 const [unanswered, other] = [entryOf(biometric, { value: '1' }), entryOf(biometric, { value: '2' })]
-const place = { exportId: 'f'.repeat(16), row: 1, rule: 'r', content: unanswered.content, batchId: 'b' }
+
+const DOUBT = { content: unanswered.content, rule: unanswered.ruleHash, isOpen: false }
+const doubtOf = (sentUntil: number | undefined) => (sentUntil === undefined ? [] : [{ ...DOUBT, sentUntil }])
 
 /** Waits before records are looked for. */
 async function waited(
-  said: { readonly behindSince?: number; readonly until?: number },
+  said: { readonly behindSince?: number; readonly until?: number; readonly other?: number },
   unsent = [unanswered, other],
 ): Promise<number[]> {
   const waits: number[] = []
@@ -21,14 +22,13 @@ async function waited(
       ...{ inDoubt: 'hold', held: 'hold', jobId: 1, readLagMs: LAG_MS, now: () => NOW },
       ...{ identity: IDENTITY, memory: { heldSeries: async () => new Set<string>() } },
       suspicion: { copy: 0, until: said.behindSince },
-      perhapsSent: {
-        ...NOTHING_PERHAPS_SENT,
-        until: said.until,
-        unanswered: new Map(said.until === undefined ? [] : [[unanswered.content, place]]),
-      },
       pause: async (ms) => void waits.push(ms),
     },
     unsent,
+    new Map([
+      ['one', [...doubtOf(said.until), { ...DOUBT, sentUntil: null }]],
+      ['other', doubtOf(said.other)],
+    ]),
   )
   return waits
 }
@@ -40,6 +40,7 @@ it.each([
   ['a millisecond is left', { behindSince: NOW - LAG_MS + 1 }, [1]],
   ['a copy was taken now', { behindSince: NOW }, [LAG_MS]],
   ['a batch was given up lately', { until: NOW - 2_000 }, [3_000]],
+  ['the later of two that were given up', { until: NOW - 4_000, other: NOW - 3_000 }, [2_000]],
   ['both are late: until the later one', { behindSince: NOW - 4_000, until: NOW - 1_000 }, [4_000]],
   ['both, the other way about', { behindSince: NOW - 1_000, until: NOW - 4_000 }, [4_000]],
   // The clock was set back since: no gateway is late by more than the job allows.
@@ -50,6 +51,5 @@ it.each([
 })
 
 it('waits for nothing that does not concern the chunk', async () => {
-  expect(await waited({ behindSince: NOW }, [])).toEqual([])
-  expect(await waited({ until: NOW }, [other])).toEqual([])
+  expect(await waited({ behindSince: NOW, until: NOW }, [])).toEqual([])
 })

@@ -78,7 +78,7 @@ test('open are the chunks of exports that are open; unanswered what was sent of 
   const answered = await send(3, 'answered', 'biometric')
   await run.settleBatch({
     ...{ id: answered, exportRow, chunk: 3, answer: 'accepted', status: 201, attempts: 1 },
-    ...{ accepted: 'all', exceptions: [], at: 0 },
+    ...{ accepted: 'all', exceptions: [], held: [], at: 0 },
   })
   const record = (await ledger.run('run-1')) ?? expect.fail('the run is gone')
   expect(await openChunksOf(ledger, record)).toEqual(new Set([2, 3, 4]))

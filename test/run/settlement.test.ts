@@ -1,13 +1,14 @@
 /** Lessons of a chunk about records that were in doubt: what is held, and what ends a doubt of whom. */
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { heldBy } from '../../src/load/gateway-words.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import type { EntryOutcome, Reason } from '../../src/model/outcome.ts'
 import { createStopWhen } from '../../src/run/chunks.ts'
 import type { RunStages } from '../../src/run/connect-stages.ts'
 import { createRunEvents } from '../../src/run/events.ts'
 import { openAppended } from '../../src/run/receipts.ts'
-import { heldBy, settleChunk } from '../../src/run/settlement.ts'
+import { settleChunk } from '../../src/run/settlement.ts'
 import { beginExport } from '../ledger/begun-run.ts'
 import { startLoading } from '../load/loading.ts'
 import { biometric, entryOf, IDENTITY, mappedRow } from '../load/made-up-entries.ts'
@@ -69,7 +70,7 @@ async function openRun() {
     }
     await settleChunk(stages, { record, inFront: [], arrival: of, listsTeams: false }, rejects, chunk, {
       ...{ outcomes, followUpFailures: [], rowsCorrected: 0, accounts: { known: 0, refused: 0 } },
-      learned: { delivered: [], ended: new Map() },
+      learned: { delivered: [], ended: new Map(), asked: new Set() },
     })
   }
   /** By the order in which records came in doubt. */

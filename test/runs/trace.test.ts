@@ -57,6 +57,7 @@ async function ranOver(...sent: readonly (readonly number[])[]) {
             attempts: 1,
             accepted: 'all',
             exceptions: [],
+            held: [],
             at,
           },
         })

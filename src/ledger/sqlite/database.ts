@@ -219,7 +219,7 @@ export const SHAPE = [
   // With the column first, as SQLite turns it: written otherwise no query would use the index.
   `create index delivered_to_clear on delivered_replaced (job_id) where count <= replaced * 2`,
   `create table held (job_id integer not null, row_key blob not null, content blob not null, rule blob not null,
-    series blob, export_row integer not null,
+    series blob, export_row integer not null, sent_until integer,
     primary key (job_id, row_key, content)) without rowid`,
   `create table account (gateway text not null, reference blob not null, account_id text, registered_at integer not null,
     registered_by text, sent_before integer, born integer, named integer,

@@ -1,15 +1,12 @@
-/**
- * What runs left behind, and what has become of it since: queries, and the one way to change it. And what runs that were given up have sent, or may
- * have sent, without its being known as delivered.
- */
+/** What runs left behind, and what has become of it since: queries, and the one way to change it. */
 import { type Kysely, sql } from 'kysely'
-import type { PerhapsSent } from '../concerns.ts'
-import type { Lease, LeftBehind, LeftRecord, Resolution, Ruling, Selection } from '../ledger.ts'
+import type { HeldRecord, Lease, LeftBehind, LeftRecord, Resolution, Ruling, Selection } from '../ledger.ts'
 import type { PlacedRecord } from '../left-records.ts'
 import { unpackHolds } from '../packed-records.ts'
 import { advanceLeft } from '../states.ts'
 import type { BatchRecord, LedgerTables } from '../tables.ts'
 import { arrivalOf } from './arrival.ts'
+import type { Statements } from './database.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 import { hex } from './lookups.ts'
 
@@ -18,7 +15,8 @@ const VALUES_AT_ONCE = 500
 
 type Database = Kysely<LedgerTables>
 
-export function leftBehind({ db }: Exclusive): LeftBehind {
+/** @param place where this process runs */
+export function leftBehind({ db }: Exclusive, place: string | undefined): LeftBehind {
   return {
     inDoubt: (runId, after, limit) =>
       doubts(db)
@@ -47,7 +45,7 @@ export function leftBehind({ db }: Exclusive): LeftBehind {
       inSlices(contents, async (slice) => {
         const rows = await db
           .selectFrom('held')
-          .select(['row_key', 'rule', 'content', 'series'])
+          .select(['row_key', 'rule', 'content', 'series', 'sent_until as sentUntil'])
           .where('job_id', '=', jobId)
           .where(
             'content',
@@ -55,13 +53,15 @@ export function leftBehind({ db }: Exclusive): LeftBehind {
             slice.map((content) => Buffer.from(content, 'hex')),
           )
           .execute()
-        return rows.map(({ row_key, rule, content, series }) => ({
+        return rows.map(({ row_key, rule, content, series, sentUntil }) => ({
           rowKey: hex(row_key),
           rule: hex(rule),
           content: hex(content),
           series: series && hex(series),
+          sentUntil,
         }))
       }),
+    sentByGivenUp: (jobId, contents) => sentByGivenUp(db, jobId, contents, place),
     resolutions: (runId) =>
       db
         .selectFrom('resolution')
@@ -70,7 +70,7 @@ export function leftBehind({ db }: Exclusive): LeftBehind {
         .orderBy('id')
         .execute(),
     async heldRecords(jobId) {
-      const held = db.selectFrom('held').where('job_id', '=', jobId)
+      const held = db.selectFrom('held').where('job_id', '=', jobId).where('sent_until', 'is', null)
       const counted = held.select((eb) => eb.fn.countAll<number>().as('records'))
       return (await counted.executeTakeFirstOrThrow()).records
     },
@@ -221,6 +221,39 @@ export async function noteResolution(
   return (await known.where('decision', '=', decision).executeTakeFirstOrThrow()).id
 }
 
+/**
+ * Writes down what is in doubt.
+ * @param sentUntil when the run that has sent it was given up; null of what somebody has looked for: that counts from then on, and until then what was
+ * known before
+ */
+export function hold(
+  statements: Statements,
+  { jobId }: Lease,
+  exportRow: number,
+  held: readonly HeldRecord[],
+  sentUntil: number | null = null,
+): void {
+  for (const { rowKey, rule, content, series } of held)
+    statements.run(
+      `insert into held (job_id, row_key, content, rule, series, export_row, sent_until) values (?, ?, ?, ?, ?, ?, ?)
+      on conflict (job_id, row_key, content) do update set sent_until = excluded.sent_until,
+        series = iif(held.sent_until is not null and excluded.sent_until is null, excluded.series, held.series)`,
+      ...[jobId, Buffer.from(rowKey, 'hex'), Buffer.from(content, 'hex'), Buffer.from(rule, 'hex')],
+      ...[series === null ? null : Buffer.from(series, 'hex'), exportRow, sentUntil],
+    )
+}
+
+/** Lets go what was held under former row keys of the same records: their people were forgotten meanwhile. */
+export function releaseFormer(statements: Statements, { jobId }: Lease, held: readonly HeldRecord[]): void {
+  if (held.length === 0) return
+  statements.run(
+    `delete from held where job_id = ? and content in (select unhex(value) from json_each(?))
+      and row_key not in (select unhex(value) from json_each(?))`,
+    ...[jobId, JSON.stringify(held.map(({ content }) => content))],
+    JSON.stringify(held.map(({ rowKey }) => rowKey)),
+  )
+}
+
 /** Writes down what was decided, moves the exceptions, and lets go what is held no longer. */
 export async function rule(writer: Writer, lease: Lease, ruling: Ruling, at: number): Promise<void> {
   const resolution = await noteResolution(writer, ruling.resolution)
@@ -265,66 +298,35 @@ export const isPerhapsSent = (
   place: string | undefined,
 ): boolean => batch.state === 'planned' && (place === undefined || batch.place !== place)
 
-/**
- * An intent is on disk before its bytes leave, so what such a run had under way is what the batches of its open chunks hold. What a batch
- * was settled with as in doubt stands among the exceptions, and so does what has become of it since; of an open chunk it is not held.
- * What a later run has settled is known as delivered by that run.
- */
-export async function readPerhapsSent(
-  database: Kysely<LedgerTables>,
+/** Of what batches of open chunks were settled with as in doubt the exceptions tell. */
+async function sentByGivenUp(
+  database: Database,
   jobId: number,
+  contents: readonly string[],
   place: string | undefined,
-): Promise<PerhapsSent> {
-  const taken = new Set<string>()
-  const unanswered = new Map<string, PlacedRecord>()
-  let until: number | undefined
-  const open = () =>
-    database
-      .selectFrom('run')
-      .innerJoin('export', 'export.run_id', 'run.id')
-      .innerJoin('chunk', 'chunk.export_row', 'export.id')
-      .where('run.job_id', '=', jobId)
-      .where('run.state', '=', 'failed')
-      .where('run.reason', '=', 'given-up')
-      .where('chunk.state', '=', 'open')
-  const batches = await open()
+): Promise<ReadonlyMap<string, PlacedRecord>> {
+  const sent = new Map<string, PlacedRecord>()
+  if (contents.length === 0) return sent
+  const wanted = new Set(contents)
+  const batches = await database
+    .selectFrom('run')
+    .innerJoin('export', 'export.run_id', 'run.id')
+    .innerJoin('chunk', 'chunk.export_row', 'export.id')
     .innerJoin('batch', (join) =>
       join.onRef('batch.export_row', '=', 'chunk.export_row').onRef('batch.chunk', '=', 'chunk.number'),
     )
     .innerJoin('batch_holds', 'batch_holds.batch', 'batch.id')
-    .where('batch.state', '!=', 'split')
-    .where('batch.kind', '!=', 'assessment')
-    .select(['batch.state', 'batch.place', 'holds', 'run.ended_at as endedAt'])
-    .select(['batch.batch_id as batchId', 'export.export_id as exportId'])
+    .where('run.job_id', '=', jobId)
+    .where('run.state', '=', 'failed')
+    .where('run.reason', '=', 'given-up')
+    .where('chunk.state', '=', 'open')
+    .where('batch.state', 'in', ['planned', 'sending'])
+    .select(['batch.state', 'batch.place', 'holds', 'batch.batch_id as batchId', 'export_id as exportId'])
     .execute()
-  for (const { state, place: plannedAt, holds, endedAt, batchId, exportId } of batches) {
+  for (const { state, place: plannedAt, holds, batchId, exportId } of batches) {
     if (state === 'planned' && !isPerhapsSent({ state, place: plannedAt }, place)) continue
-    for (const held of unpackHolds(holds)) {
-      if (state === 'settled') taken.add(held.content)
-      else unanswered.set(held.content, { ...held, exportId, batchId })
-    }
-    until = Math.max(until ?? 0, endedAt ?? 0)
+    for (const { row, rule, content } of unpackHolds(holds))
+      if (wanted.has(content)) sent.set(content, { row, rule, content, exportId, batchId })
   }
-  const doubts = await open()
-    .innerJoin('exception', (join) =>
-      join
-        .onRef('exception.export_row', '=', 'chunk.export_row')
-        .onRef('exception.chunk', '=', 'chunk.number'),
-    )
-    .where('exception.state', 'in', ['in-doubt', 'accepted'])
-    .select(['exception.content', 'exception.state', 'run.ended_at as endedAt'])
-    .select([
-      'exception.row',
-      'exception.rule',
-      'exception.batch_id as batchId',
-      'export.export_id as exportId',
-    ])
-    .execute()
-  for (const { state, endedAt, content, ...placed } of doubts) {
-    if (content === null) continue
-    if (state === 'accepted') taken.add(content)
-    else unanswered.set(content, { ...placed, content })
-    until = Math.max(until ?? 0, endedAt ?? 0)
-  }
-  return { taken, unanswered, until }
+  return sent
 }

@@ -30,11 +30,14 @@ export const lookupsOf = (
     // Most jobs have nothing in doubt: one look saves one for each key.
     if ((await ofJob.select('job_id').limit(1).executeTakeFirst()) === undefined) return found
     const rows = await rowsOf(rowKeys, (keys) =>
-      ofJob.select(['row_key', 'content', 'rule', 'series']).where('row_key', 'in', keys).execute(),
+      ofJob
+        .select(['row_key', 'content', 'rule', 'series', 'sent_until'])
+        .where('row_key', 'in', keys)
+        .execute(),
     )
-    for (const { row_key, content, rule, series } of rows) {
+    for (const { row_key, content, rule, series, sent_until: sentUntil } of rows) {
       const doubts = found.get(hex(row_key)) ?? []
-      doubts.push({ content: hex(content), rule: hex(rule), isOpen: series !== null })
+      doubts.push({ content: hex(content), rule: hex(rule), isOpen: series !== null, sentUntil })
       found.set(hex(row_key), doubts)
     }
     return found
@@ -46,6 +49,8 @@ export const lookupsOf = (
       .distinct()
       .where('job_id', '=', jobId)
       .where('series', 'is not', null)
+      // What nobody has looked for is looked for first, wherever it comes again.
+      .where('sent_until', 'is', null)
       .execute()
     return new Set(rows.flatMap(({ series }) => (series === null ? [] : [hex(series)])))
   },

@@ -17,7 +17,7 @@ import { createExclusive } from './exclusive.ts'
 import { readStanding } from './inspect.ts'
 import { installationOf } from './installation.ts'
 import { assertHeld, leasesOf, nameRun, rightOfWay } from './leases.ts'
-import { isPerhapsSent, leftBehind, readPerhapsSent } from './left-behind.ts'
+import { isPerhapsSent, leftBehind } from './left-behind.ts'
 import { lookupsOf } from './lookups.ts'
 import { notificationsOf } from './notifications.ts'
 import { forgetPerson, pruning, scrubAccounts } from './pruning.ts'
@@ -250,7 +250,7 @@ export async function openLedger(
     ...reasonsOf(turns),
     ...lookupsOf(turns, ids),
     ...listingsOf(turns),
-    left: leftBehind(turns),
+    left: leftBehind(turns, place),
     acknowledgements: acknowledgementsOf(turns),
     fires: firesOf(turns),
     pauses: pausesOf(turns),
@@ -269,7 +269,6 @@ export async function openLedger(
     },
     suspicion: (now) => turns.writeHot((statements) => readSuspicion(statements, now)),
     orders: (jobId) => ordersOf(db, jobId),
-    perhapsSent: (jobId) => readPerhapsSent(db, jobId, place),
     close: () => opened.kysely.destroy(),
   }
 }

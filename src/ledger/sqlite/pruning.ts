@@ -67,7 +67,8 @@ async function candidates(db: Database): Promise<PrunableRun[]> {
     run.rejects_path as rejectsPath, run.receipts_path as receiptsPath, run.backfill, run.backfill_folder,
     (select count(*) from export join exception on exception.export_row = export.id
       where export.run_id = run.id and exception.state = 'in-doubt')
-    + (select count(*) from export join held on held.export_row = export.id where export.run_id = run.id) as openDoubts
+    + (select count(*) from export join held on held.export_row = export.id
+      where export.run_id = run.id and held.sent_until is null) as openDoubts
     from run join job on job.id = run.job_id order by run.started_at desc, run.id desc`.execute(db)
   return rows
 }
@@ -98,7 +99,7 @@ async function takenUpBy(db: Database, runId: string): Promise<Fence | undefined
 
 const exportsOf = (runId: string): RawBuilder<unknown> => sql`select id from export where run_id = ${runId}`
 
-/** Open chunks of a run that was given up, their batches and exceptions, tell what it may have sent (left-behind.ts). */
+/** Open chunks of a run that was given up, their batches and exceptions, tell how it sent what nobody has looked for yet (left-behind.ts). */
 const openOfGivenUp = (
   runId: string,
 ): RawBuilder<unknown> => sql`select chunk.export_row, chunk.number from chunk

@@ -23,7 +23,7 @@ import type { LedgerDatabase, Statements } from './database.ts'
 import type { Delivered, Upkeep } from './delivered.ts'
 import { createExclusive, type Writer } from './exclusive.ts'
 import { assertHeld, beginWork, claimAccounts, countWork, letGo, renewLease } from './leases.ts'
-import { isPerhapsSent, noteResolution, rule } from './left-behind.ts'
+import { hold, isPerhapsSent, noteResolution, releaseFormer, rule } from './left-behind.ts'
 import { forgetAccount } from './pruning.ts'
 import { noteKnown } from './reasons.ts'
 import { noteTaken } from './timetable.ts'
@@ -140,6 +140,7 @@ export function createRunLedger(
         })
         if (settlement.accepted !== 'all') replaceHolds(statements, settlement.id, settlement.accepted)
         insertExceptions(statements, settlement.exportRow, settlement.chunk, settlement.exceptions)
+        hold(statements, lease, settlement.exportRow, settlement.held)
         noteReceipts(statements, lease, settlement)
       }, 'for-nothing'),
     splitBatch: (id, answer, status, at) =>
@@ -216,6 +217,11 @@ export function createRunLedger(
           .where('id', '=', lease.runId)
           .execute()
         await noteResolution(writer, end.resolution)
+        if (end.left !== undefined) {
+          delivered.save(lease.jobId, end.left.delivered)
+          for (const [exportRow, sent] of Map.groupBy(end.left.sent, (one) => one.exportRow))
+            hold(statements, lease, exportRow, sent, end.endedAt)
+        }
         // Left by an earlier process of it that was killed: nothing of that is open any more.
         if (end.state === 'finished') statements.run('delete from claim where job_id = ?', lease.jobId)
         noteReceipts(statements, lease, end)
@@ -369,20 +375,8 @@ async function settleChunk(
     saveListed(statements, lease.jobId, settlement.arrival, settlement.listed)
   if (settlement.names !== undefined) saveNames(statements, settlement.names)
   if (settlement.ruling !== undefined) await rule(writer, lease, settlement.ruling, settlement.at)
-  for (const { rowKey, rule, content, series } of settlement.held) {
-    await writer
-      .insertInto('held')
-      .values({
-        job_id: lease.jobId,
-        row_key: Buffer.from(rowKey, 'hex'),
-        content: Buffer.from(content, 'hex'),
-        rule: Buffer.from(rule, 'hex'),
-        series: series === null ? null : Buffer.from(series, 'hex'),
-        export_row: exportRow,
-      })
-      .onConflict((conflict) => conflict.doNothing())
-      .execute()
-  }
+  releaseFormer(statements, lease, settlement.held)
+  hold(statements, lease, exportRow, settlement.held)
   noteReceipts(statements, lease, settlement)
   const { collected } = settlement
   if (collected === undefined) return

@@ -1,0 +1,102 @@
+/** What the open chunks of a run have sent: the ledger learns it as the run is given up, without its file. */
+import type {
+  DeliveredRow,
+  ExportRecord,
+  HeldRecord,
+  KeptSlot,
+  Ledger,
+  RunEnd,
+  RunRecord,
+} from '../ledger/ledger.ts'
+import { unpackHolds } from '../ledger/packed-records.ts'
+import type { Place } from '../load/decide.ts'
+import { placeOf, withSent } from '../load/kept-slots.ts'
+import { FINAL } from '../model/entry.ts'
+import type { Receipt } from './receipts.ts'
+import { receiptsOfBatch } from './resume.ts'
+
+type Reading = Pick<
+  Ledger,
+  'exportsOf' | 'chunksOf' | 'batchesOf' | 'exceptionsOf' | 'arrivalOf' | 'orders' | 'delivered' | 'left'
+>
+
+interface Sent extends Omit<HeldRecord, 'series'> {
+  readonly place: Pick<Place, 'arrival' | 'row' | 'rank'>
+  readonly isTaken: boolean
+}
+
+interface SentOfExport {
+  /** Of what the gateway has taken: no settlement of these chunks will write them. */
+  readonly receipts: Receipt[]
+  readonly sent: Sent[]
+  /** What nobody has looked for since, or what is in doubt. */
+  readonly doubts: HeldRecord[]
+}
+
+export async function leftByGivingUp(
+  ledger: Reading,
+  { id, job_id: jobId }: RunRecord,
+): Promise<{ readonly receipts: readonly Receipt[]; readonly left: NonNullable<RunEnd['left']> }> {
+  const ofExports: (SentOfExport & { readonly exportRow: number })[] = []
+  for (const record of await ledger.exportsOf(id))
+    ofExports.push({ exportRow: record.id, ...(await sentOf(ledger, jobId, record)) })
+  const byKey = Map.groupBy(
+    ofExports.flatMap(({ sent }) => sent),
+    ({ rowKey }) => rowKey,
+  )
+  const orders = await ledger.orders(jobId)
+  const before = await ledger.delivered(jobId, [...byKey.keys()])
+  const delivered: DeliveredRow[] = [...byKey].map(([rowKey, ofRow]) => ({
+    rowKey,
+    records: ofRow.reduce<readonly KeptSlot[]>(
+      (slots, { place, isTaken, ...one }) =>
+        withSent(slots, { ...one, place: placeOf(orders, place) }, isTaken, (word) => placeOf(orders, word)),
+      before.get(rowKey) ?? [],
+    ),
+  }))
+  return {
+    receipts: ofExports.flatMap(({ receipts }) => receipts),
+    left: {
+      delivered,
+      sent: ofExports.flatMap(({ exportRow, doubts }) => doubts.map((one) => ({ ...one, exportRow }))),
+    },
+  }
+}
+
+async function sentOf(ledger: Reading, jobId: number, record: ExportRecord): Promise<SentOfExport> {
+  const found: SentOfExport = { receipts: [], sent: [], doubts: [] }
+  const open = (await ledger.chunksOf(record.id)).filter(({ state }) => state === 'open')
+  if (open.length === 0) return found
+  const arrival = await ledger.arrivalOf(jobId, record)
+  const rows = new Map<string, number>()
+  for (const { number: chunk } of open) {
+    const key = { exportRow: record.id, chunk }
+    for (const batch of await ledger.batchesOf(key)) {
+      const { state, kind, answer } = batch
+      const isTaken = state === 'settled'
+      // Of a test no profile tells: the gateway knows how far it is.
+      if (!isTaken && (state !== 'sending' || kind === 'assessment')) continue
+      const holds = unpackHolds(batch.holds)
+      if (isTaken) {
+        const learnedFrom = answer === 'ambiguous' ? 'read-back' : undefined
+        found.receipts.push(...receiptsOfBatch(record, batch, holds, learnedFrom))
+      }
+      for (const { row, content, slot } of holds) {
+        if (slot === undefined) continue
+        const { rowKey, rule, rank } = slot
+        found.sent.push({ rowKey, rule, content, place: { arrival, row, rank }, isTaken })
+        // What follows from a care-team entry is still to be done: the list is read for it.
+        if (!isTaken || kind === 'careTeam') found.doubts.push({ rowKey, rule, content, series: null })
+      }
+    }
+    for (const { state, row, content } of await ledger.exceptionsOf(key))
+      if (state === 'in-doubt' && content !== null) rows.set(content, row)
+  }
+  for (const { sentUntil: _, ...doubt } of await ledger.left.heldWith(jobId, [...rows.keys()])) {
+    const { rowKey, rule, content } = doubt
+    const place = { arrival, row: rows.get(content) ?? 0, rank: FINAL }
+    found.sent.push({ rowKey, rule, content, place, isTaken: false })
+    found.doubts.push(doubt)
+  }
+  return found
+}

@@ -82,7 +82,10 @@ export interface HeldDoubt {
   readonly rule: string
   /** The profile could not be read, and may tell later. */
   readonly isOpen: boolean
-  /** When the run that has sent it was given up, milliseconds since the epoch; null once somebody has looked. */
+  /**
+   * When the run that has sent it was given up, milliseconds since the epoch; null once somebody has looked. 0: the gateway has it, and what follows from
+   * it is still to be done.
+   */
   readonly sentUntil: number | null
 }
 
@@ -102,6 +105,8 @@ export interface HeldRecord {
 /** A content that a run had sent, or may have sent, of an open chunk when it was given up: nobody has looked for it since. */
 export interface SentRecord extends HeldRecord {
   readonly exportRow: number
+  /** The gateway has it: a care-team entry, from which more follows. */
+  readonly isTaken: boolean
 }
 
 /** Where a record stands in its export, and how it was sent. */
@@ -157,6 +162,8 @@ export interface LeftBehind {
   sentByGivenUp(jobId: number, contents: readonly string[]): Promise<ReadonlyMap<string, PlacedRecord>>
   /** What people have decided on the run, oldest first. */
   resolutions(runId: string): Promise<Resolution[]>
+  /** How many records the run had sent of which nobody knows more since it was given up. */
+  unasked(runId: string): Promise<number>
   /** How many records of the job are held in doubt, but for what nobody has looked for since a run was given up. */
   heldRecords(jobId: number): Promise<number>
   /** What earlier readings of the same export by the job have left behind in these rows, and is not settled yet. */

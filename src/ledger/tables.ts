@@ -176,7 +176,7 @@ interface HeldTable {
   rule: Uint8Array
   /** Hash of the series, 8 bytes, while newer records of it wait. */
   series: Uint8Array | null
-  /** When the run that has sent it was given up; null once somebody has looked. */
+  /** When the run that has sent it was given up; null once somebody has looked; 0: the gateway has it, and what follows from it is still to be done. */
   sent_until: number | null
   /** The export of which it was left in doubt, or sent, first. */
   export_row: number

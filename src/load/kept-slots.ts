@@ -81,6 +81,7 @@ export function withStored(kept: readonly KeptSlot[], rule: string, content: Con
 }
 
 /**
+ * No other run has spoken since: each of the job first settles what another one has open.
  * @param isTaken true for a content that the gateway has; else it may have it
  * @returns the slots of a row, now that a run is given up that has sent the content of one
  */
@@ -95,9 +96,7 @@ export function withSent(
   const copy = known?.word.copy ?? 0
   const before = known === undefined ? EMPTY : slotOf(known, [], copy, placed)
   const said = learn(before, { what: 'said', incoming: { content, place, isLate: true, isRenewed: true } })
-  // A newer word that the gateway has went out behind it.
-  const isOver = said.latest?.content !== content && said.latest?.content === said.stored
-  const now = isTaken && !isOver ? learn(said, { what: 'accepted before', content }) : said
+  const now = isTaken ? learn(said, { what: 'accepted before', content }) : said
   const slot = keptSlot(rule, now, copy)
   if (slot === undefined) return [...kept]
   return known === undefined ? [...kept, slot] : kept.map((one) => (one === known ? slot : one))

@@ -7,6 +7,7 @@ import type {
   Ledger,
   RunEnd,
   RunRecord,
+  SentRecord,
 } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Place } from '../load/decide.ts'
@@ -30,7 +31,7 @@ interface SentOfExport {
   readonly receipts: Receipt[]
   readonly sent: Sent[]
   /** What nobody has looked for since, or what is in doubt. */
-  readonly doubts: HeldRecord[]
+  readonly doubts: Omit<SentRecord, 'exportRow'>[]
 }
 
 export async function leftByGivingUp(
@@ -86,7 +87,8 @@ async function sentOf(ledger: Reading, jobId: number, record: ExportRecord): Pro
         const { rowKey, rule, rank } = slot
         found.sent.push({ rowKey, rule, content, place: { arrival, row, rank }, isTaken })
         // What follows from a care-team entry is still to be done: the list is read for it.
-        if (!isTaken || kind === 'careTeam') found.doubts.push({ rowKey, rule, content, series: null })
+        if (!isTaken || kind === 'careTeam')
+          found.doubts.push({ rowKey, rule, content, series: null, isTaken })
       }
     }
     for (const { state, row, content } of await ledger.exceptionsOf(key))
@@ -96,7 +98,7 @@ async function sentOf(ledger: Reading, jobId: number, record: ExportRecord): Pro
     const { rowKey, rule, content } = doubt
     const place = { arrival, row: rows.get(content) ?? 0, rank: FINAL }
     found.sent.push({ rowKey, rule, content, place, isTaken: false })
-    found.doubts.push(doubt)
+    found.doubts.push({ ...doubt, isTaken: false })
   }
   return found
 }

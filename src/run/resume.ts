@@ -19,7 +19,7 @@ export async function openChunksOf(
   return new Set(chunks.flat().flatMap(({ number, state }) => (state === 'open' ? [number] : [])))
 }
 
-type Reading = Pick<Ledger, 'chunksOf' | 'batchesOf' | 'exceptionsOf' | 'exportsOf' | 'left'>
+type Reading = Pick<Ledger, 'chunksOf' | 'batchesOf' | 'exceptionsOf' | 'exportsOf'>
 
 /** By chunk; those without such a batch are left out. Of a test no profile tells: the gateway knows how far it is. */
 export async function* unansweredOf(
@@ -50,12 +50,10 @@ export async function stillHeld(
   { left }: Pick<Ledger, 'left'>,
   jobId: number,
   { holds }: BatchRecord,
-  isUnasked = false,
 ): Promise<Held[]> {
   const carried = unpackHolds(holds)
   const contents = carried.map(({ content }) => content)
-  const held = (await left.heldWith(jobId, contents)).filter((one) => !isUnasked || one.sentUntil !== null)
-  const open = new Set(held.map(({ content }) => content))
+  const open = new Set((await left.heldWith(jobId, contents)).map(({ content }) => content))
   return carried.filter(({ content }) => open.has(content))
 }
 
@@ -69,22 +67,6 @@ export const receiptsOfBatch = (
 
 export const isGivenUp = ({ state, reason }: Pick<RunRecord, 'state' | 'reason'>): boolean =>
   state === 'failed' && reason === 'given-up'
-
-/** How many records such a run has in open chunks, which no balance counts, of which nobody can tell whether they are stored, and no later run tells. */
-export async function doubtsOfGivenUp(ledger: Reading, run: RunRecord): Promise<number> {
-  if (!isGivenUp(run)) return 0
-  let records = 0
-  for (const { id } of await ledger.exportsOf(run.id)) {
-    for await (const { batches } of unansweredOf(ledger, id))
-      for (const batch of batches) records += (await stillHeld(ledger, run.job_id, batch, true)).length
-    for (const { number, state } of await ledger.chunksOf(id)) {
-      if (state !== 'open') continue
-      const exceptions = await ledger.exceptionsOf({ exportRow: id, chunk: number })
-      records += exceptions.filter((one) => one.state === 'in-doubt').length
-    }
-  }
-  return records
-}
 
 /** Where an export goes on. */
 export interface Resumption {

@@ -14,7 +14,6 @@ import { execute, type JobEnd } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
 import { acceptingEnds, findExports, noneFound } from '../run/find-exports.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
-import { doubtsOfGivenUp } from '../run/resume.ts'
 import { present } from '../shown-text.ts'
 import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from './amend-run.ts'
 import { type Application, findJobOfRun, withKnownLedger, withLedgerIfAny } from './application.ts'
@@ -232,7 +231,7 @@ export async function reconcile(
       })
     })
     const shown = await shownRun(ledger, deps.home, run.id)
-    const inDoubt = allRecords(shown.summary).inDoubt + (await doubtsOfGivenUp(ledger, run))
+    const inDoubt = allRecords(shown.summary).inDoubt + (await ledger.left.unasked(run.id))
     return { ...reconciled, run: run.id, inDoubt, ...shown }
   })
 }

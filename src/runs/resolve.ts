@@ -17,7 +17,7 @@ import type { JobEnd } from '../run/execute.ts'
 import { leftByGivingUp } from '../run/give-up.ts'
 import { forgetKnownPeople } from '../run/known-ids.ts'
 import { receiptsOfSent } from '../run/receipts.ts'
-import { doubtsOfGivenUp, isGivenUp, settlementOf, stillHeld, unansweredOf } from '../run/resume.ts'
+import { isGivenUp, settlementOf, stillHeld, unansweredOf } from '../run/resume.ts'
 import { releaseDoubts } from '../run/settle-doubts.ts'
 import { summarise } from '../run/summary.ts'
 import {
@@ -136,7 +136,7 @@ export async function resendInDoubt(
 }
 
 async function nothingInDoubt(ledger: RunDependencies['ledger'], run: RunOfJob): Promise<WaybillError> {
-  const unanswered = await doubtsOfGivenUp(ledger, run)
+  const unanswered = await ledger.left.unasked(run.id)
   const message = `run ${run.id} has nothing in doubt`
   if (unanswered === 0) return new WaybillError('nothing-left', message)
   return new WaybillError('nothing-left', `${message} that could be sent by itself`, {

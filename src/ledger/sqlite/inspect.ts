@@ -2,7 +2,6 @@ import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { sql } from 'kysely'
 import type { Standing } from '../concerns.ts'
-import { unpackHolds } from '../packed-records.ts'
 import { disagreements } from './coherence.ts'
 import { MIGRATIONS, openWithRoom } from './database.ts'
 import type { Exclusive } from './exclusive.ts'
@@ -47,12 +46,12 @@ export interface UnfinishedRun {
   readonly backfill_folder: string | null
 }
 
-/** A run that was given up with batches that were never answered. */
+/** A run that was given up with records that were never answered. */
 export interface GivenUpRun {
   readonly run: string
   readonly job: string
   readonly gateway: string
-  /** What these carry, as far as nobody has looked for it since. */
+  /** For which nobody has looked since. */
   readonly records: number
 }
 
@@ -92,7 +91,7 @@ export function inspectLedger(file: string, now: number): LedgerFacts | undefine
     return opened
   })
   try {
-    const rows: Rows = <Row>(sql: string, ...parameters: (number | Uint8Array)[]) =>
+    const rows = <Row>(sql: string, ...parameters: number[]) =>
       database.prepare(sql).all(...parameters) as readonly unknown[] as readonly Row[]
     const namesOf = (sql: string): string[] => rows<{ name: string }>(sql).map(({ name }) => name)
     // Without comparing indexes with their tables, which would take minutes on a large file (sqlite.org/pragma.html#pragma_quick_check).
@@ -106,9 +105,7 @@ export function inspectLedger(file: string, now: number): LedgerFacts | undefine
     const older = steps.length - newer.length < Object.keys(MIGRATIONS).length
     if (damage.length === 0 && newer.length === 0 && !older) damage.push(...disagreements(database))
     const facts = { bytes: statSync(file).size, damage, newer, older, shape: steps.at(-1) ?? 'none' }
-    if (!tables.has('run')) return { ...facts, ...NOTHING_KNOWN }
-    const isSound = damage.length === 0 && newer.length === 0 && !older
-    return { ...facts, ...contentsOf(rows, now), givenUp: isSound ? givenUpRuns(rows) : [] }
+    return { ...facts, ...(tables.has('run') ? contentsOf(rows, now) : NOTHING_KNOWN) }
   } finally {
     database.close()
   }
@@ -119,9 +116,7 @@ const NOTHING_KNOWN = {
   ...{ latestRunAt: undefined, copiedAt: undefined, fingerprint: undefined, gateways: [], isOfUse: false },
 }
 
-type Rows = <Row>(sql: string, ...parameters: (number | Uint8Array)[]) => readonly Row[]
-
-const contentsOf = (rows: Rows, now: number) => ({
+const contentsOf = (rows: <Row>(sql: string, ...parameters: number[]) => readonly Row[], now: number) => ({
   leases: rows<HeldLease>(
     `select job.name as job, run_id as run, owner, acquired_at as since, expires_at as until
     from lease join job on job.id = lease.job_id where expires_at > ? order by acquired_at`,
@@ -130,6 +125,15 @@ const contentsOf = (rows: Rows, now: number) => ({
   unfinished: rows<UnfinishedRun>(
     `select run.id as run, job.name as job, gateway, state, backfill, backfill_folder
     from run join job on job.id = run.job_id where state in ('running', 'interrupted') order by started_at`,
+  ),
+  // Of what was in doubt by then the exceptions tell.
+  givenUp: rows<GivenUpRun>(
+    `select run.id as run, job.name as job, job.gateway as gateway, count(*) as records
+    from held join export on export.id = held.export_row join run on run.id = export.run_id
+    join job on job.id = run.job_id
+    where sent_until > 0 and not exists (select 1 from exception where exception.export_row = export.id
+      and exception.content = lower(hex(held.content)) and exception.state = 'in-doubt')
+    group by run.id order by run.started_at`,
   ),
   inDoubt: rows<LedgerFacts['inDoubt'][number]>(
     `select run.id as run, job.name as job, count(*) as records from exception
@@ -155,31 +159,6 @@ const contentsOf = (rows: Rows, now: number) => ({
     rows(`select 1 from gateway_met union all select 1 from account
       union all select 1 from run where state not in ('running', 'interrupted') limit 1`).length > 0,
 })
-
-function givenUpRuns(rows: Rows): GivenUpRun[] {
-  const batches = rows<Omit<GivenUpRun, 'records'> & { readonly jobId: number; readonly holds: Uint8Array }>(
-    `select run.id as run, job.name as job, job.gateway as gateway, job.id as jobId, holds
-    from run join job on job.id = run.job_id join export on export.run_id = run.id
-    join chunk on chunk.export_row = export.id and chunk.state = 'open'
-    join batch on batch.export_row = chunk.export_row and batch.chunk = chunk.number and batch.state = 'sending'
-    join batch_holds on batch_holds.batch = batch.id
-    where run.state = 'failed' and run.reason = 'given-up' order by run.started_at`,
-  )
-  const runs = new Map<string, GivenUpRun>()
-  for (const { jobId, holds, ...run } of batches) {
-    const unasked = unpackHolds(holds).filter(
-      ({ slot, content }) =>
-        slot !== undefined &&
-        rows(
-          'select 1 from held where job_id = ? and row_key = ? and content = ? and sent_until is not null',
-          ...[jobId, Buffer.from(slot.rowKey, 'hex'), Buffer.from(content, 'hex')],
-        ).length > 0,
-    )
-    const records = (runs.get(run.run)?.records ?? 0) + unasked.length
-    if (records > 0) runs.set(run.run, { ...run, records })
-  }
-  return [...runs.values()]
-}
 
 /** What stands open in the ledger, counted by job: for who watches an installation, each minute. */
 export async function readStanding({ db }: Exclusive): Promise<Standing> {

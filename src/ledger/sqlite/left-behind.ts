@@ -69,6 +69,12 @@ export function leftBehind({ db }: Exclusive, place: string | undefined): LeftBe
         .where('run_id', '=', runId)
         .orderBy('id')
         .execute(),
+    async unasked(runId) {
+      const sent = db.selectFrom('held').innerJoin('export', 'export.id', 'held.export_row')
+      const counted = sent.where('run_id', '=', runId).where('sent_until', '>', 0)
+      return (await counted.select((eb) => eb.fn.countAll<number>().as('records')).executeTakeFirstOrThrow())
+        .records
+    },
     async heldRecords(jobId) {
       const held = db.selectFrom('held').where('job_id', '=', jobId).where('sent_until', 'is', null)
       const counted = held.select((eb) => eb.fn.countAll<number>().as('records'))

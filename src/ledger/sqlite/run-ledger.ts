@@ -219,8 +219,8 @@ export function createRunLedger(
         await noteResolution(writer, end.resolution)
         if (end.left !== undefined) {
           delivered.save(lease.jobId, end.left.delivered)
-          for (const [exportRow, sent] of Map.groupBy(end.left.sent, (one) => one.exportRow))
-            hold(statements, lease, exportRow, sent, end.endedAt)
+          for (const one of end.left.sent)
+            hold(statements, lease, one.exportRow, [one], one.isTaken ? 0 : end.endedAt)
         }
         // Left by an earlier process of it that was killed: nothing of that is open any more.
         if (end.state === 'finished') statements.run('delete from claim where job_id = ?', lease.jobId)

@@ -4,8 +4,8 @@
  * one before, in the next one, or elsewhere (varint; elsewhere: then the difference of the row numbers, zigzag varint), and the 8 bytes of its
  * content hash. So far it is what the batch carries, and its id is made of. Behind it a trailer says which slots these are of; its length stands in
  * the last 4 bytes, 0 where no slots are known. Form: for each rule 1 and its hash, or 0 where its records have several; ranks, each with how many
- * records follow each other with it (varint); then for each record of another row than the one before the 16 bytes of the row key, and, where its rule
- * has several hashes, the 4 bytes of that. Pure.
+ * records follow each other with it (varint); for each record of another row than the one before the 16 bytes of the row key; for each whose rule has
+ * several hashes the 4 bytes of that. Pure.
  */
 import { WaybillError } from '../model/errors.ts'
 import { type ContentWords, wordsOf } from '../model/ids.ts'
@@ -29,7 +29,9 @@ export interface HeldSlot {
   readonly rank: number
 }
 
-/** Where a record stands after the one before: 0 and 1 are rows further down. */
+/** Where a record stands after the one before: in its row, in the next one, or elsewhere. */
+const SAME = 0
+const NEXT = 1
 const ELSEWHERE = 2
 const STEPS = 3
 const RANKS = 3
@@ -59,59 +61,60 @@ interface PackedRule {
 
 export function packEntries(records: readonly Packable[]): Uint8Array {
   const rules = new Map<string, PackedRule>()
-  let rows = 0
-  let hasSlots = true
-  let before: Packable | undefined
-  for (const record of records) {
-    const known = rules.get(record.rule)
-    if (known === undefined)
-      rules.set(record.rule, { index: rules.size, hash: record.ruleHash, hasOthers: false })
-    else if (known.hash !== record.ruleHash) known.hasOthers = true
-    if (record.rowKey === undefined) hasSlots = false
-    if (!isOfRow(record, before)) rows++
-    before = record
+  const ofRecords: PackedRule[] = []
+  for (const { rule, ruleHash } of records) {
+    let known = rules.get(rule)
+    if (known === undefined) {
+      known = { index: rules.size, hash: ruleHash, hasOthers: false }
+      rules.set(rule, known)
+    } else if (known.hash !== ruleHash) known.hasOthers = true
+    ofRecords.push(known)
   }
   const names = Buffer.from(JSON.stringify([...rules.keys()]))
-  // A row number takes 8 bytes at most, a rule 3, a rank 1.
-  const bytes = Buffer.allocUnsafe(9 + names.length + 5 * rules.size + records.length * 16 + rows * 24)
-  const carried = writeRecords(bytes, names, records, rules)
-  const end = hasSlots ? writeSlots(bytes, carried, records, rules) : carried
-  return bytes.subarray(0, bytes.writeUInt32BE(end - carried, end))
-}
-
-/** One row number may stand for several row keys, as lines of a rejects file were corrected by hand. */
-const isOfRow = ({ row, rowKey }: Packable, before: Packable | undefined): boolean =>
-  before !== undefined && (row === before.row || row.row === before.row.row) && rowKey === before.rowKey
-
-function writeRecords(
-  bytes: Buffer,
-  names: Buffer,
-  records: readonly Packable[],
-  rules: ReadonlyMap<string, PackedRule>,
-): number {
+  const bytes = Buffer.allocUnsafe(5 + names.length + records.length * 18)
   let at = writeVarint(bytes, 0, names.length)
   at += names.copy(bytes, at)
-  let before: Packable | undefined
+  const rowKeys: (string | undefined)[] = []
+  const hashes: string[] = []
+  let nth = 0
+  let before: Packable['row'] | undefined
   for (const record of records) {
-    const { row, rule, first, last } = record
-    const step = row.row - (before?.row.row ?? 0)
-    const isNear = step === 1 || (step === 0 && isOfRow(record, before))
-    before = record
-    at = writeVarint(bytes, at, (rules.get(rule)?.index ?? 0) * STEPS + (isNear ? step : ELSEWHERE))
-    if (!isNear) at = writeVarint(bytes, at, step < 0 ? -step * 2 - 1 : step * 2)
+    const { row, first, last } = record
+    let step = SAME
+    let distance = 0
+    if (row !== before) {
+      distance = row.row - (before?.row ?? 0)
+      // One number may stand for several row keys, as lines of a rejects file were corrected by hand.
+      if (distance !== 0 || before === undefined || record.rowKey !== rowKeys.at(-1)) {
+        rowKeys.push(record.rowKey)
+        step = distance === 1 ? NEXT : ELSEWHERE
+      }
+      before = row
+    }
+    const rule = ofRecords[nth++]
+    if (rule?.hasOthers) hashes.push(record.ruleHash)
+    at = writeVarint(bytes, at, (rule?.index ?? 0) * STEPS + step)
+    if (step === ELSEWHERE) at = writeVarint(bytes, at, distance < 0 ? -distance * 2 - 1 : distance * 2)
     at = bytes.writeInt32BE(last, bytes.writeInt32BE(first, at))
   }
-  return at
+  const slots = rowKeys.includes(undefined)
+    ? new Uint8Array()
+    : packSlots(records, [...rules.values()], rowKeys.join(''), hashes.join(''))
+  const length = Buffer.allocUnsafe(4)
+  length.writeUInt32BE(slots.length)
+  return Buffer.concat([bytes.subarray(0, at), slots, length])
 }
 
-function writeSlots(
-  bytes: Buffer,
-  start: number,
-  records: readonly Packable[],
-  rules: ReadonlyMap<string, PackedRule>,
-): number {
-  let at = start
-  for (const { hash, hasOthers } of rules.values()) {
+/** @param rowKeys hex digits of all of them @param hashes those of records whose rule has several */
+function packSlots(
+  records: readonly Pick<Packable, 'rank'>[],
+  rules: readonly PackedRule[],
+  rowKeys: string,
+  hashes: string,
+): Uint8Array {
+  const bytes = Buffer.allocUnsafe(5 * rules.length + records.length + (rowKeys.length + hashes.length) / 2)
+  let at = 0
+  for (const { hash, hasOthers } of rules) {
     bytes[at++] = hasOthers ? 0 : 1
     if (!hasOthers) at += bytes.write(hash, at, 'hex')
   }
@@ -120,14 +123,9 @@ function writeSlots(
     while (to < records.length && records[to]?.rank === rank) to++
     at = writeVarint(bytes, at, (to - from) * RANKS + rank)
   }
-  const hasOthers = [...rules.values()].some((one) => one.hasOthers)
-  let before: Packable | undefined
-  for (const record of records) {
-    if (!isOfRow(record, before)) at += bytes.write(record.rowKey ?? '', at, 'hex')
-    if (hasOthers && rules.get(record.rule)?.hasOthers) at += bytes.write(record.ruleHash, at, 'hex')
-    before = record
-  }
-  return at
+  at += bytes.write(rowKeys, at, 'hex')
+  at += bytes.write(hashes, at, 'hex')
+  return bytes.subarray(0, at)
 }
 
 /** What the batch carries, without the slots. */
@@ -174,7 +172,7 @@ function readHolds(packed: Uint8Array): Held[] {
     const zigzag = step === ELSEWHERE ? readVarint(bytes, cursor) : step * 2
     row += zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2
     const rule = Math.floor(ruleAndStep / STEPS)
-    records.push({ row, rule, content: digits(bytes, cursor, 8), isOfRow: step === 0 })
+    records.push({ row, rule, content: digits(bytes, cursor, 8), isOfRow: step === SAME })
   }
   if (cursor.at !== end) throw new RangeError('a record is cut off')
   const slots = bytes.length - 4 === end ? [] : readSlots(bytes, cursor, records, rules.length)
@@ -200,10 +198,11 @@ function readSlots(
     if (count === 0 || count > records.length - ranks.length) throw new RangeError('ranks do not add up')
     for (let left = count; left > 0; left--) ranks.push(run % RANKS)
   }
-  let rowKey = ''
+  const keys = records.flatMap(({ isOfRow }) => (isOfRow ? [] : digits(bytes, cursor, 16)))
+  let row = -1
   const slots = records.map(({ rule, isOfRow }, at) => {
-    if (!isOfRow) rowKey = digits(bytes, cursor, 16)
-    return { rowKey, rule: hashes[rule] ?? digits(bytes, cursor, 4), rank: ranks[at] ?? 0 }
+    if (!isOfRow) row++
+    return { rowKey: keys[row] ?? '', rule: hashes[rule] ?? digits(bytes, cursor, 4), rank: ranks[at] ?? 0 }
   })
   if (cursor.at !== bytes.length - 4) throw new RangeError('a slot is cut off')
   return slots

@@ -166,7 +166,7 @@ describe('while an older record of a series is asked about', () => {
   const other = made(3, { code: '8867-4', rule: 'pulse' })
 
   /** The first batch is stored and never answered, and profiles cannot be read. */
-  const startInDoubt = async () => {
+  const startInDoubt = async (isSettled = true) => {
     const isFirst = (request: Passing): boolean => request.path === BIOMETRICS && request.earlier === 0
     const reads = { fault: answer(404, {}, '<html>not here</html>') as Fault }
     const loading = await startLoading({
@@ -176,7 +176,7 @@ describe('while an older record of a series is asked about', () => {
       },
     })
     const loaded = await loading.load([older, newer, other])
-    await loading.settle(loaded)
+    if (isSettled) await loading.settle(loaded)
     return { loading, loaded, reads }
   }
 
@@ -187,6 +187,20 @@ describe('while an older record of a series is asked about', () => {
     expect(await loading.storedIds('biometric')).toEqual(idsOf([older, other]))
     const { outcomes } = await loading.load([newest, made(4, { person: 'another' })], false, 2)
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(['in-doubt', 'accepted'])
+  })
+
+  it('newer ones wait, too, where the process was killed before their chunk was settled', async () => {
+    const { loading, loaded } = await startInDoubt(false)
+    const resumed = await loading.load([older, newer, other], true)
+    const fates = ({ outcomes }: typeof loaded) =>
+      outcomes.map((one) => [one.outcome, 'isAsked' in one && one.isAsked])
+    expect(fates(resumed)).toEqual([
+      ['in-doubt', true],
+      ['in-doubt', true],
+      ['in-doubt', true],
+    ])
+    expect(fates(loaded)).toEqual(fates(resumed))
+    expect(await loading.storedIds('biometric')).toEqual(idsOf([older, other]))
   })
 
   it('they go out with the look that settles it', async () => {

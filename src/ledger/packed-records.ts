@@ -1,5 +1,5 @@
 /**
- * What a batch carries, packed: a few bytes for each record instead of a table row.
+ * Records of a batch, packed: a few bytes for each record instead of a table row.
  * Form: rule names as a JSON array (length-prefixed), then for each record its rule's index together with whether it stands in the same row as the
  * one before, in the next one, or elsewhere (varint; elsewhere: then the difference of the row numbers, zigzag varint), and the 8 bytes of its
  * content hash. So far it is what the batch carries, and its id is made of. Behind it a trailer says which slots these are of; its length stands in
@@ -128,7 +128,7 @@ function packSlots(
   return bytes.subarray(0, at)
 }
 
-/** What the batch carries, without the slots. */
+/** Records that a batch carries, without their slots. */
 export const carriedOf = (packed: Uint8Array): Uint8Array => packed.subarray(0, trailerAt(packed))
 
 function trailerAt(packed: Uint8Array): number {

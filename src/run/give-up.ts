@@ -1,4 +1,4 @@
-/** What the open chunks of a run have sent: the ledger learns it as the run is given up, without its file. */
+/** Records that the open chunks of a run have sent: the ledger learns them as the run is given up, without its file. */
 import type {
   DeliveredRow,
   ExportRecord,
@@ -27,10 +27,10 @@ interface Sent extends Omit<HeldRecord, 'series'> {
 }
 
 interface SentOfExport {
-  /** Of what the gateway has taken: no settlement of these chunks will write them. */
+  /** Receipts of what the gateway has taken: no settlement of these chunks will write them. */
   readonly receipts: Receipt[]
   readonly sent: Sent[]
-  /** What nobody has looked for since, or what is in doubt. */
+  /** Records that were never answered, or are in doubt. */
   readonly doubts: Omit<SentRecord, 'exportRow'>[]
 }
 
@@ -75,7 +75,7 @@ async function sentOf(ledger: Reading, jobId: number, record: ExportRecord): Pro
     for (const batch of await ledger.batchesOf(key)) {
       const { state, kind, answer } = batch
       const isTaken = state === 'settled'
-      // Of a test no profile tells: the gateway knows how far it is.
+      // No profile tells of a test: the gateway knows how far it is.
       if (!isTaken && (state !== 'sending' || kind === 'assessment')) continue
       const holds = unpackHolds(batch.holds)
       if (isTaken) {
@@ -86,7 +86,7 @@ async function sentOf(ledger: Reading, jobId: number, record: ExportRecord): Pro
         if (slot === undefined) continue
         const { rowKey, rule, rank } = slot
         found.sent.push({ rowKey, rule, content, place: { arrival, row, rank }, isTaken })
-        // What follows from a care-team entry is still to be done: the list is read for it.
+        // More follows from a care-team entry, and is still to be done: the list is read for it.
         if (!isTaken || kind === 'careTeam')
           found.doubts.push({ rowKey, rule, content, series: null, isTaken })
       }

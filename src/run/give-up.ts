@@ -22,6 +22,7 @@ type Reading = Pick<
 >
 
 interface Sent extends Omit<HeldRecord, 'series'> {
+  /** Place without a time of issue, which no intent holds. */
   readonly place: Pick<Place, 'arrival' | 'row' | 'rank'>
   readonly isTaken: boolean
 }
@@ -51,7 +52,9 @@ export async function leftByGivingUp(
     rowKey,
     records: ofRow.reduce<readonly KeptSlot[]>(
       (slots, { place, isTaken, ...one }) =>
-        withSent(slots, { ...one, place: placeOf(orders, place) }, isTaken, (word) => placeOf(orders, word)),
+        withSent(slots, { ...one, place: placeOf(orders, { ...place, issued: 0 }) }, isTaken, (word) =>
+          placeOf(orders, word),
+        ),
       before.get(rowKey) ?? [],
     ),
   }))

@@ -4,6 +4,7 @@ import { isTable } from '../model/row.ts'
 import type { ConditionEntry } from '../transform/catalog.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
 import { columnsBeside } from './draft/columns-beside.ts'
+import { partOfRow } from './draft/columns-of-row.ts'
 import { REGISTER, registeredAs } from './draft/match-persons.ts'
 import { type Dictionary, hasWord, nameWords, type Vocabulary } from './draft/names.ts'
 import { isNear, type Suspicion } from './judge-fit.ts'
@@ -76,8 +77,19 @@ export function unreadBeside(
   unread: readonly string[],
   vocabulary: Vocabulary,
 ): Suspicion[] {
-  if (!isTable(read.format) || Array.isArray(biometrics)) return []
-  return Object.entries(biometrics).flatMap(([rule, written]) => {
+  if (!isTable(read.format)) return []
+  const rules = Object.entries(biometrics)
+  const isIgnored = (column: string): boolean =>
+    row.ignore?.includes(column) === true ||
+    rules.some(([, rule]) => typeof rule !== 'string' && rule.ignore?.includes(column) === true)
+  const ofRow = unread.flatMap((column) => {
+    const part = partOfRow(nameWords(column, vocabulary.naming), vocabulary.words)
+    // A remark on a visit rarely voids a value; a remark on a result does.
+    const isTold = part === 'remark' ? Array.isArray(biometrics) : part !== 'value' || rules.length > 0
+    return part === undefined || !isTold || isIgnored(column) ? [] : [beside(null, column, OF_ROW[part])]
+  })
+  if (Array.isArray(biometrics)) return ofRow
+  const ofRules = rules.flatMap(([rule, written]) => {
     const {
       catalog = rule,
       ignore = [],
@@ -87,14 +99,25 @@ export function unreadBeside(
       .flat()
       .filter((one) => typeof one === 'string')
     const left = unread.filter((column) => ![...ignore, ...(row.ignore ?? [])].includes(column))
-    const beside = new Set(of.flatMap((column) => columnsBeside(column, catalog, left, vocabulary)))
-    return [...beside].map((column) => ({
-      finding: 'column-beside' as const,
-      rule,
-      message: `the column "${column}" is not read, though its name belongs to this value: read it, or write ignore: ["${column}"]`,
-    }))
+    const around = new Set(of.flatMap((column) => columnsBeside(column, catalog, left, vocabulary)))
+    return [...around].map((column) => beside(rule, column, 'belongs to this value'))
   })
+  return [...ofRow, ...ofRules]
 }
+
+const OF_ROW = {
+  remark: 'is a remark on the value',
+  value: 'is a flag on values of the row',
+  date: 'is a part of the time',
+  person: 'separates people of one reference',
+  unit: 'is the system of units',
+} as const
+
+const beside = (rule: string | null, column: string, why: string): Suspicion => ({
+  finding: 'column-beside',
+  rule,
+  message: `the column "${column}" is not read, though by its name it ${why}: read it, or write ignore: ["${column}"]${rule === null ? ' under row' : ''}`,
+})
 
 /** True for conditions of the same ICD-10 category: diabetes, and type 2 diabetes. */
 const isKin = (one: ConditionEntry | undefined, other: ConditionEntry | undefined): boolean =>

@@ -34,6 +34,7 @@ import {
 } from './rule.ts'
 import type { LongBiometricDefinition, WideBiometricDefinition } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
+import { OF_VALUE } from './structures.ts'
 import type { Conversion } from './units.ts'
 import { compileWhole } from './whole-value.ts'
 
@@ -206,6 +207,7 @@ export function compileBiometric(
       if (text === '') return rejected('biometric', rule, NO_VALUE, value.from)
       const measured = readValue(whole?.isHl7 === true ? text.replace(/^=\s*/, '') : text)
       if (measured === undefined) return COMPARATOR
+      if (areOther(context, entries.get(key), whole?.unitsOf(scope))) return unread(rule, OTHER_UNITS)
       const made = writers.get(key)?.write(rule, measured, scope, facts, rowDate)
       if (state !== undefined && state !== FINAL && made instanceof Entry) made.rank = state
       return made
@@ -332,6 +334,23 @@ function compileMeasurement(
 
 /** Of most records: one for all of them. */
 const NO_RANGE: readonly string[] = ['']
+
+const OTHER_UNITS: Unread = { part: 'unit', fault: OF_VALUE.units, ofValue: false }
+
+/** Tells units of a measurement in which a number is two values. */
+function areOther(
+  context: CompileContext,
+  entry: BiometricEntry | undefined,
+  [one, other]: readonly string[] = [],
+): boolean {
+  if (entry === undefined || one === undefined || other === undefined) return false
+  const [first, second] = [conversionOf(context, entry, one), conversionOf(context, entry, other)]
+  if (!first.ok || !second.ok) return false
+  return [0, 1].some((value) => {
+    const [by, or] = [first.convert(value), second.convert(value)]
+    return Math.abs(by - or) > 1e-6 * Math.max(Math.abs(by), Math.abs(or))
+  })
+}
 
 const unknownUnit = (message: string): Conversion => ({ ok: false, code: 'unit-unknown', message })
 

@@ -19,13 +19,14 @@ export const checkOfFhir: CheckOf = (part, read, own, all) => {
   return isOfQuantity && !own.below.has('valueQuantity') ? undefined : unlessRead(part, read, own, all)
 }
 
-/** The state that a component or an extension shares with its Observation. */
+/** Parts of an Observation that hold for its components and extensions, too. */
 export const checkOfOwner: CheckOf = (part, _, own) => {
-  if (own.below.has('status')) return undefined
-  const statusOf = partCheck(part)
+  const { at, name } = part
+  if (own.below.has(name)) return undefined
+  const check = partCheck(part)
   return (owner) => {
-    const { resourceType = 'Observation', status } = membersOf(owner)
-    return firstText(resourceType) === 'OBSERVATION' && status !== undefined ? statusOf(status) : undefined
+    const { resourceType = 'Observation', [at]: field = null } = membersOf(owner)
+    return firstText(resourceType) === 'OBSERVATION' && field !== null ? check(field) : undefined
   }
 }
 

@@ -18,6 +18,7 @@ import {
   OBX,
   OF_CONDITION,
   OF_OBSERVATION,
+  OF_OWNER,
   OF_REDOX_VALUE,
   type Part,
   VALUE_FORMS,
@@ -56,7 +57,11 @@ const ownerOn: Kind['placeOn'] = (steps) => {
 export const VALUE: readonly Kind[] = [
   { placeOn: (steps) => segmentIn(steps, 'OBX', 5), parts: OBX, checkOf: checkOfObx },
   { ...kind(OF_OBSERVATION, isValue), checkOf: checkOfFhir },
-  { placeOn: ownerOn, parts: [FHIR.status], checkOf: checkOfOwner },
+  {
+    placeOn: ownerOn,
+    parts: OF_OWNER,
+    checkOf: checkOfOwner,
+  },
   kind(
     OF_REDOX_VALUE,
     (step, _, list) => step === 'Value' && (list === 'Results' || list === 'Observations'),

@@ -12,6 +12,7 @@ import {
   readingsOf,
   repetitionsOf,
   tell,
+  textsOf,
   unreadIn,
 } from './reading.ts'
 import { EACH, isFilter, type TrailStep } from './scope.ts'
@@ -48,16 +49,22 @@ const valueCheck =
   (field) => {
     if (isOneRead(field, read.below.get(0))) return undefined
     const unread = unreadIn(field, [read])
-    return unread && tell(part, unread === 'repeated' ? OF_VALUE.repeated : part.fault, true)
+    if (unread !== undefined) return tell(part, unread === 'repeated' ? OF_VALUE.repeated : part.fault, true)
+    return repetitionsOf(field)[0].some(areTwoNumbers) ? tell(part, OF_VALUE.joined, true) : undefined
   }
 
-/** Recognises a field as nearly all are: one repetition, with all of its components read. */
+/** Recognises components that would be one number, one behind the other: `6^2` is not 62. */
+const areTwoNumbers = (repetition: JsonValue): boolean =>
+  textsOf(repetition).some((text, at, all) => /^\d+(?:\.\d*)?$/.test(text) && /\d$/.test(all[at - 1] ?? ''))
+
+/** Recognises a field as nearly all are: one repetition of one component, which is read. */
 function isOneRead(field: JsonValue, reading: Reading | undefined): boolean {
   if (reading === undefined || !Array.isArray(field) || field.length !== 1) return false
   const components = membersOf((field as readonly JsonValue[])[0])
   let isAny = false
   for (const name in components) {
-    if (typeof components[name] !== 'string' || reading.below.get(name)?.isRead !== true) return false
+    if (isAny || typeof components[name] !== 'string' || reading.below.get(name)?.isRead !== true)
+      return false
     isAny = true
   }
   return isAny

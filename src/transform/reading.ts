@@ -161,6 +161,13 @@ export function hasText(value: JsonValue | undefined): boolean {
   return false
 }
 
+/** Texts within a value, in order. */
+export function textsOf(value: JsonValue): string[] {
+  if (value === null) return []
+  if (typeof value !== 'object') return isText(value) ? [String(value)] : []
+  return Object.values(value).flatMap(textsOf)
+}
+
 /** Finds an unread part of a field; undefined where all is read, or nothing changes the value. */
 export type FieldCheck = (field: JsonValue) => Unread | undefined
 

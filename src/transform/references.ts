@@ -22,6 +22,10 @@ const NONE = new Set([
   ...['onbekend', 'geen', 'sconosciuto', 'nessuno'],
 ])
 
+/** Labels of lines below a table. */
+const SUMMARY =
+  /^(?:(?:grand |sub-? ?)?totals?|sum|averages?|avg|mean|median|(?:std|standard)\.? ?dev(?:iation)?|count|min(?:imum)?|max(?:imum)?|(?:gesamt)?summe|gesamt|mittelwert|durchschnitt|moyenne|somme|promedio|m[eé]dia|suma|soma)[ .:=]*$/i
+
 const NO_DIGIT_OR_LETTER = /^[^\p{L}\p{N}]*$/u
 const ZEROS = /^[-+]?0+(?:[.,]0+)?$/
 
@@ -54,8 +58,19 @@ const FHIR_REFERENCE =
 /** Within its document (`#p1`), by a search, or an id that its document alone explains. */
 const NOT_BY_ITSELF = /^(?:#|urn:(?:uuid|oid):|(?:https?:\/\/\S+\/)?(?:[A-Z][A-Za-z]+)?\?)/i
 
+/** A path to a patient in another form: `patient/7`, `Patient/7#x`, `https://x.example/Patient/7?x=1`. */
+const TO_A_PATIENT = /(?:^|\/)patient[/|#?]/i
+
 const NO_REFERENCE = fault('account-missing', 'the reference of the person is a word for none')
 const OF_ANOTHER = fault('account-unresolved', 'the reference leads to something else than a patient')
+const MALFORMED = fault(
+  'account-unresolved',
+  'the reference leads to a patient, in a form that is none of FHIR: its id is not certain',
+)
+const OF_NOBODY = fault(
+  'account-missing',
+  'the reference is the label of a line below a table: a total, an average',
+)
 const UNRESOLVED = fault(
   'account-unresolved',
   'the reference leads to a part of its document, or to a search: by itself it names no person',
@@ -78,11 +93,12 @@ export function readReference(written: string): ReadReference {
   if (PLAIN.test(written) || written.length > LONGEST) return { reference: written, undone: undefined }
   const { text, undone: what } = undone(written)
   if (NONE.has(text.toLowerCase()) || ZEROS.test(text) || NO_DIGIT_OR_LETTER.test(text)) return NO_REFERENCE
+  if (SUMMARY.test(text)) return OF_NOBODY
   const damage = damageOf(text)
   if (damage !== undefined) return fault('account-damaged', `the reference of the person ${damage}`)
   if (NOT_BY_ITSELF.test(text)) return UNRESOLVED
   const [, type, id] = FHIR_REFERENCE.exec(text) ?? []
-  if (id === undefined) return { reference: text, undone: what }
+  if (id === undefined) return TO_A_PATIENT.test(text) ? MALFORMED : { reference: text, undone: what }
   return type === 'Patient' ? { reference: id, undone: what } : OF_ANOTHER
 }
 

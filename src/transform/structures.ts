@@ -9,6 +9,8 @@ export const OF_VALUE = {
   form: fault('value-form-unread', 'the value has a form that no rule reads, as a text, a code or a date'),
   repeated: fault('value-repeated', 'the value is repeated, and the rule reads one of them'),
   part: fault('value-part-unread', 'the value has a part that the rule does not read'),
+  joined: fault('value-not-a-number', 'the value is in two numbers, with nothing between them'),
+  units: fault('unit-mismatch', 'the quantity has a unit and a code, which are different units'),
   bound: fault(
     'value-with-comparator',
     'what stands beside the value says that it is a bound (below or above detection)',
@@ -82,6 +84,9 @@ const MODIFIER = part(
   'modifierExtension',
   fault('modifier-unread', 'an extension changes what is said, and the rule does not read it'),
 )
+const INTERPRETATION = part('interpretation', FLAGGED, PLACED)
+/** Parts that hold for components and extensions of an Observation, too. */
+export const OF_OWNER: readonly Part[] = [FHIR.status, INTERPRETATION, MODIFIER]
 export const OF_OBSERVATION: readonly Part[] = [
   FHIR.value,
   FHIR.component,
@@ -93,7 +98,7 @@ export const OF_OBSERVATION: readonly Part[] = [
     'dataAbsentReason',
     fault('absent-reason-unread', 'there is a reason why the value is missing, beside the value'),
   ),
-  part('interpretation', FLAGGED, PLACED),
+  INTERPRETATION,
   MODIFIER,
 ]
 

@@ -7,12 +7,14 @@ import type { CompileContext } from './compile-context.ts'
 import { membersOf } from './json-values.ts'
 import { type Kind, structuresOn } from './member-structures.ts'
 import { segmentIn } from './obx-structure.ts'
-import type { Structure, Unread } from './reading.ts'
+import { anchorAt, type Structure, type Unread } from './reading.ts'
 import { follow, type Scope, SEVERAL } from './scope.ts'
 
 export interface WholeValue {
   /** @param hasValue true where the rule has read a value; without, parts of the value itself alone count */
   unread(scope: Scope, hasValue: boolean): Unread | undefined
+  /** Unit and code of the quantity of FHIR that is the value, where they are two texts; else empty. */
+  unitsOf(scope: Scope): readonly string[]
   /** A structured number's comparator can be `=` (HL7 v2.5.1, 2.A.66). */
   readonly isHl7: boolean
 }
@@ -34,7 +36,20 @@ export function compileWhole(
   const work = (): WholeValue => {
     const mapping = reads.map(({ name }) => name)
     const structures = structuresOn({ trailsOf, value, rule: [...value, ...beside], mapping, ignore }, kinds)
+    const [quantity] = ignore.has('unit')
+      ? []
+      : value.flatMap((name) => {
+          const trails = trailsOf(name)
+          const at = trails.at(-1)?.steps.indexOf('valueQuantity') ?? -1
+          return at < 0 ? [] : (anchorAt(trails, at + 1) ?? [])
+        })
     return {
+      unitsOf(scope) {
+        const at = quantity && follow(scope[quantity.from], quantity.steps)
+        if (at === undefined || at === null || at === SEVERAL) return []
+        const { unit, code } = membersOf(at)
+        return typeof unit === 'string' && typeof code === 'string' && unit !== code ? [unit, code] : []
+      },
       isHl7: value.some((name) => segmentIn(trailsOf(name).at(-1)?.steps ?? [], 'OBX', 5) !== undefined),
       unread(scope, hasValue) {
         for (const { anchor, fields } of structures) {

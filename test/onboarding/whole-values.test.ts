@@ -44,6 +44,9 @@ test.each([
   ['a structured number', pulse('SN', '=^62'), 'heart-rate-1 62 /min'],
   ['a bound', pulse('SN', '<^62'), 'heart-rate-1: value-with-comparator'],
   ['a ratio', pulse('SN', '^1^:^62'), 'heart-rate-1: value-not-a-number'],
+  ['two numbers', pulse('NM', '6^2'), 'heart-rate-1: value-not-a-number OBX-5'],
+  ['two numbers without a separator', pulse('SN', '^6^^2'), 'heart-rate-1: value-not-a-number OBX-5'],
+  ['a number in two parts', pulse('SN', '^62^.^5'), 'heart-rate-1 62.5 /min'],
   ['a code', pulse('CE', '62'), 'heart-rate-1: value-form-unread OBX-2'],
   ['a flag of a bound', pulse('NM', '62', '||<|||F'), 'heart-rate-1: value-with-comparator OBX-8'],
   ['a flag that voids it', pulse('NM', '62', '||H~IND|||F'), 'heart-rate-1: flag-unread OBX-8'],
@@ -123,6 +126,50 @@ test('FHIR: a comparator makes a bound, in a draft as in the shipped mapping', a
   expect(rejected).toEqual(Array(2).fill('c-reactive-protein-hs-1: value-with-comparator'))
   expect((await shipped('fhir-observation', content)).map((one) => one.split(/:? /)[1])).toEqual([
     ...['value-with-comparator', '2', '3', 'value-with-comparator'],
+  ])
+})
+
+test('FHIR: a unit and a code that are different units make two values', async () => {
+  const glucose = (unit: string, code: string): object => ({ valueQuantity: { value: 95, unit, code } })
+  const potassium = { valueQuantity: { value: 4.1, unit: 'mEq/L', code: 'mmol/L' } }
+  const content = [
+    glucose('mmol/L', 'mg/dL'),
+    glucose('milligrams per decilitre', 'mg/dL'),
+    glucose('mg%', 'mg/dL'),
+    glucose('mg/L', 'mg/dL'),
+  ].map((value, at) => observation(at, '2345-7', value))
+  expect(
+    await shipped('fhir-observation', [...content, observation(9, '2823-3', potassium)].join('')),
+  ).toEqual([
+    'glucose-1: unit-mismatch unit',
+    'glucose-1 95 mg/dL',
+    'glucose-1 95 mg/dL',
+    'glucose-1: unit-mismatch unit',
+    'potassium-1 4.1 mmol/L',
+  ])
+})
+
+test('FHIR: the Observation says of its components, too, that they are none', async () => {
+  const component = [
+    ['8480-6', 118],
+    ['8462-4', 76],
+  ].map(([code, value]) => ({
+    code: { coding: [{ system: 'http://loinc.org', code }] },
+    valueQuantity: { value, code: 'mm[Hg]' },
+  }))
+  const panel = (at: number, more: object): string => observation(at, '85354-9', { component, ...more })
+  const content = [
+    panel(1, { interpretation: [{ text: 'high' }] }),
+    panel(2, { interpretation: [{ text: 'invalid reading' }] }),
+    panel(3, { modifierExtension: [{ url: 'https://x.example/not', valueBoolean: true }] }),
+  ]
+  expect(await shipped('fhir-observation', content.join(''))).toEqual([
+    ...['systolic-bp-1 118 mm[Hg]', 'diastolic-bp-1 76 mm[Hg]'],
+    ...['systolic-bp-1: flag-unread interpretation', 'diastolic-bp-1: flag-unread interpretation'],
+    ...[
+      'systolic-bp-1: modifier-unread modifierExtension',
+      'diastolic-bp-1: modifier-unread modifierExtension',
+    ],
   ])
 })
 
@@ -270,7 +317,10 @@ biometrics: { ${rule} }
       'Glucose (fasting)',
       'flag',
     ]),
-  ).toEqual([...['glucose_flag', 'glucose flag', 'GlucoseComment'].map((column) => `glucose ${column}`)])
+  ).toEqual([
+    'null flag',
+    ...['glucose_flag', 'glucose flag', 'GlucoseComment'].map((column) => `glucose ${column}`),
+  ])
   expect(of('ferritin: { concat: [ferritin_sign, ferritin] }', ['ferritin_flag'])).toEqual([
     'ferritin ferritin_flag',
   ])

@@ -19,6 +19,9 @@ describe('a reference', () => {
     'MRN 12 34',
     '7/2026',
     'Noone',
+    'Maxine',
+    'TOTAL-17',
+    'outpatient/7',
     'Nan-Smith-7',
     '12E05',
     '123,45',
@@ -62,6 +65,19 @@ describe('a reference', () => {
       'not available',
       'unbekannt',
       'inconnu',
+    ],
+    // Lines below a table.
+    ...[
+      'Average',
+      'AVG',
+      'Total',
+      'Grand Total',
+      'subtotal:',
+      'Mean',
+      'Std Dev',
+      'Mittelwert',
+      'Média',
+      'Max',
     ],
     ...['true', 'false', '\u200b', '="NULL"', '="0"', '=""', '\u00a0-\u00a0'],
   ])('is none where a word stands for none: %j', (text) => {
@@ -121,6 +137,8 @@ describe('a reference', () => {
       'Device/7/_history/1',
       'https://ehr.example/fhir/Location/1',
     ],
+    ...['patient/p1', 'Patient/', 'Patient/p1#x', 'Patient/p1|2', 'PATIENT/7', 'Patient/p1/_history'],
+    ...['https://ehr.example/fhir/Patient/p1?x=1', 'https://ehr.example/fhir/Patient/p1/$everything'],
   ])('leads to nobody by itself: %j', (text) => {
     expect(read(text)).toBe('account-unresolved')
   })

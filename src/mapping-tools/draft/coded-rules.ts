@@ -151,6 +151,8 @@ export function tableCode(
 export interface ResultParts {
   /** Parts, to be concatenated. */
   readonly value: readonly string[]
+  /** Column of comparators, in front of the value. */
+  readonly sign?: string | undefined
   /** Value of another form, without a unit. */
   readonly score?: string | undefined
   readonly hasSubIds?: boolean
@@ -166,11 +168,12 @@ export interface ResultParts {
 /** Writes the rule for results, below the notes on its code. */
 export function resultLines(
   { code, notes }: ReadCode,
-  { value, odd = [], score, unit, units, range, status, hasSubIds = false }: ResultParts,
+  { value, sign, odd = [], score, unit, units, range, status, hasSubIds = false }: ResultParts,
   words: Words,
 ): DraftLine[] {
-  const [only, another] = value
-  const whole = another === undefined ? only && scalar(only) : `{ concat: ${list(value)} }`
+  const signs = sign === undefined ? [] : [`{ from: ${scalar(sign)}, emptyWhen: ["="] }`]
+  const parts = [...signs, ...value.map(scalar)]
+  const whole = parts.length > 1 ? `{ concat: [${parts.join(', ')}] }` : parts[0]
   const constant = '{ constant: "{score}" }'
   return [
     ...notes,

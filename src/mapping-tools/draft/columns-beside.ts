@@ -18,7 +18,7 @@ export function isBeside(
   return (
     rest.length > 0 &&
     stem.every((word, at) => other.outside[at] === word) &&
-    rest.every((word) => words.wide.beside.includes(word))
+    rest.every((word) => [...words.wide.beside, ...words.wide.how].includes(word))
   )
 }
 
@@ -86,7 +86,7 @@ export function columnPairs(named: readonly NamedColumn[], units: Units): Column
 
 const SIGNS = /^(?:[<>]=?|[≤≥=])$/
 
-const holdsSigns = ({ distinct }: ColumnProfile): boolean =>
+export const holdsSigns = ({ distinct }: ColumnProfile): boolean =>
   distinct.size > 0 && [...distinct].every((text) => SIGNS.test(text))
 
 /** True for a column of signs with a name for signs alone. It belongs to the column before. */

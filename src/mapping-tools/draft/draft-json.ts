@@ -10,7 +10,7 @@ import { REGISTER } from './match-persons.ts'
 import type { Vocabulary } from './names.ts'
 import { type ColumnProfile, profileColumns } from './profile-columns.ts'
 import { unitQuestions } from './unit-questions.ts'
-import { type Draft, type DraftLine, decide, type ReadBlock } from './write-draft.ts'
+import { type Draft, type DraftLine, decide, line, type ReadBlock, scalar } from './write-draft.ts'
 
 /** Rows of a sample, with the way to read them in a mapping. */
 export interface JsonSample {
@@ -33,6 +33,7 @@ export function draftShape(
   const read = readerOf(sample.rows, shape.each)
   const reference = read.take(byType(shape, read))
   const key = read.take(shape.key)
+  const test = read.best(shape.test)
   const registered = new Map(
     REGISTER.flatMap((part) => {
       const path = read.take(shape.register[part] ?? [])
@@ -81,6 +82,7 @@ export function draftShape(
       ...(reference === undefined ? [decide('no person id was found in this shape.')] : []),
       ...identityLines(identity.length === 0 ? ['$'] : identity, reference ?? key ?? '$'),
     ],
+    skip: test === undefined ? [] : [line(`skipWhen: { ${scalar(test)}: ${TESTS} }`)],
     registered: new Map(registration),
     observed: { column: column(observed), candidates: [], doubtful: sure === undefined, paths: dated },
     biometrics: [...(results?.lines ?? []), ...(components?.rules.lines ?? [])],
@@ -93,6 +95,9 @@ export function draftShape(
   }
   return assembleDraft(parts, vocabulary)
 }
+
+/** Training and debugging messages (HL7 table 0103), and tests (Redox, Meta.Test). */
+const TESTS = '[T, D, "true"]'
 
 /** Types of numbers that identify a patient, the likeliest first (HL7 table 0203). Never SS, a citizen's number. */
 const TYPES_OF_PATIENTS = ['MR', 'MRN', 'PI', 'PT'] as const

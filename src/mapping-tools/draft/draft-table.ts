@@ -1,5 +1,7 @@
 /** Drafts a mapping from a table with a visit or a finding per row. Assembles drafts of every kind. */
+import { isTable } from '../../model/row.ts'
 import { holdsStates } from './coded-rules.ts'
+import { linesOfRow } from './columns-of-row.ts'
 import type { DateForms } from './find-dates.ts'
 import { findObserved, type Observed, observedLines } from './find-observed.ts'
 import { type LongMatch, matchLong } from './match-long.ts'
@@ -34,6 +36,7 @@ interface Parts extends Omit<Draft, 'row' | 'persons' | 'genders' | 'dates' | 'y
   readonly profile: Profile
   readonly identity: readonly DraftLine[]
   readonly skip?: readonly DraftLine[]
+  readonly ofRow?: readonly DraftLine[]
   readonly reference: string | undefined
   readonly registered: Registered
   readonly observed: Observed
@@ -47,6 +50,7 @@ export function assembleDraft(parts: Parts, { words }: Vocabulary): Draft {
     profile,
     identity,
     skip = [],
+    ofRow = [],
     reference,
     registered,
     observed,
@@ -65,6 +69,7 @@ export function assembleDraft(parts: Parts, { words }: Vocabulary): Draft {
       ...keyed('row.observedAt', observedLines(observed)),
       sourceLine(draft.name, sourceType),
       ...keyed('row.skipWhen', skip),
+      ...ofRow,
       ...conventionLines(profile),
     ],
     persons: new Map<string, string>([
@@ -141,8 +146,11 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
   const taken = new Set([...used, ...[...flags, ...registered.values()].map(({ path }) => path)])
   const reference = findReference({ ...profile, columns: own }, taken, words)
   const observed = findObserved(columns, reference?.column, words, long !== undefined)
-  for (const column of [reference?.column, observed.column, observed.time?.column])
+  for (const column of [reference?.column, observed.column, observed.time?.column, ...(observed.rest ?? [])])
     if (column) taken.add(column.path)
+  const unread = own.filter(({ path }) => !taken.has(path))
+  const ofRow = linesOfRow(unread, isTable(String(table.read['format'])), words)
+  for (const path of ofRow.told) taken.add(path)
   const one = table.hasLevels === true ? 'an element of a list' : 'a row'
   const kind = `${one} is ${long === undefined ? 'a visit' : 'a finding with a code'}`
   const parts: Parts = {
@@ -164,6 +172,7 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
     reference: reference?.column.path,
     sourceType: 'screening',
     skip,
+    ofRow: ofRow.lines,
     unused: columns.filter(({ path }) => !taken.has(path)).map(({ path }) => path),
     finding: long !== undefined,
   }

@@ -3,6 +3,7 @@
 import { counted } from '../../shown-text.ts'
 import { compileInstant } from '../../transform/dates.ts'
 import { PLACEHOLDER_INSTANT } from '../../transform/mapping-definition.ts'
+import { holdsHalves, holdsOffsets, holdsZones } from './columns-of-row.ts'
 import { hasWord, type Words } from './names.ts'
 import type { ColumnProfile } from './profile-columns.ts'
 import { ask, type DraftLine, decide, line, list, note, scalar } from './write-draft.ts'
@@ -18,6 +19,8 @@ export interface Observed {
   readonly paths?: readonly string[]
   /** Column of the time of day, if the dates are only days. */
   readonly time?: TimeColumn | undefined
+  /** Columns of AM and PM, of offsets, of zones. */
+  readonly rest?: readonly ColumnProfile[] | undefined
 }
 
 /** Column of times of day. */
@@ -62,7 +65,8 @@ export function findObserved(
   const { column } = winner
   const known = [...words.dates.observed, ...(finding ? found : []), ...any, ...between, ...timesOfDay]
   const doubtful = column.outside.some((word) => !hasWord([word], known))
-  return { column, candidates: [], doubtful, time: timeBeside(column, columns, words) }
+  const time = timeBeside(column, columns, words)
+  return { column, candidates: [], doubtful, time, rest: restBeside(column, time, columns) }
 }
 
 const TIME_FORMS: readonly (readonly [form: string, looksLike: RegExp])[] = [
@@ -100,6 +104,21 @@ function timeBeside(
       form: TIME_FORMS.find(([, looksLike]) => column.filled.every((cell) => looksLike.test(cell)))?.[0],
     }
   )
+}
+
+/** Columns that complete a time such as `10:00`. */
+function restBeside(
+  { dates }: ColumnProfile,
+  time: TimeColumn | undefined,
+  columns: readonly ColumnProfile[],
+): ColumnProfile[] {
+  const form = time?.form ?? (dates?.timed === true ? (dates.forms[0] ?? '') : '')
+  if (dates?.offset === true || !/H+:mm/.test(form)) return []
+  const [halves, places] = [
+    columns.filter(holdsHalves),
+    columns.filter((one) => holdsZones(one) || holdsOffsets(one)),
+  ]
+  return [halves, places].flatMap((some) => (some.length === 1 ? some : []))
 }
 
 /** Instants of the column, ascending. */
@@ -145,7 +164,14 @@ const MONTH_FIRST = 'month first or day first? The sample has no number above 12
 export const MONTH_OR_DAY = ask(MONTH_FIRST)
 
 /** Lines of `observedAt`, with questions. */
-export function observedLines({ column, candidates, doubtful, time, paths = [] }: Observed): DraftLine[] {
+export function observedLines({
+  column,
+  candidates,
+  doubtful,
+  time,
+  rest = [],
+  paths = [],
+}: Observed): DraftLine[] {
   const dates = column?.dates
   if (column === undefined || dates === undefined) {
     const named = candidates.map(({ path, dates: its }) => `${scalar(path)} (${its?.forms.join(', ')})`)
@@ -172,8 +198,14 @@ export function observedLines({ column, candidates, doubtful, time, paths = [] }
   if (only === 'EXCEL') notes.push(decide('spreadsheet days: counted since 1900 or since 1904 (EXCEL_1904)?'))
   else if (ambiguous) notes.push(decide(MONTH_FIRST))
   const zoned = only !== 'EPOCH_MS'
-  if (zoned && offset) notes.push(note('Every time has an offset; the zone applies to times without.'))
-  else if (zoned)
+  const place = rest.find(holdsZones)
+  const behind = rest.filter((one) => one !== place)
+  const zone = `zone: ${place === undefined ? 'UTC' : `{ from: ${scalar(place.path)} }`}`
+  const whole = (form: string): string =>
+    behind.reduce((text, one) => (holdsHalves(one) ? `${text.replaceAll('H', 'h')} a` : `${text} ZZ`), form)
+  if (zoned && (offset || behind.some(holdsOffsets)))
+    notes.push(note('Every time has an offset; the zone applies to times without.'))
+  else if (zoned && place === undefined)
     notes.push(
       decide(
         `which time zone? Write it like America/New_York; UTC is a placeholder.${timed || time?.form !== undefined ? '' : ' Days begin at midnight there.'}`,
@@ -187,13 +219,18 @@ export function observedLines({ column, candidates, doubtful, time, paths = [] }
     const { form } = time
     const days = forms.map((day) => DAYS_OF.get(day) ?? day)
     const missing = time.column.filled.length < column.filled.length
-    const both = [...days.map((day) => `${day} ${form}`), ...(missing ? days : [])]
-    const text = `[${[column, time.column].map(({ path }) => scalar(path)).join(', ')}], separator: " "`
-    return [...notes, line(`observedAt: { concat: ${text}, format: ${formsText(both)}, zone: UTC }`)]
+    const both = [...days.map((day) => whole(`${day} ${form}`)), ...(missing ? days : [])]
+    return [...notes, joined([column, time.column, ...behind], both, zone)]
   }
-  const format = `format: ${formsText(forms)}${zoned ? ', zone: UTC' : ''}`
+  if (behind.length > 0) return [...notes, joined([column, ...behind], forms.map(whole), zone)]
+  const format = `format: ${formsText(forms)}${zoned ? `, ${zone}` : ''}`
   const from = paths.length > 1 ? `firstOf: ${list(paths)}` : `from: ${scalar(column.path)}`
   return [...notes, line(`observedAt: { ${from}, ${format} }`)]
+}
+
+function joined(columns: readonly ColumnProfile[], forms: readonly string[], zone: string): DraftLine {
+  const parts = list(columns.map(({ path }) => path))
+  return line(`observedAt: { concat: ${parts}, separator: " ", format: ${formsText(forms)}, ${zone} }`)
 }
 
 /** Forms of days, by forms that also read times. */

@@ -209,6 +209,8 @@ const Recognise = z.strictObject({ path: z.string(), is: z.string().optional() }
 
 const Places = z.strictObject({
   key: Paths,
+  /** Marks of messages that are not real. */
+  test: Paths.default([]),
   reference: Paths,
   /** Types of numbers, beside the reference. */
   referenceType: Paths.default([]),

@@ -11,6 +11,7 @@ import {
   systemCode,
   tableCode,
 } from './coded-rules.ts'
+import { holdsSigns } from './columns-beside.ts'
 import { namesPerson } from './match-persons.ts'
 import type { Matches } from './match-wide.ts'
 import { isCalled, type Vocabulary, type Words } from './names.ts'
@@ -136,12 +137,15 @@ function resultsOf(
   const status =
     state ??
     others.find((column) => holdsStates(column, words) && !isCalled(column.words, [...words.register.gender]))
+  const sign = others.find((one) => ![value, unit, range, status].includes(one) && holdsSigns(one))
   const texts = value.filled.length - value.numbers.length
   const odd = `${texts} of ${value.filled.length} are not numbers: comparators, or answers to leave out with when`
   const values = code.cells.map((one, at) => [one, value.cells[at] ?? ''] as const)
   const parts: ResultParts = {
     value: [value.path],
+    sign: sign?.path,
     odd: [
+      ask(sign && `is ${scalar(sign.path)} its sign?`),
       ask(named === undefined && `is ${scalar(value.path)} the value? No heading says so`),
       texts === 0 ? undefined : odd,
     ],
@@ -156,7 +160,7 @@ function resultsOf(
     code,
     found: read.found,
     lines: [...(status === state ? [] : [decide(question)]), ...resultLines(read, parts, words)],
-    used: paths(code, value, unit, range, status),
+    used: paths(code, value, sign, unit, range, status),
   }
 }
 

@@ -150,6 +150,7 @@ function measuredIn(
   }: Pick<Value, 'key' | 'unitColumn'> & { entry: BiometricEntry; isNumeric: boolean },
   vocabulary: Vocabulary,
 ): Value | DraftLine | undefined {
+  const { units } = vocabulary
   const { path, filled, numbers } = column
   const rule = (unit?: string): string =>
     `${key}: ${unit === undefined ? scalar(path) : `{ from: ${scalar(path)}, unit: ${scalar(unit)} }`}`
@@ -168,8 +169,20 @@ function measuredIn(
     return decide(`most values are implausible in ${match.unit}; which unit are they in? ${rule('…')}`)
   if (match.kind === 'unclear')
     return decide(`${match.units.join(' or ')}? Both would be plausible. ${rule('…')}`)
+  if (match.kind === 'found' && units.resolve(match.unit ?? '') === '[ft_i]' && filled.every(isFeetAndInches))
+    return decide(
+      `is 5.11 in ${scalar(path)} feet with decimals, ${rule('ft')}, or feet and inches? ${key}: { ${inchesBehindPoint(path)} }`,
+    )
   const unit = match.kind === 'column' ? `{ from: ${scalar(match.path)} }` : match.unit && scalar(match.unit)
   return { key, unit, how: match.how, odd, unitColumn, ordinal }
+}
+
+/** `5.11`, `6`: could be feet and inches. */
+const isFeetAndInches = (text: string): boolean => /^\d(?:\.(?:\d|1[01]))?$/.test(text)
+
+const inchesBehindPoint = (path: string): string => {
+  const part = (take: number): string => `{ from: ${scalar(path)}, split: { by: ".", take: ${take} } }`
+  return `concat: [${part(1)}, ${part(2)}], separator: "-", form: feet-and-inches`
 }
 
 const isLike = ({ name, path }: ColumnProfile, keys: readonly string[]): DraftLine =>

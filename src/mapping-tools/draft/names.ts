@@ -281,8 +281,11 @@ const Words = z.strictObject({
   totals: Texts,
   otherwise: Texts,
   wide: lists(
-    ...(['fasting', 'notFasting', 'bloodPressure', 'diagnosed', 'beside'] as const),
+    ...(['fasting', 'notFasting', 'bloodPressure', 'diagnosed', 'beside', 'how'] as const),
     ...(['providerName', 'providerPhone', 'primary', 'physician', 'physicians'] as const),
+  ),
+  ofRow: lists('alone', 'remark', 'about', 'date', 'person', 'ordinal', 'unit').and(
+    z.object({ texts: z.record(z.enum(['date', 'person', 'unit']), z.string()) }),
   ),
   long: z.strictObject({
     value: Called,

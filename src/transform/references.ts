@@ -61,15 +61,14 @@ const NOT_BY_ITSELF = /^(?:#|urn:(?:uuid|oid):|(?:https?:\/\/\S+\/)?(?:[A-Z][A-Z
 /** A path to a patient in another form: `patient/7`, `Patient/7#x`, `https://x.example/Patient/7?x=1`. */
 const TO_A_PATIENT = /(?:^|\/)patient[/|#?]/i
 
-const NO_REFERENCE = fault('account-missing', 'the reference of the person is a word for none')
+const NO_REFERENCE = fault(
+  'account-missing',
+  'the reference of the person is a word for none, or the label of a line below a table',
+)
 const OF_ANOTHER = fault('account-unresolved', 'the reference leads to something else than a patient')
 const MALFORMED = fault(
   'account-unresolved',
   'the reference leads to a patient, in a form that is none of FHIR: its id is not certain',
-)
-const OF_NOBODY = fault(
-  'account-missing',
-  'the reference is the label of a line below a table: a total, an average',
 )
 const UNRESOLVED = fault(
   'account-unresolved',
@@ -92,8 +91,8 @@ export function undone(text: string): { readonly text: string; readonly undone: 
 export function readReference(written: string): ReadReference {
   if (PLAIN.test(written) || written.length > LONGEST) return { reference: written, undone: undefined }
   const { text, undone: what } = undone(written)
-  if (NONE.has(text.toLowerCase()) || ZEROS.test(text) || NO_DIGIT_OR_LETTER.test(text)) return NO_REFERENCE
-  if (SUMMARY.test(text)) return OF_NOBODY
+  if (NONE.has(text.toLowerCase()) || [ZEROS, NO_DIGIT_OR_LETTER, SUMMARY].some((one) => one.test(text)))
+    return NO_REFERENCE
   const damage = damageOf(text)
   if (damage !== undefined) return fault('account-damaged', `the reference of the person ${damage}`)
   if (NOT_BY_ITSELF.test(text)) return UNRESOLVED

@@ -105,3 +105,20 @@ test('FHIR: of a Bundle, no name or address of before, and no patient of tests',
     'skipWhen',
   ])
 })
+
+test('FHIR: a condition that is refuted in words alone is left out', async () => {
+  const condition = (verificationStatus?: object): string =>
+    JSON.stringify({
+      ...{ resourceType: 'Condition', id: 'c1', verificationStatus, subject: { reference: 'Patient/7' } },
+      clinicalStatus: { coding: [{ code: 'active' }] },
+      code: { coding: [{ system: 'http://snomed.info/sct', code: '44054006' }] },
+      onsetDateTime: '2020-01-01',
+    })
+  const rows = [
+    ...[undefined, { coding: [{ code: 'confirmed', display: 'Confirmed' }] }, { text: 'Confirmed' }],
+    ...[{ text: 'Refuted' }, { coding: [{ display: 'Ruled out' }] }, { coding: [{ code: 'Refuted' }] }],
+  ]
+  expect(await outcomes('fhir-condition', rows.map(condition).join('\n'))).toEqual([
+    ...['mapped', 'mapped', 'mapped', 'skipWhen', 'skipWhen', 'skipWhen'],
+  ])
+})

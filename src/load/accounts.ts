@@ -1,6 +1,6 @@
 /**
- * Accounts: a person with something to send is registered first, once, and the gateway's id is kept (interface, "Accounts": user-centric calls need it). A
- * chunk of a roster registers its people, and sends nothing else: the crosswalk alone tells who is known.
+ * Accounts: registers a person with something to send first, once, and keeps the gateway's id (interface, "Accounts": user-centric calls need the
+ * id). A chunk of a roster registers its people and sends nothing else: only the crosswalk shows who is known.
  */
 
 import type { Gateway } from '../gateway/gateway.ts'
@@ -19,7 +19,7 @@ import type { Sending } from './sending.ts'
 export interface AccountsContext {
   readonly reconciler: Pick<Reconciler, 'profile'>
   readonly gateway: Gateway
-  /** Names the gateway in the ledger: its address. */
+  /** Name of the gateway in the ledger: its address. */
   readonly gatewayName: string
   readonly ledger: Pick<Ledger, 'accounts' | 'registeredBy' | 'forgotten' | 'sharedReferences'>
   readonly runLedger: RunLedger
@@ -29,7 +29,7 @@ export interface AccountsContext {
   readonly tallies: Tallies
   readonly now: () => number
   readonly claims: Claims
-  /** Registrations that fail again and again, by hashed reference: their results hold for all chunks of the run. */
+  /** Registrations that fail on every try, by hashed reference. The results hold for all chunks of the run. */
   readonly late: Map<string, Promise<KnownAccount | Reason>>
   readonly stale: StaleAccounts
 }
@@ -38,39 +38,42 @@ export interface ResolvedAccounts {
   readonly accountIds: AccountIds
   /** People who were known, and people whom the gateway refuses. */
   readonly counts: { readonly known: number; readonly refused: number }
-  /** By hashed reference, names that the crosswalk does not have yet. */
+  /** Names missing in the crosswalk, by hashed reference. */
   readonly names: ReadonlyMap<string, SaidName>
   /** True where nobody is late, refused, or perhaps sent before. */
   readonly areUsual: boolean
-  /** Tells people whose registration keeps failing, or whom another job has claimed. The others do not wait for them. */
+  /** Recognises people whose registration keeps failing, or whom another job has claimed. The rest of the chunk does not wait for them. */
   isLate(account: AccountKey): boolean
   /** Hashes of late people. */
   readonly late: ReadonlySet<string>
   /** True where another job has claimed a late person. */
   readonly isBusy: boolean
-  /** Hashes of people whose claims the caller is to let go. */
+  /** Hashes of people whose claims the caller must release. */
   readonly claimed: ReadonlySet<string>
-  /** Hashes of people registered under these claims: the gateway has nothing of them. */
+  /** Hashes of people registered under these claims: the gateway has no records of them. */
   readonly registered: ReadonlySet<string>
-  /** Tells people whom this run has registered, and the gateway did not know before. */
+  /** Recognises people whom this run registered and the gateway did not know before. */
   isNew(entry: Entry): boolean
-  /** Why nothing can be sent for the entry's person; undefined where all is well. */
+  /** Reason why nothing can be sent for the entry's person; undefined where there is none. */
   refusalOf(entry: Entry): Reason | undefined
-  /** Tells records that this installation may have sent before its ledger knew the person: the profile is read first. Later ones it cannot have sent. */
+  /**
+   * Recognises records that this installation may have sent before its ledger knew the person: their profile is read first. Later records were not
+   * sent.
+   */
   isPerhapsSent(entry: Entry): boolean
 }
 
 export interface SaidName {
   /** Keyed hash of the last name that the rows give (`Identity.named`). */
   readonly named: number
-  /** First row with another name than before: people marry. */
+  /** First row with a name that differs from the one before: people marry. */
   readonly changedAt: MappedRow | undefined
 }
 
 /**
  * @param late leave late people, or wait for them
- * @param settled outcomes of an earlier process of the run, of a chunk that was begun before. Their people count, too; a person registered then was not known
- * @param toClaim hashes of accounts of which more than the registration is read, and then written
+ * @param settled outcomes that an earlier process of the run has of this chunk. Their people count, too; a person registered then was not known
+ * @param toClaim hashes of accounts whose data is read and then written, beyond the registration
  * @throws WaybillError where the run must stop
  */
 export async function resolveAccounts(
@@ -156,7 +159,7 @@ function peopleIn(identity: Identity, entries: readonly Entry[]) {
   return { hashes, people, births }
 }
 
-/** @returns hashed references of people with another name than in the crosswalk, and no other birth date */
+/** @returns hashed references of people whose name differs from the crosswalk, and whose birth date does not */
 export async function renamedPeople(
   ledger: Pick<Ledger, 'accounts'>,
   gatewayName: string,
@@ -174,7 +177,7 @@ export async function renamedPeople(
 /**
  * Compares birth dates with the crosswalk, and keeps new ones.
  * @param births keyed hashes of birth dates, by hashed reference
- * @returns references that stand for people with several birth dates: nothing is sent under them
+ * @returns references used for people with several birth dates: nothing is sent under them
  */
 async function sharedPeople(
   { ledger, runLedger, gatewayName }: AccountsContext,
@@ -213,7 +216,7 @@ function newNames(
 ): Map<string, SaidName> {
   const names = new Map<string, SaidName>()
   for (const [hashed, rows] of people) {
-    // Of a person whom the ledger does not know, and who comes once, there is nothing to compare and nowhere to keep it.
+    // A person unknown to the ledger who has one row: nothing to compare, and no place to keep the name.
     if (rows.length === 1 && !known.has(hashed)) continue
     const before = known.get(hashed)?.named ?? null
     let named = before
@@ -241,7 +244,7 @@ interface Registering {
   readonly open: ReadonlySet<string>
 }
 
-/** All by hash. */
+/** Maps and sets by hash. */
 interface MissingPeople {
   readonly people: ReadonlyMap<string, readonly Entry[]>
   readonly known: Map<string, KnownAccount>
@@ -249,7 +252,7 @@ interface MissingPeople {
   readonly toClaim: ReadonlySet<string>
 }
 
-/** Claims people to register, or to claim for more, and registers those who are missing; `known` learns of them. */
+/** Claims people to register, or to claim for more, and registers the missing ones; adds them to `known`. */
 async function registerMissing(
   context: AccountsContext,
   { people, known, births, toClaim }: MissingPeople,
@@ -270,7 +273,7 @@ async function registerMissing(
     const forgotten = await context.ledger.forgotten(context.gatewayName, () => missing)
     const open = missing.filter(isMissing).flatMap((hashed) => {
       const rows = people.get(hashed) ?? []
-      // A row that says too little of a person does not stand in the way of one that says enough.
+      // A row complete enough to register takes precedence over an incomplete row of the person.
       const entry = (rows.length > 1 ? rows.find(canRegister) : undefined) ?? rows[0]
       const born = births.get(hashed) ?? null
       return entry === undefined
@@ -326,7 +329,7 @@ interface Missing {
   readonly wasForgotten: boolean
 }
 
-/** Keeps and counts each person as soon as the gateway knows them. @param otherwise called for people who are not registered now */
+/** Saves and counts each person as soon as the gateway knows them. @param otherwise called for each person not registered now */
 async function registerAll(
   context: AccountsContext,
   missing: readonly (readonly [string, Missing])[],
@@ -344,7 +347,7 @@ async function registerAll(
   return registered
 }
 
-/** Registers a person, or goes by a registration that an earlier chunk has begun. */
+/** Registers a person, or joins the registration that an earlier chunk began. */
 async function startRegistering(
   context: AccountsContext,
   hashed: string,
@@ -364,12 +367,12 @@ async function startRegistering(
   })
 }
 
-/** A day without a time may lie up to a day behind its start. */
+/** Tolerance: the instant of a date without a time may lie up to a day after the start of the day. */
 export const DATE_ONLY_MS = 86_400_000
 
 /**
- * Reads the profile of a person whom the gateway knows and the ledger does not, as after a ledger was lost. `until` is now where the profile shows a
- * record of ours, or one without an id that may be ours, or cannot be read; else null.
+ * Reads the profile of a person whom the gateway knows and the ledger does not, as after a lost ledger. `until` is now where the profile is
+ * unreadable, shows a record of ours, or shows a record without an id that may be ours; else null.
  */
 export async function perhapsSent(
   { reconciler, now }: Pick<AccountsContext, 'reconciler' | 'now'>,
@@ -417,7 +420,7 @@ async function registerOne(
         const answered = { reference, accountId, isNew: !known, sentBefore: null, born, named }
         if (known) return answered
         context.tallies.accounts.registered++
-        // Before its request is over: a process that is killed leaves behind in the ledger none of the requests under way.
+        // Saved before the request ends: after a kill, the ledger lacks only requests in flight.
         if (!wasForgotten) await save(answered)
         return answered
       },
@@ -443,7 +446,7 @@ export interface LoadedRoster extends Pick<ResolvedAccounts, 'names'> {
   readonly accounts: ResolvedAccounts['counts']
 }
 
-/** @param resumed whether an earlier process may have registered some of them. @throws WaybillError where the run must stop */
+/** @param resumed true where an earlier process may have registered some of the people. @throws WaybillError where the run must stop */
 export async function loadRoster(
   context: AccountsContext,
   entries: readonly Entry[],
@@ -461,7 +464,7 @@ export async function loadRoster(
     if (reason !== undefined) return { entry, outcome: 'rejected', batchId: null, reason }
     if (account.type === 'partnerAccountId' && !known.has(hashed))
       return { entry, outcome: 'rejected', batchId: null, reason: NOT_REGISTERED }
-    // The first row of a person is the one that registered them.
+    // Only the first row of a person counts as the registration.
     if (!accounts.isNew(entry) || counted.has(hashed)) return { entry, outcome: 'unchanged' }
     counted.add(hashed)
     const gatewayId = accounts.accountIds(account)

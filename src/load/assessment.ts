@@ -1,8 +1,8 @@
 /**
- * Loads a chunk of answered tests: each person's pages are fetched and answered one after the other, as the person (interface, "Age assessment").
- * The gateway knows how far a test is: one that was begun goes on, and one that is finished is not taken again. After a lost answer the current
- * page tells whether it was taken. An intent is on the disk before the first answer of a test leaves: a test that is found complete counts as
- * accepted only where it was sent. Answers are put onto a page by a pure function (interface, "Assessment page", "Answer submission").
+ * Loads a chunk of answered tests: fetches and answers each person's pages in turn, as the person (interface, "Age assessment"). The gateway keeps
+ * the progress of a test: a begun test is continued, and a finished test is not taken again. After a lost answer the current page shows whether the
+ * gateway took the answers. The ledger holds an intent before the first answer of a test leaves: a test found complete counts as accepted only where
+ * answers were sent. A pure function puts answers onto a page (interface, "Assessment page", "Answer submission").
  */
 import pLimit from 'p-limit'
 import type { Assessment } from '../gateway/age-assessment.ts'
@@ -36,11 +36,11 @@ export interface AssessmentContext extends Pick<Delivery, 'ledger' | 'identity' 
   readonly accounts: AccountsContext
   readonly memory: Pick<Ledger, 'delivered' | 'batchesOf' | 'exceptionsOf'>
   readonly jobId: number
-  /** People whose tests are under way at once: each may run a command for its token. */
+  /** People whose tests are in progress at once: each may run a command for a token. */
   readonly concurrency: number
 }
 
-/** A test in the ledger; `wasSent`: an earlier process may have sent an answer of it. */
+/** A test in the ledger. `wasSent`: an earlier process may have sent an answer. */
 interface Intent {
   readonly row: number
   readonly batchId: string
@@ -62,7 +62,7 @@ export async function loadAssessments(
     Speaks & {
       readonly exportId: string
       readonly entries: readonly Entry[]
-      /** True where an earlier process may have answered some of it. */
+      /** True where an earlier process may have answered part of the chunk. */
       readonly resumed: boolean
     },
 ): Promise<AnsweredTests> {
@@ -113,13 +113,13 @@ export async function loadAssessments(
   return { outcomes: outcomes.all(), accounts: counts, names, learned: slots.toKeep() }
 }
 
-/** The gateway itself knows how far a test is. */
+/** Empty: the gateway itself keeps the progress of a test. */
 const NOTHING_HELD: Memory['held'] = new Map()
 const NOTHING_UNCERTAIN: Uncertain = {
   suspicion: { copy: 0, until: undefined },
 }
 
-/** The person's own token is not good, or does not stand for anybody. */
+/** Thrown where the person's own token is refused, or belongs to nobody. */
 class PersonRefused extends Error {
   override readonly name = 'PersonRefused'
   readonly words: Words
@@ -152,7 +152,7 @@ async function takeTest(
   return own
 }
 
-/** @param begin to be called before an answer leaves */
+/** @param begin must be called before an answer leaves */
 async function outcomeOf(
   context: AssessmentContext,
   entry: AnswersEntry,
@@ -177,7 +177,7 @@ async function outcomeOf(
   }
 }
 
-/** Tells that a complete test has the answers of the row: all were sent here, or some earlier, and it shows no others. */
+/** Checks that a complete test has the answers of the row: all were sent now, or some earlier and the test shows no different answers. */
 async function isOurs(
   context: AssessmentContext,
   entry: AnswersEntry,
@@ -189,8 +189,8 @@ async function isOurs(
 }
 
 /**
- * Compares a complete test, of which answers were sent, with those of the row: the person may have given some in the app (interface, "Completed
- * questions record"). Where it does not show them, what was sent counts.
+ * Compares a complete test, partly answered from here, with the answers of the row: the person may have given some in the app (interface, "Completed
+ * questions record"). Where no completed question is shown, the sent answers count.
  */
 async function mayBeOurs(context: AssessmentContext, { account, answers }: AnswersEntry): Promise<boolean> {
   const completed = await shownOf(context, 'list completed questions', () =>
@@ -208,7 +208,7 @@ async function mayBeOurs(context: AssessmentContext, { account, answers }: Answe
 
 type AsPerson = <T>(act: (test: Assessment) => Promise<T>) => Promise<T>
 
-/** A token that has run out is asked for anew, once: it says nothing of the credentials of the run. */
+/** Requests a new token once after one has expired: an expired token is no sign against the credentials of the run. */
 async function personOf({ gateway }: AssessmentContext, { account }: Entry): Promise<AsPerson> {
   const open = (): Promise<Assessment> =>
     gateway.assessmentAs(account).catch((error: unknown) => {
@@ -235,9 +235,9 @@ async function personOf({ gateway }: AssessmentContext, { account }: Entry): Pro
 }
 
 interface Submitted {
-  /** How many pages were answered here. */
+  /** Number of pages answered here. */
   readonly submitted: number
-  /** The questions whose answers were sent here, and confirmed. */
+  /** Questions whose answers were sent here and confirmed. */
   readonly confirmed: ReadonlySet<string>
 }
 
@@ -296,7 +296,7 @@ const PAGE_REPEATED: Words = {
   ours: `the gateway gives a page again that it has taken the answers of, or more than ${MOST_PAGES} pages`,
 }
 
-/** Adds the age result; a test whose result cannot be read was answered all the same. */
+/** Adds the age result. Without a readable result the test still counts as answered. */
 async function withResult(context: AssessmentContext, one: EntryOutcome): Promise<EntryOutcome> {
   if (one.outcome !== 'accepted') return one
   const [result] = await shownOf(context, 'read the age result', async () => {
@@ -308,7 +308,7 @@ async function withResult(context: AssessmentContext, one: EntryOutcome): Promis
   return { ...one, ageResult: { status, bioAge, calendarAge, bioAgeDelta, completed } }
 }
 
-/** Nothing where it cannot be read. */
+/** @returns an empty list where the gateway refuses the read */
 async function shownOf<Item>(
   { sending }: AssessmentContext,
   what: string,
@@ -318,19 +318,22 @@ async function shownOf<Item>(
   return shown instanceof GatewayError ? [] : shown
 }
 
-/** How an option can be named: one that is named by its id is not looked for by its text. */
+/** Names of an option, by precedence: a match by id ends the search before values and texts. */
 const NAMES: readonly ((option: AnswerOption) => unknown)[] = [
   ({ answerId }) => answerId,
   ({ value }) => value,
   ({ text }) => text,
 ]
 
-/** Each page once, however often it is read. */
+/** Key of a page, equal however often the page is read. */
 const pageKey = ({ moduleId, questionGroupId }: AssessmentPage): string => `${moduleId}\n${questionGroupId}`
 
 export type PageAnswered = { readonly submission: AnswerSubmission } | { readonly fault: Fault }
 
-/** @returns the fault where the page does not offer what is answered, or needs what is not: its words name the question, and no answer */
+/**
+ * @returns a fault where the page does not offer an answer of the row, or requires an answer that the row lacks. Its message names the question,
+ * never the answer
+ */
 export function submissionOf(page: AssessmentPage, answers: readonly TestAnswer[]): PageAnswered {
   const said: AnswerSubmission['answers'] = {}
   for (const { id, answers: options, required } of page.questions) {

@@ -1,12 +1,12 @@
 /**
- * Text of batches as they are sent (interface, "Biometric record, as sent", "Condition record, as sent", "Care team entry, as sent"). A record
- * has nearly all of its bytes in common with the one of its rule before: these are copied, and what its row says is written over them.
+ * Text of batches as sent (interface, "Biometric record, as sent", "Condition record, as sent", "Care team entry, as sent"). A record shares nearly
+ * all bytes with the previous record of the rule: the writer copies them, and overwrites the values of the row.
  */
 import type { Entry } from '../model/entry.ts'
 import type { RecordFrame } from '../model/record.ts'
 import { DIGITS, pieceOf, TextWriter } from '../model/text-writer.ts'
 
-/** Bytes that batch id, field names and punctuation add, at most: the batch id has 42 characters, or a few more. */
+/** Upper bound of the bytes that batch id, field names and punctuation add: the batch id has 42 characters, or a few more. */
 const FRAME_BYTES = 150
 
 export function recordText(
@@ -17,17 +17,17 @@ export function recordText(
   return `${open}${text}${batchId}","persistentRecordId":"${transactionId}"}}}`
 }
 
-/** An upper bound of the record's length on the wire. */
+/** Upper bound of the record's length on the wire, in bytes. */
 export function recordBytes({ textBytes, idLength }: Entry): number {
   return textBytes + 2 * idLength + FRAME_BYTES
 }
 
-/** An upper bound of a batch's length on the wire, in bytes. */
+/** Upper bound of a batch's length on the wire, in bytes. */
 export function batchBytes(entries: readonly Entry[]): number {
   return entries.reduce((bytes, entry) => bytes + recordBytes(entry) + 1, 2)
 }
 
-/** Writes a batch as a JSON array into a buffer that is long enough; gives the part that it takes. */
+/** Writes a batch as a JSON array into a buffer that is long enough; returns the used part. */
 export function writeBatch(buffer: Buffer, entries: readonly Entry[], batchId: string): Buffer {
   const batch = new BatchWriter(buffer, batchId)
   for (const entry of entries) batch.add(entry)
@@ -39,7 +39,7 @@ const OPEN_WITH_ID = pieceOf('{"transactionId":"')
 const NEXT_MEMBER = pieceOf('",')
 const CLOSE = pieceOf('"}}},')
 
-/** Where the parts stand that a row gives to each of its records: lengths, and places in the buffer. */
+/** Parts shared by the records of a row: lengths, and positions in the buffer. */
 interface RowParts {
   readonly facts: Entry['facts']
   readonly observed: Entry['observed']
@@ -47,14 +47,14 @@ interface RowParts {
   readonly idStart: number
   readonly account: number
   readonly key: number
-  /** Of a record with an instant as text, or in milliseconds. */
+  /** Positions of the instant as text, and in milliseconds. */
   iso: number | undefined
   epochMs: number | undefined
 }
 
-/** Record that was written last under a frame. Places count from its start, or from behind its value on. */
+/** Last record written under a frame. Positions count from the start of the record, or from the end of the value. */
 interface Pattern {
-  /** Where it starts in the buffer. */
+  /** Start in the buffer. */
   start: number
   readonly rule: string
   readonly said: readonly string[]
@@ -66,10 +66,10 @@ interface Pattern {
   readonly instantIs: 'iso' | 'epochMs' | undefined
   readonly accountAt: number
   readonly instantAt: number
-  /** Where the value is, or would be: no later than the key. */
+  /** Position of the value, present or absent: no later than the key. */
   readonly valueAt: number
   value: number
-  /** From behind the value on. */
+  /** Counted from the end of the value. */
   readonly keyAt: number
   readonly lastIdAt: number
   readonly rest: number
@@ -77,7 +77,7 @@ interface Pattern {
 
 class BatchWriter {
   readonly #writer: TextWriter
-  /** Stands between the record's text and its id. */
+  /** Text between the record's own text and the id. */
   readonly #behind: ReturnType<typeof pieceOf>
   readonly #patterns = new Map<RecordFrame, Pattern>()
   #row: RowParts | undefined
@@ -96,7 +96,7 @@ class BatchWriter {
 
   end(): Buffer {
     const writer = this.#writer
-    // In the place of the last comma.
+    // Overwrites the last comma.
     if (writer.at > 1) writer.at--
     writer.text(']')
     return writer.written
@@ -119,7 +119,7 @@ class BatchWriter {
     if (pattern !== undefined) this.#patterns.set(entry.frame, pattern)
   }
 
-  /** Copies the record before, and puts in what is this one's own. */
+  /** Copies the previous record, and overwrites the bytes that differ. */
   #addAlike(entry: Entry, pattern: Pattern): void {
     const writer = this.#writer
     const { value = '' } = entry
@@ -144,7 +144,7 @@ class BatchWriter {
     writer.copy(id + digits, lastId + digits, DIGITS)
   }
 
-  /** Copies what the row gives from its record before; of its first one it is written. */
+  /** Copies the row's parts from its previous record, or writes them for the first record. */
   #putRow(entry: Entry, pattern: Pattern, start: number, behindValue: number): void {
     const writer = this.#writer
     const { facts, observed, idStart: beginning } = entry
@@ -185,7 +185,7 @@ const isAscii = ({ accountJson, keyJson, bytes }: Entry['facts']): boolean =>
 const isSaidAlike = (one: readonly string[], other: readonly string[]): boolean =>
   one === other || (one.length === other.length && one.every((text, at) => text === other[at]))
 
-/** True where a record differs from another of its frame in nothing but bytes of the same number, and its value. */
+/** True where a record differs from another record of its frame only in bytes of equal length, and in its value. */
 const isLike = (entry: Entry, pattern: Pattern): boolean =>
   entry.rule === pattern.rule &&
   entry.idStart.length === pattern.idStart &&
@@ -196,7 +196,7 @@ const isLike = (entry: Entry, pattern: Pattern): boolean =>
   (pattern.instantIs !== 'epochMs' || isOrdinary(entry.observed)) &&
   isSaidAlike(entry.said, pattern.said)
 
-/** Finds where the parts of a record stand that was written; undefined where it is no pattern for others. */
+/** Finds the positions of the parts of a written record; undefined where later records cannot copy from it. */
 function patternOf(entry: Entry, start: number, end: number): Pattern | undefined {
   const { frame, facts, rule, said, observed, idLength } = entry
   const { holes, written } = frame
@@ -217,7 +217,7 @@ function patternOf(entry: Entry, start: number, end: number): Pattern | undefine
   at += written[holes.length]?.bytes.length ?? 0
   valueAt ??= at
   const value = holes.includes('value') ? (entry.value ?? '').length : 0
-  // A date behind the value would move with it.
+  // A date behind the value would move with the value.
   if (instantAt > valueAt) return undefined
   const behindValue = valueAt + value
   return {

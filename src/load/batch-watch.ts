@@ -1,10 +1,10 @@
-/** Tells what became of each request that carries a batch. */
+/** Reports the result of each request that carries a batch. */
 import { type AnswerClass, GatewayError } from '../gateway/gateway-error.ts'
 import type { RecordKind } from '../model/record.ts'
 
 interface Told {
   readonly class: AnswerClass
-  /** Undefined where no status line came. */
+  /** Undefined without a status line. */
   readonly status: number | undefined
   readonly requestId: string
 }
@@ -15,7 +15,7 @@ export interface BatchAnswer extends Told {
   readonly kind: RecordKind
   readonly records: number
   readonly bytes: number
-  /** From 1. */
+  /** Number of the attempt, from 1. */
   readonly attempt: number
   readonly durationMs: number
 }

@@ -1,7 +1,7 @@
 /**
- * Cuts a chunk's records into batches. Pure, and the same for the same records: kinds apart, in the order of the rows, by count and
- * bytes. Of one account, code and source type there is never more than one record in a batch, and the older goes first: the gateway
- * returns only the latest, so an unanswered batch could not be judged otherwise.
+ * Cuts a chunk's records into batches. Pure and deterministic: by kind, in the order of the rows, by count and bytes. A batch holds at most one
+ * record of an account, code and source type, and the older record goes first: the gateway returns only the latest, so an unanswered batch with two
+ * could not be judged.
  */
 import type { Entry } from '../model/entry.ts'
 import { RECORD_KINDS, type RecordKind } from '../model/record.ts'
@@ -15,13 +15,13 @@ export interface BatchLimits {
 export interface PlannedBatch {
   readonly kind: RecordKind
   readonly entries: readonly Entry[]
-  /** As `batchBytes` counts them. */
+  /** Bytes as counted by `batchBytes`. */
   readonly bytes: number
-  /** Positions, in the plan, of the batches that must be settled before this one is sent. */
+  /** Positions, in the plan, of the batches to settle before this batch is sent. */
   readonly after: readonly number[]
 }
 
-/** @param acrossAccounts whether a request may hold care teams of several users: no interface says that it may */
+/** @param acrossAccounts true where a request may hold care teams of several users: no interface permits it */
 export function planBatches(
   entries: readonly Entry[],
   limits: BatchLimits,
@@ -40,7 +40,7 @@ export function planBatches(
       for (const group of groups) {
         for (const { entries: batch, bytes } of cutBatches(group, limits)) {
           const after = new Set<number>()
-          // In one wave no two records share a series: no batch waits for another.
+          // Records of one wave never share a series: no batch waits for another.
           if (waves.length > 1) {
             for (const entry of batch) {
               const before = lastOfSeries.get(entry.series)
@@ -74,12 +74,12 @@ function cutWaves(entries: readonly Entry[]): (readonly Entry[])[] {
 }
 
 /**
- * Whether two records may be of one series. Most exports have a person's records beside each other, so this is asked of every chunk, and no text is
- * made for it; of a person who stands in two places it is not looked at more closely.
+ * Checks for two records that may share a series. Runs for every chunk and builds no text, since most exports list a person's records together. A
+ * person found in two places counts as a repeat without a closer look.
  */
 function repeatsSeries(entries: readonly Entry[]): boolean {
   const people = new Set<string>()
-  /** By code the number of the person who had it last. */
+  /** Number of the last person with the code, by code. */
   const hadLast = new Map<string, number>()
   let person: string | undefined
   for (const entry of entries) {
@@ -96,7 +96,7 @@ function repeatsSeries(entries: readonly Entry[]): boolean {
   return false
 }
 
-/** By count and bytes alone; bytes are counted as `batchBytes` does. For records of which no two are of one series. */
+/** Cuts by count and bytes alone; counts bytes as `batchBytes` does. For records without a repeated series. */
 export function cutBatches(
   entries: readonly Entry[],
   limits: BatchLimits,
@@ -125,7 +125,7 @@ export type BatchSize = BatchLimits
 
 export interface SizeLessons {
   readonly limits: BatchLimits
-  /** The most records, and the most bytes, that were taken. */
+  /** Most records, and most bytes, accepted so far. */
   readonly taken: BatchSize
 }
 
@@ -138,7 +138,7 @@ export function taken({ limits, taken: before }: SizeLessons, size: BatchSize): 
   return { limits, taken: upTo(Math.max, before, size) }
 }
 
-/** A single record teaches nothing: it cannot be cut. */
+/** Learns nothing from a single record: no cut is possible. */
 export function tooLarge(lessons: SizeLessons, size: BatchSize): SizeLessons {
   if (size.records < 2) return lessons
   const half = { records: Math.ceil(size.records / 2), bytes: Math.ceil(size.bytes / 2) }
@@ -153,7 +153,7 @@ const upTo = (choose: (a: number, b: number) => number, a: BatchSize, b: BatchSi
   bytes: choose(a.bytes, b.bytes),
 })
 
-/** The lessons of one gateway, by kind. */
+/** Lessons of one gateway, by kind. */
 export interface SizeLimits {
   of(kind: RecordKind): SizeLessons
   learn(kind: RecordKind, lesson: typeof taken | typeof tooLarge, size: BatchSize): void
@@ -165,13 +165,13 @@ export function createSizeLimits(): SizeLimits {
   return { of, learn: (kind, lesson, size) => void byKind.set(kind, lesson(of(kind), size)) }
 }
 
-/** Buffers are made in multiples of this, so that one serves many batches. */
+/** Unit of buffer sizes: rounding lets a buffer serve many batches. */
 const STEP_BYTES = 256 * 1024
 
 export interface BodyBuffers {
-  /** A buffer of at least so many bytes. */
+  /** Returns a buffer with at least this many bytes. */
   take(bytes: number): Buffer
-  /** Gives a buffer back; only once nothing can be reading it any more. */
+  /** Gives a buffer back, once nothing can read from the buffer any more. */
   giveBack(buffer: Buffer): void
 }
 

@@ -1,9 +1,8 @@
 /**
- * Deletes entries that others have replaced, by the gateway's ids alone (interface, "DELETE /health-profile/care-teams"). What cannot be
- * deleted is told of, and owed.
- *
- * Which entries go once others have taken their place, and what of that is owed. Nothing goes before the list shows what replaces it, and
- * nothing that is newer; of an NPI that nobody says anything new of, nothing. Pure; the rules are in docs/delivery.md.
+ * Deletes replaced care-team entries, by the gateway's ids alone (interface, "DELETE /health-profile/care-teams"). Reports a deletion that fails, and
+ * owes it.
+ * Decides the entries to delete after a replacement, and the deletions owed. Deletes nothing before the list shows the replacement, nothing newer,
+ * and nothing of an NPI without news. Pure; the rules are in docs/delivery.md.
  */
 
 import { GatewayError, orRefusal } from '../gateway/gateway-error.ts'
@@ -31,21 +30,21 @@ import {
 import { refusalWords, type Words } from './gateway-words.ts'
 
 export interface ListedAccount extends MarkedAccount {
-  /** True where this chunk has registered the account under its claim: the gateway has nothing of it. */
+  /** True where this chunk has registered the account under its claim: the gateway has no entries of the account. */
   readonly isEmpty: boolean
-  /** What the list shows; undefined where it was not asked for, null where it cannot be read. */
+  /** Entries in the list; undefined before a read, null where the list is unreadable. */
   listed: readonly HadCareTeam[] | null | undefined
 }
 
 interface Replaced {
   readonly failures: readonly FollowUpFailure[]
-  /** What the account owes by now, where the chunk has said anything of it. */
+  /** Deletions that the account owes now, by provider of the chunk. */
   readonly deletions: Deletions
 }
 
 /**
- * Deletes what a chunk's entries have replaced, once the list shows what replaces it; a list that may be late is read a second time.
- * @param accountOf the account as it is by now
+ * Deletes the entries that a chunk's entries replace, once the list shows the new ones; reads a late list a second time.
+ * @param accountOf returns the current state of the account
  */
 export async function replaceAll<Person extends ListedAccount>(
   context: CareTeamContext,
@@ -55,7 +54,7 @@ export async function replaceAll<Person extends ListedAccount>(
   const plan = (person: Person): Replacing[] =>
     planReplacing(accountOf(person), person.isEmpty || (person.listed ?? null) !== null)
   const refused = new Map<Person, Map<string, FollowUpFailure>>()
-  /** Those of whom the list does not show yet what replaces. */
+  /** @returns people whose list does not show the replacement yet */
   const replaceListed = async (open: readonly Person[]): Promise<Person[]> => {
     const late: Person[] = []
     await allDone(
@@ -83,7 +82,7 @@ export async function replaceAll<Person extends ListedAccount>(
     if (waitMs > 0) await context.pause(waitMs)
     await allDone(
       late.map(async (person) => {
-        // Where it cannot be read now, what it showed before is the best that is known.
+        // Fallback where the list is unreadable now: the entries shown before.
         person.listed = (await listCareTeams(context, person)) ?? person.listed
       }),
     )
@@ -92,7 +91,7 @@ export async function replaceAll<Person extends ListedAccount>(
   return new Map(people.map((person) => [person, owedOf(context, person, plan(person), refused.get(person))]))
 }
 
-/** What is left of a person's deletions: told, and owed. */
+/** Failures to report of a person's deletions, and deletions still owed. */
 function owedOf(
   { owed }: CareTeamContext,
   { hash, known }: ListedAccount,
@@ -122,7 +121,7 @@ const UNLISTED: Words = {
   ours: 'the list of care teams cannot be read, or does not show the new entry; a run that finds it there deletes the old one',
 }
 
-/** @returns why they could not be deleted */
+/** @returns the error where the gateway refused to delete them */
 export async function deleteEntries(
   { gateway, sending, tallies }: CareTeamContext,
   { owner }: Pick<MarkedAccount, 'owner'>,
@@ -130,7 +129,7 @@ export async function deleteEntries(
   because: 'replaced' | 'removed',
 ): Promise<GatewayError | undefined> {
   const ids = had.flatMap(({ id }) => id ?? [])
-  // Not found: an attempt without an answer has deleted it.
+  // Not found: an unanswered attempt has deleted the entry.
   const call = () => gateway.careTeams.delete(owner, { id: ids })
   const deleted = await orRefusal(sending.idempotent('delete care team', call))
   if (deleted instanceof GatewayError) return deleted
@@ -138,22 +137,22 @@ export async function deleteEntries(
   return undefined
 }
 
-/** What a chunk's newest entries of a provider do to the older ones of the account. */
+/** Effect of a chunk's newest entries of a provider on the older ones of the account. */
 export interface Replacing {
   readonly npi: string
-  /** The first of those that replace. */
+  /** First of the replacing entries. */
   readonly by: Entry
-  /** Empty before every entry that replaces them is listed. */
+  /** Entries to delete; empty until every replacing entry is listed. */
   readonly remove: readonly HadCareTeam[]
-  /** What replaces and is not listed. */
+  /** Replacing entries not listed yet. */
   readonly unlisted: readonly WantedCareTeam[]
-  /** Whether nothing is to go, as the list shows. */
+  /** True where the list shows nothing to delete. */
   readonly isDone: boolean
-  /** What is owed unless it is done. */
+  /** Deletion owed unless done. */
   readonly owed: OwedDeletion
 }
 
-/** @param isRead whether the account's list was read: where it was not, nobody knows whether it has older entries */
+/** @param isRead true where the account's list was read: without a read, older entries may exist */
 export function planReplacing({ wanted, has }: CareTeamAccount, isRead: boolean): Replacing[] {
   return [...Map.groupBy(wanted, ({ npi }) => npi)].flatMap(([npi, ofProvider]) =>
     replacingOf(
@@ -165,7 +164,7 @@ export function planReplacing({ wanted, has }: CareTeamAccount, isRead: boolean)
   )
 }
 
-/** One without a date stays, since nobody can tell. Where the list shows the new one under the old id, the gateway has updated in place. */
+/** Keeps an entry of unknown date. Where the list shows the new entry under the old id, the gateway has updated in place. */
 function replacingOf(
   npi: string,
   wanted: readonly WantedCareTeam[],
@@ -201,7 +200,7 @@ function replacingOf(
   ]
 }
 
-/** The entry as the list shows it: by our id, else the one that bears the mark, else the newest of the same fields. */
+/** Listed form of an entry: by our id, else the one with the mark, else the newest of equal fields. */
 function listedAs({ entry, fields }: WantedCareTeam, has: readonly HadCareTeam[]): HadCareTeam | undefined {
   const same = has.filter((one) => one.isListed && isSame(fields, one.fields))
   const newest = same.toSorted((a, b) => (b.observedAt ?? 0) - (a.observedAt ?? 0))
@@ -213,8 +212,8 @@ function listedAs({ entry, fields }: WantedCareTeam, has: readonly HadCareTeam[]
 }
 
 /**
- * What is owed of a provider once a chunk has had its say. A new entry that stands takes the place of what was owed for older ones; one in
- * doubt may not be there, so that what was owed before stays. A record that was in doubt before may still turn out to be there, and goes then.
+ * Deletions owed for a provider after a chunk. A new stored entry supersedes earlier deletions. A new entry in doubt may be missing, so that earlier
+ * deletions stay. An earlier record in doubt may still turn out stored, and is deleted then.
  */
 export function owedAfter(before: readonly OwedDeletion[], { isDone, owed }: Replacing): OwedDeletion[] {
   if (owed.inDoubt.length > 0) {
@@ -234,17 +233,17 @@ export function owedAfter(before: readonly OwedDeletion[], { isDone, owed }: Rep
 
 export interface DueDeletion {
   readonly remove: readonly HadCareTeam[]
-  /** Whether what was to go is there no longer. */
+  /** True where the entries to delete are gone. */
   readonly isGone: boolean
-  /** What is owed once it is done. */
+  /** Deletions owed afterwards. */
   readonly left: readonly OwedDeletion[]
 }
 
 /**
- * What of the deletions owed of a provider can be done now, the newest word first: while that waits, nothing older is carried out, as it may
- * have wanted back what was to go. A record in doubt that is decided and not there replaces nothing.
- * @param has what the list shows of the provider
- * @param isInDoubt whether the content is still in doubt
+ * Deletions owed for a provider, due now, newest first. While the newest waits, no older one is carried out: the newest may have wanted those entries
+ * back. A record in doubt found absent replaces nothing.
+ * @param has entries of the provider in the list
+ * @param isInDoubt true where the content is still in doubt
  */
 export function dueDeletion(
   { deletions, observedAt }: Pick<KnownCareTeam, 'deletions' | 'observedAt'>,
@@ -276,14 +275,14 @@ export function dueDeletion(
   }
 }
 
-/** Whether the record of that content is one of those that replace: it stands, though nobody has decided its doubt yet. */
+/** True where the content belongs to a replacing entry: the entry is listed, though its doubt is not settled yet. */
 const isOf = (content: string, { by }: OwedDeletion): boolean =>
   by.flat().some((id) => {
     const parts = parseTransactionId(id)
     return parts !== undefined && content.startsWith(parts.content)
   })
 
-/** The entries that replace, where the list shows every one of them; by its date where the gateway keeps no ids of ours. */
+/** Replacing entries, where the list shows all of them; matched by date where the gateway keeps no ids of ours. */
 function standingOf({ by, until }: OwedDeletion, has: readonly HadCareTeam[]): HadCareTeam[] | undefined {
   const ofDate = has.filter(({ ours, listedAt }) => ours === undefined && listedAt === until)
   const standing = by.flatMap((ids) => {

@@ -1,5 +1,5 @@
 /**
- * The mark of the primary care physician: set, taken away, or owed. What cannot be done now the ledger keeps, and the next run does it, by the
+ * Mark of the primary care physician: set, unset, or owed. The ledger keeps a mark that cannot be sent now, and the next run sends it by the
  * gateway's ids alone (interface, "Care team PCP flag").
  */
 import type { CareTeamReturned } from '../gateway/contract/health-profile.ts'
@@ -43,7 +43,7 @@ export interface CareTeamContext extends CareTeamRules {
   readonly sending: Sending
   readonly identity: Identity
   readonly tallies: Tallies
-  /** Milliseconds for which a list may be late. */
+  /** Longest delay of a list, in milliseconds. */
   readonly readLagMs: number
   readonly pause: (ms: number) => Promise<void>
   readonly now: () => number
@@ -51,16 +51,16 @@ export interface CareTeamContext extends CareTeamRules {
   readonly stale: StaleAccounts
 }
 
-/** The entry is stored; what was to follow could not be done. */
+/** Failure of a follow-up; the entry itself is stored. */
 export interface FollowUpFailure {
   readonly entry: Entry
   readonly reason: Reason
 }
 
-/** Whose care team it is, as gateway and ledger know it. */
+/** Owner of a care team, as gateway and ledger know the account. */
 export interface MarkedAccount {
   readonly hash: string
-  /** Reference that the export gives; without an export, the gateway's id. */
+  /** Reference in the export; without an export, the gateway's id. */
   readonly owner: AccountKey
   readonly accountId: string | null
   readonly known: readonly KnownCareTeam[]
@@ -69,7 +69,8 @@ export interface MarkedAccount {
 }
 
 /**
- * Null where it cannot be read, or shows the care team of another account: one that is not stale is asked for once more.
+ * Reads the list of an account. Null where it is unreadable, or shows the care team of another account: a list of an account that is not stale is
+ * read once more.
  * @throws WaybillError where the run must stop
  */
 export async function listCareTeams(
@@ -113,7 +114,7 @@ export async function listCareTeams(
 
 export type Marks = ReadonlyMap<string, CareTeamMark>
 
-/** @returns the marks that are another now, by the hash of the NPI */
+/** @returns changed marks, by the hash of the NPI */
 export async function carryOutMark(
   context: CareTeamContext,
   person: Pick<MarkedAccount, 'hash' | 'owner'>,
@@ -121,7 +122,7 @@ export async function carryOutMark(
   step: MarkStep,
 ): Promise<{ readonly marks: Marks; readonly failure?: FollowUpFailure }> {
   const { tallies, owed, jobId } = context
-  // A job owes the marks of its own exports alone.
+  // A job owes only the marks of its own exports.
   const isOthers =
     !('entry' in step) &&
     known.some(({ npi, markBy }) => 'npi' in step && npi === step.npi && (markBy ?? jobId) !== jobId)
@@ -135,7 +136,7 @@ export async function carryOutMark(
   switch (step.step) {
     case 'none': {
       owe(false)
-      // Nobody bears a mark any more that was to be taken away.
+      // Nobody bears a mark to unset any more.
       return {
         marks: new Map(known.flatMap(({ npi, mark }) => (mark === 'to-unset' ? [[npi, 'none']] : []))),
       }
@@ -175,8 +176,8 @@ const WAITS: Words = {
 }
 
 /**
- * By account and NPI as the export names them: what is sent comes from the export alone. Where the account has several entries of the NPI it would name one of them, and
- * nobody knows which (it is not documented): there it is the gateway's id.
+ * Sends a mark by account and NPI as the export names them: sent data comes from the export alone. The gateway's id replaces the NPI where the
+ * account has several entries of the NPI, since the interface leaves open which entry is meant.
  */
 async function sendMark(
   { gateway, sending }: CareTeamContext,
@@ -194,10 +195,10 @@ async function sendMark(
   return sent instanceof GatewayError ? sent : undefined
 }
 
-/** What is owed of deletions, by the hash of the NPI. */
+/** Owed deletions, by the hash of the NPI. */
 export type Deletions = ReadonlyMap<string, readonly OwedDeletion[]>
 
-/** What the ledger is to know of the account: its entries with the newest word on each, and the marks and deletions that are others now. */
+/** Rows of the account to save in the ledger: entries with their newest date, changed marks and changed deletions. */
 export function knownNow(
   { jobId, now: clock }: Pick<CareTeamContext, 'jobId' | 'now'>,
   { hash, accountId }: Pick<MarkedAccount, 'hash' | 'accountId'>,
@@ -220,7 +221,7 @@ export function knownNow(
   }
   for (const { npi, status, entry, place, isHeard } of wanted) {
     if (status === 'stored' || (status === 'delivered' && !isHeard)) note(npi, entry.observedAt, null, place)
-    // What it says of the mark counts, though nobody knows whether it is stored.
+    // The mark of an entry in doubt counts, though nobody knows whether the entry is stored.
     const mark = status === 'doubtful' ? marks.get(npi) : undefined
     if (mark === 'to-set') note(npi, entry.observedAt, entry.content, place)
     if (mark === 'withdrawn') note(npi, entry.observedAt, null, place)
@@ -252,22 +253,22 @@ export const reasonOf = (
 })
 
 export interface OwedBook {
-  /** @param isOwed whether the mark of the account is owed by now */
+  /** @param isOwed true where the account's mark is owed now */
   mark(account: string, isOwed: boolean): void
-  /** @param npi hash of it */
+  /** @param npi hash of the NPI */
   deletion(account: string, npi: string, isOwed: boolean): void
 }
 
 export const isMarkOwed = ({ mark }: { readonly mark: CareTeamMark }): boolean =>
   mark === 'to-set' || mark === 'to-unset'
 
-/** Nothing takes its place: an export lists it no more. */
+/** True for a deletion without a replacement: an export no longer lists the entry. */
 export const isMissing = ({ by }: OwedDeletion): boolean => by.length === 0
 
 /** Rules of a job, and its id. */
 export type CareTeamJob = Pick<CareTeamContext, keyof CareTeamRules | 'jobId'>
 
-/** Deletions are the affair of the job that owes them, while it replaces, or deletes what is missing. */
+/** Checks for deletions that the job must carry out: only the owing job does, while its rules replace entries or delete missing ones. */
 export const owesDeletion = (
   { deletions, deletionsBy }: Pick<KnownCareTeam, 'deletions' | 'deletionsBy'>,
   { changed, missing, jobId }: CareTeamJob,
@@ -298,7 +299,7 @@ export function createOwedBook(tallies: Pick<Tallies, 'primaryCare' | 'careTeams
   }
 }
 
-/** Takes up what an earlier process has written down. */
+/** Notes marks and deletions that an earlier process saved as owed. */
 export function noteOwed(book: OwedBook, known: readonly KnownCareTeam[], job: CareTeamJob): void {
   for (const one of known) {
     if (owesMark(one, job)) book.mark(one.account, true)

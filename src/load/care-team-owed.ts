@@ -1,9 +1,8 @@
 /**
- * Does what earlier runs, or earlier chunks of this one, have left owed on care teams: marks and deletions, by the gateway's ids alone. It
- * needs no export. Of a person whose account id is not known it is done when the person comes again.
- *
- * Care teams of exports that list all of a person (`careTeams.missing: delete`): what such an export no longer lists of what the job has brought is
- * owed to be deleted, by the end of that run and by every later one. What is listed again is sent again. The rules are in docs/delivery.md.
+ * Carries out marks and deletions of care teams owed by earlier runs, or by earlier chunks of this run, by the gateway's ids alone. Needs no export.
+ * A person without a known account id waits for the person's next row.
+ * Care teams of exports that list all of a person (`careTeams.missing: delete`): an entry that the job brought and the export no longer lists is owed
+ * to be deleted, by the end of that run and by every later run. An entry listed again is sent again. The rules are in docs/delivery.md.
  */
 
 import { isDeepStrictEqual } from 'node:util'
@@ -40,7 +39,7 @@ import {
 import { type CareTeamRules, type HadCareTeam, planCareTeam } from './care-team-state.ts'
 import type { Speaks } from './slots.ts'
 
-/** Accounts asked about together. */
+/** Accounts read together from the ledger. */
 const ACCOUNTS_AT_ONCE = 100
 
 /** @throws WaybillError where the run must stop */
@@ -65,7 +64,7 @@ export async function settleOwed(context: CareTeamContext): Promise<void> {
           if (!ofOne.some((one) => owes(one, context))) return
           noteOwed(context.owed, ofOne, context)
           const accountId = idOf(ofOne)
-          // The person's next row names them as the export does.
+          // The person's next row gives the reference of the export.
           if (accountId === null || shared.has(accountId)) return
           const owner = { reference: accountId, type: 'accountId' as const }
           const person = { hash, owner, accountId, known: ofOne }
@@ -78,7 +77,7 @@ export async function settleOwed(context: CareTeamContext): Promise<void> {
   }
 }
 
-/** @param work done with those that are claimed; gives what they have now */
+/** @param work called with the claimed accounts; returns their care teams now */
 async function claimEach(
   { claims }: Pick<CareTeamContext, 'claims'>,
   accounts: readonly string[],
@@ -94,7 +93,7 @@ async function claimEach(
 
 const owes = (one: KnownCareTeam, job: CareTeamJob): boolean => owesMark(one, job) || owesDeletion(one, job)
 
-/** Entries of which the job owes a mark or a deletion. */
+/** Entries with a mark or a deletion that the job owes. */
 export async function owedBy(
   job: CareTeamJob & {
     readonly gatewayName: string
@@ -108,8 +107,8 @@ export async function owedBy(
 }
 
 /**
- * Deletes what is owed of one person whose row comes by, where the account id does not name them: nobody knows it, or the gateway has given
- * it to somebody else. All others are deleted at the end of the run, when it is known whom the export lists.
+ * Carries out deletions owed for a person in the chunk whose account id is unusable: unknown, or given to somebody else. All other deletions wait for
+ * the end of the run, when the people in the export are known.
  */
 export async function settleOwedOf(
   context: CareTeamContext,
@@ -124,14 +123,14 @@ export async function settleOwedOf(
   return settleAccount(context, person, listed, await context.ledger.heldContents(waitedFor(person.known)))
 }
 
-/** Records that are perhaps in doubt. */
+/** Contents of records that may be in doubt. */
 const waitedFor = (known: readonly KnownCareTeam[]): string[] =>
   known.flatMap(({ content, deletions }) => [
     ...(content === null ? [] : [content]),
     ...deletions.flatMap(({ inDoubt }) => inDoubt),
   ])
 
-/** @returns what the account has now, as far as that is another */
+/** @returns changed care teams of the account */
 async function settleAccount(
   context: CareTeamContext,
   person: MarkedAccount,
@@ -157,7 +156,7 @@ async function settleAccount(
     mark.step === 'wait' && mark.npi === npi && (content === null || !inDoubt.has(content))
   const gone = known.filter(isGone)
   if (gone.length > 0) {
-    // The record was not stored after all: it comes with its mark when it is sent again.
+    // The record was not stored after all: its next delivery brings the mark.
     context.owed.mark(person.hash, false)
     return written(new Map(gone.map(({ npi }) => [npi, 'none'])))
   }
@@ -166,7 +165,7 @@ async function settleAccount(
   return written(marks)
 }
 
-/** Where a deleted entry bore the mark, what stands in its place is to bear it. */
+/** Carries out owed deletions. Where a deleted entry bore the mark, its replacement is to bear the mark. */
 async function settleDeletions(
   context: CareTeamContext,
   person: MarkedAccount,
@@ -175,7 +174,7 @@ async function settleDeletions(
 ): Promise<{
   readonly has: readonly HadCareTeam[]
   readonly known: readonly KnownCareTeam[]
-  /** Providers of whom the account has nothing any more. */
+  /** Providers without any entry left in the account. */
   readonly without: ReadonlySet<string>
 }> {
   let has = listed
@@ -198,7 +197,7 @@ async function settleDeletions(
       known.push(one)
       continue
     }
-    // A deletion that was never answered, or that somebody else has done.
+    // Nothing left to delete: a deletion without an answer, or one done by somebody else.
     if (isGone) context.tallies.careTeams[because]++
     has = has.filter((had) => !remove.includes(had))
     context.owed.deletion(person.hash, npi, left.length > 0)
@@ -211,7 +210,7 @@ async function settleDeletions(
   return { has, known, without }
 }
 
-/** What the rows of a chunk list. A row that the mapping skips by `skipWhen` says nothing. */
+/** Providers that the rows of a chunk list. A row skipped by `skipWhen` lists nothing. */
 export function listedBy(
   { account: hashOf, npi: hashNpi }: Pick<Identity, 'account' | 'npi'>,
   rows: readonly RowOutcome[],
@@ -243,11 +242,11 @@ export function listedBy(
   return [...listed.values()]
 }
 
-/** What is known, before a chunk, of what its people's exports list. */
+/** Lists of earlier exports for a chunk's people. */
 export interface Listing {
-  /** A later export has the person, and does not list the provider. */
+  /** True where a later export has the person, and does not list the provider. */
   isUnlisted(entry: Entry): boolean
-  /** It was delivered, and was deleted since as it was missing, or is to be. */
+  /** True where the entry was delivered, and was missing since: its deletion is done or owed. */
   isListedAgain(entry: Entry): boolean
 }
 
@@ -297,7 +296,7 @@ export async function listingOf(
   }
 }
 
-/** What is owed of a provider who is missing: all that the job has brought of them. A record in doubt may still turn out to be there. */
+/** Deletion owed for a missing provider: all entries that the job brought. A record in doubt may still turn out stored. */
 const owedOfMissing = (
   known: KnownCareTeam,
   { at }: Pick<MissingCareTeam, 'at'>,
@@ -313,12 +312,12 @@ const owedOfMissing = (
   ],
 })
 
-/** Providers written down together. */
+/** Providers saved together. */
 const AT_ONCE = 500
 
 /**
- * Writes down, at the end of an export, what it no longer lists. Where a row of it cannot be read, nobody knows whom that would have listed:
- * nothing is taken for missing, and that is counted.
+ * Saves, at the end of an export, the providers that the export no longer lists. An unreadable row may have listed anybody: then no provider counts
+ * as missing, and the export is counted as unjudged.
  */
 export async function noteMissing(
   context: CareTeamContext & { readonly runLedger: Pick<RunLedger, 'noteMissing'> },

@@ -1,10 +1,9 @@
 /**
- * The wanted state of an account's care team: from what a chunk's entries say, what the account has and what the ledger knows follow the
- * entries to create, and the mark; what goes for them is in care-team-deletions.ts. Asked again once the entries are created, it gives what
- * is left to do. Pure; the rules are in docs/delivery.md.
- *
- * A provider is known by the hash of its NPI, an entry by the fields that are sent (interface, "Care team record, as sent"): dates and
- * source do not make it another.
+ * Wanted state of an account's care team. Derives the entries to create, and the mark, from a chunk's entries, the account's entries and the ledger;
+ * care-team-deletions.ts derives the deletions. Called again after the entries are created, it returns the remaining steps. Pure; the rules are in
+ * docs/delivery.md.
+ * The hash of the NPI identifies a provider, and the sent fields identify an entry (interface, "Care team record, as sent"): dates and source make no
+ * difference.
  */
 import { z } from 'zod'
 import { documented } from '../gateway/contract/shared-objects.ts'
@@ -13,17 +12,17 @@ import type { Entry } from '../model/entry.ts'
 import type { PassedOver } from '../model/outcome.ts'
 import { recordText } from './batch-text.ts'
 
-/** What is done with an entry whose NPI the account has with other fields. */
+/** Handling of an entry whose NPI the account has with different fields. */
 export type ChangedCareTeam = 'add' | 'replace' | 'keep'
 
-/** By the job. */
+/** Rules of the job. */
 export interface CareTeamRules {
   readonly changed: ChangedCareTeam
-  /** What is done with an entry that a later export no longer lists. */
+  /** Handling of an entry that a later export no longer lists. */
   readonly missing: 'keep' | 'delete'
 }
 
-/** A field of another type than documented is none that was sent: it counts as not there. */
+/** Field of text. A value of an undocumented type was never sent, and counts as absent. */
 const text = z.string().optional().catch(undefined)
 const Fields = z.object({
   npi: text,
@@ -39,33 +38,33 @@ const Fields = z.object({
 export type CareTeamFields = z.infer<typeof Fields>
 const COMPARED = Fields.keyof().options
 
-/** Of a record as sent, or as listed. */
+/** Fields of a record as sent or as listed. */
 export const fieldsOf = (record: unknown): CareTeamFields => Fields.parse(record)
 export const fieldsSent = (entry: Entry): CareTeamFields => fieldsOf(JSON.parse(recordText(entry, '')))
 
-/** What was not sent is the gateway's own affair. */
+/** Compares sent fields alone: the gateway may fill in the rest. */
 export const isSame = (sent: CareTeamFields, stored: CareTeamFields): boolean =>
   COMPARED.every((key) => sent[key] === undefined || sent[key] === stored[key])
 
-/** Our id in what is listed, where the gateway keeps it. */
+/** Our id in a listed entry, where the gateway keeps it. */
 const Ours = z.object({ source: z.object({ meta: z.object({ persistentRecordId: z.string() }) }) })
 export const oursOf = (record: unknown): string | undefined =>
   documented(Ours, record)?.source.meta.persistentRecordId
 
-/** What the chunk says. */
+/** Entry of the chunk. */
 export interface WantedCareTeam {
   readonly entry: Entry
   /** Hash of the NPI. */
   readonly npi: string
   readonly fields: CareTeamFields
   /**
-   * `open`: it has no outcome yet. `stored`: the gateway took it, as this chunk has learned. `delivered`: an earlier chunk or run has
-   * settled it, mark and all. `doubtful`: nobody can tell.
+   * `open`: no outcome yet. `stored`: the gateway took the entry, as this chunk has learned. `delivered`: settled with its mark by an earlier chunk
+   * or run. `doubtful`: unknown.
    */
   readonly status: 'open' | 'stored' | 'delivered' | 'doubtful'
-  /** `placeOfWord`. */
+  /** Place by `placeOfWord`. */
   readonly place: number
-  /** Whether what it says of the mark was heard before. */
+  /** True where the entry's statement on the mark was heard before. */
   readonly isHeard: boolean
 }
 
@@ -73,29 +72,29 @@ export interface WantedCareTeam {
 const ROWS = 2 ** 31
 
 /**
- * Of two rows of the same date the later one counts, in whatever order they are read again.
- * @param arrival of the export: a later one has a higher number
- * @param row of its rows
+ * Order of rows of the same date: the later one counts, in whatever order exports are read again.
+ * @param arrival of the export: a later export has a higher number
+ * @param row in the export
  */
 export const placeOfWord = (arrival: number, row: number): number => arrival * ROWS + row
 
-/** Whether a word was heard, of a row that brings nothing new: it was delivered before, or is passed over again. */
+/** True where a row without news was heard before: delivered before, or passed over again. */
 export const wasHeard = (
   known: readonly KnownCareTeam[],
   { npi, at, place }: { readonly npi: string; readonly at: number; readonly place: number },
 ): boolean => known.some((one) => one.npi === npi && one.observedAt >= at && one.heardAt >= place)
 
-/** What the account has. */
+/** Entry of the account. */
 export interface HadCareTeam {
   /** The gateway's id, by its list or its answer. */
   readonly id: string | undefined
-  /** Whether a list shows it: an answer alone is no ground to delete another one. */
+  /** True where a list shows the entry: an answer alone does not justify a deletion. */
   readonly isListed: boolean
   readonly npi: string
   readonly fields: CareTeamFields
-  /** By list or ledger, whichever is later; milliseconds since the epoch. Undefined where neither tells it. */
+  /** Later date of list and ledger, milliseconds since the epoch; undefined where both lack one. */
   readonly observedAt: number | undefined
-  /** By the list alone. */
+  /** Date in the list alone. */
   readonly listedAt: number | undefined
   readonly isMarked: boolean
   /** `source.meta.persistentRecordId`, where the gateway keeps it. */
@@ -103,18 +102,18 @@ export interface HadCareTeam {
 }
 
 export interface CareTeamAccount {
-  /** Of one account, in the order of the rows; nothing that was rejected. */
+  /** Entries of one account, in the order of the rows, without rejected ones. */
   readonly wanted: readonly WantedCareTeam[]
   readonly has: readonly HadCareTeam[]
   readonly known: readonly KnownCareTeam[]
 }
 
-/** What becomes of an open entry. */
+/** Step for an open entry. */
 export type CareTeamStep =
   | { readonly step: 'create' }
-  /** The account has it. */
+  /** The account has the entry. */
   | { readonly step: 'known' }
-  /** It is the same as another one of the chunk, and shares its fate. */
+  /** An equal entry of the chunk decides the outcome. */
   | { readonly step: 'share'; readonly first: Entry }
   | { readonly step: 'omit'; readonly why: PassedOver }
 
@@ -127,15 +126,15 @@ export type MarkStep =
       readonly had: HadCareTeam
       readonly entry?: Entry
     }
-  /** It bears the mark already. */
+  /** The entry bears the mark already. */
   | { readonly step: 'marked'; readonly npi: string }
-  /** Nobody knows yet whether the entry is there. */
+  /** Unknown yet whether the entry is stored. */
   | { readonly step: 'wait'; readonly npi: string; readonly entry?: Entry }
 
 export interface CareTeamPlan {
   readonly steps: ReadonlyMap<Entry, CareTeamStep>
   readonly mark: MarkStep
-  /** Providers of whom it was said last that they are not, or no longer, the primary care physician. */
+  /** Providers last reported as not, or no longer, the primary care physician. */
   readonly withdrawn: ReadonlySet<string>
 }
 
@@ -154,14 +153,14 @@ type PlanOfProvider = (wanted: readonly WantedCareTeam[], has: readonly HadCareT
 const opened = (wanted: readonly WantedCareTeam[]): WantedCareTeam[] =>
   wanted.filter(({ status }) => status === 'open')
 
-/** Newest first; of equal dates the later row. */
+/** Newest first; for equal dates the later row first. */
 const newestFirst = (wanted: readonly WantedCareTeam[]): WantedCareTeam[] =>
   wanted.toReversed().toSorted((a, b) => b.entry.observedAt - a.entry.observedAt)
 
 const known = (fields: CareTeamFields, has: readonly HadCareTeam[]): boolean =>
   has.some((one) => isSame(fields, one.fields))
 
-/** Every entry that differs in a field is wanted, and created once. */
+/** Creates every entry that differs in a field, once. */
 const addAll: PlanOfProvider = (wanted, has) => {
   const doubtful = wanted.filter(({ status }) => status === 'doubtful')
   const created: WantedCareTeam[] = []
@@ -174,7 +173,7 @@ const addAll: PlanOfProvider = (wanted, has) => {
   })
 }
 
-/** The newest is wanted alone. */
+/** Wants the entries of the newest row alone. */
 const replaceOlder: PlanOfProvider = (wanted, has) => {
   const kept = newestRow(wanted)
   const newer = isOutdated(kept, has)
@@ -193,7 +192,7 @@ const replaceOlder: PlanOfProvider = (wanted, has) => {
 
 const KNOWN: CareTeamStep = { step: 'known' }
 
-/** What is there of the NPI stays; of an NPI that is not there the newest is wanted. */
+/** Keeps the account's entries of an NPI; creates the newest entry of an absent NPI. */
 const keepFirst: PlanOfProvider = (wanted, has) => {
   const there = has.length > 0 || wanted.some(({ status }) => status !== 'open')
   const [newest, ...others] = newestFirst(opened(wanted))
@@ -218,7 +217,7 @@ const PLANS: Readonly<Record<ChangedCareTeam, PlanOfProvider>> = {
   keep: keepFirst,
 }
 
-/** The entries of the newest row: a provider may stand in a row twice, with two types. */
+/** Entries of the newest row: a provider may appear twice in a row, with two types. */
 export function newestRow(wanted: readonly WantedCareTeam[]): WantedCareTeam[] {
   const [newest] = newestFirst(wanted)
   if (newest === undefined) return []
@@ -226,7 +225,7 @@ export function newestRow(wanted: readonly WantedCareTeam[]): WantedCareTeam[] {
   return wanted.filter(({ entry }) => entry.row.row === row.row && entry.observedAt === observedAt)
 }
 
-/** Whether the account has another entry of the NPI that is newer. */
+/** True where the account has a newer, different entry of the NPI. */
 export function isOutdated(kept: readonly WantedCareTeam[], has: readonly HadCareTeam[]): boolean {
   const at = kept[0]?.entry.observedAt ?? Number.NEGATIVE_INFINITY
   return has.some(
@@ -234,11 +233,11 @@ export function isOutdated(kept: readonly WantedCareTeam[], has: readonly HadCar
   )
 }
 
-/** That a provider is, or is no longer, the primary care physician. */
+/** Statement that a provider is, or is no longer, the primary care physician. */
 interface Statement {
   readonly npi: string
   readonly at: number
-  /** Of equal dates the higher one counts. */
+  /** Order for equal dates: the higher number counts. */
   readonly order: number
   readonly isPrimary: boolean
   readonly from: 'chunk' | 'ledger' | 'list'
@@ -246,9 +245,9 @@ interface Statement {
 }
 
 /**
- * Who bears the mark follows from all that was said, in the order of its dates: that a provider is the primary one takes the mark from
- * every other (interface, "Care team PCP flag"); that the bearer is no longer it leaves nobody with it. It stays where a newer entry bears
- * it, whoever set it.
+ * Finds the bearer of the mark from all statements, by date. A statement that a provider is primary takes the mark from every other provider
+ * (interface, "Care team PCP flag"). A statement that the bearer is no longer primary leaves nobody with the mark. The mark stays on a newer entry
+ * that bears it, whoever set it.
  */
 function planMark({ wanted, has, known: ledger }: CareTeamAccount): Pick<CareTeamPlan, 'mark' | 'withdrawn'> {
   let bearer: Statement | undefined
@@ -290,8 +289,8 @@ function planBearer(
 }
 
 /**
- * Nobody is to bear the mark: whoever does loses it, also one from whom another had taken it in between.
- * @param cleared what has taken the mark from its last bearer
+ * Removes the mark where nobody is to bear it, also from a provider who lost it to somebody else in between.
+ * @param cleared statement that took the mark from its last bearer
  */
 function planUnmark(
   cleared: Statement | undefined,
@@ -324,13 +323,13 @@ function* statements(
   }
   for (const [order, one] of wanted.entries()) {
     const { primary, observedAt: at } = one.entry
-    // The ledger knows what came of it.
+    // The ledger has the result of the statement.
     if (primary === undefined || one.isHeard) continue
     yield { npi: one.npi, at, order, isPrimary: primary, from: 'chunk', wanted: one }
   }
 }
 
-/** Of one row, that it is primary counts: a provider may stand there a second time, in another part. */
+/** Order of statements. Within a row, the statement "primary" counts: a provider may appear a second time, in another part. */
 function inOrder(one: Statement, other: Statement): number {
   if (one.at !== other.at) return one.at < other.at ? -1 : 1
   const sameRow = one.wanted !== undefined && one.wanted.entry.row.row === other.wanted?.entry.row.row

@@ -1,7 +1,7 @@
 /**
- * Brings the care teams of a chunk's people to their wanted state (care-team-state.ts): what is to be created goes out with the other
- * records; then entries that were replaced are deleted (care-team-deletions.ts), and the mark is set or taken away (care-team-marks.ts). What
- * cannot be done now is owed (care-team-owed.ts).
+ * Brings the care teams of a chunk's people to their wanted state (care-team-state.ts). New entries go out with the other records. Then replaced
+ * entries are deleted (care-team-deletions.ts), and the mark is set or unset (care-team-marks.ts). A step that cannot be done now is owed
+ * (care-team-owed.ts).
  */
 
 import type { KnownCareTeam } from '../ledger/ledger.ts'
@@ -39,7 +39,7 @@ import { leftByStale } from './gateway-words.ts'
 export interface CareTeamsOfChunk {
   /**
    * @param open entries without an outcome
-   * @param outcomes of all others of the chunk
+   * @param outcomes of all other entries of the chunk
    */
   select(open: readonly Entry[], outcomes: Outcomes): Promise<SelectedCareTeams>
   /** @param outcomes of all entries of the chunk. @throws WaybillError where the run must stop */
@@ -47,40 +47,40 @@ export interface CareTeamsOfChunk {
 }
 
 export interface SelectedCareTeams {
-  /** Those that are not to be sent. */
+  /** Outcomes of entries that are not sent. */
   readonly outcomes: readonly EntryOutcome[]
-  /** The account's list cannot be read, and nobody can tell whether they were sent before. */
+  /** Entries that may have been sent before, in an account with an unreadable list. */
   readonly doubtful: readonly Entry[]
-  /** Another one of the chunk is the same: it shares the fate of that one. */
+  /** Entries equal to another entry of the chunk, which decides their outcome. */
   readonly twins: readonly { readonly entry: Entry; readonly first: Entry }[]
 }
 
 export interface FinishedCareTeams {
   readonly failures: readonly FollowUpFailure[]
-  /** What the accounts have now, for the ledger. */
+  /** Care teams of the accounts now, for the ledger. */
   readonly known: readonly KnownCareTeam[]
 }
 
 interface Person extends ListedAccount {
   readonly entries: readonly Entry[]
-  /** What the ledger has of providers who were missing, and are listed again: nothing of theirs is to be deleted. */
+  /** Ledger rows of providers who were missing and are listed again, without their deletions. */
   readonly listedAgain: readonly KnownCareTeam[]
 }
 
 /** Care teams of a chunk. */
 export interface SaidOfCareTeams {
   readonly entries: readonly Entry[]
-  /** Accounts whose whole care team the chunk lists, even an empty one: owed deletions follow from it. */
+  /** Accounts whose whole care team the chunk lists, even an empty one: owed deletions are derived from the lists. */
   readonly listed: readonly AccountKey[]
-  /** Place of the export: a later one has a higher number. */
+  /** Place of the export: a later export has a higher number. */
   readonly arrival: number
-  /** Tells records that were delivered and replaced since. */
+  /** Recognises records that were delivered and replaced since. */
   readonly isReplaced: (entry: Entry) => boolean
 }
 
 /**
- * Hashes of the accounts of whose care teams something is perhaps to be written.
- * @param isUnchanged true for an entry of which nothing is to be sent
+ * Hashes of the accounts whose care teams may need a write.
+ * @param isUnchanged true for an entry with nothing to send
  */
 export async function careTeamsToClaim(
   { gatewayName, identity, ledger }: CareTeamContext,
@@ -107,7 +107,7 @@ export async function careTeamsToClaim(
   return new Set(accounts.flatMap((one) => (atRest.has(one) ? [] : [one.hash])))
 }
 
-/** @param isUncertain true for an entry that may have been sent without the ledger's knowing */
+/** @param isUncertain true for an entry that may have been sent without the ledger's knowledge */
 export async function careTeamsOf(
   context: CareTeamContext,
   { entries: all, listed, arrival, isReplaced }: SaidOfCareTeams,
@@ -122,7 +122,7 @@ export async function careTeamsOf(
   const npis = new Map(entries.map((entry) => [entry, identity.npi(entry.evidence.npi ?? '')]))
   const fields = new Map(entries.map((entry) => [entry, fieldsSent(entry)]))
 
-  /** @param open status of those without an outcome; any other without one is a twin, and stands for nothing of its own */
+  /** @param open status of entries without an outcome. An entry missing here is a twin, and is left out */
   const wantedOf = (
     person: Person,
     outcomes: Outcomes,
@@ -131,13 +131,13 @@ export async function careTeamsOf(
     person.entries.flatMap((entry) => {
       const outcome = outcomes.of(entry)
       const status = outcome === undefined ? open.get(entry) : statusOf(outcome)
-      // Its own later word is what its export wants by now, in whatever order exports are read again.
+      // A later word of the export's own replaces this entry, in whatever order exports are read again.
       if (status === undefined || (status === 'delivered' && isReplaced(entry))) return []
       const npi = npis.get(entry) ?? ''
       const place = placeOfWord(arrival, entry.row.row)
       const isNew =
         outcome?.outcome !== 'unchanged' || (outcome.found === true && outcome.passedOver === undefined)
-      // A record that is new may have come of a row that was heard before; the word of a later export stands above it all the same.
+      // A new record may come from a row heard before. The word of a later export still outranks the record.
       const since = isNew ? placeOfWord(arrival + 1, 0) : place
       const isHeard = wasHeard(person.known, { npi, at: entry.observedAt, place: since })
       return [{ entry, npi, fields: fields.get(entry) ?? {}, status, place, isHeard }]
@@ -159,7 +159,7 @@ export async function careTeamsOf(
           selected.outcomes.push(...own.map((entry) => leftByStale(entry, isUncertain(entry))))
           return
         }
-        // Without a list nobody can tell whether an entry that may have been sent before is there.
+        // Without a list nobody can tell whether the account has an entry that may have been sent before.
         const doubtful =
           person.listed !== null
             ? []
@@ -230,7 +230,7 @@ export async function careTeamsOf(
           const { marks, failure } = await carryOutMark(context, person, account, mark)
           if (failure !== undefined) failures.push(failure)
           const said = [...withdrawn].map((npi) => [npi, 'withdrawn'] as const)
-          // That somebody else bears the mark does not unsay it.
+          // A mark on somebody else does not revoke a withdrawal.
           const others = [...marks].filter(([npi, now]) => now !== 'none' || !withdrawn.has(npi))
           const deletions = replaced?.get(person)?.deletions ?? takenBack(account)
           known.push(...knownNow(context, person, account, new Map([...said, ...others]), deletions))
@@ -248,13 +248,13 @@ export async function careTeamsOf(
   }
 }
 
-/** A person whose deletions no longer cover what this chunk lists again. */
+/** A person, without the owed deletions of providers that this chunk lists again. */
 const withListedAgain = (person: Person): Person => ({
   ...person,
   known: person.known.map((one) => person.listedAgain.find(({ npi }) => npi === one.npi) ?? one),
 })
 
-/** Whether a record that was delivered before says something else of the mark than was heard since. */
+/** True where a record delivered before contradicts the last known mark. */
 function isNewWord(
   known: readonly KnownCareTeam[],
   { npi, entry, isHeard }: Pick<WantedCareTeam, 'npi' | 'entry' | 'isHeard'>,
@@ -265,8 +265,8 @@ function isNewWord(
 }
 
 /**
- * Tells whether an entry that the account has came of this record, sent from here or from another export.
- * @param isUncertain true where the record may have been sent without the ledger's knowing; else an earlier run has its receipt
+ * Tells the origin of an entry that the account has: this record, sent from here, or another export.
+ * @param isUncertain true where the record may have been sent without the ledger's knowledge; else an earlier run has its receipt
  */
 function whoseEntry(
   entry: Entry,
@@ -278,7 +278,7 @@ function whoseEntry(
   if (ids.includes(entry.transactionId)) return isUncertain ? { readBack: true } : {}
   const isThisRecord = (id: string | undefined): boolean => {
     const parts = id === undefined ? undefined : parseTransactionId(id)
-    // Where the gateway keeps no ids, nobody can tell.
+    // Without ids at the gateway, nobody can tell.
     return parts === undefined || (parts.rule === entry.rule && entry.content.startsWith(parts.content))
   }
   return ids.some(isThisRecord) ? {} : { isOthers: true }
@@ -331,7 +331,7 @@ async function peopleOf(
   })
 }
 
-/** For how long the list may not show yet what was delivered of a provider of whom more is to be created: milliseconds. */
+/** Milliseconds until the list is sure to show entries delivered for a provider who gets another one. */
 function mayBeLateMs(
   { now, readLagMs }: CareTeamContext,
   { known }: Person,
@@ -345,7 +345,7 @@ function mayBeLateMs(
   return stored.length === 0 ? 0 : Math.min(Math.max(...stored) + readLagMs - now(), readLagMs)
 }
 
-/** Undefined for one that was rejected: the export's word on it has not arrived. */
+/** Status by outcome; undefined for a rejected entry: the gateway does not have the export's word. */
 function statusOf(outcome: EntryOutcome): WantedCareTeam['status'] | undefined {
   switch (outcome.outcome) {
     case 'accepted':
@@ -359,7 +359,7 @@ function statusOf(outcome: EntryOutcome): WantedCareTeam['status'] | undefined {
   }
 }
 
-/** What is listed, and what the gateway has said to have taken and does not list yet. */
+/** Listed entries, and entries accepted by the gateway but not listed yet. */
 function withStored(
   listed: readonly HadCareTeam[],
   wanted: readonly WantedCareTeam[],
@@ -377,7 +377,7 @@ function withStored(
   return has
 }
 
-/** A job that replaces nothing wants every entry that it says something new of: what another job owes of that provider is owed no more. */
+/** Deletions revoked by a job without replacement: it wants every entry of a provider with news, so that another job's owed deletions lapse. */
 function takenBack({ wanted, has, known }: CareTeamAccount): Deletions {
   const isWanted = (npi: string): boolean =>
     wanted.some(

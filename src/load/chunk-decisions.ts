@@ -1,4 +1,4 @@
-/** Decides what is done with each record of a chunk, by its slot, and looks at profiles where a decision needs it. */
+/** Decides the step for each record of a chunk by its slot, and reads profiles where a decision needs one. */
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Entry, MappedRow, WithdrawnEntry } from '../model/entry.ts'
 import { parseTransactionId } from '../model/ids.ts'
@@ -18,12 +18,12 @@ export interface DecisionContext extends Uncertain {
   readonly held: Surroundings['doubts']
 }
 
-/** A withdrawn result of which a person must know. */
+/** Withdrawn result to report to a person. */
 export interface Withdrawal {
   readonly entry: WithdrawnEntry
   /** Contents that the gateway has, or may have. */
   readonly contents: readonly Content[]
-  /** Arrival of the export that spoke last before; undefined where none did. */
+  /** Arrival of the last export about the result before this chunk; undefined without one. */
   readonly arrival: number | undefined
 }
 
@@ -33,23 +33,23 @@ export class ChunkDecisions {
   readonly outcomes: Outcomes
   private readonly context: DecisionContext
   private readonly slots: ChunkSlots
-  /** Entries whose profile tells whether they were sent before. */
+  /** Entries that may have been sent before, to be decided by their profile. */
   private readonly uncertain = new Set<Entry>()
   private readonly asked = new Set<Entry>()
-  /** Care teams that were deleted, as an export did not list them, and are listed again. */
+  /** Care teams deleted as missing, and listed again. */
   private readonly listedAgain = new Set<Entry>()
-  /** Rows that say something else than their key did before. */
+  /** Rows whose key had different content before. */
   private readonly corrected = new Set<MappedRow>()
   private accounts: Accounts | undefined
 
-  /** @param places of the chunk */
+  /** @param places number of places in the chunk */
   constructor(context: DecisionContext, slots: ChunkSlots, places: number) {
     this.outcomes = new Outcomes(places)
     this.context = context
     this.slots = slots
   }
 
-  /** Decides entries as far as that can be done without a look at their people. */
+  /** Decides entries as far as possible without reading about their people. */
   begin(entries: readonly Entry[], listing: Listing): void {
     for (const entry of entries) {
       const step = this.stepOf(entry)
@@ -62,7 +62,7 @@ export class ChunkDecisions {
     }
   }
 
-  /** @returns those without an outcome */
+  /** @returns entries without an outcome */
   open(entries: readonly Entry[]): readonly Entry[] {
     return this.outcomes.without(entries)
   }
@@ -74,11 +74,11 @@ export class ChunkDecisions {
 
   readonly isUncertain = (entry: Entry): boolean => this.uncertain.has(entry)
 
-  /** Decides what is open, now that its people are known, and reads profiles where that is needed: once for each. */
+  /** Decides open entries, now that their people are known. Reads the profiles needed, once each. */
   async look(entries: readonly Entry[], accounts: Accounts): Promise<void> {
     this.judge(entries, accounts)
     const { reconciler, stale } = this.context
-    // Of care teams the whole list tells more than a look for each of them.
+    // The whole list of care teams tells more than a look for each entry.
     const asking = this.open(entries).filter((one) => one.kind !== 'careTeam' && this.uncertain.has(one))
     if (asking.length === 0) return
     const verdicts = await reconciler.readBackAny(asking, accounts.accountIds, stale.judge)
@@ -100,7 +100,7 @@ export class ChunkDecisions {
       }
       const what = typeof verdict === 'object' ? await this.inItsPlace(verdict.inItsPlace) : verdict
       if (what === 'other' && this.slots.isAgain && this.slots.of(entry).stored === content) {
-        // What stands is of an export that came later than this one, which is read again.
+        // The stored record comes from a later export than this one, which is read again.
         this.outcomes.note([{ entry, outcome: 'unchanged' }])
         continue
       }
@@ -111,8 +111,8 @@ export class ChunkDecisions {
   }
 
   /**
-   * Judges another record of the same instant by its id. It may be of another row, as of a second visit on one day; one of an export that the ledger
-   * does not know was sent while the ledger did not see it.
+   * Judges a different record of the same instant by its id. The record may belong to another row, as of a second visit on one day. A record of an
+   * export unknown to the ledger was sent behind the ledger's back.
    */
   private async inItsPlace(id: string): Promise<'other' | 'hidden'> {
     const { exportId } = parseTransactionId(id) ?? {}
@@ -120,7 +120,7 @@ export class ChunkDecisions {
     return (await this.context.memory.exportsWithContent(exportId)).length === 0 ? 'other' : 'hidden'
   }
 
-  /** Decides what is open once more. */
+  /** Decides the open entries once more. */
   judge(entries: readonly Entry[], accounts: Accounts): void {
     this.accounts = accounts
     const open = this.open(entries)
@@ -128,7 +128,7 @@ export class ChunkDecisions {
     for (const entry of open) this.end(entry, this.stepOf(entry))
   }
 
-  /** @returns records that say what one above them says in its row key, each with the first: they share its fate */
+  /** @returns records that repeat an earlier record of their row key, each with the first one, which decides the outcome */
   twins(entries: readonly Entry[]): ReadonlyMap<Entry, Entry> {
     const first = new Map<string, Entry>()
     const twins = new Map<Entry, Entry>()
@@ -150,9 +150,12 @@ export class ChunkDecisions {
     }
   }
 
-  /** @returns the outcome of a care-team entry that may have been sent, where the account's list cannot be read; undefined where it is sent all the same */
+  /**
+   * @returns the outcome of a care-team entry that may have been sent, where the account's list is unreadable; undefined where the entry is sent
+   * anyway
+   */
   unlisted(entry: Entry): EntryOutcome | undefined {
-    // It was taken, and what follows from it is still to be done.
+    // The gateway accepted the entry; its follow-ups are still to be done.
     if (this.slots.of(entry).stored === entry.content) return { entry, outcome: 'unchanged', found: true }
     return this.context.held === 'resend' ? undefined : this.inDoubt(entry, true)
   }
@@ -168,7 +171,7 @@ export class ChunkDecisions {
     return this.corrected.size
   }
 
-  /** Withdrawn results that the gateway has, or may have, and of which nobody was told yet. */
+  /** Withdrawn results that the gateway has, or may have, and that nobody was notified of yet. */
   takenBack(withdrawn: readonly WithdrawnEntry[], isTakenUp: boolean): readonly Withdrawal[] {
     const last = new Map(withdrawn.map((entry) => [`${entry.rowKey}${entry.ruleHash}`, entry]))
     return [...last.values()].flatMap((entry) => {
@@ -195,7 +198,7 @@ export class ChunkDecisions {
     return {
       isSuspect: this.isSuspect(entry),
       isAsked: this.asked.has(entry),
-      // Of a series that waits no batch is sent.
+      // False: no batch of a waiting series is sent.
       isBehindDoubt: false,
       isTwin: this.slots.isTwin(entry),
       isTold: false,
@@ -217,7 +220,7 @@ export class ChunkDecisions {
     return this.slots.of(entry).doubts.some(({ content }) => content === entry.content)
   }
 
-  /** Notes the outcome that a step is; a record to be sent, or to be asked for, has none yet. */
+  /** Notes the outcome of a step. A record to send, or to ask about, has no outcome yet. */
   private end(entry: Entry, step: Step, isUnreadable = false): void {
     const outcome = this.outcomeOf(entry, step, isUnreadable)
     if (outcome !== undefined) this.outcomes.note([outcome])
@@ -232,7 +235,7 @@ export class ChunkDecisions {
       case 'hold':
         return this.inDoubt(entry, isUnreadable)
       case 'outdated':
-        // Care teams have a state of their own, which knows by its place what was heard since.
+        // Care teams have a state of their own, which keeps the place of later words.
         return {
           entry,
           outcome: 'unchanged',
@@ -261,11 +264,11 @@ export class ChunkDecisions {
 }
 
 /**
- * A twin of a record that was accepted is unchanged: the gateway has it, and it is not sent a second time. It is known as delivered under
- * its own row and rule.
+ * Outcome of a twin. A twin of an accepted record is unchanged: the gateway has the record, and a second send is omitted. The ledger keeps the twin
+ * as delivered under its own row and rule.
  */
 export function shareFate(entry: Entry, fate: EntryOutcome): EntryOutcome {
-  // What the gateway has is the other record: of this one nothing more is known than that it need not be there as well.
+  // The gateway has the first record. Its twin with different content merely need not be there as well.
   const isOthers = fate.entry.content === entry.content ? {} : { isOthers: true as const }
   if (fate.outcome === 'accepted') return { entry, outcome: 'unchanged', found: true, ...isOthers }
   if (fate.outcome !== 'unchanged') return { ...fate, entry, batchId: null }
@@ -292,7 +295,7 @@ const notSent = (
   reason: { stage: 'submit', code, message, scrubbed: message },
 })
 
-/** Outcome of a record that would hide an older one that is asked about. */
+/** Outcome of a record that would hide an older record still in question. */
 export const waitsForOlder = (entry: Entry): EntryOutcome => ({
   ...notSent(entry, 'waits-for-older', WAITS_FOR_OLDER),
   isAsked: true,

@@ -1,15 +1,14 @@
 /**
- * Claims of accounts: what is read of an account, and then written, is serialised over all jobs of a home. A claim hangs on the lease of its job.
- *
- * Nobody waits while it holds a claim: what is free is claimed, worked on and let go, then the rest is asked for again. So two jobs never wait for
- * each other. Two chunks of a run never meet at an account (run/chunks.ts).
+ * Claims of accounts serialise reading and then writing an account, over all jobs of a home. A claim depends on the lease of its job. Nobody waits
+ * while holding a claim: a job claims free accounts, works on them and releases them, then asks for the rest. So two jobs never wait for each other.
+ * Two chunks of a run never share an account (run/chunks.ts).
  */
 
 import type { KnownCareTeam, RunLedger } from '../ledger/ledger.ts'
 import type { Delivery } from './delivery.ts'
 
 export interface Claims {
-  /** Claims those of the accounts, by their hashes, that are free. The others go on being another job's. */
+  /** Claims the free accounts among the given hashes. The rest stays with another job. */
   take(accounts: readonly string[]): Promise<ReadonlySet<string>>
   /** Releases accounts. @param known care teams of the accounts now, for the next job that claims them */
   letGo(accounts: Iterable<string>, known?: readonly KnownCareTeam[]): Promise<void>
@@ -17,10 +16,10 @@ export interface Claims {
   pause(): Promise<void>
 }
 
-/** A claim lasts for some requests. */
+/** Interval between attempts: a claim lasts for some requests. */
 const ASK_EVERY_MS = 100
 
-/** @param isDead tells of an owner on this machine whether its process is gone */
+/** @param isDead true for an owner on this machine whose process is gone */
 export function createClaims(
   runLedger: Pick<RunLedger, 'claimAccounts' | 'saveCareTeams'>,
   gateway: string,
@@ -31,7 +30,7 @@ export function createClaims(
     async take(accounts) {
       if (accounts.length === 0) return new Set()
       const claimed = await runLedger.claimAccounts({ gateway, accounts, now: now() }, isDead)
-      // The last requests of a dead process are in no ledger, and a list may be late with them.
+      // The last requests of a dead process are in no ledger, and a list may show them late.
       if (claimed.isTakenOver) await pause(readLagMs)
       return claimed.accounts
     },

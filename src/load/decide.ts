@@ -1,59 +1,62 @@
 /**
- * Decides what is done with a record, by the slot that it belongs to. A slot is a row key and a rule: all that exports say of one measurement over
- * time. One pure function; the first line of its table that holds gives the step. The table with its reasons: docs/delivery.md.
+ * Decides the step for a record by its slot. A slot is a row key and a rule: all words of exports on one measurement over time. One pure function;
+ * the first matching line of its table gives the step. The table with its reasons: docs/delivery.md.
  */
 
-/** Hash of a record as sent, 16 hex digits; `WITHDRAWN` for a result that the source has taken back. */
+/** Hash of a record as sent, 16 hex digits; `WITHDRAWN` for a result withdrawn by the source. */
 export type Content = string
 export const WITHDRAWN: Content = ''
 
 /** Place of a word among all that the job has read: export, then state, then time of issue, then row. */
 export interface Place {
-  /** Row of the nightly export that a word of it is as new as; its own where it is one. */
+  /** Ledger row of the nightly export with equal recency; the export's own row if nightly. */
   readonly anchor: number
-  /** Days since 1970 in the name of a backfilled export, which orders it among others with its anchor; 0 of a nightly one. */
+  /** Days since 1970 in the name of a backfilled export, to order exports of equal anchor; 0 for a nightly export. */
   readonly day: number
   /** Row of the export in the ledger. */
   readonly arrival: number
   /** State of the result: 0 preliminary, 1 final, 2 corrected. */
   readonly rank: number
-  /** Time of issue, milliseconds since the epoch; 0 without one, which is older than any. */
+  /** Time of issue, milliseconds since the epoch; 0 without one: older than any time. */
   readonly issued: number
   /** Row in the export, from 1. */
   readonly row: number
 }
 
-/** The newest word of an export, whatever became of it. */
+/** Newest word of an export, delivered or not. */
 export interface Word {
   readonly content: Content
   readonly place: Place
-  /** The export was read before, or is one of a backfill: nightly exports may have said the same without a trace. */
+  /** True for an export read before, or of a backfill: nightly exports may have repeated the word without a trace. */
   readonly isLate: boolean
-  /** Another word was said before it in the same chunk, or in its place before. Not kept. */
+  /** True after a different word earlier in the chunk, or earlier in the slot. Not kept. */
   readonly isNews?: true
 }
 
-/** A content that the gateway may have, though no answer says so. */
+/** Content that the gateway may have, without an answer to prove it. */
 export interface Doubt {
   readonly content: Content
-  /** `sent`: nobody has looked since. `unreadable`: the profile could not be read, and may tell later. `hidden`: it was read, and cannot tell. */
+  /**
+   * `sent`: nobody has looked since. `unreadable`: the profile could not be read, and may tell later. `hidden`: the profile was read, and cannot
+   * tell.
+   */
   readonly state: 'sent' | 'unreadable' | 'hidden'
-  /** It was in doubt before, and has been sent once more. */
+  /** True for a record in doubt that was sent once more. */
   readonly isAgain?: true
 }
 
-/** All that is remembered of a slot. */
+/** Memory of a slot. */
 export interface Slot {
-  /** What the gateway has, by an answer or a profile. */
+  /** Content at the gateway, by an answer or a profile. */
   readonly stored: Content | undefined
   readonly latest: Word | undefined
   readonly doubts: readonly Doubt[]
   /**
-   * What has been learned of it since the ledger is under suspicion. `stored`: nothing speaks against what is stored, which a newer record hides.
-   * `whole`: an answer, or a profile that shows it, has told what the gateway has.
+   * Evidence since the ledger came under suspicion. `stored`: nothing contradicts the stored content, which a newer record hides. `whole`: an answer,
+   * or a profile that shows the slot, has told the gateway's content.
    */
   readonly seen: 'nothing' | 'stored' | 'whole'
-  /** Another rule of its row was sent, and this one not said: the mapping may have given it another name. */
+  /** True where another rule of the row was sent, and this rule was absent: the mapping may have renamed it. */
   readonly isLapsed: boolean
 }
 
@@ -65,27 +68,27 @@ export const EMPTY: Slot = {
   isLapsed: false,
 }
 
-/** A record, or the withdrawal of one, as an export says it. */
+/** Record, or withdrawal of a record, in an export. */
 export interface Incoming extends Word {
-  /** The export is read by another mapping than last, or was corrected by hand: the same row may say something else. */
+  /** True for an export read with another mapping than last, or corrected by hand: a row may have changed. */
   readonly isRenewed: boolean
 }
 
-/** What is known beside the slot. */
+/** Facts beside the slot. */
 export interface Surroundings {
-  /** The ledger may not know all that was sent of it: it is a copy, or the gateway knew the person before the ledger did. */
+  /** True where the ledger may lack sent records: it is a copy, or the gateway knew the person before the ledger did. */
   readonly isSuspect: boolean
-  /** The profile was read for it since the chunk began, and is learned. */
+  /** True once the profile was read for the record in this chunk, and the result learned. */
   readonly isAsked: boolean
-  /** An older record of its series is in doubt, and the profile may tell of it later: a newer one would hide that. */
+  /** True where an older record of the series is in doubt, and the profile may decide the doubt later: a newer record would hide the older one. */
   readonly isBehindDoubt: boolean
-  /** Another rule of the row says the content as well, and it is stored. */
+  /** True where another rule of the row has equal content, already stored. */
   readonly isTwin: boolean
-  /** A person was told of the withdrawal before. */
+  /** True where a person was notified of the withdrawal before. */
   readonly isTold: boolean
-  /** Nothing can be sent for the person. */
+  /** True where nothing can be sent for the person. */
   readonly isRefused: boolean
-  /** What the run does about doubts: leaves them, looks once more, or sends again what nobody can tell. */
+  /** Handling of doubts in this run: leave them, look once more, or resend the undecidable ones. */
   readonly doubts: 'hold' | 'look' | 'resend'
 }
 
@@ -100,13 +103,13 @@ export type Step =
   | 'wait'
   | 'send'
 
-/** The profile may still tell of it. */
+/** True where the profile may still decide the doubt. */
 export const isOpen = ({ state }: Doubt): boolean => state !== 'hidden'
 
 const isSeen = ({ seen, stored }: Slot, content: Content): boolean =>
   seen === 'whole' || (seen === 'stored' && content === stored)
 
-/** @param content that a line of the chunk says: all of them are learned as said before one is decided, so that any other than the latest is older */
+/** @param content of a line of the chunk. All lines are learned before any is decided, so that content other than the latest is older */
 export function decide(slot: Slot, content: Content, around: Surroundings): Step {
   const { isAsked, doubts } = around
   const own = slot.doubts.find((one) => one.content === content)

@@ -1,6 +1,6 @@
 /**
- * Delivers one batch: intent, bytes, answer, settlement. Ends with exactly one outcome for each record, or throws because the
- * run must stop; then the ledger still says that the batch was being sent.
+ * Delivers one batch: intent, bytes, answer, settlement. Ends with exactly one outcome for each record, or throws because the run must stop; then the
+ * ledger still shows the batch as being sent.
  */
 
 import type { CreateAnswer, Answer as GatewayAnswer } from '../gateway/answer.ts'
@@ -45,18 +45,18 @@ import { judgeAccounts, signIn } from './stale-accounts.ts'
 
 const NOT_ECHOED: Words = { ours: 'the gateway answered with success, twice, but did not store the record' }
 
-/** A batch that is written down as about to be sent. */
+/** Batch recorded in the ledger before it is sent. */
 export interface PlannedRow {
-  /** Its row in the ledger. */
+  /** Row in the ledger. */
   readonly row: number
   readonly batchId: string
-  /** As `batchBytes` counts them. */
+  /** Bytes as counted by `batchBytes`. */
   readonly bytes: number
-  /** Whether it has records that are newer than others of their series that go before it. */
+  /** True where a record of the batch is newer than a record of its series in an earlier batch. */
   readonly hidesOlder: boolean
 }
 
-/** Writes down which batches a chunk is about to send, before the first byte of them leaves. */
+/** Records the batches of a chunk in the ledger before their first byte leaves. */
 export async function planned(
   delivery: Planning,
   batches: readonly (BatchToDeliver & Pick<PlannedRow, 'bytes' | 'hidesOlder'>)[],
@@ -84,7 +84,7 @@ const intentOf = (
 
 /**
  * Delivers a batch that has not been sent yet.
- * @param plannedAs where it was planned as it is
+ * @param plannedAs planned batch with equal records
  * @throws WaybillError where the run must stop
  */
 export function deliver(
@@ -139,7 +139,7 @@ async function send(
           createRecords(delivery.gateway, kind, body, entries.length, recognise),
         )
         sizes.learn(kind, taken, size)
-        // Only an answer that names every record proves that the body has been read to its end.
+        // Only an answer that names every record proves that the gateway has read the whole body.
         if (created.class === 'accepted') delivery.buffers.giveBack(buffer)
         return created
       },
@@ -207,16 +207,16 @@ async function settleAnswer(
   })
 }
 
-/** Reads back what is open, settles the batch in the ledger, and sends again what is known to be absent. */
+/** Reads back open records, settles the batch in the ledger, and sends absent records again. */
 async function settleOpen(delivery: Delivery, sent: SentBatch, known: PartlyKnown): Promise<EntryOutcome[]> {
   const { batch, resends, firstSentAt } = sent
   const overAt = delivery.now()
   let isOver = false
   if (known.cause !== undefined) {
-    // The gateway may still be at work on it: what is not there yet could be stored a moment after it was looked for.
+    // The gateway may still be working on the batch, and may store a record just after a look.
     const people = new Set(batch.entries.map((entry) => entry.account.reference))
     const operation = `create ${batch.kind} records`
-    // A time-out between answers does not make a gateway that answers one that does not.
+    // One timeout among answers does not mean the gateway is down.
     const cause = { ...known.cause, status: known.cause.status ?? sent.failedWith }
     const waiting = { since: firstSentAt, tries: resends + 1, people }
     isOver = !(await delivery.sending.wait(operation, cause, waiting))
@@ -235,8 +235,8 @@ async function settleOpen(delivery: Delivery, sent: SentBatch, known: PartlyKnow
 }
 
 /**
- * Settles a batch by what the profiles show of the records that were open.
- * @param isOver whether it has been waited for as long as the job is patient: what is not stored of it fails by itself
+ * Settles a batch by the profiles of its open records.
+ * @param isOver true once the job's patience with the batch has ended: a record still absent fails by itself
  */
 async function settleJudged(
   delivery: Delivery,
@@ -252,7 +252,7 @@ async function settleJudged(
   for (const entry of known.open) {
     const words = known.words?.get(entry) ?? ''
     const verdict = verdicts.get(entry)
-    // An error that names the record is its answer, though the profile cannot tell.
+    // An error that names the record is the answer, though the profile cannot tell.
     const isAnswered = known.named?.has(entry) === true && verdict !== 'stored'
     const learned = isAnswered ? undefined : learnedOf(delivery, entry, batchId, known.status, verdict)
     if (learned !== undefined) outcomes.push(learned)
@@ -289,7 +289,7 @@ const failsAlone = (status: number | undefined): Words => ({
   ours: `HTTP ${status}, again and again, while the gateway answers others`,
 })
 
-/** After a definite refusal nothing of the batch is stored: it is cut until the bad records stand alone. */
+/** Cuts a batch after a definite refusal, which stores nothing, until the bad records stand alone. */
 async function refuse(delivery: Delivery, sent: SentBatch, error: GatewayError): Promise<EntryOutcome[]> {
   const { batch, batchId, row } = sent
   const status = error.status ?? null
@@ -312,7 +312,7 @@ async function refuse(delivery: Delivery, sent: SentBatch, error: GatewayError):
   })
 }
 
-/** What has become of a record by the verdict of its profile; undefined where it may be sent again. */
+/** Outcome of a record by the verdict of its profile; undefined where the record may be sent again. */
 function learnedOf(
   { inDoubt: doubts, stale }: Delivery,
   entry: Entry,
@@ -326,8 +326,8 @@ function learnedOf(
 }
 
 /**
- * Settles all of a chunk, with one look at each account. What is to be sent again is planned anew with the rest of the chunk: a record that
- * goes out beside an older one of its series would hide it.
+ * Settles all unanswered batches of a chunk, with one look at each account. Records to send again are planned anew with the rest of the chunk: a
+ * record sent beside an older record of its series would hide the older one.
  * @throws WaybillError where the run must stop
  */
 export async function settleUnanswered(
@@ -359,7 +359,7 @@ export async function settleUnanswered(
   return { outcomes, toSend }
 }
 
-/** The bulk call of the kind. @throws GatewayError */
+/** Calls the bulk endpoint of the kind. @throws GatewayError */
 function createRecords(
   gateway: Gateway,
   kind: RecordKind,

@@ -1,6 +1,6 @@
 /**
- * What a batch is delivered with, and how it stands in the ledger when it is settled. How records are looked for in the profiles, with
- * time for a gateway that is late: absence is believed only when it can be.
+ * Parts needed to deliver a batch, and its settlement in the ledger. Looks for records in the profiles, and allows for a late gateway: absence counts
+ * only once the gateway cannot be late.
  */
 
 import type { CreateAnswer } from '../gateway/answer.ts'
@@ -34,75 +34,75 @@ export interface Delivery extends BatchWatch {
   readonly reconciler: Reconciler
   readonly identity: Identity
   readonly buffers: BodyBuffers
-  /** Ids of accounts that only answers of this run have told, by reference. */
+  /** Account ids known only from answers of this run, by reference. */
   readonly toldIds: Map<string, string>
-  /** What the gateway was found to take in one batch. */
+  /** Learned size limits of a batch at the gateway. */
   readonly sizes: SizeLimits
   readonly inDoubt: 'hold' | 'resend'
-  /** Whether the gateway is known to store a batch whole or not at all. */
+  /** True where the gateway is known to store a batch whole or not at all. */
   readonly batchesAreAtomic: boolean
-  /** How late a profile may show what the gateway has stored; milliseconds. */
+  /** Longest delay, in milliseconds, until a profile shows a stored record. */
   readonly readLagMs: number
-  /** Waits, however impatient the job is; throws where the run is stopped. */
+  /** Waits, however impatient the job is; throws when the run is stopped. */
   readonly pause: (ms: number) => Promise<void>
-  /** When the gateway last took a batch: what still fails after that fails by itself. */
+  /** Time of the last accepted batch: a later failure is the request's own. */
   readonly progress: { takenAt: number }
   readonly random: () => number
   readonly stale: StaleAccounts
 }
 
 export interface StaleAccounts {
-  /** Tells entries whose person's account this run has found stale. */
+  /** Recognises entries whose person's account this run has found stale. */
   readonly has: (entry: Entry) => boolean
-  /** Says of a person whom the ledger knew before the run whether the account is stale. @throws WaybillError where the run must stop */
+  /** Judges whether the account of a person known before the run is stale. @throws WaybillError where the run must stop */
   readonly judge: (entry: Entry, sign: AccountSign) => Promise<boolean>
 }
 
-/** One batch and where it belongs. */
+/** One batch and its place. */
 export interface BatchToDeliver extends ChunkKey {
   readonly exportId: string
   readonly kind: RecordKind
   readonly entries: readonly Entry[]
   readonly accountIds: AccountIds
-  /** Of the rest of a batch that was refused: whether the refusal named the right records. */
+  /** For the rest of a refused batch: true if the refusal named the right records. */
   readonly namesHold?: Promise<boolean> | undefined
 }
 
-/** A batch that went out. */
+/** Batch that went out. */
 export interface SentBatch {
   readonly batch: BatchToDeliver
   readonly batchId: string
-  /** Its row in the ledger. */
+  /** Row in the ledger. */
   readonly row: number
   readonly attempts: number
-  /** When it, or the batch of which it is the rest, went out first. */
+  /** First time that this batch, or the batch it is the rest of, went out. */
   readonly firstSentAt: number
-  /** HTTP status of the last try that failed and was answered. */
+  /** HTTP status of the last failed try with an answer. */
   readonly failedWith?: number | undefined
   readonly resends: number
 }
 
 export interface UnansweredBatch {
   readonly batch: BatchToDeliver
-  /** Its row in the ledger. */
+  /** Row in the ledger. */
   readonly row: number
   readonly batchId: string
-  /** How many it held when it was sent. */
+  /** Number of records when sent. */
   readonly records: number
 }
 
-/** What an answer says of a batch. */
+/** Result of an answer for a batch. */
 export interface PartlyKnown {
   readonly answer: string
   readonly status: number | null
   readonly outcomes: readonly EntryOutcome[]
-  /** Of these nothing is known yet. */
+  /** Records of unknown outcome. */
   readonly open: readonly Entry[]
-  /** The words of errors that the gateway listed in an answer of success, for each record that they may be about. */
+  /** Error messages in an answer of success, for each record that an error may concern. */
   readonly words?: ReadonlyMap<Entry, string>
-  /** Records that such an error names, and no echo. */
+  /** Error codes for records named by an error and not echoed. */
   readonly named?: ReadonlyMap<Entry, string>
-  /** Where nobody knows whether the batch was taken: why. */
+  /** Cause of an unknown outcome of the whole batch. */
   readonly cause?: Cause
 }
 
@@ -141,19 +141,19 @@ export interface LookUp {
   /** Left out where nothing may be sent. */
   readonly stale?: Pick<StaleAccounts, 'judge'> | undefined
   /**
-   * Milliseconds for which a gateway may be late: still storing what it has not answered, or not showing yet what it has stored.
-   * A profile that was read earlier cannot prove that something is not there.
+   * Longest delay of the gateway, in milliseconds: still storing an unanswered record, or not showing a stored one yet. A profile read earlier does
+   * not prove absence.
    */
   readonly readLagMs: number
-  /** Waits, however impatient the job is; throws where the run is stopped. */
+  /** Waits, however impatient the job is; throws when the run is stopped. */
   readonly pause: (ms: number) => Promise<void>
   readonly now: () => number
 }
 
 /**
- * What the profiles show of the entries. What is not there is looked for once more when the gateway can no longer be late with it:
- * one wait for all of them, and one read an account.
- * @param overAt when their batch had its answer, or was given up; milliseconds since the epoch
+ * Looks for the entries in the profiles. Looks once more for absent entries when the gateway can no longer be late: one wait for all of them, and one
+ * read an account.
+ * @param overAt end of the batch, by an answer or by giving up; milliseconds since the epoch
  */
 export async function lookUp(
   { reconciler, stale, readLagMs, pause, now }: LookUp,
@@ -166,15 +166,15 @@ export async function lookUp(
   const verdicts = await reconciler.readBack(entries, accountIds, stale?.judge)
   const absent = entries.filter((entry) => verdicts.get(entry) === 'absent')
   if (absent.length === 0 || lookedAt >= inTimeAt) return verdicts
-  // A clock that was set back must not draw the wait out.
+  // The limit keeps a clock that was set back from extending the wait.
   await pause(Math.min(readLagMs, Math.max(0, inTimeAt - now())))
   return new Map([...verdicts, ...(await reconciler.readBack(absent, accountIds, stale?.judge))])
 }
 
 /**
- * At a gateway that stores a batch whole or not at all, one record that was found, or was not, speaks for the others.
+ * Extends the verdict on one record to the whole batch, at a gateway that stores a batch whole or not at all.
  * @param batch all records of one request, and no others
- * @param verdicts those that contradict each other speak for themselves alone: then the gateway is not what it was taken for
+ * @param verdicts contradicting verdicts stay as they are: they disprove that the gateway is atomic
  */
 export function spokenFor(
   { batchesAreAtomic }: Pick<Delivery, 'batchesAreAtomic'>,
@@ -187,15 +187,15 @@ export function spokenFor(
   return new Map(batch.map((entry) => [entry, verdict]))
 }
 
-/** Ids that are known, or told by other answers: these are compared with, and nothing is read by them. */
+/** Known account ids, and ids from other answers: used to compare, never to read. */
 export const comparedBy =
   ({ toldIds }: Delivery, { accountIds }: BatchToDeliver): AccountIds =>
   (account) =>
     accountIds(account) ?? toldIds.get(account.reference)
 
 /**
- * An echo may name an account by an id that nobody knows. Where several agree, the id is learned; of one alone the profile is asked, and what it
- * does not show was not taken for this person. Where the profile cannot tell, the answer counts.
+ * Learns account ids from echoes with an unknown id. An id in several agreeing echoes is learned. For a single echo the profile decides: a record
+ * absent there was not stored for this person. Where the profile cannot tell, the answer counts.
  */
 export async function beliedBy(
   delivery: Delivery,
@@ -215,41 +215,41 @@ export async function beliedBy(
   return belied
 }
 
-/** An answer that names all records of the batch in their order, and says nothing else. */
+/** Answer that names all records of the batch in their order, and nothing else. */
 export interface AnswerInOrder extends Pick<CreateAnswer, 'status' | 'requestId'> {
   readonly class: 'accepted'
-  /** The gateway's id of each record, where it gave one. */
+  /** The gateway's id of each record, if any. */
   readonly ids: readonly (string | undefined)[]
 }
 
 export interface Reconciler {
   /**
-   * The gateway's ids, where the answer names all entries in their order and says nothing else; else undefined, and `match` judges it.
-   * @param answer the body, as it came
+   * The gateway's ids, where the answer names all entries in their order and nothing else; else undefined, and `match` judges the answer.
+   * @param answer the body as received
    */
   matchInOrder(
     entries: readonly Entry[],
     answer: Uint8Array,
     accountIds: AccountIds,
   ): readonly (string | undefined)[] | undefined
-  /** @param entries in the order in which they were sent */
+  /** @param entries in the order sent */
   match(
     entries: readonly Entry[],
     answer: Pick<CreateAnswer, 'echoes' | 'errors'>,
     accountIds: AccountIds,
   ): Matched
-  /** One read an account, however many of its records are open. */
+  /** Reads an account once, for all of its open records. */
   readBack(
     entries: readonly Entry[],
     accountIds: AccountIds,
     onSign?: OnAccountSign,
   ): Promise<Map<Entry, Verdict>>
-  /** The same of records that may have been sent before under the ids that they had in another export. */
+  /** Reads back records that may have been sent before under the ids of another export. */
   readBackAny(
     entries: readonly Entry[],
     accountIds: AccountIds,
     onSign?: OnAccountSign,
   ): Promise<Map<Entry, Verdict | InItsPlace | StoredAs>>
-  /** All that the profile shows, of every kind; undefined where it cannot be read. */
+  /** All records in the profile, of every kind; undefined where the profile is unreadable. */
   profile(account: AccountKey): Promise<readonly ShownRecord[] | undefined>
 }

@@ -1,4 +1,4 @@
-/** Sends all requests of this process to a gateway when `src/load/flow.ts` lets them. Each run has a lane, with its own ceiling; lanes take turns. */
+/** Sends all requests of this process to a gateway, when `src/load/flow.ts` permits. Each run has a lane, with its own ceiling; lanes take turns. */
 import { GatewayError } from '../gateway/gateway-error.ts'
 import {
   admit,
@@ -14,45 +14,45 @@ import {
 
 export interface Dispatcher {
   /**
-   * @param ceiling requests of this lane under way at most
-   * @param signal when it is aborted, what waits in the lane fails with its reason; what is under way goes on
+   * @param ceiling most requests of this lane in flight
+   * @param signal its abort fails the waiting requests of the lane with its reason; requests in flight go on
    */
   lane(ceiling: number, signal: AbortSignal): Lane
-  /** Milliseconds for which nothing is sent, as the gateway wants it or nothing gets through. */
+  /** Milliseconds for which nothing is sent, as requested by the gateway or during an outage. */
   heldForMs(): number
-  /** Of them those that the gateway has asked for. */
+  /** Part of the hold, in milliseconds, that the gateway has requested. */
   askedForMs(): number
   traffic(): Traffic
-  /** Lets one request try in so many milliseconds, unless the gateway has asked for longer. */
+  /** Lets one request try within this many milliseconds, unless the gateway has requested a longer wait. */
   tryWithin(ms: number): void
 }
 
 export interface Traffic {
   readonly breaker: Breaker['state']
-  /** Requests that may be under way at once, while the breaker is closed. */
+  /** Requests permitted in flight while the breaker is closed. */
   readonly permitted: number
   readonly underWay: number
 }
 
-/** Before anything was sent. */
+/** Traffic before the first request. */
 export const NO_TRAFFIC: Traffic = { breaker: 'closed', permitted: 0, underWay: 0 }
 
 export type Turn = 'new' | 'again' | 'now'
 
 export interface Lane {
   /**
-   * Sends a request when its turn has come: those that were sent before go before new ones. One of `now` goes before all, and is the one that
-   * tries where nothing gets through; it waits for no more than what the gateway has asked for.
+   * Sends a request in its turn: requests sent before go ahead of new ones. A `now` request goes ahead of all, and is the try during an outage; it
+   * waits only as long as the gateway has requested.
    */
   run<T>(turn: Turn, request: () => Promise<T>): Promise<T>
 }
 
 export interface DispatcherOptions {
-  /** Milliseconds. A clock that is set back does not hold requests longer than they must be. */
+  /** Clock in milliseconds. A clock set back does not extend a hold. */
   readonly now: () => number
   readonly random: () => number
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  /** Requests a second at most, of all lanes together; undefined: as many as the gateway takes. */
+  /** Most requests a second, over all lanes; undefined: as many as the gateway takes. */
   readonly requestsPerSecond?: number | undefined
 }
 
@@ -71,7 +71,7 @@ interface OpenLane {
 export function createDispatcher({ now, random, sleep, requestsPerSecond }: DispatcherOptions): Dispatcher {
   const clock = steadily(now)
   let flow = beginFlow(0, requestsPerSecond)
-  /** Those in which something waits, in the order of their turns. */
+  /** Lanes with waiting requests, in the order of their turns. */
   const lanes: OpenLane[] = []
   let alarm: { readonly at: number; readonly stop: AbortController } | undefined
 
@@ -98,7 +98,7 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
       if (lane === undefined) break
       const at = nextStart(hurried === undefined ? flow : hastenedBy(flow, clock()))
       if (at > clock()) {
-        // Infinity: the end of a request comes back here.
+        // Infinity: the end of a request calls this function again.
         if (at !== Number.POSITIVE_INFINITY) setAlarm(at)
         return
       }
@@ -107,12 +107,12 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
       if (lane.waiting.length > 0) lanes.push(lane)
       next?.begin()
     }
-    // Nothing waits for a moment any more: no timer may keep the process alive.
+    // Nothing waits for a time any more: no timer may keep the process alive.
     alarm?.stop.abort()
     alarm = undefined
   }
 
-  /** While the breaker is open. */
+  /** Milliseconds left while the breaker is open. */
   const left = (until: number): number => (flow.breaker.state === 'open' ? Math.max(0, until - clock()) : 0)
 
   return {
@@ -130,7 +130,7 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
             if (signal.aborted) return reject(signal.reason)
             const begin = (): void => {
               const started = start(flow, clock())
-              // A breaker that opens begins an epoch: what was sent before it does not tell how things stand then.
+              // An opening breaker starts an epoch: requests sent before say nothing about the gateway now.
               const { epoch } = started.breaker
               flow = started
               lane.underWay++
@@ -145,7 +145,7 @@ export function createDispatcher({ now, random, sleep, requestsPerSecond }: Disp
                   ended({ kind: 'answered' })
                 },
                 (error: unknown) => {
-                  // Before the caller hears of it: what it does next depends on whether sending is held now.
+                  // Called before the caller learns of the error: the caller's next step depends on whether sending is held now.
                   ended(endingOf(error))
                   reject(error)
                 },
@@ -188,7 +188,7 @@ function endingOf(error: unknown): Ending {
   }
 }
 
-/** A clock that goes on where the given one is set back. */
+/** Clock that goes on when the given clock is set back. */
 function steadily(now: () => number): () => number {
   let last = now()
   let behind = 0

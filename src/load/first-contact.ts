@@ -1,6 +1,6 @@
 /**
- * Reads the profiles of a few people of the export before a ledger sends to a gateway for the first time. An id that this key makes for the same
- * record shows that another ledger has delivered it: all of the export would be sent again.
+ * Reads the profiles of a few people of the export before a ledger first sends to a gateway. An id made by this key for a record of the export shows
+ * that another ledger has delivered it: the whole export would be sent again.
  */
 import type { Installation } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
@@ -11,9 +11,9 @@ import type { ShownRecord } from '../model/outcome.ts'
 export interface FirstContactParts {
   readonly installation: Pick<Installation, 'hasMet' | 'meet'>
   readonly gatewayName: string
-  /** Reads the profile of one person, for the kind of these records; undefined where it cannot be read. */
+  /** Reads the profile of one person, for the kind of these records; undefined where the profile is unreadable. */
   readonly shown: (entries: readonly Entry[]) => Promise<readonly ShownRecord[] | undefined>
-  /** Receives how many of the people have records under ids of another key. */
+  /** Receives the number of sampled people with records under ids of another key. */
   readonly onOthers: (people: number, of: number) => void
   readonly now: () => number
 }
@@ -21,10 +21,10 @@ export interface FirstContactParts {
 /** @throws WaybillError `ledger-missing` before anything is sent */
 export type FirstContact = (entries: readonly Entry[]) => Promise<void>
 
-/** People whose profiles are read. */
+/** Number of people whose profiles are read. */
 const PEOPLE = 5
 
-/** Asked before each chunk; all but the first of the run go by what that one has found. */
+/** Creates the check called before each chunk. Later chunks of the run use the result of the first. */
 export function createFirstContact(parts: FirstContactParts): FirstContact {
   let met: Promise<void> | undefined
   return async (entries) => {
@@ -46,7 +46,7 @@ async function meet(
       return { own, ids: (await Promise.all(kinds.map(shown))).flatMap(idsOf) }
     }),
   )
-  // Another job of the home may have met it meanwhile, and what is shown may be of that one.
+  // Another job of the home may have met the gateway meanwhile, and the shown records may come from that job.
   if (await installation.hasMet(gatewayName)) return
   let others = 0
   for (const { own, ids } of profiles) {
@@ -58,7 +58,7 @@ async function meet(
   await installation.meet(gatewayName, now())
 }
 
-/** From the first to the last, evenly. */
+/** Sample from first to last, evenly spaced. */
 const sampleOf = (people: readonly (readonly Entry[])[]): readonly (readonly Entry[])[] =>
   people.length <= PEOPLE
     ? people

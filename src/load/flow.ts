@@ -1,30 +1,28 @@
 /**
  * Decides when the next request to a gateway may leave: ceiling, pace and breaker together. Pure; the clock, in milliseconds, is an argument.
- *
- * The breaker stops all sending when nothing gets through, or while the gateway has asked for a wait (Retry-After), and then lets one request
- * try. `closed`: all may be sent; `open`: nothing until a moment; `trying`: one request is on its way.
- *
- * The pace is requests a second, found from what the gateway refuses (429, 503 with Retry-After, 408). There is none until it refuses
- * some; then what was getting through becomes the pace. It falls with each refusal, and rises in steps that double after a time of quiet.
+ * The breaker stops all sending during an outage, or while the gateway has requested a wait (Retry-After), and then lets one request try. `closed`:
+ * all requests may leave; `open`: none until a time; `trying`: one request is in flight.
+ * The pace, in requests a second, is learned from refusals (429, 503 with Retry-After, 408). Without a refusal there is none; after the first, the
+ * measured throughput becomes the pace. Each refusal lowers the pace. After a quiet time the pace rises in steps that double.
  */
 
 export interface Flow {
-  /** Requests under way at once, at most. */
+  /** Most requests in flight at once. */
   readonly ceiling: number
   readonly breaker: Breaker
   readonly pace: Pace
-  /** Under way, those included that were begun before the breaker opened. */
+  /** Requests in flight, including those started before the breaker opened. */
   readonly underWay: number
 }
 
-/** End of a request: answered or not taken by the gateway, failed without a useful answer, or `aside`, for a reason that is none of the gateway. */
+/** End of a request: answered or not taken by the gateway, failed without a useful answer, or `aside`, for a reason unrelated to the gateway. */
 export type Ending =
   | { readonly kind: 'answered' }
   | { readonly kind: 'not-taken'; readonly retryAfterMs: number | undefined }
   | { readonly kind: 'failed' }
   | { readonly kind: 'aside' }
 
-/** @param perSecond requests at most; undefined: as many as the gateway takes */
+/** @param perSecond most requests a second; undefined: as many as the gateway takes */
 export const beginFlow = (ceiling: number, perSecond?: number): Flow => ({
   ceiling,
   breaker: CLOSED,
@@ -32,15 +30,15 @@ export const beginFlow = (ceiling: number, perSecond?: number): Flow => ({
   underWay: 0,
 })
 
-/** A lower ceiling changes nothing: another job sends less. */
+/** Raises the ceiling. A lower ceiling changes nothing: another job sends less. */
 export const admit = (flow: Flow, ceiling: number): Flow => ({
   ...flow,
   ceiling: Math.max(flow.ceiling, ceiling),
 })
 
-/** When the next request may start: now, where that is past; Infinity: not before one has ended. */
+/** Earliest start of the next request: now if past; Infinity: not before a request has ended. */
 export function nextStart({ breaker, ceiling, pace, underWay }: Flow): number {
-  // What hangs since before the breaker opened counts for the ceiling alone: it must not keep the rest from being sent.
+  // A request hanging since before the breaker opened counts only for the ceiling, so that the rest can be sent.
   if (breaker.state === 'closed' && underWay >= ceiling) return Number.POSITIVE_INFINITY
   return Math.max(mayStartAt(breaker, ceiling), pace.nextAt)
 }
@@ -53,7 +51,7 @@ export const start = (flow: Flow, now: number): Flow => ({
 })
 
 /**
- * @param epoch that of the breaker when the request started
+ * @param epoch of the breaker when the request started
  * @param random in [0, 1)
  */
 export function end(before: Flow, epoch: number, ending: Ending, now: number, random: () => number): Flow {
@@ -72,39 +70,39 @@ export function end(before: Flow, epoch: number, ending: Ending, now: number, ra
       return { ...flow, breaker: failed(breaker, epoch, ceiling, now, random) }
     case 'not-taken': {
       const next = notTaken(breaker, epoch, ending.retryAfterMs, now, random)
-      // Of what was under way together the first says it all; and a try that comes too early does not tell of the rate.
+      // Among requests in flight together the first refusal counts alone. A try that comes too early says nothing about the rate.
       const tells = next.epoch !== breaker.epoch && breaker.state === 'closed'
       return { ...flow, breaker: next, pace: tells ? paceRefused(pace, now) : pace }
     }
   }
 }
 
-/** Requests that were missed while sending was held are not made up for. */
+/** Requests missed during a hold are not caught up. */
 const resumed = ({ breaker, pace }: Flow, now: number): Pace =>
   breaker.state === 'closed' ? pace : { ...pace, nextAt: Math.max(pace.nextAt, now) }
 
 export interface Breaker {
   readonly state: 'closed' | 'open' | 'trying'
-  /** While open: nothing is sent before. */
+  /** While open: earliest time of the next request. */
   readonly until: number
-  /** While open: until when the gateway has asked for nothing to be sent. */
+  /** While open: end of the wait requested by the gateway. */
   readonly notBefore: number
-  /** Openings since something got through. */
+  /** Openings since the last success. */
   readonly openings: number
-  /** Failures since something got through. Each keeps its place among those under way: an outage is not fed with new requests. */
+  /** Failures since the last success. Each occupies a place in flight, so that an outage gets no new requests. */
   readonly failures: number
-  /** Requests under way that were begun in this epoch. */
+  /** Requests in flight started in this epoch. */
   readonly underWay: number
-  /** Begins with each opening. What was sent before it does not tell how things stand now. */
+  /** Number of openings. Requests sent in an earlier epoch say nothing about the gateway now. */
   readonly epoch: number
 }
 
 /** Waits between two tries double from the first to the longest, each ±20 %. */
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 15_000
-/** A gateway that says a year is asked again after this. */
+/** Longest Retry-After honoured: a gateway that asks for a year is tried again after this. */
 const LONGEST_RETRY_AFTER_MS = 15 * 60_000
-/** What is added to a Retry-After, at most, so that several clients do not return together; of a short one a tenth. */
+/** Most jitter added to a Retry-After, so that several clients do not return together; a tenth for a short one. */
 const LONGEST_JITTER_MS = 500
 
 export const CLOSED: Breaker = {
@@ -117,7 +115,7 @@ export const CLOSED: Breaker = {
   epoch: 0,
 }
 
-/** When the next request may start: a moment, now where it is past; Infinity: not before one under way has ended. */
+/** Earliest start of the next request: now if past; Infinity: not before a request in flight has ended. */
 export function mayStartAt({ state, until, underWay, failures }: Breaker, allowed: number): number {
   if (state === 'closed')
     return underWay + failures < allowed ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
@@ -134,16 +132,18 @@ export function answered(breaker: Breaker, epoch: number): Breaker {
   return { ...CLOSED, epoch, underWay: breaker.underWay - 1 }
 }
 
-/** It ended, and tells nothing of the gateway. */
+/** Ends a request that says nothing about the gateway. */
 export function endedAside(breaker: Breaker, epoch: number): Breaker {
   if (epoch !== breaker.epoch) return breaker
   const underWay = breaker.underWay - 1
-  // The one that tried has found out nothing: the next one is to.
+  // The trying request has found out nothing: the next one tries.
   const state = breaker.state === 'trying' ? 'open' : breaker.state
   return { ...breaker, state, underWay }
 }
 
-/** Opens where nothing else is under way, or half of what is allowed has failed in a row: what hangs must not keep the rest from trying. */
+/**
+ * Opens where nothing else is in flight, or half of the permitted requests have failed in a row: hanging requests must not keep the rest from trying.
+ */
 export function failed(
   breaker: Breaker,
   epoch: number,
@@ -159,7 +159,9 @@ export function failed(
   return open(breaker, now + backoff(breaker.openings, random))
 }
 
-/** A Retry-After holds all requests. Behind the first the waits grow, too, so that a gateway that always says one second is not asked every second. */
+/**
+ * Holds all requests for a Retry-After. The waits grow after the first, so that a gateway that always asks for one second is not tried every second.
+ */
 export function notTaken(
   breaker: Breaker,
   epoch: number,
@@ -178,7 +180,7 @@ export function notTaken(
   return { ...open(breaker, now + Math.max(told, own)), notBefore }
 }
 
-/** Brings the next try forward to that moment, but not before the one that the gateway has asked for. */
+/** Brings the next try forward to the given time, but not before the time requested by the gateway. */
 export function hastened(breaker: Breaker, at: number): Breaker {
   if (breaker.state !== 'open') return breaker
   return { ...breaker, until: Math.min(breaker.until, Math.max(at, breaker.notBefore)) }
@@ -201,43 +203,43 @@ export const asTold = (retryAfterMs: number, random: () => number): number =>
   Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS) + random() * Math.min(LONGEST_JITTER_MS, retryAfterMs / 10)
 
 export interface Pace {
-  /** Requests a second at most, whatever the gateway takes; Infinity: nobody has asked for a limit. */
+  /** Configured limit in requests a second; Infinity: none. */
   readonly limit: number
-  /** Requests a second that the gateway seems to permit; Infinity: as many as there are. */
+  /** Requests a second that the gateway seems to permit; Infinity: unlimited. */
   readonly rate: number
-  /** By which share the next step raises it. */
+  /** Share by which the next step raises the rate. */
   readonly step: number
   readonly changedAt: number
-  /** Milliseconds that this rate lasts before more is tried. */
+  /** Milliseconds at this rate before the next step. */
   readonly quietMs: number
-  /** When the next request may start. */
+  /** Earliest start of the next request. */
   readonly nextAt: number
-  /** When a request last started as soon as the rate let it: below that, there was nothing more to send. */
+  /** Last time that a request started as soon as the rate permitted: since then there was nothing more to send. */
   readonly boundAt: number
-  /** Requests that got through since one was refused or the rate was raised. */
+  /** Requests accepted since the last refusal or step. */
   readonly accepted: number
-  /** Whether the rate was measured, and what was under way with the refused request and gets through still belongs to it. */
+  /** True where the rate was measured: accepted requests from before the refusal still add to the rate. */
   readonly isMeasured: boolean
   readonly throughput: Throughput
 }
 
-/** Room under what was getting through: the gateway's clock and ours do not tick together. */
+/** Margin below the measured throughput: the gateway's clock and ours differ. */
 const MARGIN = 0.98
-/** What is left of a rate that is refused. */
+/** Share of a refused rate that is kept. */
 const CUT = 0.9
-/** One refused in so many is not a matter of the rate: nothing is gained by going slower. */
+/** One refusal in this many is not caused by the rate: a slower pace gains nothing. */
 const RARE = 200
-/** A rate lasts so long before more is tried, at most. */
+/** Longest time at a rate before the next step. */
 const QUIET_MS = 45_000
-/** And so long for each request that it was measured by: few requests refused by chance look like a low limit. */
+/** Time at a rate for each measured request: a few requests refused by chance look like a low limit. */
 const QUIET_EACH_MS = 2_000
 const FIRST_STEP = 0.02
-/** How long a step is tried before the next, which is twice as large. */
+/** Duration of a step before the next, twice as large. */
 const STEP_MS = 1_000
-/** What a late timer may catch up on. */
+/** Most lateness that a late timer may catch up. */
 const CATCH_UP_MS = 250
 
-/** @param limit requests a second at most; undefined: as many as the gateway takes */
+/** @param limit most requests a second; undefined: as many as the gateway takes */
 export const beginPace = (limit = Number.POSITIVE_INFINITY): Pace => ({
   limit,
   rate: Number.POSITIVE_INFINITY,
@@ -253,7 +255,7 @@ export const beginPace = (limit = Number.POSITIVE_INFINITY): Pace => ({
 
 export function paceBegun(pace: Pace, now: number): Pace {
   const { limit, rate, nextAt } = pace
-  // In no second may more leave than somebody has asked for, so that a limit is not caught up with.
+  // A configured limit holds in every second, and so is not caught up.
   const earliest = limit <= rate ? now : now - CATCH_UP_MS
   return {
     ...pace,
@@ -262,7 +264,7 @@ export function paceBegun(pace: Pace, now: number): Pace {
   }
 }
 
-/** @param late whether it was sent before what was refused last */
+/** @param late true for a request sent before the last refusal */
 export function paceAccepted(pace: Pace, now: number, late: boolean): Pace {
   const { rate, step, changedAt, quietMs } = pace
   const counted = { ...pace, accepted: pace.accepted + 1, throughput: count(pace.throughput, now) }
@@ -272,7 +274,7 @@ export function paceAccepted(pace: Pace, now: number, late: boolean): Pace {
   return { ...counted, rate: rate * (1 + step), step: Math.min(1, step * 2), changedAt: now, accepted: 0 }
 }
 
-/** The gateway did not take a request, for the first time since it was last let go on. */
+/** Lowers the pace after the first refusal since the last hold. */
 export function paceRefused(pace: Pace, now: number): Pace {
   const { rate, step, accepted, quietMs } = pace
   const refused = { ...pace, accepted: 0 }
@@ -289,17 +291,17 @@ export function paceRefused(pace: Pace, now: number): Pace {
   })
   if (isBound(pace, now)) {
     if (step > FIRST_STEP) return settle((rate / (1 + step / 2)) * MARGIN, false, 2 * quietMs)
-    // Less than a second's worth, and that is how much there was to be had.
+    // Less than a second's worth was accepted: the count is the throughput.
     return settle(Math.max(rate / 2, Math.min(rate * CUT, accepted * MARGIN)), false, 2 * quietMs)
   }
   const measured = lately(pace.throughput, now)
   return measured === 0 ? refused : settle(measured * MARGIN, true, measured * QUIET_EACH_MS)
 }
 
-/** Whether the rate was what held requests back, lately. */
+/** True where the rate recently held requests back. */
 const isBound = ({ boundAt, rate }: Pace, now: number): boolean => now - boundAt < STEP_MS + 1_000 / rate
 
-/** Requests that got through in this second, and in the one before. */
+/** Requests accepted in this second, and in the one before. */
 interface Throughput {
   readonly beganAt: number
   readonly current: number
@@ -311,7 +313,7 @@ function count(throughput: Throughput, now: number): Throughput {
   return { ...moved, current: moved.current + 1 }
 }
 
-/** Requests of the last second: its part in the second before is estimated. */
+/** Requests of the last second; the share of the second before is estimated. */
 function lately(throughput: Throughput, now: number): number {
   const { current, previous, beganAt } = moveTo(throughput, now)
   return current + previous * (1 - (now - beganAt) / 1_000)

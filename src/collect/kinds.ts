@@ -16,7 +16,7 @@ export interface AskedPerson {
   /** Account as the caller names it: a request for medical records names its patient this way. */
   readonly named: Account
   readonly account: Account
-  /** Undefined if the crosswalk lacks it. */
+  /** Undefined if missing in the crosswalk. */
   readonly accountId: string | undefined
 }
 
@@ -34,7 +34,7 @@ export interface AskingContext {
 }
 
 interface Kind {
-  /** The kind belongs to nobody: an item of the content service. */
+  /** True for a kind that belongs to nobody: an item of the content service. */
   readonly isOfNobody?: true
   /** True if a 404 may also mean that the account has nothing of the kind. */
   readonly mayBeNotFound: boolean
@@ -46,7 +46,7 @@ interface Kind {
 const SOURCE = ['source.name', 'source.type']
 const AGE = ['bioAge', 'calendarAge', 'bioAgeDelta'].flatMap((age) => [`${age}.year`, `${age}.month`])
 
-/** By their names in jobs. */
+/** Kinds by their names in jobs. */
 export const KINDS = {
   biometrics: {
     mayBeNotFound: false,
@@ -143,7 +143,7 @@ export type CollectedKind = keyof typeof KINDS
 
 export const kindOf = (name: CollectedKind): Kind => KINDS[name]
 
-/** A deprecated form needs an account id, which is unknown. */
+/** Thrown where a deprecated form needs an account id, and none is known. */
 class NoAccountId extends Error {
   override readonly name = 'NoAccountId'
 }

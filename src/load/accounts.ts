@@ -1,6 +1,6 @@
 /**
  * Accounts: registers a person with something to send first, once, and keeps the gateway's id (interface, "Accounts": user-centric calls need the
- * id). A chunk of a roster registers its people and sends nothing else: only the crosswalk shows who is known.
+ * id). A chunk of a roster registers people and sends nothing else: only the crosswalk shows who is known.
  */
 
 import type { Gateway } from '../gateway/gateway.ts'
@@ -66,7 +66,7 @@ export interface ResolvedAccounts {
 export interface SaidName {
   /** Keyed hash of the last name that the rows give (`Identity.named`). */
   readonly named: number
-  /** First row with a name that differs from the one before: people marry. */
+  /** First row with a name unlike the one before: people marry. */
   readonly changedAt: MappedRow | undefined
 }
 
@@ -159,7 +159,7 @@ function peopleIn(identity: Identity, entries: readonly Entry[]) {
   return { hashes, people, births }
 }
 
-/** @returns hashed references of people whose name differs from the crosswalk, and whose birth date does not */
+/** @returns hashed references of people whose name differs from the crosswalk, but whose birth date does not */
 export async function renamedPeople(
   ledger: Pick<Ledger, 'accounts'>,
   gatewayName: string,
@@ -372,7 +372,7 @@ export const DATE_ONLY_MS = 86_400_000
 
 /**
  * Reads the profile of a person whom the gateway knows and the ledger does not, as after a lost ledger. `until` is now where the profile is
- * unreadable, shows a record of ours, or shows a record without an id that may be ours; else null.
+ * unreadable, shows a record of ours, or shows a record without an id, perhaps ours; else null.
  */
 export async function perhapsSent(
   { reconciler, now }: Pick<AccountsContext, 'reconciler' | 'now'>,

@@ -33,7 +33,7 @@ export class ChunkDecisions {
   readonly outcomes: Outcomes
   private readonly context: DecisionContext
   private readonly slots: ChunkSlots
-  /** Entries that may have been sent before, to be decided by their profile. */
+  /** Entries that may have been sent before, for their profile to decide. */
   private readonly uncertain = new Set<Entry>()
   private readonly asked = new Set<Entry>()
   /** Care teams deleted as missing, and listed again. */
@@ -112,7 +112,7 @@ export class ChunkDecisions {
 
   /**
    * Judges a different record of the same instant by its id. The record may belong to another row, as of a second visit on one day. A record of an
-   * export unknown to the ledger was sent behind the ledger's back.
+   * export unknown to the ledger was sent without the ledger's knowledge.
    */
   private async inItsPlace(id: string): Promise<'other' | 'hidden'> {
     const { exportId } = parseTransactionId(id) ?? {}
@@ -128,7 +128,7 @@ export class ChunkDecisions {
     for (const entry of open) this.end(entry, this.stepOf(entry))
   }
 
-  /** @returns records that repeat an earlier record of their row key, each with the first one, which decides the outcome */
+  /** @returns records that repeat an earlier record of their row key, each with the first record, which decides the outcome */
   twins(entries: readonly Entry[]): ReadonlyMap<Entry, Entry> {
     const first = new Map<string, Entry>()
     const twins = new Map<Entry, Entry>()

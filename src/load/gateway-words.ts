@@ -1,6 +1,6 @@
 /**
- * The gateway's words about a record, and outcomes that are no success. Words may name the person, so they stand in full in the rejects file alone;
- * the ledger has those that are known to be of nobody. Pure.
+ * Words of the gateway about a record, and unsuccessful outcomes. Words may name the person, so only the rejects file holds them in full; the ledger
+ * holds the words known to be about nobody. Pure.
  */
 import type { GatewayError } from '../gateway/gateway-error.ts'
 import type { Exception, HeldRecord } from '../ledger/ledger.ts'
@@ -9,13 +9,13 @@ import type { Identity } from '../model/ids.ts'
 import type { EntryOutcome, Reason } from '../model/outcome.ts'
 import { recordText } from './batch-text.ts'
 
-/** Why something was refused: what we say of it, which is of nobody, then the gateway's words, which may be of a person. */
+/** Reason of a refusal: our words, which concern nobody, then the gateway's words, which may concern a person. */
 export interface Words {
   readonly ours: string
   readonly theirs?: string
 }
 
-/** The status stands in front: it tells one refusal from another. */
+/** Words of a refusal, with the status first: it distinguishes refusals. */
 export const refusalWords = ({
   status,
   gatewayMessage,
@@ -27,22 +27,22 @@ export const refusalWords = ({
   return { ours: isUnanswered ? message : `${answered}no reason given` }
 }
 
-/** Characters of the gateway's words that are looked at, and of what is told of them. */
+/** Most characters of the gateway's words that are read, and most that are kept. */
 const READ_LIMIT = 2_000
 const TOLD_LIMIT = 300
 
-/** Stands for all that is left out. */
+/** Mark for omitted words. */
 const LEFT_OUT = '…'
 
-/** @param entry whose record was refused: no word that its row, its registration or its record holds is told */
+/** @param entry with the refused record: words of its row, registration or record are redacted */
 export function told({ ours, theirs }: Words, entry: Entry): Pick<Reason, 'message' | 'scrubbed'> {
   if (theirs === undefined) return { message: ours, scrubbed: ours }
   return { message: ours + theirs, scrubbed: (ours + knownWords(theirs, entry)).slice(0, TOLD_LIMIT) }
 }
 
 /**
- * The known words, in the order of the text, and one `…` for all that stands between two of them. What is joined by punctuation
- * (`account.reference`, `Mary-Ann`) is known if all its parts are, but for positions (`body/3/value`).
+ * Keeps the known words, in the order of the text, and puts one `…` for all between two of them. A word joined by punctuation (`account.reference`,
+ * `Mary-Ann`) is known if all parts are known, except positions (`body/3/value`).
  */
 function knownWords(text: string, entry: Entry): string {
   const kept: string[] = []
@@ -76,7 +76,7 @@ function knownOf(joined: string, isOfPerson: (word: string) => boolean): string 
   return parts.every((part) => part === LEFT_OUT) ? LEFT_OUT : parts.join('.')
 }
 
-/** Tells whether a word, in lower case and ASCII, stands alone in the texts of the person. They are joined when it is first asked. */
+/** Returns a check whether a word, in lower case and ASCII, appears alone in the person's texts. The first check joins the texts. */
 function wordsOf(entry: Entry): (word: string) => boolean {
   let all: string | undefined
   const answers = new Map<string, boolean>()
@@ -88,7 +88,7 @@ function wordsOf(entry: Entry): (word: string) => boolean {
   }
 }
 
-/** In lower case, without accents, by the plain letters that it shows: ASCII is its own. */
+/** Folds text to lower case without accents, in plain letters; ASCII text keeps its characters. */
 export const folded = (text: string): string =>
   (/[\u0080-\uffff]/.test(text) ? text.normalize('NFKD').replaceAll(/\p{M}/gu, '') : text).toLowerCase()
 
@@ -99,10 +99,13 @@ function standsAlone(text: string, word: string): boolean {
   return false
 }
 
-/** Beyond the text it is NaN, and none. */
+/** False beyond the text, where the code unit is NaN. */
 const isLetter = (unit: number): boolean => unit >= 0x61 && unit <= 0x7a
 
-/** Registration and record may hold what was joined from another export. What the record says of its account and source is the mapping's. */
+/**
+ * Texts of the person. Registration and record may hold values joined from another export. Account and source of the record come from the mapping,
+ * and are left out.
+ */
 function textsOf(entry: Entry): string[] {
   const { source, key, account, register } = entry.row
   const draft = register()
@@ -115,13 +118,13 @@ function textsOf(entry: Entry): string[] {
   ]
 }
 
-/** Every string of a JSON value, keys left out. */
+/** All strings of a JSON value, without keys. */
 function stringsIn(json: unknown): string[] {
   if (typeof json === 'string') return [json]
   return typeof json === 'object' && json !== null ? Object.values(json).flatMap(stringsIn) : []
 }
 
-/** Interface, "Resources and their fields" and the query parameters, as far as records, accounts and care teams go. */
+/** Field names of the interface, "Resources and their fields" and the query parameters, for records, accounts and care teams. */
 const FIELDS = `
 accountReference accountReferenceType account reference type sponsor
 code codes codeSystem codeSystemName name
@@ -156,12 +159,12 @@ token credentials access permission method implemented locked gone
 
 const words = (text: string): string[] => text.split(/\s+/).filter((word) => word !== '')
 
-/** By its lower case the word as it is told: the way in which the gateway writes it tells nothing. */
+/** Known words by their lower case, in our own spelling: the gateway's spelling is not kept. */
 export const KNOWN_WORDS: ReadonlyMap<string, string> = new Map(
   [...words(TERMS), ...words(FIELDS)].map((word) => [word.toLowerCase(), word]),
 )
 
-/** The ledger's line for an outcome that is not a success. */
+/** Ledger line of an unsuccessful outcome. */
 export function toException(outcome: EntryOutcome): Exception | undefined {
   if (outcome.outcome !== 'rejected' && outcome.outcome !== 'in-doubt') return undefined
   const { entry, reason } = outcome
@@ -185,7 +188,7 @@ export function toException(outcome: EntryOutcome): Exception | undefined {
 export function heldBy(identity: Pick<Identity, 'series'>, outcomes: readonly EntryOutcome[]): HeldRecord[] {
   const held: HeldRecord[] = []
   for (const one of outcomes) {
-    // What is unclear was delivered: it is not it that is in doubt.
+    // An unclear record was delivered: the doubt concerns another record.
     if (one.outcome !== 'in-doubt' || one.isUnclear) continue
     const { rowKey, content, ruleHash: rule, series } = one.entry
     held.push({ rowKey, content, rule, series: one.isAsked ? identity.series(series) : null })
@@ -208,7 +211,7 @@ export const inDoubt = (entry: Entry, batchId: string, verdict: 'hidden' | 'unre
   reason: { stage: 'read-back', code: 'in-doubt', message: IN_DOUBT, scrubbed: IN_DOUBT },
 })
 
-/** @param error the words that an answer of success lists about the record, and the code that it gives it */
+/** @param error words of an error about the record in an answer of success, and the error's code */
 export function listedAsError(
   entry: Entry,
   batchId: string,
@@ -224,12 +227,12 @@ const OF_STALE = 'the gateway has another account of the person than before, or 
 const NOT_SENT = `not sent: ${OF_STALE}`
 const UNCLEAR = `nobody knows whether it is stored: ${OF_STALE}`
 
-/** Reason of records that are not sent, as the person's account is stale (`stale-accounts.ts`). */
+/** Reason of records not sent because the person's account is stale (`stale-accounts.ts`). */
 export const ACCOUNT_STALE: Reason = {
   ...{ stage: 'submit', code: 'account-stale', message: NOT_SENT, scrubbed: NOT_SENT },
 }
 
-/** Outcome of a record that is not sent. @param wasSent true where an earlier batch held it */
+/** Outcome of a record that is not sent. @param wasSent true where an earlier batch held the record */
 export const leftByStale = (entry: Entry, wasSent: boolean): EntryOutcome =>
   wasSent ? unclearByStale(entry, null) : { entry, outcome: 'rejected', batchId: null, reason: ACCOUNT_STALE }
 

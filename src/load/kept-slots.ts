@@ -1,4 +1,4 @@
-/** A slot as the ledger keeps it, and as it is decided by. */
+/** Converts slots between the ledger's form and the form used to decide. */
 import type { ExportOrder, HeldDoubt, KeptSlot, KeptWord } from '../ledger/ledger.ts'
 import { FINAL } from '../model/entry.ts'
 import { contentDigits, hasSameContent, wordsOf } from '../model/ids.ts'
@@ -10,7 +10,7 @@ export const doubtOf = ({ content, isOpen, sentUntil }: HeldDoubt): Doubt => ({
   state: sentUntil === null ? (isOpen ? 'unreadable' : 'hidden') : 'sent',
 })
 
-/** @param orders places of backfilled exports among the nightly ones, by arrival */
+/** @param orders places of backfilled exports among the nightly exports, by arrival */
 export function placeOf(
   orders: ReadonlyMap<number, ExportOrder>,
   { arrival, row, rank, issued }: Pick<Place, 'arrival' | 'row' | 'rank' | 'issued'>,
@@ -19,7 +19,7 @@ export function placeOf(
   return { anchor, day, arrival, rank, issued, row }
 }
 
-/** @param copy number of the ledger's copy in use @param placed place of a word */
+/** @param copy number of the ledger's copy in use @param placed returns the place of a word */
 export function slotOf(
   kept: KeptSlot,
   held: readonly HeldDoubt[],
@@ -55,7 +55,7 @@ export function keptSlot(
   return other === undefined ? { rule, ...words, word } : { rule, ...words, word, latest: wordsOf(other) }
 }
 
-/** Place of a word that nobody knows: every other word is newer. */
+/** Place of a lost word: every other word is newer. */
 const LOST: Pick<Word, 'place' | 'isLate'> = {
   place: { anchor: 0, day: 0, arrival: 0, rank: FINAL, issued: 0, row: 0 },
   isLate: true,
@@ -65,7 +65,7 @@ const LOST_WORD: KeptWord = {
   ...{ seen: 'nothing', copy: 0 },
 }
 
-/** @returns the slots of a row, now that the gateway is known to have the content of one */
+/** @returns the slots of a row, once the gateway is known to have the content of one slot */
 export function withStored(kept: readonly KeptSlot[], rule: string, content: Content): KeptSlot[] {
   const known = kept.find((one) => one.rule === rule)
   const { word = LOST_WORD, latest = known } = known ?? {}
@@ -81,9 +81,9 @@ export function withStored(kept: readonly KeptSlot[], rule: string, content: Con
 }
 
 /**
- * No other run has spoken since: each of the job first settles what another one has open.
- * @param isTaken true for a content that the gateway has; else it may have it
- * @returns the slots of a row, now that a run is given up that has sent the content of one
+ * Restores slots from a run that is given up. No other run has brought words since: each run of the job first settles the open work of earlier runs.
+ * @param isTaken true for content that the gateway has, false for content that the gateway may have
+ * @returns the slots of a row, with the content that the run had sent
  */
 export function withSent(
   kept: readonly KeptSlot[],

@@ -1,30 +1,30 @@
-/** Tells what is remembered of a slot once something has happened: the only way in which it changes. */
+/** Event that changes the memory of a slot: events are the only way to change a slot. */
 import { isDeepStrictEqual } from 'node:util'
 import { FINAL } from '../model/entry.ts'
 import { type Content, type Doubt, EMPTY, type Incoming, type Slot, WITHDRAWN, type Word } from './decide.ts'
 
 export type SlotEvent =
-  /** An export says it: learned of all lines of a chunk before one of them is decided. */
+  /** An export gives the word. All lines of a chunk are learned before any is decided. */
   | { readonly what: 'said'; readonly incoming: Incoming }
-  /** Its bytes may have left. */
+  /** The bytes of the content may have left. */
   | { readonly what: 'sending'; readonly content: Content }
   | { readonly what: 'accepted' | 'refused'; readonly content: Content }
-  /** The gateway had taken it before the ledger came under suspicion: it may have been replaced since. */
+  /** The gateway had taken the content before the ledger came under suspicion: a later record may have replaced the content. */
   | { readonly what: 'accepted before'; readonly content: Content }
-  /** The profile shows it, or another rule of its row has brought it. */
+  /** The profile shows the content, or another rule of the row has brought it. */
   | { readonly what: 'shown'; readonly content: Content }
-  /** The profile shows nothing of the slot, and nothing that would hide it. */
+  /** The profile shows nothing of the slot, and nothing that would hide the slot. */
   | { readonly what: 'absent' }
   /**
-   * The profile, asked for the content, shows another of the same instant; shows a newer one; cannot be read. `isSuspect`: the content may have
-   * been sent.
+   * The profile, asked for the content, shows another record of the instant, shows a newer record, or is unreadable. `isSuspect`: the content may
+   * have been sent.
    */
   | {
       readonly what: 'other' | 'hidden' | 'unreadable'
       readonly content: Content
       readonly isSuspect: boolean
     }
-  /** Another rule of its row was sent, and the row does not say this one. */
+  /** Another rule of the row was sent, and the row lacks this rule. */
   | { readonly what: 'lapsed' }
   /** The person was erased, at the gateway or here. */
   | { readonly what: 'forgotten' }
@@ -37,12 +37,12 @@ export function learn(slot: Slot, event: SlotEvent): Slot {
       return said(slot, event.incoming)
     case 'sending':
       return sending(slot, event.content)
-    // It was sent behind all that was in doubt: whatever came of that stands no longer.
+    // The record was sent behind all records in doubt, and supersedes them.
     case 'accepted':
       return { ...slot, stored: event.content, doubts: [], ...SEEN }
     case 'accepted before':
       return { ...slot, stored: event.content, doubts: [], seen: 'nothing' }
-    // What was in doubt before may be there all the same.
+    // Content in doubt before may be stored all the same.
     case 'refused':
       return {
         ...slot,
@@ -77,8 +77,8 @@ function said(slot: Slot, incoming: Incoming): Slot {
 }
 
 /**
- * Below zero where a word is older than the latest one. A preliminary result is older than any other of the slot, in whatever export it comes: messages
- * arrive out of their order (HL7 v2, table 0085: no P follows F).
+ * Order of a word and the latest word; below zero where the word is older. A preliminary result is older than any other result of the slot, in
+ * whatever export: messages arrive out of order (HL7 v2, table 0085: no P follows F).
  */
 export function orderOf({ content, place, isRenewed }: Incoming, latest: Word): number {
   const other = latest.place
@@ -89,7 +89,7 @@ export function orderOf({ content, place, isRenewed }: Incoming, latest: Word): 
       place.day - other.day ||
       place.arrival - other.arrival
     )
-  // An export that is read again has said by then what stood before its latest word.
+  // An export read again only repeats the rows before its latest word.
   if (place.row < other.row && !isRenewed) return -1
   if (place.row === other.row) return 0
   const isWithdrawal = content === WITHDRAWN || latest.content === WITHDRAWN
@@ -97,9 +97,9 @@ export function orderOf({ content, place, isRenewed }: Incoming, latest: Word): 
 }
 
 /**
- * Tells whether a slot must be written down once its chunk is settled. Most of a cumulative export repeats what stands: of that nothing is written.
- * A repetition is news behind a late word, where a preliminary result is final now, and of one that is corrected or has a time of issue: the export may
- * say below it what is older.
+ * Checks whether to save a slot once its chunk is settled. Most of a cumulative export repeats stored content, and is not saved. A repetition is
+ * saved after a late word, where a preliminary result is final now, and for a result that is corrected or has a time of issue: the export may hold an
+ * older word below.
  */
 export function isWorthWriting(before: Slot, after: Slot): boolean {
   if (before === after) return false
@@ -126,7 +126,7 @@ function notShown(
   slot: Slot,
   { what, content, isSuspect }: Extract<SlotEvent, { readonly what: 'other' | 'hidden' | 'unreadable' }>,
 ): Slot {
-  // A newer record hides all of the slot. Another one of the same instant may be any that is in doubt: each is asked for by itself.
+  // A newer record hides the whole slot. Another record of the instant may be any content in doubt: each is looked for by itself.
   const doubts = what === 'hidden' ? slot.doubts.map(hide) : slot.doubts
   if (slot.stored === content)
     return what === 'other' ? { ...slot, stored: undefined, doubts } : { ...slot, doubts, seen: 'stored' }
@@ -139,14 +139,14 @@ const withDoubt = (slot: Slot, content: Content, state: Doubt['state']): Slot =>
 const without = ({ doubts }: Slot, content: Content): readonly Doubt[] =>
   doubts.filter((one) => one.content !== content)
 
-/** The profile was read: it will tell no more of what it did not show. */
+/** Closes a doubt: the profile was read, and will not show later the content missing there. */
 const hide = ({ content }: Doubt): Doubt => ({ content, state: 'hidden' })
 
 /**
- * Takes over the slot of a rule that has another name by now: one that its row does not say any more, with the same content stored or in doubt.
- * @param slot of the rule as it is named now
- * @param others slots of the row whose rules it does not say
- * @returns the slot, and the one that is taken; undefined where none is
+ * Takes over the slot of a renamed rule: a rule missing from the row, with equal content stored or in doubt.
+ * @param slot of the rule under its present name
+ * @param others slots of the row whose rules the row lacks
+ * @returns the new slot, and the slot taken over; undefined without a match
  */
 export function takeOver<One extends Slot>(
   slot: Slot,
@@ -160,7 +160,7 @@ export function takeOver<One extends Slot>(
   if (from === undefined) return undefined
   const { stored, latest, doubts, seen, isLapsed } = from
   const taken = { stored, latest, doubts: [...slot.doubts, ...doubts], seen, isLapsed }
-  // What was said under the new name already may be newer, or older.
+  // A word under the new name may be newer or older.
   const word = slot.latest && { ...slot.latest, isRenewed: false }
   return { slot: word === undefined ? taken : learn(taken, { what: 'said', incoming: word }), from }
 }

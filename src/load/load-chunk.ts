@@ -1,6 +1,6 @@
 /**
- * Loads one chunk: remember, decide, register, look, send, learn. Gives exactly one outcome for each of its records, or throws because the run must
- * stop; the chunk then stays open and is taken up again by the next run.
+ * Loads one chunk: remember, decide, register, look, send, learn. Returns exactly one outcome for each record, or throws because the run must stop;
+ * then the chunk stays open, and the next run resumes it.
  */
 
 import type { ChunkKey, Ledger, Suspicion } from '../ledger/ledger.ts'
@@ -48,37 +48,37 @@ export interface LoadContext extends Delivery {
   readonly assessment: AssessmentContext
   readonly jobId: number
   readonly limits: BatchLimits
-  /** Whether the gateway is known to take care teams of several accounts in one request. */
+  /** True where the gateway is known to accept care teams of several accounts in one request. */
   readonly careTeamsAcrossAccounts: boolean
   /**
-   * What is done with records that are in doubt since an earlier run. `hold`: they are not sent. `look`: the profile is read once more; what
-   * it shows is not sent, what it lacks is. `resend`: as `look`, and what nobody can tell is sent, too.
+   * Handling of records in doubt since an earlier run. `hold`: not sent. `look`: the profile is read once more, and records absent there are sent.
+   * `resend`: as `look`, and undecidable records are sent, too.
    */
   readonly held: 'hold' | 'look' | 'resend'
-  /** What the ledger may have lost: profiles are read for it, once the gateway can no longer be late with that. */
+  /** Possible losses of the ledger: profiles are read for them, once the gateway can no longer be late. */
   readonly suspicion: Suspicion
 }
 
 export interface ChunkToLoad extends ChunkKey, Speaks {
   readonly exportId: string
   readonly entries: readonly Entry[]
-  /** Results that the source has taken back. */
+  /** Results withdrawn by the source. */
   readonly withdrawn: readonly WithdrawnEntry[]
-  /** Rows are taken up that were rejected before: of withdrawn results a person is told again. */
+  /** True for a retry of rejected rows: a person is notified of withdrawn results again. */
   readonly isTakenUp: boolean
-  /** People whose rows are rejected, as they give several birth dates under one reference. */
+  /** People with rejected rows, since several birth dates share their reference. */
   readonly shared: readonly AccountKey[]
-  /** Whose care teams it lists, also where it lists nobody; empty where it does not list all. */
+  /** Accounts whose care teams the chunk lists in full, even empty ones; empty where the export lists only a part. */
   readonly listed: readonly AccountKey[]
-  /** Whether an earlier process may have sent some of it. */
+  /** True where an earlier process may have sent part of the chunk. */
   readonly resumed: boolean
 }
 
 export interface LoadedChunk {
-  /** One for each entry, in the order of the entries. */
+  /** One outcome for each entry, in the order of the entries. */
   readonly outcomes: readonly EntryOutcome[]
   readonly followUpFailures: readonly FollowUpFailure[]
-  /** Rows whose key was known, or stood before in the chunk, with other content. */
+  /** Rows whose key was known, or appeared earlier in the chunk, with other content. */
   readonly rowsCorrected: number
   readonly accounts: ResolvedAccounts['counts']
   readonly names?: ResolvedAccounts['names']
@@ -95,10 +95,10 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
   if (chunk.shared.length > 0)
     await runLedger.saveBirths(gatewayName, new Map(), new Set(chunk.shared.map(context.identity.account)))
   await renewRowKeys(ledger, gatewayName, context.identity, [...entries, ...chunk.withdrawn])
-  // A mapping makes no record of a profile beside these.
+  // A mapping of these kinds makes no profile records.
   if (kind === 'account') {
     const { names, ...loaded } = await loadRoster(context.accounts, entries, resumed)
-    // A roster that is read again tells all names once more.
+    // A roster read again repeats all names.
     const told = chunk.isAgain || chunk.isBackfill ? {} : { names }
     return { ...NOTHING_OF_PROFILES, ...loaded, ...told }
   }
@@ -121,7 +121,10 @@ const NOTHING_OF_PROFILES = {
   learned: NOTHING_LEARNED,
 } as const
 
-/** First the others, then those whose registration fails again and again, or who were another job's: they keep nobody else waiting. */
+/**
+ * Loads people in parts: first the people who are ready, then the people whose registration keeps failing, or whom another job had claimed. Late
+ * people keep nobody else waiting.
+ */
 async function loadApart(
   context: LoadContext,
   chunk: ChunkToLoad,
@@ -167,7 +170,7 @@ function joinedParts(parts: readonly LoadedChunk[]): LoadedChunk {
   }
 }
 
-/** What is known of a chunk before anything is asked or sent. */
+/** Reads the ledger about a chunk, before anything is asked or sent. */
 async function remember(context: LoadContext, chunk: ChunkToLoad) {
   const { entries } = chunk
   const rowKeys = rowKeysOf([...entries, ...chunk.withdrawn])
@@ -182,7 +185,7 @@ async function remember(context: LoadContext, chunk: ChunkToLoad) {
     : nothingEarlier(entries)
   decisions.outcomes.note(recalled.outcomes)
   const wasRecalled = new Set(recalled.outcomes.map(({ entry }) => entry))
-  /** A copy may have been made, and used, after it was taken. */
+  /** A copy of the ledger may have been used after it was made. */
   const isBefore = ({ entry }: EntryOutcome): boolean => context.suspicion.copy > 0 && wasRecalled.has(entry)
   slots.hear(entries, chunk.withdrawn)
   slots.learnOutcomes(recalled.outcomes, isBefore)
@@ -191,7 +194,7 @@ async function remember(context: LoadContext, chunk: ChunkToLoad) {
   return { slots, decisions, recalled, isBefore, teams, held: known.held }
 }
 
-/** Loads records of profiles. @param given accounts that are resolved already */
+/** Loads records of profiles. @param given accounts resolved already */
 async function load(
   context: LoadContext,
   chunk: ChunkToLoad,
@@ -222,17 +225,17 @@ async function load(
       accountIds,
     )
   if (given === undefined && accounts.late.size > 0) {
-    // A batch is settled as a whole: its parts would each forget what the other people have of it.
+    // A batch is settled as a whole: parts would each lack the other people's records.
     await settleEarlier()
     return loadApart(context, chunk, accounts)
   }
 
   await waitForLate(context, decisions.open(recalled.unsent), held)
   await decisions.look(recalled.unsent, accounts)
-  // What an earlier process left open is judged first: sending newer records of the same series would hide it.
+  // Batches left open by an earlier process are settled first: newer records of a series would hide theirs.
   const settled = await settleEarlier()
   outcomes.note(settled.outcomes)
-  // What says the same as they, or something else of their slots, is decided by what became of them.
+  // Equal records, and records of the settled slots, are decided by the result.
   slots.learnOutcomes(settled.outcomes, () => false)
   decisions.judge(entries, accounts)
   const careTeams = await sendDecided(context, chunk, { decisions, teams, accounts, place })
@@ -261,7 +264,7 @@ interface Decided {
   readonly place: SendingPlace
 }
 
-/** Sends what is open, each record once; what says the same shares its fate. */
+/** Sends each open record once; a twin shares the outcome of its first record. */
 async function sendDecided(
   context: LoadContext,
   { entries, resumed }: ChunkToLoad,
@@ -275,7 +278,7 @@ async function sendDecided(
     accounts,
     (entry) => resumed || decisions.isUncertain(entry),
   )
-  // In the order of the rows: of two at one instant the later one corrects the first.
+  // Keeps the order of the rows: of two rows at one instant the later row corrects the first.
   const toSend = decisions.open(entries).filter((entry) => !twins.has(entry))
   const selected = await careTeams.select(toSend.filter(isCareTeam), outcomes)
   outcomes.note(selected.outcomes)
@@ -294,7 +297,7 @@ type SendingPlace = ChunkKey & {
 
 const isCareTeam = ({ kind }: Entry): boolean => kind === 'careTeam'
 
-/** What the chunk says of care teams. */
+/** Care-team entries and lists of the chunk. */
 async function careTeamWords(
   context: LoadContext,
   chunk: ChunkToLoad,
@@ -311,7 +314,7 @@ async function careTeamWords(
   }
 }
 
-/** Sends what is open, in as few batches as may be; what is newer in a series goes behind what is older. */
+/** Sends open records in as few batches as possible; a newer record of a series goes after the older. */
 async function sendAll(
   context: LoadContext,
   { outcomes }: ChunkDecisions,

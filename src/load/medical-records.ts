@@ -1,7 +1,7 @@
 /**
- * Loads a chunk of medical-records requests: upserts in batches, the authorization right after the answer that gives its address, withdrawals
- * (interface, "Medical-records requester"). An upsert and an upload may be repeated, so no answer leaves a doubt that reading must settle. The
- * address of an upload is a credential: it is held while it is used, and nowhere else.
+ * Loads a chunk of medical-records requests: upserts in batches, uploads the authorization right after the answer with the address, and withdraws
+ * (interface, "Medical-records requester"). An upsert and an upload are idempotent, so no answer leaves a doubt to settle by reading. The address of
+ * an upload is a credential: it is held only during use.
  */
 import { z } from 'zod'
 import type {
@@ -30,17 +30,17 @@ import {
 import { sendInParts } from './refused-batch.ts'
 import type { Sending } from './sending.ts'
 
-/** The folder of authorizations. */
+/** Folder of authorizations. */
 export interface Authorizations {
-  /** @returns `ready`, `absent`, or what is wrong with it */
+  /** @returns `ready`, `absent`, or the fault of the file */
   look(name: string): Promise<string>
-  /** @returns undefined where there is none. @throws where it cannot be read */
+  /** @returns undefined without a file. @throws where the file is unreadable */
   read(name: string): Promise<Uint8Array | undefined>
 }
 
 export interface MedicalRecordsContext {
   readonly gateway: Pick<Gateway, 'medicalRecords'>
-  /** Names the gateway in the ledger: its address. */
+  /** Name of the gateway in the ledger: its address. */
   readonly gatewayName: string
   readonly ledger: Pick<Ledger, 'medicalRequests'>
   readonly runLedger: Pick<RunLedger, 'saveMedicalRequests' | 'lease'>
@@ -50,16 +50,16 @@ export interface MedicalRecordsContext {
   /** Hosts that may receive authorizations, beside the gateway's own. */
   readonly uploadHosts: readonly string[]
   readonly limits: BatchLimits
-  /** What can be asked for: read before the first request of a run is sent. */
+  /** Request types on offer: read before the first request of a run is sent. */
   readonly types: { read?: Promise<readonly MedicalRecordsRequestType[]> | undefined }
 }
 
-/** Requests in one upsert, as many as the sample of a search has on a page: no limit is documented. */
+/** Most requests in one upsert: the page size in the interface's sample of a search, since no limit is documented. */
 const MOST_AT_ONCE = 100
 
 interface ToSubmit extends WantedRequest {
   readonly known: KnownRequest | undefined
-  /** What lies there of its authorization; undefined where the mapping has none. */
+  /** State of the authorization in the folder; undefined where the mapping has none. */
   readonly authorization: string | undefined
 }
 
@@ -93,7 +93,7 @@ export async function loadMedicalRecords(
       const file = request.authorization
       const authorization = file === undefined ? undefined : await authorizations.look(file)
       const isSent = before?.state === 'awaiting' && before.content === wanted.content
-      // It is there already, and an address without a document is of no use.
+      // The request is sent already, and an address is useless without a document.
       if (isSent && authorization !== undefined && authorization !== 'ready')
         outcomes.note([awaiting(entry, authorization)])
       else toSubmit.push({ ...wanted, known: before, authorization })
@@ -126,7 +126,7 @@ const unchanged = (entry: Entry, isOutdated: boolean): EntryOutcome => ({
   ...{ entry, outcome: 'unchanged', ...(isOutdated ? { passedOver: 'outdated' } : {}) },
 })
 
-/** Those whose types the gateway does not offer: a request of such a type is never processed. */
+/** Rejects requests of types that the gateway does not offer: the gateway never processes them. */
 async function refuseTypes(
   { types, sending, gateway }: MedicalRecordsContext,
   toSubmit: readonly ToSubmit[],
@@ -147,7 +147,7 @@ async function refuseTypes(
 
 const isNew = ({ known }: ToSubmit): boolean => known === undefined || known.state === 'withdrawn'
 
-/** Cuts what was refused until what is to blame stands alone. */
+/** Upserts a batch. Cuts a refused batch until the faulty request is alone. */
 async function submit(
   context: MedicalRecordsContext,
   batch: readonly ToSubmit[],
@@ -169,7 +169,7 @@ async function submit(
     const isTooLarge = answer.class === 'too-large'
     return refused(isTooLarge ? 'too-large' : 'refused', refusalWords(answer), answer.refusal)
   }
-  // What an answer of success lists as wrong may be about any of them.
+  // An error listed in an answer of success may concern any request of the batch.
   if (answer.errors.length > 0) {
     const theirs = answer.errors.map(wordsOf).join('; ')
     return refused('listed-as-error', { ours: '', theirs }, answer.errors)
@@ -177,7 +177,7 @@ async function submit(
   const returned = new Map(answer.requests.map((one) => [one.referenceNumber, one]))
   if (batch.some(({ request }) => !returned.has(request.reference))) return refused('not-echoed', NOT_ECHOED)
   await save(context, batch, ({ authorization, known }) =>
-    // A document that was taken once stays with the request, whatever becomes of the file.
+    // A document uploaded once stays with the request, even if the file goes.
     authorization === undefined || (authorization === 'absent' && known?.state === 'complete')
       ? 'complete'
       : 'awaiting',
@@ -234,7 +234,7 @@ function awaiting(entry: Entry, found: string): EntryOutcome {
 }
 
 /**
- * An address lives for 30 minutes: where it is refused, another one is asked for, once.
+ * Uploads an authorization. An address lives for 30 minutes: after a refusal, one new address is requested.
  * @returns undefined where the gateway has the document
  */
 async function upload(
@@ -246,7 +246,7 @@ async function upload(
   const { entry, request } = one
   const send = (address: string): Promise<boolean> =>
     sending.idempotent('upload an authorization', async () => {
-      // Held while it is under way, and no longer: many of them are large.
+      // Held during the upload only: many documents are large.
       const pdf = await authorizations.read(request.authorization ?? '')
       if (pdf === undefined) return false
       await gateway.medicalRecords
@@ -280,7 +280,10 @@ async function upload(
   }
 }
 
-/** Whoever keeps documents need not be the gateway: a refusal says nothing of our credentials, silence nothing of the gateway. */
+/**
+ * Reclassifies an error of the document store, which may be another host: a refusal says nothing about our credentials, and silence nothing about the
+ * gateway.
+ */
 function ofTheStore(error: GatewayError): GatewayError {
   const says = OF_THE_STORE[error.class]
   return says === undefined ? error : new GatewayError(error.message, { ...error, class: says, cause: error })
@@ -297,7 +300,7 @@ const addressOf = (returned: MedicalRecordsRequestReturned | undefined): string 
   return typeof address === 'string' && address !== '' ? address : undefined
 }
 
-/** Deletes a request. A refusal does not tell whether it is gone or processed: a search does, and one that fails counts as there. */
+/** Deletes a request. A refusal leaves open whether the request is gone or processed. A search decides; a failed search counts as present. */
 async function withdraw(
   context: MedicalRecordsContext,
   wanted: WantedRequest,

@@ -1,6 +1,6 @@
 /**
- * What is to be done about a medical-records request, by what the ledger knows of it and what the export says. Pure. The reference number decides
- * (interface, "States and transitions"): an upsert may be repeated, and of two words the later one counts.
+ * Decides the step for a medical-records request from the ledger and the export. Pure. The reference number identifies a request (interface, "States
+ * and transitions"): an upsert may be repeated, and the later of two words counts.
  */
 import { z } from 'zod'
 import type { MedicalRecordsRequestType } from '../gateway/contract/medical-records.ts'
@@ -15,15 +15,15 @@ import type { Identity } from '../model/ids.ts'
 import type { MedicalRequest } from '../model/record.ts'
 import { placeOfWord } from './care-team-state.ts'
 
-/** A request as a row of an export says it. */
+/** Request in a row of an export. */
 export interface WantedRequest {
   readonly entry: Entry
   readonly request: MedicalRequest
   /** Hashed reference number, 32 hex digits. */
   readonly reference: string
-  /** Hash of the request as it is sent, 16 hex digits. */
+  /** Hash of the request as sent, 16 hex digits. */
   readonly content: string
-  /** `placeOfWord`. */
+  /** Place by `placeOfWord`. */
   readonly heardAt: number
 }
 
@@ -41,10 +41,10 @@ export const wantedRequests = (
     return [{ entry, request, reference, content, heardAt: placeOfWord(arrival, row.row) }]
   })
 
-/** `accepted`: an earlier process of the same run has done it. */
+/** Step for a request. `accepted`: done by an earlier process of the run. */
 export type Step = 'submit' | 'withdraw' | 'unchanged' | 'accepted' | 'outdated'
 
-/** @param runId of the run that asks */
+/** @param runId of the present run */
 export function stepOf(known: KnownRequest | undefined, wanted: WantedRequest, runId: string): Step {
   const { isWithdrawn } = wanted.request
   const isSaidAgain =
@@ -58,7 +58,7 @@ export function stepOf(known: KnownRequest | undefined, wanted: WantedRequest, r
   return isWithdrawn ? 'withdraw' : 'submit'
 }
 
-/** The last word of each reference number, and the earlier ones. */
+/** Last word of each reference number, and the earlier words. */
 export function lastOfEach(wanted: readonly WantedRequest[]): {
   readonly last: readonly WantedRequest[]
   readonly earlier: readonly { readonly one: WantedRequest; readonly isOther: boolean }[]
@@ -76,8 +76,8 @@ export function lastOfEach(wanted: readonly WantedRequest[]): {
 }
 
 /**
- * The item of an upsert. What the gateway does not have has nothing to be cleared: then what is null is left out.
- * @param isNew whether it is not known there
+ * Item of an upsert. A new request leaves out null values: the gateway has nothing to clear.
+ * @param isNew true where the gateway lacks the request
  */
 export function bodyOf({ request }: WantedRequest, isNew: boolean): MedicalRecordsRequestChange {
   const body: unknown = JSON.parse(request.body)
@@ -93,7 +93,7 @@ function withoutNulls(json: unknown): unknown {
 
 const Named = z.looseObject({ requestType: z.string(), requestSubType: z.string() })
 
-/** What is wrong with the types that it names, by id or name; undefined: the gateway offers them. */
+/** Fault of the types named, by id or name, in a request; undefined where the gateway offers them. */
 export function typeFault(
   { request }: MedicalRecordsRequestChange,
   types: readonly MedicalRecordsRequestType[],

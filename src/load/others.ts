@@ -1,9 +1,9 @@
-/** Counts what gets through and what fails in a run: that tells a request that fails by itself from a gateway at fault. */
+/** Counts successes and failures of a run, to distinguish a request that fails by itself from a gateway at fault. */
 import type { OtherBatches, OtherRequests, Purpose } from './retry-policy.ts'
 
-/** People on whom the gateway may fail while no write gets through; on more, the gateway is at fault. */
+/** Most people on whom the gateway may fail while no write succeeds; with more people, the gateway is at fault. */
 const A_FEW = 3
-/** Batches of several people, and halves, that may fail at the end of the patience before one gets through. */
+/** Most batches of several people, and halves, that may fail at the end of the patience before a batch succeeds. */
 const MOST_HALVES = 32
 
 export type LostTries = ReturnType<Others['lostTries']>
@@ -11,11 +11,11 @@ export type Others = ReturnType<typeof countOthers>
 
 export function countOthers() {
   const through = { read: 0, write: 0 }
-  /** Writes that failed since one got through: each registration, and batches as one. */
+  /** Writes that failed since the last success: each registration, and all batches as one. */
   const failing = new Set<unknown>()
-  /** Failures of follow-ups since one of their operation got through. */
+  /** Failures of follow-ups since the last success of their operation. */
   const followUps = new Map<string, number>()
-  /** Given up since a write got through: batches of several people, and people who were alone in theirs. */
+  /** Batches of several people, and people alone in their batch, given up since the last successful write. */
   let halvesGivenUp = 0
   const peopleGivenUp = new Set<string>()
 
@@ -28,7 +28,7 @@ export function countOthers() {
       halvesGivenUp = 0
       peopleGivenUp.clear()
     },
-    /** @param people those whose records a batch holds */
+    /** @param people with records in a batch */
     besideBatch: (people: ReadonlySet<string>): OtherBatches => ({
       isKnownToFail: people.size === 1 && people.isSubsetOf(peopleGivenUp),
       mayBeGivenUp:
@@ -39,15 +39,15 @@ export function countOthers() {
       if (people.size !== 1 || person === undefined) halvesGivenUp++
       else peopleGivenUp.add(person)
     },
-    /** Tries of one request that the gateway may have taken: time-outs, 5xx, answers that cannot be read. */
+    /** Tries of one request that the gateway may have taken: timeouts, 5xx, unreadable answers. */
     lostTries(purpose: Purpose, operation: string) {
       const side = sideOf(purpose)
-      /** Counts of those through at its first failure; of its kind at the last but one, and the last. */
+      /** Counts of successes at the first failure of the request; successes of its kind at the last failure but one, and at the last. */
       let first = through
       let [before, last] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
       const tries = {
         count: 0,
-        /** Moment of the first, milliseconds since the epoch. */
+        /** Time of the first failure, milliseconds since the epoch. */
         since: undefined as number | undefined,
         add(at: number): void {
           if (tries.count++ === 0) {
@@ -60,7 +60,7 @@ export function countOthers() {
           if (purpose === 'batch') failing.add(purpose)
           if (purpose === 'follow-up') followUps.set(operation, (followUps.get(operation) ?? 0) + 1)
         },
-        /** @returns facts as of the last try that was added */
+        /** @returns facts as of the last try added */
         beside: (): OtherRequests => ({
           throughSinceFirst: last > first[side],
           throughSinceLast: last > before,

@@ -1,4 +1,4 @@
-/** Outage of a gateway: since when nothing gets through, by request and by batch, and what is told of it. One for each run. */
+/** Outage of a gateway: start of the silence, by request and by batch, and its notices. One for each run. */
 import type { AnswerClass, GatewayError } from '../gateway/gateway-error.ts'
 import type { Purpose } from './retry-policy.ts'
 
@@ -7,7 +7,7 @@ export interface Cause {
   readonly class: AnswerClass
   /** HTTP status, where there was an answer. */
   readonly status?: number | undefined
-  /** The call, and its answer or what was wrong with the connection. */
+  /** The call, and its answer or the fault of the connection. */
   readonly what: string
 }
 
@@ -17,19 +17,19 @@ export const causeOf = ({ class: answer, status, message }: GatewayError): Cause
   what: message,
 })
 
-/** Failures in a row, of any request; or of batches, while reads get through. */
+/** Failures in a row, of any request; or of batches, while reads succeed. */
 export interface Outage extends Cause {
-  /** First failure, or first try of the batch that waits. */
+  /** First failure, or first try of the waiting batch. */
   readonly since: number
   readonly failures: number
-  /** A batch waits: a read that gets through does not end it. */
+  /** True while a batch waits: a successful read does not end the outage. */
   readonly ofBatch: boolean
   readonly isNotable: boolean
 }
 
 export interface ToldOutage extends Outage {
   readonly isOver: boolean
-  /** End of the run, unless something gets through. */
+  /** End of the run, unless a request succeeds. */
   readonly givesUpAt: number
 }
 
@@ -38,7 +38,7 @@ const NOTABLE_MS = 2_000
 
 /**
  * @param times heldMs: milliseconds for which nothing is sent now; 0: other requests are tried meanwhile
- * @returns the outage with the failure, notable from when nothing has got through for two seconds, or will not have by the next try
+ * @returns the outage with the failure, notable once two seconds without a success have passed, or will have passed by the next try
  */
 export function failedAgain(
   before: Outage | undefined,
@@ -46,7 +46,7 @@ export function failedAgain(
   { begunAt, now, heldMs }: Record<'begunAt' | 'now' | 'heldMs', number>,
 ): Outage {
   const since = before?.since ?? now
-  // What hangs is silent from its beginning; the first failure may be one of many seconds.
+  // A hanging request is silent from its start: its first failure may come after many seconds.
   const silentMs = now + heldMs - Math.min(since, begunAt)
   return {
     ...cause,
@@ -58,8 +58,8 @@ export function failedAgain(
 }
 
 /**
- * @param wait since: when the batch was first sent; takenAt: when one got through last
- * @returns the outage where the batch waits and no other has got through since it was sent; else what there was before
+ * @param wait since: first try of the batch; takenAt: last success of a batch
+ * @returns the outage where the batch waits and no other batch has succeeded since its first try; else the outage before
  */
 export function batchWaits(
   before: Outage | undefined,
@@ -76,16 +76,16 @@ export function batchWaits(
   }
 }
 
-/** Tells that another thing happens, not just another call. */
+/** True for a new kind of failure, not just another call. */
 export const isNews = (before: Outage | undefined, outage: Outage): boolean =>
   outage.isNotable &&
   (before?.isNotable !== true || before.class !== outage.class || before.status !== outage.status)
 
 export interface OutageOptions {
-  /** Milliseconds in which nothing gets through, or one batch does not, after which the run ends as interrupted. */
+  /** Milliseconds without a success, or without one for a batch, until the run ends as interrupted. */
   readonly patienceMs: number
   readonly now: () => number
-  /** Told of the beginning of a notable outage, of another cause, and of its end. */
+  /** Called at the start of a notable outage, with a new cause, and at its end. */
   readonly onOutage: (outage: ToldOutage) => void
 }
 
@@ -101,9 +101,9 @@ export function watchOutage({ patienceMs, now, onOutage }: OutageOptions) {
     outage = next
   }
   const watch = {
-    /** Moment of the first failure in a row, not of the last answer: a long stretch in which there was nothing to send is no silence. */
+    /** Time of the first failure in a row, not of the last answer: a long time with nothing to send is not a silence. */
     failingSince: undefined as number | undefined,
-    /** Moment since which batches fail and none was taken: reads that get through, and tell nothing, are no sign that more should be sent. */
+    /** Time since which batches fail and none succeeds: successful reads alone are no reason to send more. */
     noneTakenSince: undefined as number | undefined,
     gotThrough(purpose: Purpose): void {
       watch.failingSince = undefined
@@ -113,13 +113,13 @@ export function watchOutage({ patienceMs, now, onOutage }: OutageOptions) {
       }
       if (outage?.ofBatch !== true || purpose === 'batch') watch.end()
     },
-    /** @param begunAt when the request left */
+    /** @param begunAt time when the request left */
     failed(cause: Cause, begunAt: number, heldMs: number): void {
       const at = now()
       watch.failingSince ??= at
       goesOn(failedAgain(outage, cause, { begunAt, now: at, heldMs }))
     },
-    /** @param since when the batch was first sent */
+    /** @param since first try of the batch */
     batchWaits(cause: Cause, since: number, waitMs: number): void {
       goesOn(batchWaits(outage, cause, { since, now: now(), waitMs, takenAt }))
     },

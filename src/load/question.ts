@@ -1,4 +1,4 @@
-/** The question about nobody: an account is read that does not exist, and any answer shows that the gateway is there. */
+/** Health probe: reads an account that does not exist. Any answer shows that the gateway is up. */
 import { GatewayError } from '../gateway/gateway-error.ts'
 import type { Tallies } from '../ledger/ledger.ts'
 import { allDone } from '../model/errors.ts'
@@ -6,16 +6,18 @@ import type { Dispatcher, Lane } from './dispatcher.ts'
 import { QUESTION_WAITS_MS, QUESTIONS_ABOUT_NOBODY } from './retry-policy.ts'
 
 export interface QuestionOptions {
-  /** Shared by all that this process sends to the gateway. */
+  /** Dispatcher of all requests of this process to the gateway. */
   readonly dispatcher: Dispatcher
   readonly tallies: Tallies
   /** @throws GatewayError */
   readonly askAboutNobody: () => Promise<unknown>
-  /** Takes the counts along. @throws WaybillError `lease-lost` where another process has the run by now */
+  /** Saves the counts as well. @throws WaybillError `lease-lost` where another process holds the run by now */
   readonly assertHeld: () => Promise<void>
 }
 
-/** @returns function that tells whether the gateway answers now. Several that want to know share one question. It throws WaybillError where the run must stop */
+/**
+ * @returns a function that probes whether the gateway answers now. Concurrent callers share one probe. It throws WaybillError where the run must stop
+ */
 export function questionAboutNobody(
   { dispatcher, tallies: { requests }, askAboutNobody, assertHeld }: QuestionOptions,
   lane: Lane,

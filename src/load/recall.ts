@@ -1,4 +1,4 @@
-/** What an earlier process has done with a chunk that it left open, by the ledger. */
+/** Work of an earlier process on a chunk that it left open, by the ledger. */
 import type { BatchRecord, ChunkKey, ExceptionRecord, HeldDoubt, Ledger } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import type { Entry } from '../model/entry.ts'
@@ -24,7 +24,7 @@ export const nothingEarlier = (entries: readonly Entry[]): Earlier => ({
 const positionOf = (row: number, rule: string, content: string): string => `${row}\n${rule}\n${content}`
 
 /**
- * What an earlier process did with these records, by the ledger.
+ * Reads from the ledger the work of an earlier process on these records.
  * @param held doubts of their rows
  */
 export async function recallChunk(

@@ -1,21 +1,21 @@
 /**
- * The parts in which a refused batch goes out again: most gateways say which record is to blame, so that one goes alone, and the others
- * together. The words of a refusal are a hint and no more, as each part is judged by its own answer; where they were wrong once, the rest is halved.
+ * Parts of a refused batch to send again. Most gateways name the faulty record: it goes alone, and the rest together. The words of a refusal are only
+ * a hint, as each part is judged by its own answer; after one wrong hint the rest is halved.
  */
 import { placesIn } from '../gateway/contract/shared-objects.ts'
 import { allDone } from '../model/errors.ts'
 
-/** The two halves, in their order. */
+/** Two halves of the items, in order. */
 export function halve<Item>(items: readonly Item[]): [Item[], Item[]] {
   const middle = Math.ceil(items.length / 2)
   return [items.slice(0, middle), items.slice(middle)]
 }
 
 /**
- * @param items of the batch, in the order in which they were sent
- * @param refusal the body of the answer, as JSON gives it; undefined where it was none
- * @param idOf what the gateway may call the item by
- * @returns items that the refusal names, and all others; undefined where it names none, or so many that halving is as quick
+ * @param items of the batch, in the order sent
+ * @param refusal body of the answer, as parsed JSON; undefined without one
+ * @param idOf name that the gateway may use for the item
+ * @returns items named in the refusal, and all others; undefined where none is named, or so many that halving is as quick
  */
 export function partsOfRefused<Item>(items: readonly Item[], refusal: unknown, idOf: (item: Item) => string) {
   const named = namedBy(items, refusal, idOf)
@@ -23,12 +23,12 @@ export function partsOfRefused<Item>(items: readonly Item[], refusal: unknown, i
   return { named: [...named], others: items.filter((item) => !named.has(item)) }
 }
 
-/** How the parts of a refused batch go out. */
+/** Rules for sending the parts of a refused batch. */
 interface Resending<Item, Outcome> {
-  /** The body of the refusal; undefined where it names nobody. */
+  /** Body of the refusal; undefined where nobody is named. */
   readonly refusal: unknown
   readonly idOf: (item: Item) => string
-  /** Whether those whom an earlier refusal named were refused alone, too: else it is halved. */
+  /** False where no record named in an earlier refusal was refused alone: then the batch is halved. */
   readonly namesHold: Promise<boolean> | undefined
   readonly send: (items: Item[], namesHold: Promise<boolean> | undefined) => Promise<Outcome[]>
   readonly isRefused: (outcome: Outcome) => boolean
@@ -67,7 +67,7 @@ function namedBy<Item>(
   if (inPaths.length > 0) return new Set(inPaths)
   const counted = [...text.matchAll(COUNTED)].map(([, count]) => Number(count))
   const places = [...placesIn(refusal), ...counted]
-  // Whether the first is 0 or 1 is not documented: where no place tells, it may be either.
+  // The interface leaves open whether positions start at 0 or 1: without a position 0, both are tried.
   const fromZero = places.includes(0)
   return new Set(places.flatMap((place) => [...at(place), ...(fromZero || place === 0 ? [] : at(place - 1))]))
 }

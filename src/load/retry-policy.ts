@@ -1,106 +1,106 @@
 /**
- * Decides what follows from an answer that is no success, or from none: one table, of which the first line that holds gives the step
- * (docs/delivery.md, "What follows from a failure"). It looks at the class of the answer, never at names of errors. Pure.
+ * Decides the step after a failed or missing answer: one table, whose first matching line gives the step (docs/delivery.md, "What follows from a
+ * failure"). Uses the class of the answer, never names of errors. Pure.
  */
 import type { AnswerClass } from '../gateway/gateway-error.ts'
 import { asTold } from './flow.ts'
 
-/** First upper bound of a wait, in milliseconds; it doubles with each try. */
+/** First upper bound of a wait, in milliseconds; doubled with each try. */
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 60_000
-/** A token that was fetched so shortly before has not run out: where it is refused, the next one would be, too. */
+/** Age below which a token has not expired: after a refusal, a new one would be refused, too. */
 const FRESH_MS = 60_000
-/** Tries of a batch, or of whatever waits for one person, before the others go on without it. */
+/** Tries of a batch, or of requests for one person, before the rest goes on without it. */
 const TRIES_OF_A_BATCH = 3
-/** Tries of what can be repeated without harm, while others get through, before it fails by itself. */
+/** Tries of an idempotent request, while other requests succeed, before it fails by itself. */
 const TRIES_OF_ONE = 6
-/** Tries of the question about nobody: a gateway may fail it as it fails others. */
+/** Tries of the health probe: a gateway may fail the probe as it fails other requests. */
 export const QUESTIONS_ABOUT_NOBODY = 3
-/** A gateway that asks for more before the question is one that answers nobody now. */
+/** Longest wait before the health probe: a gateway that asks for more is down for everybody. */
 export const QUESTION_WAITS_MS = 2_000
 
-/** Tells whether a request may be repeated, and what it costs to give it up. */
+/** Purpose of a request: decides whether a repeat is safe, and the cost of giving up. */
 export type Purpose =
-  /** Records, which must not be sent twice. */
+  /** Creates records, which must not be sent twice. */
   | 'batch'
-  /** A person is to be known to the gateway; given up, the records of that person are rejected. */
+  /** Registers a person; given up, the person's records are rejected. */
   | 'registration'
-  /** A mark or a deletion behind what is stored; given up, it is owed. */
+  /** Sends a mark or a deletion after stored records; given up, the step is owed. */
   | 'follow-up'
-  /** Of a profile; given up, it tells nothing. */
+  /** Reads a profile; given up, nothing is learned. */
   | 'read'
 
-/** Counts beside a request that was lost. */
+/** Counts beside a lost request. */
 export interface OtherRequests {
-  /** Others of its kind, writes or reads, got through since it was lost first, and since the try before. */
+  /** True where requests of the same kind, writes or reads, succeeded since the first loss, and since the try before. */
   readonly throughSinceFirst: boolean
   readonly throughSinceLast: boolean
-  /** Writes or reads got through since it was lost first. */
+  /** True where writes or reads succeeded since the first loss. */
   readonly anySinceFirst: boolean
-  /** Failures of follow-ups of its operation since one of them got through. */
+  /** Failures of follow-ups of the operation since its last success. */
   readonly failuresOfOperation: number
-  /** Three at most fail since a write got through: registrations, and batches as one. */
+  /** True where three at most fail since the last successful write: registrations, and batches as one. */
   readonly areFewFailing: boolean
 }
 
-/** Counts beside a batch, since a write got through. */
+/** Counts beside a batch, since the last successful write. */
 export interface OtherBatches {
-  /** One of the same person alone was given up: the failure of the next is known. */
+  /** True after a batch of the same person alone was given up: the next would fail, too. */
   readonly isKnownToFail: boolean
-  /** Few others were given up. */
+  /** True while few batches are given up. */
   readonly mayBeGivenUp: boolean
 }
 
 interface Asked {
-  /** Milliseconds that are left of the patience. */
+  /** Milliseconds left of the patience. */
   readonly leftMs: number
-  /** The gateway's answer to the question about nobody; undefined: not asked yet. */
+  /** Result of the health probe; undefined before the probe. */
   readonly answersNobody: boolean | undefined
 }
 
-/** `leftMs` of a lost batch: since none was taken. */
+/** Failed request. `leftMs` of a lost batch counts from the first failed batch after the last success. */
 export interface FailedRequest extends Asked {
   readonly of: 'request'
   readonly class: AnswerClass
   readonly purpose: Purpose
-  /** Tries made, this one included. */
+  /** Tries made, including the present one. */
   readonly tries: number
   /** Tries that the gateway may have taken. */
   readonly lost: number
-  /** Milliseconds since the token was fetched for this request; Infinity: it was not. */
+  /** Milliseconds since the token was renewed for this request; Infinity without a renewal. */
   readonly tokenAgeMs: number
   readonly retryAfterMs: number | undefined
-  /** Milliseconds for which nothing is sent now, and those of them that the gateway has asked for (`src/load/flow.ts`). */
+  /** Milliseconds of the present hold, and the part requested by the gateway (`src/load/flow.ts`). */
   readonly heldMs: number
   readonly askedMs: number
   readonly others: OtherRequests
 }
 
-/** A batch of records, or a page of a test, without an answer, before it is looked for. `leftMs`: since it was first sent. */
+/** Unanswered batch of records, or page of a test, before a look at the profiles. `leftMs` counts from the first try. */
 export interface LostBatch extends Asked, OtherBatches {
   readonly of: 'lost batch'
   readonly isPage: boolean
   readonly tries: number
-  /** The gateway answered, if only with an error. */
+  /** True where the gateway answered, even with an error. */
   readonly isAnswered: boolean
 }
 
-/** Records of a batch that the profiles do not show. */
+/** Records of a batch absent from the profiles. */
 export interface AbsentRecords {
   readonly of: 'absent records'
-  /** The answer was one of success. */
+  /** True after an answer of success. */
   readonly isAccepted: boolean
   readonly status: number | null
   readonly tries: number
   readonly isGivenUp: boolean
-  /** Another batch was taken since theirs was first sent. */
+  /** True where another batch succeeded since the first try. */
   readonly othersTaken: boolean
   readonly records: number
 }
 
 export type Facts = FailedRequest | LostBatch | AbsentRecords
 
-/** Steps of the table. `resends`: how often a half counts as sent again; one that fails once more is halved at once. */
+/** Steps of the table. `resends`: number of resends counted for a half; a half that fails once more is halved at once. */
 export type Decision =
   | { readonly kind: 'retry' | 'read'; readonly waitMs: number }
   | { readonly kind: 'halve'; readonly resends: number }
@@ -112,7 +112,7 @@ const GIVE_UP: Decision = { kind: 'give-up' }
 const HALVE: Decision = { kind: 'halve', resends: TRIES_OF_A_BATCH - 2 }
 const END: Decision = { kind: 'end' }
 
-/** @param random in [0, 1): full jitter, so that requests that failed together do not return together */
+/** @param random in [0, 1): full jitter, so that requests failing together do not return together */
 export function decide(facts: Facts, random: () => number): Decision {
   switch (facts.of) {
     case 'request':
@@ -124,10 +124,10 @@ export function decide(facts: Facts, random: () => number): Decision {
   }
 }
 
-/** Tells that others need not wait for a request any more, and are tried before it. */
+/** True where other requests need not wait for a request any more, and are tried first. */
 export const isLate = (lost: number): boolean => lost >= TRIES_OF_A_BATCH
 
-/** @returns undefined where the answer says nothing of the credentials */
+/** @returns undefined where the answer does not concern the credentials */
 export function ofCredentials(kind: AnswerClass, tokenAgeMs: number): Decision | undefined {
   if (kind === 'not-allowed' || (kind === 'stale-token' && tokenAgeMs < FRESH_MS)) return { kind: 'stop' }
   return kind === 'stale-token' ? { kind: 'renew-token' } : undefined
@@ -155,11 +155,11 @@ function decideRequest(facts: FailedRequest, random: () => number): Decision {
   return mayAsk && answersNobody === undefined ? ASK : END
 }
 
-/** @returns milliseconds until the next try: as long as all are held, but what the gateway has not asked for gives way to the end of the patience */
+/** @returns milliseconds until the next try: the length of the hold, cut to the end of the patience, except for the part requested by the gateway */
 function waitOf(facts: FailedRequest, random: () => number): number {
   const { heldMs, askedMs, leftMs, retryAfterMs } = facts
   if (heldMs > 0) return leftMs > 0 ? Math.min(heldMs, Math.max(leftMs, askedMs)) : heldMs
-  // Sending was held and is no more since the request left: its own answer alone holds it.
+  // The hold has ended since the request left: only the request's own answer delays it.
   if (retryAfterMs !== undefined) return asTold(retryAfterMs, random)
   return facts.class === 'not-taken' ? 0 : jittered(facts.tries, random)
 }

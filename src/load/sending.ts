@@ -1,6 +1,6 @@
 /**
- * Sends every request of a run: when the dispatcher lets it, counted, and tried again as the retry policy decides. p-retry carries the tries
- * out; the waits are the policy's own.
+ * Sends every request of a run: in the dispatcher's turn, counted, and retried as the retry policy decides. p-retry runs the tries; the policy sets
+ * the waits.
  */
 import pRetry from 'p-retry'
 import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
@@ -13,15 +13,15 @@ import { decide, type FailedRequest, isLate, type LostBatch, type Purpose } from
 import { createTokenRenewal, type TokenRenewal } from './token-renewal.ts'
 
 export interface SendingOptions extends OutageOptions, QuestionOptions {
-  /** Requests of this run under way at most. */
+  /** Most requests of this run in flight. */
   readonly concurrency: number
-  /** What a 404 of the gateway to a read means (docs/jobs.md, `reads.notFound`). */
+  /** Meaning of a 404 to a read (docs/jobs.md, `reads.notFound`). */
   readonly notFound: 'unknown' | 'empty'
   readonly random: () => number
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   readonly renewToken: () => Promise<void>
   readonly signal: AbortSignal
-  /** Told of every wait, for the progress display and the log, with what happened last. */
+  /** Called with every wait and the last failure, for the progress display and the log. */
   readonly onWait: (
     event: Omit<Cause, 'status'> & {
       readonly operation: string
@@ -36,26 +36,29 @@ export class Outgrown extends Error {
   override readonly name = 'Outgrown'
 }
 
-/** A batch without an answer. */
+/** Batch without an answer. */
 export interface WaitingBatch {
-  /** First try: reads that get through must not draw out what never does. */
+  /** First try: successful reads must not extend the wait of a batch that never succeeds. */
   readonly since: number
-  /** Times that it was sent. */
+  /** Number of tries. */
   readonly tries: number
-  /** People whose records it holds. */
+  /** People with records in the batch. */
   readonly people: ReadonlySet<string>
-  /** True of a page of a test. */
+  /** True for a page of a test. */
   readonly isPage?: boolean
 }
 
-/** Calls throw WaybillError where the run must stop, and GatewayError where the caller goes on: refused, too large, lost, failing by itself. */
+/**
+ * Calls of a run. They throw WaybillError where the run must stop, and GatewayError where the caller goes on: refused, too large, lost, failing by
+ * itself.
+ */
 export interface Sending {
   /**
-   * A write that must not be repeated blindly.
-   * @param fits asked when its turn has come, before anything is sent
-   * @param call writes down what it is about to send, and with it that it is sent
-   * @param isAgain its content was sent before, and is not stored
-   * @throws `Outgrown` where it does not fit
+   * Sends a write that must not be repeated blindly.
+   * @param fits called in the request's turn, before anything is sent
+   * @param call records in the ledger the batch and its sending, then sends
+   * @param isAgain true for content sent before and not stored
+   * @throws `Outgrown` where the batch does not fit
    */
   once<T>(
     operation: string,
@@ -63,22 +66,22 @@ export interface Sending {
     call: (attempt: number) => Promise<T>,
     isAgain?: boolean,
   ): Promise<T>
-  /** A write that may be repeated: PCP mark, deletion. */
+  /** Sends an idempotent write: PCP mark, deletion. */
   idempotent<T>(operation: string, call: () => Promise<T>): Promise<T>
   /**
-   * As `idempotent`, but a person's records hang on it: not given up before other writes get through, or the patience is at its end.
-   * @param onLate called, with each failure from then on, when others need not wait for it any more
+   * Sends a write as `idempotent`, but for a person whose records depend on it: not given up before other writes succeed, or the patience ends.
+   * @param onLate called when others need not wait for the request any more, and at each later failure
    */
   register<T>(operation: string, call: () => Promise<T>, onLate: () => void): Promise<T>
-  /** A read, counted as read-back. Of a 404 the job may say that there is nothing; another refusal says nothing of what is stored. */
+  /** Reads, counted as read-back. The job may define a 404 as empty; any other refusal says nothing about stored records. */
   read<Item>(operation: string, call: () => Promise<readonly Item[]>): Promise<readonly Item[]>
   /**
-   * Waits with a batch before it is looked for.
-   * @returns false where it is given up: it has one more chance in halves, and a record alone none
-   * @throws WaybillError `gateway-unreachable` or `gateway-failing` when the patience is at its end
+   * Waits with a batch before the look at the profiles.
+   * @returns false where the batch is given up: halves get one more chance, a record alone none
+   * @throws WaybillError `gateway-unreachable` or `gateway-failing` when the patience ends
    */
   wait(operation: string, cause: Cause, batch: WaitingBatch): Promise<boolean>
-  /** Reading has told what became of the batch: it needs no other try. */
+  /** Ends the wait for a batch settled by reading: no further try is needed. */
   settled(): void
 }
 
@@ -90,10 +93,10 @@ interface Request<T> {
   readonly isAgain: boolean
   readonly onLate?: () => void
   readonly lost: LostTries
-  /** True once it has left, now or before. */
+  /** True once the request has left, now or before. */
   hasLeft: boolean
   begunAt: number
-  /** Generation of the token that it went out with, and when that was fetched for it. */
+  /** Generation of the token in use, and time of its renewal for this request. */
   sentWith: number
   renewedAt: number
 }
@@ -117,7 +120,7 @@ class Sender {
     this.answersAtAll = questionAboutNobody(options, this.lane)
   }
 
-  /** Tries, and does what the policy says, until there is an answer or no other try. */
+  /** Tries, and follows the policy, until an answer or the last try. */
   send<T>(
     purpose: Purpose,
     operation: string,
@@ -129,7 +132,7 @@ class Sender {
       ...{ purpose, operation, call, isAgain, ...more, lost, hasLeft: isAgain },
       ...{ begunAt: 0, sentWith: 0, renewedAt: Number.NEGATIVE_INFINITY },
     }
-    // Not by the signal: p-retry would throw away an answer that came in the moment of the stop.
+    // Without the signal: p-retry would discard an answer that arrives during the stop.
     return pRetry((attempt) => this.try(request, attempt), {
       ...{ retries: Number.POSITIVE_INFINITY, minTimeout: 0 },
       shouldRetry: ({ error, attemptNumber }) =>
@@ -140,7 +143,7 @@ class Sender {
   private async try<T>(request: Request<T>, attempt: number): Promise<T> {
     request.begunAt = this.options.now()
     try {
-      // A request that fails again and again no longer goes first: the one that tries after a hold decides for all.
+      // A request that keeps failing no longer goes first: the try after a hold decides for all requests.
       const turn = attempt > 1 && !isLate(request.lost.count) ? 'again' : 'new'
       const result = await this.lane.run(turn, () => this.leave(request, attempt))
       this.gotThrough(request)
@@ -152,10 +155,10 @@ class Sender {
   }
 
   private async leave<T>(request: Request<T>, attempt: number): Promise<T> {
-    // Counted as it leaves, and not over before the count is kept: what a process that is killed has not counted is no more than it had under way.
+    // Counted when leaving, and ended after the count is saved: a killed process leaves uncounted only requests in flight.
     this.count(request, 1)
     const kept = request.purpose === 'batch' && attempt === 1 ? undefined : this.options.assertHeld()
-    // A process that slept may have been taken for dead: whoever has its run, or its claims, settles what it had under way, and sends it.
+    // A sleeping process may have been taken for dead: the new holder of its run or claims settles and sends the requests in flight.
     if (attempt > 1 || request.purpose !== 'read') await kept
     request.sentWith = this.token.generation
     request.begunAt = this.options.now()
@@ -175,7 +178,7 @@ class Sender {
     this.others.gotThrough(purpose, operation)
   }
 
-  /** Counts a try that failed: it did not leave, got through all the same, or was lost. */
+  /** Counts a failed try: not sent, successful after all, or lost. */
   private note(request: Request<unknown>, error: unknown): void {
     const { outages } = this
     const isUnsent = neverLeft(error)
@@ -192,7 +195,7 @@ class Sender {
     if (isLate(request.lost.count)) request.onLate?.()
   }
 
-  /** Does what the policy says. @returns false where there is no other try. @throws where nothing more is to be sent */
+  /** Follows the policy. @returns false without another try. @throws where nothing more may be sent */
   private async goesOn(request: Request<unknown>, error: GatewayError, tries: number): Promise<boolean> {
     const { operation } = request
     const { now, random, patienceMs } = this.options
@@ -216,7 +219,7 @@ class Sender {
       }
       return step.kind === 'retry' || step.kind === 'renew-token'
     } catch (stop) {
-      // Requests that wait for their turn must not try it one by one.
+      // Queued requests must not try one by one.
       this.givenUp.abort(stop)
       throw stop
     }
@@ -230,10 +233,10 @@ class Sender {
   ): FailedRequest {
     const { now, patienceMs, dispatcher } = this.options
     const { failingSince, noneTakenSince } = this.outages
-    // One look at the clock: what is left must not be found to be less when the wait is cut to it.
+    // One reading of the clock: the time left must not shrink when a wait is cut to it.
     const at = now()
     const isLost = kind === 'ambiguous'
-    // A batch that was sent before has a patience of its own, which ends in `wait`.
+    // A batch sent before has its own patience, which ends in `wait`.
     const ofBatch = isAgain ? at : noneTakenSince
     const ofAny = Math.min(failingSince ?? at, (isLost ? lost.since : at) ?? at)
     const since = (isLost && purpose === 'batch' ? ofBatch : ofAny) ?? at
@@ -245,7 +248,7 @@ class Sender {
     }
   }
 
-  /** @param heldMs milliseconds for which the dispatcher holds all requests: then it is what waits, and any of them may be the one that tries */
+  /** @param heldMs milliseconds for which the dispatcher holds all requests: then the dispatcher waits, and any request may be the try */
   private async pause(
     operation: string,
     { class: kind, what }: Cause,
@@ -253,7 +256,7 @@ class Sender {
   ): Promise<void> {
     if (waitMs === 0) return
     this.options.onWait({ operation, waitMs, class: kind, what, givesUpAt })
-    // The rest of the patience is waited out, with one more try at its end.
+    // Waits for the rest of the patience, with one more try at the end.
     if (heldMs > waitMs) this.options.dispatcher.tryWithin(waitMs)
     if (heldMs === 0) await this.options.sleep(waitMs, this.signal)
   }

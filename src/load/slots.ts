@@ -1,6 +1,6 @@
 /**
- * Slots of a chunk: what the ledger remembers of its rows, what the chunk says, and what is learned while it is loaded. Nearly all rows are new, or
- * known as a whole, and are never looked at slot by slot.
+ * Slots of a chunk: the ledger's memory of its rows, the chunk's words, and results learned while loading. Nearly all rows are new, or known as a
+ * whole, and need no look at their slots.
  */
 import type { DeliveredRow, ExportOrder } from '../ledger/ledger.ts'
 import { type Entry, type MappedRow, WithdrawnEntry } from '../model/entry.ts'
@@ -10,25 +10,25 @@ import { doubtOf, keptSlot, placeOf, slotOf } from './kept-slots.ts'
 import { isWorthWriting, learn, type SlotEvent, takeOver } from './learn.ts'
 import { type Memory, type Uncertain, usualRows } from './usual-rows.ts'
 
-/** How an export speaks. */
+/** Recency of an export. */
 export interface Speaks {
-  /** A later one has a higher number. */
+  /** Number of the export: a later export has a higher number. */
   readonly arrival: number
-  /** It was read before, as a whole or in part. */
+  /** True for an export read before, in whole or in part. */
   readonly isAgain: boolean
   readonly isBackfill: boolean
-  /** It is read by another mapping than last, or was corrected by hand. */
+  /** True for an export read with another mapping than last, or corrected by hand. */
   readonly isRenewed: boolean
-  /** Places of backfilled exports among the nightly ones, by arrival. */
+  /** Places of backfilled exports among the nightly exports, by arrival. */
   readonly orders: ReadonlyMap<number, ExportOrder>
 }
 
-/** Rows and ended doubts that the ledger is to learn once a chunk is settled. */
+/** Rows and ended doubts to save in the ledger once a chunk is settled. */
 export interface LearnedSlots {
   readonly delivered: readonly DeliveredRow[]
-  /** Contents that are in doubt no longer, as something newer was taken, or nothing is there. */
+  /** Contents no longer in doubt: superseded by a newer content, or absent. */
   readonly ended: ReadonlyMap<string, 'supersede' | 'miss'>
-  /** Contents that a run had sent when it was given up: the chunk has asked for them, whatever the job does about doubts. */
+  /** Contents sent by a run before it was given up. The chunk has looked for them, whatever the job does about doubts. */
   readonly asked: ReadonlySet<string>
 }
 
@@ -48,17 +48,17 @@ export class ChunkSlots {
   private readonly speaks: Speaks
   private readonly uncertain: Uncertain
   private readonly rows = new Map<string, RowSlots>()
-  /** By the place of an entry. */
+  /** Verdict on the row, by the place of an entry. */
   private readonly usual: readonly ('new' | 'known' | undefined)[]
-  /** Rules that the chunk says, with their contents, by row key. */
+  /** Rules in the chunk, with their contents, by row key. */
   private readonly said = new Map<string, Map<string, Set<Content>>>()
-  /** Withdrawals of which a person was told before. */
+  /** Withdrawals that a person was notified of before. */
   private readonly told = new Set<Entry>()
-  /** Slots of results of lists, by rule. */
+  /** Rules of slots for results in lists. */
   private readonly listed = new Set<string>()
-  /** Records that say what stands above them in the chunk. */
+  /** Records that repeat an earlier record of the chunk. */
   private readonly repeated = new Set<Entry>()
-  /** First record of each row key that was heard. */
+  /** First record heard of each row key. */
   private readonly firstOf = new Map<string, Entry>()
   /** Outcomes of rows that are new as a whole. */
   private readonly plain: EntryOutcome[][] = []
@@ -71,14 +71,14 @@ export class ChunkSlots {
     this.usual = usualRows(entries, memory, uncertain, speaks.arrival)
   }
 
-  /** Learns what entries say, before one of them is decided; usual rows are passed over. */
+  /** Learns the words of entries before any is decided; skips usual rows. */
   hear(entries: readonly Entry[], withdrawn: readonly WithdrawnEntry[]): void {
     const keys = new Set(withdrawn.map(({ rowKey }) => rowKey))
     const unusual = entries.filter(({ place, rowKey }) => this.usual[place] === undefined || keys.has(rowKey))
     this.hearAll([...unusual, ...withdrawn].sort((a, b) => a.row.row - b.row.row))
   }
 
-  /** Learns what usual rows say of which something is unusual after all. @param some of their records */
+  /** Learns the words of usual rows with an unusual record. @param some of their records */
   hearRowsOf(some: readonly Entry[]): void {
     if (some.length === 0) return
     const keys = new Set(some.flatMap((entry) => (this.usualOf(entry) === undefined ? [] : [entry.rowKey])))
@@ -108,7 +108,7 @@ export class ChunkSlots {
     return this.speaks.isAgain
   }
 
-  /** Tells a record whose row key was known, or stood above it, with another content. */
+  /** True for a record whose row key was known, or appeared earlier, with different content. */
   isCorrection(entry: Entry): boolean {
     const { rowKey, row } = entry
     if (this.repeated.has(entry)) return false
@@ -123,7 +123,7 @@ export class ChunkSlots {
     return this.said.has(entry.rowKey) ? undefined : this.usual[entry.place]
   }
 
-  /** Tells a record that stands, or in whose place something newer was said. */
+  /** True for a stored record, or a record superseded by a newer word. */
   isSettled(entry: Entry): boolean {
     const usual = this.usualOf(entry)
     if (usual !== undefined) return usual === 'known'
@@ -131,7 +131,7 @@ export class ChunkSlots {
     return slot.stored === entry.content || slot.latest?.content !== entry.content
   }
 
-  /** Tells a record in whose place something else stands. */
+  /** True for a record in whose place different content is stored. */
   isReplaced(entry: Entry): boolean {
     if (this.usualOf(entry) !== undefined) return false
     const { stored } = this.of(entry)
@@ -140,12 +140,12 @@ export class ChunkSlots {
 
   of(entry: Entry): Slot {
     const { now } = this.remembered(entry)
-    // An account's care teams are listed as a whole: of them each doubt is for itself.
+    // A list shows an account's care teams as a whole: each doubt is separate.
     if (entry.kind !== 'careTeam' || now.doubts.length === 0) return now
     return { ...now, doubts: now.doubts.filter(({ content }) => content === entry.content) }
   }
 
-  /** Slot as it was before the chunk. */
+  /** Slot before the chunk. */
   before(entry: Entry): Slot {
     return this.remembered(entry).before
   }
@@ -157,7 +157,7 @@ export class ChunkSlots {
     return { content: contentOf(entry), place: this.placeOf(word), isLate: isAgain || isBackfill, isRenewed }
   }
 
-  /** Tells a record that another rule of its row says, too, and that is stored. */
+  /** True for a record repeated and stored under another rule of its row. */
   isTwin(entry: Entry): boolean {
     const content = contentOf(entry)
     const rules = this.said.get(entry.rowKey) ?? new Map<string, ReadonlySet<Content>>()
@@ -169,7 +169,7 @@ export class ChunkSlots {
     )
   }
 
-  /** Tells a withdrawal of which a person was told before. */
+  /** True for a withdrawal that a person was notified of before. */
   isTold(entry: Entry): boolean {
     return this.told.has(entry)
   }
@@ -180,9 +180,9 @@ export class ChunkSlots {
   }
 
   /**
-   * Learns what became of records.
-   * @param outcomes in the order of the chunk; of rows that are new the whole chunk at once
-   * @param isBefore true for an outcome that was had before the ledger came under suspicion
+   * Learns the outcomes of records.
+   * @param outcomes in the order of the chunk; for new rows the whole chunk at once
+   * @param isBefore true for an outcome from before the ledger came under suspicion
    */
   learnOutcomes(outcomes: readonly EntryOutcome[], isBefore: (outcome: EntryOutcome) => boolean): void {
     let row: MappedRow | undefined
@@ -201,7 +201,7 @@ export class ChunkSlots {
     }
   }
 
-  /** Collects the rows and ended doubts that the ledger is to learn. */
+  /** Collects the rows and ended doubts to save in the ledger. */
   toKeep(): LearnedSlots {
     const plain = this.plain.flatMap((row) => this.plainRow(row) ?? [])
     const others = [...this.rows].flatMap(([rowKey, slots]) => this.keptRow(rowKey, slots) ?? [])
@@ -215,21 +215,21 @@ export class ChunkSlots {
     return asked
   }
 
-  /** Doubts that are over, though no record with their content was sent or found. */
+  /** Ended doubts whose content was neither sent nor found. */
   private ended(): Map<string, 'supersede' | 'miss'> {
     const ended = new Map<string, 'supersede' | 'miss'>()
     for (const slots of this.rows.values())
       for (const { before, now } of slots.values())
         for (const { content } of before.doubts) {
           if (now.stored === content || now.doubts.some((one) => one.content === content)) continue
-          // The newest word is still to be brought about.
+          // The newest word is still to be delivered.
           const isOver = now.stored !== undefined && content !== now.latest?.content
           ended.set(content, isOver ? 'supersede' : 'miss')
         }
     return ended
   }
 
-  /** Row of a new key: all of it is accepted nearly always. */
+  /** Row of a new key: nearly always accepted as a whole. */
   private plainRow(outcomes: readonly EntryOutcome[]): DeliveredRow | undefined {
     const [first] = outcomes
     if (first === undefined) return undefined
@@ -262,7 +262,7 @@ export class ChunkSlots {
 
   private keptRow(rowKey: string, slots: RowSlots): DeliveredRow | undefined {
     const rules = this.said.get(rowKey)
-    // Of a list each export shows another part: that a result is not there says nothing.
+    // Each export shows a different part of a list: a missing result says nothing.
     const hasOtherRule = [...slots].some(
       ([rule, { before, now }]) =>
         now.stored !== undefined &&
@@ -275,14 +275,14 @@ export class ChunkSlots {
     if (![...slots.values()].some(({ before, now }) => isWorthWriting(before, now))) return undefined
     const { copy } = this.uncertain.suspicion
     const now = this.firstOf.get(rowKey)?.rowKey ?? rowKey
-    // The person was forgotten meanwhile: of the former account nothing is known under the new key.
+    // The person was forgotten meanwhile: the new key has no facts of the former account.
     const kept =
       now === rowKey ? [...slots] : [...slots].filter(([, one]) => one.now.stored !== one.before.stored)
     const records = kept.flatMap(([rule, one]) => keptSlot(rule, one.now, copy) ?? [])
     return records.length === 0 ? undefined : { rowKey: now, records }
   }
 
-  /** The slot of an entry; what its rule was called before, it takes over. */
+  /** Slot of an entry; takes over the slot of the rule's former name. */
   private takeOver(entry: Entry): Remembered {
     const { rowKey, ruleHash } = entry
     const slots = this.rowOf(rowKey)
@@ -335,7 +335,7 @@ const isAsNew = (one: Entry, other: Entry): boolean => one.rank === other.rank &
 
 const contentOf = (entry: Entry): Content => (entry instanceof WithdrawnEntry ? WITHDRAWN : entry.content)
 
-/** Event that an outcome is for its slot; undefined where it tells nothing. */
+/** Event of an outcome for its slot; undefined where nothing is learned. */
 function eventOf(one: EntryOutcome, isEarlier: boolean): SlotEvent | undefined {
   const { content } = one.entry
   switch (one.outcome) {

@@ -1,8 +1,7 @@
 /**
- * Stale account ids: the gateway was wiped, or the person was deleted and registered again. A sign is an answer that names another id, or says that there
- * is no account; or a 404 that may mean anything, where a registration then gives another id, or creates the account anew.
- *
- * The person is registered anew at once, and nothing more of theirs is sent in the run. Records delivered to the former account count as not
+ * Stale account ids: the gateway was wiped, or the person was deleted and registered again. Signs are an answer with another id, or an answer that
+ * there is no account; or an ambiguous 404, where a registration then gives another id, or creates the account anew.
+ * The person is registered anew at once, and no more of their records are sent in the run. Records delivered to the former account count as not
  * delivered: the row keys of the person are hashed in another way from then on.
  */
 import { GatewayError } from '../gateway/gateway-error.ts'
@@ -18,16 +17,17 @@ import { leftByStale } from './gateway-words.ts'
 
 /** An account after its registration. */
 export interface Renewed {
-  /** Null where neither the answer nor the profile names it. */
+  /** Null where neither the answer nor the profile has the id. */
   readonly accountId: string | null
-  /** The gateway says that it knew the person (409). */
+  /** True where the gateway knew the person (409). */
   readonly isKnown: boolean
-  /** The profile can be read, and has nothing. */
+  /** True where the profile is readable and empty. */
   readonly isEmpty: boolean
 }
 
 /**
- * @param before the account id that the ledger has
+ * Judges a sign.
+ * @param before the account id in the ledger
  * @param renewed undefined where the person could not be registered
  */
 export function isStale(sign: AccountSign, before: string | null, renewed: Renewed | undefined): boolean {
@@ -38,19 +38,20 @@ export function isStale(sign: AccountSign, before: string | null, renewed: Renew
     case 'no-account':
       return true
     case 'other-id':
-      // The registration gives the id that is known: the answer was wrong.
+      // The registration returns the known id: the answer was wrong.
       return accountId === null
     case 'not-found':
       return !isKnown && isEmpty
   }
 }
 
-/** Words about an account, not about a field of one; the interface documents none. */
+/** Words about an account, not about a field of an account; the interface documents none. */
 const NO_ACCOUNT = /\baccount( is)? not (found|registered)\b|\b(unknown|no such) account\b(?! \w)/i
 
 /**
+ * Sign in an error.
  * @param words message of an error about one record
- * @param isNotFound true where its code is 404
+ * @param isNotFound true for code 404
  */
 export function signIn(words: string | undefined, isNotFound: boolean): AccountSign | undefined {
   if (words !== undefined && NO_ACCOUNT.test(words)) return 'no-account'
@@ -58,7 +59,7 @@ export function signIn(words: string | undefined, isNotFound: boolean): AccountS
 }
 
 interface StaleContext extends Omit<AccountsContext, 'stale'> {
-  /** Milliseconds for which a profile may be late. */
+  /** Longest delay of a profile, in milliseconds. */
   readonly readLagMs: number
   readonly pause: (ms: number) => Promise<void>
 }
@@ -66,7 +67,7 @@ interface StaleContext extends Omit<AccountsContext, 'stale'> {
 export function createStaleAccounts(context: StaleContext): StaleAccounts {
   const { ledger, runLedger, gatewayName, identity, now } = context
   const stale = new Set<string>()
-  /** Questions by reference: asked one after the other, each sign once. */
+  /** Signs judged, by reference: one after the other, each sign once. */
   const judged = new Map<string, { readonly signs: Set<AccountSign>; last: Promise<void> }>()
 
   const registerAnew = async (
@@ -101,7 +102,7 @@ export function createStaleAccounts(context: StaleContext): StaleAccounts {
     const isOfRun = (await ledger.registeredBy(gatewayName, [hashed], runLedger.lease.runId)).has(hashed)
     if (known === undefined || isOfRun) return
     const forget = (): Promise<void> => runLedger.forgetAccount(gatewayName, hashed, known.accountId)
-    // Before the account is there again: else a process that ends in between would leave no trace.
+    // Forgets before the account exists again: otherwise a process that ends in between would leave no trace.
     if (sign === 'no-account') {
       stale.add(reference)
       await forget()
@@ -131,7 +132,7 @@ export function createStaleAccounts(context: StaleContext): StaleAccounts {
   }
 }
 
-/** Hashes the row keys of people who were forgotten anew: nothing is known under them. */
+/** Hashes anew the row keys of forgotten people: the ledger has nothing under the new keys. */
 export async function renewRowKeys(
   ledger: Pick<Ledger, 'forgotten'>,
   gatewayName: string,

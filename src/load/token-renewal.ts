@@ -1,12 +1,12 @@
 export type TokenRenewal = ReturnType<typeof createTokenRenewal>
 
-/** Renews the token once for all requests that were refused with it. */
+/** Renews the token once for all requests refused with it. */
 export function createTokenRenewal(renewToken: () => Promise<void>) {
   let underWay: Promise<void> | undefined
   const token = {
-    /** Counts renewals: which token a request goes out with. */
+    /** Number of renewals: identifies the token of a request. */
     generation: 0,
-    /** @param refused the generation with which the request went out; where a later one is there by now, that is the renewal */
+    /** @param refused generation of the token that the request used; a later generation means that the token is renewed already */
     async renew(refused: number): Promise<void> {
       if (refused !== token.generation) return
       underWay ??= renewToken()

@@ -1,26 +1,26 @@
-/** Rows of a chunk that are new, or known as a whole: nearly all are, and none of their records needs a look at its slot. */
+/** Rows of a chunk that are new, or known as a whole: nearly all rows, without a look at the slots of their records. */
 import type { HeldDoubt, KeptSlot, Suspicion } from '../ledger/ledger.ts'
 import { type Entry, FINAL, type MappedRow } from '../model/entry.ts'
 import { hasSameContent } from '../model/ids.ts'
 import { DATE_ONLY_MS } from './accounts.ts'
 
-/** Slots and doubts that the ledger has under row keys. */
+/** Slots and doubts in the ledger, by row key. */
 export interface Memory {
   readonly delivered: ReadonlyMap<string, readonly KeptSlot[]>
   readonly held: ReadonlyMap<string, readonly HeldDoubt[]>
 }
 
 export interface Uncertain {
-  /** What the ledger may have lost: it may be at the gateway without a trace in the slots. */
+  /** Possible losses of the ledger: records at the gateway without a trace in the slots. */
   readonly suspicion: Suspicion
 }
 
-/** Rows with more records are looked at record by record. */
+/** Most records of a usual row; larger rows are decided record by record. */
 const MOST_OF_A_ROW = 40
 
 /**
- * Finds the usual rows. A row key on two rows, two records of one content, a doubt: each makes a row unusual.
- * @returns by the place of an entry; undefined where it has to be found out record by record
+ * Finds the usual rows. A row key on two rows, two records of equal content, or a doubt make a row unusual.
+ * @returns verdicts by the place of an entry; undefined where each record is decided by itself
  */
 export function usualRows(
   entries: readonly Entry[],
@@ -55,11 +55,11 @@ export function usualRows(
   return verdicts
 }
 
-/** Tells a record whose sending a ledger that is a copy may have lost. */
+/** True for a record whose sending may be missing from a copied ledger. */
 export const isSuspect = ({ until }: Suspicion, { observedAt }: Entry): boolean =>
   until !== undefined && observedAt <= until + DATE_ONLY_MS
 
-/** Tells a record that stands and was said last, where no place needs to be set right (`isWorthWriting`). */
+/** True for a stored record with the last word, whose place needs no update (`isWorthWriting`). */
 const isOf = (
   { rule, first, last, word, latest }: KeptSlot,
   entry: Entry | undefined,
@@ -80,7 +80,7 @@ const isOf = (
 const isAlike = (one: Entry | undefined, other: Entry | undefined): boolean =>
   one === undefined || other === undefined || hasSameContent(one, other) || one.ruleHash === other.ruleHash
 
-/** No two of one content, and no two of one rule. */
+/** True where no two records share content or rule. */
 function areDistinct(entries: readonly Entry[], from: number, to: number): boolean {
   if (to - from > MOST_OF_A_ROW) return false
   for (let one = from; one < to; one++)

@@ -1,4 +1,4 @@
-/** Records that must wait: behind an older record of their series, or until the gateway cannot be late any more. */
+/** Records that must wait: behind an older record of their series, or until the gateway can no longer be late. */
 import type { HeldDoubt, Ledger, Suspicion } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
@@ -14,12 +14,12 @@ interface WaitContext extends Pick<Delivery, 'identity' | 'inDoubt' | 'readLagMs
 interface WaitingSeries {
   readonly isEmpty: () => boolean
   readonly has: (entry: Entry) => boolean
-  /** Learns of records in doubt whose profile could not be read. */
+  /** Learns records in doubt with an unreadable profile. */
   readonly add: (outcomes: readonly EntryOutcome[]) => void
 }
 
 /**
- * Series of which an older record is still asked about: the gateway returns the latest alone, so what is newer would hide it for good
+ * Series with an older record still in question. The gateway returns only the latest record, so a newer record would hide the older for good
  * (interface, "the service: biometrics").
  */
 export async function seriesThatWait(
@@ -41,7 +41,7 @@ export async function seriesThatWait(
 }
 
 /**
- * Until the gateway can no longer be late with what was sent without the ledger's knowing what has become of it.
+ * Waits until the gateway can no longer be late with records sent without a known result.
  * @param held doubts of the rows
  */
 export async function waitForLate(

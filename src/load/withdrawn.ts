@@ -1,20 +1,20 @@
-/** Results that the source has taken back: the gateway deletes no biometrics and no conditions, so that of one that was delivered a person must know. */
+/** Results withdrawn by the source. The gateway deletes no biometrics and no conditions, so a person must be notified of a delivered result. */
 import type { Ledger } from '../ledger/ledger.ts'
 import { unpackHolds } from '../ledger/packed-records.ts'
 import type { WithdrawnEntry } from '../model/entry.ts'
 import { transactionId } from '../model/ids.ts'
 import type { Withdrawal } from './chunk-decisions.ts'
 
-/** A withdrawn result that the gateway has, or may have. */
+/** Withdrawn result that the gateway has, or may have. */
 export interface TakenBack {
   readonly entry: WithdrawnEntry
-  /** Transaction id under which it was sent; undefined where the ledger does not know it any more. */
+  /** Transaction id of the sent record; undefined where the ledger has lost it. */
   readonly sentAs: string | undefined
 }
 
 type TakenBackLedger = Pick<Ledger, 'exportRecord' | 'exportsWithContent' | 'chunksOf' | 'batchesOf' | 'left'>
 
-/** Looks for the transaction ids under which withdrawn results were sent. */
+/** Finds the transaction ids of withdrawn results. */
 export async function takenBackOf(
   ledger: TakenBackLedger,
   jobId: number,
@@ -39,7 +39,7 @@ export async function takenBackOf(
   }))
 }
 
-/** Looks through what was sent of an export. @param ids by content: found ones are added */
+/** Searches the sent batches of an export. @param ids by content: found ids are added */
 async function findSent(
   ledger: TakenBackLedger,
   arrival: number,

@@ -1,7 +1,6 @@
 /**
- * The catalog: known measurements and conditions, with codes, canonical units and plausible ranges
- * (`mappings/catalog/biometrics.yaml`, `conditions.yaml`), and what a mapping or a job changes of it (docs/mapping.md,
- * "A catalog of your own").
+ * Catalog: known measurements and conditions, with codes, canonical units and plausible ranges (`mappings/catalog/biometrics.yaml`,
+ * `conditions.yaml`), and the changes that a mapping or a job makes to it (docs/mapping.md, "A catalog of your own").
  */
 import { z } from 'zod'
 import type { KeyPath } from '../yaml-file.ts'
@@ -24,7 +23,7 @@ const CatalogKey = z
 
 const Loinc = z.string().refine(isLoinc, 'is no LOINC number: its check digit does not hold')
 
-/** Codes of these are checked, and their OIDs are known. */
+/** Form of a code, for each system with a known OID. */
 const FORMS: Readonly<Record<CodeSystem, (code: string) => boolean>> = {
   LOINC: isLoinc,
   SNOMED: isSnomed,
@@ -32,7 +31,7 @@ const FORMS: Readonly<Record<CodeSystem, (code: string) => boolean>> = {
   'ICD-9-CM': isIcd9Cm,
 }
 
-/** A code that is sent beside those of an entry (interface, "Code object"); no export is read by it. */
+/** Code sent beside the codes of an entry (interface, "Code object"); no export is read by it. */
 const FurtherCode = z
   .strictObject({
     code: z.string().min(1),
@@ -60,24 +59,24 @@ type FurtherCode = z.infer<typeof FurtherCode>
 
 const FurtherCodes = z.array(FurtherCode).min(1).optional()
 
-/** A measurement. `range` is in `unit`; outside of it a value is taken for an error of data, not for illness. */
+/** A measurement. `range` is in `unit`; a value outside it counts as a data error, not as illness. */
 const BiometricEntry = z.strictObject({
   name: z.string().min(1),
-  /** The one that is sent. */
+  /** Code that is sent. */
   loinc: Loinc,
   codes: FurtherCodes,
-  /** Others that are understood as the same measurement when an export is coded in them, each with its usual unit. */
+  /** Further codes of this measurement that an export may use, each with its usual unit. */
   alsoLoinc: z.record(Loinc, z.string().min(1)).optional(),
   unit: z.string().min(1),
   range: z
     .tuple([z.number(), z.number()])
     .refine(([low, high]) => low < high, 'the lower bound must be below the upper'),
-  /** In `unit`: within it lies the median of a group of adults; a rule whose median lies outside is told as suspicious. */
+  /** In `unit`: the median of a group of adults lies within. A rule with its median outside is reported as suspicious. */
   usual: z
     .tuple([z.number(), z.number()])
     .refine(([low, high]) => low < high, 'the lower bound must be below the upper')
     .optional(),
-  /** Digits after the point that a converted value is rounded to; values that need no conversion keep their own. */
+  /** Decimals to which a converted value is rounded; a value without conversion keeps its own. */
   decimals: z.int().min(0).max(6),
   /** g/mol, where mass and amount of substance may be converted into each other. */
   molarMass: z.number().positive().optional(),
@@ -93,7 +92,7 @@ const ConditionKeys = z.strictObject({
   snomed: z.union([Snomed, z.array(Snomed).min(1)]).optional(),
   codes: FurtherCodes,
 })
-/** A condition. Where `snomed` is a list, the first is the one that is sent; ICD-9-CM is understood and never sent. */
+/** A condition. Of a list in `snomed` the first code is sent; ICD-9-CM is read and never sent. */
 const ConditionEntry = ConditionKeys.refine(
   ({ icd10, snomed, codes }) => [icd10, snomed, codes].some((one) => one !== undefined),
   'needs icd10, snomed or codes',
@@ -103,7 +102,7 @@ export type ConditionEntry = z.infer<typeof ConditionEntry>
 export const BiometricCatalog = z.record(CatalogKey, BiometricEntry)
 export const ConditionCatalog = z.record(CatalogKey, ConditionEntry)
 
-/** Laid over the catalog: an entry of a known key may give some of its fields; another must be whole. */
+/** Laid over the catalog: an entry with a known key may give some of its fields; a new entry must be whole. */
 export const CatalogExtension = z.strictObject({
   biometrics: z.record(CatalogKey, BiometricEntry.partial()).optional(),
   conditions: z.record(CatalogKey, ConditionKeys.partial()).optional(),
@@ -117,7 +116,7 @@ export interface Catalog {
   keyOf(system: CodeSystem, code: string): string | undefined
 }
 
-/** As a record carries it (interface, "Code object"). */
+/** Code object of a record (interface, "Code object"). */
 export interface Coding {
   readonly code: string
   readonly codeSystem: string
@@ -143,13 +142,13 @@ const further = ({
       : { code, codeSystem: oid, codeSystemName: system, name: own },
   )
 
-/** In the order in which they are sent: the LOINC first, as a series goes by the first code. */
+/** Codes in the order of sending: the LOINC first, because a series goes by the first code. */
 export const codingsOfMeasurement = (entry: BiometricEntry): readonly [Coding, ...Coding[]] => [
   coding('LOINC', entry.loinc, entry.name),
   ...further(entry),
 ]
 
-/** The same of a condition: ICD-10-CM, SNOMED CT, those of other systems. */
+/** Codes of a condition in the order of sending: ICD-10-CM, SNOMED CT, further systems. */
 export const codingsOfCondition = (entry: ConditionEntry): readonly Coding[] => [
   ...(entry.icd10 === undefined ? [] : [coding('ICD-10-CM', entry.icd10, entry.name)]),
   ...snomedCodes(entry)
@@ -160,7 +159,7 @@ export const codingsOfCondition = (entry: ConditionEntry): readonly Coding[] => 
 
 const snomedCodes = ({ snomed = [] }: ConditionEntry): readonly string[] => [snomed].flat()
 
-/** Of an entry that has no others. */
+/** Codes in further systems, of an entry without ICD-10-CM and SNOMED CT. */
 const otherCodes = ({ icd10, snomed, codes = [] }: ConditionEntry): readonly string[] =>
   icd10 === undefined && snomed === undefined ? codes.map(({ system, code }) => `${system}|${code}`) : []
 
@@ -169,7 +168,7 @@ const loincCodes = ({ loinc, alsoLoinc = {} }: BiometricEntry): readonly string[
   ...Object.keys(alsoLoinc),
 ]
 
-/** Claims and registers write these codes without their point. */
+/** Adds the point: claims and registers write these codes without it. */
 const WITH_POINT: Partial<Record<CodeSystem, (code: string) => string>> = {
   'ICD-10-CM': icd10WithPoint,
   'ICD-9-CM': icd9WithPoint,
@@ -204,7 +203,7 @@ export function createCatalog(
 
 /**
  * The catalog with the extension laid over it.
- * @param report told of each entry that cannot be used, with its path in the extension
+ * @param report called for each unusable entry, with its path in the extension
  */
 export function extendCatalog(
   catalog: Catalog,
@@ -229,7 +228,10 @@ export function extendCatalog(
   return createCatalog(measured, diagnosed)
 }
 
-/** @param keys those of the entries to look at */
+/**
+ * Reports canonical units that are no UCUM codes.
+ * @param keys keys of the entries to check
+ */
 export function reportUnits(
   entries: Readonly<Record<string, BiometricEntry>>,
   units: Units,
@@ -242,7 +244,7 @@ export function reportUnits(
   }
 }
 
-/** Entries that are not whole are reported and left out. */
+/** Lays changes over entries. Incomplete entries are reported and left out. */
 function lay<Entry extends object>(
   known: ReadonlyMap<string, Entry>,
   changes: Readonly<Record<string, object>>,
@@ -263,7 +265,7 @@ function lay<Entry extends object>(
   return entries
 }
 
-/** Those of the keys whose entry has a code of another entry, with the key of that one. */
+/** Keys of entries that share a code with another entry, each with the key of the other. */
 function sharing<Entry>(
   entries: Readonly<Record<string, Entry>>,
   keys: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * Checks of what a row says (docs/mapping.md, "Checks"). A check that finds something rejects the record, or lets it go on
- * with a warning, or is not made at all, as the mapping has it. Pure.
+ * Checks of a row's content (docs/mapping.md, "Checks"). By the mapping, a finding rejects the record or adds a warning, or the
+ * check is off. Pure.
  */
 import { z } from 'zod'
 import type { Entry } from '../model/entry.ts'
@@ -25,7 +25,7 @@ export type Check = keyof Checks
 
 const NONE: readonly Warning[] = []
 
-/** Decides what follows from a check's finding, and keeps the warnings of the row that is being mapped. */
+/** Decides the effect of a finding, and keeps the warnings of the current row. */
 export class Checker {
   readonly effects: Checks
   #warnings: Warning[] = []
@@ -34,14 +34,15 @@ export class Checker {
     this.effects = effects
   }
 
-  /** Forgets the row before. */
+  /** Clears the warnings of the previous row. */
   begin(): void {
     if (this.#warnings.length > 0) this.#warnings = []
   }
 
   /**
-   * @param kind null, and `rule` null: what was found concerns the row
-   * @returns the issue where it is to be rejected; undefined where it goes on
+   * Applies the effect of a check to its finding.
+   * @param kind null, and `rule` null: the finding concerns the row
+   * @returns the issue if the record is to be rejected; undefined if it goes on
    */
   found(check: Check, kind: RecordKind | null, rule: string | null, issue: Issue): Issue | undefined {
     const effect = this.effects[check]
@@ -50,12 +51,12 @@ export class Checker {
     return undefined
   }
 
-  /** Notes of the row what somebody should know, whatever the mapping checks. */
+  /** Adds a warning to the row, independent of the mapping's checks. */
   note(issue: Issue): void {
     this.#warnings.push({ kind: null, rule: null, issue })
   }
 
-  /** The warnings of the row, but for those of records that were rejected for something else. */
+  /** Warnings of the row, without warnings of records that were rejected for another reason. */
   warnings(rejected: readonly RejectedRecord[]): readonly Warning[] {
     if (this.#warnings.length === 0) return NONE
     const gone = new Set<string | null>(rejected.map(({ rule }) => rule))
@@ -64,9 +65,9 @@ export class Checker {
 }
 
 const HOUR = 3_600_000
-/** Clocks go wrong, and a zone may be told wrongly: nothing is called future before a day has passed. */
+/** Tolerance for wrong clocks and zones: a date counts as future after a day. */
 const TOLERANCE = 24 * HOUR
-/** The day of birth begins nowhere earlier than 14 hours before it does in UTC (Pacific/Kiritimati). */
+/** A day of birth begins at most 14 hours before the day in UTC (Pacific/Kiritimati). */
 const EARLIEST_ZONE = 14 * HOUR
 
 const FUTURE: Issue = {
@@ -80,10 +81,10 @@ const UNBORN: Issue = {
   message: "the date lies before the person's date of birth",
 }
 
-/** @param born first instant of the day of birth in UTC, milliseconds; -Infinity where it is not known */
+/** @param born first instant of the day of birth in UTC, milliseconds; -Infinity where unknown */
 type DateCheck = (record: Entry, born: number) => Issue | undefined
 
-/** Whether a record's date can be right. @param now milliseconds since the epoch */
+/** Compiles the check of a record's date. @param now milliseconds since the epoch */
 export function compileDateCheck(checks: Checker, now: number): DateCheck {
   const latest = checks.effects['future-date'] === 'off' ? Number.POSITIVE_INFINITY : now + TOLERANCE
   return ({ kind, rule, observedAt }, born) => {
@@ -104,12 +105,12 @@ const CROSSED: Issue = {
 }
 
 /**
- * Takes the records of crossed pairs out of those of a row, and puts them with the rejected ones. Where several stand at one
- * time, the first belongs to the first; where there are more of one than of the other, nobody can tell.
+ * Moves the records of crossed pairs from the row's records to the rejected records. Several readings of one time are paired in
+ * order; with unequal numbers of systolic and diastolic readings, no pair is certain and none is checked.
  */
 export function checkBloodPressure(checks: Checker, records: Entry[], rejected: RejectedRecord[]): void {
   if (checks.effects['systolic-above-diastolic'] === 'off') return
-  // Nearly all rows have one of each at most, so nothing is collected before there is a second.
+  // Nearly all rows have at most one systolic and one diastolic value: groups are built only for a second.
   let systolic: Entry | undefined
   let diastolic: Entry | undefined
   let more = false

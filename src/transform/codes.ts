@@ -1,7 +1,7 @@
-/** Code systems and identifiers: their form, their check digits, and what is wrong with a code that leads nowhere. Pure. */
+/** Code systems and identifiers: form, check digits, and faults of an unknown code. Pure. */
 import type { Check } from './checks.ts'
 
-/** Code systems that a long export may be coded in, without a table of its own. */
+/** Code systems in which a long export may be coded without a table of its own. */
 export type CodeSystem = 'LOINC' | 'SNOMED' | 'ICD-10-CM' | 'ICD-9-CM'
 
 export const CODE_SYSTEM_OID: Readonly<Record<CodeSystem, string>> = {
@@ -85,18 +85,18 @@ export function isSnomed(code: string): boolean {
   return check === 0
 }
 
-/** What is wrong with a code, and the check that finds it; without one it cannot be sent, whatever the mapping says. */
+/** Fault of a code, and the check that finds it; without a check the code cannot be sent under any mapping. */
 export interface CodeFault {
   readonly check?: Check
   readonly code: 'code-damaged' | 'check-digit-wrong' | 'npi-invalid'
   readonly message: string
 }
 
-/** A long number as a spreadsheet shows it: `1.24E+14`, `1,24E+14`. Its digits are lost. */
+/** A long number in a spreadsheet's notation: `1.24E+14`, `1,24E+14`. Its digits are lost. */
 export const isExponent = (text: string): boolean => /^-?\d(?:[.,]\d+)?E\+\d{2,3}$/i.test(text)
 
 const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)'
-/** What a spreadsheet takes for a date and shows as one: `8-Apr`, `Apr-80`, `8-Apr-2026`, `4/8/2026`, `4548-04-01`. */
+/** Date as a spreadsheet shows a value that looks like a date: `8-Apr`, `Apr-80`, `8-Apr-2026`, `4/8/2026`, `4548-04-01`. */
 const DATE = new RegExp(
   `^(?:\\d{1,2}-${MONTH}(?:-\\d{2,4})?|${MONTH}-\\d{2,4}|\\d{1,2}([/.])\\d{1,2}\\1\\d{2,4}|\\d{4}-\\d{2}-\\d{2})$`,
   'i',
@@ -107,7 +107,7 @@ const EXPONENT =
 const WRONG_DIGIT = (system: string): string =>
   `the check digit of the ${system} code does not hold: it is mistyped`
 
-/** Signs that a code of a system was damaged or mistyped: the first that holds is told. */
+/** Signs of a damaged or mistyped code of a system; the first match is reported. */
 const SIGNS: readonly (readonly [
   system: CodeSystem | 'all',
   check: Check,
@@ -133,7 +133,7 @@ const SIGNS: readonly (readonly [
     (code) => /^\d{6,18}\.0+$/.test(code),
     'the code has decimals, as of a program that read it as a number',
   ],
-  // Identifiers of more digits are not exact in a double, and a spreadsheet keeps no more than 15.
+  // A double is not exact for identifiers of more digits, and a spreadsheet keeps at most 15.
   [
     'SNOMED',
     'damaged-code',
@@ -149,8 +149,8 @@ const SIGNS: readonly (readonly [
 ]
 
 /**
- * Why a code that is not known is none of its system, as far as can be told.
- * @param system undefined for a vendor's own codes: anything but scientific notation may be one
+ * Fault of an unknown code, as far as its form shows one.
+ * @param system undefined for a vendor's own codes: all but scientific notation may be valid
  */
 export function codeFault(
   system: CodeSystem | undefined,
@@ -164,7 +164,7 @@ export function codeFault(
   return { check, code: check === 'damaged-code' ? 'code-damaged' : 'check-digit-wrong', message }
 }
 
-/** What is wrong with a National Provider Identifier. */
+/** Fault of a National Provider Identifier; undefined where valid. */
 export function npiFault(npi: string): CodeFault | undefined {
   if (isNpi(npi)) return undefined
   if (/^[12]\d{9}$/.test(npi))

@@ -1,4 +1,4 @@
-/** Answers to the paged test (interface, "Answer submission"): what a row says to each question; options are the page's to know. */
+/** Answers to the paged test (interface, "Answer submission"): a row's answer to each question. The page defines the options. */
 import { AnswersEntry } from '../model/entry.ts'
 import { createFrame, type Fault, fault, type TestAnswer } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
@@ -9,14 +9,14 @@ import type { AssessmentDefinition } from './mapping-definition.ts'
 import { type CompiledRule, type RuleSite, rejected } from './rule.ts'
 import { branchOf } from './scope.ts'
 
-/** What its records are called; a row is one person's answers. */
+/** Name of the rule of all its records; a row is one person's answers. */
 export const ASSESSMENT = 'assessment'
 
 const NO_ANSWERS = fault('answers-missing', 'the row answers none of the questions')
 
 interface CompiledAnswer {
   readonly question: string
-  /** Undefined where the question has one, or any. */
+  /** Undefined where the question has a single fact, or takes any. */
   readonly fact: string | undefined
   readonly field: CompiledField
 }

@@ -38,28 +38,28 @@ import { OF_VALUE } from './structures.ts'
 import type { Conversion } from './units.ts'
 import { compileWhole } from './whole-value.ts'
 
-/** In what wide and long rules differ. */
+/** Parts in which wide and long rules differ. */
 interface Form {
   readonly subject: CompiledCode
   readonly value: CompiledField
   /** Columns or paths of the value. */
   readonly valueReads: readonly string[]
   readonly unit: CompiledUnit
-  /** Whether the state of a result is one that is kept. */
+  /** Reads the state of a result: kept, withdrawn or left out. */
   readonly status?: CompiledStatus | undefined
-  /** Nothing says that there should be a value. */
+  /** True where a missing value is no fault. */
   readonly optional: boolean
-  /** What records can be of, by catalog key. */
+  /** Possible measurements of the records, by catalog key. */
   readonly entries: ReadonlyMap<string, BiometricEntry>
 }
 
 interface CompiledStatus {
   readonly branch: number
-  /** Rank of a result that is kept (`Entry.rank`); another one than `NOT_KEPT` where it is withdrawn. */
+  /** Rank of a kept result (`Entry.rank`); for a withdrawn result a `LeftOut` other than `NOT_KEPT`. */
   readonly read: (scope: Scope) => number | LeftOut
 }
 
-/** The unit that a value is in; `fixed`: how it converts to the catalog's, where both are always the same. */
+/** Unit of a value; `fixed`: its conversion to the catalog's unit, where both are constant. */
 interface CompiledUnit extends CompiledField {
   readonly fixed?: Conversion
 }
@@ -78,7 +78,7 @@ function wideForm(site: RuleSite, definition: WideBiometricDefinition): Form | u
   if (entry === undefined) return undefined
   const { result: value, read: valueReads } = context.readsOf(() => compileField(context, definition, path))
   const common = { subject, value, valueReads, optional: true, entries: new Map([[key, entry]]) }
-  // A bare word is the unit itself; without one, the value is in the catalog's unit.
+  // A bare word is the unit itself; without a unit, the value is in the catalog's unit.
   const unit = definition.form === undefined ? (definition.unit ?? entry.unit) : INCH
   if (typeof unit !== 'string') return { ...common, unit: compileField(context, unit, [...path, 'unit']) }
   if (unit === definition.unit) context.word(unit, [...path, 'unit'])
@@ -145,7 +145,7 @@ function compileStatus(
 const COMPARATOR: LeftOut = { leftOut: 'comparator' }
 const NO_VALUE = fault('value-missing', 'there is no value')
 
-/** Compiles a wide or a long rule; undefined where the catalog has nothing of its name, which is reported. */
+/** Compiles a wide or a long rule; undefined where its key is not in the catalog (reported). */
 export function compileBiometric(
   site: RuleSite,
   written: string | WideBiometricDefinition | LongBiometricDefinition,
@@ -170,7 +170,7 @@ export function compileBiometric(
     ]),
   )
 
-  /** Without its value: that may be missing by now, and says nothing of what was delivered. */
+  /** Withdraws a result without reading its value: the value may be missing by now, and does not identify the delivered record. */
   const takeBack = (
     { leftOut }: LeftOut,
     key: ReturnType<CompiledCode['read']>,
@@ -212,7 +212,7 @@ export function compileBiometric(
       if (state !== undefined && state !== FINAL && made instanceof Entry) made.rank = state
       return made
     },
-    // A rule that is always of the same has nothing but its condition to tell what a scope is of.
+    // A rule for a single measurement can only tell by its condition whether a scope concerns it.
     unread(scope, ordinals) {
       if (optional) return undefined
       if (typeof status?.read(scope) === 'object') return undefined
@@ -228,7 +228,7 @@ export function compileBiometric(
 const unread = (rule: string, { fault, part }: Unread): RejectedRecord =>
   rejected('biometric', rule, fault, part)
 
-/** All that a rule reads. */
+/** Compiles all that a rule reads. */
 function compileParts(
   site: RuleSite,
   definition: WideBiometricDefinition | LongBiometricDefinition,
@@ -240,13 +240,13 @@ function compileParts(
   return { form, applies: compileApplies(site, definition), range }
 }
 
-/** What is read beside the value. */
+/** Parts read beside the value. */
 interface Parts {
   readonly value: CompiledField
   readonly unit: CompiledUnit
   readonly range: CompiledRange | undefined
   readonly date: CompiledDate | undefined
-  /** How numbers of the reference range are written. */
+  /** Reads numbers of the reference range. */
   readonly readNumber: NumberReader
   readonly listed: string | undefined
 }
@@ -262,10 +262,7 @@ interface MeasurementWriter {
   ) => RuleResult
 }
 
-/**
- * Writes the record of one measurement (interface, "Biometric record, as sent"). Its constant text is folded here, once for each
- * entry of the catalog.
- */
+/** Writes the record of one measurement (interface, "Biometric record, as sent"). Builds its constant text once for each catalog entry. */
 function compileMeasurement(
   { context, source }: RuleSite,
   entry: BiometricEntry,
@@ -273,7 +270,7 @@ function compileMeasurement(
 ): MeasurementWriter {
   const { loinc, name, unit: written } = entry
   const codings = codingsOfMeasurement(entry)
-  // Between them stand date, reference range and value.
+  // Date, reference range and value fill the gaps between the pieces.
   const before = [
     `,"name":${JSON.stringify(name)},"observationDate":"`,
     `","codeSystem":"${codings[0].codeSystem}","codeSystemName":"LOINC","code":"${loinc}","codes":${JSON.stringify(codings)},`,
@@ -290,7 +287,7 @@ function compileMeasurement(
       pieces: [...before, unitText + beforeKey, afterKey],
       holes: ['iso', 0, 'value'],
     }),
-    // A note stands in the source object: that is what the row says, too.
+    // A note belongs to the source object, as part of the row's content.
     noted: createFrame({
       ...{ ...common, sourceType },
       pieces: [...before, unitText, '', afterKey],
@@ -317,7 +314,7 @@ function compileMeasurement(
     if (!observedAt.ok) return { kind: 'biometric', rule, issue: observedAt.issue }
     if (!(converted >= low && converted <= high)) {
       const outside = { ...rejected('biometric', rule, OUTSIDE, from), value: converted }
-      // What no double can hold is no measurement, whatever the mapping says.
+      // A value beyond the range of a double is no measurement, whatever the mapping's checks.
       if (!Number.isFinite(converted)) return outside
       const issue = context.checks.found('plausible-range', 'biometric', rule, outside.issue)
       if (issue !== undefined) return outside
@@ -332,12 +329,12 @@ function compileMeasurement(
   return { frameOf: () => framesOf().plain, write }
 }
 
-/** Of most records: one for all of them. */
+/** Shared by most records. */
 const NO_RANGE: readonly string[] = ['']
 
 const OTHER_UNITS: Unread = { part: 'unit', fault: OF_VALUE.units, ofValue: false }
 
-/** Tells units of a measurement in which a number is two values. */
+/** True where two units of a measurement give a number different values. */
 function areOther(
   context: CompileContext,
   entry: BiometricEntry | undefined,

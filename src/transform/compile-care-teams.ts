@@ -1,4 +1,4 @@
-/** Care-team rules (interface, "Care team record, as sent"): the observation date goes out as a string of milliseconds. */
+/** Care-team rules (interface, "Care team record, as sent"): the observation date is sent as a string of milliseconds. */
 
 import { CareTeamEntry } from '../model/entry.ts'
 import { createFrame, type Fault, fault, type NamedProvider, type RejectedRecord } from '../model/record.ts'
@@ -12,8 +12,9 @@ import { type CareTeamDefinition, isOptional } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 
 /**
- * Rules without `primary` that read their NPI as a rule with it does, by their keys: as with a condition of one rule, their entries are those of
- * whom it is not said. Each with the key of that rule.
+ * Rules without `primary` that read the NPI of a rule with `primary`. Their entries are not primary, as with a condition within one
+ * rule.
+ * @returns keys of these rules, each with the key of the rule with `primary`
  */
 export function besidePrimary(
   rules: Readonly<Record<string, CareTeamDefinition>> | readonly CareTeamDefinition[] = [],
@@ -30,7 +31,10 @@ export function besidePrimary(
   )
 }
 
-/** Said of every entry, of none, or by a condition: then also that it is not, or no longer, the primary care physician. */
+/**
+ * Compiles `primary`: of every entry, of none, or by a condition. A condition also reports an entry as not, or no longer, the
+ * primary care physician.
+ */
 function compilePrimary(
   context: CompileContext,
   definition: CareTeamDefinition['primary'],
@@ -45,7 +49,7 @@ function compilePrimary(
   return { branch, of: (scope) => ({ primary: holds(scope) }) }
 }
 
-/** What is wrong with an NPI, unless the mapping lets it go on. */
+/** Rejection of a faulty NPI, unless the mapping lets it pass. */
 function refusedNpi(
   context: CompileContext,
   rule: string,
@@ -63,13 +67,13 @@ function refusedNpi(
 const NO_NPI = fault('npi-missing', 'there is no NPI')
 const NO_NAME = fault('name-missing', 'there is no name')
 const NO_TYPE = fault('type-missing', 'there is no type')
-/** In the order in which they are written. */
+/** In the order of writing. */
 const DETAILS = ['profile', 'phoneNumber', 'location', 'address', 'city', 'zip'] as const
 
-/** What the entries of rules that stand in a list are called, with their ordinal in the row. */
+/** Name of entries of listed rules, with their ordinal in the row. */
 const LISTED = 'care-team'
 
-/** Compiles a rule of one kind of entries, named or of a list. @param isBeside true for a rule of `besidePrimary` */
+/** Compiles a rule for one kind of entry, named or listed. @param isBeside true for a rule of `besidePrimary` */
 export function compileCareTeam(
   site: RuleSite,
   definition: CareTeamDefinition,
@@ -81,7 +85,7 @@ export function compileCareTeam(
   const fieldOf = (key: string, field: FieldDefinition) => compileField(context, field, [...path, key])
   const npi = fieldOf('npi', definition.npi)
   const name = fieldOf('name', definition.name)
-  // An entry that is not said to be the primary care physician is not sent as one.
+  // With `primary: false` the default type PCP (primary care physician) is not sent.
   const ofType = definition.type ?? (definition.primary === false ? undefined : 'PCP')
   const type = ofType === undefined ? undefined : fieldOf('type', context.word(ofType, [...path, 'type']))
   const details = DETAILS.flatMap((key) => {

@@ -1,4 +1,4 @@
-/** What a record is of: the catalog key to which a code leads, by a code system or through the vendor's table. */
+/** Subject of a record: the catalog key of a code, found by a code system or through the vendor's table. */
 
 import { OTHER_CODES } from '../model/balance.ts'
 import { type Fault, fault } from '../model/record.ts'
@@ -11,10 +11,10 @@ import { type LeftOut, rejected } from './rule.ts'
 import type { CodeDefinition } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 
-/** A catalog key; why there is none; or that the mapping leaves such a code out. */
+/** A catalog key; the fault of a code without one; or the mapping's decision to leave the code out. */
 type CodeResult = string | Fault | LeftOut
 
-/** What becomes of a code; with a doubt, it is left to what the mapping says of unknown codes. */
+/** Result for a code. With a doubt, the mapping's setting for unknown codes decides. */
 interface Judged {
   readonly result: CodeResult
   readonly doubt?: CodeFault | undefined
@@ -23,7 +23,7 @@ interface Judged {
 const KEPT = 10_000
 
 export interface CompiledCode {
-  /** Of `firstOf`, all its columns or paths: the first that has a known code says what it is, else the first that has one. */
+  /** Of `firstOf`, all its columns or paths: the first with a known code decides, else the first with any code. */
   readonly from: string | undefined
   readonly branch: number
   readonly read: (scope: Scope) => CodeResult
@@ -32,9 +32,9 @@ export interface CompiledCode {
 type Section = 'biometrics' | 'conditions'
 
 /**
- * What a rule is of: as its code says, or always the same, by its `catalog` or its name.
- * @param section the catalog that the key must be in
- * @param name of the rule; undefined for one of a list
+ * Compiles the subject of a rule: read from its code, or constant by its `catalog` or name.
+ * @param section the catalog with the key
+ * @param name of the rule; undefined for a listed rule
  */
 export function compileCoded(
   context: CompileContext,
@@ -53,7 +53,10 @@ export function compileCoded(
   return { from: undefined, branch: 0, read: () => key }
 }
 
-/** A name or a remark that stands where a code should must not come into the ledger: what has no digit, or is long, is not told. */
+/**
+ * Code that may be reported. A name or remark in place of a code must not come into the ledger: text without a digit, or long text,
+ * is left out.
+ */
 const TOKEN = /^(?=.*\d)[A-Za-z0-9][A-Za-z0-9_.:^/-]{0,19}$/
 
 const leftOutCode = (code: string): LeftOut => ({
@@ -99,7 +102,7 @@ function compileCode(
     const before = judged.get(code)
     if (before !== undefined) return before
     const found = judge(code)
-    // A column of free text must not grow this without bound.
+    // A column of free text must not grow the map without bound.
     if (judged.size < KEPT) judged.set(code, found)
     return found
   }
@@ -118,7 +121,7 @@ function compileCode(
       }
       if (found === undefined) return MISSING
       const { result, doubt } = found
-      // One that is rejected as unknown is not warned about as well.
+      // A code rejected as unknown gets no second warning.
       if (doubt?.check !== undefined && typeof result === 'object' && 'leftOut' in result)
         context.checks.found(doubt.check, kind, 'unmapped', rejected(kind, 'unmapped', doubt, from).issue)
       return result

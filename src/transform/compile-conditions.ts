@@ -1,4 +1,4 @@
-/** Condition rules: wide (a column says yes) and long (a coded row, or element, is one). */
+/** Condition rules: wide (a column says yes) and long (each coded row or element is a condition). */
 
 import { Entry } from '../model/entry.ts'
 import { createFrame, type Fault, fault, type RecordFrame } from '../model/record.ts'
@@ -94,13 +94,13 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
         }
         said.push(more)
       }
-      // The date goes out as a number of milliseconds (interface, "Condition record, as sent").
+      // The date is sent as a number of milliseconds (interface, "Condition record, as sent").
       return new Entry(frame, rule, facts, observedAt, undefined, said)
     },
   }
 }
 
-/** Members of the record's JSON text, with a comma before each; '' where the row says nothing of them. */
+/** Members of the record's JSON text, with a comma before each; '' where the row has none. */
 interface Detail {
   readonly branch: number
   readonly read: (scope: Scope) => string | { readonly fault: Fault; readonly from: string | undefined }
@@ -183,7 +183,7 @@ function compileFamily({ context, path }: RuleSite, { history, member = [] }: Fa
 
 interface ConditionParts {
   readonly hasStatus: boolean
-  /** True for a second text, of fields beside status and date. */
+  /** True for a second hole, for fields beside status and date. */
   readonly hasDetails: boolean
   readonly listedAs: string | undefined
 }

@@ -1,4 +1,4 @@
-/** What every part of the compiler needs, and where it reports what is wrong with a mapping. */
+/** Context shared by all parts of the compiler, and the place where problems of a mapping are reported. */
 
 import { type Finding, type Place, reasonOf } from '../model/errors.ts'
 import { type Fault, fault, type Issue } from '../model/record.ts'
@@ -18,13 +18,13 @@ export interface MappingResources {
   readonly units: Units
   /** Tables of `mappings/tables`, by file name without `.csv`: vendor's value → value. */
   readonly tables: ReadonlyMap<string, ReadonlyMap<string, string>>
-  /** The same with all of their columns, for joins. */
+  /** Tables with all of their columns, for joins. */
   readonly sheets?: ReadonlyMap<string, Sheet>
-  /** What was kept of joined exports, by the name of the join; undefined where none was read yet. */
+  /** Rows kept of joined exports, by name of the join; undefined where none was read yet. */
   readonly kept?: ReadonlyMap<string, KeptRows> | undefined
 }
 
-/** A table as it stands in its file: the header, then the rows. */
+/** Content of a table's file: the header, then the rows. */
 export interface Sheet {
   readonly columns: readonly string[]
   readonly rows: readonly (readonly string[])[]
@@ -33,21 +33,21 @@ export interface Sheet {
 /** Text of a joined row's field; null where there is an object or a list. */
 export type Cell = string | null
 
-/** What is kept of a joined export: of each row the fields that the mapping reads, by key. */
+/** Rows kept of a joined export: the fields that the mapping reads, by key. */
 export interface KeptRows {
   readonly fields: readonly string[]
   readonly rows: ReadonlyMap<string, readonly Cell[]>
 }
 
-/** A join to a second export: what must be read of it before rows can be mapped. */
+/** Join to a second export, to be read before rows can be mapped. */
 export interface ExportJoin {
   readonly name: string
-  /** Pattern for the name of its file. */
+  /** Pattern for the file's name. */
   readonly export: string
-  /** What the mapping reads of its rows, as it stands behind the join's name. */
+  /** Fields that the mapping reads of its rows, as written behind the join's name. */
   readonly fields: readonly string[]
   /**
-   * @returns reads a row's key and fields; undefined where the row has no key, so that nothing can lead to it
+   * @returns reads a row's key and fields; undefined for a row without a key, as nothing can lead to it
    * @throws WaybillError `columns-missing`
    */
   bind(
@@ -56,14 +56,14 @@ export interface ExportJoin {
   ): (row: CsvRow | JsonRow) => { readonly key: string; readonly cells: readonly Cell[] } | undefined
 }
 
-/** The field of what stands behind a join's name (`.NPI`); one that leads nowhere is reported and reads as empty. */
+/** Field for the rest of a name behind a join's name (`.NPI`). A dead end is reported and reads as empty. */
 export type Join = (rest: string, path: KeyPath) => CompiledField
 
-/** Text of a field, '' where it is empty; or why there is none. */
+/** Text of a field, '' where empty; or the fault in place of a text. */
 export type FieldText = string | Fault
 
 export interface CompiledField {
-  /** Name of the column or path, for messages (of several, joined by commas); undefined for a constant. */
+  /** Name of the column or path, for messages (several are joined by commas); undefined for a constant. */
   readonly from: string | undefined
   readonly branch: Branch
   readonly read: (scope: Scope) => FieldText
@@ -74,7 +74,7 @@ export const NOT_SCALAR = fault(
   'there is an object or a list where a single value is meant',
 )
 
-/** Thrown where a condition reads a cell that has no value: nobody can tell whether the condition holds. */
+/** Thrown where a condition reads a cell without a value: the condition cannot be decided. */
 export class CellWithoutValue extends Error {
   readonly fault: Fault
   readonly field: string
@@ -106,7 +106,7 @@ export const issueOf = ({ code, message }: Fault, field: string | undefined): Is
   ...(field === undefined ? {} : { field }),
 })
 
-/** How deep the branchOf of some parts of a rule reads. */
+/** Deepest level that some parts of a rule read. */
 export const branchOf = (...parts: readonly ({ readonly branch: number } | undefined)[]): number =>
   parts.reduce((branch, part) => Math.max(branch, part?.branch ?? 0), 0)
 
@@ -116,22 +116,22 @@ export interface ReadName {
   readonly place: Place
 }
 
-/** A bare word where the language takes it for the word itself, and not for a column. */
+/** A bare word, where the language takes it literally and not as a column. */
 export interface Word {
   readonly word: string
-  /** Keys that lead to it in the mapping. */
+  /** Path of keys to the word in the mapping. */
   readonly at: KeyPath
 }
 
-/** What the `row` block says of every cell. */
+/** Settings of the `row` block for every cell. */
 export interface Conventions {
-  /** Texts that mean nothing, wherever they stand. */
+  /** Texts that count as empty in every cell. */
   readonly emptyWhen?: readonly string[] | undefined
   readonly number?: NumberFormat | undefined
   readonly checks?: Checks | undefined
 }
 
-/** What a path begins with: the document, a level, a join. */
+/** First step of a path: the document, a level, a join. */
 const FIRST_STEP = /^(?:(\$)|(\w+)[.[])/
 
 export class CompileContext implements MappingResources {
@@ -140,15 +140,15 @@ export class CompileContext implements MappingResources {
   readonly tables: MappingResources['tables']
   readonly sheets: ReadonlyMap<string, Sheet>
   readonly kept: MappingResources['kept']
-  /** By name, filled in by compileJoins; and those of them to exports. */
+  /** Joins by name, filled in by compileJoins; `exportJoins` are the joins to exports. */
   readonly joins = new Map<string, Join>()
   readonly exportJoins: ExportJoin[] = []
   readonly findings: Finding[]
-  /** Every column or path that is read of the export, with the place in the mapping that reads it. */
+  /** Every column or path of the export that the mapping reads, with its place in the mapping. */
   readonly reads: ReadName[] = []
-  /** Bare words that are sent or obeyed as they stand. */
+  /** Bare words that are sent or obeyed literally. */
   readonly words: Word[] = []
-  /** Numbers as the `row` block says that they are written. */
+  /** Reads numbers in the notation of the `row` block. */
   readonly readNumber: NumberReader
   readonly exponents = new Exponents()
   readonly checks: Checker
@@ -181,17 +181,17 @@ export class CompileContext implements MappingResources {
     this.#place = place
   }
 
-  /** For what is joined: rows of another kind, problems noted here all the same. */
+  /** Context for joined rows: own names, shared findings. */
   under(names: Names): CompileContext {
     return new CompileContext(this, names, this.#place, this.#conventions, [], this.findings)
   }
 
-  /** Notes a problem of the mapping; compilation goes on, so that all of them are told at once. */
+  /** Adds a problem of the mapping; compilation goes on, to report all problems at once. */
   report(path: KeyPath, message: string): void {
     this.findings.push({ place: this.#place(path), message })
   }
 
-  /** Notes what an action throws, and gives what stands in for its result. */
+  /** Reports an error of an action, and returns a substitute for its result. */
   attempt<Result>(path: KeyPath, act: () => Result, instead: Result): Result {
     try {
       return act()
@@ -201,7 +201,7 @@ export class CompileContext implements MappingResources {
     }
   }
 
-  /** Resolves a column or path; one that leads nowhere is reported and reads as empty. */
+  /** Resolves a column or path; a dead end is reported and reads as empty. */
   locate(name: string, path: KeyPath): Located {
     const joined = this.joined(name, path)
     if (joined !== undefined) {
@@ -224,7 +224,7 @@ export class CompileContext implements MappingResources {
     }
   }
 
-  /** A field where a bare word is the word itself; one that looks like a path was meant to be read. */
+  /** Takes a bare word of a field literally; a word that looks like a path is reported. */
   word(definition: FieldDefinition, path: KeyPath): FieldDefinition {
     if (typeof definition !== 'string') return definition
     this.words.push({ word: definition, at: path })
@@ -235,31 +235,31 @@ export class CompileContext implements MappingResources {
     return { constant: definition }
   }
 
-  /** Names that are read while something is compiled. */
+  /** Names that are read while a part is compiled. */
   readsOf<Result>(compile: () => Result): { readonly result: Result; readonly read: readonly string[] } {
     const before = this.reads.length
     const result = compile()
     return { result, read: this.reads.slice(before).map(({ name }) => name) }
   }
 
-  /** The field that a name like `doctors.NPI` leads to; undefined where it begins with no join's name. */
+  /** Field of a name like `doctors.NPI`; undefined where the name begins with no join's name. */
   joined(name: string, path: KeyPath): CompiledField | undefined {
     const [, , join = ''] = FIRST_STEP.exec(name) ?? []
     return this.joins.get(join)?.(name.slice(join.length), path)
   }
 
-  /** The text, or why it is none. */
+  /** Checks the text of a cell: the text, or its fault. */
   textOf(text: string | null): FieldText {
     if (text === null) return NOT_SCALAR
     return this.names.faultOf?.(text) ?? text
   }
 
-  /** Whether a text means nothing in the whole mapping. */
+  /** True for a text that counts as empty in the whole mapping. */
   isBlank(text: string): boolean {
     return this.#blank.has(text)
   }
 
-  /** An inline table, or one of `mappings/tables`. */
+  /** An inline table, or a table of `mappings/tables`. */
   table(definition: string | Readonly<Record<string, string>>, path: KeyPath): ReadonlyMap<string, string> {
     if (typeof definition !== 'string') return new Map(Object.entries(definition))
     const table = this.tables.get(definition)

@@ -1,4 +1,4 @@
-/** Dates of a mapping compiled into functions over a row: zone, and how far back they go. */
+/** Compiles dates of a mapping into functions over a row: zone and earliest date. */
 import { type Fault, fault, type Issue, type ObservedTime } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
 import type { KeyPath } from '../yaml-file.ts'
@@ -29,10 +29,10 @@ const NO_DATE = fault('date-missing', 'there is no date')
 const NO_ZONE = fault('zone-unknown', 'there is no time zone, or it is none that is known')
 const OUT_OF_BOUNDS = fault('date-invalid', 'the year is out of all bounds')
 
-/** The gateway writes its dates with four-digit years (interface, "Biometric record, as sent"). */
+/** The gateway writes dates with four-digit years (interface, "Biometric record, as sent"). */
 const LATEST = Date.parse('9999-12-31T23:59:59.999Z')
 
-/** Compiles a date that every record may have; problems go to the context's findings. */
+/** Compiles a date for every record; problems go to the context's findings. */
 export function compileDate(
   context: CompileContext,
   definition: DateDefinition,
@@ -59,7 +59,7 @@ export function compileDate(
   const toObservedAt = (instant: Instant): ObservedAt => {
     if (!instant.ok) return undated(fault(instant.code, DATE_MESSAGES[instant.code]), from)
     const { at, offset } = instant
-    // By the clock of the place: the day begins earlier in the east.
+    // Local time decides: the day begins earlier in the east.
     if (at + offset * 60_000 < earliest) return tooEarly
     return at > LATEST ? undated(OUT_OF_BOUNDS, from) : { ok: true, at, iso: new Date(at).toISOString() }
   }
@@ -80,15 +80,18 @@ export function compileDate(
   }
 }
 
-/** A day, or a time of a day. */
+/** A day, or a time of a day, without an offset. */
 export const HL7_WITHOUT_OFFSET = /^\d{8,14}(?:\.\d{1,4})?$/
 
-/** The offset of MSH-7, which is that of all times of its message without one (HL7 v2.5.1, 2.15.9.7); else ''. MSH stands in the document, or its first member. */
+/**
+ * Reads the offset of MSH-7, for all times of its message without an offset (HL7 v2.5.1, 2.15.9.7); else ''. MSH is a member of the
+ * document or of its first member.
+ */
 export function compileSentOffset(): (scope: Scope) => string {
   let last: Scope[number] | undefined
   let offset = ''
   return ([document]) => {
-    // The dates of a row share their message.
+    // Dates of a row share their message.
     if (document !== last) {
       offset = /\d([+-]\d{4})$/.exec(segmentText(document, 'MSH', 7))?.[1] ?? ''
       last = document
@@ -97,7 +100,7 @@ export function compileSentOffset(): (scope: Scope) => string {
   }
 }
 
-/** Text of a field of the only segment of its name: that stands in a level of a message, or in its first member. */
+/** Text of a field of a segment that occurs once, in a level of a message or in its first member. */
 export function segmentText(level: JsonValue | undefined, segment: string, field: number): string {
   const own = membersOf(level)
   const [only, another] = elements(own[segment] ?? membersOf(Object.values(own)[0])[segment] ?? null)
@@ -127,7 +130,7 @@ function compileZone(
   const at = [...path, 'zone']
   const { from, branch, read } = compileField(context, zone, at)
   reportZones(context, zone, at)
-  // No more than there are zones.
+  // Bounded by the number of zones.
   const parsers = new Map<string, Parse>()
   return {
     branch,
@@ -144,7 +147,7 @@ function compileZone(
   }
 }
 
-/** Reports wrong zones that the mapping itself names, where a field tells the zone. */
+/** Reports unknown zones in the mapping, where a field gives the zone. */
 function reportZones(context: CompileContext, zone: FieldObject, path: KeyPath): void {
   const { constant, otherwise, table } = zone
   const report = (key: string, name: string | undefined): void => {

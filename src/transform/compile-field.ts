@@ -1,6 +1,6 @@
 /**
- * Fields and conditions (`when`, `skipWhen`) of a mapping compiled into functions over a row. What is done to a text is done in one
- * order, whatever the order of the keys: emptyWhen, split, extract, case, table; another order is had by a field within `firstOf`.
+ * Compiles fields and conditions (`when`, `skipWhen`) of a mapping into functions over a row. Steps on a text run in one order,
+ * whatever the order of the keys: emptyWhen, split, extract, case, table. A field within `firstOf` gives another order.
  */
 import { RE2JS } from 're2js'
 import { fault } from '../model/record.ts'
@@ -44,7 +44,7 @@ export function compileField(
   return { from: definition, branch, read: (scope) => context.textOf(read(scope)) }
 }
 
-/** The parts of `firstOf`, each with what is done to the whole; of any other field, the field alone. */
+/** Parts of `firstOf`, each with the steps of the whole; for any further field, the field alone. */
 export function compileAlternatives(
   context: CompileContext,
   definition: FieldObject,
@@ -111,7 +111,7 @@ function combine(
   }
 }
 
-/** Takes a text that is not empty. */
+/** Step on a non-empty text. */
 type Step = (text: string) => FieldText
 
 function compileSteps(context: CompileContext, definition: FieldSteps, path: KeyPath): Step[] {
@@ -150,7 +150,7 @@ export interface CompiledCondition {
 type Line = WhenDefinition[string]
 type TextTest = (text: string) => boolean
 
-/** Compiles a `when` or `skipWhen`: all of its lines must hold; no lines, and it holds. */
+/** Compiles a `when` or `skipWhen`: all lines must hold; without lines, the condition holds. */
 export function compileWhen(
   context: CompileContext,
   definition: WhenDefinition | undefined,
@@ -244,7 +244,7 @@ const HOLDS: Readonly<Record<(typeof COMPARISONS)[number], (order: number) => bo
   '>=': (order) => order >= 0,
 }
 
-/** A test against a bound, or what is wrong with the bound. What is no number, or no date, compares with nothing. */
+/** Test against a bound, or the fault of the bound. A text without a number or date passes no comparison. */
 type Compare = (bound: string, holds: (order: number) => boolean) => TextTest | string
 
 const numbers =
@@ -276,7 +276,7 @@ const isTest = (line: Line): line is TestDefinition => isObject(line)
 const isWhenList = (line: Line): line is readonly WhenDefinition[] =>
   Array.isArray(line) && typeof line[0] === 'object'
 
-/** Texts that a line is to equal one of. */
+/** Texts of a line, for an equal value. */
 function textsOf(line: Line): readonly string[] {
   if (typeof line === 'string') return [line]
   return Array.isArray(line) ? line.filter((text) => typeof text === 'string') : []

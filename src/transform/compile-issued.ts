@@ -10,12 +10,12 @@ import { firstText, membersOf } from './json-values.ts'
 import type { RowBlock } from './mapping-definition.ts'
 import type { Scope } from './scope.ts'
 
-/** Gives a record its time of issue, or tells why that of the mapping cannot be read. */
+/** Gives a record its time of issue, or returns the issue of an unreadable one. */
 export type Issued = (record: Entry, scope: Scope) => Issue | undefined
 
 /**
- * Compiles `row.issuedAt`. Without it a known structure tells the time: OBR-22, else MSH-7 (HL7 v2.5.1, 7.4.1.22 and 2.15.9.7); `issued`, else
- * `meta.lastUpdated` of a resource of FHIR.
+ * Compiles `row.issuedAt`. Without it, a known structure gives the time: OBR-22, else MSH-7 (HL7 v2.5.1, 7.4.1.22 and 2.15.9.7);
+ * `issued`, else `meta.lastUpdated` of a FHIR resource.
  */
 export function compileIssued(context: CompileContext, row: RowBlock): Issued | undefined {
   if (row.issuedAt === undefined) return context.names.trails && compileKnown(row.observedAt)
@@ -40,7 +40,7 @@ function compileKnown(observedAt: DateDefinition): Issued {
   }
   const known: { readonly level: JsonValue | undefined; readonly issued: number | undefined }[] = []
   return (record, scope) => {
-    // A result shares the time of its order, and of its message.
+    // A result shares the time of its order and of its message.
     for (let at = scope.length - 1; at >= 0 && record.issued === 0; at--) {
       const level = scope[at]
       let told = known[at]
@@ -51,7 +51,7 @@ function compileKnown(observedAt: DateDefinition): Issued {
   }
 }
 
-/** Times that a level may have, in their order. */
+/** Possible times of issue in a level, in order of preference. */
 function timesIn(level: JsonValue | undefined): string[] {
   const { resource = level } = membersOf(level)
   const { resourceType, issued, meta } = membersOf(resource)

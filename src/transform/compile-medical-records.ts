@@ -12,10 +12,10 @@ import { type CompiledRule, type RuleSite, recordRule, rejected } from './rule.t
 import type { MedicalRecordsDefinition } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 
-/** What stands in a request under a name: null clears what an earlier one said (interface, "States and transitions"). */
+/** Value of a member of a request; null clears an earlier value (interface, "States and transitions"). */
 type Said = string | boolean | readonly string[] | null
 
-/** A field of the request, below a block or at its top. */
+/** A field of the request, below a block or at the top. */
 interface Part {
   readonly at: KeyPath
   readonly field: CompiledField
@@ -35,7 +35,7 @@ const BADLY_NAMED = fault(
   'the authorization is named by a path, not by a file name',
 )
 
-/** A name that leads nowhere but into its folder, on each system. */
+/** Name of a file within its folder, on every system: leads nowhere else. */
 const FILE_NAME = /^[^./\\:\0][^/\\:\0]{0,254}$/
 
 const isDisclosure = (text: string): text is Disclosure => Disclosure.safeParse(text).success
@@ -120,7 +120,7 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
       holes: [0, 1],
     }),
   )
-  // What is asked for is asked for at no time of observation.
+  // A request has no time of observation.
   const never = { at: 0, iso: new Date(0).toISOString() }
 
   return {
@@ -180,7 +180,7 @@ function put(body: Body, [block, ...rest]: KeyPath, said: Said): void {
   else body.request.datesOfService[String(below)] = said
 }
 
-/** Whoever asks for the status of a person's requests finds them by this. */
+/** Sets the person's account: a status query for a person finds requests by it. */
 function nameBy({ patient }: Body, { reference, type }: AccountKey): void {
   patient['reference'] = reference
   patient['type'] ??= type
@@ -192,7 +192,7 @@ function flagOf(text: FieldText): boolean | null | Fault {
   return flag === '' ? null : flag === 'true' || (flag === 'false' ? false : NO_FLAG)
 }
 
-/** A bare word is the disclosure itself; a field gives none, one, or several with commas. */
+/** Compiles disclosures. A bare word is the disclosure itself; a field gives none, one, or several with commas. */
 function disclosuresOf(
   { context, path }: RuleSite,
   written: NonNullable<MedicalRecordsDefinition['request']['disclosures']>,

@@ -62,7 +62,7 @@ const FurtherCodes = z.array(FurtherCode).min(1).optional()
 /** A measurement. `range` is in `unit`; a value outside it counts as a data error, not as illness. */
 const BiometricEntry = z.strictObject({
   name: z.string().min(1),
-  /** Code that is sent. */
+  /** LOINC code that is sent. */
   loinc: Loinc,
   codes: FurtherCodes,
   /** Further codes of this measurement that an export may use, each with its usual unit. */
@@ -76,7 +76,7 @@ const BiometricEntry = z.strictObject({
     .tuple([z.number(), z.number()])
     .refine(([low, high]) => low < high, 'the lower bound must be below the upper')
     .optional(),
-  /** Decimals to which a converted value is rounded; a value without conversion keeps its own. */
+  /** Decimals to which a converted value is rounded; a value without conversion keeps its digits. */
   decimals: z.int().min(0).max(6),
   /** g/mol, where mass and amount of substance may be converted into each other. */
   molarMass: z.number().positive().optional(),
@@ -202,7 +202,7 @@ export function createCatalog(
 }
 
 /**
- * The catalog with the extension laid over it.
+ * Lays the extension over the catalog.
  * @param report called for each unusable entry, with its path in the extension
  */
 export function extendCatalog(
@@ -265,7 +265,7 @@ function lay<Entry extends object>(
   return entries
 }
 
-/** Keys of entries that share a code with another entry, each with the key of the other. */
+/** Keys of entries with a code of a second entry, each with the key of the second. */
 function sharing<Entry>(
   entries: Readonly<Record<string, Entry>>,
   keys: readonly string[],

@@ -9,7 +9,7 @@ import type { AssessmentDefinition } from './mapping-definition.ts'
 import { type CompiledRule, type RuleSite, rejected } from './rule.ts'
 import { branchOf } from './scope.ts'
 
-/** Name of the rule of all its records; a row is one person's answers. */
+/** Rule name of all records of the test; a row is one person's answers. */
 export const ASSESSMENT = 'assessment'
 
 const NO_ANSWERS = fault('answers-missing', 'the row answers none of the questions')

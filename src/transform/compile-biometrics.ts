@@ -212,7 +212,7 @@ export function compileBiometric(
       if (state !== undefined && state !== FINAL && made instanceof Entry) made.rank = state
       return made
     },
-    // A rule for a single measurement can only tell by its condition whether a scope concerns it.
+    // A rule for a single measurement recognises its elements only by its condition.
     unread(scope, ordinals) {
       if (optional) return undefined
       if (typeof status?.read(scope) === 'object') return undefined

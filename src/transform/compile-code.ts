@@ -23,7 +23,7 @@ interface Judged {
 const KEPT = 10_000
 
 export interface CompiledCode {
-  /** Of `firstOf`, all its columns or paths: the first with a known code decides, else the first with any code. */
+  /** All columns or paths of `firstOf`: the first with a known code decides, else the first with any code. */
   readonly from: string | undefined
   readonly branch: number
   readonly read: (scope: Scope) => CodeResult

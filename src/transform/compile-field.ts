@@ -44,7 +44,7 @@ export function compileField(
   return { from: definition, branch, read: (scope) => context.textOf(read(scope)) }
 }
 
-/** Parts of `firstOf`, each with the steps of the whole; for any further field, the field alone. */
+/** Parts of `firstOf`, each with the steps of the whole; without `firstOf`, the field alone. */
 export function compileAlternatives(
   context: CompileContext,
   definition: FieldObject,

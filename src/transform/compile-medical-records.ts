@@ -35,7 +35,7 @@ const BADLY_NAMED = fault(
   'the authorization is named by a path, not by a file name',
 )
 
-/** Name of a file within its folder, on every system: leads nowhere else. */
+/** Name of a file in its own folder, on every system; never a path. */
 const FILE_NAME = /^[^./\\:\0][^/\\:\0]{0,254}$/
 
 const isDisclosure = (text: string): text is Disclosure => Disclosure.safeParse(text).success

@@ -1,4 +1,4 @@
-/** The `row` block: key, account, registration, observation date, what is skipped. */
+/** The `row` block: key, account, registration, observation date, skipped rows. */
 
 import { isDeepStrictEqual } from 'node:util'
 import {
@@ -34,15 +34,15 @@ export interface CompiledRow extends CompiledPerson {
 
 interface CompiledPerson {
   readonly register?: (scope: Scope, account: AccountKey) => RegistrationDraft
-  /** First instant of the person's day of birth, in UTC, milliseconds; -Infinity where it is not told. */
+  /** First instant of the person's day of birth, in UTC, milliseconds; -Infinity where unknown. */
   readonly bornAt: (scope: Scope) => number
-  /** First and last name, joined by `|`; empty where the row does not give both. */
+  /** First and last name, joined by `|`; empty where either is missing. */
   readonly nameOf: (scope: Scope) => string
 }
 
 const REGISTER = ['row', 'account', 'register']
 
-/** A field of the row itself. @param what for the message */
+/** Compiles a field of the row itself. @param what name of the field, for the message */
 function rowField(
   context: CompileContext,
   definition: FieldDefinition,
@@ -116,7 +116,7 @@ const UNDONE: Readonly<Record<Undone, string>> = {
   invisible: 'the reference of the person has characters that nobody sees; it is taken without them',
 }
 
-/** The person's reference as it is sent, or why the row has none. */
+/** The person's reference as sent, or the issue of a row without one. */
 function readPerson(context: CompileContext, field: CompiledField, scope: Scope): string | Issue {
   const issue = (code: string, message: string): Issue => issueOf(fault(code, message), field.from)
   const text = field.read(scope)
@@ -134,7 +134,7 @@ function readPerson(context: CompileContext, field: CompiledField, scope: Scope)
     : found
 }
 
-/** Finds long numbers that a spreadsheet has rounded: several rows would have one key. */
+/** Finds long numbers that a spreadsheet has rounded: several rows would share a key. */
 function damagedKey(context: CompileContext, field: CompiledField, text: string): Issue | undefined {
   if (!isExponent(text)) return undefined
   const message =
@@ -150,7 +150,7 @@ const refused = (
 
 const NOTHING_SAID: CompiledPerson = { bornAt: () => Number.NEGATIVE_INFINITY, nameOf: () => '' }
 
-/** Asks for all six fields: the interface does not say which may be left out ("Registration"). */
+/** Compiles registration. All six fields are required: the interface does not name optional fields ("Registration"). */
 function compileRegister(context: CompileContext, register: RegisterDefinition): CompiledPerson {
   const fieldOf = (name: keyof RegisterDefinition) => ({
     name,

@@ -46,14 +46,14 @@ import {
 } from './scope.ts'
 import { type CompiledSource, compileSource } from './source.ts'
 
-/** Maps one row. No content of a row makes it throw. */
+/** Maps one row. Never throws, whatever the row contains. */
 export type RowMapper = (row: Row) => RowOutcome
 
 export interface CompiledMapping {
   readonly name: string
-  /** Columns or paths that the mapping reads, with the places that do. */
+  /** Columns or paths that the mapping reads, with their places in the mapping. */
   readonly reads: readonly ReadName[]
-  /** Bare words taken as they stand: a word that is a column of an export was meant to be read. */
+  /** Bare words taken literally: a word with the name of a column was meant to be read. */
   readonly words: readonly Word[]
   readonly exportJoins: readonly ExportJoin[]
   /**
@@ -91,7 +91,7 @@ export function compileMapping(
   const { format, each = {} } = definition.read
   if (isTable(format)) {
     const faultOf = format === 'xlsx' ? cellFault : undefined
-    // Checks all but the columns, which an export alone has.
+    // Checks all but the columns, known only with an export.
     const { reads, words, exportJoins } = compileWith({ ...anyNames(each), faultOf })
     const split = Object.entries(each).flatMap(([level, written]) =>
       typeof written === 'string' || written.from in each
@@ -189,7 +189,7 @@ function compileRules(
   return rules
 }
 
-/** Tells whether the export, or a joined one, can have cells without value. */
+/** True where the export, or a joined export, can have cells without value. */
 const readsWorkbook = ({ read, joins = {} }: Pick<MappingDefinition, 'read' | 'joins'>): boolean =>
   [read, ...Object.values(joins).map((join) => join.read)].some((one) => one?.format === 'xlsx')
 
@@ -219,7 +219,7 @@ const KIND_OF = new Map<string, RecordKind>([
   ['careTeams', 'careTeam'],
 ])
 
-/** Rejects the record where a condition of the rule reads a cell without value; in a section whose row is one record, the row. */
+/** Rejects the record where a condition of the rule reads a cell without value; in a section with one record a row, rejects the row. */
 function guardedRule(rule: CompiledRule, section: string, name: string | undefined): CompiledRule {
   const kind = KIND_OF.get(section)
   if (kind === undefined) return rule
@@ -239,12 +239,12 @@ function guardedRule(rule: CompiledRule, section: string, name: string | undefin
   }
 }
 
-/** @param places counts by code and instant so far */
+/** Counts a record at its place. @param places counts by code and instant so far */
 function countBefore({ frame: { listedAs }, observedAt }: Entry, places: Map<string, number>): number {
   return listedAs === undefined ? 0 : takePlace(places, listedAs, observedAt)
 }
 
-/** @returns how many were there before */
+/** @returns earlier records at the place */
 function takePlace(places: Map<string, number>, listed: string, at: number): number {
   const place = `${listed}\n${at}`
   const before = places.get(place) ?? 0
@@ -252,7 +252,7 @@ function takePlace(places: Map<string, number>, listed: string, at: number): num
   return before
 }
 
-/** Counts a record that could not be made: records behind it keep their place once it can be. */
+/** Counts a rejected record: later records keep their place once the mapping can make it. */
 function countRejected(
   { dateOf }: CompiledRule,
   { rule }: RejectedRecord,
@@ -263,7 +263,7 @@ function countRejected(
     takePlace(places, rule.replace(/-\d+$/, ''), observedAt.at)
 }
 
-/** Rejects an element that a rule should have taken; undefined where it is left out rightly. */
+/** Rejects an element that a rule should have taken; undefined where leaving it out is right. */
 function findUnread(
   rules: readonly CompiledRule[],
   scope: Scope,
@@ -291,7 +291,7 @@ function assemble(
   const branches = [...Map.groupBy(rules, (rule) => rule.branch)].sort(([a], [b]) => a - b)
   const rowDated = row.observedAt.branch === 0
   const checkDate = compileDateCheck(checks, now)
-  // Of a row.
+  // Cleared for every row.
   const ordinals = new Map<string, number>()
   const places = new Map<string, number>()
 
@@ -324,7 +324,7 @@ function assemble(
     const born = row.bornAt(root)
     const records: Entry[] = []
     const rejected: RejectedRecord[] = []
-    // To clear an empty map costs a new one.
+    // Clearing an empty map costs as much as a new map.
     if (ordinals.size > 0) ordinals.clear()
     if (places.size > 0) places.clear()
     const leftOut: string[] = []

@@ -1,6 +1,6 @@
 /**
- * Forms of dates in tokens of luxon: `MM/dd/yyyy HH:mm`. A form of digits and signs is read character by character, any other by a regular expression.
- * Both are faster than luxon, and hold each part of a text to account: luxon reads `15:10 AM`, and leaves AM out where it reads 24 hours.
+ * Forms of dates in tokens of luxon: `MM/dd/yyyy HH:mm`. A form of digits and signs is read character by character, any other by a
+ * regular expression. Both are faster and stricter than luxon: luxon reads `15:10 AM`, and ignores AM in a 24-hour form.
  */
 import { didYouMean } from '../schema-problems.ts'
 
@@ -9,7 +9,7 @@ export const DAY = 86_400_000
 /** Parts of a wall-clock time, in the order of `wallClock`. */
 const PARTS: readonly string[] = ['year', 'month', 'day', 'hour', 'minute', 'second', 'ms']
 
-/** Tokens that are digits: the part, and how many. */
+/** Tokens of digits: the part, and the number of digits. */
 const DIGITS: Readonly<Record<string, readonly [part: string, least: number, most: number]>> = {
   yyyy: ['year', 4, 4],
   yy: ['year', 2, 2],
@@ -38,7 +38,8 @@ const COMMON_TOKENS = ['yyyy', 'MM', 'dd', 'HH', 'mm', 'ss', 'SSS', 'ZZ']
 const PIECES = /'([^']*)'|([A-Za-z])\2*|./gs
 
 /**
- * Fault of a form, or undefined. A form holds known tokens alone and tells the whole day; luxon would fill the rest from today's date.
+ * Fault of a form, or undefined. A form may hold known tokens only, and must give the whole day: luxon would fill the rest from
+ * today's date.
  */
 export function tokensFault(format: string): string | undefined {
   const bare = format.replaceAll(/'[^']*'/g, ' ')
@@ -56,7 +57,7 @@ export function tokensFault(format: string): string | undefined {
     : undefined
 }
 
-/** Tells whether two numbers of any length stand in one run of digits. */
+/** Finds two numbers of variable length in one run of digits. */
 function endsNowhere(format: string): boolean {
   let open = 0
   for (const [piece, quoted] of format.matchAll(PIECES)) {
@@ -74,7 +75,7 @@ const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 /** Length of the cycle of the Gregorian calendar. */
 const CYCLE = { years: 400, ms: 146_097 * DAY }
 
-/** @param month from 1. Hour 24 ends the day, and takes nothing behind it */
+/** Milliseconds of a wall-clock time; NaN for none. @param month from 1. Hour 24 ends the day; minutes, seconds and milliseconds must be 0 */
 export function wallClock([
   year = Number.NaN,
   month = 1,
@@ -92,10 +93,13 @@ export function wallClock([
   return Date.UTC(year + CYCLE.years, month - 1, day, hour, minute, second, ms) - CYCLE.ms
 }
 
-/** Digits of a part, or a character between them, in upper case. */
+/** Digits of a part, or a character between parts, in upper case. */
 type Step = { readonly part: number; readonly least: number; readonly most: number } | number
 
-/** @returns undefined where the form is not digits and ASCII alone, or a reader without a way back cannot see where a number ends */
+/**
+ * Compiles a form of digits and ASCII characters.
+ * @returns undefined for any other form, or where a reader without backtracking cannot see the end of a number
+ */
 export function compileDigits(format: string): ((text: string) => number) | undefined {
   const steps = stepsOf(format)
   if (steps === undefined) return undefined
@@ -129,7 +133,7 @@ function stepsOf(format: string): Step[] | undefined {
     const isOpen = typeof before === 'object' && before.least < before.most
     const [name, least = 0, most = 0] = DIGITS[piece] ?? []
     const part = PARTS.indexOf(name ?? '')
-    // Two digits of a year, and fractions, take more than reading.
+    // Two-digit years and fractions need a calculation.
     if (part >= 0 && !/^(?:yy|S|u)$/.test(piece)) {
       if (isOpen || told.has(part)) return undefined
       told.add(part)
@@ -146,7 +150,7 @@ function stepsOf(format: string): Step[] | undefined {
 
 const upper = (unit: number): number => (unit >= 0x61 && unit <= 0x7a ? unit - 0x20 : unit)
 
-/** First of the hundred years of two digits, where the mapping says none: as luxon. */
+/** First year of the century of two-digit years, where the mapping gives none: as in luxon. */
 const CENTURY = 1961
 
 const MONTHS = [
@@ -156,7 +160,7 @@ const MONTHS = [
 const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday']
 const shortOf = (names: readonly string[]): readonly string[] => names.map((name) => name.slice(0, 3))
 
-/** Part of a token, the texts that it reads, and the number of a text. */
+/** Part of a token, pattern of its texts, and the number of a text. */
 type TokenReader = readonly [part: string, pattern: string, read: (text: string) => number]
 
 const named = (part: string, names: readonly string[], first = 0): TokenReader => [
@@ -192,7 +196,7 @@ function readerOf(token: string, century: number): TokenReader | undefined {
   return [part, String.raw`\d{${least},${most}}`, read]
 }
 
-/** `wall`: NaN where a text does not fit; `offset`: minutes, where the form has one. */
+/** `wall`: NaN where the text does not match; `offset`: minutes, where the form has one. */
 export interface ReadTokens {
   readonly wall: number
   readonly offset: number | undefined
@@ -201,9 +205,9 @@ export interface ReadTokens {
 const UNREAD: ReadTokens = { wall: Number.NaN, offset: undefined }
 
 /**
- * Compiles any form that tokensFault lets pass. Letters are read in either case, a space as one or several, of any width. A part told twice is told
- * alike, and the day of the week is that of the date.
- * @param century first of the hundred years of `yy`
+ * Compiles any form accepted by tokensFault. Letters match in either case; a space matches one or more spaces of any width. A
+ * repeated part must have the same value each time, and the day of the week must be right for the date.
+ * @param century first year of the hundred for `yy`
  */
 export function compileTokens(format: string, century = CENTURY): (text: string) => ReadTokens {
   const told: TokenReader[] = []
@@ -248,7 +252,7 @@ function wallOf({
   return isHour && isHalf && isDay ? wall : Number.NaN
 }
 
-/** An hour past midnight may be told as 0, one past noon may not. */
+/** Hour 0 is valid after midnight, but not after noon. */
 function hourOn24(hour: number, half = 0): number {
   if (hour > 12 || (hour === 0 && half === 1)) return Number.NaN
   return (hour % 12) + half * 12

@@ -1,37 +1,37 @@
 /**
- * Dates and times of exports (luxon, IANA zones). A form that does not fit, or a local time that daylight saving skips or doubles, is an issue, never a
- * guess. A wall-clock time is the milliseconds since the epoch at which UTC would show it; NaN: none.
+ * Dates and times of exports (luxon, IANA zones). A mismatch of the form, or a local time that daylight saving skips or doubles, is
+ * an issue, never a guess. A wall-clock time is the milliseconds since the epoch at which UTC would show it; NaN: none.
  */
 import { DateTime, FixedOffsetZone, IANAZone, type Zone } from 'luxon'
 import { compileDigits, compileTokens, DAY, minutesOf, tokensFault, wallClock } from './date-forms.ts'
 
 export type DateFault = 'date-invalid' | 'date-skipped-by-daylight-saving' | 'date-doubled-by-daylight-saving'
 
-/** Milliseconds since the epoch, with the offset of the text (minutes east of UTC); or why there is no instant. */
+/** Milliseconds since the epoch, with the offset of the text (minutes east of UTC); or the fault. */
 export type Instant =
   | { readonly ok: true; readonly at: number; readonly offset: number }
   | { readonly ok: false; readonly code: DateFault }
 
-/** How local times become instants. Defaults reject. */
+/** Conversion of local times to instants. Defaults reject. */
 export interface InstantOptions {
   /** IANA zone of local times; UTC where not given. */
   readonly zone?: string | undefined
-  /** A time that the clocks jumped over: by the offset before the jump (later) or after (earlier). */
+  /** A time skipped when the clocks went forward: by the offset before the jump (later) or after (earlier). */
   readonly skipped?: 'reject' | 'forward' | 'backward' | undefined
   /** A time that happened twice. */
   readonly doubled?: 'reject' | 'earlier' | 'later' | undefined
-  /** A year or a month alone: `start` takes its first instant. */
+  /** A year or month without a day: `start` takes its first instant. */
   readonly partial?: 'reject' | 'start' | undefined
-  /** First of the hundred years of two digits. */
+  /** First year of the hundred for two-digit years. */
   readonly century?: number | undefined
 }
 
-/** Texts, or days of a zone, that are remembered. */
+/** Limit of cached texts, and of cached days of a zone. */
 const REMEMBERED = 20_000
 
 const UTC: ReadonlySet<string | undefined> = new Set([undefined, 'UTC', 'GMT', 'Etc/UTC'])
 
-/** Tells forms with an own offset, which need no zone. */
+/** True for forms with an own offset, without need of a zone. */
 export function carriesOffset(format: string): boolean {
   return format === 'EPOCH_MS' || /[Zz]/.test(format.replaceAll(/'[^']*'/g, ''))
 }
@@ -41,7 +41,7 @@ export function formatFault(format: string): string | undefined {
   return Object.hasOwn(NAMED_FORMS, format) ? undefined : tokensFault(format)
 }
 
-/** Tells forms that may give a year or month alone. */
+/** True for forms that may give a year or month without a day. */
 export function takesPartial(format: string): boolean {
   return format === 'HL7' || format === 'ISO'
 }
@@ -54,7 +54,7 @@ export function compileInstant(
   formats: readonly string[],
   options: InstantOptions = {},
 ): (text: string) => Instant {
-  // luxon asks Intl for the offset of any IANA zone, even of this one.
+  // luxon asks Intl for the offset of any IANA zone, even of UTC.
   const zone = UTC.has(options.zone) ? FixedOffsetZone.utcInstance : IANAZone.create(options.zone ?? '')
   const steadyOffset = compileSteadyOffset(zone)
   const toInstant: Localise = (wall) => {
@@ -81,7 +81,7 @@ export interface DayForms {
   readonly century?: number | undefined
 }
 
-/** Compiles forms of a calendar day into its first instant in UTC, whatever the offset; undefined where a text fits none. */
+/** Compiles forms of a calendar day into its first instant in UTC, whatever the offset; undefined where no form matches. */
 export function compileDay({ format, century }: DayForms): (text: string) => number | undefined {
   const parse = compileInstant(format, { century })
   return (text) => {
@@ -90,10 +90,10 @@ export function compileDay({ format, century }: DayForms): (text: string) => num
   }
 }
 
-/** Nobody who is examined was born before. Databases write earlier days for none: 0001-01-01, 1753-01-01, 1899-12-30. */
+/** Nobody examined today was born earlier. Databases write earlier days for a missing date: 0001-01-01, 1753-01-01, 1899-12-30. */
 const EARLIEST_BIRTH = Date.UTC(1900, 0, 1)
 
-/** Compiles forms of a birth date as `compileDay`; undefined before 1900, too. */
+/** Compiles forms of a birth date like `compileDay`; also undefined before 1900. */
 export function compileBirthDate(forms: DayForms): (text: string) => number | undefined {
   const dayOf = compileDay(forms)
   return (text) => {
@@ -102,13 +102,13 @@ export function compileBirthDate(forms: DayForms): (text: string) => number | un
   }
 }
 
-/** `YYYY-MM-DD`; undefined for no day, and for years of other lengths. */
+/** `YYYY-MM-DD`; undefined without a day, and for years without four digits. */
 export function dayText(day: number | undefined): string | undefined {
   const text = day === undefined || Math.abs(day) > LAST_DAY ? '' : new Date(day).toISOString()
   return /^\d{4}-/.test(text) ? text.slice(0, 10) : undefined
 }
 
-/** The last one that Date can hold (ECMA-262, "Time Values and Time Range"). */
+/** Last instant of a Date (ECMA-262, "Time Values and Time Range"). */
 const LAST_DAY = 8.64e15
 
 type Localise = (wall: number) => Instant
@@ -126,14 +126,14 @@ function compileForm(format: string, local: Localise, options: InstantOptions): 
   })
 }
 
-/** Reads a text once: regular expressions are slow. */
+/** Caches a text's instant: regular expressions are slow. */
 function remembering(parse: (text: string) => Instant): (text: string) => Instant {
   const remembered = new Map<string, Instant>()
   return (text) => {
     const known = remembered.get(text)
     if (known !== undefined) return known
     const found = parse(text)
-    // A text that does not fit can have any length.
+    // Invalid texts can have any length: not cached.
     if (!found.ok) return found
     if (remembered.size >= REMEMBERED) remembered.clear()
     remembered.set(text, found)
@@ -142,9 +142,9 @@ function remembering(parse: (text: string) => Instant): (text: string) => Instan
 }
 
 /**
- * Forms with a name: ISO 8601, milliseconds since the epoch, HL7 v2 TS (HL7 v2.5.1, 2.A.77), and serial dates of
- * spreadsheets, whose day 1 is 1 January 1900, or whose day 0 is 1 January 1904 (ECMA-376-1, 18.17.4.1). Of the first,
- * serials below 61 lie before 1 March 1900, where the system counts a day that never was: they are refused.
+ * Named forms: ISO 8601, milliseconds since the epoch, HL7 v2 TS (HL7 v2.5.1, 2.A.77), and serial dates of spreadsheets
+ * (ECMA-376-1, 18.17.4.1), with 1 January 1900 as day 1 or 1 January 1904 as day 0. In the 1900 system serials below 61 lie before
+ * 1 March 1900, where the system counts a day that never was: rejected.
  */
 const NAMED_FORMS: Readonly<Record<string, (text: string, local: Localise, partial: boolean) => Instant>> = {
   ISO: parseIso,
@@ -154,7 +154,7 @@ const NAMED_FORMS: Readonly<Record<string, (text: string, local: Localise, parti
   EXCEL_1904: (text, local) => parseSerial(text, Date.UTC(1904, 0, 1), 0, 2_957_003, local),
 }
 
-/** A whole calendar day, with or without time and offset; luxon alone would take a bare time or year and fill in the rest. */
+/** A whole calendar day, with or without time and offset; luxon alone would accept a bare time or year and fill in the rest. */
 const ISO_DAY = /^\d{4}-?\d{2}-?\d{2}(?:T[\d:.,]+(Z|[+-]\d{2}(?::?[0-5]\d)?)?)?$/
 const ISO_PARTIAL = new RegExp(`${ISO_DAY.source}|^\\d{4}(?:-\\d{2})?$`)
 
@@ -182,8 +182,8 @@ function parseHl7(text: string, local: Localise, partial: boolean): Instant {
 }
 
 /**
- * Days and, behind the point, the part of the day, to the nearest millisecond.
- * @param zero the instant of serial 0 in UTC; `first` and `last`: the serials that are days from there
+ * Reads days and, as a fraction, the time of day, to the nearest millisecond.
+ * @param zero instant of serial 0 in UTC; `first` and `last`: range of valid serials
  */
 function parseSerial(text: string, zero: number, first: number, last: number, local: Localise): Instant {
   const match = /^(\d{1,7})(\.\d{1,20})?$/.exec(text)
@@ -193,7 +193,7 @@ function parseSerial(text: string, zero: number, first: number, last: number, lo
   return local(wall)
 }
 
-/** The easternmost offset in use (Pacific/Kiritimati); no place is further from UTC. */
+/** Easternmost offset in use (Pacific/Kiritimati); no place is further from UTC. */
 const WIDEST_OFFSET = 14 * 60
 
 const INVALID: Instant = { ok: false, code: 'date-invalid' }
@@ -206,8 +206,8 @@ const told = (wall: number, offset: number): Instant =>
 const absolute = (at: DateTime): Instant => told(at.toMillis() + at.offset * 60_000, at.offset)
 
 /**
- * Offset of a zone on days without a change of its clocks nearby: asked once a day, as asking costs more than the rest of a date.
- * @returns minutes, for a wall-clock time; undefined where a change is near
+ * Offset of a zone on days without a clock change nearby. Cached by day: looking up an offset costs more than the rest of a date.
+ * @returns minutes, for a wall-clock time; undefined near a change
  */
 function compileSteadyOffset(zone: Zone): (wall: number) => number | undefined {
   const known = new Map<number, number | undefined>()
@@ -241,7 +241,7 @@ function inZone(wall: DateTime, zone: Zone, { skipped, doubled }: InstantOptions
   return { ok: true, at: at.toMillis(), offset: at.offset }
 }
 
-/** A wall-clock time by the offset before the clocks changed, or after. */
+/** Instant of a wall-clock time by the offset before the clocks changed, or after. */
 function aroundChange(wall: DateTime, zone: Zone, side: 'before' | 'after'): Instant {
   // The instant lies within the widest offsets of the wall-clock time in UTC: an hour further out the change is past.
   const away = (WIDEST_OFFSET + 60) * 60_000
@@ -250,10 +250,13 @@ function aroundChange(wall: DateTime, zone: Zone, side: 'before' | 'after'): Ins
   return { ok: true, at, offset: zone.offset(at) }
 }
 
-/** ISO 8601, extended: a day, or a day with a time, which may tell its offset. */
+/** ISO 8601, extended: a day, or a day with a time and an optional offset. */
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,30}))?)?(Z|[+-]\d\d:?[0-5]\d)?)?$/
 
-/** @returns undefined for other texts, which may be ISO 8601 too; `offset` in minutes, where the text has one */
+/**
+ * Reads common ISO 8601.
+ * @returns undefined for rarer forms of ISO 8601 and for any other text; `offset` in minutes, where the text has one
+ */
 export function readIso(
   text: string,
 ): { readonly wall: number; readonly offset: number | undefined } | undefined {

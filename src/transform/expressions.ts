@@ -1,8 +1,8 @@
 /**
- * Expressions (JSONata, docs/mapping.md): the way out where the language has no words. They see the row and nothing else, give the
- * same for the same row wherever and whenever, and end: what an evaluation costs is counted, not timed, in steps and in what it
- * makes. Each value that a step gives is paid for before the next step can make more of it, and so is each call that can make
- * much of little: no single step makes more than JSONata's longest range, of ten million numbers.
+ * Expressions (JSONata, docs/mapping.md): the fallback where the mapping language is not enough. An expression sees nothing but the
+ * row, always gives equal results for equal rows, and ends. The cost of an evaluation is counted in steps and in produced units,
+ * not in time. Every result of a step is paid for before the next step can enlarge it, and every call that can make much from small
+ * arguments. A single step makes at most JSONata's longest range, ten million numbers.
  */
 import { createRequire } from 'node:module'
 import type jsonata from 'jsonata'
@@ -12,7 +12,10 @@ import type { KeyPath } from '../yaml-file.ts'
 import { type CompileContext, type CompiledField, type FieldText, NOT_SCALAR } from './compile-context.ts'
 import { branchOf, type Scope } from './scope.ts'
 
-/** By clock, chance, or the machine's zone; or not known before it runs. The last two are JSONata's own hooks, which bound it. */
+/**
+ * Names refused because of clock, chance, the machine's zone, or code known only at run time. The last two are JSONata's own hooks,
+ * used here to bound an evaluation.
+ */
 const REFUSED: ReadonlySet<unknown> = new Set([
   'now',
   'millis',
@@ -24,7 +27,7 @@ const REFUSED: ReadonlySet<unknown> = new Set([
   '__evaluate_exit',
 ])
 
-/** Loaded with the first expression: hardly a mapping has any. The option, which holds for all expressions, is not in the package's types. */
+/** Loads JSONata with the first expression: few mappings have any. The option is global, and missing in the package's types. */
 type Parse = (text: string, options: { readonly RegexEngine: unknown }) => jsonata.Expression
 
 const parse = (written: string): jsonata.Expression => {
@@ -38,7 +41,7 @@ const TOO_COSTLY = fault(
   'the expression does not end on this row, or makes too much of it',
 )
 
-/** What may read columns that the expression does not name. */
+/** Nodes and functions that may read columns without naming any. */
 const SEES_ALL: ReadonlySet<unknown> = new Set([
   ...['wildcard', 'descendant', '', '$', 'each', 'keys', 'lookup', 'merge', 'sift', 'spread'],
 ])
@@ -103,7 +106,7 @@ function asText(
   return context.isBlank(text) ? '' : text
 }
 
-/** Numbers as JSONata's own $string prints them: 15 significant digits. */
+/** Formats numbers like JSONata's own $string: 15 significant digits. */
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value.trim()
   if (typeof value === 'number') return String(Number(value.toPrecision(15)))
@@ -116,7 +119,7 @@ function* nodesOf(node: unknown): Generator<Node> {
   for (const inner of Object.values(node)) yield* nodesOf(inner)
 }
 
-/** JSONata throws objects with a message, and the place as a number of characters. */
+/** Reason of a JSONata error: an object with a message, and the place as a number of characters. */
 function reasonOf(error: unknown): string {
   if (typeof error !== 'object' || error === null || !('message' in error)) return String(error)
   const place = 'position' in error ? `, at character ${String(error.position)}` : ''
@@ -125,24 +128,24 @@ function reasonOf(error: unknown): string {
 
 const MOST_STEPS = 100_000
 const DEEPEST = 500
-/** Of units, each of eight to some twenty bytes: a number, eight characters of a text. */
+/** Units of eight to about twenty bytes: a number, eight characters of a text. */
 const MOST_UNITS = 2_000_000
-/** A list or an object, beside what is in it. */
+/** Units of a list or an object, without its content. */
 const CONTAINER = 8
 
-/** The expression does not end, or makes too much of a row. */
+/** Thrown where the expression does not end, or makes too much of a row. */
 class TooCostly extends Error {
   override readonly name = 'TooCostly'
 }
 
 type Sizes = WeakMap<object, number> | undefined
 
-/** Of values as they are once made, so that the same part of a row is measured once. A transformation changes what it has copied. */
+/** Sizes of finished values: a part of a row is measured once. Not used with transformations: a transformation changes its copies. */
 const SIZES: Sizes = new WeakMap()
 
 const meter = { steps: 0, depth: 0, units: 0 }
 
-/** Pays for work that the running evaluation is about to do. @throws TooCostly */
+/** Pays before the running evaluation does some work. @throws TooCostly */
 function spend(units: number): void {
   meter.units += units
   if (!(meter.units <= MOST_UNITS)) throw new TooCostly('the expression makes too much of the row')
@@ -164,9 +167,10 @@ interface BuiltIn {
 }
 
 /**
- * @param nodes of the expression, all of them
- * @param parse of an expression, with the same options
- * @returns an evaluation that throws `TooCostly` where it passes a bound
+ * Bounds the cost of an expression.
+ * @param nodes all nodes of the expression
+ * @param parse parses an expression with the options of this one
+ * @returns an evaluation that throws `TooCostly` beyond a bound
  */
 function bounded(
   expression: jsonata.Expression,
@@ -190,7 +194,7 @@ function bounded(
     meter.depth += 1
     if (meter.steps > MOST_STEPS || meter.depth > DEEPEST) throw new TooCostly('the expression does not end')
   })
-  // JSONata's own hook, which is told of every step that ends, and of what it gave.
+  // JSONata's own hook: called at the end of every step, with its result.
   expression.assign(
     '__evaluate_exit',
     (node: Node, _input: unknown, _environment: unknown, result: unknown) => {
@@ -205,7 +209,7 @@ function bounded(
   }
 }
 
-/** For what was made; what was measured before was paid for. */
+/** Pays for a result; a value measured before is paid for already. */
 function pay(made: unknown, sizes: Sizes): void {
   if (typeof made === 'string') spend(made.length / 8)
   else if (typeof made === 'object' && made !== null && sizes?.get(made) === undefined)
@@ -215,11 +219,11 @@ function pay(made: unknown, sizes: Sizes): void {
 const lengthOf = (value: unknown): number =>
   typeof value === 'string' || Array.isArray(value) ? value.length : 0
 
-/** Each character of a picture may become a part. */
+/** Estimate for pictures: each character may become a part. */
 const pictured = (args: readonly unknown[]): number =>
   20 * args.reduce<number>((sum, arg) => sum + lengthOf(arg), 0)
 
-/** What a call may make of its arguments beyond their own length, in units. */
+/** Units that a call may produce beyond the length of its arguments. */
 const GROWTH: Readonly<Record<string, (args: readonly unknown[], sizes: Sizes) => number>> = {
   pad: ([, width, by]) => (Math.abs(Number(width)) * (lengthOf(by) + 1)) / 8,
   join: ([items, separator]) => (lengthOf(items) * lengthOf(separator)) / 8,
@@ -243,7 +247,7 @@ function paidFor(name: string, known: BuiltIn, sizes: Sizes): object {
     pay(result, sizes)
     return result
   }
-  // JSONata reads how many arguments it takes, and their names from its text.
+  // JSONata takes the number of arguments, and their names, from the function's text.
   paid.toString = () => String(implementation)
   return { ...known, implementation: paid, arity: implementation.length }
 }
@@ -253,9 +257,9 @@ function isBuiltIn(value: unknown): value is BuiltIn {
 }
 
 /**
- * Units of a value as a tree: what stands in it twice counts twice.
- * @param sizes known ones, which are added to; undefined where values change
- * @throws TooCostly where it is larger than all that may be made
+ * Units of a value as a tree: a part that occurs twice counts twice.
+ * @param sizes cache of known sizes; undefined where values change
+ * @throws TooCostly where the value is larger than the limit
  */
 function sizeOf(value: unknown, sizes: Sizes): number {
   let left = MOST_UNITS
@@ -276,23 +280,26 @@ function sizeOf(value: unknown, sizes: Sizes): number {
   return measure(value)
 }
 
-/** As a value it is one, whatever it closes over. */
+/** True for functions: a function counts as one unit, whatever its closure. */
 const isFunction = (value: object): boolean => '_jsonata_lambda' in value || '_jsonata_function' in value
 
-/** Characters that one search may look through with the simplest expression. */
+/** Limit of characters in one search with the simplest expression. */
 const MOST_TEXT = 2_000_000
 
-/** Units of a search, beside what it looks through. */
+/** Units of a search, beside the searched text. */
 const SEARCH = 20
 
 const compiled = new WeakMap<RegExp, RE2JS>()
 
-/** A regular expression within an expression, on RE2 as all others: what JSONata needs of a RegExp with the flag `g`. */
+/**
+ * A regular expression within an expression, on RE2 like all regular expressions here. Offers the parts of a RegExp with the flag
+ * `g` that JSONata needs.
+ */
 class LinearPattern {
   lastIndex = 0
   readonly #expression: RE2JS
 
-  /** @throws Error where RE2 does not know what the expression uses */
+  /** @throws Error where RE2 does not support a part of the expression */
   constructor(written: RegExp) {
     const { source, ignoreCase, multiline } = written
     const flags = (ignoreCase ? RE2JS.CASE_INSENSITIVE : 0) | (multiline ? RE2JS.MULTILINE : 0)
@@ -303,7 +310,7 @@ class LinearPattern {
   exec(text: string): ((string | undefined)[] & { readonly index: number }) | null {
     const from = this.lastIndex
     const cost = 1 + this.#expression.programSize() / 16
-    // Paid for in full where nothing matches; else for what was looked through.
+    // Costs the full text without a match, else the text up to the end of the match.
     if (text.length - from > MOST_TEXT / cost) spend(Number.POSITIVE_INFINITY)
     const matcher = this.#expression.matcher(text)
     const found = matcher.find(from)

@@ -1,4 +1,4 @@
-/** The value of an Observation of FHIR R4, of a component or an extension of one, and what stands beside it. */
+/** Value of an Observation of FHIR R4, of a component or an extension, and the parts beside the value. */
 import { elements, firstText, membersOf } from './json-values.ts'
 import {
   type CheckOf,
@@ -19,7 +19,7 @@ export const checkOfFhir: CheckOf = (part, read, own, all) => {
   return isOfQuantity && !own.below.has('valueQuantity') ? undefined : unlessRead(part, read, own, all)
 }
 
-/** Parts of an Observation that hold for its components and extensions, too. */
+/** Checks parts of an Observation that also apply to its components and extensions. */
 export const checkOfOwner: CheckOf = (part, _, own) => {
   const { at, name } = part
   if (own.below.has(name)) return undefined

@@ -16,8 +16,8 @@ export const Text = z.union([
 export const Table = z.union([z.string().min(1), z.record(z.string(), Text)])
 
 /**
- * A regular expression (RE2 syntax, through re2js): matched in time that grows with the text alone, so that no cell can hold a
- * run up. There are no look-arounds and no back references.
+ * A regular expression (RE2 syntax, through re2js). Matching takes time linear in the text: no cell can block a run. Look-arounds
+ * and back references are not supported.
  */
 const Pattern = z.string().superRefine((pattern, context) => {
   try {
@@ -29,17 +29,17 @@ const Pattern = z.string().superRefine((pattern, context) => {
   }
 })
 
-/** A key that may be left out, with the words that an editor shows. */
+/** An optional key, with its description for editors. */
 export const told = <Schema extends z.ZodType>(description: string, schema: Schema) =>
   schema.optional().meta({ description })
 
-/** Tells what is wrong with a key of what is checked. */
+/** Reports a fault of a key. */
 export const refuser =
   (context: z.RefinementCtx) =>
   (key: string, message: string): void =>
     context.addIssue({ code: 'custom', path: [key], message })
 
-/** What can be done to a text, in the order in which it is done. */
+/** Steps on a text, in order. */
 export interface FieldSteps {
   readonly emptyWhen?: readonly string[] | undefined
   readonly split?: { readonly by: string; readonly take: number } | undefined
@@ -49,7 +49,7 @@ export interface FieldSteps {
   readonly otherwise?: string | undefined
 }
 
-/** Exactly one of the first five is given. */
+/** Exactly one of the first five keys is given. */
 export interface FieldObject extends FieldSteps {
   readonly from?: string | undefined
   readonly firstOf?: readonly FieldDefinition[] | undefined
@@ -65,7 +65,7 @@ export type FieldDefinition = string | FieldObject
 
 const Parts: z.ZodType<readonly FieldDefinition[]> = z.lazy(() => z.array(FieldDefinition).min(1))
 
-/** Keys of a field that is read; other definitions take them up, so that a field is the same everywhere. */
+/** Keys of a field that is read. Shared by all definitions: a field has equal keys everywhere. */
 export const readKeys = {
   from: told('The column (CSV) or path (JSON) to read.', z.string().min(1)),
   firstOf: told('The first of these fields that is not empty.', Parts),
@@ -89,7 +89,7 @@ export const fieldKeys = {
   otherwise: told('What becomes of a value that the table does not have.', Text),
 }
 
-/** Refuses a field that is read from nothing, or from two things. */
+/** Rejects a field without a source, or with two. */
 export function checkSource(field: FieldObject, context: z.RefinementCtx): void {
   const refuse = refuser(context)
   const [first, second] = (['from', 'firstOf', 'concat', 'expression', 'constant'] as const).filter(
@@ -103,14 +103,14 @@ export function checkSource(field: FieldObject, context: z.RefinementCtx): void 
     refuse('separator', 'is for concat: it stands between the parts')
 }
 
-/** A field that must be written as an object, where a bare word would be the word itself. */
+/** A field that must be written as an object, where a bare word would be literal. */
 export const FieldObject = z
   .strictObject({ ...fieldKeys, constant: Text.optional() })
   .superRefine(checkSource)
 
 /**
- * A field where a bare word is the word itself: a column stands in an object. Everywhere else a bare word is a column or path (docs/mapping.md,
- * "Fields", lists the keys).
+ * A field where a bare word is literal and a column stands in an object. Elsewhere a bare word is a column or path
+ * (docs/mapping.md, "Fields", lists the keys).
  */
 export const WordOrField = z.union([z.string().min(1), FieldObject])
 
@@ -124,7 +124,7 @@ const Format = z.string().superRefine((format, context) => {
 /** Tried in order. */
 const Formats = z.union([Format.transform((one) => [one]), z.array(Format).min(1)])
 
-/** Name of an IANA zone. */
+/** Name of an IANA zone. @param otherwise alternative to a name, for the message */
 export const Zone = (otherwise?: string) =>
   z.string().superRefine((zone, context) => {
     const message = zoneFault(zone, otherwise)
@@ -135,7 +135,7 @@ const DateFrom = z
   .strictObject({
     ...fieldKeys,
     format: Formats,
-    /** Of local times: the same for all rows, or a field that names it. */
+    /** Zone of local times: constant for all rows, or a field with its name. */
     zone: z.union([Zone(', or { from: … } where it is a column'), FieldObject]).optional(),
     /** Read by the offset before the jump (forward) or after it (backward). */
     skipped: told('A local time that the clocks jumped over.', z.enum(['reject', 'forward', 'backward'])),
@@ -196,7 +196,7 @@ export const BirthDateDefinition = z.union([
 
 export const COMPARISONS = ['<', '<=', '>', '>='] as const
 
-/** What is asked of one column; all of it must hold. */
+/** Test of one column; all its keys must hold. */
 const Test = z
   .strictObject({
     is: Text.optional(),
@@ -206,7 +206,7 @@ const Test = z
     '<=': Text.optional(),
     '>': Text.optional(),
     '>=': Text.optional(),
-    /** Makes the comparisons ones of dates. */
+    /** Compares dates instead of numbers. */
     format: Formats.optional(),
     zone: Zone().optional(),
   })
@@ -222,8 +222,8 @@ const Test = z
 export type TestDefinition = z.infer<typeof Test>
 
 /**
- * `when` and `skipWhen`: all lines must hold. A line asks one column (or path), but for the words `any` and `all` with a list
- * of conditions, and `not` with one. `present` and `absent` are words of the language; any other text is compared.
+ * `when` and `skipWhen`: all lines must hold. A line tests one column (or path), except `any` and `all` with a list of conditions,
+ * and `not` with one. `present` and `absent` are words of the language; any other text is compared.
  */
 export interface WhenDefinition {
   readonly [name: string]:

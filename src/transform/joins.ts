@@ -1,7 +1,4 @@
-/**
- * Joins: rows of a table, of a second export, or of the row's own document, found by key, so that their fields can be named
- * (docs/mapping.md, "Joins").
- */
+/** Joins: rows of a table, of a second export, or of the row's own document, found by key and read by name (docs/mapping.md, "Joins"). */
 
 import { cellFault } from '../model/cell-fault.ts'
 import { WaybillError } from '../model/errors.ts'
@@ -29,17 +26,17 @@ import {
   type Scope,
 } from './scope.ts'
 
-/** What may be held of a table, or kept of an export. */
+/** Limit of a table in memory, or of the rows kept of an export. */
 export const LARGEST_JOIN = { rows: 200_000, characters: 64 * 1024 * 1024 } as const
 
-/** Where several rows have the key, and differ. */
+/** Result of a search for a key with several different rows. */
 const DOUBLED = Symbol('several rows of one key')
 
-/** What a join leads to, whatever it was read from. */
+/** Target of a join, whatever its source. */
 interface Joined<Found> {
-  /** What has the key; undefined where nothing has. */
+  /** Finds the row or element for a key; undefined where none has the key. */
   find(key: string, scope: Scope): Found | typeof DOUBLED | undefined
-  /** Reads the field that stands behind the join's name; undefined where there is none, which has been reported. */
+  /** Reads a field behind the join's name; undefined where the field does not exist (reported). */
   cell(rest: string, reading: KeyPath): ((found: Found) => Cell) | undefined
 }
 
@@ -93,7 +90,7 @@ export function compileJoins(
   }
 }
 
-/** A table of `mappings/tables`: held in memory, and therefore bounded; part of the mapping's snapshot, so that a run maps with one. */
+/** Joins a table of `mappings/tables`. The table is held in memory, and therefore bounded. A run uses the table of the mapping's snapshot. */
 function joinTable(
   context: CompileContext,
   { table = '', key }: JoinDefinition,
@@ -136,8 +133,8 @@ function joinTable(
 }
 
 /**
- * A second export. The mapping is compiled once without it, to learn what is read of its rows; then it is read
- * (run/joined-exports.ts), and the mapping is compiled with what was kept.
+ * Joins a second export. The mapping is compiled first without the export, to collect the fields that are read of its rows. Then
+ * the export is read (run/joined-exports.ts), and the mapping is compiled again with the kept rows.
  */
 function joinExport(
   context: CompileContext,
@@ -181,7 +178,7 @@ function joinExport(
   }
 }
 
-/** @throws WaybillError `export-join-missing`: without what it joins, a mapping would take all of it for empty */
+/** Rejects a mapping without its joined export: all joined fields would read as empty. @throws WaybillError `export-join-missing` */
 export function refuseUnread({ exportJoins: [first], kept }: CompileContext): void {
   if (first === undefined || kept !== undefined) return
   throw new WaybillError(
@@ -190,7 +187,7 @@ export function refuseUnread({ exportJoins: [first], kept }: CompileContext): vo
   )
 }
 
-/** The row's own document: a reference in it leads to another part of it, as in a FHIR Bundle. */
+/** Joins the row's own document: a reference leads to another part of the document, as in a FHIR Bundle. */
 function joinDocument(
   context: CompileContext,
   { within = '', key }: JoinDefinition,
@@ -214,7 +211,7 @@ function joinDocument(
     }
     return rows
   }
-  // Rows come one after another: that of the last one serves all fields of all its levels.
+  // Rows come one after another: the index of the last row serves all fields of all its levels.
   let last: { readonly document: JsonValue; readonly rows: ReturnType<typeof index> } | undefined
   return {
     find(value, [document = null]) {
@@ -228,7 +225,7 @@ function joinDocument(
   }
 }
 
-/** All that a path leads to; unlike that of a field, it may have `[*]` anywhere. A lone object stands for a list of one. */
+/** Compiles a path to all its values; unlike a field's path, it may have `[*]` anywhere. A lone object stands for a list of one. */
 function compileElements(written: string): (document: JsonValue) => readonly JsonValue[] {
   if (!written.startsWith('$')) throw new Error(`"${written}" must start with $`)
   const [first = '', ...rest] = written.split('[*]')

@@ -1,28 +1,27 @@
-/** Values of JSON, whatever their shape. */
+/** Reading of JSON values of any shape. */
 import type { JsonValue } from '../model/row.ts'
 
 export const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value)
 
-/** A list's elements; a single value stands for a list of one, as converters write a lone segment. */
+/** Elements of a list; a single value stands for a list of one, as converters write a lone segment. */
 export function elements(value: JsonValue): readonly JsonValue[] {
   if (value === null) return []
   return isList(value) ? value : [value]
 }
 
-/** Members of an object; none of anything else. */
+/** Members of an object; none for any other value. */
 export const membersOf = (value: JsonValue | undefined): Readonly<Record<string, JsonValue>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Readonly<Record<string, JsonValue>>)
     : {}
 
-/** Tells a scalar with text from one that is empty, or HL7's null. */
+/** True for a scalar with text; false for an empty one, or HL7's null. */
 export const isText = (value: JsonValue): boolean => {
   const text = String(value).trim()
-  // HL7's null.
   return text !== '' && text !== '""'
 }
 
-/** The first text in a value, in capitals; '' where there is none. */
+/** First text in a value, in capitals; '' where none. */
 export function firstText(value: JsonValue | undefined): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'object') {

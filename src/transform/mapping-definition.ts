@@ -1,7 +1,4 @@
-/**
- * The mapping file as written (docs/mapping.md). Forms that mean the same are kept apart here and are folded
- * together by compile.ts.
- */
+/** The mapping file as written (docs/mapping.md). Equivalent forms stay separate here; compile.ts unites them. */
 import { z } from 'zod'
 import { isTable } from '../model/row.ts'
 import { CatalogExtension } from './catalog.ts'
@@ -28,7 +25,10 @@ import {
 } from './rule-definition.ts'
 import { PART_NAMES } from './structures.ts'
 
-/** Of the section `assessment` (docs/assessment.md): one answer; several, of which each may be empty; or one for each fact of the question. */
+/**
+ * Answer in the section `assessment` (docs/assessment.md): a field; a list of fields, each possibly empty; or a field for each fact
+ * of the question.
+ */
 const Answers = z.union([
   z.strictObject({ facts: z.record(z.string().min(1), FieldDefinition) }),
   z.array(FieldDefinition).min(1),
@@ -45,10 +45,10 @@ export type AssessmentDefinition = z.infer<typeof AssessmentDefinition>
 
 const word = (message: string) => z.string().regex(/^[a-z][A-Za-z0-9_]*$/, message)
 
-/** A branch of levels is a number of bits. */
+/** A branch stores each level as a bit of a number. */
 const MOST_LEVELS = 24
 
-/** How transform understands the export; extract has its own reading of the same block. */
+/** Keys of `read` for transform; extract has its own schema of this block. */
 const ReadBlock = z
   .looseObject({
     format: z.enum(['csv', 'xlsx', 'ndjson', 'json', 'hl7v2', 'records']),
@@ -68,7 +68,7 @@ const ReadBlock = z
         )
         .refine((each) => Object.keys(each).length <= MOST_LEVELS, `has more than ${MOST_LEVELS} levels`),
     ),
-    /** What is read of the document around the rows, by name: its paths are extract's to check. */
+    /** Parts read from the document around the rows, by name; extract checks the paths. */
     context: z.record(z.string(), z.unknown()).optional(),
   })
   .superRefine(({ format, each = {} }, context) => {
@@ -126,7 +126,7 @@ const RowBlock = z.strictObject({
   emptyWhen: told('Texts that mean nothing, wherever they stand, like ND or NA.', z.array(Text).min(1)),
   ...valueKeys,
 })
-/** With what a roster can do without. */
+/** The `row` block with the defaults of a roster. */
 export type RowBlock = z.infer<typeof RowBlock> & {
   readonly observedAt: DateDefinition
   readonly source: z.infer<typeof Source>
@@ -138,7 +138,7 @@ const Join = z
   .strictObject({
     /** Name of a CSV in `mappings/tables`. */
     table: z.string().min(1).optional(),
-    /** Pattern for the name of a file that lies beside the export; `read` says how it is read. */
+    /** Pattern for the name of a file beside the export; `read` gives its format. */
     export: z
       .string()
       .regex(/^[^/\\]+$/, 'is a file name, without a folder')
@@ -146,9 +146,9 @@ const Join = z
     read: z.looseObject({ format: z.enum(['csv', 'xlsx', 'ndjson', 'json', 'hl7v2', 'records']) }).optional(),
     /** Elements of the row's own document. */
     within: z.string().min(1).optional(),
-    /** What holds the key in what is joined: of a table, a column. */
+    /** Field with the key in the joined rows; for a table, a column. */
     key: FieldDefinition,
-    /** The field of the row that names the key. */
+    /** Field of the row with the key. */
     on: FieldDefinition,
     missing: z.enum(['empty', 'reject']).default('empty'),
   })
@@ -164,7 +164,7 @@ const Join = z
   })
 export type JoinDefinition = z.infer<typeof Join>
 
-/** What can be suspicious about an export as a mapping reads it (docs/judging.md). */
+/** Suspicious findings about an export as read by a mapping (docs/judging.md). */
 const FitFinding = z.enum([
   ...(['median-unusual', 'values-mixed', 'one-value', 'unit-unread'] as const),
   ...(['always-rejected', 'often-rejected', 'never-set', 'condition-of-most', 'codes-unknown'] as const),
@@ -179,7 +179,7 @@ export const FIT_FINDINGS = FitFinding.options
 
 const Expected = z.strictObject({
   finding: FitFinding,
-  /** Without one, of whatever rule. */
+  /** Without a rule, the finding is expected of any rule. */
   rule: z.string().min(1).optional(),
   reason: z.string().min(1),
 })
@@ -195,13 +195,13 @@ const ALONE = ['medicalRecords', 'assessment'] as const
 type Section = (typeof OF_PROFILES)[number] | (typeof ALONE)[number]
 type Sections = Partial<Record<Section, unknown>>
 
-/** A list of people: its rows are to be registered, or say whose records are collected. */
+/** True for a list of people: its rows register people, or name the people whose records are collected. */
 export const isRoster = (sections: Sections): boolean =>
   [...OF_PROFILES, ...ALONE].every((name) => sections[name] === undefined)
 
 const isOfProfiles = (sections: Sections): boolean => OF_PROFILES.some((name) => sections[name] !== undefined)
 
-/** What can be done without where no record of a profile is made. */
+/** Defaults where a mapping makes no record of a profile. */
 const OF_ROSTER = {
   observedAt: { constant: '1970-01-01T00:00:00.000Z' },
   source: { name: 'roster', type: 'roster' },
@@ -212,7 +212,7 @@ export const MappingDefinition = z
     mapping: z.string().min(1),
     read: ReadBlock,
     row: RowBlock,
-    /** Laid over the shipped catalog, and over that of the job. */
+    /** Laid over the shipped catalog and the job's catalog. */
     catalog: CatalogExtension.optional(),
     joins: z.record(word('a join is named by a word'), Join).optional(),
     expected: told(
@@ -295,7 +295,7 @@ export const MappingDefinition = z
   })
 
 export type MappingDefinition = z.infer<typeof MappingDefinition>
-/** What a draft gives as time of observation where it found none; nothing that is sent may have it. */
+/** Time of observation in a draft that found none; no record with it may be sent. */
 export const PLACEHOLDER_INSTANT = '1900-01-01T00:00:00.000Z'
 
 const ASKS = /#.*\bDECIDE:/
@@ -303,10 +303,7 @@ const PLACEHOLDER = new RegExp(
   `^[^#]*\\bconstant:\\s*["']?${PLACEHOLDER_INSTANT.slice(0, 10)}(?:T00:00(?::00(?:\\.0+)?)?Z?)?["']?\\s*(?:[},#]|$)`,
 )
 
-/**
- * Lines of a mapping's text, from 1, on which a draft asks for a decision that nobody has made yet: those with a comment that
- * says `DECIDE:`, and those that hold the placeholder of a date.
- */
+/** Lines of a mapping's text, from 1, with an open decision of a draft: a comment with `DECIDE:`, or the placeholder of a date. */
 export const undecidedLines = (text: string): number[] =>
   text
     .split('\n')

@@ -24,14 +24,14 @@ import {
   VALUE_FORMS,
 } from './structures.ts'
 
-/** A structure: how a path shows it, its parts, and how they are checked. */
+/** A kind of structure: its place on a path, its parts, and their checks. */
 export interface Kind {
   readonly placeOn: (steps: readonly TrailStep[]) => Place | undefined
   readonly parts: readonly Part[]
   readonly checkOf?: CheckOf
 }
 
-/** @param isRead tells the member that a rule reads, by the step behind it and the list around it */
+/** @param isRead finds the member that a rule reads, by the next step and the list around it */
 const kind = (
   parts: readonly Part[],
   isRead: (step: TrailStep, next: TrailStep | undefined, list: TrailStep | undefined) => boolean,
@@ -75,7 +75,7 @@ export const CONDITION: readonly Kind[] = [
   { placeOn: (steps) => segmentIn(steps, 'PRB', 3), parts: OF_CONDITION.PRB },
 ]
 
-/** Structures to which the paths lead, each once. */
+/** Structures on the paths, each once. */
 export function structuresOn(
   { value, rule, mapping, ignore, trailsOf }: ReadPaths,
   kinds: readonly Kind[],
@@ -90,7 +90,7 @@ export function structuresOn(
       places.push(anchor)
       const own = readingOf(anchor.whole, rule, trailsOf)
       const all = readingOf(anchor.whole, mapping, trailsOf)
-      // A filter reads what it chooses by.
+      // A filter reads the part by which it selects.
       const chosen = String(anchor.whole.findLast(isFilter) ?? '')
       const fields = parts.flatMap((part) => {
         const { name, at, neutral, toldBy = at } = part

@@ -1,13 +1,13 @@
 /**
- * Numbers as text: what stood in the export goes to the gateway digit by digit, never through a float. How a mapping says
- * that values are written, bounds (`<5`), heights in feet, reference ranges.
+ * Numbers as text: the gateway receives the digits of the export, never converted through a float. Also the written forms of values
+ * in a mapping, bounds (`<5`), heights in feet, reference ranges.
  */
 import { type Fault, fault } from '../model/record.ts'
 
-/** A JSON number token, or why there is none. */
+/** A JSON number token, or the fault. */
 export type NumberText = string | Fault
 
-/** Reads a number in the form that the mapping says it has. */
+/** Reads a number in the mapping's format. */
 export type NumberReader = (raw: string) => NumberText
 
 const NOT_A_NUMBER = fault('value-not-a-number', 'the value is no number')
@@ -20,14 +20,14 @@ const SCIENTIFIC = fault(
   'the value is in scientific notation, as a spreadsheet writes what it has damaged',
 )
 
-/** What is a JSON number token already, as nearly all are. */
+/** Matches texts that are JSON number tokens already, as nearly all are. */
 const AS_IT_IS = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
 const PLAIN = /^([+-]?)(\d+)(?:\.(\d*))?$|^([+-]?)\.(\d+)$/
 
 /**
- * A decimal number as a JSON number token (RFC 8259, section 6) with the digits that it had: `5.10` stays `5.10`,
- * `+7` becomes `7`, `.5` becomes `0.5`, `007` becomes `7`.
- * Thousands separators, comparators (`<5`) and exponents (a spreadsheet's `1.2E+14`) are not numbers here.
+ * Reads a decimal number as a JSON number token (RFC 8259, section 6), with its digits kept: `5.10` stays `5.10`, `+7` becomes `7`,
+ * `.5` becomes `0.5`, `007` becomes `7`. Thousands separators, comparators (`<5`) and exponents (a spreadsheet's `1.2E+14`) are not
+ * numbers here.
  */
 export function parseNumberText(raw: string): NumberText {
   if (AS_IT_IS.test(raw)) return raw
@@ -46,7 +46,7 @@ const EXPONENT = /^(-?)(\d+)(?:\.(\d+))?[eE]([+-]?\d+)$/
 /** No double reaches further (IEEE 754). */
 const LARGEST_EXPONENT = 400
 
-/** A number with an exponent in plain digits, without zeros at the end of its fraction; undefined where nothing can be that large, or small. */
+/** Writes a number with an exponent in plain digits, without zeros at the end of its fraction; undefined beyond the range of a double. */
 function withoutExponent(text: string): string | undefined {
   const [, sign = '', whole = '', fraction = '', power = ''] = EXPONENT.exec(text) ?? []
   const point = whole.length + Number(power)
@@ -57,24 +57,27 @@ function withoutExponent(text: string): string | undefined {
   return `${sign}${digits.slice(0, at).replace(/^0+(?=\d)/, '') || '0'}${behind === '' ? '' : `.${behind}`}`
 }
 
-/** In strings of JSON alone stand a backslash with what follows; outside of them, numbers. */
+/**
+ * Tokens that tell numbers from strings in JSON: a backslash with the next character occurs only in strings, a number counts only
+ * outside.
+ */
 const OF_JSON = /\\.|"|-?\d+(?:\.\d+)?[eE][+-]?\d+/gs
 
 /**
- * Numbers with an exponent in the row that is being mapped. In JSON an exponent loses nothing; a text of that look was damaged by a spreadsheet. Values reach
- * the mapping as texts, so the row's own text says which of them are numbers, once one looks so.
+ * Numbers with an exponent in the current row. In JSON an exponent loses nothing; a text in this form was damaged by a spreadsheet.
+ * Values reach the mapping as texts: the row's own text, searched once a value looks like an exponent, shows the real numbers.
  */
 export class Exponents {
   #document = ''
   #numbers: Set<string> | undefined
 
-  /** @param document text of the row, where it is JSON; else '' */
+  /** @param document text of a JSON row; else '' */
   begin(document: string): void {
     this.#document = document
     this.#numbers = undefined
   }
 
-  /** The number in plain digits; undefined where the text is no number with an exponent of the row. */
+  /** The number in plain digits; undefined where the text is not a number with an exponent in the row. */
   plain(text: string): string | undefined {
     if (this.#document === '' || !EXPONENT.test(text)) return undefined
     this.#numbers ??= this.#find()
@@ -92,15 +95,15 @@ export class Exponents {
   }
 }
 
-/** How a vendor's country writes numbers: the mark before the fraction, and the one between thousands, if there is one. */
+/** Number format of a vendor's country: the decimal mark, and an optional mark between thousands. */
 export interface NumberFormat {
   readonly decimal: '.' | ','
   readonly group?: '.' | ',' | ' ' | "'" | undefined
 }
 
 /**
- * A reader of numbers in a format. Marks are never guessed: `1.234` is no number where the mark is a comma and thousands
- * have none; where they have one, each group behind it must have three digits. A space stands for any kind of space.
+ * Compiles a reader of numbers in a format. Marks are never guessed: with a decimal comma and no thousands mark, `1.234` is not a
+ * number; with a thousands mark, each group behind it must have three digits. A space stands for any kind of space.
  */
 export function compileNumber(format: NumberFormat | undefined, exponents = new Exponents()): NumberReader {
   const read = compileMarks(format)
@@ -121,16 +124,16 @@ function compileMarks(format: NumberFormat | undefined): NumberReader {
     const whole = at < 0 ? raw : raw.slice(0, at)
     const fraction = at < 0 ? '' : raw.slice(at + 1)
     const plain = marks !== undefined && grouped?.test(whole) ? whole.replace(marks, '') : whole
-    // What is left of either mark was not where it may be.
+    // A mark left over was in a wrong place.
     if (plain.includes('.') || fraction.includes('.')) return NOT_A_NUMBER
     return parseNumberText(at < 0 ? plain : `${plain}.${fraction}`)
   }
 }
 
-/** The order of two numbers as parseNumberText gives them, exact at any length. */
+/** Compares two numbers from parseNumberText, exact at any length. */
 export function compareNumbers(a: string, b: string): number {
   const [left, right] = [Number(a), Number(b)]
-  // Rounding to a double keeps the order, but for numbers that fall together.
+  // Rounding to a double keeps the order, except for numbers with equal doubles.
   if (left !== right) return left < right ? -1 : 1
   const scale = Math.max(fractionOf(a), fractionOf(b))
   const difference = unscaled(a, scale) - unscaled(b, scale)
@@ -145,27 +148,27 @@ function unscaled(number: string, scale: number): bigint {
   return number.startsWith('-') ? -digits : digits
 }
 
-/** How a rule says that its value is written. */
+/** Written form of a rule's value. */
 export interface ValueForm {
   readonly number?: NumberFormat | undefined
-  /** Of bounds: rejected, left out, or sent with the limit as value and the original in `source.notes`. */
+  /** Bounds are rejected, left out, or sent with the limit as value and the original in `source.notes`. */
   readonly comparators?: 'reject' | 'skip' | 'limit' | undefined
   readonly form?: 'feet-and-inches' | undefined
 }
 
-/** A value that does not say all that stood in the export, with a note that does. */
+/** A value that lost a part of the export's text, with a note of the original. */
 export interface NotedValue {
   readonly text: string
   readonly note: string
 }
 
-/** Undefined: the mapping leaves it out. */
+/** Reads a value; undefined where the mapping leaves it out. */
 export type ValueReader = (raw: string) => string | NotedValue | Fault | undefined
 
-/** `<5`, `>= 200`; HL7 and FHIR write no other comparators (HL7 v2.5.1, 2.A.66; FHIR R4, quantity-comparator). */
+/** `<5`, `>= 200`; HL7 and FHIR write no further comparators (HL7 v2.5.1, 2.A.66; FHIR R4, quantity-comparator). */
 const BOUND = /^(?:<=|>=|[<>≤≥])\s*(.*)$/
 
-/** @param inRow what the `row` block says of all values */
+/** Compiles the reader of a rule's value. @param inRow settings of the `row` block for all values */
 export function compileValue(rule: ValueForm, inRow: ValueForm, exponents: Exponents): ValueReader {
   if (rule.form !== undefined) return parseFeetAndInches
   const read = compileNumber(rule.number ?? inRow.number, exponents)
@@ -180,7 +183,7 @@ export function compileValue(rule: ValueForm, inRow: ValueForm, exponents: Expon
   }
 }
 
-/** UCUM code of the unit of a height that was written in feet and inches. */
+/** UCUM code of the unit of a height in feet and inches. */
 export const INCH = '[in_i]'
 
 const NO_FEET_AND_INCHES = fault('value-not-feet-and-inches', 'the value is not in feet and inches')
@@ -194,8 +197,8 @@ const HEIGHT = new RegExp(
 const LONGEST_HEIGHT = 30
 
 /**
- * Heights as people say them in the United States: `5'11"`, `5 ft 11 in`, `5-11`, `6'`, `5' 10.5"` in inches, digit by digit:
- * 71, 71, 71, 72, 70.5. A foot has 12 inches, so there are fewer than 12 beside it.
+ * Heights as spoken in the United States: `5'11"`, `5 ft 11 in`, `5-11`, `6'`, `5' 10.5"` in inches, digit by digit: 71, 71, 71,
+ * 72, 70.5. A foot has 12 inches: at most 11 may follow the feet.
  */
 export function parseFeetAndInches(raw: string): NumberText {
   const match = raw.length > LONGEST_HEIGHT ? null : HEIGHT.exec(raw)
@@ -206,24 +209,24 @@ export function parseFeetAndInches(raw: string): NumberText {
   return fraction === undefined ? whole : `${whole}.${fraction}`
 }
 
-/** Bounds as JSON numbers, in the unit that stands behind them (as spelled; '' where there is none). */
+/** Bounds as JSON numbers, in the unit behind them (as spelled; '' for none). */
 export interface ReferenceRange {
   readonly low?: string
   readonly high?: string
   readonly unit: string
 }
 
-/** No range is longer; what is longer is a comment. */
+/** No range is longer; a longer text is a comment. */
 const LONGEST_RANGE = 100
 const NUMBER = String.raw`([+-]?\d[\d.,'\u00a0\u2009\u202f]*)`
-/** A unit right behind the number must not begin like one. */
+/** A unit directly behind a number must not begin with a character of a number. */
 const UNIT = String.raw`(\s+\S.*|[^\d\s.,-].*)?`
 const RANGE = new RegExp(String.raw`^${NUMBER}\s*(?:-|–|to)\s*${NUMBER}${UNIT}$`, 'i')
 const LIMIT = new RegExp(String.raw`^(<=|>=|[<>≤≥])\s*${NUMBER}${UNIT}$`)
 
 /**
- * The bounds of a reference range, which laboratories write as text (HL7 v2.5.1, 7.4.2.7), or undefined where it is none of
- * `3.5-5.0`, `60 - 100 mg/dL`, `<200`, `>=40`.
+ * Bounds of a reference range, written as text by laboratories (HL7 v2.5.1, 7.4.2.7); undefined for any form but `3.5-5.0`, `60 -
+ * 100 mg/dL`, `<200`, `>=40`.
  */
 export function parseReferenceRange(text: string, read: NumberReader): ReferenceRange | undefined {
   if (text.length > LONGEST_RANGE) return undefined

@@ -1,4 +1,4 @@
-/** The value of an OBX segment of HL7 v2, in whatever shape, and what stands beside it (HL7 v2.5.1, 7.4.2). */
+/** Value of an OBX segment of HL7 v2, in any JSON shape, and the fields beside it (HL7 v2.5.1, 7.4.2). */
 import type { JsonValue } from '../model/row.ts'
 import { membersOf } from './json-values.ts'
 import {
@@ -18,13 +18,13 @@ import {
 import { EACH, isFilter, type TrailStep } from './scope.ts'
 import { OF_VALUE, type Part } from './structures.ts'
 
-/** A structure on a path: its length in steps, and the steps from there. */
+/** A structure on a path: its length in steps, and the steps to its parts. */
 export interface Place {
   readonly length: number
   readonly stepsTo: PartSteps
 }
 
-/** Finds the steps `OBX` and `5`, `OBX.5`, or place 5 of a list that begins with `OBX`; of other segments, too. */
+/** Finds the steps `OBX` and `5`, `OBX.5`, or place 5 of a list that begins with `OBX`; likewise for further segments. */
 export function segmentIn(steps: readonly TrailStep[], segment: string, read: number): Place | undefined {
   const dotted = steps.indexOf(`${segment}.${read}`)
   if (dotted >= 0) return { length: dotted, stepsTo: (field) => [`${segment}.${field}`] }
@@ -53,11 +53,11 @@ const valueCheck =
     return repetitionsOf(field)[0].some(areTwoNumbers) ? tell(part, OF_VALUE.joined, true) : undefined
   }
 
-/** Recognises components that would be one number, one behind the other: `6^2` is not 62. */
+/** Finds adjacent components that would read as one number: `6^2` is not 62. */
 const areTwoNumbers = (repetition: JsonValue): boolean =>
   textsOf(repetition).some((text, at, all) => /^\d+(?:\.\d*)?$/.test(text) && /\d$/.test(all[at - 1] ?? ''))
 
-/** Recognises a field as nearly all are: one repetition of one component, which is read. */
+/** True for the usual field: one repetition of one component, and the rule reads it. */
 function isOneRead(field: JsonValue, reading: Reading | undefined): boolean {
   if (reading === undefined || !Array.isArray(field) || field.length !== 1) return false
   const components = membersOf((field as readonly JsonValue[])[0])
@@ -70,7 +70,7 @@ function isOneRead(field: JsonValue, reading: Reading | undefined): boolean {
   return isAny
 }
 
-/** Rejects further repetitions of a field that is read. */
+/** Rejects unread repetitions of a field that is read. */
 const repeatedCheck =
   (part: Part, read: Reading): FieldCheck =>
   (field) => {

@@ -1,16 +1,16 @@
-/** Parts of a structure that a mapping reads, as a tree of the steps of its paths; and the parts that no path reads. */
+/** Parts of a structure that a mapping reads, as a tree of the steps of its paths; and the unread parts. */
 import type { Fault } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
 import { elements, firstText, isText, membersOf } from './json-values.ts'
 import { EACH, type Filter, isFilter, matching, type Step, type Trail, type TrailStep } from './scope.ts'
 import { OF_VALUE, OFF_SCALE, type Part } from './structures.ts'
 
-/** A part that nobody reads. */
+/** A part that is not read. */
 export interface Unread {
-  /** As `ignore` names it. */
+  /** Name of the part, as in `ignore`. */
   readonly part: string
   readonly fault: Fault
-  /** True for a part of the value itself: without it there may seem to be none. */
+  /** True for a part of the value itself: without the part, the value may seem to be missing. */
   readonly ofValue: boolean
 }
 
@@ -20,7 +20,7 @@ export const tell = ({ name, fault }: Part, told = fault, ofValue = false): Unre
   ofValue,
 })
 
-/** Paths as a mapping names them. */
+/** Paths in a mapping, by the reader. */
 export interface ReadPaths {
   readonly trailsOf: (name: string) => readonly Trail[]
   /** Paths of the value. */
@@ -45,17 +45,17 @@ export const nothing = (): Reading => ({ isRead: false, below: new Map(), filter
 export interface Anchor {
   readonly from: number
   readonly steps: readonly Step[]
-  /** Steps from the outermost level: two structures at one place have the same. */
+  /** Steps from the outermost level: equal for structures at one place. */
   readonly whole: readonly TrailStep[]
 }
 
-/** A structure, and its parts that may not be read. */
+/** A structure, and the checks of its unread parts. */
 export interface Structure {
   readonly anchor: Anchor
   readonly fields: readonly { readonly steps: readonly Step[]; readonly check: FieldCheck }[]
 }
 
-/** Steps of the trail with the innermost start that reaches a length of the outermost one. */
+/** Steps from the innermost start on the trails to a length of the outermost trail; undefined where none reaches it. */
 export function anchorAt(trails: readonly Trail[], length: number): Anchor | undefined {
   const all = trails.at(-1)?.steps ?? []
   for (const { from, steps: behind } of trails) {
@@ -73,7 +73,7 @@ export const isSame = (one: readonly TrailStep[], other: readonly TrailStep[]): 
 const begins = (start: readonly TrailStep[], steps: readonly TrailStep[]): boolean =>
   start.every((step, at) => keyOf(step) === keyOf(steps[at]))
 
-/** The tree of paths below a structure. */
+/** Tree of the paths below a structure. */
 export function readingOf(
   whole: readonly TrailStep[],
   read: readonly string[],
@@ -98,7 +98,7 @@ export function readingOf(
 export const readAt = (reading: Reading, steps: readonly TrailStep[]): Reading | undefined =>
   steps.reduce<Reading | undefined>((at, step) => at?.below.get(step), reading)
 
-/** Reads of an element of a list, or of a single value as a list of one. */
+/** Reads of an element of a list; a single value counts as a list of one. */
 export function readingsOf(
   { below, filters }: Reading,
   list: JsonValue,
@@ -114,8 +114,8 @@ export function readingsOf(
 }
 
 /**
- * Place of the first text that is read nowhere; undefined where all is read.
- * @param repetition index in the outermost list; undefined where no list was met yet
+ * Place of the first unread text; undefined where all is read.
+ * @param repetition index in the outermost list; undefined before the first list
  */
 export function unreadIn(
   value: JsonValue | undefined,
@@ -131,7 +131,7 @@ export function unreadIn(
     const list = value as readonly JsonValue[]
     for (const [at, element] of list.entries()) {
       const next = readings.flatMap((one) => readingsOf(one, list, at, list.length))
-      // A path that names no place leads to none of several.
+      // A path without an index leads to none of several elements.
       const place = next.length === 0 ? list.length - 1 : at
       const unread = unreadIn(element, next, repetition ?? place)
       if (unread !== undefined) return unread
@@ -147,7 +147,7 @@ export function unreadIn(
   return undefined
 }
 
-/** A text stands for a list of one, at whatever depth. */
+/** True where a path reads the text itself, or reads it as a list of one, at any depth. */
 const isReadAlone = ({ isRead, below }: Reading): boolean =>
   isRead ||
   [below.get(0), below.get(-1), below.get(EACH)].some((one) => one !== undefined && isReadAlone(one))
@@ -171,7 +171,7 @@ export function textsOf(value: JsonValue): string[] {
 /** Finds an unread part of a field; undefined where all is read, or nothing changes the value. */
 export type FieldCheck = (field: JsonValue) => Unread | undefined
 
-/** Repetitions of a field: its elements, or those of its only member. */
+/** Repetitions of a field: its elements, or the elements of its only member. */
 export function repetitionsOf(
   field: JsonValue,
   reading?: Reading,
@@ -182,7 +182,7 @@ export function repetitionsOf(
     : [elements(only[1]), reading?.below.get(only[0])]
 }
 
-/** Text of a field as nearly all are, a text, or one repetition of one component; '' of all others. */
+/** Text of a usual field: a text, or one repetition of one component; '' for any other field. */
 function loneText(field: JsonValue): string {
   const only = Array.isArray(field) && field.length === 1 ? (field as readonly JsonValue[])[0] : field
   if (typeof only === 'string') return only
@@ -199,7 +199,7 @@ function lone(members: Readonly<Record<string, JsonValue>>): string {
   return text
 }
 
-/** Checks a part that is not read. A repetition is what any of its texts says: of a concept each coding, and its text. */
+/** Checks an unread part. One neutral text makes its repetition neutral: a concept has several codings, and a text. */
 export const partCheck =
   (part: Part): FieldCheck =>
   (field) => {
@@ -219,10 +219,15 @@ function textsIn(value: JsonValue): string[] {
   return text === '' ? [] : [text]
 }
 
-/** Steps from a structure to a part of it. */
+/** Steps from a structure to a part. */
 export type PartSteps = (at: string | number) => readonly Step[]
 
-/** Gives the check of a part. @param read reads of the part @param own of the rule, in the structure @param all of all rules */
+/**
+ * Gives the check of a part; undefined where none is needed.
+ * @param read reads of the part
+ * @param own reads of the rule, in the structure
+ * @param all reads of all rules
+ */
 export type CheckOf = (
   part: Part,
   read: Reading | undefined,

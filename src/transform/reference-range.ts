@@ -26,7 +26,7 @@ const CROSSED = fault('bounds-crossed', 'the lower bound of the reference range 
 
 type Ranged = Pick<LongBiometricDefinition | WideBiometricDefinition, 'refRange' | 'refLow' | 'refHigh'>
 
-/** Undefined where a rule says nothing of the range. */
+/** Compiles the range of a rule; undefined for a rule without range. */
 export function compileRange(
   { context, path }: RuleSite,
   { refRange, refLow, refHigh }: Ranged,
@@ -60,8 +60,8 @@ export function compileRange(
 }
 
 /**
- * Members of the record's JSON text. Bounds are converted along with the value. Those of own columns count before those of the text, which must be in the
- * unit of the value. A text in another unit than the value sent names its unit.
+ * Members of the record's JSON text. Bounds are converted with the value. Bounds from own columns take precedence; bounds from the
+ * text count only in the unit of the value. A text without a unit gets the row's unit appended where the value is converted.
  */
 export function rangeText(
   context: CompileContext,
@@ -78,7 +78,7 @@ export function rangeText(
   const written = conversion.same || !bare ? text : `${text} ${spelling}`
   const isOfValue = (of: string): boolean =>
     of === '' || context.units.resolve(of) === context.units.resolve(spelling)
-  // One of two sources of a range alone tells its bounds.
+  // Bounds come from a single source: own columns, else the text.
   const read =
     low === '' && high === '' && range !== undefined && isOfValue(range.unit) ? range : { low, high }
   const bound = (name: string, number = ''): string => {

@@ -1,16 +1,19 @@
-/** Text by which an export names a person: a reference, a word for none, or a damaged one. One rule for all formats, mappings and drafts. Pure. */
+/**
+ * Text by which an export names a person: a reference, a word for none, or a damaged reference. One rule for all formats, mappings
+ * and drafts. Pure.
+ */
 import { type Fault, fault } from '../model/record.ts'
 import { isExponent } from './codes.ts'
 
-/** Damage that was undone: the reference behind it is certain. */
+/** Damage that was undone: the original reference is certain. */
 export type Undone = 'formula' | 'invisible'
 
 export type ReadReference = { readonly reference: string; readonly undone: Undone | undefined } | Fault
 
-/** A reference that needs no second look. */
+/** A reference that needs no further check. */
 const PLAIN = /^[A-Z]{0,8}[-_]?0*[1-9]\d{0,14}$/
 
-/** Texts of databases, spreadsheets, programs and people for no value, in lower case. */
+/** Texts for a missing value, in lower case: from databases, spreadsheets, programs and people. */
 const NONE = new Set([
   ...['null', '(null)', '<null>', '[null]', '\\n', 'none', 'nil', 'nan', '<na>', '(none)', 'nat'],
   ...['n/a', 'n.a.', 'n.a', 'na', '#n/a', '#na', 'undefined', '[object object]', 'true', 'false'],
@@ -34,14 +37,14 @@ const FORMULA = /^="([^"]*)"$/
 
 /** Format characters, a byte order mark among them, fillers, and variation selectors. */
 const INVISIBLE = /[\p{Cf}\u115f\u1160\u3164]|\p{Variation_Selector}/gu
-/** Spaces other than the usual one, line ends, controls. */
+/** Spaces of all kinds, line ends, controls. */
 const SPACES = /[\p{Cc}\p{Z}]+/gu
 
 const DECIMALS = /^[-+]?\d+[.,]0+$/
 const FLOATING = /^[-+]?\d+[.,]\d+E[-+]?\d{1,3}$/i
 const THOUSANDS = /^\d{1,3}(?:,\d{3})+$/
 
-/** How a reference was damaged; undefined where it shows no sign. */
+/** Damage of a reference; undefined where none shows. */
 function damageOf(text: string): string | undefined {
   if (isExponent(text) || FLOATING.test(text))
     return 'is in scientific notation, as a spreadsheet writes long numbers: its digits are lost'
@@ -52,10 +55,10 @@ function damageOf(text: string): string | undefined {
     : undefined
 }
 
-/** A reference of FHIR (R4, "References"): a type and an id, perhaps behind the address of a server and before a version. */
+/** A reference of FHIR (R4, "References"): a type and an id, with an optional server address before and version after. */
 const FHIR_REFERENCE =
   /^(?:https?:\/\/\S+\/)?([A-Z][A-Za-z]+)\/([A-Za-z0-9\-.]{1,64})(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/
-/** Within its document (`#p1`), by a search, or an id that its document alone explains. */
+/** A reference within its document (`#p1`), by a search, or by an id known only in its document. */
 const NOT_BY_ITSELF = /^(?:#|urn:(?:uuid|oid):|(?:https?:\/\/\S+\/)?(?:[A-Z][A-Za-z]+)?\?)/i
 
 /** A path to a patient in another form: `patient/7`, `Patient/7#x`, `https://x.example/Patient/7?x=1`. */
@@ -75,10 +78,10 @@ const UNRESOLVED = fault(
   'the reference leads to a part of its document, or to a search: by itself it names no person',
 )
 
-/** No reference of a person is longer; a longer text stays as it is. */
+/** No reference of a person is longer; a longer text stays unchanged. */
 const LONGEST = 1_000
 
-/** Undoes damage in a key and in a reference alike: a row that comes in both forms is one row. */
+/** Undoes damage, for keys and references alike: a row in damaged and in clean form is one row. */
 export function undone(text: string): { readonly text: string; readonly undone: Undone | undefined } {
   if (PLAIN.test(text) || text.length > LONGEST) return { text, undone: undefined }
   const visible = text.replaceAll(INVISIBLE, '').replaceAll(SPACES, ' ').trim()
@@ -87,7 +90,7 @@ export function undone(text: string): { readonly text: string; readonly undone: 
   return { text: visible, undone: visible === text ? undefined : 'invisible' }
 }
 
-/** @param written not empty */
+/** Reads a person's reference. @param written not empty */
 export function readReference(written: string): ReadReference {
   if (PLAIN.test(written) || written.length > LONGEST) return { reference: written, undone: undefined }
   const { text, undone: what } = undone(written)
@@ -103,15 +106,15 @@ export function readReference(written: string): ReadReference {
 
 /** Digits that a spreadsheet keeps of a number (IEEE 754 double, as Excel shows it). */
 const KEPT_DIGITS = 15
-/** So many zeros together stand there by chance once in a thousand. */
+/** Zeros required as evidence: three together occur by chance once in a thousand. */
 const ZEROS_BY_ROUNDING = 3
 
-/** Tells whether a spreadsheet has rounded the references of an export that are longer than it can keep. */
+/** Watches the long references of an export for rounding by a spreadsheet. */
 export interface RoundedWatch {
   add(reference: string): void
-  /** True of a number that is longer than a spreadsheet can keep. */
+  /** True for a number longer than a spreadsheet can keep. */
   isLong(reference: string): boolean
-  /** True where every long one has zeros alone behind its 15th digit, and there are too many of them for chance. */
+  /** True where every long reference has only zeros behind its 15th digit, too many for chance. */
   isRounded(): boolean
 }
 

@@ -1,6 +1,6 @@
 /**
- * The rules of a mapping as written: of measurements, conditions and care teams, in wide rows and in long ones (docs/mapping.md), and the section
- * `medicalRecords` (docs/medical-records.md).
+ * Rules of a mapping as written: for measurements, conditions and care teams, in wide and long rows (docs/mapping.md), and the
+ * section `medicalRecords` (docs/medical-records.md).
  */
 import { z } from 'zod'
 import {
@@ -18,7 +18,7 @@ import {
   WordOrField,
 } from './field-definition.ts'
 
-/** Marks of numbers as the vendor's country writes them. */
+/** Marks of numbers in the vendor's country. */
 const NumberFormat = z
   .strictObject({
     decimal: z.enum(['.', ',']).default('.'),
@@ -34,7 +34,7 @@ const ignored = told(
   z.array(z.string().min(1)).min(1),
 )
 
-/** How values are written: for a rule, or in `row` for all of them. */
+/** Written form of values: for a rule, or in `row` for all values. */
 export const valueKeys = {
   number: told('Marks of numbers, like { decimal: "," }.', NumberFormat),
   comparators: told(
@@ -44,13 +44,13 @@ export const valueKeys = {
   ignore: ignored,
 }
 
-/** Marks, for editors, where keys of the catalog stand; others may stand there, too. */
+/** Marks a place of catalog keys, for editors; further keys are allowed. */
 export const keysOf = (section: 'biometrics' | 'conditions' | 'any') => ({ catalogKeys: section })
 
-/** What every rule has. */
+/** Keys of every rule. */
 const ruleKeys = { when: WhenDefinition.optional(), observedAt: DateDefinition.optional() }
 
-/** What wide and long rules of measurements have in common. */
+/** Keys shared by wide and long rules of measurements. */
 const measurementKeys = {
   ...valueKeys,
   form: told('Heights as people say them in the United States.', z.literal('feet-and-inches')),
@@ -65,7 +65,7 @@ const measurementKeys = {
 
 const UNIT_TOLD = 'the form tells the unit already: leave one of them out'
 
-/** Wide form: a rule named by its catalog key (or naming it) that reads a column. A bare unit is the unit itself. */
+/** Wide form: a rule named by its catalog key, or with a `catalog` key, that reads a column. A bare unit is the unit itself. */
 export const WideBiometric = z.union([
   z.string().min(1),
   z
@@ -84,7 +84,7 @@ export const WideBiometric = z.union([
     }),
 ])
 
-/** What a coded row says it is: by a code system of the catalog, or by the vendor's own code and a table. */
+/** Code of a coded row: in a code system of the catalog, or the vendor's own code with a table. */
 const CodeDefinition = z
   .strictObject({
     ...readKeys,
@@ -104,7 +104,7 @@ const CodeDefinition = z
   })
 export type CodeDefinition = z.infer<typeof CodeDefinition>
 
-/** What a long rule is of: as a code that is read says, or always the same entry of the catalog. */
+/** Subject of a long rule: by a code that is read, or constant by a catalog entry. */
 const codedKeys = {
   code: CodeDefinition.optional(),
   catalog: z.string().min(1).meta(keysOf('any')).optional(),
@@ -146,7 +146,7 @@ export const LongBiometric = z
   })
   .superRefine(checkCoded)
 
-/** A word or field that a record can do without: `optional` says that an empty one is left out. */
+/** A word or field that a record can do without: `optional` leaves out an empty value. */
 const OptionalWord = z.union([
   z.string().min(1),
   z
@@ -180,7 +180,7 @@ const Family = z
   .refine(({ history, member }) => (history ?? member) !== undefined, 'says nothing: give history or member')
 export type FamilyDefinition = z.infer<typeof Family>
 
-/** What a condition can have beside its status. */
+/** Keys of a condition beside its code. */
 const conditionKeys = {
   status: told('A bare word is the status itself. Where it is not given, none goes out.', OptionalWord),
   withdrawn: told(
@@ -209,7 +209,7 @@ export const CareTeam = z.strictObject({
     'A bare word is the type itself. Where it is not given, `PCP` goes out for rules with `primary`, and no type for others.',
     OptionalWord,
   ),
-  /** A condition says of each entry whether it is, or is no longer, the primary care physician. */
+  /** A condition decides for each entry: primary care physician, or not (any longer). */
   primary: z.union([z.boolean(), WhenDefinition]).default(false),
   phoneNumber: FieldDefinition.optional(),
   address: FieldDefinition.optional(),
@@ -224,7 +224,7 @@ export type LongBiometricDefinition = z.infer<typeof LongBiometric>
 export type ConditionDefinition = z.infer<typeof WideCondition> | z.infer<typeof LongCondition>
 export type CareTeamDefinition = z.infer<typeof CareTeam>
 
-/** A day that is read, or the same for all rows. */
+/** A day that is read, or a constant day for all rows. */
 const DateOfService = z.union([
   z
     .strictObject({ constant: z.iso.date() })
@@ -238,7 +238,7 @@ const Dates = z.strictObject({
   end: DateOfService,
 })
 
-/** Fields of a provider that the interface names, "Medical-records request". */
+/** Fields of a provider in the interface, "Medical-records request". */
 const PROVIDER_FIELDS = [
   ...(['type', 'groupName', 'npi', 'firstName', 'lastName', 'address1', 'address2'] as const),
   ...(['city', 'state', 'zip', 'phone', 'fax', 'contact'] as const),

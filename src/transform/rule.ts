@@ -1,4 +1,4 @@
-/** What a compiled rule is, and what rules of all kinds have in common. */
+/** Compiled rules, and the parts shared by rules of all kinds. */
 
 import { Entry, WithdrawnEntry } from '../model/entry.ts'
 import {
@@ -18,14 +18,14 @@ import type { RowBlock } from './mapping-definition.ts'
 import type { Branch, Scope } from './scope.ts'
 import type { CompiledSource } from './source.ts'
 
-/** The mapping leaves this one out on purpose, and why: it is counted by these words, which hold no health data. */
+/** Reason why the mapping leaves a record out on purpose; records are counted by this text, which holds no health data. */
 export interface LeftOut {
   readonly leftOut: string
-  /** The place of a result that the source has taken back: it may have been delivered. */
+  /** Place of a result that the source has withdrawn: the result may have been delivered. */
   readonly withdrawn?: WithdrawnEntry
 }
 
-/** Leaves out a result that the source has taken back. @param why counts it */
+/** Leaves out a result that the source has withdrawn. @param why reason, by which it is counted */
 export function leftOutAsWithdrawn(
   frame: RecordFrame,
   rule: string,
@@ -33,7 +33,7 @@ export function leftOutAsWithdrawn(
   observedAt: ObservedAt,
   why: string,
 ): LeftOut {
-  // Without its date it has no place; nothing without a date was delivered.
+  // A result without a date has no place, and was never delivered.
   if (!observedAt.ok) return { leftOut: why }
   return { leftOut: why, withdrawn: new WithdrawnEntry(frame, rule, facts, observedAt, why) }
 }
@@ -44,10 +44,10 @@ export const NOT_MEANT: LeftOut = { leftOut: 'when' }
 /** Undefined where the rule does not apply: an empty cell, a condition that does not hold. */
 export type RuleResult = Entry | RejectedRecord | undefined | LeftOut
 
-/** Looks at one scope of a row and gives a record, a rejection, or nothing. */
+/** Maps one scope of a row to a record, a rejection, or nothing. */
 export interface CompiledRule {
   readonly branch: number
-  /** Of a rule whose records are counted: when what stands in a scope was observed. */
+  /** Date of observation in a scope, for a rule with counted records. */
   readonly dateOf?: ((scope: Scope, rowDate: ObservedAt) => ObservedAt) | undefined
   readonly apply: (
     scope: Scope,
@@ -55,14 +55,14 @@ export interface CompiledRule {
     observedAt: ObservedAt,
     ordinals: Map<string, number>,
   ) => RuleResult
-  /** Rejects a known measurement that no rule has taken, as its value has a form that none reads. */
+  /** Rejects a known measurement that no rule took because no rule reads the form of its value. */
   readonly unread?: (scope: Scope, ordinals: Map<string, number>) => RejectedRecord | undefined
 }
 
-/** Where a rule stands, and what all rules of the mapping are compiled with. */
+/** Place of a rule, and the context shared by all rules of the mapping. */
 export interface RuleSite {
   readonly context: CompileContext
-  /** Undefined for a rule of a list: it is of what its code says, and its records are named by that. */
+  /** Undefined for a listed rule: the code decides the subject, and the subject names the records. */
   readonly name: string | undefined
   readonly path: KeyPath
   readonly row: RowBlock
@@ -71,7 +71,7 @@ export interface RuleSite {
   readonly rowReads: readonly string[]
 }
 
-/** When a rule applies, what comes of it where it does not, and the date that it has of its own. */
+/** Condition of a rule, its result where the condition does not hold, and its own date. */
 export interface Applies {
   readonly condition: CompiledCondition
   readonly date: CompiledDate | undefined
@@ -104,10 +104,7 @@ export function ordinalRule(name: string, ordinals: Map<string, number>): string
   return `${name}-${ordinal}`
 }
 
-/**
- * What the next record of a rule is called: by the rule, or by what it is of where the rule has no name; with an ordinal where
- * a row can give several.
- */
+/** Name of the next record of a rule: the rule's name, or else its subject; with an ordinal where a row can give several records. */
 export function recordRule(
   name: string | undefined,
   of: string,
@@ -118,15 +115,15 @@ export function recordRule(
   return listed === undefined ? (name ?? of) : ordinalRule(listed, ordinals)
 }
 
-/** What its records are counted by, where a row can give several; else undefined. */
+/** Name for counting a rule's records, where a row can give several; else undefined. */
 export const listedAs = (name: string | undefined, of: string, branch: Branch): string | undefined =>
   isListed(name, branch) ? (name ?? of) : undefined
 
-/** Whether a row can give several records of a rule. */
+/** True where a row can give several records of a rule. */
 export const isListed = (name: string | undefined, branch: Branch): boolean =>
   name === undefined || branch !== 0
 
-/** The one rule of a roster: its record is the person. Of what the gateway has of people nothing is observed at any time. */
+/** The single rule of a roster: its record is the person. A person's account data have no time of observation. */
 export function compilePerson(source: CompiledSource): CompiledRule {
   const frameOf = source.each(({ type, beforeKey, afterKey }) =>
     createFrame({

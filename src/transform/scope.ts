@@ -1,8 +1,9 @@
 /**
- * What a rule can see of a row, and how names in a mapping file lead into it.
- * CSV: the row's cells, a name is a column, or a level: a part of a cell that holds several. JSON: the row and, for nested rows, the current element
- * of each level; a name is a path (RFC 9535), `$…` from the row, `level…` from a named level, `context…` from what `read.context` has read of
- * the document around the rows. Levels are a tree: those side by side are never entered together.
+ * The view of a rule on a row, and the names in a mapping file that lead into it.
+ * CSV: the scope holds the row's cells. A name is a column, or a level: a part of a cell with several parts.
+ * JSON: the scope holds the row and, for nested rows, the current element of each level. A name is a path (RFC 9535): `$…` from the
+ * row, `level…` from a named level, `context…` from the parts of the surrounding document in `read.context`.
+ * Levels are a tree: sibling levels are never entered together.
  */
 import { compile, JSONPathNode, type JSONValue, jsonpath } from 'json-p3'
 import { reasonOf, WaybillError } from '../model/errors.ts'
@@ -11,23 +12,23 @@ import type { CsvRow, JsonRow, JsonValue } from '../model/row.ts'
 import { didYouMean } from '../schema-problems.ts'
 import { elements, isList } from './json-values.ts'
 
-/** CSV: the cells. JSON: the row at 0, its context at 1. Then the value of each level that is entered, at the place of the level. */
+/** CSV: the cells. JSON: the row at 0, its context at 1. Then the value of each entered level, at the place of the level. */
 export type Scope = readonly JsonValue[]
 
-/** Levels that must be entered, a bit for each in the order of `read.each`, with those that they lie in; 0: none, the row itself. */
+/** Levels to enter, including their outer levels; a bit for each in the order of `read.each`. 0: none, the row itself. */
 export type Branch = number
 
-/** What is read together. */
+/** Branch with all levels of the parts. */
 export const branchOf = (...parts: readonly ({ readonly branch: Branch } | undefined)[]): Branch =>
   parts.reduce((branch, part) => branch | (part?.branch ?? 0), 0)
 
-/** Whether all levels of one are entered with the other. */
+/** True where all levels of a branch are entered with another branch. */
 export const isWithin = (one: Branch, other: Branch): boolean => (one & ~other) === 0
 
-/** Text of a scalar, trimmed; '' where there is nothing (absent, null, empty); null where there is an object or a list. */
+/** Text of a scalar, trimmed; '' for none (absent, null, empty); null for an object or a list. */
 export type Reader = (scope: Scope) => string | null
 
-/** A place in the row: how to read it, and which levels must be entered for it. */
+/** A place in the row: its reader, and the levels to enter first. */
 export interface Located {
   readonly read: Reader
   readonly branch: Branch
@@ -38,21 +39,21 @@ export interface Names {
   locate(name: string): Located
   /** Every scope of a branch, in document order. */
   scopes(root: Scope, branch: Branch): readonly Scope[]
-  /** Two levels of a branch of which neither lies in the other: then nobody can tell which elements belong together. */
+  /** Two levels of a branch with neither inside the other: the elements of both cannot be matched. */
   apart(branch: Branch): readonly [string, string] | undefined
-  /** Whether a name is that of a level, where it could be a column. */
+  /** True for the name of a level, where a name could also be a column. */
   isLevel(name: string): boolean
-  /** Why the text of a cell is no value; undefined of names whose cells always are. */
+  /** Fault of a cell's text without a value; undefined for formats without faulty cells. */
   readonly faultOf?: ((text: string) => Fault | undefined) | undefined
-  /** What an expression sees as `$`: the cells by column, without those that are empty or mean nothing; or the document. */
+  /** Value of `$` in an expression: the cells by column, without empty and blank cells; or the document. */
   subject(scope: Scope, meansNothing: (cell: string) => boolean): JsonValue
-  /** How a name leads into a row: from where it starts, and from each level that this lies in, the outermost last. Columns have none. */
+  /** Trails of a name into a row: from its own start, then from each outer level, the outermost last. Columns have none. */
   trails?(name: string): readonly Trail[]
-  /** What it can name besides: the context and the levels, with their places in a scope, and what must be entered for them. */
+  /** Further names for expressions: the context and the levels, with their places in a scope, and the levels to enter first. */
   readonly variables: ReadonlyMap<string, { readonly place: number; readonly branch: Branch }>
 }
 
-/** Stands in a trail for whichever element of a list a level has entered. */
+/** Step of a trail for any element of a list that a level enters. */
 export const EACH = Symbol('each element')
 export type TrailStep = Step | typeof EACH
 
@@ -62,26 +63,26 @@ export interface Trail {
   readonly steps: readonly TrailStep[]
 }
 
-/** A level as a mapping writes it: the elements to which a path leads; or the parts of a text, between delimiters. */
+/** A level as written in a mapping: the elements on a path; or the parts of a text, between delimiters. */
 export type LevelDefinition = string | { readonly from: string; readonly by: string }
 export type Each = Readonly<Record<string, LevelDefinition>>
 
 interface Level {
   readonly name: string
-  /** Itself, and the levels that it lies in. */
+  /** The level itself, and its outer levels. */
   readonly branch: Branch
-  /** Where its value stands in a scope. */
+  /** Place of its value in a scope. */
   readonly place: number
-  /** Steps from the level that it lies in; none in CSV. */
+  /** Steps from the outer level; none in CSV. */
   readonly trail?: Trail
   elements(scope: Scope): readonly JsonValue[]
 }
 
-/** The parts of a text that hold something. */
+/** Non-empty parts of a text. */
 const partsOf = (text: string | null, by: string): readonly string[] =>
   (text ?? '').split(by).flatMap((part) => part.trim() || [])
 
-/** What names do with levels, whatever these are of. */
+/** Scopes of levels, for CSV and JSON. */
 function tree(levels: readonly Level[]): Pick<Names, 'scopes' | 'apart'> {
   return {
     scopes(root, branch) {
@@ -107,14 +108,14 @@ function tree(levels: readonly Level[]): Pick<Names, 'scopes' | 'apart'> {
   }
 }
 
-/** The scope of a row, before any level is entered. */
+/** Scope of a row, before any level is entered. */
 export function rootScope(row: CsvRow | JsonRow): Scope {
   return row.kind === 'cells' ? row.cells : [row.value, row.context ?? null]
 }
 
 /**
- * Names of a CSV export: its columns, and levels, which stand before columns of their name. Unknown columns are collected, so that all of them can
- * be reported at once; and those that are there.
+ * Names of a CSV export: its columns and levels; a level takes precedence over a column of its name. Collects unknown columns, for
+ * a single report, and known columns.
  */
 export function csvNames(
   columns: readonly string[],
@@ -156,15 +157,15 @@ export function csvNames(
   }
 }
 
-/** Of a CSV whose columns are not known yet: every name is taken for one. */
+/** Names of a CSV before its columns are known: accepts every name as a column. */
 export const anyNames = (each: Each = {}): Names => csvNames([], new Set(), new Set(), each)
 
 /**
- * Refuses an export that lacks columns which are read.
- * @param found those that are there. Where none is, the file may have no header: then what stands in its first line are a person's data, which
- *   belong in no log and no message
- * @param reader who reads them
- * @throws WaybillError `columns-missing` where there are any
+ * Rejects an export without columns that are read.
+ * @param found columns that exist. Where none exists, the file may have no header: then its first line holds a person's data, and
+ * must not appear in a log or message
+ * @param reader the part that reads the columns, for the message
+ * @throws WaybillError `columns-missing` where a column is missing
  */
 export function refuseMissing(
   { missing, found }: { readonly missing: ReadonlySet<string>; readonly found: ReadonlySet<string> },
@@ -173,7 +174,7 @@ export function refuseMissing(
   reader: string,
 ): void {
   if (missing.size === 0) return
-  // Where no column is there, what stands in their place are no names.
+  // Without any known column, the first line may hold data instead of names.
   const meant = found.size === 0 ? [] : columns
   const names = [...missing].map((name) => `"${name}"`).join(', ')
   const near = missing.size === 1 ? didYouMean([...missing].join(), meant) : ''
@@ -190,13 +191,13 @@ export function refuseMissing(
   )
 }
 
-/** The levels of a JSON row, and what `read.context` names. */
+/** Levels of a JSON row, and names of `read.context`. */
 export interface JsonLevels {
   readonly each?: Each | undefined
   readonly context?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** What a path starts from, by its place in a scope, and the steps from there. */
+/** Start of a path, by its place in a scope, and the steps from there. */
 interface Place {
   readonly from: number
   readonly steps: readonly Step[]
@@ -206,8 +207,8 @@ interface Place {
 const OUTERMOST = 2
 
 /**
- * Names of a JSON export, with the levels of `read.each`, each behind those that it lies in.
- * @param report told of each level that leads nowhere
+ * Names of a JSON export, with the levels of `read.each`, each written after its outer level.
+ * @param report called for each level that leads nowhere
  */
 export function jsonNames(
   { each = {}, context = {} }: JsonLevels,
@@ -297,20 +298,17 @@ function scalarText(value: Found): string | null {
   return null
 }
 
-/** The steps of a path (RFC 9535) through JSON are compiled once; a general engine is asked only for filters. */
+/** Steps of a path (RFC 9535) through JSON are compiled once; a general engine evaluates only filters. */
 export type Filter = InstanceType<typeof jsonpath.selectors.FilterSelector>
 
-/** A member's name, an element's index, or a filter `[?…]`. */
+/** Name of a member, index of an element, or a filter `[?…]`. */
 export type Step = string | number | Filter
 
-/**
- * What stands at the end of steps: a value, nothing (undefined), or several values, where a filter holds for several or
- * a name meets a list.
- */
+/** Several values at the end of steps: a filter selects several, or a name meets a list. `undefined` stands for no value. */
 export const SEVERAL = Symbol('several values')
 export type Found = JsonValue | undefined | typeof SEVERAL
 
-/** @throws Error with the reason: no RFC 9535 path, or one that leads to several values by wildcard, slice or descent */
+/** Compiles a path into steps. @throws Error with the reason: no RFC 9535 path, or several values by wildcard, slice or descent */
 export function compileSteps(path: string, shown: string): readonly Step[] {
   return compile(path).segments.map((segment) => {
     const [selector, second] = segment.selectors
@@ -344,7 +342,7 @@ export function follow(from: JsonValue | undefined, steps: readonly Step[]): Fou
   return value
 }
 
-/** Follows steps to all values they lead to, in document order; a name asked of a list is asked of each of its elements. */
+/** Follows steps to all their values, in document order; a name applied to a list applies to each element. */
 export function followAll(from: JsonValue | undefined, steps: readonly Step[]): readonly JsonValue[] {
   if (from === undefined) return []
   const [step, ...rest] = steps
@@ -356,8 +354,8 @@ export function followAll(from: JsonValue | undefined, steps: readonly Step[]): 
 }
 
 /**
- * A member, or an element: the first and the last of a single value are the value itself. A name asked of a list is no
- * absence: which of its elements is meant cannot be told.
+ * Takes a member or an element. Index 0 or -1 of a single value is the value itself. A name applied to a list gives several values,
+ * not none: no element is preferred.
  */
 function take(value: Exclude<JsonValue, null>, step: string | number): Found {
   if (isList(value)) {
@@ -368,7 +366,7 @@ function take(value: Exclude<JsonValue, null>, step: string | number): Found {
   return typeof value === 'object' && Object.hasOwn(value, step) ? value[step] : undefined
 }
 
-/** The elements for which a filter holds. */
+/** Elements selected by a filter. */
 export function matching(value: JsonValue, filter: Filter): readonly JsonValue[] {
   return filter
     .resolve(new JSONPathNode(elements(value) as JSONValue, [], value as JSONValue))

@@ -1,4 +1,4 @@
-/** The source object of records (interface, "Source object"), alike whether the mapping or the row says its texts. */
+/** Source object of records (interface, "Source object"), with texts from the mapping or the row. */
 import { fault, type Issue } from '../model/record.ts'
 import type { KeyPath } from '../yaml-file.ts'
 import { type CompileContext, issueOf } from './compile-context.ts'
@@ -6,20 +6,20 @@ import { compileField } from './compile-field.ts'
 import type { RowBlock } from './mapping-definition.ts'
 import type { Scope } from './scope.ts'
 
-/** End of a record's JSON text: the source object, up to the batch id. `batchId` and `persistentRecordId` are added when the batch is cut. */
+/** End of a record's JSON text: the source object, up to the batch id. Cutting the batch adds `batchId` and `persistentRecordId`. */
 export interface SourceText {
   readonly type: string
-  /** Before and after the row's key (`resourceKey`). */
+  /** Text before the row's key (`resourceKey`); `afterKey`: text after it. */
   readonly beforeKey: string
   readonly afterKey: string
-  /** `beforeKey` with a note of the record behind that of the source. */
+  /** `beforeKey` with the record's note after the note of the source. */
   readonly withNote: (note: string) => string
 }
 
 export interface CompiledSource {
-  /** Takes the source of a row, for the records made next; returns why the row has none. */
+  /** Takes the source of a row, for its records; returns the issue of a row without a source. */
   readonly enter: (scope: Scope) => Issue | undefined
-  /** Parts that records of one source share, made once a source. */
+  /** Parts shared by the records of a source, made once for each source. */
   readonly each: <Made extends object>(make: (source: SourceText) => Made) => () => Made
 }
 
@@ -27,7 +27,7 @@ const KEYS = ['name', 'type', 'notes', 'sendingSystem', 'dataQuality'] as const
 type Said = Partial<Record<(typeof KEYS)[number], string>>
 
 const NO_SOURCE = fault('source-missing', 'there is no name, or no type, of the source')
-/** Sources that are remembered: notes may be others in every row. */
+/** Limit of cached sources: notes may differ in every row. */
 const KEPT = 1_000
 
 /** Compiles the block `row.source`; problems go to the context's findings. */
@@ -70,7 +70,7 @@ export function compileSource(context: CompileContext, source: RowBlock['source'
       let made: Made | undefined
       return () => {
         current ??= textOf({})
-        // Most rows are of the source of the row before.
+        // Most rows share the source of the previous row.
         if (made !== undefined && of === current) return made
         of = current
         made = kept.get(of) ?? make(of)

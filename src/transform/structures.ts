@@ -1,6 +1,6 @@
 /**
- * Structures of a value, and the parts beside it that can make it another value, a bound, or none (docs/mapping.md, "A value is whole, or rejected"). A
- * closed table: `ignore` names parts by their names here.
+ * Structures of a value, and the parts beside a value that can change it, make it a bound, or void it (docs/mapping.md, "A value is
+ * whole, or rejected"). A closed table: `ignore` uses the names of parts here.
  */
 import { type Fault, fault } from '../model/record.ts'
 
@@ -28,9 +28,9 @@ export interface Part {
   /** Members, joined by points; a field by its number; `value`: the structure itself. */
   readonly at: string | number
   readonly fault: Fault
-  /** Texts, in capitals, that leave the value as it stands. */
+  /** Texts, in capitals, that do not change the value. */
   readonly neutral?: ReadonlySet<string>
-  /** Part that tells the same, where the rule reads it. */
+  /** Part with equal meaning: if the rule reads it, this part counts as read. */
   readonly toldBy?: string | number
 }
 
@@ -47,7 +47,7 @@ const part = (
 const fieldsOf = (segment: string, ...fields: readonly Part[]): readonly Part[] =>
   fields.map((one) => ({ ...one, name: `${segment}-${one.at}` }))
 
-/** Says where a value lies in its range (HL7 tables 0078 and v3-ObservationInterpretation, codes and names). */
+/** Texts for the place of a value in its range (HL7 tables 0078 and v3-ObservationInterpretation, codes and names). */
 const PLACED = new Set([
   ...['N', 'A', 'AA', 'H', 'HH', 'HU', 'H>', 'L', 'LL', 'LU', 'L<', 'U', 'D', 'B', 'W', 'NULL'],
   ...['S', 'R', 'I', 'MS', 'VS', 'POS', 'NEG', 'RR', 'NR'],
@@ -55,10 +55,10 @@ const PLACED = new Set([
   ...['VERY HIGH', 'VERY LOW', 'VERY ABNORMAL'],
 ])
 
-/** Says that a value lies below or above what the instrument measures (the same tables). */
+/** Texts for a value below or above the range of the instrument (HL7 tables 0078 and v3-ObservationInterpretation). */
 export const OFF_SCALE: ReadonlySet<string> = new Set(['<', '>', 'OFF SCALE LOW', 'OFF SCALE HIGH'])
 
-/** Fields of OBX (HL7 v2.5.1, 7.4.2). OBX-2: types whose text is the value itself. OBX-11: F final, C corrected. */
+/** Fields of OBX (HL7 v2.5.1, 7.4.2). OBX-2: types with the value itself as text. OBX-11: F final, C corrected. */
 export const OBX = fieldsOf(
   'OBX',
   part(2, OF_VALUE.form, ['NM', 'SN', 'ST', 'TX', 'FT', 'CQ']),
@@ -71,7 +71,7 @@ export const OBX = fieldsOf(
   part(11, NOT_FINAL, ['F', 'C']),
 )
 
-/** Parts of an Observation, or of a component of one (FHIR R4, Observation). `value` stands for all forms of `value[x]`. */
+/** Parts of an Observation or a component (FHIR R4, Observation). `value` stands for all forms of `value[x]`. */
 export const FHIR = {
   value: part('value', OF_VALUE.form),
   status: part('status', NOT_FINAL, ['FINAL', 'AMENDED', 'CORRECTED']),
@@ -85,7 +85,7 @@ const MODIFIER = part(
   fault('modifier-unread', 'an extension changes what is said, and the rule does not read it'),
 )
 const INTERPRETATION = part('interpretation', FLAGGED, PLACED)
-/** Parts that hold for components and extensions of an Observation, too. */
+/** Parts that also apply to components and extensions of an Observation. */
 export const OF_OWNER: readonly Part[] = [FHIR.status, INTERPRETATION, MODIFIER]
 export const OF_OBSERVATION: readonly Part[] = [
   FHIR.value,
@@ -102,7 +102,7 @@ export const OF_OBSERVATION: readonly Part[] = [
   MODIFIER,
 ]
 
-/** Forms of `value[x]` (FHIR R4, Observation and Extension), as members of what has the value. */
+/** Forms of `value[x]` (FHIR R4, Observation and Extension), as members of the value's owner. */
 export const VALUE_FORMS: ReadonlySet<string> = new Set(
   [
     ...['Quantity', 'CodeableConcept', 'String', 'Boolean', 'Integer', 'Decimal', 'Range', 'Ratio'],
@@ -150,7 +150,7 @@ export const OF_REDOX_VALUE: readonly Part[] = [
   ...['AbnormalFlag', 'Interpretation'].map((at) => part(at, FLAGGED, PLACED)),
 ]
 
-/** Names of parts, as `ignore` takes them. */
+/** Names of parts, as used in `ignore`. */
 export const PART_NAMES: readonly string[] = [
   ...new Set(
     [...[...OBX, ...OF_OBSERVATION, ...OF_REDOX_VALUE], ...Object.values(OF_CONDITION).flat()].map(

@@ -1,6 +1,6 @@
 /**
- * Units of measure (UCUM, ucum.org) through @lhncbc/ucum-lhc. A conversion is worked out once for each pair of units and
- * kept as `value * slope + offset`.
+ * Units of measure (UCUM, ucum.org) through @lhncbc/ucum-lhc. Each conversion is computed once for a pair of units and kept as
+ * `value * slope + offset`.
  */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -8,22 +8,23 @@ import { fileURLToPath } from 'node:url'
 import type * as Ucum from '@lhncbc/ucum-lhc'
 import type * as UnitStrings from '@lhncbc/ucum-lhc/source-cjs/unitString.js'
 
-/** Turns a value in the source unit into one in the target unit; exact multiplication is left to IEEE doubles. */
+/** Converts a value from the source unit to the target unit, in IEEE doubles. */
 export type Conversion =
   | { readonly ok: true; readonly same: boolean; readonly convert: (value: number) => number }
   | { readonly ok: false; readonly code: 'unit-unknown' | 'unit-mismatch'; readonly message: string }
 
-/** What units a mapping can name, and how they convert. */
+/** Units for mappings, and their conversion. */
 export interface Units {
-  /** UCUM codes that the spellings lead to, with how people write them. */
+  /** UCUM codes of the spellings, each with its usual spelling. */
   readonly codes: ReadonlyMap<string, string>
-  /** UCUM code of a unit as vendors spell it (`mmHg` → `mm[Hg]`); undefined if it is neither UCUM nor a known spelling. */
+  /** UCUM code of a unit as vendors spell it (`mmHg` → `mm[Hg]`); undefined if neither UCUM nor a known spelling. */
   resolve(spelling: string): string | undefined
   /**
+   * Conversion between two units.
    * @param from unit as spelled in the export
    * @param to UCUM code
    * @param molarMass g/mol, where mass and amount of substance may be converted into each other
-   * @param loinc code of the measurement, for which units of two names may be alike (`mappings/catalog/units-alike.csv`)
+   * @param loinc code of the measurement, for units that are equal under two names for it (`mappings/catalog/units-alike.csv`)
    */
   conversion(from: string, to: string, molarMass: number | undefined, loinc?: string): Conversion
 }
@@ -34,7 +35,7 @@ const UNKNOWN: Conversion = {
   message: 'the unit is neither UCUM nor a known spelling',
 }
 
-/** No unit is longer; what is longer is free text. */
+/** No unit is longer; a longer text is free text. */
 const LONGEST_UNIT = 100
 const KEPT = 10_000
 
@@ -42,7 +43,7 @@ const IU = '[IU]'
 
 const ALIKE = fileURLToPath(new URL('../../mappings/catalog/units-alike.csv', import.meta.url))
 
-/** By LOINC: a unit, and the one that it counts as. */
+/** By LOINC: a unit, and its equivalent. */
 function readAlike(): ReadonlyMap<string, readonly [unit: string, alike: string]> {
   const lines = readFileSync(ALIKE, 'utf8').split(/\r?\n/)
   return new Map(
@@ -54,13 +55,13 @@ function readAlike(): ReadonlyMap<string, readonly [unit: string, alike: string]
       }),
   )
 }
-/** Read with the first unit that is to be converted. */
+/** Read with the first unit to convert. */
 let known: ReturnType<typeof readAlike> | undefined
 const alike = (): ReturnType<typeof readAlike> => (known ??= readAlike())
 const alikeOf = (loinc: string | undefined): readonly [unit: string, alike: string] | undefined =>
   loinc === undefined ? undefined : alike().get(loinc)
 
-/** Loaded with the first unit that is to be judged or converted: most exports come in the units of the catalog. */
+/** Loads the library with the first unit to check or convert: most exports use the units of the catalog. */
 function loadUcum() {
   const ucum: typeof Ucum = createRequire(import.meta.url)('@lhncbc/ucum-lhc')
   const unitStrings: typeof UnitStrings = createRequire(import.meta.url)(
@@ -75,8 +76,9 @@ let loaded: ReturnType<typeof loadUcum> | undefined
 const ucum = (): ReturnType<typeof loadUcum> => (loaded ??= loadUcum())
 
 /**
+ * Creates units from their spellings.
  * @param spellings vendor's spelling → UCUM code; matched exactly first, then without regard to case and spaces
- * @param known what is known to be a UCUM code
+ * @param known texts known to be UCUM codes
  */
 export function createUnits(
   spellings: ReadonlyMap<string, string>,
@@ -116,8 +118,8 @@ export function createUnits(
     if (isRatio(source)) return refuse(', as it is a ratio and the measurement is none')
     if (isRatio(target)) return refuse(', as the measurement is a ratio and the unit is none')
     const mismatch = refuse('')
-    // No factor leads from an international unit to anything else, but its multiples are of one thing: uIU/mL is mIU/L. The
-    // library refuses both; with an amount of substance in its place it works out the multiple.
+    // No factor converts an international unit to another unit, but its multiples convert: uIU/mL is mIU/L. The library refuses
+    // both; with an amount of substance in place of the unit, it computes the multiple.
     const multiples = source.includes(IU) && target.includes(IU)
     const plain = (code: string): string => (multiples ? code.replaceAll(IU, 'mol') : code)
     const options = molarMass === undefined || multiples ? {} : { molecularWeight: molarMass }
@@ -129,7 +131,7 @@ export function createUnits(
     if (typeof zero !== 'number' || typeof one !== 'number' || typeof two !== 'number') return mismatch
     const slope = one - zero
     if (Math.abs(zero + 2 * slope - two) > 1e-9 * Math.max(1, Math.abs(two))) return mismatch
-    // Units of the same size under two names (10*9/L, 10*3/uL) leave the digits as they are.
+    // Equal units under two names (10*9/L, 10*3/uL) leave the digits unchanged.
     const same = zero === 0 && Math.abs(slope - 1) < 1e-12
     return { ok: true, same, convert: (value) => value * slope + zero }
   }
@@ -140,7 +142,7 @@ export function createUnits(
   }
 
   return {
-    // The first spelling of a code with brackets; others are written as they stand.
+    // Codes with brackets get their first spelling; all others stay as codes.
     codes: new Map(
       [...spellings].reverse().map(([spelling, code]) => [code, code.includes('[') ? spelling : code]),
     ),
@@ -151,7 +153,7 @@ export function createUnits(
       let found = conversions.get(key)
       if (found === undefined) {
         found = workOut(from, to, molarMass, loinc)
-        // A column of free text must not grow this without bound.
+        // A column of free text must not grow the map without bound.
         if (conversions.size < KEPT) conversions.set(key, found)
       }
       return found
@@ -159,11 +161,12 @@ export function createUnits(
   }
 }
 
-/** Not through the library's front door, which prints what it fails on: no content of an export may be printed. */
+/** Checks a UCUM code. Avoids the library's public function: it prints failing texts, and no content of an export may be printed. */
 function isUcum(code: string): boolean {
   try {
     const [unit, , messages] = ucum().unitStrings.parseString(code, 'validate', false)
-    // It takes some near misses, but says so; and finds names that every object has (`constructor`), which are no units.
+    // The parser accepts some near misses with a message. It also finds names that every object has (`constructor`), which are no
+    // units.
     return unit?.csCode_ !== undefined && messages.length === 0
   } catch {
     return false

@@ -1,6 +1,7 @@
 /**
- * A value is whole, or rejected: what stands beside it in its own structure is read by the rule, named by the mapping under `ignore`, or the record is
- * rejected by what it was (structures.ts). The paths of the value tell the structure, and what the rule reads of it; compiled once for a rule.
+ * A value is whole, or rejected: each part beside a value in its structure is read by the rule or listed under `ignore`; any other
+ * part rejects the record with the part's fault (structures.ts). The paths of the value show the structure, and the parts that the
+ * rule reads. Compiled once for a rule.
  */
 import type { JsonValue } from '../model/row.ts'
 import type { CompileContext } from './compile-context.ts'
@@ -11,18 +12,18 @@ import { anchorAt, type Structure, type Unread } from './reading.ts'
 import { follow, type Scope, SEVERAL } from './scope.ts'
 
 export interface WholeValue {
-  /** @param hasValue true where the rule has read a value; without, parts of the value itself alone count */
+  /** Finds an unread part. @param hasValue true where the rule has read a value; without a value, only parts of the value itself count */
   unread(scope: Scope, hasValue: boolean): Unread | undefined
-  /** Unit and code of the quantity of FHIR that is the value, where they are two texts; else empty. */
+  /** Unit and code of a FHIR quantity that is the value, where the two texts differ; else empty. */
   unitsOf(scope: Scope): readonly string[]
   /** A structured number's comparator can be `=` (HL7 v2.5.1, 2.A.66). */
   readonly isHl7: boolean
 }
 
 /**
- * Worked out where it is first asked for: what the other rules of the mapping read is known by then. Undefined of CSV, which has no structures.
+ * Compiles the check on its first use: by then the reads of all rules are known. Undefined for CSV, a format without structures.
  * @param value paths of the value
- * @param beside other paths that the rule, or the row block, reads
+ * @param beside further paths that the rule or the row block reads
  */
 export function compileWhole(
   { names: { trails: trailsOf }, reads }: CompileContext,
@@ -68,7 +69,7 @@ export function compileWhole(
   }
 }
 
-/** A part of the value itself counts before what stands beside it. */
+/** Finds an unread part; a part of the value itself takes precedence over parts beside it. */
 function unreadOf(at: JsonValue, fields: Structure['fields']): Unread | undefined {
   let found: Unread | undefined
   const members = membersOf(at)

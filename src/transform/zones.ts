@@ -1,6 +1,6 @@
 /**
- * Names of time zones: `UTC`, `GMT`, and those of the list in `mappings/catalog/zones.txt`, which is of one version of the tz database. Intl is
- * not asked which names there are. It takes old short ones, too (`AST`, `IST`), and means other places by them than the vendor does.
+ * Names of time zones: `UTC`, `GMT`, and the list in `mappings/catalog/zones.txt`, from one version of the tz database. Intl is not
+ * asked for names: it also accepts old short names (`AST`, `IST`), with other places than the vendor means.
  */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -21,19 +21,19 @@ const named = (): ReadonlySet<string> => (names ??= readNames())
 
 const isListed = (zone: string): boolean => zone === 'UTC' || zone === 'GMT' || named().has(zone)
 
-/** `EST`, `CEST`: of several places, and like the name of none. */
+/** `EST`, `CEST`: ambiguous between places; no similar name is suggested. */
 const SHORT = /^[A-Z]{1,5}$/i
 
-/** Tells whether Intl can work out the offsets of a listed zone. Data of an older tz database lack the newest ones. */
+/** True where Intl can compute the offsets of a listed zone. Data of an older tz database lack the newest zones. */
 const hasRules = (zone: string): boolean => IANAZone.isValidZone(zone)
 
-/** Tells whether local times can be read in the zone. */
+/** True where local times can be read in the zone. */
 export const isZone = (zone: string): boolean => isListed(zone) && hasRules(zone)
 
 /**
  * Fault of the name of a zone, or undefined.
- * @param otherwise what can be written instead
- * @param isUsable whether Node.js has the rules of a zone
+ * @param otherwise alternative to a name, for the message
+ * @param isUsable true where Node.js has the rules of a zone
  */
 export function zoneFault(zone: string, otherwise = '', isUsable = hasRules): string | undefined {
   if (isListed(zone))

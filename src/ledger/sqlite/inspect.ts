@@ -82,6 +82,8 @@ export interface LedgerFacts {
   readonly isOfUse: boolean
 }
 
+type Rows = <Row>(sql: string, ...parameters: number[]) => readonly Row[]
+
 /** Undefined where there is no such file. @throws Error of SQLite where it is none of its files, or cannot be read */
 export function inspectLedger(file: string, now: number): LedgerFacts | undefined {
   if (!existsSync(file)) return undefined
@@ -105,7 +107,7 @@ export function inspectLedger(file: string, now: number): LedgerFacts | undefine
     const older = steps.length - newer.length < Object.keys(MIGRATIONS).length
     if (damage.length === 0 && newer.length === 0 && !older) damage.push(...disagreements(database))
     const facts = { bytes: statSync(file).size, damage, newer, older, shape: steps.at(-1) ?? 'none' }
-    return { ...facts, ...(tables.has('run') ? contentsOf(rows, now) : NOTHING_KNOWN) }
+    return { ...facts, ...(tables.has('run') ? contentsIn(rows, now, damage.length > 0) : NOTHING_KNOWN) }
   } finally {
     database.close()
   }
@@ -116,7 +118,17 @@ const NOTHING_KNOWN = {
   ...{ latestRunAt: undefined, copiedAt: undefined, fingerprint: undefined, gateways: [], isOfUse: false },
 }
 
-const contentsOf = (rows: <Row>(sql: string, ...parameters: number[]) => readonly Row[], now: number) => ({
+/** Reads the contents; of a damaged ledger that cannot be read, the damage is what counts. */
+function contentsIn(rows: Rows, now: number, isDamaged: boolean): ReturnType<typeof contentsOf> {
+  try {
+    return contentsOf(rows, now)
+  } catch (error) {
+    if (isDamaged) return NOTHING_KNOWN
+    throw error
+  }
+}
+
+const contentsOf = (rows: Rows, now: number) => ({
   leases: rows<HeldLease>(
     `select job.name as job, run_id as run, owner, acquired_at as since, expires_at as until
     from lease join job on job.id = lease.job_id where expires_at > ? order by acquired_at`,

@@ -1,4 +1,4 @@
-/** Writes which accounts there are, what they have of care teams, what is owed of it, and what is known of requests for medical records. */
+/** Writes accounts, their care-team entries with owed marks and deletions, and requests for medical records. */
 import { sql } from 'kysely'
 import { z } from 'zod'
 import type { ChunkSettlement, KnownAccount, KnownCareTeam, KnownRequest, OwedDeletion } from '../ledger.ts'
@@ -6,7 +6,7 @@ import type { AccountIdCipher } from '../sealed-ids.ts'
 import type { Statements } from './database.ts'
 import type { Writer } from './exclusive.ts'
 
-/** Rows of one multi-row insert: SQLite takes at most 32,766 parameters. */
+/** Rows of one multi-row insert. SQLite takes at most 32,766 parameters. */
 const ROWS_AT_ONCE = 500
 
 const DeletionsText = z.array(
@@ -22,7 +22,7 @@ const DeletionsText = z.array(
 export const readDeletions = (text: string | null): OwedDeletion[] =>
   text === null ? [] : DeletionsText.parse(JSON.parse(text))
 
-/** A person who is known stays as known. */
+/** Inserts accounts. An account that the ledger already has stays unchanged. */
 export async function saveAccounts(
   writer: Writer,
   { gateway, at, runId }: { readonly gateway: string; readonly at: number; readonly runId: string },
@@ -72,7 +72,7 @@ export function saveNames(
     )
 }
 
-/** Birth dates and shared references, as exports give them. */
+/** Stores birth dates and shared references from exports. */
 export async function saveBirths(
   writer: Writer,
   gateway: string,
@@ -89,7 +89,7 @@ export async function saveBirths(
       .execute()
 }
 
-/** @returns how many references stood for several people */
+/** @returns how many references were shared by several people */
 export async function confirmPeople(
   writer: Writer,
   gateway: string,
@@ -108,7 +108,7 @@ export async function confirmPeople(
   return count
 }
 
-/** An account has one mark: set on one entry, it is gone from the others. */
+/** Stores care-team entries. An account has one mark: set on one entry, the mark leaves all others. */
 export async function saveCareTeams(
   writer: Writer,
   gateway: string,
@@ -168,7 +168,7 @@ export async function saveCareTeams(
   }
 }
 
-/** @param requests as many as one upsert carries at most, or those of a chunk that were said again */
+/** @param requests at most the records of one upsert, or the repeated requests of a chunk */
 export async function saveMedicalRequests(
   writer: Writer,
   gateway: string,

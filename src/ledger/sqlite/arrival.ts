@@ -1,4 +1,4 @@
-/** The place of an export among all that its job has read. */
+/** Arrival of an export among all exports that the job has read. */
 import type { Kysely } from 'kysely'
 import { sql } from 'kysely'
 import type { ExportOrder } from '../concerns.ts'
@@ -6,13 +6,13 @@ import type { ExportRecord, LedgerTables } from '../tables.ts'
 
 type Read = Pick<ExportRecord, 'id' | 'name' | 'sha256' | 'reading'>
 
-/** `Ledger.arrivalOf`. */
+/** Implements `Ledger.arrivalOf`. */
 export async function arrivalOf(
   database: Kysely<LedgerTables>,
   jobId: number,
   { id, name, sha256, reading }: Read,
 ): Promise<number> {
-  // An export that was not read to its end may have been sent in part.
+  // An export that was not read to the end may have been sent in part.
   const named = await database
     .selectFrom('export')
     .innerJoin('run', 'run.id', 'export.run_id')
@@ -28,11 +28,11 @@ export async function arrivalOf(
   type Named = (typeof named)[number]
   const isSame = (one: Named): boolean => one.sha256 === sha256
   const isRead = (one: Named): boolean => isSame(one) && one.state === 'finished'
-  // Rows that are taken up speak as the last reading of the whole file did.
+  // Retried rows take the arrival of the latest earlier reading of the whole file.
   const own = named.findLast((one) =>
     reading === 'selected' ? isSame(one) && one.reading !== 'selected' && one.id < id : one.id === id,
   )
-  /** From which reading on these have shown the same bytes up to one of them. */
+  /** First reading since the last change of bytes, up to the given reading. */
   const shown = (among: readonly Named[], upTo: number): { since: number; other: Named | undefined } => {
     const before = among.filter((one) => one.id <= upTo)
     const other = before.findLast((one) => !isSame(one))
@@ -41,7 +41,7 @@ export async function arrivalOf(
   }
   if ((own?.backfill ?? null) === null) {
     const words = named.filter((one) => one.reading === 'whole' && one.backfill === null)
-    // A file that lies where it lay is read again, whatever bears its name elsewhere.
+    // A file still at the old path counts as read again, even if a file of this name elsewhere has different bytes.
     const inPlace = words.filter(({ path }) => path === own?.path)
     const { since, other } = shown(words, shown(inPlace, own?.id ?? id).since)
     if (other !== undefined) return since
@@ -49,7 +49,7 @@ export async function arrivalOf(
   return named.find(isRead)?.id ?? id
 }
 
-/** `Ledger.orders`. */
+/** Implements `Ledger.orders`. */
 export async function ordersOf(
   database: Kysely<LedgerTables>,
   jobId: number,
@@ -64,7 +64,7 @@ export async function ordersOf(
   return new Map(rows.map(({ id, anchor, day }) => [id, { anchor: anchor ?? 0, day: day ?? 0 }]))
 }
 
-/** Arrival of the newest nightly export of the job that is not later than the day; 0 where there is none, or no day to tell. */
+/** Arrival of the job's newest nightly export up to the day; 0 without such an export, or without a day. */
 export async function anchorOf(
   database: Kysely<LedgerTables>,
   jobId: number,
@@ -79,7 +79,7 @@ export async function anchorOf(
     .where('reading', '=', 'whole')
     .where('export.state', '=', 'finished')
     .where('day', '<=', day)
-    // The same file read again speaks as it did.
+    // A repeated reading does not make a file newer.
     .where(
       sql<boolean>`not exists (select 1 from export as before where before.name = export.name
         and before.sha256 = export.sha256 and before.state = 'finished' and before.id < export.id)`,

@@ -1,6 +1,4 @@
-/**
- * A consistent copy of the ledger, taken while runs go on; and what a ledger that is such a copy may have lost.
- */
+/** Consistent copies of the ledger, taken while runs go on, and the suspicion that a restored copy has lost rows. */
 
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -18,16 +16,16 @@ export interface BackedUp {
 }
 
 /**
- * `VACUUM INTO` copies in one read transaction: writers are not held up, and never make it begin anew as they do SQLite's page-wise
- * backup (sqlite.org/lang_vacuum.html#vacuum_with_an_into_clause). The copy knows that it is one, so that who restores it
- * does not send again what was delivered after it was taken: `Ledger.behindSince`.
+ * Copies the ledger with `VACUUM INTO`, in one read transaction. Writers are not blocked, and cannot make the copy start over, as they can with
+ * SQLite's page-wise backup (sqlite.org/lang_vacuum.html#vacuum_with_an_into_clause). The copy is marked as a copy (table `copy`), so that after
+ * a restore nothing delivered since is sent again: `Ledger.suspicion`.
  * @param file the ledger, in the shape of this program
- * @param copy a file that must not be there yet; made with mode 0600, and removed again where it does not come to a good end
- * @throws WaybillError `usage-wrong` (the copy's file is there, or its folder is not), `ledger-unusable`
+ * @param copy a file that must not exist yet; made with mode 0600, and removed if the backup fails
+ * @throws WaybillError `usage-wrong` (the copy exists already, or its folder does not), `ledger-unusable`
  */
 export function backUpLedger(file: string, copy: string, now: number): BackedUp {
   if (existsSync(copy)) throw taken(copy)
-  // Under another name until it is whole: what a killed process has left is no backup by its name.
+  // Written under a temporary name: the remains of a killed process never look like a backup.
   const part = `${copy}.${process.pid}.part`
   rmSync(part, { force: true })
   claim(part)
@@ -56,9 +54,9 @@ export function backUpLedger(file: string, copy: string, now: number): BackedUp 
 }
 
 /**
- * Puts a backup in the place of the ledger, checked and marked as a copy of now: until now more may have been delivered.
- * @returns where the ledger is kept that was there before; undefined where there was none
- * @throws WaybillError `backup-unusable`: then all is as it was
+ * Replaces the ledger by a backup, checked and marked as a copy taken now: until now more may have been delivered.
+ * @returns path of the former ledger, which is kept; undefined without a former ledger
+ * @throws WaybillError `backup-unusable`: nothing was changed
  */
 export function restoreLedger(backup: string, ledger: string, now: number): string | undefined {
   const copy = `${ledger}.restored`
@@ -69,7 +67,7 @@ export function restoreLedger(backup: string, ledger: string, now: number): stri
     throw backupUnusable(backup, reasonOf(cause), cause)
   }
   const aside = `${ledger}.before-${new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '')}`
-  // SQLite would take the WAL files of the old ledger for those of the restored one: they move along.
+  // SQLite would apply the WAL files of the old ledger to the restored file: they move along with the old ledger.
   const moved = ['', '-wal', '-shm'].filter((ending) => existsSync(ledger + ending))
   for (const ending of moved) renameSync(ledger + ending, aside + ending)
   claim(ledger)
@@ -84,7 +82,7 @@ export const backupUnusable = (backup: string, why: string, cause?: unknown): Wa
     cause,
   })
 
-/** Makes the file empty, where nobody else has the name: `VACUUM INTO` takes an empty one. */
+/** Makes an empty file, and fails if the name is taken. `VACUUM INTO` accepts an empty file. */
 function claim(path: string): void {
   try {
     makeOwn(path)
@@ -138,8 +136,8 @@ function sync(path: string): void {
 }
 
 /**
- * The copy that the ledger is, and the time up to which it may have lost rows. No run proves that nothing is missing: whatever was observed until the copy was first used is looked
- * for, once a slot.
+ * Number of the copy, and the time up to which rows may be missing. No run proves a copy complete: everything observed before the copy was first
+ * used is looked up, once a slot.
  */
 export function readSuspicion(statements: Statements, now: number): Suspicion {
   statements.run('update copy set used_at = ? where used_at is null', now)

@@ -1,4 +1,6 @@
-/** Which providers a job's exports list of whom, where they list all: what is no longer listed is missing. */
+/**
+ * Providers of each person as the job's exports list them, for exports that list all care teams. A provider who is no longer listed is missing.
+ */
 import {
   type Ledger,
   type ListedCareTeam,
@@ -13,7 +15,7 @@ import { hex, rowsOf } from './lookups.ts'
 
 const bytes = (hash: string): Buffer => Buffer.from(hash, 'hex')
 
-/** @param arrival of the export: of a person whom a later one has had, it says nothing any more */
+/** @param arrival of the export; ignored for a person whom a later export has listed */
 export function saveListed(
   statements: Statements,
   jobId: number,

@@ -1,4 +1,4 @@
-/** Coherence of a ledger: the schema is the one that the migrations make, every pack can be read, and the tables refer to each other. */
+/** Coherence of a ledger: the migrations make exactly this schema, every pack can be read, and the tables refer to each other. */
 import { DatabaseSync } from 'node:sqlite'
 import { reasonOf } from '../../model/errors.ts'
 import { readPack } from '../delivered-rows.ts'
@@ -8,10 +8,10 @@ import { asBytes } from './delivered.ts'
 
 type Ask = Statements['all']
 
-/** Tables of Kysely. */
+/** Kysely's own tables. */
 const OF_STEPS: readonly string[] = ['table kysely_migration', 'table kysely_migration_lock']
 
-/** Columns, each with the column that has all of its values. */
+/** Columns, each with the column that must hold all of the values. */
 const REFERENCES = [
   ['run', 'job_id', 'job', 'id'],
   ['export', 'run_id', 'run', 'id'],
@@ -25,7 +25,7 @@ const REFERENCES = [
 const COUNTED = `chunk join export on export.id = chunk.export_row join run on run.id = export.run_id
   where chunk.state = 'settled' and run.pruned_at is null`
 
-/** Queries that count records of which a part is lost. */
+/** Queries that count records with lost parts. */
 const LOSSES = {
   'finished exports without their chunks': `export where state = 'finished' and reading = 'whole' and totals is null
     and id not in (select export_row from chunk)`,
@@ -43,8 +43,8 @@ const LOSSES = {
 } as const
 
 /**
- * Differences from a coherent ledger, at one moment; empty: none. Reads every pack.
- * @param database whose migrations are those of this program
+ * Differences from a coherent ledger, in a single snapshot; empty: none. Reads every pack.
+ * @param database with exactly the migrations of this program
  */
 export function disagreements(database: DatabaseSync): string[] {
   const ask: Ask = (sql, ...parameters) => database.prepare(sql).all(...parameters)
@@ -92,9 +92,9 @@ function shapeDifferences(ask: Ask): string[] {
   })
 }
 
-/** Packs that do not hold what was packed. */
+/** Counts packs and batches that cannot be read. */
 function unreadable(database: DatabaseSync): (readonly [what: string, count: number])[] {
-  /** Rows for which the look throws. */
+  /** Counts the rows for which `look` throws. */
   const failing = (sql: string, look: (row: Readonly<Record<string, unknown>>) => void): number => {
     let failed = 0
     for (const row of database.prepare(sql).iterate()) {

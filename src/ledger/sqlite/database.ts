@@ -1,8 +1,8 @@
 /**
- * node:sqlite in the form that Kysely's SQLite dialect asks for, and the pragmas of the ledger.
- *
- * The ledger's shape, step by step: a step once released is never changed. Nothing is released yet, so there is one. Instants are
- * milliseconds since the epoch; what is keyed by its own columns and read by key alone has no second tree.
+ * Adapts node:sqlite to Kysely's SQLite dialect, and sets the pragmas of the ledger.
+ * Holds the ledger's shape as migrations. A released migration is never changed; nothing is released yet, so there is a single migration.
+ * Instants are milliseconds since the epoch. A table keyed by its own columns and read by key alone is `without rowid`, and so has no second
+ * tree.
  */
 
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
@@ -11,15 +11,15 @@ import type { Migration } from 'kysely/migration'
 import pLimit from 'p-limit'
 import type { LedgerTables } from '../tables.ts'
 
-/** Compiled statements kept; the ledger's own are far fewer. */
+/** Compiled statements kept. The ledger's own are far fewer. */
 const STATEMENTS_KEPT = 200
 
-/** A longer statement is one for so and so many rows: it hardly comes again, and compiled it takes its length many times over. */
+/** A longer statement contains a number of rows and rarely recurs. Compiled, the statement takes many times its length. */
 const LONGEST_KEPT = 2_000
 
 /**
- * Opens the file. WAL, so that readers never wait; `synchronous = FULL`, so that an intent is on the disk before its
- * bytes leave (sqlite.org/pragma.html#pragma_synchronous: NORMAL would not sync a WAL commit).
+ * Opens the file. WAL: readers never wait. `synchronous = FULL`: an intent is on the disk before the bytes of the batch leave
+ * (sqlite.org/pragma.html#pragma_synchronous: NORMAL would not sync a WAL commit).
  */
 export function openSqlite(file: string, busyTimeoutMs: number): SqliteDatabase {
   const database = openWithRoom((isAlone) => {
@@ -28,7 +28,7 @@ export function openSqlite(file: string, busyTimeoutMs: number): SqliteDatabase 
     return opened
   })
   try {
-    // Only a file that has no pages yet can be told to give pages back one by one (sqlite.org/pragma.html#pragma_auto_vacuum).
+    // Only a file without pages accepts incremental vacuum (sqlite.org/pragma.html#pragma_auto_vacuum).
     if (database.prepare('pragma page_count').get()?.['page_count'] === 0)
       database.exec('pragma auto_vacuum = incremental')
     database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma cache_size = -4000')
@@ -41,14 +41,14 @@ export function openSqlite(file: string, busyTimeoutMs: number): SqliteDatabase 
     prepare(sql) {
       const known = statements.get(sql)
       if (known !== undefined) return known
-      // It takes effect as it is compiled (sqlite.org/pragma.html): kept, it would do so once.
+      // These pragmas take effect on compilation (sqlite.org/pragma.html): a kept statement would work only once.
       if (/^pragma (synchronous|secure_delete)/.test(sql)) return executed(() => database.exec(sql))
-      // After a full disk SQLite has rolled back already; complaining of that would hide what went wrong.
+      // After a full disk SQLite has rolled back already: an error here would hide the cause.
       if (sql === 'rollback')
         return executed(() => {
           if (database.isTransaction) database.exec('rollback')
         })
-      // A transaction that reads first and writes later could not wait for its turn.
+      // A transaction that reads first and writes later could not wait for other writers.
       const statement = adapt(database.prepare(sql === 'begin' ? 'begin immediate' : sql))
       if (sql.length > LONGEST_KEPT) return statement
       if (statements.size >= STATEMENTS_KEPT) statements.clear()
@@ -59,12 +59,13 @@ export function openSqlite(file: string, busyTimeoutMs: number): SqliteDatabase 
   }
 }
 
-/** SQLITE_IOERR and SQLITE_CANTOPEN, in the last byte of an extended code (sqlite.org/rescode.html). */
+/** SQLITE_IOERR and SQLITE_CANTOPEN: the last byte of an extended code (sqlite.org/rescode.html). */
 const NO_FILES_BESIDE: ReadonlySet<number> = new Set([10, 14])
 
 /**
- * Opens a database and reads of it. Where no file can be made beside it, as on a full disk, it is opened once more as its only user: that needs no
- * shared memory (sqlite.org/wal.html#noshm). Whoever has it open already has made that file.
+ * Opens a database and reads from the file. If no file can be made beside the database, as on a full disk, the database is opened again with this
+ * process as the only user: exclusive locking needs no shared memory (sqlite.org/wal.html#noshm). A process that has the database open already
+ * has made the file.
  */
 export function openWithRoom(open: (isAlone: boolean) => DatabaseSync): DatabaseSync {
   const read = (isAlone: boolean): DatabaseSync => {
@@ -87,7 +88,7 @@ export function openWithRoom(open: (isAlone: boolean) => DatabaseSync): Database
 }
 
 function adapt(statement: StatementSync): SqliteStatement {
-  // Kysely binds text, numbers, null and bytes, all of which node:sqlite takes.
+  // Kysely binds text, numbers, null and bytes. node:sqlite takes all of them.
   const bind = (parameters: readonly unknown[]) => parameters as SQLInputValue[]
   return {
     reader: statement.columns().length > 0,
@@ -107,7 +108,7 @@ const executed = (run: () => void): SqliteStatement => ({
   iterate: () => [].values(),
 })
 
-/** Kysely takes SQLite for unable to change tables in a transaction; it is able to (sqlite.org/lang_transaction.html). */
+/** Kysely assumes that SQLite cannot change tables in a transaction. SQLite can (sqlite.org/lang_transaction.html). */
 class TransactionalAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true
@@ -120,19 +121,19 @@ export class LedgerDialect extends SqliteDialect {
   }
 }
 
-/** Statements by their text, each prepared when it is first asked for. */
+/** Statements by text, each prepared on first use. */
 export interface Statements {
   run(sql: string, ...parameters: readonly SQLInputValue[]): void
-  /** The id of the row that was inserted. */
+  /** Returns the id of the inserted row. */
   insert(sql: string, ...parameters: readonly SQLInputValue[]): number
   all(sql: string, ...parameters: readonly SQLInputValue[]): readonly Readonly<Record<string, unknown>>[]
 }
 
-/** One connection, by both ways of asking it. */
+/** One connection, used through Kysely and through prepared statements. */
 export interface LedgerDatabase {
   readonly kysely: Kysely<LedgerTables>
   readonly statements: Statements
-  /** All that use the connection take turns. */
+  /** Queue in which all users of the connection take turns. */
   readonly turn: ReturnType<typeof pLimit>
 }
 
@@ -216,7 +217,7 @@ export const SHAPE = [
     primary key (segment, first)) without rowid`,
   `create table delivered_replaced (pack integer primary key, job_id integer not null, count integer not null,
     replaced integer not null)`,
-  // With the column first, as SQLite turns it: written otherwise no query would use the index.
+  // The column stands first, as SQLite rewrites the comparison: no query would use an index written otherwise.
   `create index delivered_to_clear on delivered_replaced (job_id) where count <= replaced * 2`,
   `create table held (job_id integer not null, row_key blob not null, content blob not null, rule blob not null,
     series blob, export_row integer not null, sent_until integer,

@@ -1,8 +1,8 @@
 /**
- * What was delivered, kept so that neither writing nor finding costs more as it grows: packs of rows, and segments that say where in them the
- * row of a key lies (src/ledger/delivered-rows.ts). A settled chunk adds one segment; as many segments of a level as `fanOut` become one of the
- * next, piece by piece, each in a transaction of its own. Of several segments with the same key the newest counts. A segment is found only
- * once it is whole, and those that it was made of until then: a process may be killed between any two pieces.
+ * Store of delivered rows, built so that neither writes nor look-ups slow down as the store grows. Packs hold rows, and segments hold the place
+ * of each row by key (src/ledger/delivered-rows.ts). A settled chunk adds a segment. `fanOut` segments of a level merge into one of the next
+ * level, piece by piece, each piece in its own transaction. If several segments hold a key, the newest counts. Reads see a segment only when the
+ * merge is complete, and the merged segments until then: a process may be killed between any two pieces.
  */
 import {
   blocksOf,
@@ -31,40 +31,43 @@ import type { DeliveredRow, KeptSlot } from '../left-records.ts'
 import { damagedLedger } from '../packed-records.ts'
 import type { Statements } from './database.ts'
 
-/** How much a piece of upkeep does. */
+/** Work of one piece of upkeep. */
 export interface Pace {
-  /** Segments that become one. With more of them each row is merged less often, and looked for in more segments. */
+  /** Segments merged into one. A higher number merges each row less often, but look-ups search more segments. */
   readonly fanOut: number
-  /** Entries that are merged. */
+  /** Entries merged. */
   readonly entries: number
-  /** Blocks, and filters, that are removed. */
+  /** Blocks and filters removed. */
   readonly removed: number
-  /** Packs that are cleared. */
+  /** Packs cleared. */
   readonly packs: number
 }
 
-/** Pieces of some 10 ms. */
+/** Pieces of about 10 ms. */
 const PACE: Pace = { fanOut: 8, entries: 16_384, removed: 512, packs: 8 }
 
 const BLOCKS_READ_AHEAD = 4
 
-/** Bits of each key in a filter: few segments are large, and those need most of the memory. */
+/** Bits of each key in a filter. The few large segments need most of the memory. */
 const bitsOf = (level: number): number => (level < 3 ? 16 : 12)
 
-/** A piece of what is to be done beside, so that nothing grows that need not. */
+/** A piece of upkeep, done between writes to keep the store small. */
 export type Upkeep =
   | { readonly what: 'merge'; readonly level: number }
   | { readonly what: 'remove'; readonly segment: number }
   | { readonly what: 'clear' }
 
 export interface Delivered {
-  /** What was delivered under each row key that has any, oldest first. Outside of a transaction: it has its own. */
+  /** Slots by row key, for keys with slots, oldest first. Call outside of a transaction: the read begins a transaction. */
   read(jobId: number, rowKeys: readonly string[]): Map<string, readonly KeptSlot[]>
-  /** In the place of what was delivered under these keys before. */
+  /** Replaces the slots of these row keys. */
   save(jobId: number, rows: readonly DeliveredRow[]): void
-  /** What is to be done beside, one piece of each kind and level. */
+  /** Upkeep that is due: one piece of each kind and level. */
   upkeep(jobId: number): Upkeep[]
-  /** In a transaction of its own. @param settled rows that were settled since the last one: of larger chunks a piece is larger, too */
+  /**
+   * Does a piece of upkeep, in a separate transaction.
+   * @param settled rows settled since the last piece: larger chunks make larger pieces
+   */
   keepUp(jobId: number, piece: Upkeep, settled: number): void
 }
 
@@ -74,7 +77,7 @@ interface FilterPiece {
 }
 
 export function deliveredOf(statements: Statements, pace = PACE): Delivered {
-  // By segment: what a segment holds never changes, and its id is never given again, as whatever replaces it has a higher one.
+  // Filters by segment. A segment never changes, and no later segment reuses the id, as each replacement has a higher id.
   const filters = new Map<number, { readonly jobId: number; readonly pieces: readonly FilterPiece[] }>()
 
   const numbers = (sql: string, ...parameters: readonly (number | Uint8Array)[]): number[] =>
@@ -88,9 +91,7 @@ export function deliveredOf(statements: Statements, pace = PACE): Delivered {
       ...[jobId, level, pace.fanOut],
     )
 
-  /**
-   * @param mayKeep not within a transaction that writes: were it rolled back, its segments' ids would be given again
-   */
+  /** @param mayKeep false within a writing transaction: after a rollback, new segments would reuse the ids */
   function piecesOf(jobId: number, segment: number, mayKeep: boolean): readonly FilterPiece[] {
     const known = filters.get(segment)
     if (known !== undefined) return known.pieces
@@ -101,7 +102,7 @@ export function deliveredOf(statements: Statements, pace = PACE): Delivered {
     return pieces
   }
 
-  /** By rank of the key; -1 where nothing was delivered under it. */
+  /** Places by rank of the key; -1 for a key without a delivered row. */
   function find(jobId: number, keys: SortedKeys, mayKeep: boolean): Float64Array {
     const places = new Float64Array(keys.count).fill(-1)
     const segments = numbers(
@@ -137,7 +138,7 @@ export function deliveredOf(statements: Statements, pace = PACE): Delivered {
     return places
   }
 
-  /** The only one that may hold the key. */
+  /** The only block that may hold the key. */
   const blockWith = (segment: number, key: Uint8Array): Uint8Array | undefined =>
     bytes(
       'select entries as b from delivered_block where segment = ? and first <= ? order by first desc limit 1',
@@ -166,7 +167,7 @@ export function deliveredOf(statements: Statements, pace = PACE): Delivered {
     return packed
   }
 
-  /** One more segment. */
+  /** Adds a segment. */
   function add(jobId: number, rows: readonly DeliveredRow[], keys: SortedKeys): void {
     const places: Place[] = []
     for (const { bytes: packed, offsets } of packRows(rows)) {
@@ -217,15 +218,15 @@ export function deliveredOf(statements: Statements, pace = PACE): Delivered {
     statements.run(`update delivered_segment set state = 'ready' where id = ?`, grown)
     for (const part of parts)
       statements.run(`update delivered_segment set state = 'merged' where id = ?`, part)
-    // What was merged in one piece is few enough to go with it.
+    // Segments merged in one piece are small enough to be removed in the same transaction.
     if (after === undefined) for (const part of parts) remove(part)
   }
 
-  /** Of the blocks of a segment those from the one on that may hold what stands behind the key. */
+  /** Blocks of a segment, starting with the block that may hold the first key behind the given one. */
   function blocksFrom(segment: number, after: Uint8Array | undefined): NextBlock {
     const start = after && blockWith(segment, after)
     const ahead = start === undefined ? [] : [start]
-    // Every key stands behind a single zero.
+    // Every key sorts behind a single zero byte.
     let behind = start === undefined ? Uint8Array.of(0) : firstKey(start)
     return () => {
       if (ahead.length === 0) {
@@ -241,7 +242,7 @@ export function deliveredOf(statements: Statements, pace = PACE): Delivered {
     }
   }
 
-  /** Removes some of a segment that was merged into another one. */
+  /** Removes a part of a merged segment. */
   function remove(segment: number): void {
     statements.run(
       'delete from delivered_block where id in (select id from delivered_block where segment = ? order by first limit ?)',
@@ -260,7 +261,7 @@ export function deliveredOf(statements: Statements, pace = PACE): Delivered {
     if (left.length === 0) statements.run('delete from delivered_segment where id = ?', segment)
   }
 
-  /** Removes packs of which most rows were replaced, and saves the other rows anew. */
+  /** Removes packs in which most rows were replaced, and saves the remaining rows anew. */
   function clear(jobId: number, limit: number): void {
     const packs = numbers(
       'select pack as n from delivered_replaced where job_id = ? and count <= replaced * 2 limit ?',
@@ -281,7 +282,7 @@ export function deliveredOf(statements: Statements, pace = PACE): Delivered {
     if (kept.length > 0) add(jobId, kept, sortKeys(kept.map(({ rowKey }) => rowKey)))
   }
 
-  /** Of the rows that are replaced, how many each pack has. */
+  /** Counts the replaced rows of each pack. */
   function countReplaced(places: Float64Array): void {
     const replaced = places.filter((place) => place !== -1)
     for (const [pack, of] of Map.groupBy(replaced, packOf))
@@ -295,7 +296,7 @@ export function deliveredOf(statements: Statements, pace = PACE): Delivered {
 
   return {
     read(jobId, rowKeys) {
-      // Of one moment: another process may merge meanwhile.
+      // A single snapshot: another process may merge meanwhile.
       statements.run('begin deferred')
       try {
         return readRows(find(jobId, sortKeys(rowKeys), true))

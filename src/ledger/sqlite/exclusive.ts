@@ -1,6 +1,6 @@
 /**
- * One connection, one writer: operations on the database take turns, and writes that are asked for in the same turn of the event
- * loop share one transaction, as each commit waits for the disk.
+ * One connection, one writer. Operations on the database take turns. Writes requested in one turn of the event loop share a transaction, as each
+ * commit waits for the disk.
  */
 import {
   type DatabaseConnection,
@@ -14,29 +14,29 @@ import { isDiskFull, WaybillError } from '../../model/errors.ts'
 import type { LedgerTables } from '../tables.ts'
 import type { LedgerDatabase, Statements } from './database.ts'
 
-/** The one connection, within a transaction. */
+/** The connection, within a transaction. */
 export type Writer = Kysely<LedgerTables>
 export type Write<T> = (writer: Writer, statements: Statements) => Promise<T>
-/** By statements that are prepared once, for what every batch and chunk writes. */
+/** Write by prepared statements, for the frequent writes of batches and chunks. */
 export type HotWrite<T> = (statements: Statements) => T
 
 export interface Exclusive {
-  /** Each statement of it waits for its turn by itself, and is a transaction of its own. */
+  /** Each statement waits for a turn by itself, in a transaction of its own. */
   readonly db: Kysely<LedgerTables>
-  /** A look by statements that are prepared once. */
+  /** Reads by prepared statements. */
   readHot<T>(look: () => T): Promise<T>
   write<T>(operation: Write<T>): Promise<T>
   /**
-   * As `write`, in a transaction shared with others asked for at the same time: if one fails, all fail.
-   * @param waits whether it is on the disk when it resolves; default: it is
+   * Writes in a transaction shared with all writes requested at the same time: if one fails, all fail.
+   * @param waits default `for-disk`: on disk when the promise resolves
    */
   writeShared<T>(operation: Write<T>, waits?: Waits): Promise<T>
-  /** The same for a hot write. */
+  /** Hot write in a shared transaction, as `writeShared`. */
   writeHot<T>(operation: HotWrite<T>, waits?: Waits): Promise<T>
 }
 
 /**
- * `for-nothing`: it outlives the process; what befalls the machine it outlives from the next commit on that waits, as that syncs all of the
+ * `for-nothing`: the write outlives the process at once, and the machine from the next commit that waits, as a waiting commit syncs all of the
  * write-ahead log (sqlite.org/pragma.html#pragma_synchronous: NORMAL).
  */
 export type Waits = 'for-disk' | 'for-nothing'
@@ -48,7 +48,7 @@ interface Waiting {
   readonly failed: (error: unknown) => void
 }
 
-/** @param guard run first in every shared transaction; throws to refuse it */
+/** @param guard runs first in every shared transaction; throws to refuse the transaction */
 export function createExclusive(database: LedgerDatabase, guard?: HotWrite<void>): Exclusive {
   const { kysely, statements, turn } = database
   const waiting: Waiting[] = []
@@ -93,7 +93,7 @@ export function createExclusive(database: LedgerDatabase, guard?: HotWrite<void>
 
   const share = <T>(perform: Waiting['perform'], waits: Waits): Promise<T> =>
     new Promise((resolve, reject) => {
-      // The cast is sound: `done` gets what this very operation returned.
+      // The cast is sound: `done` gets the result of this very operation.
       waiting.push({ perform, waits, done: resolve as (value: unknown) => void, failed: reject })
       if (waiting.length === 1) setImmediate(() => void turn(flush))
     })
@@ -107,7 +107,7 @@ export function createExclusive(database: LedgerDatabase, guard?: HotWrite<void>
   }
 }
 
-/** What SQLite itself complains of (disk full, file locked or damaged) is no defect: it is told as what it is. */
+/** Errors of SQLite (disk full, file locked or damaged) are no defects: they become `disk-full` or `ledger-unusable`. */
 export function asLedgerError(error: unknown): unknown {
   const ofSqlite = error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR'
   if (!ofSqlite) return error

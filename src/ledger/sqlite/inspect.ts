@@ -6,34 +6,34 @@ import { disagreements } from './coherence.ts'
 import { MIGRATIONS, openWithRoom } from './database.ts'
 import type { Exclusive } from './exclusive.ts'
 
-/** How much SQLite says of a damaged file at most. */
+/** Limit of SQLite's messages about a damaged file. */
 const DAMAGES_TOLD = 5
 
 export interface HeldLease {
   readonly job: string
   readonly run: string
-  /** Of that process alone; `processName` of it is `host:pid`. */
+  /** Owner, unique to the process; `processName` gives `host:pid`. */
   readonly owner: string
   readonly since: number
-  /** Until when, unless it is renewed. */
+  /** Time of expiry, unless the lease is renewed. */
   readonly until: number
 }
 
 export interface UndeliveredNotifications {
   readonly job: string
-  /** Names the target, without secrets. */
+  /** Name of the target, without secrets. */
   readonly target: string
-  /** Sixteen hex digits, which tell it from others of that name. */
+  /** Sixteen hex digits: tells apart targets with equal names. */
   readonly key: string
   readonly state: 'pending' | 'given-up'
   readonly count: number
-  /** Why the last of them was not delivered; null where nobody has tried. */
+  /** Error of the latest try; null if delivery was never tried. */
   readonly error: string | null
 }
 
-/** For so long it is told that a notification was given up. */
+/** Time for which a notification that was given up stays in the list. */
 const GIVEN_UP_TOLD_MS = 7 * 86_400_000
-/** What is not delivered for so long has met a hindrance, or its process was killed. */
+/** A notification still undelivered after this time has met an obstacle, or the process was killed. */
 const UNDELIVERED_MS = 10 * 60_000
 
 export interface UnfinishedRun {
@@ -41,42 +41,42 @@ export interface UnfinishedRun {
   readonly job: string
   readonly gateway: string
   readonly state: string
-  /** Of a backfill: its range, as the ledger has it, and its folder. */
+  /** Range and folder of a backfill, as the ledger holds them. */
   readonly backfill: string | null
   readonly backfill_folder: string | null
 }
 
-/** A run that was given up with records that were never answered. */
+/** A given-up run with records that were never answered. */
 export interface GivenUpRun {
   readonly run: string
   readonly job: string
   readonly gateway: string
-  /** For which nobody has looked since. */
+  /** Records that nobody has looked up since. */
   readonly records: number
 }
 
 export interface LedgerFacts {
   readonly bytes: number
-  /** Damage that SQLite or the check of coherence finds; empty: none. */
+  /** Damage found by SQLite or by the check of coherence; empty: none. */
   readonly damage: readonly string[]
-  /** Steps of the shape that this program does not know: a newer one wrote them. */
+  /** Migrations that this program does not know: a newer program wrote the file. */
   readonly newer: readonly string[]
-  /** The latest step of its shape, and whether this program has later ones. */
+  /** Latest migration of the file, and whether this program has later ones. */
   readonly shape: string
   readonly older: boolean
   readonly leases: readonly HeldLease[]
   readonly unfinished: readonly UnfinishedRun[]
   readonly givenUp: readonly GivenUpRun[]
   readonly inDoubt: readonly { readonly run: string; readonly job: string; readonly records: number }[]
-  /** Notifications that could not be delivered, by job, target and whether they are tried again: of late, those that were given up. */
+  /** Undelivered notifications by job, target and state. Notifications that were given up: recent ones only. */
   readonly undelivered: readonly UndeliveredNotifications[]
-  /** When the latest run began; undefined where there was none. Milliseconds since the epoch. */
+  /** Begin of the latest run, milliseconds since the epoch; undefined without a run. */
   readonly latestRunAt: number | undefined
-  /** When this file was copied from another ledger; undefined where it was not. */
+  /** When this file was copied from another ledger; undefined for an original. */
   readonly copiedAt: number | undefined
-  /** Fingerprint of the key; undefined where no key was used yet. */
+  /** Fingerprint of the key; undefined before a key is used. */
   readonly fingerprint: string | undefined
-  /** Gateways of its jobs. */
+  /** Gateways of the jobs. */
   readonly gateways: readonly string[]
   /** True where the ledger knows people, gateways or finished runs. */
   readonly isOfUse: boolean
@@ -84,7 +84,7 @@ export interface LedgerFacts {
 
 type Rows = <Row>(sql: string, ...parameters: number[]) => readonly Row[]
 
-/** Undefined where there is no such file. @throws Error of SQLite where it is none of its files, or cannot be read */
+/** Reads the facts; undefined without a file. @throws Error of SQLite if the file is no database, or cannot be read */
 export function inspectLedger(file: string, now: number): LedgerFacts | undefined {
   if (!existsSync(file)) return undefined
   const database = openWithRoom((isAlone) => {
@@ -96,7 +96,8 @@ export function inspectLedger(file: string, now: number): LedgerFacts | undefine
     const rows = <Row>(sql: string, ...parameters: number[]) =>
       database.prepare(sql).all(...parameters) as readonly unknown[] as readonly Row[]
     const namesOf = (sql: string): string[] => rows<{ name: string }>(sql).map(({ name }) => name)
-    // Without comparing indexes with their tables, which would take minutes on a large file (sqlite.org/pragma.html#pragma_quick_check).
+    // `quick_check` does not compare indexes with tables: a full check would take minutes on a large file
+    // (sqlite.org/pragma.html#pragma_quick_check).
     const checked = rows<{ quick_check: string }>(`pragma quick_check(${DAMAGES_TOLD})`)
     const damage = checked.map(({ quick_check }) => quick_check).filter((text) => text !== 'ok')
     const tables = new Set(namesOf(`select name from sqlite_schema where type = 'table'`))
@@ -138,7 +139,7 @@ const contentsOf = (rows: Rows, now: number) => ({
     `select run.id as run, job.name as job, gateway, state, backfill, backfill_folder
     from run join job on job.id = run.job_id where state in ('running', 'interrupted') order by started_at`,
   ),
-  // Of what was in doubt by then the exceptions tell.
+  // Exceptions show the records that were in doubt by then.
   givenUp: rows<GivenUpRun>(
     `select run.id as run, job.name as job, job.gateway as gateway, count(*) as records
     from held join export on export.id = held.export_row join run on run.id = export.run_id
@@ -153,7 +154,7 @@ const contentsOf = (rows: Rows, now: number) => ({
     join job on job.id = run.job_id where outcome = 'in-doubt' and exception.state = 'in-doubt'
     group by run.id order by run.started_at`,
   ),
-  // SQLite takes the other columns from the row that has the maximum (sqlite.org/lang_select.html#bareagg).
+  // SQLite takes the bare columns from the row with the maximum (sqlite.org/lang_select.html#bareagg).
   undelivered: rows<UndeliveredNotifications>(
     `select job.name as job, address as target, target as key, notification.state as state, count(*) as count, error,
     max(notification.id) from notification join job on job.id = notification.job_id
@@ -172,7 +173,7 @@ const contentsOf = (rows: Rows, now: number) => ({
       union all select 1 from run where state not in ('running', 'interrupted') limit 1`).length > 0,
 })
 
-/** What stands open in the ledger, counted by job: for who watches an installation, each minute. */
+/** Open notifications, deadlines and backfills, counted by job: for monitoring, every minute. */
 export async function readStanding({ db }: Exclusive): Promise<Standing> {
   const notifications = await db
     .selectFrom('notification')
@@ -181,7 +182,7 @@ export async function readStanding({ db }: Exclusive): Promise<Standing> {
     .where('notification.state', 'in', ['pending', 'given-up'])
     .groupBy(['job.name', 'notification.state'])
     .execute()
-  // Of each expectation its latest deadline counts: what has come since is late no more.
+  // The latest deadline of an expectation counts: an export that has arrived since is no longer late.
   const { rows: overdue } = await sql<{ job: string; count: number }>`
       select job, count(*) as count from deadline where state in ('missing', 'unreachable') and due = (
         select max(due) from deadline as later where later.job = deadline.job and later.mapping = deadline.mapping

@@ -1,4 +1,4 @@
-/** Identity of the installation: fingerprint of the key, and gateways that the ledger has sent to. */
+/** Identity of the installation: fingerprint of the key, and gateways that the ledger may send to. */
 import { WaybillError } from '../../model/errors.ts'
 import type { Installation, InstallationKey } from '../ledger.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
@@ -25,7 +25,9 @@ export function installationOf({ db, write }: Pick<Exclusive, 'db' | 'write'>) {
   }
   return {
     installation,
-    /** Within the transaction that begins a run. @throws WaybillError `key-differs` where the key was changed since this process used it */
+    /**
+     * Call within the transaction that begins a run. @throws WaybillError `key-differs` if the key was changed since this process used the key
+     */
     async assertKey(writer: Writer): Promise<void> {
       const known = await keyOf(writer)
       if (used !== undefined && known !== undefined && known.fingerprint !== used) throw keyDiffers()
@@ -45,7 +47,7 @@ async function takeKey(writer: Writer, fingerprint: string, changedAt: number | 
   if (known !== undefined && !isSame) {
     if (changedAt === undefined) throw keyDiffers()
     await assertAllFinished(writer)
-    // Its people are told by hashes and sealed ids of the old key: what is owed for them could never be done.
+    // Hashes and sealed ids of the old key identify the people: marks and deletions owed for them could never be done.
     await writer.deleteFrom('care_team').execute()
     await writer.deleteFrom('account').execute()
   }
@@ -59,7 +61,7 @@ async function takeKey(writer: Writer, fingerprint: string, changedAt: number | 
   await writer.insertInto('installation').values({ fingerprint, had_other_key }).execute()
 }
 
-/** Batches of an open chunk are known by hashes of the old key alone. */
+/** Only hashes of the old key identify the batches of an open chunk. */
 async function assertAllFinished(writer: Writer): Promise<void> {
   const unfinished = await writer
     .selectFrom('run')

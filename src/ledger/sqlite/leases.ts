@@ -1,6 +1,6 @@
 /**
- * Leases on jobs: who may run, with a fencing token that grows with each change of hands. And right of way: a backfill lets other runs go
- * first. Nothing hangs on that but who goes first: what keeps two runs of a job apart is the lease.
+ * Leases on jobs: the right to run, with a fencing token that grows with each change of owner.
+ * Right of way: a backfill lets other runs go first. Only the order of runs depends on the right of way; the lease keeps two runs of a job apart.
  */
 
 import { type Kysely, sql } from 'kysely'
@@ -32,10 +32,10 @@ export const leasesOf = ({ db, write }: Exclusive): Pick<Ledger, Holding> => ({
       await writer
         .deleteFrom('waiting')
         .where('job_id', '=', jobId)
-        // Who was killed while it waited takes nothing back.
+        // A process that was killed while waiting withdraws nothing.
         .where(({ or, eb }) => or([eb('owner', '=', owner), eb('expires_at', '<=', now)]))
         .execute()
-      // Whoever takes a job over begins to count anew: what lies between was no work.
+      // The new owner begins to count anew: the time in between was no work.
       await writer
         .updateTable('run')
         .set({ worked_at: null })
@@ -44,7 +44,7 @@ export const leasesOf = ({ db, write }: Exclusive): Pick<Ledger, Holding> => ({
         .execute()
       return { ok: true, lease: { jobId, runId, token } }
     }),
-  // The token stays, so that the next holder's is greater.
+  // The token stays, so that the next owner's is greater.
   async releaseLease({ jobId, token }) {
     const own = db.updateTable('lease').where('job_id', '=', jobId).where('token', '=', token)
     await own.set({ expires_at: 0 }).execute()
@@ -66,7 +66,7 @@ const lastLease = (database: Kysely<LedgerTables>, jobId: number): Promise<Lease
 const isHeld = (lease: LeaseRecord, now: number, isDead: (owner: string) => boolean): boolean =>
   lease.expires_at > now && !isDead(lease.owner)
 
-/** One lease may serve several runs, one after the other. */
+/** Stores the run of the lease. A lease may serve several runs in turn. */
 export async function nameRun(transaction: Writer, lease: Lease): Promise<void> {
   await transaction
     .updateTable('lease')
@@ -76,7 +76,7 @@ export async function nameRun(transaction: Writer, lease: Lease): Promise<void> 
     .execute()
 }
 
-/** @throws WaybillError `lease-lost` where another process holds the job by now */
+/** @throws WaybillError `lease-lost` if a different process holds the job now */
 export function assertHeld(statements: Statements, { jobId, token, runId }: Lease): void {
   const [holder] = statements.all('select token, owner from lease where job_id = ?', jobId)
   if (holder?.['token'] === token) return
@@ -86,7 +86,7 @@ export function assertHeld(statements: Statements, { jobId, token, runId }: Leas
 
 const ASKED = 'account in (select unhex(value) from json_each(?))'
 
-/** A claim hangs on the lease of its job: it needs no heartbeat, no fence and no end of its own. */
+/** Claims accounts. A claim lasts as long as the lease of the job, and so needs no heartbeat, fence or end. */
 export function claimAccounts(
   statements: Statements,
   lease: Lease,
@@ -109,7 +109,7 @@ export function claimAccounts(
   return { accounts: claim(), isTakenOver }
 }
 
-/** Ends claims on these accounts by expired leases and dead processes. @returns true where another job had one */
+/** Ends claims on these accounts by expired leases and dead processes. @returns true if a different job had a claim */
 function endClaims(
   statements: Statements,
   { jobId, token }: Lease,
@@ -125,7 +125,7 @@ function endClaims(
   )
   let isTakenOver = false
   for (const { job_id, token: other, owner, expires_at, own } of others) {
-    // This process is at work on its other jobs, whatever `isDead` says of itself.
+    // This process is alive, also in other jobs, whatever `isDead` returns.
     if (Number(expires_at) > now && (owner === own || !isDead(String(owner)))) continue
     isTakenOver ||= job_id !== jobId
     const ended = [Number(job_id), Number(other)]
@@ -150,7 +150,7 @@ export function letGo(
   )
 }
 
-/** The run that the lease serves by now is at work so far. */
+/** Renews the lease, and counts the work of the current run up to now. */
 export async function renewLease(
   transaction: Writer,
   lease: Lease,
@@ -166,10 +166,10 @@ export async function renewLease(
   await countWork(transaction, runId, now, 'goes-on')
 }
 
-/** A lease is renewed several times a minute: where so much lies between two signs, the process stood still or its machine slept. */
+/** A lease is renewed several times a minute: after a longer gap the process was stopped, or the machine slept. */
 const STOOD_STILL_MS = 60_000
 
-/** @param at milliseconds since the epoch; a clock that was set back counts nothing */
+/** @param at milliseconds since the epoch; nothing is counted if the clock was set back */
 export async function countWork(
   writer: Writer,
   runId: string,
@@ -192,7 +192,7 @@ export async function beginWork(writer: Writer, runId: string, at: number): Prom
   await writer.updateTable('run').set({ worked_at: at }).where('id', '=', runId).execute()
 }
 
-/** Who waits for a job whose holder gives way, and what else is under way at a gateway. */
+/** Owners that wait for a job, and leases that keep a gateway busy. */
 export const rightOfWay = ({ db }: Exclusive): RightOfWay => ({
   async ask({ jobId, owner, now, ttlMs }) {
     const expires_at = now + ttlMs

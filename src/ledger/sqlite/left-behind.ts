@@ -1,4 +1,4 @@
-/** What runs left behind, and what has become of it since: queries, and the one way to change it. */
+/** Rejects and doubts of runs, and their outcomes since: queries, and the only way to change them. */
 import { type Kysely, sql } from 'kysely'
 import type { HeldRecord, Lease, LeftBehind, LeftRecord, Resolution, Ruling, Selection } from '../ledger.ts'
 import type { PlacedRecord } from '../left-records.ts'
@@ -10,12 +10,12 @@ import type { Statements } from './database.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 import { hex } from './lookups.ts'
 
-/** Values in one query; SQLite takes at most 32,766 parameters. */
+/** Values in one query. SQLite takes at most 32,766 parameters. */
 const VALUES_AT_ONCE = 500
 
 type Database = Kysely<LedgerTables>
 
-/** @param place where this process runs */
+/** @param place machine and boot of this process */
 export function leftBehind({ db }: Exclusive, place: string | undefined): LeftBehind {
   return {
     inDoubt: (runId, after, limit) =>
@@ -168,20 +168,21 @@ const withChunk = (database: Database) =>
         .onRef('chunk.number', '=', 'exception.chunk'),
     )
 
-/** Of an open chunk nothing is in the balance. */
+/** Exceptions of settled chunks alone: the outcome of an open chunk is not final. */
 const inBalance = (database: Database) => withChunk(database).where('chunk.state', '=', 'settled')
 
 /**
- * A record in doubt that turns out to be stored was accepted in the run that sent it; in runs that only held it back, and where it
- * stood a second time, it was not sent: there it is unchanged. One that a later run has sent again is accepted in that run alone,
- * which has its receipt: so that of all runs together one counts it.
+ * Outcome of a resolved doubt.
+ * A record in doubt that proves stored counts as accepted in the run that sent the record. In runs that only held the record back, and where the
+ * record occurred a second time, nothing was sent: the record counts as unchanged there. A record that a later run has sent again counts as
+ * accepted in the later run alone, where the receipt is. Thus exactly one run counts each record.
  */
 const BECAME = sql<'accepted' | 'unchanged' | 'rejected'>`case
   when exception.state in ('rejected', 'settled') then 'rejected'
   when exception.batch_id is null then 'unchanged'
   else 'accepted' end`
 
-/** `decided` names no state: those records are found by the decision. */
+/** `decided` names no state: the decision finds the records. */
 const STATES: Readonly<Record<Selection | 'any', readonly ('rejected' | 'in-doubt' | 'warning')[]>> = {
   rejected: ['rejected'],
   'in-doubt': ['in-doubt'],
@@ -193,7 +194,7 @@ const STATES: Readonly<Record<Selection | 'any', readonly ('rejected' | 'in-doub
 const doubts = (database: Database) =>
   leftRecords(database).where('exception.outcome', '=', 'in-doubt').where('exception.state', '=', 'in-doubt')
 
-/** What stands in an open chunk is still its own run's affair, but of one that was given up: that does not go on. */
+/** Exceptions of settled chunks, and of open chunks of given-up runs. An open chunk of any other run is still in the hands of the run. */
 const leftRecords = (database: Database) =>
   withChunk(database)
     .innerJoin('run', 'run.id', 'export.run_id')
@@ -211,7 +212,7 @@ const leftRecords = (database: Database) =>
     ])
     .$castTo<LeftRecord>()
 
-/** Written down with the first that comes of it. @returns its id, or null where no person has decided */
+/** Stores the resolution together with the first decision that follows from it. @returns the id, or null where no person has decided */
 export async function noteResolution(
   writer: Writer,
   resolution: Resolution | undefined,
@@ -228,9 +229,9 @@ export async function noteResolution(
 }
 
 /**
- * Writes down what is in doubt.
- * @param sentUntil when the run that has sent it was given up; null of what somebody has looked for: that counts from then on, and until then what was
- * known before
+ * Holds records in doubt.
+ * @param sentUntil when the run that sent the records was given up; null after a look-up. If null replaces a time, the new series replaces the
+ * old series; otherwise the old series stays
  */
 export function hold(
   statements: Statements,
@@ -249,7 +250,7 @@ export function hold(
     )
 }
 
-/** Lets go what was held under former row keys of the same records: their people were forgotten meanwhile. */
+/** Releases records held under former row keys: their people were forgotten meanwhile. */
 export function releaseFormer(statements: Statements, { jobId }: Lease, held: readonly HeldRecord[]): void {
   if (held.length === 0) return
   statements.run(
@@ -260,7 +261,7 @@ export function releaseFormer(statements: Statements, { jobId }: Lease, held: re
   )
 }
 
-/** Writes down what was decided, moves the exceptions, and lets go what is held no longer. */
+/** Stores the decisions, moves the exceptions, and releases records that are held no longer. */
 export async function rule(writer: Writer, lease: Lease, ruling: Ruling, at: number): Promise<void> {
   const resolution = await noteResolution(writer, ruling.resolution)
   for (const { exception, event, run = ruling.run } of ruling.decisions) {
@@ -269,7 +270,7 @@ export async function rule(writer: Writer, lease: Lease, ruling: Ruling, at: num
       .select('state')
       .where('id', '=', exception)
       .executeTakeFirstOrThrow()
-    // A warning was never left behind: no move leads from it.
+    // Warnings are never left behind: no move leads from a warning.
     const next = advanceLeft(state === 'warning' ? 'settled' : state, event)
     await writer.updateTable('exception').set({ state: next }).where('id', '=', exception).execute()
     await writer.insertInto('decision').values({ exception, event, run_id: run, resolution, at }).execute()
@@ -295,16 +296,16 @@ async function inSlices<Value, Found>(
 }
 
 /**
- * That a planned batch went out is written without waiting for the disk: it outlives the process, but not the machine. So of one that was
- * planned before the machine was started again nobody knows.
- * @param place where this process runs
+ * Sending a planned batch is noted without waiting for the disk: the note outlives the process, but not the machine. A batch that was planned
+ * before the latest start of the machine may therefore have been sent.
+ * @param place machine and boot of this process
  */
 export const isPerhapsSent = (
   batch: Pick<BatchRecord, 'state' | 'place'>,
   place: string | undefined,
 ): boolean => batch.state === 'planned' && (place === undefined || batch.place !== place)
 
-/** Of what batches of open chunks were settled with as in doubt the exceptions tell. */
+/** Finds sent records in unsettled batches of open chunks of given-up runs. Exceptions show the doubts of settled batches. */
 async function sentByGivenUp(
   database: Database,
   jobId: number,

@@ -1,4 +1,4 @@
-/** Look-ups by hashed key, many at a time: what is held, who is registered. */
+/** Look-ups by hashed key, many at a time: records in doubt and people. */
 import { type RawBuilder, sql } from 'kysely'
 import type { HeldDoubt, Ledger } from '../ledger.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
@@ -27,7 +27,7 @@ export const lookupsOf = (
   async held(jobId, rowKeys) {
     const found = new Map<string, HeldDoubt[]>()
     const ofJob = db.selectFrom('held').where('job_id', '=', jobId)
-    // Most jobs have nothing in doubt: one look saves one for each key.
+    // Most jobs have nothing in doubt: a single look saves a query for all keys.
     if ((await ofJob.select('job_id').limit(1).executeTakeFirst()) === undefined) return found
     const rows = await rowsOf(rowKeys, (keys) =>
       ofJob
@@ -49,7 +49,7 @@ export const lookupsOf = (
       .distinct()
       .where('job_id', '=', jobId)
       .where('series', 'is not', null)
-      // What nobody has looked for is looked for first, wherever it comes again.
+      // Leaves out records that nobody has looked up yet: the next export with the record looks first.
       .where('sent_until', 'is', null)
       .execute()
     return new Set(rows.flatMap(({ series }) => (series === null ? [] : [hex(series)])))
@@ -77,7 +77,7 @@ export const lookupsOf = (
   async forgotten(gateway, references) {
     const ofGateway = db.selectFrom('forgotten').where('gateway', '=', gateway)
     const found = new Map<string, number>()
-    // Skips hashing everybody: mostly the table is empty.
+    // Skips hashing everybody: usually the table is empty.
     if ((await ofGateway.select('times').limit(1).executeTakeFirst()) === undefined) return found
     const rows = await rowsOf(references(), (keys) =>
       ofGateway.select(['reference', 'times']).where('reference', 'in', keys).execute(),
@@ -87,7 +87,7 @@ export const lookupsOf = (
   },
   async sharedReferences(gateway, references) {
     const ofGateway = db.selectFrom('shared_reference').select('reference').where('gateway', '=', gateway)
-    // Mostly there is none: one look saves one for each person.
+    // Usually the table is empty: a single look saves a query for all people.
     if ((await ofGateway.limit(1).executeTakeFirst()) === undefined) return new Set()
     const rows = await rowsOf(references, (keys) => ofGateway.where('reference', 'in', keys).execute())
     return new Set(rows.map(({ reference }) => hex(reference)))
@@ -185,10 +185,10 @@ export const lookupsOf = (
   },
 })
 
-/** Keys as one parameter, so that a query has the same text, and is compiled once, whatever their number. */
+/** Keys as a single parameter: the text of a query does not depend on their number, so SQLite compiles a query once. */
 type Keys = RawBuilder<Uint8Array>
 
-/** What a query finds of all the keys, 32 hex digits each: it is asked of so many at a time. */
+/** Rows that a query finds for all keys (32 hex digits each), asked in slices. */
 export async function rowsOf<Row>(
   keys: readonly string[],
   find: (some: Keys) => Promise<Row[]>,

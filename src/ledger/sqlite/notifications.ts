@@ -1,4 +1,4 @@
-/** The outbox: notices on their way to their targets. Shared by all processes; each is delivered by one of them at a time. */
+/** The outbox: notices on their way to their targets. All processes share the outbox; a single process at a time delivers each notice. */
 import type { NotificationRecord, Notifications, UntoldTarget } from '../concerns.ts'
 import { advanceNotification } from '../states.ts'
 import type { Exclusive } from './exclusive.ts'
@@ -17,7 +17,7 @@ export function notificationsOf({ db, write }: Exclusive): Notifications {
         .select(['target', 'address', 'state', 'error'])
         .where('job_id', '=', jobId)
         .where('kind', 'in', ['run-ended', 'run-stopped'])
-        // What begins with the run and a blank, by the index: behind the blank comes the exclamation mark.
+        // Subjects that begin with the run and a blank, found by the index: the exclamation mark follows the blank.
         .where('subject', '>=', `${runId} `)
         .where('subject', '<', `${runId}!`)
         .orderBy('id')
@@ -62,7 +62,7 @@ export function notificationsOf({ db, write }: Exclusive): Notifications {
         return added
       }),
     async claim(now, until) {
-      // Looked for without a transaction that writes: mostly there is none.
+      // Looks outside of a writing transaction: usually nothing is due.
       for (;;) {
         const due = await db
           .selectFrom('notification')

@@ -1,4 +1,4 @@
-/** Opens the ledger file, brings it to this program's shape, and gives it as the stages see it. */
+/** Opens the ledger file, migrates the file to this program's shape, and implements `Ledger`. */
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { isDiskFull, reasonOf, WaybillError } from '../../model/errors.ts'
@@ -26,18 +26,23 @@ import { createRunLedger } from './run-ledger.ts'
 import { acknowledgementsOf, listedRunsOf, pausesOf } from './runs.ts'
 import { expectationsOf, firesOf } from './timetable.ts'
 
-/** @returns until when more was sent than a new ledger knows; undefined: nothing was. Milliseconds since the epoch */
+/**
+ * Asks about earlier deliveries when a new ledger is made. @returns the time up to which more was sent than the new ledger knows, in milliseconds
+ * since the epoch; undefined: nothing was sent
+ */
 export type OnNewLedger = () => number | undefined
 
-/** How long a write waits for another process's transaction. */
+/** Longest wait of a write for another process's transaction. */
 const BUSY_TIMEOUT_MS = 10_000
 
 /**
- * @param file path of the SQLite file; made if it is not there
- * @param place where this process runs: another one after each start of the machine; undefined where that cannot be told
- * @param onNew called where the file holds no ledger yet, before one is made: throws where none may be
+ * Opens the ledger.
+ * @param file path of the SQLite file; made if missing
+ * @param place machine and boot of this process: another value after each start of the machine; undefined where unknown
+ * @param onNew called before a new ledger is made; throws to refuse a new ledger
  * @param ids cipher of account ids
- * @throws WaybillError `ledger-unusable` (cannot be opened or written), `ledger-newer` (written by a newer program), `ledger-older`; what `onNew` throws
+ * @throws WaybillError `ledger-unusable` (cannot be opened or written), `ledger-newer` (written by a newer program), `ledger-older`; errors of
+ * `onNew`
  */
 export async function openLedger(
   file: string,
@@ -193,7 +198,7 @@ export async function openLedger(
         .where('export.state', '=', 'finished')
         .where('export.is_ended', 'is not', null)
         .select('export.is_ended')
-        // A file that is read again is no later one.
+        // Reading a file again does not make the file later.
         .select((eb) => eb.fn.min('export.id').as('first'))
         .groupBy('export.sha256')
         .orderBy('first', 'desc')
@@ -273,7 +278,7 @@ export async function openLedger(
   }
 }
 
-/** Those of that name and content that the job has read to their end. */
+/** Exports of this name and content that the job has read to the end. */
 const readings = (
   database: Kysely<LedgerTables>,
   jobId: number,
@@ -303,8 +308,8 @@ async function openDatabase(file: string, onNew?: OnNewLedger): Promise<LedgerDa
     throw unusable(file, 'opened', cause)
   }
   try {
-    // In one transaction that writes: a process killed in the middle leaves the file as it was, two that open it at once take
-    // turns, and a file that may only be read is found out here, not at the first intent.
+    // A single writing transaction: a process killed in the middle leaves the file unchanged, two processes that open the file at once take
+    // turns, and a read-only file is found here, not at the first intent.
     await opened.kysely.transaction().execute((writer) => migrate(writer, file, onNew))
     return opened
   } catch (cause) {
@@ -314,7 +319,7 @@ async function openDatabase(file: string, onNew?: OnNewLedger): Promise<LedgerDa
   }
 }
 
-/** @throws WaybillError `ledger-newer`, `ledger-older` (from before the first release: its hashes are others) */
+/** @throws WaybillError `ledger-newer`, `ledger-older` (from before the first release: hashes were made in another way) */
 async function migrate(
   writer: Transaction<LedgerTables>,
   file: string,
@@ -343,7 +348,7 @@ async function migrate(
 }
 
 async function appliedMigrations(database: Kysely<LedgerTables>): Promise<string[]> {
-  // To ask what columns there are costs more than all else of the opening.
+  // Cheaper than Kysely's introspection of columns, which costs more than the rest of the opening.
   const { rows: tables } = await sql`select name from sqlite_schema where name = 'kysely_migration'`.execute(
     database,
   )

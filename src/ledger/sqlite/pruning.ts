@@ -1,7 +1,8 @@
 /**
- * Takes the detail of old runs out of the ledger, but for what a run that was given up may have sent. Nobody else may be using it:
- * every transaction looks first that no process holds the job and no run of it is unfinished, and whoever takes the lease later finds
- * what is left. A run is marked first and emptied after, in short transactions, so that other processes have their turns; killed in between, the next pruning goes on.
+ * Removes the detail of old runs from the ledger, except possibly sent records of given-up runs.
+ * No run may be using the detail: every transaction first checks that no process holds the job and no run of the job is unfinished. A process
+ * that takes the lease later finds the remaining detail. A run is marked first and emptied afterwards, in short transactions, so that processes
+ * get their turns in between. If the process is killed in between, the next pruning continues.
  */
 
 import { DatabaseSync } from 'node:sqlite'
@@ -20,7 +21,7 @@ import type { Statements } from './database.ts'
 import { asLedgerError, type Exclusive, type Writer } from './exclusive.ts'
 import { hex } from './lookups.ts'
 
-/** Rows of a table in one transaction: some milliseconds of work. */
+/** Rows of a table in one transaction: a few milliseconds of work. */
 const ROWS_AT_ONCE = 500
 
 type Database = Kysely<LedgerTables>
@@ -73,7 +74,7 @@ async function candidates(db: Database): Promise<PrunableRun[]> {
   return rows
 }
 
-/** A run that is `running` without a lease may belong to a process that was asleep and wakes. */
+/** The fence of a run. A `running` run without a lease may belong to a process that was asleep and wakes up. */
 async function fenceOf(db: Database, runId: string, now: number): Promise<Fence | undefined> {
   const { rows } = await sql<{ by: string }>`
     select lease.run_id as by from lease join run on run.job_id = lease.job_id
@@ -86,7 +87,7 @@ async function fenceOf(db: Database, runId: string, now: number): Promise<Fence 
   return found && { by: found.by, because: 'held' }
 }
 
-/** Also one that was begun, and came to its end, since the pruning was planned. */
+/** Finds a later run with detail that took up this run, even if begun and finished after the pruning was planned. */
 async function takenUpBy(db: Database, runId: string): Promise<Fence | undefined> {
   const takers = db
     .selectFrom('run')
@@ -99,7 +100,10 @@ async function takenUpBy(db: Database, runId: string): Promise<Fence | undefined
 
 const exportsOf = (runId: string): RawBuilder<unknown> => sql`select id from export where run_id = ${runId}`
 
-/** Open chunks of a run that was given up, their batches and exceptions, tell how it sent what nobody has looked for yet (left-behind.ts). */
+/**
+ * Open chunks of a given-up run, with their batches and exceptions: they show how the run sent records that nobody has looked up yet
+ * (left-behind.ts).
+ */
 const openOfGivenUp = (
   runId: string,
 ): RawBuilder<unknown> => sql`select chunk.export_row, chunk.number from chunk
@@ -139,7 +143,7 @@ async function detailOf(db: Database, runId: string): Promise<DetailCounts> {
   return counts
 }
 
-/** What refers goes before what is referred to, so that a transaction leaves nothing that leads nowhere. */
+/** Removes referring rows before the rows referred to: no transaction leaves a dangling reference. */
 async function removeSome(db: Database, runId: string): Promise<DetailCounts> {
   const counts = noDetail()
   const some = (table: DetailTable) =>
@@ -165,13 +169,13 @@ const oldProfiles = (kept: number): RawBuilder<unknown> =>
     row_number() over (partition by job, mapping order by export_row desc) as place from profile)
     where place > ${kept} and content != ''`
 
-/** What nobody asks for any more: what is over once it has been told, by its age; files, once later ones stand before them and no run finds them. */
+/** Rows that nobody needs any more: fires and notifications that are over, by age; files that no run finds and later files have displaced. */
 const passing = (kept: KeptOfEach, before: number) =>
   [
     {
       what: 'deliveries',
       table: 'delivery',
-      // In the order in which they are asked for (timetable.ts).
+      // Sorted as `Expectations.taken` sorts (timetable.ts).
       old: sql`seen_at < ${before} and (job, mapping, address, modified_at, bytes) in (
         select job, mapping, address, modified_at, bytes from (select *, row_number() over (
           partition by job, mapping order by taken_at desc, modified_at desc) as place from delivery)
@@ -219,22 +223,22 @@ async function leftovers(
   return counts
 }
 
-/** Pages given back in one transaction: some milliseconds, between which runs have their turns. */
+/** Pages given back in one transaction: a few milliseconds, so that runs get their turns in between. */
 const PAGES_AT_ONCE = 1_000
 const BUSY_TIMEOUT_MS = 10_000
 
-/** Of `pragma auto_vacuum` (sqlite.org/pragma.html#pragma_auto_vacuum). */
+/** Value of `pragma auto_vacuum` (sqlite.org/pragma.html#pragma_auto_vacuum). */
 const INCREMENTAL = 2
 
 export interface Compacted {
-  /** Bytes by which the file became smaller. */
+  /** Bytes by which the file shrank. */
   readonly freed: number
-  /** Empty bytes within the file, which the next runs fill. */
+  /** Empty bytes within the file, filled by the next runs. */
   readonly empty: number
 }
 
 /**
- * A file from before pages could be given back one by one is written anew, where no run is under way: that holds up everybody else.
+ * Gives empty pages back. A file without incremental vacuum is rewritten, but only while no lease is held, as rewriting blocks every process.
  * @throws WaybillError `ledger-unusable`
  */
 export function compactLedger(file: string, now: number): Compacted {
@@ -253,7 +257,7 @@ export function compactLedger(file: string, now: number): Compacted {
     } else if (isFree(database, now) && pragma('freelist_count') > 0) {
       database.exec('pragma auto_vacuum = incremental; vacuum')
     }
-    // The file itself shrinks when what the log holds comes into it; a reader in the middle of something makes that wait.
+    // The file shrinks at a checkpoint of the log. An open read delays the checkpoint.
     database.exec('pragma wal_checkpoint(passive)')
     const freed = (before - pragma('page_count')) * pageSize
     return { freed: Math.max(0, freed), empty: pragma('freelist_count') * pageSize }
@@ -269,8 +273,8 @@ function isFree(database: DatabaseSync, now: number): boolean {
 }
 
 /**
- * Takes a person out of the ledger. What was delivered is known by hashes of row keys, which lead to nobody: that stays, and is not found any more,
- * as row keys are hashed otherwise from then on.
+ * Removes a person from the ledger. Hashes of row keys, which identify nobody, stay for delivered rows. No look-up finds the rows again, as the
+ * person's row keys are hashed differently from now on.
  */
 export async function forgetPerson(
   writer: Writer,
@@ -311,7 +315,7 @@ export async function forgetPerson(
       .execute()
 }
 
-/** Forgets a person, unless the ledger has another account by now. People with the same id stay: it may be theirs. */
+/** Forgets a person, unless the ledger has another account by now. People with an equal account id stay: the account may be theirs. */
 export async function forgetAccount(
   writer: Writer,
   gateway: string,
@@ -326,12 +330,12 @@ export async function forgetAccount(
   if (known?.account_id === accountId) await forgetPerson(writer, gateway, [reference], null)
 }
 
-/** Tables that hold account ids. */
+/** Tables with account ids. */
 const WITH_ACCOUNT_IDS = ['account', 'care_team'] as const
 
 /**
- * Deleting a row leaves its bytes in its page, and rows that were moved have left theirs in others: the tables are written anew, and their former
- * pages overwritten (sqlite.org/pragma.html#pragma_secure_delete). The log holds what was written until it is emptied.
+ * Erases deleted account ids from the file. Deleted and moved rows leave bytes in pages: the tables are written anew, and their former pages
+ * overwritten (sqlite.org/pragma.html#pragma_secure_delete). The log holds the old bytes until emptied.
  */
 export async function scrubAccounts(statements: Statements, { write, readHot }: Exclusive): Promise<boolean> {
   await write(async () => {

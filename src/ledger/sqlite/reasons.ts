@@ -1,6 +1,6 @@
 /**
- * Why rows and records of a run were left behind: its exceptions, grouped for reading. Of each it is known since when: what an earlier
- * run had left behind is not new.
+ * Reasons why rows and records of a run were left behind: exceptions, grouped for reading, each with the time since when the exception is known.
+ * A reject that an earlier run had left behind is not new.
  */
 
 import { type Kysely, sql } from 'kysely'
@@ -59,7 +59,7 @@ export const reasonsOf = ({
       .executeTakeFirstOrThrow(),
 })
 
-/** Ids of withdrawn results that are told at once: more stand in the rejects files. */
+/** Ids of withdrawn results in one summary; the rejects files hold all of them. */
 const SENT_TOLD = 20
 
 const sentAs = (db: Kysely<LedgerTables>, runId: string) =>
@@ -77,16 +77,16 @@ const exceptionsOf = (db: Kysely<LedgerTables>, runId: string) =>
     .innerJoin('export', 'export.id', 'exception.export_row')
     .where('export.run_id', '=', runId)
 
-/** What is left of an exception: a reject that a later run has settled is one of its own run all the same. */
+/** Outcome of an exception for its own run: a reject stays a reject even if a later run has settled the record. */
 const REMAINING = sql<string>`case exception.state when 'settled' then 'rejected' else exception.state end`
 const SETTLED = sql<number>`sum(case exception.state when 'settled' then 1 else 0 end)`
-/** By row, then id: batches are settled in the order of their answers, which differs from run to run. */
+/** Sorts by row, then id: batches are settled in the order of their answers, and the order differs from run to run. */
 const FIRST_OPEN = sql<
   string | null
 >`min(case when exception.state != 'settled' and exception.content is not null then format('%015d %d', exception.row, exception.id) end)`
 const idOf = (first: string): number => Number(first.split(' ')[1])
 
-/** Groups looked up at once; SQLite takes at most 32,766 parameters. */
+/** Groups in one look-up. SQLite takes at most 32,766 parameters. */
 const EXAMPLES_AT_ONCE = 500
 
 async function readExamples(
@@ -108,10 +108,10 @@ async function readExamples(
 }
 
 /**
- * Says of the exceptions of a chunk, which all stand in the ledger, since when they are known. The same is what has the same row and
- * rule, as a record the same content, and the same code; a record that is in doubt is so whatever the code says of how it came to that.
- * A row is known by its place, too: by its number alone a mapping may find another one in the file by now. In a rejects file it lies
- * elsewhere, and its number is all that it keeps. What was settled or decided meanwhile is met anew.
+ * Sets `known_since` on the exceptions of a chunk, once all of them are in the ledger.
+ * Two exceptions are alike if row and rule, the content of a record, and the code are equal. For records in doubt the code is not compared.
+ * The byte offset must match, too, as by now the mapping may find another row under the number. In a rejects file the offset differs, and only
+ * the number is kept. Exceptions that were settled or decided meanwhile count as new.
  */
 export async function noteKnown(
   writer: Writer,
@@ -134,8 +134,8 @@ export async function noteKnown(
 }
 
 /**
- * The latest reading of the same export, by the same mapping, that went through all of it in a run that has finished, and later ones
- * of parts of it. What that one has not met had been put right by then.
+ * The latest reading of the export, by the mapping of the same name, that went through the whole file in a finished run, and later readings of
+ * parts. Exceptions missing from the whole reading had been corrected by then.
  */
 async function readingsBefore(writer: Writer, jobId: number, exportRow: number): Promise<number[]> {
   const { rows } = await sql<{ id: number; whole: number }>`

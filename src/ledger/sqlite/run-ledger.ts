@@ -29,8 +29,9 @@ import { noteKnown } from './reasons.ts'
 import { noteTaken } from './timetable.ts'
 
 /**
- * @param place where this process runs: another one after each start of the machine
- * @param tallies what the run has counted so far; undefined: nothing is counted for it
+ * Creates the `RunLedger` of a lease.
+ * @param place machine and boot of this process: another value after each start of the machine
+ * @param tallies counts of the run so far; undefined: nothing is counted for the run
  */
 export function createRunLedger(
   database: LedgerDatabase & { readonly delivered: Delivered; readonly ids: AccountIdCipher },
@@ -40,7 +41,7 @@ export function createRunLedger(
 ): RunLedger {
   const counted = tallies ?? noTallies()
   let written: string | undefined = JSON.stringify(counted)
-  // The fence is asked by each transaction, and each takes the counts along.
+  // Each transaction asserts the lease and stores the counts.
   const keepCounts = (statements: Statements): void => {
     const text = JSON.stringify(counted)
     if (tallies === undefined || text === written) return
@@ -119,7 +120,7 @@ export function createRunLedger(
     planBatches: (intents) =>
       writeHot((statements) => {
         const [first] = intents
-        // What was planned before, and not sent, is planned anew.
+        // Batches that were planned but not sent are planned anew.
         if (first !== undefined) forgetPlanned(statements, first)
         return intents.map((intent) => insertBatch(statements, intent, 'planned', place ?? null))
       }),
@@ -175,11 +176,11 @@ export function createRunLedger(
       writeShared((writer) => forgetAccount(writer, gateway, reference, ids.seal(id))),
     saveAccounts(gateway, accounts, at) {
       registered.push(...accounts)
-      // Those that came in together are one insertion.
+      // Accounts that came in together make one insertion.
       return writeShared(async (writer, statements) => {
         const known = registered.splice(0)
         if (known.length === 0) return
-        // Of this very moment: more may have come in, and been counted, since the transaction began.
+        // Counts of this moment: more may have come in since the transaction began.
         keepCounts(statements)
         await saveAccounts(writer, { gateway, at, runId: lease.runId }, known, ids)
       }, 'for-nothing')
@@ -222,7 +223,7 @@ export function createRunLedger(
           for (const one of end.left.sent)
             hold(statements, lease, one.exportRow, [one], one.isTaken ? 0 : end.endedAt)
         }
-        // Left by an earlier process of it that was killed: nothing of that is open any more.
+        // Claims left by an earlier, killed process of the job: nothing of theirs is open any more.
         if (end.state === 'finished') statements.run('delete from claim where job_id = ?', lease.jobId)
         noteReceipts(statements, lease, end)
       }),
@@ -303,7 +304,7 @@ const BatchRow = z.object({
   place: z.string().nullable(),
 })
 
-/** @param place where this process runs. @throws WaybillError `state-illegal` */
+/** @param place machine and boot of this process. @throws WaybillError `state-illegal` */
 function moveBatch(
   statements: Statements,
   place: string | undefined,

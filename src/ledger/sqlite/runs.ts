@@ -1,4 +1,4 @@
-/** Runs as they are listed, and what people decide of them and of jobs: a job is paused; what a run has left behind stays as it is. */
+/** Lists runs. Keeps the decisions of people on runs and jobs: pauses of jobs, and acknowledgements of rejects that stay as they are. */
 import { type RawBuilder, sql } from 'kysely'
 import type { Acknowledgements, Pauses } from '../concerns.ts'
 import type { Ledger, RunFilter } from '../ledger.ts'
@@ -49,25 +49,28 @@ export const listedRunsOf = ({ db }: Exclusive): Pick<Ledger, Listing> => {
   }
 }
 
-/** By the beginning of its id, or what stands behind its hyphen. */
+/** Matches the beginning of the id, or the part behind the hyphen. */
 const isNamed = (text: string): Condition =>
   sql`(substr(run.id, 1, ${text.length}) = ${text} or substr(run.id, -${sql.lit(text.length + 1)}) = ${`-${text}`})`
 
-/** Of a backfill: days and folder, without what else it was begun with. */
+/** Days and folder of a backfill, without rate and other options. */
 const range = (run: string): RawBuilder<unknown> =>
   sql`(substr(${sql.ref(`${run}.backfill`)}, 1, ${sql.lit(RANGE_LENGTH)}), ${sql.ref(`${run}.backfill_folder`)})`
 
-/** Whether a person has acknowledged what the run has left for this reason. */
+/** True where a person has acknowledged the run's failure or rejects of this reason. */
 const acknowledged = (run: string, code: string): Condition => sql`exists (select 1 from resolution
   where resolution.run_id = ${sql.ref(run)} and resolution.decision = 'acknowledge' and resolution.undone_at is null
   and (resolution.code is null or resolution.code = ${sql.ref(code)}))`
 
-/** The next run that reads all that the job finds reads again what one that failed had read, and what this one could not read. */
+/** A later run over all exports of the job reads again every export that a failed run had read, and every export that this run could not read. */
 const FOLLOWED: Condition = sql`exists (select 1 from run later where later.job_id = run.job_id
   and later.started_at > run.started_at and later.state = 'finished' and later.origin_run is null
   and later.part is null and ${range('later')} is ${range('run')})`
 
-/** An export of that name, or what was packed in it, was read to its end since; or it failed so before, and that was acknowledged. */
+/**
+ * An export of this name, or a file packed in an archive of this name, was read to the end later. Or a reading of equal bytes failed for an equal
+ * reason, and a person acknowledged the failure.
+ */
 const PUT_RIGHT: Condition = sql`exists (select 1 from export other join run reader on reader.id = other.run_id
   where reader.job_id = run.job_id
   and (other.name = export.name or (other.name >= export.name || '!' and other.name < export.name || '"'))
@@ -75,8 +78,8 @@ const PUT_RIGHT: Condition = sql`exists (select 1 from export other join run rea
     or (other.sha256 = export.sha256 and other.reason = export.reason and ${acknowledged('reader.id', 'other.reason')})))`
 
 /**
- * The same row, or record, of the same export is left behind by a later reading of it, which then stands for it: of a corrected rejects file,
- * of rows that were taken up, of the whole file. Or it was left so by another reading, and acknowledged there.
+ * A later reading of this export (a corrected rejects file, a retry of selected rows, or the whole file) has left the row or record behind again,
+ * and now accounts for the row. Or another reading left the row behind, and a person acknowledged the other reject.
  */
 const TAKEN_OVER: Condition = sql`exists (select 1 from export other join run reader on reader.id = other.run_id
   join exception same on same.export_row = other.id

@@ -1,6 +1,6 @@
 /**
- * When jobs are due, what became of each fire, what has arrived, and what was judged of it by when it had to. All processes that keep a
- * schedule on one ledger share it. What arrives goes by the name of the job: it does not hang on where it is sent.
+ * Timetables of jobs, fires, arrived files, and judgements of deadlines. All processes that keep a schedule on one ledger share them. Files are
+ * stored under the name of the job, regardless of the gateway.
  */
 import type { DeliveredFile, Expectations, Fires } from '../concerns.ts'
 import { advanceFire } from '../states.ts'
@@ -84,7 +84,7 @@ export function firesOf({ db, write }: Exclusive): Fires {
   }
 }
 
-/** So many judgements of an expectation are kept: the newest, the one before, and one more for where nobody could look at that. */
+/** Judgements kept of each expectation: the newest, the previous, and a third in case nobody could look at the previous deadline. */
 const KEPT = 3
 
 export function expectationsOf({ db, write }: Exclusive): Expectations {
@@ -135,7 +135,7 @@ export function expectationsOf({ db, write }: Exclusive): Expectations {
   }
 }
 
-/** A run has begun with the file: the first and the latest that did are remembered. */
+/** Notes that a run has begun with the file. First and latest begin are kept. */
 export async function noteTaken(
   writer: Writer,
   runId: string,

@@ -1,4 +1,4 @@
-/** The concerns of the ledger beside that of a run, each a few methods: who runs a job and who waits, the timetable, what is expected, notices, pruning. */
+/** Small concerns of the ledger beside runs: leases and waiting, the timetable, expectations, notices, pruning. */
 import type { FireEvent, NotificationEvent, RunState } from './states.ts'
 import type {
   DeadlineRecord,
@@ -9,7 +9,7 @@ import type {
   RunRecord,
 } from './tables.ts'
 
-/** The right to run a job, for as long as it is renewed. */
+/** The right to run a job, valid while renewed. */
 export interface Lease {
   readonly jobId: number
   readonly runId: string
@@ -19,11 +19,11 @@ export interface Lease {
 export interface LeaseRequest {
   readonly jobId: number
   readonly runId: string
-  /** Of this process alone; `processName` of it is `host:pid`. */
+  /** Owner, unique to the process; `processName` gives `host:pid`. */
   readonly owner: string
   readonly now: number
   readonly ttlMs: number
-  /** Whether the holder lets the job go when another one asks for it (leases.ts). */
+  /** True if the holder releases the job when another owner asks (leases.ts). */
   readonly givesWay?: boolean | undefined
 }
 
@@ -31,7 +31,7 @@ export type LeaseAnswer =
   | { readonly ok: true; readonly lease: Lease }
   | { readonly ok: false; readonly holder: LeaseRecord }
 
-/** Accounts of a gateway, by their hashes, that a job is about to read and write. */
+/** Accounts of a gateway, by hash, that a job is about to read and write. */
 export interface ClaimRequest {
   readonly gateway: string
   readonly accounts: readonly string[]
@@ -39,28 +39,28 @@ export interface ClaimRequest {
 }
 
 export interface Claimed {
-  /** Accounts that were free, or that this lease had claimed before. */
+  /** Accounts that were free, or already claimed by this lease. */
   readonly accounts: ReadonlySet<string>
-  /** True where another job had claimed one and ended without releasing it: process dead, or lease expired. */
+  /** True where another job had claimed an account and ended without releasing the claim: process dead, or lease expired. */
   readonly isTakenOver: boolean
 }
 
 export interface Waiter {
-  /** Of that process alone; `processName` of it is `host:pid`. */
+  /** Owner, unique to the process; `processName` gives `host:pid`. */
   readonly owner: string
   readonly since: number
 }
 
 export interface RightOfWay {
   /**
-   * Asks whoever holds the job, and gives way, to let it go. To be repeated within `ttlMs`: a process that is gone asks for
-   * nothing. Over as soon as the one who asks has the lease.
+   * Asks a holder who gives way to release the job. Repeat within `ttlMs`: the request of a dead process expires. The request ends when the owner
+   * acquires the lease.
    */
   ask(request: { jobId: number; owner: string; now: number; ttlMs: number }): Promise<void>
   withdraw(jobId: number, owner: string): Promise<void>
-  /** The one that has waited longest for the job. */
+  /** Owner that has waited longest for the job. */
   waiter(jobId: number, now: number, isDead: (owner: string) => boolean): Promise<Waiter | undefined>
-  /** The lease of another job at the gateway whose holder does not give way itself, the longest held first. */
+  /** Lease of another job at the gateway whose holder does not give way, the longest held first. */
   busy(
     gateway: string,
     jobId: number,
@@ -69,14 +69,14 @@ export interface RightOfWay {
   ): Promise<(LeaseRecord & { readonly job: string }) | undefined>
 }
 
-/** Identity of the installation: the key behind the ledger's hashes, and the gateways that the ledger has sent to. */
+/** Identity of the installation: the key behind the ledger's hashes, and the gateways that the ledger may send to. */
 export interface Installation {
-  /** Undefined: no key was used yet. */
+  /** Undefined before a key is used. */
   key(): Promise<InstallationKey | undefined>
   /**
-   * Makes it the key of a ledger that has none. From then on, runs that this process begins are refused if another process changes the key.
-   * @param changedAt a person says that records were sent under another key: then the ledger counts as a copy of this instant
-   * @throws WaybillError `key-differs`; `run-unfinished` where the key is changed while a run is unfinished
+   * Sets the key of a ledger without a key. From then on, runs of this process are refused if another process changes the key.
+   * @param changedAt given if a person states that records were sent under another key: the ledger then counts as a copy of this instant
+   * @throws WaybillError `key-differs`; `run-unfinished` if the key is changed while a run is unfinished
    */
   useKey(fingerprint: string, changedAt: number | undefined): Promise<void>
   hasMet(gateway: string): Promise<boolean>
@@ -85,18 +85,18 @@ export interface Installation {
 
 export interface InstallationKey {
   readonly fingerprint: string
-  /** True where records were sent under another key before. */
+  /** True if records were sent under another key before. */
   readonly hadOther: boolean
 }
 
-/** An export that an unfinished run goes on with. */
+/** An open export of an unfinished run. */
 export interface OpenExport {
   readonly run: string
   readonly gateway: string
   readonly path: string
 }
 
-/** Who has paused a job, since when and why: the schedule begins nothing of it. */
+/** A pause of a job: the schedule starts nothing. */
 export interface Pause {
   readonly by: string
   readonly note: string | null
@@ -106,32 +106,35 @@ export interface Pause {
 
 export interface Pauses {
   of(jobId: number): Promise<Pause | undefined>
-  /** @returns whether it was not paused already */
+  /** @returns false if the job was paused already */
   begin(jobId: number, pause: Pause): Promise<boolean>
-  /** @returns whether it was paused */
+  /** @returns true if the job was paused */
   end(jobId: number): Promise<boolean>
 }
 
-/** Which runs are listed. */
+/** Filter of a list of runs. */
 export interface RunFilter {
   readonly job?: string | undefined
-  /** Those alone that no later run has finished, made up for or settled: unfinished, ended before their time, or with something left behind. */
+  /**
+   * True: only runs that need somebody: unfinished, failed, or with rejects or doubts, unless a later run or an acknowledgement has settled the
+   * matter.
+   */
   readonly failed?: boolean | undefined
-  /** Begun then or later: milliseconds since the epoch. */
+  /** Earliest begin: milliseconds since the epoch. */
   readonly since?: number | undefined
   readonly states?: readonly RunState[] | undefined
   readonly among?: readonly string[] | undefined
   readonly except?: readonly string[] | undefined
-  /** Of that name: the beginning of the id, or what stands behind its hyphen. */
+  /** Name of a run: the beginning of the id, or the part behind the hyphen. */
   readonly named?: string | undefined
-  /** Those alone that left something for this reason. */
+  /** Only runs that left something behind for this reason. */
   readonly reason?: string | undefined
 }
 
-/** Who has acknowledged what a run has left for good, when and why. */
+/** An acknowledgement: a person accepts rejects or the failure of a run as final. */
 export interface Acknowledgement {
   readonly run: string
-  /** The reason that it is about; null: all that the run has left. */
+  /** The acknowledged reason; null: everything that the run left behind. */
   readonly code: string | null
   readonly by: string
   readonly note: string | null
@@ -140,10 +143,10 @@ export interface Acknowledgement {
 }
 
 export interface Acknowledgements {
-  /** Those of a run that were not undone. */
+  /** Acknowledgements of a run, without undone ones. */
   of(runId: string): Promise<Acknowledgement[]>
   add(runs: readonly string[], acknowledgement: Omit<Acknowledgement, 'run'>): Promise<void>
-  /** @returns the runs of which something was undone */
+  /** @returns runs with an acknowledgement undone */
   undo(
     which: { readonly run?: string | undefined; readonly code?: string | undefined },
     decided: Pick<Acknowledgement, 'by' | 'note' | 'at'>,
@@ -156,23 +159,23 @@ export interface Reason {
   readonly code: string
   readonly rule: string | null
   readonly exportName: string
-  /** Column or path that the words are about. */
+  /** Column or path of the value in question. */
   readonly field: string | null
   readonly message: string
   readonly count: number
-  /** How many of them later runs have settled. */
+  /** Number of exceptions that later runs have settled. */
   readonly settled: number
-  /** How many of them an earlier run had left behind as they are. */
+  /** Number of exceptions that an earlier run had left behind alike. */
   readonly known: number
-  /** When the earliest of these was met first: ISO 8601, UTC. */
+  /** When the earliest known exception was first met: ISO 8601, UTC. */
   readonly knownSince?: string
-  /** One of those that are not settled, where it came so far as to be a record: one that the mapping rejected has no content. */
+  /** An unsettled exception with a record. A row that the mapping rejected has no content, and so cannot serve as example. */
   readonly example?: LeftExample
-  /** Transaction ids under which the gateway has some of the withdrawn results. */
+  /** Transaction ids of some of the withdrawn results at the gateway. */
   readonly sentAs?: readonly string[]
 }
 
-/** Of what a transaction id is made. */
+/** Parts of a transaction id. */
 export interface LeftExample {
   readonly exportId: string
   readonly row: number
@@ -180,53 +183,53 @@ export interface LeftExample {
   readonly content: string
 }
 
-/** The words, behind the column that they are about: as a rejects file has them. */
+/** Message behind the column in question, as in a rejects file. */
 export const wordsOf = ({ field, message }: Pick<Reason, 'field' | 'message'>): string =>
   field === null ? message : `${field}: ${message}`
 
-/** Rows, records and follow-ups that a run has left behind, of which the ledger knows that an earlier run had left them so. */
+/** Number of a run's exceptions that an earlier run had left behind. */
 export interface KnownCount {
   readonly known: number
-  /** When the earliest of these was met first: milliseconds since the epoch. Null where there are none. */
+  /** When the earliest known exception was first met: milliseconds since the epoch. Null without known exceptions. */
   readonly since: number | null
 }
 
-/** A ledger that is a copy of another one does not know what that has sent since. */
+/** Suspicion against a copied ledger: the original may have sent more since. */
 export interface Suspicion {
-  /** Number of the copy; 0 of a ledger that is none. */
+  /** Number of the copy; 0 for an original. */
   readonly copy: number
-  /** When the copy was first used, milliseconds since the epoch: what was observed later the other ledger has not sent. */
+  /** When the copy was first used, milliseconds since the epoch: the original ledger has sent nothing observed later. */
   readonly until: number | undefined
 }
 
 export const NO_SUSPICION: Suspicion = { copy: 0, until: undefined }
 
-/** Where a backfilled export stands among the others. */
+/** Position of a backfilled export among all exports. */
 export interface ExportOrder {
-  /** Arrival of the newest nightly export that is not later by the day in its name; 0 where there is none. */
+  /** Arrival of the newest nightly export with a day up to this export's day; 0 without a nightly export. */
   readonly anchor: number
-  /** Days since 1970 in its name; 0 without a date. */
+  /** Days since 1970 of the date in the name; 0 without a date. */
   readonly day: number
 }
 
-/** When a job is due, as it was seen last. */
+/** When a job is due, as last seen by the schedule. */
 export interface Timetable {
   readonly cron: string
   readonly zone: string
-  /** Fires up to this instant are written down. */
+  /** All fires up to this instant are in the ledger. */
   readonly seenUntil: number
 }
 
-/** What a move of a fire writes down beside its state; what is left out stays as it is. */
+/** Changes of a fire beside the state; absent values stay unchanged. */
 export type FireChange = Partial<Omit<FireRecord, 'job_id' | 'due' | 'state'>>
 
 export interface Fires {
   /** Undefined for a job that no schedule has seen. */
   timetable(jobId: number): Promise<Timetable | undefined>
   /**
-   * Writes down what has come due, and the timetable as it is from now on.
+   * Adds new fires, and replaces the timetable.
    * @param known the timetable as it was read
-   * @returns false, and nothing is written, where another process has done so since
+   * @returns false, without a write, if another process has changed the timetable since
    */
   comeDue(
     jobId: number,
@@ -234,23 +237,24 @@ export interface Fires {
     timetable: Timetable,
     dues: readonly number[],
   ): Promise<boolean>
-  /** The job is on no schedule any more: what was open is skipped. */
+  /** Skips all open fires of a job that left the schedule. */
   forget(jobId: number, reason: string, at: number): Promise<void>
-  /** Fires that are not over (`due`, `missed`, `running`, `interrupted`), oldest first. */
+  /** Unfinished fires (`due`, `missed`, `running`, `interrupted`), oldest first. */
   open(jobId: number): Promise<FireRecord[]>
   /** Newest first. */
   latest(jobId: number, limit: number): Promise<FireRecord[]>
   /**
+   * Moves a fire to the next state.
    * @param fire as it was read
-   * @returns the fire as it is then; undefined where another process has moved it since
+   * @returns the changed fire; undefined if another process has moved the fire since
    * @throws WaybillError `state-illegal`
    */
   move(fire: FireRecord, event: FireEvent, change?: FireChange): Promise<FireRecord | undefined>
-  /** Notes the run of a fire that is running. */
+  /** Notes the run of a running fire. */
   noteRun(fire: FireRecord, runId: string): Promise<void>
 }
 
-/** What is expected of a source of a job. With another pattern, mapping, time or zone it is another one, which begins anew. */
+/** Key of an expectation of a job's source. A new pattern, mapping, time or zone makes a new expectation, which begins anew. */
 export interface ExpectationKey {
   readonly job: string
   readonly mapping: string
@@ -260,7 +264,7 @@ export interface ExpectationKey {
   readonly timetable: string
 }
 
-/** A file as its source listed it. */
+/** A file as listed by the source. */
 export interface DeliveredFile {
   readonly address: string
   readonly name: string
@@ -270,21 +274,21 @@ export interface DeliveredFile {
 }
 
 export interface Expectations {
-  /** Files that runs of the job have begun with, by the mapping that they were read by; latest first, each version once. */
+  /** Files that runs of the job have begun to read by the mapping; latest first, each version once. */
   taken(job: string, mapping: string, limit: number): Promise<DeliveryRecord[]>
   /** Newest deadline first. */
   judged(key: ExpectationKey): Promise<DeadlineRecord[]>
-  /** Writes a judgement down, in the place of an earlier one of the same deadline: of two looks at once that counts which was begun later. */
+  /** Stores a judgement, and replaces an earlier judgement of the deadline. Of two simultaneous looks, the later begun counts. */
   judge(record: DeadlineRecord): Promise<void>
 }
 
-/** What stands open, by job. */
+/** Open matters by job. */
 export interface Standing {
-  /** On their way, or given up. */
+  /** Notifications that are pending or given up. */
   readonly notifications: readonly { readonly job: string; readonly state: string; readonly count: number }[]
-  /** Expectations of exports whose latest deadline has passed without them. */
+  /** Expectations whose latest deadline has passed without the exports. */
   readonly overdue: readonly { readonly job: string; readonly count: number }[]
-  /** Jobs with a backfill that is not finished. */
+  /** Jobs with an unfinished backfill. */
   readonly backfills: readonly string[]
 }
 
@@ -292,57 +296,63 @@ export interface NewNotification {
   readonly messageId: string
   readonly kind: string
   readonly subject: string
-  /** A digest that tells the targets of a job apart. */
+  /** Digest that tells the targets of a job apart. */
   readonly target: string
-  /** Names the target for people, without secrets. */
+  /** Name of the target for people, without secrets. */
   readonly address: string
   /** JSON. */
   readonly notice: string
 }
 
-/** With the name of its job. */
+/** A notification, with the name of the job. */
 export type NotificationRecord = NotificationRow & { readonly job: string }
 
-/** What a move writes down beside the state. */
+/** Changes of a notification beside the state. */
 export interface NotificationChange {
   readonly at: number
-  /** Of `fail`: when it is tried again. */
+  /** Time of the next try, for `fail`. */
   readonly nextAt?: number
-  /** Why it was not delivered. */
+  /** Error of the delivery. */
   readonly error?: string
 }
 
-/** A target that was not told of how a run ended, or not yet. */
+/** A target that was not notified of the end of a run, or not yet. */
 export interface UntoldTarget {
-  /** Names it without secrets. */
+  /** Name without secrets. */
   readonly target: string
   readonly state: 'pending' | 'given-up'
-  /** Why, where it was tried. */
+  /** Error of the latest try, if any. */
   readonly error?: string
 }
 
 export interface Notifications {
-  /** Of how a run ended, or was stopped: who was not told, each once, with what became of the newest; in the order of their names. */
+  /** Targets without a notice of the run's end or stop, each once, with the state of the newest notification; sorted by name. */
   untold(jobId: number, runId: string): Promise<UntoldTarget[]>
-  /** Whether a target was told how a run of the job had ended, or is to be still: false where the latest such notice was given up, or there was none. */
+  /**
+   * True if the target was notified of the end of any run of the job, or still will be. False if the latest notice was given up, or without a
+   * notice.
+   */
   isTold(jobId: number, target: string): Promise<boolean>
-  /** Writes them down in one transaction, to be delivered at once; what a target was told of before is left out. @returns how many are new */
+  /**
+   * Stores notifications in one transaction, for delivery at once. Notifications already stored for a target are left out.
+   * @returns number of new notifications
+   */
   add(jobId: number, notifications: readonly NewNotification[], at: number): Promise<number>
   /**
-   * Takes the one that was tried least and has waited longest, so that no other process delivers it.
-   * @param until from when on others may: a process that has not said by then what became of it is dead
-   * @returns undefined where none is due
+   * Claims the due notification with the fewest tries, then the longest wait, so that no other process delivers the notification.
+   * @param until when other processes may claim the notification: a process without a result by then is dead
+   * @returns undefined if nothing is due
    */
   claim(now: number, until: number): Promise<NotificationRecord | undefined>
   /**
-   * What became of a claimed one.
-   * @returns false where another process has claimed it since, and nothing was written
+   * Stores the result of a claimed notification.
+   * @returns false, without a write, if another process has claimed the notification since
    * @throws WaybillError `state-illegal`
    */
   move(claimed: NotificationRecord, event: NotificationEvent, change: NotificationChange): Promise<boolean>
 }
 
-/** A run, as far as it decides whether its detail may go. Instants are milliseconds since the epoch. */
+/** Facts about a run that decide whether the detail may be removed. Instants are milliseconds since the epoch. */
 export interface PrunableRun extends Pick<RunRecord, 'backfill' | 'backfill_folder'> {
   readonly id: string
   readonly job: string
@@ -350,16 +360,16 @@ export interface PrunableRun extends Pick<RunRecord, 'backfill' | 'backfill_fold
   readonly startedAt: number
   readonly endedAt: number | null
   readonly prunedAt: number | null
-  /** The run of which it took up what was left behind. */
+  /** Run that this run retried. */
   readonly origin: string | null
-  /** Records of it that are in doubt still, or held because somebody has looked in vain. */
+  /** Records still in doubt, or held after a look-up in vain. */
   readonly openDoubts: number
   /** Files of the run, relative to the home. */
   readonly rejectsPath: string
   readonly receiptsPath: string
 }
 
-/** Rows of the ledger by what they are; `bytes` is what they hold, without the pages around them. */
+/** Rows of the ledger by kind. `bytes` is the size of the contents, without the pages around them. */
 export type DetailCounts = ReturnType<typeof noDetail>
 
 export const noDetail = () => ({
@@ -367,34 +377,37 @@ export const noDetail = () => ({
   ...{ fires: 0, notifications: 0, deliveries: 0, bytes: 0 },
 })
 
-/** What keeps the detail of a run from being removed. */
+/** Obstacle to removing the detail of a run. */
 export interface Fence {
-  /** The run for which its job is held, that was left `running`, or that has taken it up and keeps its own detail. */
+  /** Run that holds the job, was left `running`, or has retried this run and keeps its detail. */
   readonly by: string
   readonly because: 'held' | 'referred-to'
 }
 
-/** How many are kept of each job and mapping: as many as are ever asked for. */
+/** Numbers kept of each job and mapping: enough for every reader. */
 export interface KeptOfEach {
-  /** What exports looked like. */
+  /** Profiles of exports. */
   readonly profiles: number
-  /** Files that runs have begun with. */
+  /** Files that runs have begun to read. */
   readonly deliveries: number
 }
 
 export interface Pruning {
   /** All runs, newest first. */
   candidates(): Promise<PrunableRun[]>
-  /** What nothing may be removed under. Looked at again in each transaction that removes. */
+  /** Obstacle to pruning a run. Checked again in each transaction that removes. */
   fenceOf(runId: string, now: number): Promise<Fence | undefined>
   detailOf(runId: string): Promise<DetailCounts>
-  /** @param totals export row → JSON of its counts @returns what it may not be marked under, also a run that has taken it up since: nothing was changed */
+  /**
+   * Marks a run as pruned. @param totals export row → JSON of the counts
+   * @returns the obstacle, including a later run that retried this run: nothing was changed
+   */
   mark(runId: string, totals: ReadonlyMap<number, string>, now: number): Promise<Fence | undefined>
-  /** Removes some of the detail of a run that is marked, in one short transaction. @returns what went; undefined where the fence is up */
+  /** Removes a part of the detail of a marked run, in a short transaction. @returns the removed rows; undefined if a fence is up */
   removeSome(runId: string, now: number): Promise<DetailCounts | undefined>
   /**
-   * Mappings that no run with detail was read by; beyond the latest that are `kept` of each job and mapping, what exports looked like, and
-   * files that no run has found since `before`; fires and notifications that are over and older than that.
+   * Counts leftovers: mappings of no run with detail; profiles beyond the latest `kept` of each job and mapping; files beyond the latest `kept`
+   * that no run has found since `before`; finished fires and notifications from before `before`.
    * @param spared ids of runs that count as marked
    */
   leftovers(kept: KeptOfEach, before: number, spared: readonly string[]): Promise<DetailCounts>

@@ -1,31 +1,31 @@
 /**
- * What was delivered, as bytes. Packs hold rows in the order in which they were delivered and are never moved; segments hold their keys, sorted,
- * with the places of the rows. What is merged as the ledger grows is thus 22 bytes a row, whatever the row holds. A filter beside each piece of
- * a segment tells of nearly every key that is not there. Pure.
+ * Delivered rows, as bytes. Packs hold rows in the order of delivery and never move. Segments hold sorted row keys with the places of the rows:
+ * merging segments moves only 22 bytes a row, however large the row. A filter beside each piece of a segment rejects nearly every absent key.
+ * Pure.
  */
 import type { ContentWords } from '../model/ids.ts'
 import type { DeliveredRow, KeptSlot, KeptWord } from './left-records.ts'
 import { readVarint, unpacking, writeVarint } from './packed-records.ts'
 
 const KEY_BYTES = 16
-/** Of the pack 4 bytes, of the row in it 2. */
+/** 4 bytes for the pack, 2 for the row in the pack. */
 const PLACE_BYTES = 6
 const ENTRY_BYTES = KEY_BYTES + PLACE_BYTES
 const CONTENT_BYTES = 8
 
 /**
- * A pack has no more, but for a row that is larger: to look one row up reads one pack, of four pages of 4 KiB and a part of one (489 bytes, of
- * which the table's other columns take some) that it shares with others. Below 2 ** 16, as places are.
+ * Limit of a pack's bytes, unless a single row is larger. A look-up of a row reads one pack: four pages of 4 KiB and a part (489 bytes, less the
+ * table's other columns) of a shared page. Below 2 ** 16, the limit of offsets in a place.
  */
 const PACK_BYTES = 4 * 4_092 + 489 - 20
 
-/** Entries of a block: they fill a page of 4 KiB, so that to look a key up reads one page. */
+/** Entries of a block. A block fills a page of 4 KiB: a look-up of a key reads one page. */
 const BLOCK_ENTRIES = 180
 
-/** Rule, arrival, row, marks, and the time of issue at most. */
+/** Most bytes of a word: rule, arrival, row, marks, and time of issue. */
 const WORD_BYTES = 4 + 4 + 4 + 2 + 7
 
-/** Where a row lies: its pack, and its offset there. */
+/** Place of a row: pack, and offset in the pack. */
 export type Place = number
 
 const PACK_UNIT = 2 ** 16
@@ -37,15 +37,16 @@ export const offsetOf = (place: Place): number => place % PACK_UNIT
 
 export interface Pack {
   readonly bytes: Uint8Array
-  /** Of its rows. */
+  /** Offsets of the rows. */
   readonly offsets: readonly number[]
 }
 
 /**
- * Form of a pack: the words that its slots begin with (their number as a varint; of each the rule's hash, 4 bytes, the arrival of the export, 4 bytes,
- * the row less that of the row's first slot, 4 bytes, marks, 2 bytes, the time of issue less the row's earliest, varint), then the rows: key, row in the
- * export (varint), the earliest time of issue of its slots (varint; 0 where one has none), the numbers of the words of its slots as runs (how many, of each where it begins and its length, varints), and of each slot its content, 8 bytes, with the latest word behind it
- * where that is another.
+ * Packs rows. Form of a pack: first a list of words, then the rows. All counts and numbers without a size are varints.
+ * Word list: number of words; for each word the hash of the rule (4 bytes), arrival of the export (4 bytes), row minus the row of the row's first
+ * slot (4 bytes), marks (2 bytes), and time of issue minus the earliest of the row.
+ * Row: key, row in the export, earliest time of issue of the slots (0 if a slot has none), numbers of the slots' words as runs (number of runs;
+ * first word and length of each run), and for each slot the content (8 bytes), followed by the latest word's content if different.
  */
 export function packRows(rows: readonly DeliveredRow[]): Pack[] {
   const packs: Pack[] = []
@@ -87,7 +88,7 @@ export function packRows(rows: readonly DeliveredRow[]): Pack[] {
       if (latest !== undefined && latest !== 'withdrawn')
         at = bytes.writeInt32BE(latest.last, bytes.writeInt32BE(latest.first, at))
     }
-    // The next row is likely to be as long.
+    // The next row is probably as long.
     if (words.size + at + (at - start) > PACK_BYTES) close()
   }
   if (offsets.length > 0) close()
@@ -95,10 +96,10 @@ export function packRows(rows: readonly DeliveredRow[]): Pack[] {
 }
 
 const SEEN = ['nothing', 'stored', 'whole'] as const
-/** Copies of a ledger that slots tell apart: the marks have 7 bits for them. */
+/** Copies of a ledger that slots can tell apart: the marks have 7 bits for the copy. */
 export const COPIES = 128
 
-/** From the lowest bit: rank (2), late, stored, lapsed, another latest word, withdrawn, seen (2), copy (7). */
+/** From the lowest bit: rank (2), late, stored, lapsed, other latest word, withdrawn, seen (2), copy (7). */
 function marksOf({ word, latest }: KeptSlot): number {
   const { rank, isLate, isStored, isLapsed, seen, copy } = word
   const flags = [
@@ -129,14 +130,14 @@ interface PackedWord {
   readonly issued: number
 }
 
-/** Rule and word of slots: few of each pack, and in most rows in the same order. */
+/** Rules and words of slots: a pack has few, in the same order in most rows. */
 class Words {
   private readonly packed: PackedWord[] = []
   private readonly known = new Map<string, number>()
   private word: KeptWord | undefined
   private marks = 0
 
-  /** @param base row of the row's first slot @param earliest time of issue of the row @param likely the number that it probably has */
+  /** @param base row of the row's first slot @param earliest time of issue of the row @param likely the probable number */
   numberOf(slot: KeptSlot, base: number, earliest: number, likely: number): number {
     const { rule, word, latest } = slot
     if (word !== this.word || latest !== undefined) {
@@ -164,7 +165,7 @@ class Words {
     return number
   }
 
-  /** In bytes, at most. */
+  /** Most bytes of the packed words. */
   get size(): number {
     return 2 + this.packed.length * WORD_BYTES
   }
@@ -186,7 +187,7 @@ export interface PackReader {
   rows(): { readonly row: DeliveredRow; readonly offset: number }[]
 }
 
-/** Reads a pack. @throws WaybillError `ledger-unusable`, as its reader does */
+/** Reads a pack. @throws WaybillError `ledger-unusable`, also from the methods of the reader */
 export const readPack = (packed: Uint8Array): PackReader => unpacking(() => openPack(packed))
 
 function openPack(packed: Uint8Array): PackReader {
@@ -258,18 +259,18 @@ function openPack(packed: Uint8Array): PackReader {
 
 // Keys
 
-/** Keys in their order, each once. */
+/** Distinct keys in sorted order. */
 export interface SortedKeys {
   readonly count: number
   readonly view: DataView
-  /** By rank: where the key stood; of equal ones the last. */
+  /** Position of each key in the input, by rank; for equal keys the last position. */
   readonly from: readonly number[]
 }
 
 export function sortKeys(rowKeys: readonly string[]): SortedKeys {
   const given = Buffer.from(rowKeys.join(''), 'hex')
   if (given.length !== rowKeys.length * KEY_BYTES) throw new Error('a row key has not 32 hex digits')
-  // Six bytes are exact in a number, and tell nearly all keys apart.
+  // Six bytes fit exactly into a number, and tell nearly all keys apart.
   const heads = Float64Array.from(rowKeys, (_, at) => given.readUIntBE(at * KEY_BYTES, 6))
   const tail = (at: number): Buffer => given.subarray(at * KEY_BYTES + 6, (at + 1) * KEY_BYTES)
   const order = Array.from(rowKeys, (_, at) => at)
@@ -302,7 +303,7 @@ function compareKeys(a: DataView, atA: number, b: DataView, atB: number): number
 
 // Blocks
 
-/** Sorted keys with the places of their rows. @param places by where a key stood */
+/** Sorted keys with the places of their rows. @param places by position of the key in the input */
 export function entriesOf(keys: SortedKeys, places: readonly Place[]): Uint8Array {
   const entries = new Uint8Array(keys.count * ENTRY_BYTES)
   const view = viewOf(entries)
@@ -318,7 +319,7 @@ export function entriesOf(keys: SortedKeys, places: readonly Place[]): Uint8Arra
 export const firstKey = (entries: Uint8Array): Uint8Array => entries.subarray(0, KEY_BYTES)
 export const lastKey = (entries: Uint8Array): Uint8Array => entries.slice(-ENTRY_BYTES, -PLACE_BYTES)
 
-/** In blocks of about the same size. */
+/** Blocks of nearly equal size. */
 export function blocksOf(entries: Uint8Array): Uint8Array[] {
   const count = entries.length / ENTRY_BYTES
   const blocks = Math.ceil(count / BLOCK_ENTRIES)
@@ -330,7 +331,7 @@ export function blocksOf(entries: Uint8Array): Uint8Array[] {
   )
 }
 
-/** Whether the key stands behind the last of the block. */
+/** True if the key sorts after the last key of the block. */
 export const isBehind = (block: DataView, { view }: SortedKeys, rank: number): boolean =>
   compareKeys(view, rank * KEY_BYTES, block, block.byteLength - ENTRY_BYTES) > 0
 
@@ -340,7 +341,7 @@ export function placeIn(block: DataView, { view }: SortedKeys, rank: number): Pl
   return placeOf(block.getUint32(at + KEY_BYTES), block.getUint16(at + KEY_BYTES + 4))
 }
 
-/** Offset of the first entry that does not stand before the key. */
+/** Offset of the first entry at or after the key. */
 function lowerBound(block: DataView, key: DataView, keyAt: number): number {
   let low = 0
   let high = block.byteLength / ENTRY_BYTES
@@ -352,7 +353,7 @@ function lowerBound(block: DataView, key: DataView, keyAt: number): number {
   return low * ENTRY_BYTES
 }
 
-/** Gives the blocks of a segment in their order. */
+/** Returns the blocks of a segment in order. */
 export type NextBlock = () => Uint8Array | undefined
 
 interface Head {
@@ -362,9 +363,9 @@ interface Head {
 }
 
 /**
- * Merges what stands behind a key, of equal keys the one of the newest segment.
- * @param newestFirst of each segment the blocks from that one on that may hold the key
- * @param limit entries at most
+ * Merges entries after a key. For equal keys, the newest segment counts.
+ * @param newestFirst for each segment the blocks, starting with the block that may hold the key
+ * @param limit most entries
  */
 export function mergeEntries(
   newestFirst: readonly NextBlock[],
@@ -407,7 +408,7 @@ export function mergeEntries(
   return { entries: merged.subarray(0, end), isEnd: true }
 }
 
-/** Goes on with the next block. @returns false where there is none */
+/** Moves on to the next block. @returns false at the end */
 function isFilled(head: Head): boolean {
   const block = head.next()
   if (block === undefined) return false
@@ -419,9 +420,9 @@ function isFilled(head: Head): boolean {
 // Filters
 
 /**
- * A Bloom filter over the keys: one byte says how many bits are set of each, the others are the bits. Row keys are keyed hashes already, so that
- * their last eight bytes are all the hashing it needs; their first bytes, by which they are sorted, are much the same within a piece.
- * @param bits of each key: 12 take 3 of 1,000 other keys for one of these, 16 take 5 of 10,000
+ * A Bloom filter over the keys: a byte with the number of bits set for each key, then the bits. Row keys are keyed hashes already: their last
+ * eight bytes need no further hashing. Their first bytes, the sort key, are nearly equal within a piece.
+ * @param bits for each key: with 12, 3 of 1,000 absent keys pass; with 16, 5 of 10,000
  */
 export function filterOf(entries: Uint8Array, bits: number): Uint8Array {
   const filter = new Uint8Array(2 + Math.floor((entries.length / ENTRY_BYTES) * (bits / 8)))
@@ -442,10 +443,10 @@ export function filterOf(entries: Uint8Array, bits: number): Uint8Array {
   return filter
 }
 
-/** From a hash of 32 bits to the number of a bit: a division of each would take longer than all else. */
+/** Scale from a 32-bit hash to the number of a bit: a division for each bit would take longer than everything else. */
 const scaleOf = (filter: Uint8Array): number => ((filter.length - 1) * 8) / 2 ** 32
 
-/** Never false of a key that is one of those; seldom true of another one. */
+/** True for every key of the filter; seldom true for an absent key. */
 export function mayHold(filter: Uint8Array, { view }: SortedKeys, rank: number): boolean {
   const scale = scaleOf(filter)
   const step = view.getUint32(rank * KEY_BYTES + 12) | 1
@@ -458,6 +459,6 @@ export function mayHold(filter: Uint8Array, { view }: SortedKeys, rank: number):
   return true
 }
 
-/** Whether the key does not stand before the other one. */
+/** True if the key sorts at or after the first key. */
 export const isFrom = (first: DataView, { view }: SortedKeys, rank: number): boolean =>
   compareKeys(first, 0, view, rank * KEY_BYTES) <= 0

@@ -1,7 +1,7 @@
 /**
  * The durable memory, as the stages see it. Implementations pass `test/conformance/ledger.ts`.
- * Everything a run writes goes through its `RunLedger`, which is fenced: once another process has taken the run over,
- * nothing more can be written with the old token.
+ * A run writes through a `RunLedger` alone. The `RunLedger` is fenced: once another process has taken the run over, the old token can write
+ * nothing more.
  */
 import type {
   Acknowledgements,
@@ -67,78 +67,83 @@ export type { DeadlineState, LeftEvent } from './states.ts'
 export * from './tables.ts'
 
 /**
- * What a run writes. Every call is one transaction (calls made together may share one), fenced by the lease's token. It is on the disk when it
- * resolves, unless it says that it does not wait for that: then it outlives the process, and the machine once another call has waited.
+ * Writes of a run. Every call is a transaction fenced by the token of the lease; calls made together may share a transaction. A call is on the
+ * disk when the promise resolves, unless documented as not waiting for the disk. A call that does not wait outlives the process at once, and the
+ * machine after the next call that waits.
  */
 export interface RunLedger {
   readonly lease: Lease
-  /** Counted by whoever sends: each write takes along what was counted by then. */
+  /** Counts of the run, kept by the stages. Each write stores the current counts. */
   readonly tallies: Tallies
-  /** The time since the last sign of life counts as work. */
+  /** Renews the lease. The time since the previous renewal counts as work. */
   renew(now: number, ttlMs: number): Promise<void>
   /**
-   * Before what is not written down itself. Takes the counts along, without waiting for the disk: what is written so outlives the process,
-   * and is on the disk with the next write that waits. @throws WaybillError `lease-lost`
+   * Asserts the lease before a step that is not written to the ledger. Stores the counts without waiting for the disk.
+   * @throws WaybillError `lease-lost`
    */
   assertHeld(): Promise<void>
-  /** @param outage JSON: why it waits for the gateway; null: it does not any more */
+  /** @param outage JSON: why the run waits for the gateway; null once the run no longer waits */
   noteOutage(outage: string | null): Promise<void>
-  /** From then on nothing counts as work, until it goes on. */
+  /** Stops counting time as work, until `goOnWorking`. */
   pauseWork(at: number): Promise<void>
   goOnWorking(at: number): Promise<void>
   addExport(start: ExportStart): Promise<ExportRecord>
   endExport(exportRow: number, state: 'finished' | 'failed', fault?: ExportFault): Promise<void>
-  /** For this export and for all that were read of the same file. */
+  /** Notes the archived path of every export read from this file. */
   noteArchived(file: Pick<ExportRecord, 'path' | 'sha256'>, archived: string): Promise<void>
-  /** @param drift JSON: in what the export differs from earlier deliveries */
+  /** @param drift JSON: differences from earlier deliveries */
   noteDrift(exportRow: number, drift: string): Promise<void>
-  /** @param heldBack JSON: why rows were not sent in the middle of which the run is stopped */
+  /** @param heldBack JSON: why rows of the chunk in which the run stops would have been left behind; nothing of the chunk was sent */
   noteHeldBack(exportRow: number, heldBack: string): Promise<void>
-  /** @param collection JSON: the files of what the run has collected */
+  /** @param collection JSON: the collected files of the run */
   noteCollection(collection: string): Promise<void>
   saveProfile(exportRow: number, profile: ProfileStart): Promise<void>
-  /** A chunk that is open already stays so, with the rows that it has by now (a run may be resumed with another limit). */
+  /** Opens a chunk. A chunk that is open already stays open, with the new number of rows (a run may be resumed with another limit). */
   openChunk(exportRow: number, start: ChunkStart): Promise<void>
   /**
-   * The write-ahead intents of a chunk: on disk when it resolves, in one transaction. What of it was planned before is planned anew.
+   * Write-ahead intents of a chunk: on disk when the promise resolves, in one transaction. Replaces batches planned before and not sent.
    * @returns the row of each batch
    */
   planBatches(intents: readonly BatchIntent[]): Promise<number[]>
   /**
-   * Before the bytes of one that was planned leave. It does not wait for the disk, unless it hides older records: the gateway shows of a series the
-   * latest alone, so that what was settled until now must be known whatever happens.
+   * Marks a planned batch before the bytes leave. Does not wait for the disk, unless the batch hides older records: the gateway shows only the
+   * latest record of a series, so that everything settled until now must survive.
    */
   sendBatch(id: number, at: number, hidesOlder: boolean): Promise<void>
-  /** The write-ahead intent of one that was not planned: on disk when it resolves. Resolves to the batch's row; sent again, a batch gets another. */
+  /**
+   * Write-ahead intent of an unplanned batch: on disk when the promise resolves. Resolves to the row of the batch; a batch sent again gets
+   * another row.
+   */
   beginBatch(intent: BatchIntent): Promise<number>
-  /** It does not wait for the disk, as whatever settles: after a start of the machine what is not settled by the ledger is looked up. */
+  /** Settles a batch. Does not wait for the disk, as all settlements: after a restart of the machine, unsettled batches are looked up. */
   settleBatch(settlement: BatchSettlement): Promise<void>
   splitBatch(id: number, answer: string, status: number | null, at: number): Promise<void>
   settleChunk(settlement: ChunkSettlement): Promise<void>
-  /** @throws WaybillError `state-illegal` where an exception cannot make that move */
+  /** @throws WaybillError `state-illegal` for an illegal move of an exception */
   rule(ruling: Ruling & Receipted, at: number): Promise<void>
   /**
    * Forgets a person as `Ledger.forgetPerson` does, unless another process has done so meanwhile.
-   * @param accountId that the ledger had
+   * @param accountId as the ledger had the account
    */
   forgetAccount(gateway: string, reference: string, accountId: string | null): Promise<void>
-  /** Does not wait for the disk: a person who is registered twice is told as known. */
+  /** Stores accounts. Does not wait for the disk: a repeated registration finds the person known. */
   saveAccounts(gateway: string, accounts: readonly KnownAccount[], at: number): Promise<void>
   /**
-   * Writes down what exports say of who is who. It does not wait for the disk: the same export says it again.
-   * @param births keyed hashes of birth dates, by hashed reference, of people of whom none was known
-   * @param shared hashed references that stand for people with several birth dates
+   * Stores the identity of people as exports give it. Does not wait for the disk: a repeated reading of the export gives the facts again.
+   * @param births keyed hashes of birth dates, by hashed reference, of people without a known birth date
+   * @param shared hashed references shared by people with different birth dates
    */
   saveBirths(gateway: string, births: ReadonlyMap<string, number>, shared: ReadonlySet<string>): Promise<void>
   /**
-   * Claims accounts, over all jobs, for as long as the lease lasts: each is claimed, or is not. It does not wait for the disk: no process survives
-   * what the claim does not. Who takes over a claim ends the lease that it hung on: its owner can write nothing more.
-   * @param isDead tells of an owner on this machine whether its process is gone
+   * Claims accounts, across all jobs, until the lease ends. Each account is claimed or not, regardless of the rest. Does not wait for the disk:
+   * no process survives a crash that loses the claim. Taking over a claim ends the lease behind the claim: the former owner can write nothing
+   * more.
+   * @param isDead true if the process of an owner on this machine has ended
    */
   claimAccounts(request: ClaimRequest, isDead: (owner: string) => boolean): Promise<Claimed>
-  /** @param letGo accounts whose claims end with it; where there are these alone, it does not wait for the disk */
+  /** @param letGo accounts whose claims are released; without entries, the write does not wait for the disk */
   saveCareTeams(gateway: string, entries: readonly KnownCareTeam[], letGo?: readonly string[]): Promise<void>
-  /** Writes down what is owed of providers who are listed no more, and forgets that they were. */
+  /** Stores marks and deletions owed for providers who are no longer listed, and forgets that they were listed. */
   noteMissing(
     gateway: string,
     missing: readonly MissingCareTeam[],
@@ -156,79 +161,81 @@ export interface CollectedBefore {
 
 export interface Ledger {
   jobId(name: string, gateway: string): Promise<number>
-  /** The same for who only looks: undefined where it was never run. */
+  /** As `jobId`, but adds nothing: undefined for a job that has never run. */
   knownJobId(name: string, gateway: string): Promise<number | undefined>
   /**
-   * Takes the job's lease if it is free, has run out, or its owner is known to be dead.
-   * @param isDead tells of an owner on this machine whether its process is gone
+   * Acquires the lease of the job if free, expired, or held by a dead owner.
+   * @param isDead true if the process of an owner on this machine has ended
    */
   acquireLease(request: LeaseRequest, isDead: (owner: string) => boolean): Promise<LeaseAnswer>
   releaseLease(lease: Lease): Promise<void>
-  /** Who holds the job now. */
+  /** Current holder of the job. */
   holder(jobId: number, now: number, isDead: (owner: string) => boolean): Promise<LeaseRecord | undefined>
-  /** Asks whoever runs it to stop, in whatever process. @returns whether anybody does */
+  /** Asks the process that runs it to stop. @returns true if a process holds the run */
   askToStop(runId: string, by: string, now: number): Promise<boolean>
-  /** Whoever held the job last, whether or not it does so still. */
+  /** Latest lease of the job, held or not. */
   lastLease(jobId: number): Promise<LeaseRecord | undefined>
-  /** @throws WaybillError `lease-lost`: looking for exports may take longer than a lease lasts without its process */
+  /** @throws WaybillError `lease-lost`: the search for exports may outlast the lease if the process sleeps */
   startRun(lease: Lease, start: RunStart): Promise<RunLedger>
   /**
-   * @param at since when it is at work again
-   * @param part where the rest of it is not read as a whole
-   * @throws WaybillError `lease-lost`: whoever holds the job now may have finished the run, or given it up
+   * @param at when work begins again
+   * @param part scope of the rest, if the rest is not read as a whole
+   * @throws WaybillError `lease-lost`: the present holder may have finished the run, or given the run up
    */
   resumeRun(lease: Lease, run: RunRecord, at: number, part?: RunPart): Promise<RunLedger>
-  /** To settle what a run left behind; its state stays as it is. */
+  /** Settles rejects and doubts of a run. The state of the run stays unchanged. */
   amendRun(lease: Lease): RunLedger
-  /** The job's run of that kind that was left running or interrupted, if there is one. */
+  /** Unfinished (running or interrupted) run of this kind, if any. */
   unfinishedRun(jobId: number, kind: RunKind): Promise<RunRecord | undefined>
   run(id: string): Promise<(RunRecord & { job: string; gateway: string }) | undefined>
-  /** Newest first. @param after so many are passed over */
+  /** Newest first. @param after number of runs to skip */
   runs(
     limit: number,
     only?: RunFilter,
     after?: number,
   ): Promise<(RunRecord & { job: string; gateway: string })[]>
   countRuns(only: RunFilter): Promise<number>
-  /** With the names of their mappings; null where a mapping was pruned. */
+  /** Exports with the names of their mappings; null for a pruned mapping. */
   exportsOf(runId: string): Promise<(ExportRecord & { readonly mapping: string | null })[]>
-  /** What unfinished runs of jobs of that name have open, at whatever gateway. */
+  /** Open exports of unfinished runs, for all jobs of this name, at any gateway. */
   openExports(job: string): Promise<OpenExport[]>
   exportRecord(exportRow: number): Promise<ExportRecord | undefined>
   exportsWithContent(exportId: string): Promise<ExportRecord[]>
   /** Latest first. */
   exportsNamed(name: string): Promise<ExportRecord[]>
   /**
-   * The place of an export among all that the job has read: higher for a later one. A name that shows other bytes than when it was read last has a
-   * new one; the same file read again keeps its own, and so does what takes up rows of it. What was not read to its end counts as new.
+   * Arrival of an export among all exports that the job has read: higher for a later export. A name with new bytes gets a new arrival. A file
+   * read again keeps the arrival, and so does a retry of its rows. An export that was not read to the end counts as new.
    */
   arrivalOf(jobId: number, record: Pick<ExportRecord, 'id' | 'name' | 'sha256' | 'reading'>): Promise<number>
   mapping(digest: string): Promise<string | undefined>
   /** Profiles of finished exports, latest first. */
   profiles(key: ProfileKey, limit: number): Promise<Pick<ProfileStart, 'accepted' | 'content'>[]>
-  /** Contents of the profiles of a run's exports, by `export_row`; none of what was not compared, or was pruned since. */
+  /** Contents of the profiles of a run's exports, by `export_row`. Exports that were not compared, or were pruned since, are missing. */
   profilesOfRun(runId: string): Promise<ReadonlyMap<number, string>>
-  /** Whether an export of this content was finished, and has a profile. */
+  /** True if an export of this content was finished and has a profile. */
   isProfiled(key: ProfileKey, sha256: string): Promise<boolean>
   /**
-   * End of the latest finished export of the job by the mapping; undefined where there is none.
-   * @returns `read` where this content was finished before
+   * End of the latest finished export of the job by the mapping; undefined without an export.
+   * @returns `read` if this content was finished before
    */
   lastEnd(key: ProfileKey, sha256: string): Promise<'read' | 'ended' | 'open' | undefined>
   chunksOf(exportRow: number): Promise<ChunkRecord[]>
-  /** Those of all its exports, in the order of these. */
+  /** Chunks of all exports of the run, in the order of the exports. */
   chunksOfRun(runId: string): Promise<ChunkRecord[]>
   batchesOf(key: ChunkKey): Promise<BatchRecord[]>
   exceptionsOf(key: ChunkKey): Promise<ExceptionRecord[]>
   /** Exceptions of a run, grouped for reading, most frequent first. */
   reasonsOf(runId: string): Promise<Reason[]>
-  /** How much of what the run has left behind an earlier one had left so, and since when. */
+  /** Number of the run's exceptions that an earlier run had left behind, and since when. */
   knownOf(runId: string): Promise<KnownCount>
-  /** Why most of what no later run has settled was left behind. */
+  /** Most frequent reason of the exceptions that no later run has settled. */
   mostFrequentReason(runId: string): Promise<Pick<Reason, 'code' | 'count'> | undefined>
-  /** Slots by row key, for those keys that have any. */
+  /** Slots by row key, for keys with slots. */
   delivered(jobId: number, rowKeys: readonly string[]): Promise<Map<string, readonly KeptSlot[]>>
-  /** The latest other export of that name and content that the job has read to its end. @param reading those alone that were read so */
+  /**
+   * Latest different export of this name and content that the job has read to the end. @param reading limits the search to this kind of reading
+   */
   lastReading(
     jobId: number,
     record: Pick<ExportRecord, 'id' | 'name' | 'sha256'>,
@@ -236,7 +243,7 @@ export interface Ledger {
   ): Promise<ExportRecord['id'] | undefined>
   /** Doubts by row key. */
   held(jobId: number, rowKeys: readonly string[]): Promise<Map<string, readonly HeldDoubt[]>>
-  /** Hashes of the series of which a record in doubt is still asked about. */
+  /** Hashes of series with a record in doubt that can still be looked up. */
   heldSeries(jobId: number): Promise<Set<string>>
   left: LeftBehind
   acknowledgements: Acknowledgements
@@ -244,72 +251,75 @@ export interface Ledger {
   pauses: Pauses
   expectations: Expectations
   notifications: Notifications
-  /** What stands open, by job. */
+  /** Open matters by job. */
   standing(): Promise<Standing>
   way: RightOfWay
   pruning: Pruning
   installation: Installation
-  /** The copy that the ledger is, and the time up to which it may have lost rows. @param now when it is used first, if it was not before: milliseconds since the epoch */
+  /**
+   * Number of the copy, and the time up to which rows may be missing. @param now stored as the first use of a copy that was not used before:
+   * milliseconds since the epoch
+   */
   suspicion(now: number): Promise<Suspicion>
-  /** Places of the backfilled exports that the job has read, by arrival. */
+  /** Order of the backfilled exports that the job has read, by arrival. */
   orders(jobId: number): Promise<ReadonlyMap<number, ExportOrder>>
-  /** From now on it counts as a copy that was made at this instant: whoever uses it knows that it has lost something. */
+  /** Marks the ledger as a copy made at this instant: from now on, rows since then count as possibly lost. */
   noteBehind(at: number): Promise<void>
   accounts(gateway: string, references: readonly string[]): Promise<Map<string, KnownAccount>>
-  /** Account ids that several people have: the gateway has given them anew since. */
+  /** Account ids shared by several people: the gateway has reassigned the id since. */
   sharedIds(gateway: string, accountIds: readonly string[]): Promise<Set<string | null>>
-  /** Which of the accounts the run has registered. */
+  /** Returns the references whose accounts the run has registered. */
   registeredBy(gateway: string, references: readonly string[], runId: string): Promise<Set<string>>
-  /** Account ids that a gateway has given, null where another key has sealed one, in a steady order, those behind `after`; `after` is `reference` of the last. */
+  /** Account ids of a gateway, sorted by reference, those after the reference `after`. Null if another key has sealed the id. */
   knownAccounts(
     gateway: string,
     after: string,
     limit: number,
   ): Promise<readonly { readonly reference: string; readonly accountId: string | null }[]>
   /**
-   * How often people were forgotten, for those who were.
-   * @param references asked for only where anybody was
+   * Number of times each person was forgotten, for people who were forgotten.
+   * @param references called only if anybody was forgotten
    */
   forgotten(gateway: string, references: () => readonly string[]): Promise<ReadonlyMap<string, number>>
-  /** Hashed references that stand for people with several birth dates, of those given. */
+  /** Hashed references shared by people with different birth dates, among the given references. */
   sharedReferences(gateway: string, references: readonly string[]): Promise<ReadonlySet<string>>
   /**
-   * Takes people as one each again, whatever was found before.
-   * @param people by hashed reference, with the keyed hash of the birth date; null: the next one that an export gives
-   * @returns how many references stood for several people
+   * Confirms that each reference stands for a single person, despite earlier findings.
+   * @param people by hashed reference, with the keyed hash of the birth date; null: the next birth date that an export gives
+   * @returns how many references were shared by several people
    */
   confirmPeople(gateway: string, people: ReadonlyMap<string, number | null>): Promise<number>
   /**
-   * Forgets a person at a gateway: crosswalk, care teams, what jobs have collected of them. What was delivered to them counts as not delivered.
-   * @param references hashes by which the person is known
-   * @param accountId by which the crosswalk has the person, too
+   * Forgets a person at a gateway: crosswalk, care teams, collected data of jobs. Deliveries to the person count as not delivered.
+   * @param references hashes of the person's references
+   * @param accountId finds further references of the person in the crosswalk
    */
   forgetPerson(gateway: string, references: readonly string[], accountId: string | null): Promise<void>
   /**
-   * Takes the account ids of those who were forgotten out of the bytes of the ledger's files.
-   * @returns false where another process was reading, so that its log may hold some until that has ended
+   * Erases account ids of forgotten people from the bytes of the ledger's files.
+   * @returns false if another process was reading: the log may hold account ids until the reader has ended
    */
   scrubAccounts(): Promise<boolean>
-  /** Of whom the job has collected, by hashed reference: which run did so last, and what. */
+  /** Latest collection by hashed reference: the run, and a hash of the content. */
   collected(jobId: number, people: readonly string[]): Promise<ReadonlyMap<string, CollectedBefore>>
-  /** Care-team entries by account, for those that are known to have any. */
+  /** Care-team entries by account, for accounts with known entries. */
   careTeams(gateway: string, accounts: readonly string[]): Promise<Map<string, KnownCareTeam[]>>
-  /** What the job's exports have listed of accounts, for those that they have. */
+  /** Providers listed by the job's exports, for accounts that the exports list. */
   listedCareTeams(jobId: number, accounts: readonly string[]): Promise<Map<string, CareTeamListing>>
   /**
-   * The first providers whom the export of that arrival no longer lists, of people of whom all that it says can be used.
-   * @returns `unreadable` where a row of it cannot be read at all: nobody knows whom it would have listed
+   * First providers that the export of this arrival no longer lists, of people with usable rows only.
+   * @returns `unreadable` if a row of the export cannot be read: the row may have listed anybody
    */
   missingCareTeams(
     jobId: number,
     arrival: number,
     limit: number,
   ): Promise<readonly MissingCareTeam[] | 'unreadable'>
-  /** Requests for medical records that the gateway was sent, by hashed reference number. */
+  /** Requests for medical records sent to the gateway, by hashed reference number. */
   medicalRequests(gateway: string, references: readonly string[]): Promise<Map<string, KnownRequest>>
-  /** Accounts of which the job owes a mark or a deletion, by their hashes, those behind `after`. */
+  /** Hashes of accounts with a mark or a deletion owed by the job, those after `after`. */
   owedCareTeams(gateway: string, jobId: number, after: string, limit: number): Promise<string[]>
-  /** Which of the contents are in doubt, in whatever job. */
+  /** Contents in doubt, among the given contents, in any job. */
   heldContents(contents: readonly string[]): Promise<Set<string>>
   close(): Promise<void>
 }

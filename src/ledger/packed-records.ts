@@ -1,22 +1,23 @@
 /**
- * Records of a batch, packed: a few bytes for each record instead of a table row.
- * Form: rule names as a JSON array (length-prefixed), then for each record its rule's index together with whether it stands in the same row as the
- * one before, in the next one, or elsewhere (varint; elsewhere: then the difference of the row numbers, zigzag varint), and the 8 bytes of its
- * content hash. So far it is what the batch carries, and its id is made of. Behind it a trailer says which slots these are of; its length stands in
- * the last 4 bytes, 0 where no slots are known. Form: for each rule 1 and its hash, or 0 where its records have several; ranks, each with how many
- * records follow each other with it (varint); for each record of another row than the one before the 16 bytes of the row key; for each whose rule has
- * several hashes the 4 bytes of that. Pure.
+ * Records of a batch, packed: a few bytes for each record instead of a table row. Pure.
+ * Form: rule names as a JSON array (length-prefixed), then the records, then a trailer.
+ * Record: index of the rule, combined with the step from the previous record (row unchanged, next row, or elsewhere; varint); for elsewhere, the
+ * difference of the row numbers (zigzag varint); 8 bytes of the content hash. Rule names and records are the content of the batch, and the batch
+ * id is made of them.
+ * Trailer: the slots of the records. The last 4 bytes hold the length of the trailer; 0 if slots are unknown. For each rule: 1 and the hash, or 0
+ * if the records of the rule have several hashes. Then the ranks, each with the number of successive records (varint). Then the row key (16
+ * bytes) of each record with a new row. Then the hash (4 bytes) of each record whose rule has several hashes.
  */
 import { WaybillError } from '../model/errors.ts'
 import { type ContentWords, wordsOf } from '../model/ids.ts'
 
-/** One record of a batch, by position and hash. */
+/** A record of a batch, by position and hash. */
 export interface Held {
   readonly row: number
   readonly rule: string
   /** 16 hex digits. */
   readonly content: string
-  /** Undefined of what was packed without. */
+  /** Undefined if packed without a slot. */
   readonly slot?: HeldSlot
 }
 
@@ -29,14 +30,14 @@ export interface HeldSlot {
   readonly rank: number
 }
 
-/** Where a record stands after the one before: in its row, in the next one, or elsewhere. */
+/** Step from the previous record: row unchanged, next row, or elsewhere. */
 const SAME = 0
 const NEXT = 1
 const ELSEWHERE = 2
 const STEPS = 3
 const RANKS = 3
 
-/** A record as it is packed. */
+/** A record to pack. */
 export interface Packable extends ContentWords {
   readonly row: { readonly row: number }
   readonly rule: string
@@ -84,7 +85,7 @@ export function packEntries(records: readonly Packable[]): Uint8Array {
     let distance = 0
     if (row !== before) {
       distance = row.row - (before?.row ?? 0)
-      // One number may stand for several row keys, as lines of a rejects file were corrected by hand.
+      // A row number may have several row keys, as people correct lines of a rejects file by hand.
       if (distance !== 0 || before === undefined || record.rowKey !== rowKeys.at(-1)) {
         rowKeys.push(record.rowKey)
         step = distance === 1 ? NEXT : ELSEWHERE
@@ -105,7 +106,7 @@ export function packEntries(records: readonly Packable[]): Uint8Array {
   return Buffer.concat([bytes.subarray(0, at), slots, length])
 }
 
-/** @param rowKeys hex digits of all of them @param hashes those of records whose rule has several */
+/** @param rowKeys hex digits of all row keys @param hashes of the records whose rule has several */
 function packSlots(
   records: readonly Pick<Packable, 'rank'>[],
   rules: readonly PackedRule[],
@@ -128,7 +129,7 @@ function packSlots(
   return bytes.subarray(0, at)
 }
 
-/** Records that a batch carries, without their slots. */
+/** Packed records of a batch, without their slots. */
 export const carriedOf = (packed: Uint8Array): Uint8Array => packed.subarray(0, trailerAt(packed))
 
 function trailerAt(packed: Uint8Array): number {
@@ -145,7 +146,7 @@ export const damagedLedger = (cause: unknown): WaybillError =>
     cause,
   })
 
-/** @throws WaybillError `ledger-unusable` where the bytes are not what was packed */
+/** @throws WaybillError `ledger-unusable` if the bytes are damaged */
 export function unpacking<Unpacked>(unpack: () => Unpacked): Unpacked {
   try {
     return unpack()

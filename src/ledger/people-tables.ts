@@ -1,4 +1,4 @@
-/** Tables of what the ledger knows of people: accounts, care teams, requests, what was collected. */
+/** Tables about people: accounts, care teams, requests, collections. */
 import type { SealedId } from './sealed-ids.ts'
 
 export interface PeopleTables {
@@ -18,24 +18,24 @@ interface AccountTable {
   reference: Uint8Array
   account_id: SealedId | null
   registered_at: number
-  /** The run that registered the person; null where the gateway said that it knew them. */
+  /** The run that registered the person; null if the gateway already knew the person. */
   registered_by: string | null
-  /** Until when something may have been sent of which this ledger does not know; null where nothing was. */
+  /** Time until which records unknown to this ledger may have been sent; null if none were. */
   sent_before: number | null
-  /** Keyed hash of the birth date; null where no export has given it. */
+  /** Keyed hash of the birth date; null if no export gives a date. */
   born: number | null
-  /** Keyed hash of first and last name, likewise. */
+  /** Keyed hash of first and last name; null if no export gives a name. */
   named: number | null
 }
 
-/** References that stand for people with several birth dates: nothing is sent under them. */
+/** References shared by people with different birth dates: nothing is sent under them. */
 interface SharedReferenceTable {
   gateway: string
   /** Hashed reference. */
   reference: Uint8Array
 }
 
-/** Accounts that a job reads and is about to write; good for as long as the lease with that token. */
+/** Accounts that a job reads and is about to write. A claim is valid as long as the lease with this token. */
 interface ClaimTable {
   gateway: string
   /** Hashed reference of the person. */
@@ -44,16 +44,16 @@ interface ClaimTable {
   token: number
 }
 
-/** People whose account was erased, or holds no longer: what was delivered to it counts as not delivered. */
+/** People whose account was erased or is no longer valid: deliveries to the account count as not delivered. */
 interface ForgottenTable {
   gateway: string
   /** Hashed reference. */
   reference: Uint8Array
-  /** How often: part of the hashes of their row keys from then on. */
+  /** Number of times: part of the hashes of the person's row keys from then on. */
   times: number
 }
 
-/** Care-team entries that accounts are known to have: when they were observed last, and whether they bear the mark. */
+/** Known care-team entries of accounts: newest date, and mark. */
 interface CareTeamTable {
   gateway: string
   /** Hashed reference of the person. */
@@ -61,65 +61,65 @@ interface CareTeamTable {
   /** Hashed NPI. */
   npi: Uint8Array
   observed_at: number
-  /** When it was learned that it is stored; a list may be late with what is newer. */
+  /** When the ledger learned that the entry is stored. A list may show newer entries late. */
   stored_at: number
   mark: CareTeamMark
-  /** The gateway's id of the person, by which a mark that is owed can be set without the export; null where it gave none. */
+  /** The person's id at the gateway, which lets a run set an owed mark without the export; null if the gateway gave none. */
   account_id: SealedId | null
-  /** The place of the latest row that was heard: exports in the order of their arrival, and rows within them. */
+  /** Place of the latest row about the provider: exports in order of arrival, then rows. */
   heard_at: number
-  /** Of a mark that waits for a record in doubt: hash of its content. */
+  /** Hash of the content of a record in doubt that the mark waits for. */
   content: Uint8Array | null
-  /** `OwedDeletion[]` as JSON, the newest last; null where nothing is to be deleted. */
+  /** `OwedDeletion[]` as JSON, newest last; null if nothing is to be deleted. */
   deletions: string | null
-  /** The jobs that owe the mark, and the deletions. */
+  /** Jobs that owe the mark and the deletions. */
   mark_by: number | null
   deletions_by: number | null
 }
 
 /**
- * Of the primary care physician. `none`: not to bear it, or another entry of the account does. `withdrawn`: the newest word is that it is not,
- * or no longer, to bear it. `to-set`, `to-unset`: owed, as it could not be done when the export said so.
+ * Mark of the primary care physician. `none`: no mark, or another entry of the account has the mark. `withdrawn`: the newest word is that the
+ * entry has no mark, or no longer. `to-set`, `to-unset`: owed, as the change failed when the export asked for the mark.
  */
 export type CareTeamMark = 'none' | 'set' | 'withdrawn' | 'to-set' | 'to-unset'
 
-/** Which providers a job's exports list of whom, where they list all. */
+/** Providers of each person in a job's exports, if the exports list all care teams. */
 interface CareTeamListedTable {
   job_id: number
-  /** Hashed reference of the person; empty: of a row that cannot be read, nobody knows of whom. */
+  /** Hashed reference of the person; empty for an unreadable row of an unknown person. */
   account: Uint8Array
-  /** Hashed NPI. Empty: that the export has the person; one byte: that it says something of them that is of no use. */
+  /** Hashed NPI. Empty: the export has the person. One byte: an unusable row of the person. */
   npi: Uint8Array
-  /** Of the export that has said so last. */
+  /** Arrival of the latest export with this row. */
   arrival: number
-  /** When the newest entry was observed: milliseconds since the epoch. */
+  /** Time of the newest entry: milliseconds since the epoch. */
   at: number
 }
 
-/** Of whom a job has collected, and a hash of what: no health data. */
+/** Collections of a job by person, with a hash of the content: no health data. */
 interface CollectedTable {
   job_id: number
   /** Hashed reference. */
   person: Uint8Array
-  /** Hash of what was collected; null where there was nothing. */
+  /** Hash of the collected content; null if nothing was found. */
   content: Uint8Array | null
-  /** The run that has asked last. */
+  /** The latest run that asked. */
   run_id: string
 }
 
-/** Requests for medical records that a gateway was sent. */
+/** Requests for medical records sent to a gateway. */
 interface MedicalRequestTable {
   gateway: string
   /** Hashed reference number. */
   reference: Uint8Array
-  /** Hash of the request as it was sent. */
+  /** Hash of the request as sent. */
   content: Uint8Array
   state: MedicalRequestState
-  /** The place of the latest row that was heard: exports in the order of their arrival, and rows within them. */
+  /** Place of the latest row about the request: exports in order of arrival, then rows. */
   heard_at: number
-  /** The run that has brought it about; null where a later row has said it again. */
+  /** The run that sent the current state; null once a later row has repeated the state. */
   run_id: string | null
 }
 
-/** `awaiting`: it is sent, and its authorization is not. */
+/** `awaiting`: the request is sent, the authorization is not. */
 export type MedicalRequestState = 'awaiting' | 'complete' | 'withdrawn'

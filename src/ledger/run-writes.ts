@@ -1,6 +1,4 @@
-/**
- * What a run hands to the ledger to keep: its exports and what these look like, chunks, batches, what did not simply succeed, people, and its end.
- */
+/** Data that a run hands to the ledger: exports and their profiles, chunks, batches, exceptions, people, and the end of the run. */
 
 import { z } from 'zod'
 import type { DeliveredFile } from './concerns.ts'
@@ -12,13 +10,13 @@ import type { Reading, RunPart, RunRecord, Selection } from './tables.ts'
 export interface RunEnd {
   readonly state: Exclude<RunState, 'running'>
   readonly endedAt: number
-  /** Code of the error that ended it, */
+  /** Code of the error that ended the run. */
   readonly reason: string | null
-  /** and its words. */
+  /** Message of the error. */
   readonly detail?: string | null
-  /** Of a person who has ended it. */
+  /** Decision of the person who ended the run. */
   readonly resolution?: Resolution | undefined
-  /** Of a run that is given up: what its open chunks have brought, and what they may have. */
+  /** Given-up runs only: rows delivered and records possibly sent in open chunks. */
   readonly left?: { readonly delivered: readonly DeliveredRow[]; readonly sent: readonly SentRecord[] }
   /** See `Receipted`. */
   readonly receiptsLength?: number | undefined
@@ -32,38 +30,38 @@ export interface ExportStart {
   readonly sha256: string
   readonly bytes: number
   readonly mapping: { readonly name: string; readonly digest: string; readonly content: string }
-  /** The file that it came in, as its source listed it; undefined for one that was named. */
+  /** The file of the export, as listed by the source; undefined for a file named on the command line. */
   readonly delivered?: DeliveredFile | undefined
-  /** Days since 1970 in its name; undefined without a date. */
+  /** Days since 1970 of the date in the name; undefined without a date. */
   readonly day?: number | undefined
   /** Default: `whole`. */
   readonly reading?: Reading
   readonly originExport?: number
-  /** Where it lies by now, of one that was archived before. */
+  /** Present path of a file that was archived before. */
   readonly archived?: string | null
-  /** True if its last line has a line end; undefined where the format has no lines. */
+  /** True if the last line has a line end; undefined for formats without lines. */
   readonly isEnded?: boolean | undefined
-  /** Error of an export that is over before it has begun. */
+  /** Error of an export that failed before reading began. */
   readonly failed?: ExportFault
 }
 
-/** Why an export could not be used. */
+/** Error that makes an export unusable. */
 export interface ExportFault {
   /** Code of the error. */
   readonly reason: string
-  /** Its words. */
+  /** Message of the error. */
   readonly detail: string
-  /** Null: what its code says. */
+  /** Null: the remedy of the code. */
   readonly remedy: string | null
 }
 
-/** Exports that are compared with each other: those of one job that are read by one mapping. */
+/** Key of exports that are compared with each other: exports of a job, read by a mapping. */
 export interface ProfileKey {
   readonly job: string
   readonly mapping: string
 }
 
-/** What an export looks like, as JSON; it counts once the export is finished. */
+/** Profile of an export, as JSON. The profile counts once the export is finished. */
 export interface ProfileStart extends ProfileKey {
   readonly sha256: string
   readonly accepted: boolean
@@ -78,7 +76,7 @@ export interface ChunkStart {
   readonly rows: number
 }
 
-/** Where a chunk belongs. */
+/** Export and number of a chunk. */
 export interface ChunkKey {
   readonly exportRow: number
   readonly chunk: number
@@ -88,12 +86,12 @@ export interface BatchIntent extends ChunkKey {
   readonly batchId: string
   readonly kind: string
   readonly records: number
-  /** As `packHolds` gives them. */
+  /** Packed by `packHolds`. */
   readonly holds: Uint8Array
   readonly at: number
 }
 
-/** Something that did not simply succeed. Positions, hashes and codes; the message holds nothing of the record. */
+/** A row or record with a warning, reject or doubt: positions, hashes and codes. The message holds no value of the record. */
 export interface Exception {
   readonly row: number
   readonly line: number
@@ -107,13 +105,13 @@ export interface Exception {
   readonly field: string | null
   readonly message: string
   readonly batchId: string | null
-  /** Transaction id under which the gateway has a withdrawn result. */
+  /** Transaction id of a withdrawn result at the gateway. */
   readonly sentAs?: string | undefined
 }
 
-/** What is settled once the run has come to its end, or without it: receipts of that are written at once. */
+/** Settlement at or after the end of the run: the receipts are written at once. */
 export interface Receipted {
-  /** Bytes of the run's receipts with those of what is settled here; undefined where there are none. */
+  /** Bytes of the run's receipts, including the receipts of this settlement; undefined without receipts. */
   readonly receiptsLength?: number | undefined
 }
 
@@ -122,10 +120,10 @@ export interface BatchSettlement extends ChunkKey, Receipted {
   readonly answer: string
   readonly status: number | null
   readonly attempts: number
-  /** What the gateway has taken of it, likewise. */
+  /** Records that the gateway has accepted, packed by `packHolds`. */
   readonly accepted: Uint8Array | 'all'
   readonly exceptions: readonly Exception[]
-  /** Its records that are in doubt. */
+  /** Records of the batch that are in doubt. */
   readonly held: readonly HeldRecord[]
   readonly at: number
 }
@@ -135,84 +133,84 @@ export interface ChunkSettlement extends ChunkKey {
   readonly receiptsLength: number
   readonly rejectsLength: number
   readonly delivered: readonly DeliveredRow[]
-  /** Packed: what was accepted in no batch. */
+  /** Packed: records accepted outside of batches. */
   readonly accepted?: Uint8Array | undefined
   readonly held: readonly HeldRecord[]
-  /** Of its export (`Ledger.arrivalOf`). */
+  /** Arrival of the export (`Ledger.arrivalOf`). */
   readonly arrival: number
   readonly exceptions: readonly Exception[]
-  /** What of earlier runs the chunk has settled. */
+  /** Exceptions of earlier runs that the chunk has settled. */
   readonly ruling?: Ruling | undefined
-  /** Where the job's exports list all care teams of a person. */
+  /** Care-team rows, if the job's exports list all care teams of a person. */
   readonly listed?: readonly ListedCareTeam[] | undefined
   readonly tallies: ChunkTallies
-  /** By hashed reference, keyed hashes of names that the crosswalk does not have yet. */
+  /** Keyed hashes of names that the crosswalk lacks, by hashed reference. */
   readonly names?: { readonly gateway: string; readonly named: ReadonlyMap<string, number> } | undefined
-  /** Of a run that collects. */
+  /** Collecting runs only. */
   readonly collected?: CollectedChunk | undefined
   readonly at: number
 }
 
 export interface CollectedChunk {
-  /** JSON: the files of the collection, as far as they are settled. */
+  /** JSON: the files of the collection, as far as settled. */
   readonly collection: string
   readonly people: readonly CollectedOf[]
 }
 
-/** Of whom was collected: hashed reference, 32 hex digits, and hash of what, 16; null where there was nothing. */
+/** Hashed reference (32 hex digits) of a person, and hash (16 hex digits) of the collected content; null if nothing was found. */
 export interface CollectedOf {
   readonly person: string
   readonly content: string | null
 }
 
-/** A request for medical records that the gateway was sent. */
+/** A request for medical records sent to the gateway. */
 export interface KnownRequest {
   /** Hashed reference number, 32 hex digits. */
   readonly reference: string
-  /** Hash of the request as it was sent, 16 hex digits. */
+  /** Hash of the request as sent, 16 hex digits. */
   readonly content: string
   readonly state: MedicalRequestState
-  /** The place of the latest row that was heard on it (`placeOfWord`). */
+  /** Place of the latest row about the request (`placeOfWord`). */
   readonly heardAt: number
-  /** The run that has brought it about; null where a later row has said it again. */
+  /** The run that sent the current state; null once a later row has repeated the state. */
   readonly run: string | null
 }
 
-/** The account may have entries of the provider, and no date of any is known. */
+/** Time if the account may have entries of the provider, without a known date. */
 export const UNDATED = 0
 
-/** A care-team entry that an account has. */
+/** A care-team entry of an account. */
 export interface KnownCareTeam {
   /** Hashed reference and NPI, 32 hex digits each. */
   readonly account: string
   readonly npi: string
-  /** Of the newest that is known: milliseconds since the epoch, or `UNDATED`. */
+  /** Time of the newest known entry: milliseconds since the epoch, or `UNDATED`. */
   readonly observedAt: number
-  /** When it was learned that it is stored: milliseconds since the epoch. */
+  /** When the ledger learned that the entry is stored: milliseconds since the epoch. */
   readonly storedAt: number
   readonly mark: CareTeamMark
-  /** The gateway's id of the person, where it is known. */
+  /** The person's id at the gateway, if known. */
   readonly accountId: string | null
-  /** The place of the latest row that was heard on the provider (`placeOfWord`). */
+  /** Place of the latest row about the provider (`placeOfWord`). */
   readonly heardAt: number
-  /** Of a mark that waits for a record in doubt: its content, 16 hex digits. */
+  /** Content of a record in doubt that the mark waits for, 16 hex digits. */
   readonly content: string | null
-  /** The newest last. */
+  /** Newest last. */
   readonly deletions: readonly OwedDeletion[]
-  /** The jobs that owe the mark, and the deletions; null where nothing is owed. */
+  /** Jobs that owe the mark and the deletions; null if nothing is owed. */
   readonly markBy: number | null
   readonly deletionsBy: number | null
-  /** The account has none of the provider any more: the ledger forgets that it had. */
+  /** The account no longer has an entry of the provider: the ledger removes the row. */
   readonly isGone?: true
 }
 
-/** What a row of an export that lists all care teams says. */
+/** A row of an export that lists all care teams. */
 export interface ListedCareTeam {
-  /** Hashed reference, 32 hex digits; `UNKNOWN_PERSON` of a row that cannot be read. */
+  /** Hashed reference, 32 hex digits; `UNKNOWN_PERSON` if the row cannot be read. */
   readonly account: string
-  /** Hashed NPI, 32 hex digits; `THE_PERSON`, or `UNUSABLE` of a word that is of no use. */
+  /** Hashed NPI, 32 hex digits; `THE_PERSON` for the person alone; `UNUSABLE` for an unusable row of the person. */
   readonly npi: string
-  /** When it was observed: milliseconds since the epoch. */
+  /** Time of observation: milliseconds since the epoch. */
   readonly at: number
 }
 
@@ -220,48 +218,48 @@ export const UNKNOWN_PERSON = ''
 export const THE_PERSON = ''
 export const UNUSABLE = '00'
 
-/** What a job's exports have listed of a person. */
+/** Providers of a person in a job's exports. */
 export interface CareTeamListing {
-  /** Of the newest export that has the person. */
+  /** Arrival of the newest export with the person. */
   readonly arrival: number
-  /** Hashed NPIs that are listed and were not missing since. */
+  /** Hashed NPIs that are listed, and were not missing since. */
   readonly npis: ReadonlySet<string>
 }
 
-/** A provider whom the newest export that has the person no longer lists. */
+/** A provider missing from the newest export with the person. */
 export interface MissingCareTeam {
   readonly account: string
   readonly npi: string
-  /** Of the newest entry that the job has listed: milliseconds since the epoch. */
+  /** Time of the newest entry that the job has listed: milliseconds since the epoch. */
   readonly at: number
 }
 
-/** Entries of a provider that were replaced are to be deleted, once what replaces them stands; those that an export no longer lists, at once. */
+/** Entries of a provider to delete. Replaced entries go once the replacements are stored; entries that an export no longer lists go at once. */
 export interface OwedDeletion {
-  /** Of each entry that replaces them, the ids by which a list may show it: the gateway's and ours. None: the export lists them no more. */
+  /** Ids (the gateway's and ours) of each replacement, by which a list may show the entry. Empty: the export no longer lists the provider. */
   readonly by: readonly (readonly string[])[]
-  /** When those were observed: nothing that is newer goes. Milliseconds since the epoch. */
+  /** Time of the replacements, milliseconds since the epoch: newer entries stay. */
   readonly until: number
-  /** Whether a list has shown what is to go. */
+  /** True if a list has shown an entry to delete. */
   readonly isSeen: boolean
-  /** Contents of records in doubt that may turn out to be such an entry, 16 hex digits each. */
+  /** Contents of records in doubt that may prove stored as entries of the provider, 16 hex digits each. */
   readonly inDoubt: readonly string[]
 }
 
-/** `accountId` is null where the gateway knows the account but did not tell its id. */
+/** An account of the crosswalk. `accountId` is null if the gateway knows the account but did not give the id. */
 export interface KnownAccount {
   /** Hashed reference, 32 hex digits. */
   readonly reference: string
   readonly accountId: string | null
-  /** Whether the gateway did not know the person before. */
+  /** True if the gateway did not know the person before. */
   readonly isNew?: boolean
-  /** Keyed hash of the birth date that exports give (`Identity.born`); null, or left out, where none has. */
+  /** Keyed hash of the birth date in exports (`Identity.born`); null or absent if no export gives a date. */
   readonly born?: number | null
-  /** Keyed hash of the name (`Identity.named`), likewise. */
+  /** Keyed hash of the name (`Identity.named`); null or absent if no export gives a name. */
   readonly named?: number | null
   /**
-   * Where the gateway has something of this person that may be ours though this ledger does not know of it: until when that may have been
-   * sent. Null where it has nothing of ours.
+   * Time until which records unknown to this ledger may have been sent: the gateway has records of the person that may be ours. Null if the
+   * gateway has none of ours.
    */
   readonly sentBefore: number | null
 }
@@ -272,29 +270,29 @@ export interface RunStart {
   readonly startedAt: number
   readonly rejectsPath: string
   readonly receiptsPath: string
-  /** Where it takes up what another run left behind. */
+  /** Run that this run retries. */
   readonly origin?: RunOrigin | undefined
-  /** Where it is a backfill: of which range. */
+  /** Range of a backfill. */
   readonly backfill?: BackfillRange | undefined
-  /** Where it does not read all that the job finds. */
+  /** Scope of a run that does not read all exports of the job. */
   readonly part?: RunPart | undefined
 }
 
-/** Days of the names of exports, both included: `2026-01-31`. */
+/** Days in the names of exports, both included: `2026-01-31`. */
 export interface BackfillRange {
   readonly from: string
   readonly to: string
-  /** The folder that its exports lie in, where that is not the place of the job. */
+  /** Folder of the exports, if different from the place of the job. */
   readonly in?: string | undefined
-  /** Requests a second at most. */
+  /** Most requests per second. */
   readonly rate?: number | undefined
-  /** Whether exports are taken as they are, however they differ from earlier deliveries. */
+  /** True to accept exports despite drift from earlier deliveries. */
   readonly acceptDrift?: boolean | undefined
-  /** True to take exports that may be cut. */
+  /** True to accept exports that may be cut off. */
   readonly acceptEnd?: boolean | undefined
 }
 
-/** As the ledger has it, without the folder: `2026-01-01/2026-03-31`, and then what else it was begun with: `/rate=5/accept-drift`. */
+/** Text in the ledger, without the folder: range, then options, as in `2026-01-01/2026-03-31/rate=5/accept-drift`. */
 export const backfillText = ({ from, to, rate, acceptDrift, acceptEnd }: BackfillRange): string =>
   [
     ...[from, to],
@@ -303,7 +301,7 @@ export const backfillText = ({ from, to, rate, acceptDrift, acceptEnd }: Backfil
     ...(acceptEnd === true ? ['accept-end'] : []),
   ].join('/')
 
-/** Characters of that text that are the range. */
+/** Characters of the range in `backfillText`. */
 export const RANGE_LENGTH = '2026-01-01/2026-03-31'.length
 
 /** A job may have one unfinished run of each kind. */
@@ -314,7 +312,7 @@ export interface RunOrigin {
   readonly selection: Selection
 }
 
-/** The run that another one takes up. */
+/** The run that this run retries. */
 export function originOf({ origin_run: run, selection }: RunRecord): RunOrigin | undefined {
   return run === null || selection === null ? undefined : { run, selection }
 }
@@ -323,23 +321,23 @@ const count = z.int()
 const TalliesText = z.object({
   accounts: z.object({ registered: count, known: count, refused: count }),
   requests: z.object({ sent: count, retried: count, readBack: count }),
-  /** `owed`: accounts whose mark could not be set or taken away; the next run does it. */
+  /** `owed`: accounts with a mark to set or remove that failed; the next run tries again. */
   primaryCare: z.object({ marked: count, unmarked: count, owed: count }),
-  /** `owed`: marks, and providers of an account whose replaced entries could not be deleted; the next run does both. */
+  /** `owed`: marks and deletions (counted by account and provider) that failed; the next run tries again. */
   careTeams: z.object({
     replaced: count,
-    /** Entries that an export no longer lists, of an account and a provider, deleted. */
+    /** Deleted entries that an export no longer lists, counted by account and provider. */
     removed: count.default(0),
     owed: count,
-    /** Exports that list all, of which nobody knows what they no longer list, as a row cannot be read. */
+    /** Complete lists with an unreadable row: the providers that are no longer listed are unknown. */
     unjudged: count.default(0),
   }),
 })
 
-/** Counts that belong to a run as a whole. */
+/** Counts of a whole run. */
 export type Tallies = z.infer<typeof TalliesText>
 
-/** What of them is known once a chunk is settled, and is counted with it; all else is counted as it happens. */
+/** Counts that become known when a chunk is settled, and are added then. Other counts are added as they happen. */
 export type ChunkTallies = { readonly [Part in keyof Tallies]?: Readonly<Partial<Tallies[Part]>> }
 
 export const noTallies = (): Tallies => ({
@@ -352,7 +350,7 @@ export const noTallies = (): Tallies => ({
 /** @param text JSON, as the ledger keeps it */
 export const readTallies = (text: string): Tallies => TalliesText.parse(JSON.parse(text))
 
-/** Adds the second to the first, or takes it away. */
+/** Adds the second to the first, or subtracts the second. */
 export function addTallies(total: Tallies, more: ChunkTallies, sign: 1 | -1 = 1): void {
   for (const [part, counts] of Object.entries(more) as [keyof Tallies, Record<string, number>][]) {
     const own: Record<string, number> = total[part]

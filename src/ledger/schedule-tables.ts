@@ -1,17 +1,17 @@
-/** Tables of the schedule: when jobs are due, what became of it, what exports have come, who is told. Instants are milliseconds since the epoch. */
+/** Tables of the schedule: timetables, fires, deliveries, deadlines, notifications. Instants are milliseconds since the epoch. */
 import type { ColumnType, Generated } from 'kysely'
 import type { DeadlineState, FireState, NotificationState } from './states.ts'
 
-/** When a job is due, as the schedule has seen it last. */
+/** When a job is due, as last seen by the schedule. */
 export interface TimetableTable {
   job_id: number
   cron: string
   zone: string
-  /** Fires up to this instant are written down. */
+  /** All fires up to this instant are in the ledger. */
   seen_until: number
 }
 
-/** A job of which the schedule begins nothing. */
+/** A paused job: the schedule starts nothing. */
 export interface PauseTable {
   job_id: number
   person: string
@@ -19,57 +19,57 @@ export interface PauseTable {
   at: number
 }
 
-/** Null until it is known. */
+/** Null until known. */
 type Later<T> = ColumnType<T | null, T | null | undefined, T | null>
 
-/** An instant at which a job was due, and what became of it. */
+/** A fire: an instant at which a job was due, and the result. */
 export interface FireTable {
   job_id: number
   due: number
   state: FireState
-  /** The fire whose run makes up for this one: itself, or a later one. Null where it ran at its time, or nothing makes up for it. */
+  /** The fire whose run makes up for this fire: this or a later fire. Null if the job ran in time, or if nothing makes up for the fire. */
   made_up_by: Later<number>
-  /** Of the process that began its run. */
+  /** Owner (process) that began the run. */
   owner: Later<string>
   run_id: Later<string>
   begun_at: Later<number>
   ended_at: Later<number>
-  /** Exit code that its run came to. */
+  /** Exit code of the run. */
   exit: Later<number>
-  /** Code of the error that ended its run. */
+  /** Code of the error that ended the run. */
   error: Later<string>
-  /** Why it did not run at its time. */
+  /** Reason why the job did not run in time. */
   reason: Later<string>
-  /** Who held the job, or where its file was wrong. */
+  /** Owner that held the job, or place of the error in the job file. */
   detail: Later<string>
 }
 
-/** A notice on its way to one target. A target is told of a subject once. */
+/** A notice on the way to a target. A target is notified of a subject once. */
 export interface NotificationTable {
   id: Generated<number>
-  /** The same in every try, so that a receiver knows one that it has. */
+  /** Equal in every try: a receiver recognises a notice already received. */
   message_id: string
   job_id: number
   kind: string
   subject: string
-  /** Tells the targets of a job apart: a digest, as addresses and commands may hold secrets. */
+  /** Digest that tells the targets of a job apart, as addresses and commands may hold secrets. */
   target: string
-  /** Names the target for people, without secrets. */
+  /** Name of the target for people, without secrets. */
   address: string
   /** JSON. */
   notice: string
   state: NotificationState
-  /** How often delivery was begun. */
+  /** Number of tries begun. */
   attempts: ColumnType<number, number | undefined, number>
-  /** Not tried before: while a process delivers it, the instant at which that one is taken for dead. */
+  /** Earliest next try. During a delivery: the instant at which the delivering process counts as dead. */
   next_at: number
   created_at: number
   delivered_at: ColumnType<number | null, number | null | undefined, number | null>
-  /** Why it could not be delivered the last time. No secret. */
+  /** Error of the latest try. No secret. */
   error: ColumnType<string | null, string | null | undefined, string | null>
 }
 
-/** A file that a run has begun with, as its source listed it: by the job's name, whatever the gateway. */
+/** A file that a run has begun to read, as listed by the source. Stored under the job's name, regardless of the gateway. */
 export interface DeliveryTable {
   job: string
   mapping: string
@@ -77,13 +77,13 @@ export interface DeliveryTable {
   modified_at: number
   bytes: number
   name: string
-  /** When the first run that did was begun. */
+  /** Begin of the first run with the file. */
   taken_at: number
-  /** When the latest one was. */
+  /** Begin of the latest run with the file. */
   seen_at: number
 }
 
-/** What was found when exports had to have arrived. */
+/** Judgement of a deadline for exports. */
 export interface DeadlineTable {
   job: string
   mapping: string
@@ -96,8 +96,8 @@ export interface DeadlineTable {
   state: DeadlineState
   expected: number
   arrived: number
-  /** How many of them are strangely small. */
+  /** Number of strangely small exports among the arrived. */
   small: number
-  /** JSON: the files that have arrived by then, which do not count for a later deadline. Null where nobody could look. */
+  /** JSON: files that had arrived by then, which do not count for a later deadline. Null if the source could not be read. */
   known: string | null
 }

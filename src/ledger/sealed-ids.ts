@@ -1,24 +1,24 @@
 /**
- * Account ids in the ledger: an id may hold a member number, so the ledger keeps it encrypted by the key of the installation. The same id always
- * gives the same text, so that it is found again. The type of the columns is `SealedId`: no query reads or writes an id without the cipher.
+ * Account ids in the ledger, encrypted with the key of the installation, as an id may hold a member number. Equal ids give equal texts, so that
+ * queries can find them. Columns have the type `SealedId`: no query reads or writes an id without the cipher.
  */
 import { createCipheriv, createDecipheriv, hash } from 'node:crypto'
 
 declare const SEALED: unique symbol
 
-/** An account id as a column holds it: text at run time, and assignable neither to a string nor from one. */
+/** An account id as stored in a column: text at run time, but incompatible with `string` in both directions. */
 export interface SealedId {
   readonly [SEALED]: true
 }
 
-/** Null stays null: the gateway did not tell the id. */
+/** Seals and opens ids. Null stays null: the gateway did not give the id. */
 export interface AccountIdCipher {
   readonly seal: (id: string | null) => SealedId | null
-  /** Null, too, for an id that another key has sealed. */
+  /** Null also for an id sealed with another key. */
   readonly open: (sealed: SealedId | null) => string | null
 }
 
-/** NIST SP 800-38D: AES-256-GCM with 96 bits of IV, here of the id itself, keyed, and 128 of tag. */
+/** NIST SP 800-38D: AES-256-GCM with a 96-bit IV, here a keyed hash of the id, and a 128-bit tag. */
 const ALGORITHM = 'aes-256-gcm'
 const IV_BYTES = 12
 const TAG_BYTES = 16
@@ -61,7 +61,7 @@ export function createAccountIdCipher(keyOf: () => string): AccountIdCipher {
   }
 }
 
-/** For a ledger that is opened without the key: it holds no account ids. */
+/** For a ledger opened without the key, and without account ids: sealing or opening an id throws. */
 export const NO_ACCOUNT_IDS = createAccountIdCipher(() => {
   throw new Error('the ledger was opened without the key of its account ids')
 })

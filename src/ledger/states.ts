@@ -1,55 +1,57 @@
-/**
- * States of runs, chunks, batches, fires and notifications, and their legal moves (docs/states.md). Pure.
- */
+/** States of runs, chunks, batches, fires and notifications, and their legal moves (docs/states.md). Pure. */
 import { WaybillError } from '../model/errors.ts'
 
-/** `interrupted` runs are resumed by the next run of their job; the other ends are final. */
+/** `interrupted` runs are resumed by the next run of their job. `finished` and `failed` are final. */
 export type RunState = 'running' | 'finished' | 'interrupted' | 'failed'
-/** `give-up`: a person has decided that it is not to be finished. */
+/** `give-up`: a person has decided to leave the run unfinished. */
 export type RunEvent = 'finish' | 'interrupt' | 'fail' | 'resume' | 'give-up'
 
-/** A chunk is open from its first intent to the transaction that records all of its outcomes. */
+/** A chunk is open from the first intent to the transaction that records all outcomes. */
 export type ChunkState = 'open' | 'settled'
 export type ChunkEvent = 'settle'
 
 /**
- * `planned` was not sent, unless the machine was started again since. `sending` found by a later process means in doubt. `split`: refused
- * as a whole, its halves are batches of their own.
+ * `planned` was not sent, unless the machine was restarted since. `sending`, found by a later process, means in doubt. `split`: refused as a
+ * whole; the halves are batches of their own.
  */
 export type BatchState = 'planned' | 'sending' | 'settled' | 'split'
 export type BatchEvent = 'send' | 'settle' | 'split'
 
 /**
- * What has become of something that a run left behind: a row or record that it rejected, or a record in doubt. `settled`: a later run
- * has got it through, and counts it as accepted; it is among what its own run has rejected.
+ * Outcome of a rejected row or record, or of a record in doubt, that a run left behind. `settled`: a later run has delivered the record and
+ * counts the record as accepted; the run that left the record behind still counts a reject.
  */
 export type LeftState = 'in-doubt' | 'rejected' | 'accepted' | 'settled'
 /**
- * `accept`, `resend`: a person has decided. `find`, `miss`: the profile shows that it is stored, or that it is not. `deliver`,
- * `refuse`: a later run has sent it. `supersede`: a later run has sent what is newer in its place, so that it stands no longer, if it ever did.
+ * `accept`, `resend`: decision of a person. `find`, `miss`: the profile shows the record, or does not. `deliver`, `refuse`: outcome of a later
+ * try.
+ * `supersede`: a later run has sent a newer record in this place, so that the record no longer counts, stored or not.
  */
 export type LeftEvent = 'accept' | 'resend' | 'find' | 'miss' | 'deliver' | 'refuse' | 'supersede'
 
 /**
- * A fire: an instant at which a job is due. `missed`: it did not run at its time, and may be made up for. `interrupted`: its run was,
- * and the next start of the schedule goes on with it.
+ * A fire: an instant at which a job is due. `missed`: the job did not run in time, and a later run may make up for the fire. `interrupted`: the
+ * run was interrupted, and the next start of the schedule resumes the run.
  */
 export type FireState = 'due' | 'missed' | 'running' | 'interrupted' | 'ended' | 'skipped'
-/** `miss` of one that is running: the job was held. `interrupt` is also said of what a process that is gone has left running. */
+/** `miss` of a running fire: the job was held. `interrupt` also applies to a running fire of a dead process. */
 export type FireEvent = 'begin' | 'miss' | 'skip' | 'end' | 'interrupt' | 'resume'
 
 /**
- * What was found when exports had to have arrived. `seen`: the first of an expectation, which is not told of. `arrived`: in time; `late`: by now; `missing`: not as many as expected;
- * `unreachable`: nobody could look.
+ * Result of a deadline for exports. `seen`: the first judgement of an expectation, which notifies nobody. `arrived`: in time. `late`: by now.
+ * `missing`: fewer than expected. `unreachable`: the source could not be read.
  */
 export type DeadlineState = 'seen' | 'arrived' | 'late' | 'missing' | 'unreachable'
 
-/** `given-up`: not tried any more. */
+/** `given-up`: no more tries. */
 export type NotificationState = 'pending' | 'delivered' | 'given-up'
-/** `fail`: it is tried again later. */
+/** `fail`: a later try follows. */
 export type NotificationEvent = 'deliver' | 'fail' | 'give-up'
 
-/** @returns the state that an event leads to. @throws WaybillError `state-illegal` where none leads from there */
+/**
+ * Builds a function from state and event to the next state.
+ * @throws WaybillError `state-illegal`, from the built function, for an illegal move
+ */
 const moves =
   <State extends string, Event extends string>(
     what: string,

@@ -1,4 +1,4 @@
-/** The tables of runs and of what they left behind, as Kysely sees them. Instants are milliseconds since the epoch. No column holds health data. */
+/** Tables of runs and their exceptions, as Kysely sees them. Instants are milliseconds since the epoch. No column holds health data. */
 
 import type { ColumnType, Generated, Selectable } from 'kysely'
 import type { PeopleTables } from './people-tables.ts'
@@ -12,7 +12,7 @@ import type {
 } from './schedule-tables.ts'
 import type { BatchState, ChunkState, LeftEvent, LeftState, RunState } from './states.ts'
 
-/** A job as known to one gateway: what was delivered to one gateway was not delivered to another. */
+/** A job at one gateway: deliveries to a gateway do not count for another gateway. */
 interface JobTable {
   id: Generated<number>
   name: string
@@ -25,47 +25,50 @@ interface RunTable {
   state: RunState
   started_at: number
   ended_at: number | null
-  /** Code of the error that ended or interrupted it. */
+  /** Code of the error that ended or interrupted the run. */
   reason: string | null
-  /** The words of that error, which hold no health data. */
+  /** Message of the error, without health data. */
   detail: ColumnType<string | null, never, string | null>
-  /** Milliseconds in which it was at work, over all its resumptions. */
+  /** Milliseconds of work, over all resumptions. */
   worked_ms: ColumnType<number, number | undefined, number>
-  /** Up to when that is counted (worked-time.ts); null while nobody is at work on it. */
+  /** Time up to which work is counted (`countWork`); null while no process works on the run. */
   worked_at: ColumnType<number | null, number | undefined, number | null>
   /** Files of the run, relative to the home. */
   rejects_path: string
   receipts_path: string
   /** JSON: counts of accounts and requests. */
   tallies: string
-  /** Length in bytes of its receipts, as far as they are settled. */
+  /** Length in bytes of the settled receipts. */
   receipts_length: ColumnType<number, number | undefined, number>
-  /** The run of which this one takes up what was left behind, and what of it. */
+  /** Run that this run retries, and the selected part. */
   origin_run: ColumnType<string | null, string | null | undefined, never>
   selection: ColumnType<Selection | null, Selection | null | undefined, never>
-  /** Since when its detail (chunks, batches, exceptions, files) is gone, or going. */
+  /** When pruning of the detail (chunks, batches, exceptions, files) began. */
   pruned_at: ColumnType<number | null, never, number>
-  /** Of a backfill: its range and what it was begun with (`backfillText`), and the folder of its exports where that is not the place of the job. */
+  /** Backfills only: range and options (`backfillText`), and folder of the exports if different from the place of the job. */
   backfill: ColumnType<string | null, string | null | undefined, never>
   backfill_folder: ColumnType<string | null, string | null | undefined, never>
-  /** When it was taken up again, the last time: it has gone through the exports that it had begun by then, and no others. */
+  /** Time of the latest resumption: the resumed run reads only exports begun before. */
   resumed_at: ColumnType<number | null, never, number>
-  /** Of a run that has not read all that the job finds: what of it. */
+  /** Scope of a run that does not read all exports of the job. */
   part: ColumnType<RunPart | null, RunPart | null | undefined, RunPart>
-  /** JSON: the files of what it collects, as far as they are settled. */
+  /** JSON: the files of a collection, as far as settled. */
   collection: ColumnType<string | null, never, string>
 }
 
-/** What of another run is taken up: its rejects, what is in doubt, both; or what a person has decided to send again. */
+/** Selected part of another run: rejects, doubts, both, or records that a person has decided to send again. */
 export type Selection = 'rejected' | 'in-doubt' | 'left-behind' | 'decided'
 
-/** `selected`: rows that another run left behind. `rejects`: a rejects file, whose rows keep their place in the export they came from. */
+/** `selected`: rows that another run left behind. `rejects`: a rejects file, whose rows keep their position in the original export. */
 export type Reading = 'whole' | 'selected' | 'rejects'
 
-/** `limit`: so many rows of each export at most. `files`: the exports that were named. `owed`: no export, but what the job owed. */
+/**
+ * `limit`: at most this many rows of each export. `files`: the exports named on the command line. `owed`: no export, only owed marks and
+ * deletions.
+ */
 export type RunPart = 'limit' | 'files' | 'owed'
 
-/** What a run maps with: mapping, catalog and tables as they were, so that a resumption maps the same way. */
+/** A run's mapping, catalog and tables at the time, so that a resumption maps alike. */
 interface MappingTable {
   digest: string
   name: string
@@ -84,42 +87,42 @@ interface ExportTable {
   mapping_digest: string
   state: 'open' | 'finished' | 'failed'
   reason: string | null
-  /** The words of the error with that code, which hold no health data. */
+  /** Message of the error, without health data. */
   detail: ColumnType<string | null, string | null | undefined, string | null>
-  /** Remedy, where it is another one than that of the code. */
+  /** Remedy, if different from the remedy of the code. */
   remedy: ColumnType<string | null, string | null | undefined, string | null>
-  /** JSON: in what it differs from earlier deliveries. */
+  /** JSON: differences from earlier deliveries. */
   drift: string | null
   reading: ColumnType<Reading, Reading | undefined, never>
-  /** Of `selected`: the export whose rows these are, as the other run read it. */
+  /** For `selected`: the export of the rows, as read by the other run. */
   origin_export: ColumnType<number | null, number | null | undefined, never>
-  /** Where Waybill has moved it, as its `path` names where it was. */
+  /** Path to which Waybill has moved the file; `path` keeps the original path. */
   archived: ColumnType<string | null, string | null | undefined, string>
-  /** JSON: why rows of the chunk in which the run was stopped would have been left behind, of which nothing was sent. */
+  /** JSON: why rows of the chunk in which the run was stopped would have been left behind; nothing of the chunk was sent. */
   held_back: ColumnType<string | null, never, string | null>
-  /** 1 where its last line has a line end, 0 where it has none; null where the format has no lines. */
+  /** 1 if the last line has a line end, 0 if not; null for formats without lines. */
   is_ended: ColumnType<number | null, number | null | undefined, never>
-  /** Days since 1970 in its name; null without a date. */
+  /** Days since 1970 of the date in the name; null without a date. */
   day: ColumnType<number | null, number | null | undefined, never>
-  /** Of a backfilled one: arrival of the newest nightly export that was not later by its name when this one was begun; 0 where there was none. */
+  /** Backfills only: arrival of the newest nightly export, by the date in the name, up to this export's day; 0 without a nightly export. */
   anchor: ColumnType<number | null, number | null | undefined, never>
-  /** JSON: the counts of rows and records of a run that was pruned; else its chunks have them. */
+  /** JSON: counts of rows and records of a pruned run. Null: the chunks have the counts. */
   totals: ColumnType<string | null, never, string>
 }
 
 /**
- * What an export looked like: one row for each content that was delivered. By the job's name, whatever the gateway: how a
- * vendor's exports look does not hang on where they are sent.
+ * Profile of an export: one row for each delivered content. Stored under the job's name, regardless of the gateway: the form of a vendor's
+ * exports does not depend on the gateway.
  */
 interface ProfileTable {
   job: string
   mapping: string
   sha256: string
-  /** The export that was read; the profile counts once that one is finished. */
+  /** The export of the profile. The profile counts once the export is finished. */
   export_row: number
-  /** 1 where it had drifted and was taken all the same. */
+  /** 1 if the export had drifted and was accepted. */
   accepted: number
-  /** JSON: counts and names of columns, rules and units. Empty once it was pruned: the delivery is known, not what it looked like. */
+  /** JSON: counts and names of columns, rules and units. Empty after pruning: only the fact of the delivery is left. */
   content: string
 }
 
@@ -136,9 +139,9 @@ interface ChunkTable {
   /** Length in bytes of the export's rejects file, once this chunk is settled. */
   rejects_length: number | null
   settled_at: number | null
-  /** What the run had worked by then, in milliseconds; null until it is settled. */
+  /** Milliseconds of the run's work by then; null until settled. */
   worked_ms: number | null
-  /** Packed: what the gateway has taken of it in no batch, as registrations and requests for medical records; null where that is nothing. */
+  /** Packed: records accepted outside of batches, as registrations and requests for medical records; null without any. */
   accepted: ColumnType<Uint8Array | null, never, Uint8Array | null>
 }
 
@@ -151,55 +154,58 @@ interface BatchTable {
   records: number
   state: BatchState
   attempts: number
-  /** Class of the answer (docs/states.md) and its HTTP status, once there is one. */
+  /** Class of the answer (docs/states.md) and HTTP status, once answered. */
   answer: string | null
   status: number | null
-  /** Where it was planned: another place after each start of the machine. */
+  /** Boot and PID namespace of the planning process: differs after each start of the machine. */
   place: string | null
   begun_at: number
   settled_at: number | null
 }
 
-/** Apart from the batch, so that what moves that does not write this once more. */
+/** Records of a batch, apart from the batch: moving a batch does not rewrite the records. */
 interface BatchHoldsTable {
   batch: number
-  /** Until it is settled: what it carries; then what the gateway has taken. */
+  /** Records of the batch until settled, then the accepted records. */
   holds: Uint8Array
 }
 
-/** Records in doubt, which no later export may send again before a person has decided. */
+/** Records in doubt. No later export may send them again before a person has decided. */
 interface HeldTable {
   job_id: number
   row_key: Uint8Array
   content: Uint8Array
   /** Hash of the rule, 4 bytes. */
   rule: Uint8Array
-  /** Hash of the series, 8 bytes, while newer records of it wait. */
+  /** Hash of the series, 8 bytes, while newer records of the series wait. */
   series: Uint8Array | null
-  /** When the run that has sent it was given up; null once somebody has looked; 0: the gateway has it, and what follows from it is still to be done. */
+  /**
+   * When the run that sent the record was given up; null after a look-up; 0: the gateway has the record, and the consequences are still to be
+   * done.
+   */
   sent_until: number | null
-  /** The export of which it was left in doubt, or sent, first. */
+  /** Export that first left the record in doubt, or sent the record. */
   export_row: number
 }
 
-/** One row in a ledger that is a copy of another one: that may have delivered since what this one knows nothing of. */
+/** Present only in a copied ledger: the original may have delivered more since. */
 interface CopyTable {
-  /** A copy of a copy has a higher one. */
+  /** A copy of a copy has a higher number. */
   number: Generated<number>
   taken_at: number
-  /** When a run has used it first; null until then. */
+  /** When a run first used the copy; null until then. */
   used_at: ColumnType<number | null, number | null | undefined, number>
 }
 
 /** One row, once a key was used. */
 interface InstallationTable {
-  /** Keyed hash of a constant: with another key nothing that the ledger holds is recognised. */
+  /** Keyed hash of a constant. Under another key, nothing in the ledger is recognised. */
   fingerprint: string
-  /** 1: what stands at gateways was sent under another key, too. */
+  /** 1: records at gateways were sent under another key, too. */
   had_other_key: number
 }
 
-/** Gateways that this ledger may send to: a few profiles showed nothing that it has lost, or a person said so. */
+/** Gateways that this ledger may send to: sampled profiles showed nothing lost, or a person has confirmed the gateway. */
 interface GatewayMetTable {
   gateway: string
   at: number
@@ -243,20 +249,20 @@ export type NotificationRow = Selectable<NotificationTable>
 interface LeaseTable {
   job_id: number
   run_id: string
-  /** `host:pid#…`: of one process alone. */
+  /** `host:pid#…`: unique to the process. */
   owner: string
   token: number
   acquired_at: number
   expires_at: number
-  /** 1: the holder lets the job go when another one asks for it. */
+  /** 1: the holder releases the job when another owner asks. */
   gives_way: ColumnType<number, number | undefined, number>
-  /** JSON, while the run waits as nothing gets through to the gateway: since when, why, until when. Null: it does not. */
+  /** JSON, while the run waits during an outage of the gateway: since when, why, until when. Null: no outage. */
   outage: ColumnType<string | null, null, string | null>
-  /** Who has asked the holder to stop the run; null: nobody. */
+  /** Name of the person or process that asked the holder to stop the run; null: nobody. */
   stop_by: ColumnType<string | null, null | undefined, string | null>
 }
 
-/** Who waits for a job whose holder gives way, and until when that counts unless it is said again. */
+/** Owners that wait for a job whose holder gives way, and when each request expires unless repeated. */
 interface WaitingTable {
   job_id: number
   owner: string
@@ -267,10 +273,10 @@ interface WaitingTable {
 export type DeliveryRecord = Selectable<DeliveryTable>
 export type DeadlineRecord = Selectable<DeadlineTable>
 
-/** As people are shown an owner: `host:pid`, without what tells that process from all others (src/process-identity.ts). */
+/** Owner as shown to people: `host:pid`, without the part that makes the process unique (src/process-identity.ts). */
 export const processName = (owner: string): string => owner.replace(/#[^#:]*$/, '')
 
-/** A row or record that did not simply succeed. */
+/** A row or record with a warning, reject or doubt. */
 export interface ExceptionTable {
   id: Generated<number>
   export_row: number
@@ -283,46 +289,46 @@ export interface ExceptionTable {
   rule: string | null
   content: string | null
   outcome: 'rejected' | 'in-doubt' | 'warning'
-  /** What has become of it since. */
+  /** Present outcome. */
   state: LeftState | 'warning'
   stage: string
   code: string
   field: string | null
-  /** Of the gateway's words those alone that are known to be of nobody (`src/load/gateway-words.ts`). */
+  /** Message. Words of the gateway are included only if known to concern no person (`src/load/gateway-words.ts`). */
   message: string
   batch_id: string | null
-  /** When the run began in which the same one was met first; null of one that is new (known-since.ts). */
+  /** Begin of the run in which the exception was first met; null for a new exception (`noteKnown`). */
   known_since: ColumnType<number | null, never, number>
-  /** Transaction id under which the gateway has a withdrawn result. */
+  /** Transaction id of a withdrawn result at the gateway. */
   sent_as: ColumnType<string | null, string | null | undefined, never>
 }
 
-/** What has befallen an exception after its run: never changed, only added to. */
+/** A change of an exception after the run: rows are only added, never changed. */
 export interface DecisionTable {
   id: Generated<number>
   exception: number
   event: LeftEvent
-  /** The run that it belongs to; null for what a person or a look at the profile has decided. */
+  /** Run of the decision; null for a decision of a person or a look at the profile. */
   run_id: string | null
-  /** What a person has decided; null for what came of itself. */
+  /** Decision of a person; null without a person. */
   resolution: number | null
   at: number
 }
 
 export type Decided = 'accept' | 'resend' | 'give-up' | 'acknowledge' | 'undo-acknowledge'
 
-/** What a person has decided on a run, by one command. */
+/** Decision of a person on a run, by one command. */
 export interface ResolutionTable {
   id: Generated<number>
   run_id: string
   decision: Decided
-  /** Of `acknowledge`: the reason that it is about; null where it is all that the run has left. */
+  /** For `acknowledge`: the acknowledged reason; null for everything that the run left behind. */
   code: ColumnType<string | null, string | null | undefined, never>
-  /** Of `acknowledge`: when it was undone. */
+  /** For `acknowledge`: when the acknowledgement was undone. */
   undone_at: ColumnType<number | null, never, number>
-  /** Who, */
+  /** The person, */
   person: string
-  /** and why, where that was said. */
+  /** and the person's reason, if given. */
   note: string | null
   at: number
 }

@@ -15,7 +15,7 @@ const VALUES_AT_ONCE = 500
 
 type Database = Kysely<LedgerTables>
 
-/** @param place machine and boot of this process */
+/** @param place boot and PID namespace of this process (`ProcessTable.place`) */
 export function leftBehind({ db }: Exclusive, place: string | undefined): LeftBehind {
   return {
     inDoubt: (runId, after, limit) =>
@@ -298,7 +298,7 @@ async function inSlices<Value, Found>(
 /**
  * Sending a planned batch is noted without waiting for the disk: the note outlives the process, but not the machine. A batch that was planned
  * before the latest start of the machine may therefore have been sent.
- * @param place machine and boot of this process
+ * @param place boot and PID namespace of this process (`ProcessTable.place`)
  */
 export const isPerhapsSent = (
   batch: Pick<BatchRecord, 'state' | 'place'>,

@@ -38,7 +38,7 @@ const BUSY_TIMEOUT_MS = 10_000
 /**
  * Opens the ledger.
  * @param file path of the SQLite file; made if missing
- * @param place machine and boot of this process: another value after each start of the machine; undefined where unknown
+ * @param place boot and PID namespace of this process (`ProcessTable.place`): differs after each start of the machine; undefined where unknown
  * @param onNew called before a new ledger is made; throws to refuse a new ledger
  * @param ids cipher of account ids
  * @throws WaybillError `ledger-unusable` (cannot be opened or written), `ledger-newer` (written by a newer program), `ledger-older`; errors of

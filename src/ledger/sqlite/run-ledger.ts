@@ -30,7 +30,7 @@ import { noteTaken } from './timetable.ts'
 
 /**
  * Creates the `RunLedger` of a lease.
- * @param place machine and boot of this process: another value after each start of the machine
+ * @param place boot and PID namespace of this process (`ProcessTable.place`): differs after each start of the machine
  * @param tallies counts of the run so far; undefined: nothing is counted for the run
  */
 export function createRunLedger(
@@ -304,7 +304,7 @@ const BatchRow = z.object({
   place: z.string().nullable(),
 })
 
-/** @param place machine and boot of this process. @throws WaybillError `state-illegal` */
+/** @param place boot and PID namespace of this process (`ProcessTable.place`). @throws WaybillError `state-illegal` */
 function moveBatch(
   statements: Statements,
   place: string | undefined,

@@ -38,7 +38,7 @@ export interface KeptSlot extends ContentWords {
   /** Hash of the rule, 8 hex digits. */
   readonly rule: string
   readonly word: KeptWord
-  /** Latest word, if different from the content. `withdrawn`: the source has taken the result back, and a person was notified. */
+  /** Latest word, if different from the content. `withdrawn`: the source has taken the result back, and a run has reported the withdrawal. */
   readonly latest?: ContentWords | 'withdrawn' | undefined
 }
 

@@ -48,7 +48,7 @@ interface RunTable {
   /** Backfills only: range and options (`backfillText`), and folder of the exports if different from the place of the job. */
   backfill: ColumnType<string | null, string | null | undefined, never>
   backfill_folder: ColumnType<string | null, string | null | undefined, never>
-  /** Time of the latest resumption: the resumed run reads only exports begun before. */
+  /** Time of the latest resumption: a resumed run goes through the exports begun by then, and no others. */
   resumed_at: ColumnType<number | null, never, number>
   /** Scope of a run that does not read all exports of the job. */
   part: ColumnType<RunPart | null, RunPart | null | undefined, RunPart>

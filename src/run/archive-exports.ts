@@ -1,4 +1,4 @@
-/** Moves exports away after a run that has balanced: those that are done with as a whole, and are still what was read. */
+/** Archives exports after a balanced run: exports finished as a whole, and unchanged since they were read. */
 import { whileWanted } from '../extract/sources/receive-file.ts'
 import type { OpenExport } from '../ledger/concerns.ts'
 import type { ExportRecord, Ledger, RunLedger } from '../ledger/ledger.ts'
@@ -11,21 +11,21 @@ import type { FoundExport } from './find-exports.ts'
 import { type RunSummary, summarise } from './summary.ts'
 
 export interface Archiving {
-  /** Where the records went: what only the stand-in has is not done with. */
+  /** Destination of the records: an export sent only to the stand-in is not finished. */
   readonly gatewayName: string
   readonly arrival: Arrival
   readonly events: RunEvents
   readonly ledger: Ledger
-  /** Of who holds the job. */
+  /** Ledger of the holder of the job. */
   readonly runLedger: RunLedger
   readonly home: string
-  /** Ends archiving at once; aborted with a `WaybillError`. The next run archives the rest, also a half-archived export. */
+  /** Ends archiving at once; aborted with a `WaybillError`. The next run archives the rest, including a half-archived export. */
   readonly interrupt: AbortSignal
 }
 
 /**
- * Deliveries of the run all of whose exports are finished.
- * @returns its summary, which names the files where they lie by then
+ * Archives deliveries of the run with all exports finished.
+ * @returns the summary of the run, with the files at their current paths
  */
 export async function archiveRun(
   archiving: Archiving,
@@ -40,7 +40,7 @@ export async function archiveRun(
 }
 
 /**
- * Deliveries whose exports were all finished by a run that was resumed.
+ * Archives deliveries with all exports finished by a resumed run.
  * @returns as `archiveRun`
  */
 export async function archiveResumed(
@@ -76,11 +76,11 @@ async function archiveAll<Found extends FoundExport>(
   return summarise(ledger, home, summary.run)
 }
 
-/** Whether the export is the delivery, or a member of it. */
+/** True if the export is the delivery, or a member of it. */
 export const isOf = (path: string, address: string): boolean =>
   path === address || path.startsWith(`${address}!`)
 
-/** A failure is told and changes nothing: the export stays where it is, and the next run finds it unchanged. */
+/** Archives a delivery. A failure is reported and changes nothing: the export stays in place, and the next run finds it unchanged. */
 async function archive(
   { arrival, events, runLedger, interrupt }: Archiving,
   found: FoundExport,
@@ -100,7 +100,7 @@ async function archive(
   }
 }
 
-/** It can only be finished with the very file. */
+/** Only the exact file can finish the other run. */
 const stillNeeded = ({ run, gateway }: OpenExport): WaybillError =>
   new WaybillError(
     'run-unfinished',

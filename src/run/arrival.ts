@@ -1,4 +1,4 @@
-/** The way of an export from where its vendor put it to a file that can be read: found, fetched, verified, unpacked; archived. */
+/** Way of an export from the vendor's place to a readable file: found, fetched, verified, unpacked; archived. */
 import { mkdtemp, readFile, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, isAbsolute, join } from 'node:path'
@@ -47,45 +47,45 @@ const MOST_COMPANION_BYTES = 16 * 1024 ** 2
 /** Access to sources: keys, passwords and limits. */
 export interface SourceSettings extends PgpKeyFiles {
   readonly sftpPassword?: string | undefined
-  /** Bytes that must stay free on the disk of the spool. */
+  /** Free bytes required on the disk of the spool. */
   readonly minFree?: number
   /** Ends listing, fetching, unpacking and reading; aborted with a `WaybillError`, which is thrown. */
   readonly signal?: AbortSignal
 }
 
-/** An export as a file that can be read. */
+/** Export as a readable file. */
 export interface ReceivedExport {
-  /** The delivered file's name; with `!` and the member's path where it came out of an archive. */
+  /** Name of the delivered file; for a member of an archive, followed by `!` and the path of the member. */
   readonly name: string
-  /** Where it came from: what the ledger keeps. */
+  /** Origin of the export, as kept in the ledger. */
   readonly address: string
   readonly file: string
-  /** What the file was before it was looked at (`versionOf`): all that is read of it must be of that. */
+  /** Version of the file before inspection (`versionOf`): everything read must be of this version. */
   readonly version: string
   readonly announced: Announced
   readonly limits: ContentLimits
   readonly beside: Beside
 }
 
-/** A file that lies beside an export and is joined with it. */
+/** File beside an export, joined with it. */
 export type BesideExport = Pick<ReceivedExport, 'name' | 'address' | 'file' | 'version' | 'limits'>
 
 /**
- * Fetches, verifies and unpacks the file with such a name that belongs to an export: of the same archive, folder, bucket; undefined where
- * there is none.
+ * Fetches, verifies and unpacks the file with a matching name that belongs to an export, from the same archive, folder or bucket; undefined if there
+ * is none.
  * @throws WaybillError as `receive` does
  */
 export type Beside = (pattern: string) => Promise<BesideExport | undefined>
 
-/** What lies at a source. */
+/** Content of a source. */
 export interface SourceLook {
   readonly complete: readonly FoundDelivery[]
   readonly waiting: readonly WaitingExport[]
-  /** Exports that are not taken; of very many the first ones. */
+  /** Exports not taken; only the first ones if there are many. */
   readonly refused: readonly FoundDelivery[]
-  /** Of all files that lie there, exports or not. */
+  /** Names of all files at the source, exports or not. */
   readonly names: readonly string[]
-  /** Names a file of the source as the ledger does. */
+  /** Address of a file of the source, as in the ledger. */
   address(name: string): string
 }
 
@@ -93,38 +93,37 @@ export type SeenSince = (address: string, delivery: Delivery) => number
 
 export interface Arrival {
   /**
-   * The exports of a source of the job, in their order.
-   * @param since time at which a file (address of the ledger) was first seen unchanged; undefined: its modification time
+   * Exports of a source of the job, in order.
+   * @param since time at which a file (address of the ledger) was first seen unchanged; default: modification time
    */
   look(source: JobSource, now: number, since?: SeenSince): Promise<SourceLook>
-  /** A file that the operator named, read by the rules of a source of the job, or by none. */
+  /** File named by the operator, read by the rules of a source of the job, or by none. */
   named(file: string, rules: FoundDelivery['rules']): FoundDelivery
   /**
-   * Fetches, verifies and unpacks. Nothing of it may be sent before this is done.
-   * @throws WaybillError `export-refused`, `export-not-as-announced`, `export-untrusted`, `export-too-large`, `export-unreadable`,
-   *   `export-changed`, `source-unreachable`
+   * Fetches, verifies and unpacks. Nothing may be sent before this is done.
+   * @throws WaybillError `export-refused`, `export-not-as-announced`, `export-untrusted`, `export-too-large`, `export-unreadable`, `export-changed`,
+   *   `source-unreachable`
    */
   receive(found: FoundDelivery): Promise<ReceivedExport[]>
   /**
-   * The export that an earlier process began with, from its address in the ledger: what was fetched then, if it is still here, else
-   * fetched anew.
-   * @returns undefined where the export that lies there has not this SHA-256, or none lies there
+   * Export that an earlier process began with, by its address in the ledger: the fetched copy if still here, else fetched anew.
+   * @returns undefined if no export with this SHA-256 is there
    */
   receiveAgain(
     address: string,
     sha256: string,
     sources: readonly JobSource[],
   ): Promise<ReceivedExport | undefined>
-  /** Removes what was fetched of a delivery that nobody will go on with. */
+  /** Removes the fetched files of a delivery that nobody will resume. */
   forget(found: FoundDelivery): Promise<void>
-  /** Keeps what is joined, by its SHA-256, until a run has ended well; and gives it back. */
+  /** Keeps joined content, by SHA-256, until a run has ended well; `kept` returns it. */
   keep(sha256: string, text: string): Promise<void>
   kept(sha256: string): Promise<string | undefined>
-  /** Moves the delivery and what lies beside it to the archive. @returns the address of the delivery there */
+  /** Moves the delivery and the files beside it to the archive. @returns the address of the delivery there */
   archive(found: FoundDelivery): Promise<string>
-  /** Removes what processes that are gone have left decrypted. To be called by who holds the job. */
+  /** Removes decrypted files left by dead processes. Only the holder of the job may call this. */
   clearUnpacked(): Promise<void>
-  /** @param keepFetched where a resumption will need it */
+  /** @param keepFetched true if a resumption will need the fetched files */
   close(keepFetched: boolean): Promise<void>
 }
 
@@ -196,7 +195,7 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     const own = wanted(rules)
     const whole = countWhole(address, own, bytes)
     const limits = { ...own, whole }
-    // Decrypted and unpacked files are written: they must fit, too.
+    // Decrypted and unpacked files take space too: they must fit.
     const written = (file: string) => {
       const count = whole(file)
       return (length: number): void => {
@@ -206,13 +205,13 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     }
     const isWhole = found.acceptEnd === true || isAnnounced(found, announced)
     const packed = { ...rules, limits: { ...own, whole: written }, pgp: settings, isWhole }
-    // What was listed, and no other file that was put in its place since: that of a folder is read where it lies.
+    // Accepts only the listed file, not a file put in its place since. A file in a folder is read where it lies.
     const isWhereItLies = file === join(dirname(address), nameThere(delivery))
     if (isWhereItLies && delivery.version !== '') assertVersion(address, version, delivery.version)
     await verify(found, file, limits)
     const exports = await unpack(address, file, packed, spool.unpack)
     const besides = new Map<string, Promise<UnpackedExport[]>>()
-    /** Unpacks once for all members. The export itself came out of the archive: an archive that is unreadable now has no such member. */
+    /** Unpacks once for all members. The export itself came out of the archive: an archive unreadable now has no matching member. */
     const members = (pattern: string): Promise<UnpackedExport[]> => {
       const known =
         besides.get(pattern) ??
@@ -238,7 +237,7 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
             : await besideMember({ address, rules, limits }, await members(pattern), member, pattern)) ??
           (await besideDelivery(found, pattern)),
       })
-    // What was unpacked is what was verified.
+    // The unpacked file is the verified file.
     assertVersion(address, (await lookAt(file)).version, version)
     return received
   }
@@ -266,7 +265,7 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
       return received
     }
     return receive(one.delivery).catch(async (error: unknown) => {
-      // What is joined may be replaced while a long run is on: then it is taken as it is now.
+      // A joined file may be replaced during a long run: then the current file is taken.
       const isOther = error instanceof WaybillError && error.code === 'export-changed'
       const now = isOther ? (await list(found.source)).files : []
       const anew = now.find(({ name }) => name === one.name)
@@ -276,9 +275,9 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
   }
   const fetched = ({ source, delivery, rules }: FoundDelivery): Promise<string> =>
     spool.fetch(source, delivery, { ...wanted(rules), room })
-  /** An archive is unpacked once, however many of its members a run goes on with. */
+  /** Unpacks an archive once, however many members a run resumes. */
   const again = new Map<string, Promise<ReceivedExport[]>>()
-  /** Where a delivery with that address may be found, the nearest first. */
+  /** Places where a delivery with this address may be found, nearest first. */
   async function* candidates(
     base: string,
     sources: readonly JobSource[],
@@ -348,8 +347,8 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
       return undefined
     },
     async archive({ source, delivery, marker, checksum }) {
-      // The marker goes first: an export without its marker waits, a marker without its export vouches for the next one.
-      // A checksum file of another name may be that of other exports, too.
+      // The marker goes first: an export without its marker waits, a marker without its export vouches for the next export.
+      // A checksum file of another name may also belong to other exports.
       const own = checksum?.name.includes(delivery.name) ? checksum : undefined
       for (const one of [marker, own]) if (one !== undefined) await source.archive(one)
       return source.archive(delivery)
@@ -366,7 +365,7 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
   }
 }
 
-/** Of no run: what is fetched or unpacked goes into a folder of random name that its owner alone may read, and is removed again. */
+/** Arrival outside of a run: fetched and unpacked files go into a folder of random name that only the owner may read, and are then removed. */
 export async function withPassingArrival<Result>(
   settings: SourceSettings,
   work: (arrival: Arrival) => Promise<Result>,
@@ -375,10 +374,10 @@ export async function withPassingArrival<Result>(
   return work(arrival).finally(() => arrival.close(false))
 }
 
-/** Of a source that lists more of them than this, the others are counted. */
+/** Refused files listed for a source; the rest are counted. */
 const MOST_REFUSED = 20
 
-/** Those that a source of a job would have taken: they fail, as exports that cannot be read do, and keep no other from being run. */
+/** Refused files that a source of the job would have taken. They fail like unreadable exports, and keep no other export from running. */
 function refusedBy(rules: JobSource, source: ExportSource, refused: readonly RefusedFile[]): FoundDelivery[] {
   const { match, manifest, marker, checksum } = rules
   const beside = [marker, checksum].map((one) => one?.replaceAll('{name}', '*'))
@@ -396,7 +395,7 @@ function refusedBy(rules: JobSource, source: ExportSource, refused: readonly Ref
   })
 }
 
-/** `a.zip!b.csv` may be a file of that name, or a member of `a.zip`. */
+/** `a.zip!b.csv` may be a file of this name, or a member of `a.zip`. */
 function basesOf(address: string): string[] {
   const parts = address.split('!')
   return parts.map((_, at) => parts.slice(0, parts.length - at).join('!'))
@@ -409,7 +408,7 @@ const isFile = (path: string): Promise<boolean> =>
   )
 
 /**
- * A backfill that waits needs its own again, when another run of the job has cleared what that one had.
+ * Spool of a job. A backfill has a spool of its own: a waiting backfill needs the files again, and other runs of the job clear theirs.
  * @throws WaybillError `home-unusable` where a link in the home leads elsewhere
  */
 export function spoolFolder(home: string, jobId: number, kind: RunKind): string {

@@ -1,4 +1,4 @@
-/** The range of a backfill: which exports lie in it, in which order, and which of them a run has not begun yet. Pure. */
+/** Range of a backfill: the exports in the range, their order, and the exports not yet begun by a run. Pure. */
 
 import { DateTime } from 'luxon'
 import type { JobSource } from '../definitions/export-definition.ts'
@@ -9,8 +9,9 @@ import { WaybillError } from '../model/errors.ts'
 import { shellPath, shellWord } from '../shown-text.ts'
 
 /**
+ * Reads a range of days.
  * @param from both days are included; ISO dates
- * @param command what to type, up to the options, for the example
+ * @param command text to type, up to the options, for the example
  * @throws WaybillError `usage-wrong` for a day that does not exist, and for a range that ends before it begins
  */
 export function readRange(from: string, to: string, command: string): BackfillRange {
@@ -32,14 +33,14 @@ export function readRange(from: string, to: string, command: string): BackfillRa
 const isDay = (text: string): boolean =>
   /^\d{4}-\d{2}-\d{2}$/.test(text) && DateTime.fromISO(text, { zone: 'utc' }).isValid
 
-/** Forms of a day that cannot be taken for another day: day, month and year with dots; year, month and day; a month. */
+/** Unambiguous forms of a day: day, month and year with dots; year, month and day; a month. */
 const OTHER_FORMS: readonly RegExp[] = [
   /^(?<day>\d{1,2})\.(?<month>\d{1,2})\.(?<year>\d{4})$/,
   /^(?<year>\d{4})(?<month>\d{2})(?<day>\d{2})$/,
   /^(?<year>\d{4})[-/.](?<month>\d{1,2})(?:[-/.](?<day>\d{1,2}))?$/,
 ]
 
-/** The day as it is to be written, where it is another form of one; of a month its first, or its last. */
+/** Day in the expected form, from another form; for a month, the first or the last day. */
 function dayMeant(text: string, isLast: boolean): string | undefined {
   const { year, month, day } = OTHER_FORMS.map((form) => form.exec(text)?.groups).find(Boolean) ?? {}
   if (year === undefined || month === undefined) return undefined
@@ -51,7 +52,7 @@ function dayMeant(text: string, isLast: boolean): string | undefined {
   return (day === undefined && isLast ? at.endOf('month') : at).toISODate() ?? undefined
 }
 
-/** @throws WaybillError `usage-wrong` where a pattern of the job says no date: its exports lie in no range */
+/** @throws WaybillError `usage-wrong` if a pattern of the job has no date: the exports lie in no range */
 export function assertDated(job: string, sources: readonly Pick<JobSource, 'match'>[]): void {
   const undated = sources.find(({ match }) => compilePattern(match).dateFormat === undefined)
   if (undated === undefined) return
@@ -65,14 +66,14 @@ export function assertDated(job: string, sources: readonly Pick<JobSource, 'matc
   )
 }
 
-/** A delivery with the day that its name says; where the pattern has no day, the first of the month. */
+/** Delivery with the day in its name; if the pattern has no day, the first of the month. */
 export interface Dated<Found> {
   readonly found: Found
   readonly date: string
   readonly name: string
 }
 
-/** Those of the range, from all sources together: oldest date first, then by name (in code-unit order), then by source. */
+/** Deliveries in the range, from all sources together: oldest date first, then by name (in code-unit order), then by source. */
 export function inRange<Found>(
   found: readonly { readonly found: Found; readonly name: string; readonly match: string }[],
   { from, to }: Pick<BackfillRange, 'from' | 'to'>,
@@ -88,10 +89,10 @@ export function inRange<Found>(
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /**
- * Whether a run must still take something of a delivery. Exports are begun in order, and one that was left in the middle first, so only of the
- * last one begun can a part be missing: a member of its archive.
- * @param begun addresses of the exports that the run has begun with the delivery's mapping, in their order: `address`, or `address!member`
- * @returns told the address of the delivery
+ * Tells whether a run must still take something of a delivery. Exports are begun in order, and an interrupted export first: only the last one begun
+ * can lack a part, a member of its archive.
+ * @param begun addresses of the exports that the run has begun with the mapping of the delivery, in order: `address`, or `address!member`
+ * @returns takes the address of the delivery
  */
 export function openBeside(begun: readonly string[]): (address: string) => boolean {
   const exact = new Set(begun)
@@ -106,11 +107,11 @@ export const archivesOf = (path: string): string[] => {
   return parts.slice(1).map((_, at) => parts.slice(0, at + 1).join('!'))
 }
 
-/** Whether a path is that of a member of the archive. */
+/** True if the path is a member of the archive. */
 export const isMemberOf = (archive: string, path: string | undefined): boolean =>
   path?.startsWith(`${archive}!`) === true
 
-/** The sources of a job as if their exports lay in another folder, as they are: nothing there is waited for, nothing moved away. */
+/** Sources of a job, with the exports in another folder and taken as they are: no waiting, no archiving. */
 export const sourcesIn = (sources: readonly JobSource[], folder: string): JobSource[] =>
   sources.map((source) => ({
     ...source,
@@ -123,7 +124,7 @@ export const sourcesIn = (sources: readonly JobSource[], folder: string): JobSou
     archived: false,
   }))
 
-/** With what it was begun with. Undefined for a run that is no backfill. */
+/** Range of a backfill, with the options given at the start. Undefined for any other run. */
 export function rangeOf({
   backfill,
   backfill_folder: folder,
@@ -140,13 +141,13 @@ export function rangeOf({
   }
 }
 
-/** Of the same days in the same place, whatever else they were begun with. */
+/** True for equal days and an equal place, whatever the options. */
 export const sameRange = (one: BackfillRange | undefined, other: BackfillRange): boolean =>
   one !== undefined && one.from === other.from && one.to === other.to && one.in === other.in
 
 export const kindOf = ({ backfill }: RunRecord): RunKind => (backfill === null ? 'ordinary' : 'backfill')
 
-/** What to type for a backfill: with its rate, so that what is typed as it stands does not reach the gateway at full speed. */
+/** Command for a backfill, with the rate: typed as it stands, it must not reach the gateway at full speed. */
 export const backfillCommand = (
   job: string,
   { from, to, in: folder, rate, acceptDrift, acceptEnd }: BackfillRange,
@@ -160,5 +161,5 @@ export const backfillCommand = (
     ...(acceptEnd === true ? ['--accept-end'] : []),
   ].join(' ')
 
-/** The day of an instant, in UTC: `2026-03-02`. */
+/** Day of an instant, in UTC: `2026-03-02`. */
 export const dayOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)

@@ -1,4 +1,4 @@
-/** Cuts an export's rows into chunks, mapping them on the way. The same rows and mapping give the same chunks. */
+/** Cuts the rows of an export into chunks, mapping them on the way. Equal rows and an equal mapping give equal chunks. */
 
 import {
   createEntries,
@@ -17,8 +17,8 @@ import type { RowMapper } from '../transform/compile.ts'
 import { judgePeople } from './judge-people.ts'
 
 /**
- * A chunk closes with the row that brings it to so many rows or records: what memory holds at a time. Records are small beside their row,
- * and the last batch of a chunk is hardly ever full: the more records, the fewer requests.
+ * Size of a chunk, closed by the row that reaches either number: this bounds the memory used. Records are small beside their row, and the last batch
+ * of a chunk is hardly ever full: the more records, the fewer requests.
  */
 export const CHUNK_SIZE = { rows: 2_500, records: 10_000 }
 
@@ -28,28 +28,28 @@ export interface ChunkRow {
 }
 
 export interface Chunk {
-  /** From 1, within the export. */
+  /** Number within the export, from 1. */
   readonly number: number
-  /** Origin of its first row. */
+  /** Origin of the first row. */
   readonly start: Origin
   readonly rows: readonly ChunkRow[]
   readonly entries: readonly Entry[]
-  /** Results that the source has taken back. */
+  /** Results withdrawn by the source. */
   readonly withdrawn: readonly WithdrawnEntry[]
-  /** People whose rows are rejected, as they give several birth dates under one reference. */
+  /** People whose rows are rejected, because they give several birth dates under one reference. */
   readonly shared: readonly AccountKey[]
 }
 
 export interface ChunkRange {
   /** Number of the first chunk to cut. */
   readonly number: number
-  /** Rows to pass over at the start: those of a chunk that is settled. */
+  /** Rows to skip at the start: rows of a settled chunk. */
   readonly skip: number
   /** Rows to take at most. */
   readonly limit: number
-  /** Rows of a chunk that was cut before, by its number: it is cut the same again, whatever the size is by now. */
+  /** Rows of a chunk cut before, by its number: the chunk is cut at this size again, whatever the size is by now. */
   readonly cutBefore: ReadonlyMap<number, number>
-  /** Rows of a chunk at most, where they are to be fewer. */
+  /** Rows of a chunk at most, if fewer than usual. */
   readonly rows?: number | undefined
 }
 
@@ -101,13 +101,13 @@ function startOf([first]: readonly ChunkRow[]): Origin {
   return { row, line, byteOffset }
 }
 
-/** Chunks under way at once: while one waits for its last answers, the next is mapped and sent. */
+/** Chunks in flight at once: while the first waits for its last answers, the next is mapped and sent. */
 const CHUNKS_AT_ONCE = 2
 
 export interface Pipeline {
-  /** Starts the chunk as soon as there is room. @throws what an earlier chunk failed with */
+  /** Starts the chunk as soon as there is room. @throws the failure of an earlier chunk */
   add(chunk: Chunk): Promise<void>
-  /** Waits until all are settled. @throws what the first one failed with */
+  /** Waits until all chunks are settled. @throws the first failure */
   drain(): Promise<void>
 }
 
@@ -118,9 +118,10 @@ interface UnderWay {
 }
 
 /**
+ * Runs chunks in a pipeline.
  * @param load sends the chunk; resolves when every record has an outcome
  * @param settle records the outcomes; called in the order of the chunks, one at a time
- * @param begin resolves when the chunk may be begun; what it throws is thrown by `add`, and what is under way goes on
+ * @param begin resolves when the chunk may begin; `add` throws its errors, and chunks in flight continue
  */
 export function createPipeline<Loaded>(
   load: (chunk: Chunk) => Promise<Loaded>,
@@ -167,7 +168,7 @@ export function createPipeline<Loaded>(
 
 function claimsOf({ rows, entries, withdrawn }: Chunk): Set<string> {
   const claims = new Set<string>(rowKeysOf(withdrawn))
-  // A person of whom the export lists nobody may lose care teams.
+  // A person without a listed care team may lose care teams.
   for (const { outcome } of rows) if (outcome.account !== undefined) claims.add(outcome.account.reference)
   let last: Entry['row'] | undefined
   for (const entry of entries) {
@@ -181,14 +182,14 @@ function claimsOf({ rows, entries, withdrawn }: Chunk): Set<string> {
 
 export interface StopWhen {
   /**
-   * Looks at a chunk before it is sent.
-   * @param underWay whether an earlier process has begun with it: then it counts and stops nothing, as what of it was sent must be settled
+   * Checks a chunk before it is sent.
+   * @param underWay true if an earlier process began the chunk: its rows count but stop nothing, as sent records must be settled
    * @throws WaybillError `threshold-passed`
    */
   look(rows: readonly ChunkRow[], underWay: boolean): void
 }
 
-/** Rows of the run, as far as they are settled. */
+/** Settled rows of the run. */
 export interface RowsBefore {
   readonly read: number
   readonly rejected: number
@@ -198,8 +199,9 @@ export interface RowsBefore {
 const STOPS = { rejected: 'rejectedRows', skipped: 'skippedRows' } as const
 
 /**
- * @param limit shares of rows rejected and skipped, judged once `after` rows were read; undefined: never stops
- * @param before what the run had read before it was resumed
+ * Stops a run by its shares of rejected and skipped rows.
+ * @param limit shares, judged once `after` rows were read; undefined: never stops
+ * @param before rows read before the run was resumed
  */
 export function createStopWhen(
   limit:

@@ -1,6 +1,6 @@
 /**
- * A run that collects: the people of each chunk are asked about, what was collected is appended to files that lie aside, and settled with the
- * chunk. A person who stands on two rows is asked about once a run.
+ * Run that collects: asks about the people of each chunk, appends the answers to files that lie aside, and settles these with the chunk. A person on
+ * two rows is asked about once a run.
  */
 
 import {
@@ -26,13 +26,13 @@ import type { AccountKey } from '../model/record.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
 import { Collection, type Destination, openCollection, writeBodies } from './collection-files.ts'
 
-/** What stands in the place of a loaded chunk. */
+/** Result of a collected chunk, in the form of a loaded chunk. */
 export interface WorkedChunk extends LoadedChunk {
   readonly collected?: CollectedChunk
 }
 
 export interface CollectedChunk {
-  /** With what was refused of them. */
+  /** Rows, including the refused ones. */
   readonly rows: readonly ChunkRow[]
   readonly counts: Counts
   readonly texts: ReadonlyMap<string, { readonly text: string; readonly lines: number }>
@@ -40,15 +40,15 @@ export interface CollectedChunk {
 }
 
 export interface Collecting {
-  /** Rows of a chunk at most: what was collected of them is held in memory. */
+  /** Rows of a chunk at most: the answers for a chunk are held in memory. */
   readonly chunkRows: number
   collect(chunk: Chunk): Promise<WorkedChunk>
-  /** Of a chunk that was not come to. */
+  /** Counts of a chunk that was not reached. */
   pending(chunk: Chunk): Counts
   append(
     collected: CollectedChunk,
   ): Promise<{ readonly collection: string; readonly people: readonly CollectedOf[] }>
-  /** Puts the files in their place. @param isRead whether any export of people could be read */
+  /** Moves the files into place. @param isRead true if any export of people was readable */
   publish(isRead: boolean): Promise<void>
 }
 
@@ -61,15 +61,15 @@ export interface CollectingParts {
   readonly read: Read
   readonly what: CollectDefinition
   readonly to: TargetDefinition
-  /** Of the target, or in the home where that is elsewhere. */
+  /** Folder of the target, or a folder in the home for a remote target. */
   readonly folder: string
   readonly destination: Destination | undefined
   readonly job: string
   readonly startedAt: number
   readonly now: () => number
-  /** JSON: what an earlier process of the run has collected. */
+  /** JSON: collection of an earlier process of the run. */
   readonly before: string | null
-  /** Of a job that collects articles: those that are not listed any more, a line of NDJSON each. */
+  /** Articles no longer listed, a line of NDJSON each, for a job that collects articles. */
   readonly gone: () => Promise<readonly string[]>
 }
 
@@ -80,7 +80,7 @@ interface Answered {
   readonly hashed: string
   readonly row: MappedRow
   readonly content: string | null
-  /** Undefined where nothing of the person goes into the files. */
+  /** Undefined if nothing of the person goes into the files. */
   readonly own?: CollectedText
 }
 
@@ -156,7 +156,7 @@ export function createCollecting(parts: CollectingParts): Collecting {
           const content = identity.collected(contentOf(items))
           const isSame = only === 'changed' && earlier.get(hashed)?.content === content
           const person = { account: { reference, type }, accountId, named: { reference, type } }
-          // As text at once: what a chunk holds is to be small.
+          // Converted to text at once, to keep a chunk small.
           const own = isSame ? {} : { own: textOf(format, person, found.parts, items) }
           return { found: { outcome: 'collected', parts: {} }, hashed, row, content, ...own }
         }),
@@ -201,7 +201,7 @@ export function createCollecting(parts: CollectingParts): Collecting {
   }
 }
 
-/** Each person once, by hashed reference, with the first row that names them. */
+/** Each person once, by hashed reference, with the first row of the person. */
 function rowsOfPeople(identity: Identity, rows: readonly ChunkRow[]): Map<string, MappedRow> {
   const people = new Map<string, MappedRow>()
   for (const { outcome } of rows) {
@@ -214,7 +214,7 @@ function rowsOfPeople(identity: Identity, rows: readonly ChunkRow[]): Map<string
 
 const pendingOf = (asked: number): Pick<PeopleCounts, 'asked' | 'pending'> => ({ asked, pending: asked })
 
-/** Nothing is made of the rows but people. */
+/** Counts of rows and people: the rows give no records. */
 function countPeople(rows: readonly ChunkRow[], people: PeopleCounts): Counts {
   const counts = countChunk(
     rows.map(({ outcome }) => ({
@@ -226,7 +226,7 @@ function countPeople(rows: readonly ChunkRow[], people: PeopleCounts): Counts {
   return { ...counts, people }
 }
 
-/** Of CSV a cell may hold an end of line: each line is counted where it is made. */
+/** Lines of a text. A CSV cell may hold an end of line. */
 const linesIn = (text: string, format: TargetDefinition['format']): number =>
   format === 'ndjson' ? 1 : csvRecords(text)
 

@@ -1,7 +1,7 @@
 /**
- * The files of a collection: written aside, and at the end put in their place as one folder with a manifest, so that what is there is whole.
- * They hold health data: mode 0600, in a folder for their owner alone. At an SFTP server or in a bucket, too, every file is whole or absent,
- * and the manifest comes last.
+ * Files of a collection: written aside, then moved into place as one folder with a manifest, so that every collection in place is whole. The files
+ * hold health data: mode 0600, in a folder for their owner alone. At an SFTP server or in a bucket, too, every file is whole or absent, and the
+ * manifest comes last.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream, existsSync, lstatSync, rmSync } from 'node:fs'
@@ -20,28 +20,28 @@ import { type AppendedFile, openAppended } from './receipts.ts'
 
 const Written = z.object({ lines: z.int(), bytes: z.int() })
 
-/** What a run has collected, as its ledger keeps it. */
+/** Collection of a run, as kept in the ledger. */
 export const Collection = z.object({
-  /** Where it is once it is whole: a path, `sftp://…`, `s3://…`. */
+  /** Place of the whole collection: a path, `sftp://…`, `s3://…`. */
   folder: z.string(),
-  /** Of one that goes elsewhere: the folder here in which it is written, until it is there. */
+  /** Local folder of a remote collection, for writing until delivery. */
   aside: z.string().optional(),
   files: z.record(z.string(), Written.extend({ sha256: z.string().optional() })),
-  /** Whether it is there. */
+  /** True once the collection is in place. */
   isWhole: z.boolean(),
 })
 export type Collection = z.infer<typeof Collection>
 
 export interface CollectionFiles {
-  /** Appends and syncs. @param texts by the name of the file, with how many lines each has */
+  /** Appends and syncs. @param texts by the name of the file, with the number of lines */
   append(texts: CollectedTexts): Promise<Collection>
   /**
-   * Puts what was collected in its place, and delivers it where that is elsewhere.
-   * @param about what else the manifest says; given the files with their SHA-256
-   * @param derive writes what follows from all that was collected: texts are appended, files made in the folder that is given
+   * Moves the collection into place, and delivers it to a remote target.
+   * @param about further content of the manifest, beside the files with their SHA-256
+   * @param derive content derived from the whole collection: texts are appended, files made in the given folder
    */
   publish(about: object, derive?: Derivation): Promise<Collection>
-  /** Removes what was delivered: to be called when the ledger knows that it was. */
+  /** Removes the local copy after delivery: call once the ledger has recorded the delivery. */
   clear(): void
 }
 
@@ -61,10 +61,11 @@ interface DerivedFile {
 type CollectedTexts = ReadonlyMap<string, { readonly text: string; readonly lines: number }>
 
 /**
- * @param folder of the target, or in the home where it is elsewhere; the collection becomes a folder of it, named by the run
- * @param heads the files, each with what stands at its head
- * @param before what an earlier process of the run has settled
- * @throws WaybillError `collection-lost` where that is not there any more
+ * Opens the files of a collection.
+ * @param folder of the target, or in the home for a remote target; the collection becomes a folder in it, named after the run
+ * @param heads the files, each with the text at its head
+ * @param before collection settled by an earlier process
+ * @throws WaybillError `collection-lost` if this collection is gone
  */
 export function openCollection(
   folder: string,
@@ -123,7 +124,7 @@ export function openCollection(
       await appendTo(name, '', 0)
       await files.get(name)?.close()
       const path = join(aside, name)
-      // One in which nothing stands is there, too.
+      // A file without content must be there, too.
       await (await openOwn(folder, path)).close()
       const { lines = 0, bytes = 0 } = written.get(name) ?? {}
       written.set(name, { lines, bytes, sha256: await sha256Of(path) })
@@ -164,7 +165,7 @@ export function openCollection(
 /** @param base with or without a slash, or a dot, at its end */
 const addressIn = (base: string, name: string): string => `${base.replace(/(\/\.?)*$/, '')}/${name}`
 
-/** Removes what a run that will not be finished has put aside. */
+/** Removes files set aside by a run that will not be finished. */
 export function forgetCollection({ folder, aside }: Collection, run: string): void {
   rmSync(join(aside ?? dirname(folder), `.${run}.part`), { recursive: true, force: true })
   if (aside !== undefined) rmSync(join(aside, run), { recursive: true, force: true })
@@ -178,10 +179,13 @@ async function sha256Of(path: string): Promise<string> {
 
 const Article = z.looseObject({ id: z.union([z.string(), z.number()]), body: z.string() })
 
-/** Writes the bodies of articles, a file each: `bodies/ID.html`, as the service holds it. It is to be cleaned before it is shown. What has no body has no file. */
+/**
+ * Writes the bodies of articles, a file each: `bodies/ID.html`, as the service holds it. Clean a body before showing it. An article without a body
+ * has no file.
+ */
 export async function writeBodies(folder: string): Promise<readonly DerivedFile[]> {
   const file = join(folder, ARTICLES)
-  // As CSV a body stands in its cell.
+  // In CSV the body is in its cell.
   if (!existsSync(file)) return []
   const written: DerivedFile[] = []
   for await (const line of textLines(createReadStream(file))) {
@@ -202,13 +206,13 @@ export async function writeBodies(folder: string): Promise<readonly DerivedFile[
   return written
 }
 
-/** Says that all is there. */
+/** Manifest, written last: a collection with a manifest is complete. */
 const MANIFEST = 'manifest.json'
 
-/** Files under way at once: of articles there are thousands of small ones. */
+/** Files in flight at once: articles come as thousands of small files. */
 const AT_ONCE = 4
 
-/** A place elsewhere, and what a run has for it. */
+/** Remote target, with the access that a run has. */
 export interface Destination {
   readonly place: RemotePlace
   readonly secrets: SourceSettings
@@ -218,10 +222,10 @@ export interface Destination {
 }
 
 /**
- * What is there already is not put there again.
+ * Delivers a collection. Files already there are not sent again.
  * @param folder of the collection, here
  * @param name of its folder there
- * @throws WaybillError `collection-not-delivered`, `source-untrusted`; what the signal is aborted with
+ * @throws WaybillError `collection-not-delivered`, `source-untrusted`; the reason of the signal
  */
 async function deliverCollection(
   { place, secrets, signal, assertHeld }: Destination,

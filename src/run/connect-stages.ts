@@ -1,4 +1,4 @@
-/** Connects the stages of a run: one way of sending, one memory, one reconciler for all of its exports. */
+/** Connects the stages of a run: one sender, one memory, one reconciler for all exports. */
 
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -45,13 +45,13 @@ import { type RunDependencies, type RunEvents, watchOutages } from './events.ts'
 import { goneArticles } from './known-ids.ts'
 import type { AppendedFile } from './receipts.ts'
 
-/** What the exports of a run go through. */
+/** Stages of a run, shared by all exports. */
 export interface RunStages {
   readonly home: string
   readonly ledger: Ledger
   readonly runLedger: RunLedger
   readonly load: LoadContext
-  /** Of a job that collects: nothing is sent. */
+  /** Set for a job that collects: nothing is sent. */
   readonly collecting: Collecting | undefined
   readonly identity: Identity
   readonly receipts: AppendedFile
@@ -59,20 +59,20 @@ export interface RunStages {
   readonly events: RunEvents
   readonly stopWhen: StopWhen
   readonly now: () => number
-  /** When the run began, the first time: a resumed run maps by the clock that it had. */
+  /** First start of the run: a resumed run maps by the clock of this start. */
   readonly startedAt: number
-  /** Stops everything of the run that is still to be sent. */
+  /** Stops all sending of the run. */
   readonly stop: (reason: unknown) => void
   readonly limit: number
-  /** Of a run that takes up what another one left behind. */
+  /** Set for a run that takes up records left behind by another run. */
   readonly origin: RunOrigin | undefined
-  /** Its exports are old: none of them takes anything back. */
+  /** True for old exports: none withdraws anything. */
   readonly isBackfill: boolean
-  /** Resolves when a chunk, by its number, may be begun. @throws what ends the run once the chunks under way are settled */
+  /** Resolves when a chunk, by number, may begin. @throws the error that ends the run once the chunks in flight are settled */
   readonly turn: (chunk: number) => Promise<void>
-  /** Places of the backfilled exports of the job, with that of one that the run reads. */
+  /** Order of the backfilled exports of the job, including the given export of this run. */
   readonly ordersWith: (record: ExportRecord) => ReadonlyMap<number, ExportOrder>
-  /** Told how many more records the run has in hand, or fewer. */
+  /** Called with the change in the number of records in hand. */
   readonly inHand: (more: number) => void
 }
 
@@ -86,15 +86,15 @@ export interface RunParts {
   readonly limit: number
   readonly startedAt: number
   readonly rejectsPath: string
-  /** JSON: what an earlier process of the run has collected. */
+  /** JSON: collection of an earlier process of the run. */
   readonly collection?: string | null
   readonly suspicion: Suspicion
-  /** Places of backfilled exports, by arrival. */
+  /** Order of backfilled exports, by arrival. */
   readonly orders: ReadonlyMap<number, ExportOrder>
   /** True where profiles may show records of this installation under ids of another key. */
   readonly hadOtherKey?: boolean | undefined
   readonly turn: RunStages['turn']
-  /** What a run that is resumed has read and settled. */
+  /** Rows read and settled before the run was resumed. */
   readonly before?: RowsBefore
 }
 
@@ -201,7 +201,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
     startedAt: parts.startedAt,
     receipts: parts.receipts,
     rejectsFolder: join(home, parts.rejectsPath),
-    // What is taken up was rejected before: a share of it says nothing of the export.
+    // Rows taken up were rejected before: their share of rejects shows nothing about the export.
     stopWhen: createStopWhen(parts.origin === undefined ? stopWhen : undefined, parts.before),
     origin: parts.origin,
     isBackfill: parts.isBackfill,
@@ -217,7 +217,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
       ...delivery,
       memory: ledger,
       jobId,
-      // The stand-in on this machine holds what this home has sent, and no more.
+      // The local stand-in holds only records sent from this home.
       firstContact:
         gatewayName === BUILT_IN
           ? async () => {}
@@ -265,7 +265,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
   }
 }
 
-/** No person of anybody's: an answer to a read of this account shows that the gateway is there, and tells nothing of anyone. */
+/** Account of nobody: an answer to a read shows that the gateway is up, and reveals nothing about any person. */
 const NOBODY = { reference: 'nobody', type: 'partnerAccountId' } as const
 
 const HELD: Readonly<Record<Selection, LoadContext['held']>> = {
@@ -275,7 +275,7 @@ const HELD: Readonly<Record<Selection, LoadContext['held']>> = {
   decided: 'resend',
 }
 
-/** What one process sends to a gateway shares rate, concurrency, breaker and what is known of sizes, whatever run it belongs to. */
+/** State of this process for each gateway, shared by all runs: rate, concurrency, breaker and known sizes. */
 const shared = new WeakMap<Gateway, ReturnType<typeof createShared>>()
 const createShared = (deps: RunDependencies) => ({
   dispatcher: createDispatcher(deps),
@@ -288,7 +288,7 @@ function sharedBy(deps: RunDependencies): ReturnType<typeof createShared> {
   return found
 }
 
-/** Of what this process sends to these gateways together. A breaker that is not closed is told. */
+/** Traffic of this process to the gateways, summed. A breaker that is not closed is shown. */
 export function trafficOf(gateways: Iterable<Gateway>): Traffic {
   let sum = NO_TRAFFIC
   for (const gateway of gateways) {
@@ -303,13 +303,13 @@ export function trafficOf(gateways: Iterable<Gateway>): Traffic {
 }
 
 /**
- * Authorizations: PDFs in a folder, by names that a mapping gives.
- * @param folder undefined where the job names none: then there are none
+ * Authorizations: PDFs in a folder, by names from a mapping.
+ * @param folder undefined if the job names no folder: then there are none
  */
 function createAuthorizations(folder: string | undefined): Authorizations {
   const read = async (name: string): Promise<Buffer | undefined> => {
     if (folder === undefined || name === '') return undefined
-    // Without waiting for whoever writes into a pipe, and not through a link that leads elsewhere.
+    // Neither waits for the writer of a pipe, nor follows a link.
     const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW
     const file = await open(join(folder, name), flags).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined
@@ -319,7 +319,7 @@ function createAuthorizations(folder: string | undefined): Authorizations {
     try {
       const stats = await file.stat()
       if (!stats.isFile()) throw new Error('is no file')
-      // One that is too long is not read, and is too long all the same.
+      // An oversized file is not read, and is still reported as too long.
       return stats.size > LONGEST_PDF ? Buffer.alloc(LONGEST_PDF + 1) : await file.readFile()
     } finally {
       await file.close()

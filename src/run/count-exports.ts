@@ -1,4 +1,4 @@
-/** Carries out a plan whose records are counted: its exports go the way of a run until they are mapped. Nothing is sent. */
+/** Carries out a plan that counts records: exports take the path of a run up to mapping. Nothing is sent. */
 
 import type { KeptSlot, Ledger } from '../ledger/ledger.ts'
 import { NAME_CHANGED, renamedPeople } from '../load/accounts.ts'
@@ -27,19 +27,19 @@ import { WITHDRAWN } from './taken-back.ts'
 
 export interface Counted extends Omit<Counts, 'warnings' | 'leftOut'> {
   readonly exports: readonly { readonly name: string; readonly sha256: string; readonly rows: number }[]
-  /** Of the records that would be sent, those that were delivered as they are; undefined where the ledger knows of none. */
+  /** Records to be sent that were delivered unchanged before; undefined if the ledger knows of none. */
   readonly deliveredBefore?: number
-  /** Exports of which nothing would be sent; the others would go on. */
+  /** Exports of which nothing would be sent; the rest would continue. */
   readonly failed: readonly { readonly name: string; readonly error: WaybillError }[]
-  /** What checks have found in what would go on all the same, most frequent first. */
+  /** Findings of checks that would stop nothing, most frequent first. */
   readonly warnings: readonly CodeCount[]
-  /** What the mapping leaves out on purpose, by code, most frequent first. */
+  /** Deliberate omissions of the mapping, by code, most frequent first. */
   readonly leftOut: readonly CodeCount[]
-  /** In what exports differ from those that were delivered. */
+  /** Differences from delivered exports. */
   readonly drift: readonly ExportDrift[]
-  /** How the mapping fits each export that was read. */
+  /** Fit of the mapping, for each export read. */
   readonly fit: readonly ExportFit[]
-  /** What would be rejected before anything is sent, most frequent first. */
+  /** Reasons for rejects before anything is sent, most frequent first. */
   readonly reasons: readonly MappingReason[]
 }
 
@@ -49,13 +49,13 @@ export interface ExportFit extends FitReport {
 
 interface MappingReason {
   readonly code: string
-  /** Null of a row as a whole. */
+  /** Null for a whole row. */
   readonly rule: string | null
   readonly message: string
   readonly count: number
 }
 
-/** Records that would be sent are counted as pending. */
+/** Counts the exports of a plan. Records that would be sent count as pending. */
 export async function countExports(plan: CountPlan, world: CountWorld): Promise<Counted> {
   const { job, limit, exports } = plan
   const { ledger, events, arrival, identity } = world
@@ -72,7 +72,7 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
   const fits: ExportFit[] = []
   const reasons = new Map<string, MappingReason>()
   let deliveredBefore = 0
-  /** People with another name than before: a run tells of each once. */
+  /** People with a changed name: a run reports each person once. */
   const people = new Set<string>()
   for await (const { start, watch, here } of bringExports(events, arrival, found, mappings, memory)) {
     const { name, sha256, exportId } = start
@@ -138,7 +138,7 @@ const isStored = (slot: KeptSlot | undefined, entry: Entry): boolean =>
 
 const NONE_DELIVERED: DeliveredBefore = { records: 0, withdrawn: [], renamed: [] }
 
-/** @returns counts what of a chunk was delivered, each kind by what remembers it */
+/** @returns a counter of delivered records in a chunk; each kind of record has its own memory */
 export const countDelivered =
   (
     ledger: Pick<Ledger, 'delivered' | 'forgotten' | 'accounts' | 'medicalRequests'>,

@@ -1,7 +1,6 @@
 /**
- * What a run is handed, and what it tells, as one stream of typed events: log, progress, metrics, notices and programs subscribe. Names,
- * positions, counts and codes; no health data. While nothing gets through to the gateway, whoever watches the run is told, and by the ledger
- * any other process.
+ * Dependencies of a run, and its stream of typed events: log, progress, metrics, notices and programs subscribe. Events hold names, positions, counts
+ * and codes; no health data. An outage of the gateway is reported to the watcher of the run, and through the ledger to any other process.
  */
 import { z } from 'zod'
 import type { DefinitionFolders } from '../definitions/definition-files.ts'
@@ -17,15 +16,15 @@ import type { SourceSettings } from './arrival.ts'
 import type { DriftFinding } from './drift.ts'
 import type { SmallDelivery } from './find-exports.ts'
 
-/** Of an export, so far; `counts` goes on counting, and holds what an earlier process has settled of it. */
+/** Progress of an export. `counts` keeps counting, and includes rows settled by an earlier process. */
 export interface ExportProgress {
   readonly name: string
   readonly counts: Counts
-  /** Of the file, from 0 to 1, that is settled. */
+  /** Settled share of the file, from 0 to 1. */
   readonly share: number
 }
 
-/** Where a delivery stands among those of a backfill. Bytes are those of the files as delivered. */
+/** Position of a delivery in a backfill. Bytes are bytes of the files as delivered. */
 export interface RangePosition {
   readonly number: number
   readonly of: number
@@ -34,10 +33,10 @@ export interface RangePosition {
   readonly bytesOfAll: number
 }
 
-/** A row or record that did not get through, or a warning about one that did. */
+/** Row or record left behind, or a warning about an accepted row or record. */
 export interface LeftBehind
   extends Pick<Exception, 'row' | 'line' | 'rule' | 'outcome' | 'stage' | 'code' | 'batchId'> {
-  /** Undefined for a row that was rejected as a whole, and a record that could not be made. */
+  /** Undefined for a row that was rejected as a whole, and for a record that could not be made. */
   readonly transaction: string | undefined
 }
 
@@ -51,11 +50,11 @@ export interface RunStarted {
   readonly job: string
   readonly gateway: string
   readonly resumed: boolean
-  /** Goes on counting, and holds what earlier processes have counted of a run that is resumed. */
+  /** Keeps counting, and includes the counts of earlier processes if the run is resumed. */
   readonly tallies: Readonly<Tallies>
-  /** Whether no more than what it has under way is settled, so that another run of its job can begin. */
+  /** True if only work in flight is settled, so that another run of the job can begin. */
   readonly settledOnly?: boolean | undefined
-  /** Whether the ledger has no other run. */
+  /** True if the ledger has no other run. */
   readonly isFirst?: boolean | undefined
 }
 
@@ -63,20 +62,20 @@ export interface GatewayWait {
   readonly operation: string
   readonly waitMs: number
   readonly class: string
-  /** What happened last: the call, and its answer or what was wrong with the connection. */
+  /** Latest event: the call, and its answer or the error of the connection. */
   readonly what: string
   readonly givesUpAt: number
 }
 
 export interface OtherRun {
   readonly job: string
-  /** Undefined where that one waits, too, and has no run yet. */
+  /** Undefined if the other process also waits, without a run yet. */
   readonly run?: string
   /** `host:pid` */
   readonly owner: string
   /** Milliseconds since the epoch. */
   readonly since: number
-  /** Whether that is a backfill, which lets this run go first. */
+  /** True for a backfill, which lets this run go first. */
   readonly givesWay?: boolean | undefined
 }
 
@@ -84,66 +83,63 @@ export interface DriftedExport {
   readonly name: string
   readonly sha256: string
   readonly findings: readonly DriftFinding[]
-  /** That its file is strangely small is told: fewer rows than usual are no news. */
+  /** True if the small file was already reported: fewer rows than usual are then no news. */
   readonly isSmall: boolean
 }
 
 export type RunEvent =
   | ({ readonly type: 'runStarted' } & RunStarted)
-  /** Before it begins, a run that takes up what another one left looks for the exports of that one. */
+  /** Search for the exports of another run, before a run takes up the records left behind there. */
   | { readonly type: 'lookingAgain'; readonly run: string; readonly number: number; readonly of: number }
-  /** The run looks again then, for exports that may still change. */
+  /** Wait before a second look, for exports that may still change. */
   | { readonly type: 'lookingTwice'; readonly againInMs: number }
-  /** Exports that are there and not complete, each with what it waits for. */
+  /** Exports present but incomplete, each with the missing condition. */
   | { readonly type: 'exportsWaiting'; readonly job: string; readonly waiting: readonly string[] }
-  /** An export is strangely small against earlier ones of its source; nobody was told of it before. It is run as any other. */
+  /** Export unusually small against earlier exports of its source, not reported before. It runs like any other. */
   | ({ readonly type: 'exportSmall' } & SmallDelivery)
-  /** What was seen around its rows (`OpenFormat.notes`), and the first person whose name changed. */
+  /** Notes on the text around the rows (`OpenFormat.notes`), and on the first person whose name changed. */
   | { readonly type: 'exportNoted'; readonly name: string; readonly notes: readonly string[] }
-  /** `position`: of a backfill, which of its deliveries it is in, where that is known. */
+  /** `position`: position of the delivery in a backfill, if known. */
   | ({
       readonly type: 'exportStarted'
       readonly bytes: number
       readonly position?: RangePosition | undefined
     } & ExportProgress)
-  /** A chunk is settled. `left`: what of it did not get through, put together when it is asked for. */
+  /** Chunk settled. `left`: rows and records left behind, computed on request. */
   | ({ readonly type: 'exportAdvanced'; readonly left: () => readonly LeftBehind[] } & ExportProgress)
-  /** It was read to its end, and differs from earlier deliveries by what a person should look at. */
+  /** Export read to its end, with differences from earlier deliveries for a person to look at. */
   | ({ readonly type: 'exportDrifted' } & DriftedExport)
   | { readonly type: 'exportEnded'; readonly name: string; readonly counts: Counts }
-  /** It was not read to its end. What chunks before have delivered stays delivered. */
+  /** Export not read to its end. Records delivered by earlier chunks stay delivered. */
   | { readonly type: 'exportFailed'; readonly name: string; readonly error: WaybillError }
-  /** It was run, and stays where it is. */
+  /** Export run, but not archived: it stays in place. */
   | { readonly type: 'exportNotArchived'; readonly name: string; readonly error: WaybillError }
-  /** A request that carried records came to an end. */
+  /** Request with records ended. */
   | ({ readonly type: 'batchAnswered' } & BatchAnswer)
   | ({ readonly type: 'waiting' } & GatewayWait)
-  /**
-   * Nothing gets through to the gateway, or something does again. Told when that begins, when it has another cause, and when it is over; not
-   * where the run ends first.
-   */
+  /** Start, change of cause, or end of an outage: nothing gets through to the gateway. No end is reported if the run ends first. */
   | ({ readonly type: 'outage' } & OutageProgress)
-  /** Before the first records go to a gateway: so many of the people whose profiles were read have records of another Waybill. */
+  /** People with records of another Waybill, out of the people whose profiles were read before the first records go to a gateway. */
   | { readonly type: 'othersFound'; readonly people: number; readonly of: number }
-  /** This run waits for another one. Told once for each that is waited for. */
+  /** This run waits for another run. Emitted once for each awaited run. */
   | ({ readonly type: 'waitingForRun' } & OtherRun)
-  /** `workedMs`: at work since it was begun or resumed. */
+  /** `workedMs`: working time since the start or resumption. */
   | ({ readonly type: 'runEnded'; readonly workedMs: number } & Omit<RunEnd, 'endedAt' | 'detail'>)
 
 type EventType = RunEvent['type']
 type EventOf<Type extends EventType> = Omit<Extract<RunEvent, { readonly type: Type }>, 'type'>
 
-/** What is done with events of those types that it names; or with each. */
+/** Handlers by event type, or one handler for all events. */
 export type RunListener =
   | { readonly [Type in EventType]?: ((event: EventOf<Type>) => void) | undefined }
   | ((event: RunEvent) => void)
 
 export interface RunEvents {
-  /** Hands it to all listeners, in the order in which they were named. */
+  /** Passes the event to all listeners, in the order given. */
   emit(event: RunEvent): void
-  /** Whether anybody listens: for what costs something to put together. */
+  /** True if anybody listens: checked before costly preparation of an event. */
   has(type: EventType): boolean
-  /** The same stream, to one more listener. */
+  /** The stream with one more listener. */
   with(listener: RunListener): RunEvents
 }
 
@@ -163,7 +159,7 @@ export function createRunEvents(...listeners: readonly RunListener[]): RunEvents
   }
 }
 
-/** Everything a run needs that is not pure; built in main.ts. */
+/** Dependencies of a run that are not pure; built in main.ts. */
 export interface RunDependencies {
   readonly ledger: Ledger
   readonly gateway: Gateway
@@ -172,27 +168,27 @@ export interface RunDependencies {
   readonly identity: Identity
   readonly folders: DefinitionFolders
   readonly home: string
-  /** Bytes that must be free on its disk for a run to begin. */
+  /** Bytes of the disk that must be free for a run to begin. */
   readonly minFree: number
-  /** Credentials and keys for where exports come from. */
+  /** Credentials and keys for the sources of exports. */
   readonly sources: SourceSettings
   readonly events: RunEvents
   readonly now: () => number
   readonly random: () => number
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  /** A run id that was not used before. */
+  /** Creates a run id that was never used before. */
   readonly newRunId: () => string
-  /** Of this process alone; `processName` of it is `host:pid`. */
+  /** Id of this process alone; `processName` turns it into `host:pid`. */
   readonly owner: string
-  /** Whether nobody is at work any more on what that process holds, as far as that is known. */
+  /** True if nobody works any more on the leases of the process, as far as is known. */
   readonly isDead: (owner: string) => boolean
-  /** Aborted when the operator wants the run to stop: what is under way is finished, nothing new begun. */
+  /** Aborted when the operator wants the run to stop: work in flight finishes, nothing new begins. */
   readonly interrupt: AbortSignal
-  /** Requests a second that may leave for the gateway at most; undefined: as many as it takes. */
+  /** Requests a second to the gateway at most; undefined: as many as the gateway takes. */
   readonly requestsPerSecond?: number | undefined
 }
 
-/** An outage as the lease of the run has it while it lasts; instants in milliseconds since the epoch. */
+/** Outage, as stored with the lease of the run; instants in milliseconds since the epoch. */
 const NotedOutage = z.object({
   since: z.int(),
   givesUpAt: z.int(),
@@ -202,21 +198,21 @@ const NotedOutage = z.object({
   pending: z.int(),
 })
 
-/** Why a run waits: nothing gets through to the gateway. Instants in ISO 8601, UTC. */
+/** Reason for waiting: nothing gets through to the gateway. Instants in ISO 8601, UTC. */
 export interface WaitsForGateway {
-  /** When the first of the requests failed, of which none has got through since. */
+  /** Time of the first failed request since the last success. */
   readonly since: string
-  /** When the run ends, unless something gets through. */
+  /** Time at which the run ends, unless something gets through. */
   readonly givesUpAt: string
-  /** Class of the latest answer, its HTTP status where there was one, and the call with what came of it. */
+  /** Class of the latest answer, HTTP status if any, and the call with its result. */
   readonly class: string
   readonly status?: number
   readonly what: string
-  /** Records that the run has in hand; more may stand in what it has not read yet. */
+  /** Records in hand of the run; rows not yet read may add more. */
   readonly pending: number
 }
 
-/** Undefined where it does not wait, or another version has written how. */
+/** Outage noted in a lease; undefined if there is none, or if another version wrote it. */
 export function readOutage(noted: string | null): WaitsForGateway | undefined {
   if (noted === null) return undefined
   const { success, data } = NotedOutage.safeParse(JSON.parse(noted))
@@ -227,11 +223,11 @@ export function readOutage(noted: string | null): WaitsForGateway | undefined {
 
 export interface OutageWatch {
   told(outage: ToldOutage): void
-  /** @param more records that the run has begun with; fewer, where it has settled some */
+  /** @param more records begun; negative for settled records */
   inHand(more: number): void
 }
 
-/** The ledger is written to when an outage begins and ends, has another cause, or a chunk begins while it lasts: never by the batch. */
+/** Writes to the ledger when an outage begins, ends or changes cause, and when a chunk begins meanwhile: never once a batch. */
 export function watchOutages(
   runLedger: Pick<RunLedger, 'noteOutage'>,
   tell: (outage: OutageProgress) => void,
@@ -241,7 +237,7 @@ export function watchOutages(
   let isMissed = false
   const note = (): void => {
     const noted = current && JSON.stringify(NotedOutage.parse({ ...current, pending }))
-    // It tells those who look on and nothing hangs on it: a ledger that cannot be written ends the run where something does.
+    // The note only informs observers. An unwritable ledger ends the run where a write matters.
     runLedger.noteOutage(noted ?? null).then(
       () => {
         isMissed = false
@@ -259,7 +255,7 @@ export function watchOutages(
     },
     inHand(more) {
       pending += more
-      // A run that goes on is not to be shown as one that waits.
+      // A run that continues must not appear as waiting.
       if (current !== undefined || isMissed) note()
     },
   }

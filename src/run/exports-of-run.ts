@@ -1,4 +1,4 @@
-/** The exports that a run goes through: new ones, written down as they come, or those that an earlier process left open. */
+/** Exports of a run: new exports, recorded as they come, or exports that an earlier process left open. */
 import { basename, join } from 'node:path'
 import type { LoadedMapping } from '../definitions/definition-files.ts'
 import type { JobSource } from '../definitions/export-definition.ts'
@@ -26,20 +26,20 @@ import type { PlannedExports } from './plan.ts'
 import { resumptionOf } from './resume.ts'
 import type { ExportAtHand } from './rows.ts'
 
-/** An export of the run, with the mapping to read it by. */
+/** Export of the run, with its mapping. */
 export interface ExportStep {
   readonly record: ExportAtHand
   readonly mapping: LoadedMapping
   readonly limits: ContentLimits
-  /** Undefined where it is not compared with earlier deliveries. */
+  /** Undefined if the export is not compared with earlier deliveries. */
   readonly watch: DriftWatch | undefined
-  /** Its file is strangely small, and that is told. */
+  /** True if the file is unusually small and this was already reported. */
   readonly isSmall?: boolean
-  /** Of a backfill: which of its deliveries it is in, where it is still there. */
+  /** Position among the deliveries of a backfill, if the delivery is still there. */
   readonly position?: RangePosition | undefined
 }
 
-/** An export that lies here to be read, or cannot be; nothing of it is written down yet. */
+/** Export ready to be read, or its error; not yet in the ledger. */
 export interface BroughtExport {
   readonly start: ExportStart
   readonly watch: DriftWatch | undefined
@@ -48,23 +48,23 @@ export interface BroughtExport {
     | { readonly error: WaybillError }
 }
 
-/** An archive may name a member at any length. */
+/** Longest detail kept: an archive may name a member at any length. */
 const LONGEST_DETAIL = 500
 
-/** Error of an export as the ledger keeps it: a remedy is kept where it goes by the cause. */
+/** Error of an export for the ledger. The remedy is kept only if it differs from the remedy of the code. */
 export const exportFault = ({ code, message, remedy }: WaybillError): ExportFault => ({
   reason: code,
   detail: message.slice(0, LONGEST_DETAIL),
   remedy: remedy === remedyOf(code) ? null : remedy,
 })
 
-/** Exports of the run that it has begun already, in their order. */
+/** Exports that the run has already begun, in order. */
 type Begun = readonly (Pick<ExportRecord, 'path' | 'ordinal'> & { readonly mapping: string | null })[]
 
 /**
- * New exports: look at their size, fetch, fingerprint, verify, compare.
- * @param memory undefined where there is no earlier delivery to compare them with
- * @param begun they are not taken again
+ * Brings new exports: checks the size, fetches, fingerprints, verifies, compares.
+ * @param memory undefined without an earlier delivery to compare
+ * @param begun exports that are not taken again
  */
 export async function* bringExports(
   events: Pick<RunEvents, 'emit'>,
@@ -124,12 +124,12 @@ export async function* bringExports(
       }
       yield { start, watch, here: { received: one, mapping: joined, isSmall } }
     }
-    // The next one may need the room.
+    // The next export may need the room.
     await arrival.clearUnpacked()
   }
 }
 
-/** The same, each written down when it has been brought: from then on it is part of the run. */
+/** Brings new exports and records each in the ledger: from then on the export is part of the run. */
 export async function* startExports(
   run: RunWriter,
   arrival: Arrival,
@@ -140,7 +140,7 @@ export async function* startExports(
 ): AsyncGenerator<ExportStep> {
   const brought = bringExports(run.events, arrival, deliveries, mappings, memory, begun)
   for await (const { start, watch, here } of brought) {
-    // In one write: left open by a kill, it would be gone on with as if nothing were wrong with it.
+    // One write: an export left open by a kill would be resumed as if nothing were wrong.
     const failed = 'error' in here ? { failed: exportFault(here.error) } : {}
     const record = await run.runLedger.addExport({ ...start, ...failed })
     await watch?.begin(run.runLedger, record.id)
@@ -153,7 +153,7 @@ export async function* startExports(
   }
 }
 
-/** Exports that an earlier process left open, read by the mapping that it had. @param memory undefined: they are not compared */
+/** Resumes exports that an earlier process left open, with their original mapping. @param memory undefined: no comparison */
 export async function* resumeExports(
   run: RunWriter,
   arrival: Arrival,
@@ -185,7 +185,7 @@ export async function* resumeExports(
   }
 }
 
-/** It was judged before it began: what is found now stops nothing. Its rows that are settled are read once more. */
+/** Drift watch of a resumed export, judged before it began: findings stop nothing now. Settled rows are read once more. */
 async function watchOn(
   ledger: Pick<Ledger, 'chunksOf'>,
   memory: DriftMemory,
@@ -202,13 +202,13 @@ async function watchOn(
     await watch.catchUp(await openExport(file, mapping.read, limits, version), name, rows.read)
     return watch
   } catch (error) {
-    // Whoever reads its rest meets it, too, and says so.
+    // The reader of the remaining rows meets the problem too, and reports it.
     if (isExportProblem(error)) return undefined
     throw error
   }
 }
 
-/** Rows of exports that another run has read. */
+/** Starts rows selected from the exports of another run. */
 export async function* startSelected(
   run: RunWriter,
   { chosen, decided }: Extract<PlannedExports, { readonly from: 'run' }>,
@@ -226,7 +226,9 @@ export async function* startSelected(
   yield* steps
 }
 
-/** The very file that a run has begun with: where it was, where it was archived, or where the job archives. Undefined where it is at none of these. */
+/**
+ * Receives the exact file that a run began with: from the old place, from the archive, or from the archive of the job. Undefined if at none of these.
+ */
 export async function receiveBegun(
   arrival: Arrival,
   sources: readonly JobSource[],
@@ -243,9 +245,8 @@ export async function receiveBegun(
 }
 
 /**
- * All that is judged of an export before anything of it is sent, in one pass at most: the number of rows that a manifest
- * or its own trailer says, and how it differs from earlier deliveries.
- * @throws WaybillError `export-not-as-announced`, `export-drifted`, or what is wrong with the export
+ * Verifies an export before anything is sent, in one pass at most: the row count in a manifest or trailer, and differences from earlier deliveries.
+ * @throws WaybillError `export-not-as-announced`, `export-drifted`, or a problem of the export
  */
 async function verifyExport(
   { name, address, file, version, limits, announced: { rows } }: ReceivedExport,
@@ -281,9 +282,9 @@ export interface RunWriter {
 }
 
 /**
- * Divides what was found after a run was resumed: deliveries whose exports were all part of that run, and the others. The same content under
- * another name is a delivery of its own.
- * @param taken the exports that the resumed run had
+ * Divides deliveries found after a run was resumed: deliveries whose exports were all part of the run, and the rest. Equal content under another name
+ * is a separate delivery.
+ * @param taken exports of the resumed run
  */
 export async function divideByContents(
   arrival: Arrival,
@@ -307,7 +308,7 @@ export interface DoneDelivery extends FoundExport {
   readonly hashes: readonly string[]
 }
 
-/** Undefined for one that cannot be read: it stays, and the run says what is wrong with it. */
+/** Exports of a delivery; undefined if unreadable: the delivery stays, and the run reports the problem. */
 async function contentsOf(
   arrival: Arrival,
   one: FoundExport,
@@ -315,7 +316,7 @@ async function contentsOf(
   try {
     const received = await arrival.receive(one)
     const exports: Pick<ExportRecord, 'path' | 'sha256'>[] = []
-    // One after the other: an archive may have more members than files may be open.
+    // One after another: an archive may have more members than files may be open.
     for (const { file, version, address: path, limits } of received)
       exports.push({ path, sha256: (await fingerprint(file, limits.signal, version)).sha256 })
     return exports

@@ -15,29 +15,29 @@ type DeliveryRules = Pick<
   'match' | 'members' | 'encrypted' | 'limits' | 'checksum' | 'marker' | 'stableForMs'
 >
 
-/** A file at its source that holds one export or, where it is an archive, several. */
+/** File at a source with one export or, in an archive, several. */
 export interface FoundDelivery extends CompleteExport {
   readonly source: ExportSource
   readonly rules: DeliveryRules
-  /** What lies there, too, and is complete: with those names, in no order. */
+  /** Complete files beside the delivery with matching names, in no order. */
   readonly neighbours: (match: string) => Promise<readonly CompleteExport[]>
-  /** Whether its source has listed it; else it was named, and nothing is known of its size and time. */
+  /** True if the source listed the file. A file named by the operator has unknown size and time. */
   readonly isListed: boolean
-  /** Whether it is moved away after its run. */
+  /** True if the file is archived after the run. */
   readonly archived: boolean
-  /** A person has said that it is whole, whatever it ends with. */
+  /** A person declared the file whole, whatever its end. */
   readonly acceptEnd?: boolean
-  /** Why it is not taken: `receive` throws it. */
+  /** Refusal of the file, thrown by `receive`. */
   readonly refused?: WaybillError
 }
 
-/** True if its size, number of rows or checksum was announced: the export is compared with that, whatever its end. */
+/** True if size, row count or checksum was announced: the export is checked against the announcement, whatever its end. */
 export const isAnnounced = (
   { checksum }: Pick<CompleteExport, 'checksum'>,
   { bytes, sha256, rows }: Announced,
 ): boolean => checksum !== undefined || (bytes ?? sha256 ?? rows) !== undefined
 
-/** For a file that no source of the job covers any more. */
+/** Rules for a file that no source of the job covers any more. */
 export const ANY_RULES: DeliveryRules = {
   match: '*',
   members: '*',
@@ -49,8 +49,8 @@ export const ANY_RULES: DeliveryRules = {
 }
 
 /**
- * For a file that a run has begun with, by where it lies and what it is called: those of its source. Where no source is there (it was
- * archived, or taken from another folder), those of the source whose pattern its name fits, as far as they say how it is read.
+ * Rules for a file that a run has begun, by folder and name: the rules of its source. Without a source there (the file was archived, or taken from
+ * another folder), only the reading rules of the source whose pattern fits the name.
  */
 export function rulesOf(sources: readonly JobSource[], folder: string, name: string): DeliveryRules {
   const fits = ({ match }: JobSource): boolean => matchExportName(compilePattern(match), name) !== undefined
@@ -61,7 +61,7 @@ export function rulesOf(sources: readonly JobSource[], folder: string, name: str
   return like === undefined ? ANY_RULES : { ...ANY_RULES, match: like.match, limits: like.limits }
 }
 
-/** A file that was named, not found in a listing. What lies beside it is taken as it is. */
+/** Delivery of a named, unlisted file. Files beside it are taken as they are. */
 export const unlisted = (source: ExportSource, name: string, rules: DeliveryRules): FoundDelivery => ({
   source,
   delivery: { name, bytes: 0, modifiedAt: 0, version: '' },
@@ -73,8 +73,8 @@ export const unlisted = (source: ExportSource, name: string, rules: DeliveryRule
 })
 
 /**
- * Files with such names that have not changed for long enough, with their checksum files where there are some: what is joined need have
- * neither that nor a marker, and a manifest need not name it.
+ * Files with matching names, unchanged for long enough, with checksum files where present. Joined files need neither checksum nor marker nor an entry
+ * in a manifest.
  */
 export function completeBeside(
   { stableForMs, checksum, marker }: DeliveryRules,
@@ -97,8 +97,8 @@ interface Named {
 }
 
 /**
- * Of the files with such names, without the export itself: that of the same date, where both patterns have one, else the last in the order
- * of exports (date in the name, then name).
+ * Chooses a file beside the export: the file of the same date where both patterns have a date, else the last in export order (date in the name, then
+ * name). The export itself is excluded.
  * @param exportName without a folder
  * @param exportPattern by which the export was found
  */

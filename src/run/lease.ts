@@ -1,44 +1,44 @@
-/** Holding a job: the lease is renewed as long as the process lives, and everything stops when it is lost. */
+/** Holds a job: renews the lease while the process lives, and stops everything when the lease is lost. */
 
 import { type Lease, type LeaseRecord, processName, type Waiter } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { OtherRun, RunDependencies } from './events.ts'
 
-/** A process that has not been heard of for so long is taken for dead. */
+/** Silence after which a process counts as dead. */
 export const LEASE_MS = 60_000
 const RENEW_EVERY_MS = LEASE_MS / 4
-/** How often who waits for another run looks whether it is over. */
+/** Interval at which a waiting run checks whether the other run is over. */
 export const LOOK_EVERY_MS = 1_000
 
 export interface Turn {
   readonly jobId: number
   readonly job: string
   readonly runId: string
-  /** Whether it is a backfill, which gives way to all other runs of the job. */
+  /** True for a backfill, which gives way to all other runs of the job. */
   readonly givesWay: boolean
-  /** Thrown at once where the job is held for this very run: nobody is then asked to let it go. */
+  /** Error thrown at once if the job is held for this very run: nobody is then asked to release the job. */
   readonly notWhileItRuns?: ((held: string) => WaybillError) | undefined
-  /** Whether that is the job's unfinished backfill, which a holder that gives way is about to go on with, where it has not taken it up yet. */
+  /** True if this run is the unfinished backfill of the job. A holder that gives way is about to resume it, even if not yet taken up. */
   readonly isBackfill?: boolean | undefined
 }
 
-/** What is awaited within does not count as work of the run. */
+/** Awaits without counting the time as work of the run. */
 export type Pausing = (wait: () => Promise<void>) => Promise<void>
 
-/** A job that this process holds. */
+/** Job held by this process. */
 export interface HeldJob {
   readonly lease: Lease
   /** Aborted, with the reason, when the lease is lost. */
   readonly lost: AbortSignal
-  /** Aborted, with the reason, when somebody has asked to stop the run that it is held for. */
+  /** Aborted, with the reason, when somebody asks to stop the run. */
   readonly stopped: AbortSignal
   release(): Promise<void>
 }
 
 /**
- * Kept until it is released. Waits where one of two is a backfill: the other one asks it to let the job go, and it waits until those that
- * have asked are done. Who has asked keeps asking, also where another one that has gets it first.
- * @throws WaybillError `job-held`, saying by whom and since when, where both are backfills, or none is; `interrupted`
+ * Holds the job until release. If one of two runs is a backfill, the second waits: an ordinary run asks the backfill to release the job, and a
+ * backfill waits until all runs that asked are done. A waiting run keeps its request even if another waiting run goes first.
+ * @throws WaybillError `job-held`, with the holder and the start, if both are backfills or neither is; `interrupted`
  */
 export async function holdJob(deps: WaitingDependencies, turn: Turn): Promise<HeldJob> {
   const { ledger, now } = deps
@@ -54,14 +54,14 @@ export async function holdJob(deps: WaitingDependencies, turn: Turn): Promise<He
     if (last?.token === lease.token && last.stop_by !== null)
       stopping.abort(new WaybillError('asked-to-stop', `${last.stop_by} has stopped it`))
   }
-  // That the ledger cannot be read is said by the run, which reads it, too.
+  // The run reads the ledger too, and reports an unreadable ledger.
   const hearing = every(LOOK_EVERY_MS, () => hearStop().catch(() => {}))
   return {
     lease,
     lost: losing.signal,
     stopped: stopping.signal,
     async release() {
-      // A renewal that comes after it would hold the job for another minute.
+      // A later renewal would hold the job for another minute.
       await Promise.all([renewing.stop(), hearing.stop()])
       await ledger.releaseLease(lease)
     },
@@ -101,14 +101,17 @@ async function awaitLease(deps: WaitingDependencies, turn: Turn): Promise<Lease>
   }
 }
 
-/** What `waitingForRun` tells of who goes first. */
+/** Content of `waitingForRun`: the run that goes first. */
 function aheadOf(job: string, ahead: LeaseRecord | Waiter): OtherRun {
   const owner = processName(ahead.owner)
   if ('since' in ahead) return { job, owner, since: ahead.since, givesWay: false }
   return { job, run: ahead.run_id, owner, since: ahead.acquired_at, givesWay: ahead.gives_way !== 0 }
 }
 
-/** @param hasAsked whether it waits already for a backfill, and so for whoever was given the job before it */
+/**
+ * Throws if the run must not wait for the holder. @param hasAsked true if the run already waits for a backfill, and so for any run given the job
+ * before it
+ */
 function refuseBeside(
   { job, runId, givesWay, notWhileItRuns, isBackfill = false }: Turn,
   holder: LeaseRecord,
@@ -124,7 +127,7 @@ function refuseBeside(
     })
 }
 
-/** Does it again and again, one after the other, until stopped; what is under way then comes to its end. @param act never rejects */
+/** Repeats an action, one call after another, until stopped; a call in progress is awaited. @param act never rejects */
 function every(ms: number, act: () => Promise<void>): { stop(): Promise<void> } {
   let last = Promise.resolve()
   const timer = setInterval(() => {
@@ -140,9 +143,9 @@ function every(ms: number, act: () => Promise<void>): { stop(): Promise<void> } 
 }
 
 /**
- * Waits while another job is being run at the gateway; backfills do not wait for each other.
- * @returns given what is aborted when the run is to stop, and whether a run of the same job is to wait for one chunk more, unless this one
- *   would have to wait itself; throws `gave-way` where one waits
+ * Waits while another job runs at the gateway; backfills do not wait for each other.
+ * @returns takes a signal, aborted when the run is to stop, and whether a run of the same job is to wait for one chunk more, unless this run would
+ *   have to wait itself; throws `gave-way` if a run of the job waits
  */
 export function createGiveWay(
   deps: Pick<RunDependencies, 'ledger' | 'now' | 'sleep' | 'isDead' | 'events' | 'gatewayName'>,
@@ -174,13 +177,13 @@ export function createGiveWay(
 export interface Asked {
   /** Aborted with `gave-way` once somebody has asked for the job. */
   readonly signal: AbortSignal
-  /** To be called, and awaited, before the ledger is closed. */
+  /** Call and await before closing the ledger. */
   stop(): Promise<void>
 }
 
 /**
- * For what takes long and begins no chunk: to fetch, unpack, fingerprint or read ahead an export.
- * @param mayGiveWay whether nothing is under way that is to be settled first, and it has not given way just before in vain
+ * Watches for requests during long work that begins no chunk: fetching, unpacking, fingerprinting or reading ahead an export.
+ * @param mayGiveWay true if nothing in flight must be settled first, and the run has not just given way in vain
  */
 export function watchAsked(
   { ledger, now, sleep, isDead }: Pick<RunDependencies, 'ledger' | 'now' | 'sleep' | 'isDead'>,
@@ -197,7 +200,7 @@ export function watchAsked(
       if (waiter !== undefined) return asked.abort(letGoFirst(job, waiter))
     }
   }
-  // That the ledger cannot be read is said by the run, which reads it, too.
+  // The run reads the ledger too, and reports an unreadable ledger.
   const over = watch().catch(() => {})
   return {
     signal: asked.signal,

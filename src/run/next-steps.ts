@@ -1,4 +1,4 @@
-/** What to do next about what a run has left: in words, and as commands to be typed as they stand. Pure. */
+/** Next steps for the left-behind work of a run: words, and commands ready to type. Pure. */
 import type { Reason } from '../ledger/ledger.ts'
 import { allRecords, type Counts } from '../model/balance.ts'
 import { remedyOf } from '../model/errors.ts'
@@ -12,27 +12,27 @@ import type { ExportSummary, RunSummary } from './summary.ts'
 
 export interface Step {
   readonly say: string
-  /** For a shell, each on a line of its own; none: the words are all. */
+  /** Shell commands, each on its own line; empty if the words are enough. */
   readonly commands: readonly string[]
 }
 
 const step = (say: string, ...commands: readonly string[]): Step => ({ say, commands })
 
-/** What was found in an export that went on all the same, and that a person should look at. */
+/** Findings in an export that continued, for a person to look at. */
 export const toLookAt = <Finding extends Pick<DriftFinding, 'level'>>(found: readonly Finding[]): Finding[] =>
   found.filter(({ level }) => level === 'warn')
 
-/** As people are shown them. */
+/** Steps as lines of text. */
 export const stepLines = (steps: readonly Step[]): string[] =>
   steps.flatMap(({ say, commands }) => [`  ${say}`, ...commands.map((one) => `    ${one}`)])
 
-/** What is typed of a run. */
+/** Commands and paths typed for a run. */
 interface Typed {
-  /** Of a command that goes to the gateway of the run: it says so where the settings name another one. */
+  /** Command to the gateway of the run; names the gateway if the settings name another. */
   send(...words: readonly string[]): string
-  /** What reads the exports of the run, or goes on with it. An inbox need not have those of a backfill. */
+  /** Command that reads the exports of the run, or resumes the run. An inbox need not have the exports of a backfill. */
   readonly again: string
-  /** A file, as it stands in a command. */
+  /** Path of a file, as written in a command. */
   path(file: string): string
 }
 
@@ -43,9 +43,10 @@ function typedOf({ job, gateway, backfill, settingsName }: RunSummary, path: Typ
 }
 
 /**
- * @param reasons of the run: then it is said by reason, and with examples
- * @param path how a file stands in a command; default: as it is typed in this folder
- * @returns nothing where nothing is left to do
+ * Next steps of a run.
+ * @param reasons of the run: steps are then given by reason, with examples
+ * @param path writes a file in a command; default: as typed in this folder
+ * @returns nothing if nothing is left to do
  */
 export function nextSteps(
   summary: RunSummary,
@@ -72,8 +73,7 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
     return [step('It is under way. To follow it to its end', command('watch', run))]
   if (state === 'running') return [step('To finish it: it goes on where it stopped', typed.again)]
   if (state === 'interrupted') return interruptedSteps(summary, typed)
-  // Its rows are read anew, from another file: what was rejected of this one cannot be taken up, but for what its own file has shown
-  // to be missing.
+  // The rows are read anew from another file. Rejects of this run cannot be taken up, except records that its own file has shown to be missing.
   if (summary.reason === 'given-up')
     return isAcknowledged(summary, 'given-up') && allRecords(summary).inDoubt === 0
       ? []
@@ -106,7 +106,7 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
     : all
 }
 
-/** Of what it had in hand, the ledger knows what it left in doubt; what was never answered the doctor tells. */
+/** Steps for a run that was given up. The ledger knows the records left in doubt; `doctor` reports unanswered batches. */
 const givenUpSteps = (run: string, reasons: readonly Reason[], { send }: Typed): Step[] => [
   ...(reasons.some(({ outcome }) => outcome === 'in-doubt')
     ? [
@@ -127,7 +127,7 @@ const givenUpSteps = (run: string, reasons: readonly Reason[], { send }: Typed):
     : []),
 ]
 
-/** Its threshold has ended it, mostly in the middle of a chunk: a dry run tells what stands behind that, too. */
+/** Steps for a run stopped by its threshold, usually within a chunk: a dry run also covers the rows after the stop. */
 const failedSteps = (summary: RunSummary, reasons: readonly Reason[], typed: Typed): Step[] => [
   ...stoppedSteps(
     summary,
@@ -138,7 +138,7 @@ const failedSteps = (summary: RunSummary, reasons: readonly Reason[], typed: Typ
   step('Once that is put right, for all that the run did not come to', typed.again),
 ]
 
-/** What has stopped it; rows of the exports concerned are in their rejects files. */
+/** Checks for the cause of the stop; rows of the exports concerned are in the rejects files. */
 function stoppedSteps(summary: RunSummary, heldBack: readonly Reason[], { path }: Typed): Step[] {
   const checks = heldBack.length === 0 ? [] : mappingChecks(summary, heldBack, path)
   return checks.length === 0
@@ -146,17 +146,17 @@ function stoppedSteps(summary: RunSummary, heldBack: readonly Reason[], { path }
     : [step(`What stopped it${codesOf(heldBack)}: see how the mapping fits the export`, ...checks)]
 }
 
-/** Whether something of it is left that no later run has settled, and nobody has acknowledged; what is in doubt must be decided on. */
+/** True if records of this reason are neither settled by a later run nor acknowledged. Records in doubt need a decision. */
 const isOpen =
   (summary: RunSummary) =>
   ({ count, settled, code, outcome }: Reason): boolean =>
     count > settled && outcome !== 'held-back' && (outcome === 'in-doubt' || !isAcknowledged(summary, code))
 
-/** Whether a person has said that what was left for this reason stays as it is. */
+/** True if a person accepted the rest left for this reason as final. */
 const isAcknowledged = ({ acknowledged = [] }: RunSummary, reason: string | undefined): boolean =>
   acknowledged.some(({ code }) => code === undefined || code === reason)
 
-/** Rows and records by what is left of them: where reasons are known, of those alone that are open. */
+/** Rejected rows and records, and records in doubt. Rejects count 0 if reasons are known and none is open. */
 function leftCounts(
   summary: RunSummary,
   reasons: readonly Reason[],
@@ -209,15 +209,15 @@ function exportSteps(summary: RunSummary, { again, path }: Typed): Step[] {
   )
   if (failed.length === 0) return []
   const drifted = failed.some(({ error }) => error === 'export-drifted')
-  // The job itself need not find what it was told to take.
+  // The job itself may not find an export that the operator named.
   const named = failed.flatMap((one) => one.named ?? [])
   const then = named.length === 0 ? again : [again, '--file', ...named.map(path)].join(' ')
   return [
     ...failed.map(({ name, error, detail = '', remedy = remedyOf(error, again), mapping, file, counts }) =>
       step(
-        // Differences are listed by themselves.
+        // Differences are listed separately.
         `${sentOf(name, counts)} (${error}): ${error === 'export-drifted' ? '' : sentence(detail)}${remedy ?? 'see docs/errors.md'}`,
-        // The ledger knows the code alone, not which columns.
+        // The ledger stores the code alone, not the missing columns.
         ...(error === 'columns-missing' && mapping !== undefined && file !== undefined
           ? [command('mapping', 'check', shellWord(mapping), '--export', path(file))]
           : []),
@@ -233,10 +233,10 @@ function exportSteps(summary: RunSummary, { again, path }: Typed): Step[] {
   ]
 }
 
-/** Ends with what parts it from the next sentence. */
+/** Text with a full stop and a space before the next sentence. */
 const sentence = (text: string): string => (text === '' ? '' : `${text.replace(/[.:]$/, '')}. `)
 
-/** An export may break off once much of it is delivered. */
+/** Words on the records sent: an export may fail after much was delivered. */
 function sentOf(name: string, counts: Counts): string {
   const { accepted, inDoubt } = allRecords(counts)
   if (counts.rows.read === 0) return `Nothing of ${name} was sent`
@@ -245,17 +245,18 @@ function sentOf(name: string, counts: Counts): string {
   return `${name} failed with ${counted(accepted, 'record')} accepted${doubts}`
 }
 
-/** Files named one by one; of more their folder is told. */
+/** Files named individually; for more files, the folder is named. */
 const FILES_NAMED = 5
 
-/** Transaction ids named one by one. */
+/** Transaction ids named individually. */
 const IDS_NAMED = 5
 
-/** Codes named of those that have the same remedy. */
+/** Codes named for a remedy. */
 const CODES_NAMED = 5
 
 /**
- * @param open reasons of what no later run has settled, most frequent first; none: nothing is known but the counts
+ * Steps for rejects, doubts and owed work.
+ * @param open unsettled reasons, most frequent first; empty: only the counts are known
  * @param left counts of rows and records
  */
 function leftSteps(
@@ -339,7 +340,7 @@ function leftSteps(
   return steps
 }
 
-/** ` (unit-unknown, date-invalid)`: most frequent first; nothing where no reason is known. */
+/** Codes like ` (unit-unknown, date-invalid)`, most frequent first; empty without a known reason. */
 function codesOf(reasons: readonly Reason[]): string {
   if (reasons.length === 0) return ''
   const counts = new Map<string, number>()
@@ -356,7 +357,7 @@ const traceOf = (reasons: readonly Reason[]): string[] => {
   return [command('trace', transactionId(exportId, row, rule, content))]
 }
 
-/** @param reasons undefined: of any export */
+/** Exports with these reasons. @param reasons undefined: all exports with a rejects file */
 function concerned(
   { exports }: RunSummary,
   reasons: readonly Reason[] | undefined,
@@ -367,7 +368,7 @@ function concerned(
   )
 }
 
-/** Each mapping once, with the first export that it is at odds with. A corrected rejects file is not of the form that it reads. */
+/** Checks of each mapping, once, against the first export in conflict. A rejects file does not have the format that the mapping reads. */
 function mappingChecks(
   summary: RunSummary,
   reasons: readonly Reason[] | undefined,
@@ -386,7 +387,7 @@ function mappingChecks(
   )
 }
 
-/** Those that are named one by one, and words for the others. */
+/** Rejects files named individually, and words for the rest. */
 function rejectsFiles(
   summary: RunSummary,
   reasons: readonly Reason[] | undefined,
@@ -401,11 +402,11 @@ function rejectsFiles(
     : { named }
 }
 
-/** A command that can be typed as it stands. @param words quoted where they must be */
+/** Command ready to type. @param words quoted where necessary */
 export const command = (...words: readonly string[]): string => `waybill ${words.join(' ')}`
 
 /**
- * Before a command that is to go to another gateway than the settings name.
+ * Setting to type before a command for another gateway than the settings name.
  * @param gateway as the ledger names it: an address without secrets, or `built-in`
  */
 export const gatewaySetting = (gateway: string): string => `WAYBILL_GATEWAY_URL=${shellWord(gateway)}`

@@ -1,4 +1,4 @@
-/** Opens a run, under the lease of its job: writes it down or takes it up again, and connects its stages; and ends it. */
+/** Opens and ends a run under the lease of the job: starts or resumes the run in the ledger and connects the stages. */
 import { join } from 'node:path'
 import { originOf, type RunLedger } from '../ledger/ledger.ts'
 import { noteOwed } from '../load/care-team-marks.ts'
@@ -18,7 +18,7 @@ export interface OpenRun {
   readonly runLedger: RunLedger
   readonly stages: RunStages
   readonly events: RunEvents
-  /** Writes down how it ended. @param error what stopped it */
+  /** Records how the run ended. @param error reason for the stop */
   end(error: unknown): Promise<void>
 }
 
@@ -112,14 +112,14 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
     stages,
     async end(error) {
       const endedAt = now()
-      // A clock may be set back while a run is on.
+      // The clock may be set back during a run.
       const workedMs = Math.max(0, endedAt - startedAt - pausedMs)
       const end = { state: endState(error), reason: reasonOf(error) }
       events.emit({ type: 'runEnded', ...end, workedMs })
       await receipts.close()
-      // Whoever has taken the run over writes down how it ends.
+      // The process that took over the run records the end.
       if (error instanceof WaybillError && error.code === 'lease-lost') return
-      // That it was interrupted its code says already; the words of what nobody foresaw may hold anything.
+      // The code `interrupted` needs no detail. The message of an unforeseen error may hold anything and stays out of the ledger.
       const told = error instanceof WaybillError && error.code !== 'interrupted'
       const detail = told ? error.message : null
       await runLedger.endRun({ ...end, endedAt, detail })
@@ -127,7 +127,7 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
   }
 }
 
-/** What is owed by now, an earlier process has written down: what that one has counted since may be done by this one. */
+/** Counts owed work anew from the ledger: this process may do work that an earlier process counted as owed. */
 async function countOwed(careTeams: RunStages['load']['careTeams']): Promise<void> {
   const { owed, tallies } = careTeams
   tallies.primaryCare.owed = 0
@@ -135,9 +135,7 @@ async function countOwed(careTeams: RunStages['load']['careTeams']): Promise<voi
   noteOwed(owed, await owedBy(careTeams), careTeams)
 }
 
-/**
- * A run that its own threshold has stopped is over: nothing of it is under way, and resumed, it would map as before and stop again.
- */
+/** A run stopped by its own threshold is over: nothing is in flight, and a resumed run would map as before and stop again. */
 function endState(error: unknown): 'finished' | 'interrupted' | 'failed' {
   if (error === undefined) return 'finished'
   return error instanceof WaybillError && error.code === 'threshold-passed' ? 'failed' : 'interrupted'

@@ -1,7 +1,7 @@
 /**
- * Receipts: one line of JSON for each record of which it was learned that the gateway has it, in the file of the run that learned it. What
- * is written together is a gzip member of its own, so that it can be appended and `zcat` reads the whole (RFC 1952, section 2.2). They hold
- * ids and states, and no health data, but for the age result of a test that was answered.
+ * Receipts: one line of JSON for each record found to be with the gateway, in the file of the run that found it. Each write is a separate gzip
+ * member, so that the file can be appended to and `zcat` reads the whole (RFC 1952, section 2.2). Receipts hold ids and states, and no health data
+ * except the age result of an answered test.
  */
 
 import { lstatSync } from 'node:fs'
@@ -19,26 +19,26 @@ const compress = promisify(gzip)
 /** Compressed bytes at a time: zlib goes through the thread pool once for each piece. */
 const PIECE_BYTES = 1024 * 1024
 
-/** How it was learned, where no answer named the record: from the profile, or a person has decided so. */
+/** Source of the finding, where no answer named the record: the profile, or the decision of a person. */
 export type LearnedFrom = 'read-back' | 'decision'
 
 export interface Receipt {
   readonly transactionId: string
-  /** Null where it is not known in which it was sent. */
+  /** Null if the batch of the record is unknown. */
   readonly batchId: string | null
-  /** Null where no answer came. */
+  /** Null if no answer came. */
   readonly status: number | null
-  /** The gateway's id of the record, where the answer gave one. */
+  /** Id of the record at the gateway, if given in the answer. */
   readonly gatewayId?: string | undefined
   readonly learnedFrom?: LearnedFrom | undefined
-  /** Of a test that was answered. */
+  /** Age result of an answered test. */
   readonly ageResult?: object | undefined
 }
 
-/** Content hash → how the record was sent, in whatever export; null where it has its receipt. */
+/** Content hash → how the record was sent, in any export; null if the record has its receipt. */
 export type SentAs = ReadonlyMap<string, PlacedRecord | null>
 
-/** @param status of the answer; null where none came */
+/** Receipt of a sent record. @param status of the answer; null if none came */
 export const receiptOf = (
   { exportId, row, rule, content, batchId }: PlacedRecord,
   learnedFrom: LearnedFrom | undefined,
@@ -50,11 +50,11 @@ export const receiptOf = (
   learnedFrom,
 })
 
-/** Of what nobody knew until now: one for each record that has none yet. */
+/** Receipts for records newly known to be with the gateway: one for each record without a receipt. */
 export const receiptsOfSent = (sentAs: SentAs, learnedFrom: LearnedFrom): Receipt[] =>
   [...sentAs.values()].flatMap((record) => (record === null ? [] : receiptOf(record, learnedFrom)))
 
-/** @param sentAs of what was sent before, and has been found now */
+/** Receipts for accepted and for found records. @param sentAs records sent before, and found now */
 export function receiptsOf(outcomes: readonly EntryOutcome[], sentAs: SentAs): (Receipt | AcceptedOutcome)[] {
   const receipts: (Receipt | AcceptedOutcome)[] = []
   const found = new Set<string>()
@@ -76,7 +76,7 @@ export function receiptsOf(outcomes: readonly EntryOutcome[], sentAs: SentAs): (
   return receipts
 }
 
-/** @param receipts of what an answer names, the outcomes themselves: they are most */
+/** Lines of the receipts, compressed. @param receipts accepted outcomes stand for themselves: they are most */
 export async function receiptsText(receipts: readonly (Receipt | AcceptedOutcome)[]): Promise<Uint8Array> {
   const writer = new TextWriter(
     Buffer.allocUnsafe(receipts.reduce((bytes, one) => bytes + mostBytes(one), 0)),
@@ -86,7 +86,7 @@ export async function receiptsText(receipts: readonly (Receipt | AcceptedOutcome
   let behindId = ''
   for (const one of receipts) {
     const { batchId, status } = one
-    // Those of a batch follow each other.
+    // Receipts of a batch follow each other.
     if (batchId !== last?.batchId || status !== last.status) {
       last = one
       behindId = `","outcome":"accepted","batchId":${batchId === null ? 'null' : `"${batchId}"`},"status":${status}`
@@ -100,7 +100,7 @@ export async function receiptsText(receipts: readonly (Receipt | AcceptedOutcome
     : compress(written, { level: constants.Z_BEST_SPEED, chunkSize: PIECE_BYTES })
 }
 
-/** Line that was written last for a rule. */
+/** Last line written for a rule. */
 interface Line {
   from: number
   length: number
@@ -111,7 +111,7 @@ interface Line {
 const isPlain = ({ gatewayId, readBack, ageResult }: AcceptedOutcome): boolean =>
   gatewayId === undefined && readBack === undefined && ageResult === undefined
 
-/** Copies the line before of the same rule and answer, and puts in what the row and the content are. */
+/** Copies the last line of the rule with the same answer, and replaces row and content. */
 function writeAlike(
   writer: TextWriter,
   lines: Map<string, Line>,
@@ -135,7 +135,7 @@ function writeAlike(
 
 function writeLine(writer: TextWriter, one: Receipt | AcceptedOutcome, behindId: string): void {
   const { gatewayId, ageResult } = one
-  // None of these ids but the gateway's own can hold a character that JSON escapes.
+  // Only the gateway's own id can hold a character that JSON escapes.
   writer.piece(BEFORE_ID)
   if ('entry' in one) one.entry.writeId(writer)
   else writer.text(one.transactionId)
@@ -154,7 +154,7 @@ const BEFORE_ID = pieceOf('{"transactionId":"')
 const BEFORE_GATEWAY_ID = pieceOf(',"gatewayId":')
 const END = pieceOf('}\n')
 
-/** Names, punctuation, status; a character of an id that JSON escapes takes six bytes. */
+/** Upper bound: names, punctuation, status; six bytes for a character of an id that JSON escapes. */
 function mostBytes(one: Receipt | AcceptedOutcome): number {
   const { batchId, gatewayId = '', ageResult } = one
   return (
@@ -169,20 +169,20 @@ function mostBytes(one: Receipt | AcceptedOutcome): number {
 export interface AppendedFile {
   readonly path: string
   /**
-   * Appends, syncs, and gives the file's new length.
-   * @throws WaybillError `home-unusable` where it cannot be written, or a link stands in its place; what `assertOurs` throws
+   * Appends, syncs, and returns the new length of the file.
+   * @throws WaybillError `home-unusable` if the file cannot be written, or if a link is in its place; errors of `assertOurs`
    */
   append(bytes: Uint8Array): Promise<number>
   readonly length: number
-  /** What is another process's by now is left as it is. */
+  /** Closes the file. A file that now belongs to another process stays as it is. */
   close(): Promise<void>
 }
 
 /**
- * Opens the file at its settled length; nothing is made on the disk before the first append. Where the file is lost, as with a ledger
- * that was restored without it, what follows is written as if nothing had come before.
- * @param home in which it must be, without a link on the way
- * @param assertOurs asked before each change: throws where another process has the run by now, and writes to the file
+ * Opens the file at the settled length; creates nothing on the disk before the first append. If the file is lost, as with a ledger restored without
+ * it, writing starts from an empty file.
+ * @param home folder that must hold the file, without a link on the way
+ * @param assertOurs called before each change: throws if another process now holds the run, and writes to the file
  */
 export function openAppended(
   home: string,
@@ -230,7 +230,7 @@ export function openAppended(
   }
 }
 
-/** In bytes; of one that cannot be looked at, none: writing says what is wrong with it. */
+/** Length in bytes; 0 for a file that cannot be inspected: writing reports the problem. */
 function lengthOf(path: string): number {
   try {
     return lstatSync(path).size

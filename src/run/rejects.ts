@@ -1,10 +1,9 @@
 /**
- * The rejects of a chunk as CSV: the row as it came, and behind it why it, or a record of it, did not get through.
- * It holds health data, so its file has mode 0600; nothing of it goes anywhere else. Spreadsheet programs take none of its cells for a formula.
+ * Rejects of a chunk as CSV: the original row, then the reason why the row, or one of its records, did not get through. The file holds health data,
+ * so it has mode 0600, and nothing of it goes anywhere else. Spreadsheet programs take no cell for a formula.
  *
- * A corrected rejects file, read as an export: its rows stand where they stood in the export that they came from, so that they get the
- * ids that they would have had there. It is RFC 4180 in UTF-8 with a header, whatever that export was; a spreadsheet program that it
- * was corrected in may have put its own delimiter and a byte order mark.
+ * A corrected rejects file is read as an export. The rows keep their place in the original export, and so their ids. The format is RFC 4180 in UTF-8
+ * with a header, whatever the original format. A spreadsheet program may have added its own delimiter and a byte order mark.
  */
 import { join } from 'node:path'
 import { csvCells, revived } from '../csv-text.ts'
@@ -24,7 +23,7 @@ import { ownFileName } from '../own-files.ts'
 import type { RowMapper } from '../transform/compile.ts'
 import type { ChunkRow } from './chunks.ts'
 
-/** Columns added behind those of the export. `_line` is where the row starts; `_raw` holds a row that has no columns. */
+/** Columns added after the columns of the export. `_line`: line where the row starts; `_raw`: a row without columns. */
 export const REJECT_COLUMNS = [
   '_export',
   '_exportId',
@@ -37,17 +36,17 @@ export const REJECT_COLUMNS = [
   '_raw',
 ] as const
 
-/** JSON rows have no columns: the line as it came stands in this one, and what `read.context` has read around it in the other. */
+/** Columns for a JSON row, which has no columns of its own: the original line, and the content that `read.context` has read around it. */
 const JSON_COLUMN = '_json'
 const CONTEXT_COLUMN = '_context'
 
-/** The export that the rows stand in. */
+/** Export that the rows come from. */
 export interface RejectsOrigin {
   readonly name: string
   readonly exportId: string
 }
 
-/** The columns in front, by what the export is. */
+/** Columns in front, by the format of the export. */
 export function columnsInFront(
   columns: readonly string[] | undefined,
   read: ReadDefinition,
@@ -56,7 +55,7 @@ export function columnsInFront(
   return read.format === 'json' && read.context !== undefined ? [JSON_COLUMN, CONTEXT_COLUMN] : [JSON_COLUMN]
 }
 
-/** Why a row, or the record of a rule, did not get through. */
+/** Reason why a row, or the record of a rule, did not get through. */
 type Reject = readonly [rule: string, issue: Issue]
 
 export interface ChunkTrouble {
@@ -75,7 +74,7 @@ export function rejectsText(
   rows: readonly ChunkRow[],
   trouble: ChunkTrouble,
 ): string {
-  // By the row itself, not by its number: of a rejects file several lines can be of one row.
+  // Keyed by the row itself, not by its number: several lines of a rejects file can be of one row.
   const byRow = new Map<Row, Reject[]>()
   const add = (row: Row, ...reject: Reject): void => {
     const known = byRow.get(row)
@@ -95,7 +94,7 @@ export function rejectsText(
   for (const outcome of trouble.outcomes)
     if (outcome.outcome === 'rejected' || outcome.outcome === 'in-doubt')
       add(outcome.entry.row.source, outcome.entry.rule, outcome.reason)
-  // Of a mark or a deletion the field is none of the export.
+  // The field of a mark or a deletion is not part of the export.
   for (const { entry, reason } of trouble.followUpFailures) {
     const { field: _field, ...issue } = reason
     add(entry.row.source, entry.rule, issue)
@@ -116,8 +115,8 @@ export function rejectsText(
 }
 
 /**
- * The row's cells under the export's columns; a row that does not fit them goes into `_raw` as a whole.
- * @param context that of the export, for a row that could not be read
+ * Cells of the row under the columns of the export. A row that does not fit the columns goes into `_raw` as a whole.
+ * @param context of the export, for a row that could not be read
  */
 function asItCame(
   row: Row,
@@ -133,7 +132,7 @@ function asItCame(
 }
 
 export type RejectedLine = Row & {
-  /** The rule whose record was rejected; undefined where the row was, as a whole. */
+  /** Rule of the rejected record; undefined if the whole row was rejected. */
   readonly rule: string | undefined
   readonly exportName: string
 }
@@ -145,8 +144,8 @@ const exportNameOf = (row: Row): string | undefined => (isRejectedLine(row) ? ro
 const isRejectedLine = (row: Row): row is RejectedLine => 'exportName' in row
 
 /**
- * `<ordinal>-<export>.rejects.csv`, in the run's folder, as far as the name of the export may stand in that of a file; that of a rejects file
- * bears the name of the export that its rows came from.
+ * `<ordinal>-<export>.rejects.csv` in the folder of the run, with the name of the export as far as a file name allows. A rejects file that was read
+ * as an export gives the name of the original export.
  */
 export function rejectsPath(
   context: { readonly rejectsFolder: string },
@@ -157,15 +156,15 @@ export function rejectsPath(
   return join(context.rejectsFolder, ownFileName(`${ordinal}-${own}`, '.rejects.csv'))
 }
 
-/** The columns of a rejects file that is not UTF-8 are found as well, so that it goes by for no export of the vendor. */
+/** Dialects of a rejects file. A file that is not UTF-8 is recognised too: otherwise it would pass for a vendor's export. */
 const DIALECTS = (['utf-8', 'windows-1252'] as const).flatMap((encoding) =>
   [',', ';', '\t'].map((delimiter) => csvDefinition.parse({ format: 'csv', encoding, delimiter })),
 )
 
 /**
- * The export that the rows of a rejects file came from; undefined for a file that is none, by its columns. Reads it to its end, so that
- * a line that was broken by the correction is found before anything is sent.
- * @throws WaybillError `export-unreadable` (a line, or the columns, that the correction has broken)
+ * Export of the rows in a rejects file; undefined for any other file, judged by its columns. Reads to the end, so that a line broken by the
+ * correction is found before anything is sent.
+ * @throws WaybillError `export-unreadable` (a line, or the columns, broken by the correction)
  */
 export async function rejectsOrigin(file: string): Promise<RejectsOrigin | undefined> {
   const opened = await openAsRejects(file)
@@ -182,7 +181,7 @@ export async function rejectsOrigin(file: string): Promise<RejectsOrigin | undef
   return origin
 }
 
-/** By the first dialect that shows the columns of a rejects file; undefined where none does. */
+/** Opens the file in the first dialect that shows the columns of a rejects file; undefined if none does. */
 async function openAsRejects(
   file: string,
   limits?: ContentLimits,
@@ -190,7 +189,7 @@ async function openAsRejects(
 ): Promise<OpenExport | undefined> {
   for (const dialect of DIALECTS) {
     const opened = await openExport(file, dialect, limits, version).catch((error: unknown) => {
-      // Whatever it is, it is no rejects file.
+      // A file with any of these errors is no rejects file.
       if (error instanceof WaybillError && error.code !== 'files-exhausted') return undefined
       throw error
     })
@@ -207,7 +206,7 @@ async function openAsRejects(
   return undefined
 }
 
-/** No vendor's export has these. */
+/** Columns of no vendor's export. */
 const OWN_COLUMNS = ['_exportId', '_row', '_line'] as const
 
 function endsWithRejectColumns(columns: readonly string[]): boolean {
@@ -216,11 +215,11 @@ function endsWithRejectColumns(columns: readonly string[]): boolean {
 
 export interface OpenRejects {
   readonly opened: OpenExport
-  /** Of each line the record that was rejected, and not those of the row that stood in no need of it. */
+  /** Limits each line to the rejected record; records of the row that need no correction are left out. */
   onlyTheirRules(mapper: RowMapper): RowMapper
 }
 
-/** @param read that of the mapping: it says whether the rows are JSON, and nothing of the form of this file */
+/** @param read of the mapping: decides whether the rows are JSON, not the format of this file */
 export async function openRejects(
   file: string,
   read: ReadDefinition,
@@ -251,7 +250,7 @@ function rejectsOf(file: string, read: ReadDefinition, lines: OpenExport): OpenR
       if (rule === undefined || outcome.outcome !== 'mapped') return outcome
       const records = outcome.records.filter((one) => one.rule === rule)
       const rejected = outcome.rejected.filter((one) => one.rule === rule)
-      // A corrected code can make it another rule's; then all are taken, and those delivered are recognised.
+      // A corrected code can move the record to another rule. Then all records are taken, and delivered records are recognised.
       return records.length + rejected.length === 0 ? outcome : { ...outcome, records, rejected }
     },
   }
@@ -259,7 +258,7 @@ function rejectsOf(file: string, read: ReadDefinition, lines: OpenExport): OpenR
 
 const NOT_UTF_8 = ['the line is not UTF-8', 'Save it as "CSV UTF-8" where it was corrected.'] as const
 
-/** A line of the file, taken apart. */
+/** Parsed line of the file. */
 interface Note {
   readonly cells: readonly string[]
   readonly origin: Origin
@@ -282,7 +281,7 @@ function noteOf(file: string, line: Row): Note {
     throw unusable(file, line, '_exportId, _row and _line must stay as they were')
   return {
     cells: all.slice(0, -REJECT_COLUMNS.length),
-    // The place in this file: by it the line is found again.
+    // The byte offset is of this file: it finds the line again.
     origin: { row: Number(row), line: Number(at), byteOffset: line.byteOffset },
     exportName,
     exportId,
@@ -309,7 +308,7 @@ function jsonRow(columns: readonly string[], read: ReadDefinition): (note: Note)
   return ({ cells, origin, ...note }) => {
     const text = cells[textAt] ?? ''
     const line = { exportName: note.exportName, rule: note.rule }
-    // What could not be read stands there as it came.
+    // A row that could not be read is kept in its original form.
     const isMessage = read.format === 'hl7v2' && !text.startsWith('{')
     const isRecords = read.format === 'records' && !text.startsWith('{')
     const reading = isMessage ? readMessage(text) : isRecords ? readRecords(text, read) : readJson(text)
@@ -331,7 +330,7 @@ function jsonRow(columns: readonly string[], read: ReadDefinition): (note: Note)
   }
 }
 
-/** As `rejectsText` wrote it: its numbers are texts already. */
+/** Context as written by `rejectsText`: numbers are texts already. */
 function contextOf(cell: string | undefined): JsonValue | undefined {
   if (cell === undefined || cell === '') return undefined
   const reading = readJson(cell)

@@ -1,6 +1,6 @@
 /**
- * What earlier processes have left open, as the ledger has it. A job may have two unfinished runs, a backfill and an ordinary one: what one of
- * them has under way, and of which nobody knows yet whether it was stored, may be in the exports of the other, too.
+ * Work left open by earlier processes, from the ledger. A job may have two unfinished runs, a backfill and an ordinary run. Records in flight of the
+ * first, not known to be stored, may also be in exports of the second.
  */
 import type { BatchRecord, ChunkRecord, ExportRecord, Held, Ledger, RunRecord } from '../ledger/ledger.ts'
 import { packHolds, unpackHolds } from '../ledger/packed-records.ts'
@@ -9,7 +9,7 @@ import type { Origin } from '../model/row.ts'
 import type { RowsBefore } from './chunks.ts'
 import { type LearnedFrom, type Receipt, receiptOf } from './receipts.ts'
 
-/** Exports are run one after the other: the numbers are those of one export. */
+/** Numbers of the open chunks. Exports run in sequence, so all numbers belong to a single export. */
 export async function openChunksOf(
   ledger: Pick<Ledger, 'exportsOf' | 'chunksOf'>,
   run: RunRecord,
@@ -21,7 +21,7 @@ export async function openChunksOf(
 
 type Reading = Pick<Ledger, 'chunksOf' | 'batchesOf' | 'exceptionsOf' | 'exportsOf'>
 
-/** By chunk; those without such a batch are left out. Of a test no profile tells: the gateway knows how far it is. */
+/** Unanswered batches by chunk; chunks without any are left out. Tests are excluded: no profile shows a test, and the gateway knows its progress. */
 export async function* unansweredOf(
   ledger: Pick<Reading, 'chunksOf' | 'batchesOf'>,
   exportRow: number,
@@ -34,7 +34,7 @@ export async function* unansweredOf(
   }
 }
 
-/** What of it is not accepted has no outcome. */
+/** Settlement of an unanswered batch. Records that are not accepted get no outcome. */
 export const settlementOf = ({ id, attempts }: BatchRecord, accepted: readonly Held[]) => ({
   id,
   answer: 'ambiguous',
@@ -45,7 +45,7 @@ export const settlementOf = ({ id, attempts }: BatchRecord, accepted: readonly H
   held: [],
 })
 
-/** What a batch of a run that was given up carries, as far as it is in doubt still: of all else a later run tells. */
+/** Records still in doubt in a batch of a given-up run. Later runs account for the rest. */
 export async function stillHeld(
   { left }: Pick<Ledger, 'left'>,
   jobId: number,
@@ -57,7 +57,7 @@ export async function stillHeld(
   return carried.filter(({ content }) => open.has(content))
 }
 
-/** For what is settled without its chunk, as the chunk never will be: its run was given up. */
+/** Receipts for records settled without their chunk: the chunk of a run that was given up is never settled. */
 export const receiptsOfBatch = (
   { export_id: exportId }: Pick<ExportRecord, 'export_id'>,
   { batch_id: batchId, status }: BatchRecord,
@@ -68,13 +68,13 @@ export const receiptsOfBatch = (
 export const isGivenUp = ({ state, reason }: Pick<RunRecord, 'state' | 'reason'>): boolean =>
   state === 'failed' && reason === 'given-up'
 
-/** Where an export goes on. */
+/** Point at which an export resumes. */
 export interface Resumption {
   readonly counts: Counts
   readonly from: Origin | undefined
   readonly number: number
   readonly skip: number
-  /** Chunks of which an earlier process may have sent some: number → rows. */
+  /** Chunks possibly sent in part by an earlier process: number → rows. */
   readonly open: ReadonlyMap<number, number>
   readonly rejectsLength: number
 }
@@ -82,7 +82,7 @@ export interface Resumption {
 export const rowsOf = (chunks: ReadonlyMap<number, number>): number =>
   [...chunks.values()].reduce((total, rows) => total + rows, 0)
 
-/** Where an export goes on, by its chunks in the ledger. They settle in order, so the last settled one tells it. */
+/** Point at which an export resumes, from its chunks in the ledger. Chunks settle in order, so the last settled chunk gives the point. */
 export function resumptionOf(chunks: readonly ChunkRecord[]): Resumption {
   const counts = noCounts()
   let last: ChunkRecord | undefined
@@ -103,7 +103,7 @@ export function resumptionOf(chunks: readonly ChunkRecord[]): Resumption {
   }
 }
 
-/** Rows of a run that are settled. */
+/** Settled rows of a run. */
 export async function settledBefore(
   ledger: Pick<Ledger, 'exportsOf' | 'chunksOf'>,
   runId: string,

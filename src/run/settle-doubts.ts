@@ -1,4 +1,4 @@
-/** What the ledger learns when records are in doubt no longer: in every run of the job that holds them. */
+/** Ruling for the ledger on records no longer in doubt, in every run of the job with these records. */
 import type {
   DeliveredRow,
   DoubtRecord,
@@ -15,16 +15,17 @@ import { withStored } from '../load/kept-slots.ts'
 import { hasSameContent, transactionId, wordsOf } from '../model/ids.ts'
 import type { SentAs } from './receipts.ts'
 
-/** Events by which it is learned that the gateway has what was sent before. */
+/** Events that confirm an earlier send reached the gateway. */
 const LEARNED: ReadonlySet<LeftEvent> = new Set(['accept', 'find'])
 
 /** Events after which the gateway has the record. */
 const WITH_GATEWAY: ReadonlySet<LeftEvent> = new Set(['accept', 'find', 'deliver'])
 
 /**
- * @param events content hash → what has befallen the record
- * @param run that has brought it about; null for what a person or a look at the profile has decided
- * @param isOpen doubts that it does not settle
+ * Releases records from doubt.
+ * @param events content hash → fate of the record
+ * @param run the run that caused the events; null for a person's decision or a look at the profile
+ * @param isOpen doubts left open
  */
 export async function releaseDoubts(
   ledger: Pick<Ledger, 'left' | 'delivered'>,
@@ -49,7 +50,7 @@ export async function releaseDoubts(
   }))
   const learned = contents.filter((content) => LEARNED.has(events.get(content) ?? 'miss'))
   const found = await sentAs(ledger, jobId, learned, sent)
-  // The doubt itself has sent nothing: the run that delivered the record has its receipt, also where a run that was given up sent it, too.
+  // A doubt sends nothing itself. The run that delivered the record has the receipt, even if a run that was given up also sent it.
   for (const one of taken) {
     const isDelivered = before.get(one.rowKey)?.some((record) => isSame(record)(one)) === true
     if (isDelivered && (sent.get(one.content)?.batchId ?? null) === null) found.set(one.content, null)
@@ -64,7 +65,7 @@ export async function releaseDoubts(
       const isReceipted = found.get(content ?? '') === null
       if (!LEARNED.has(event) || last === undefined || (!isReceipted && (batchId === null || last.id === id)))
         return [{ exception: id, event }]
-      // Of all runs that have sent it one counts it as accepted: that which has its receipt.
+      // Only the run with the receipt counts the record as accepted, however many runs have sent it.
       return [{ exception: id, event: 'deliver', run: run ?? last.run }]
     }),
     released,
@@ -78,7 +79,7 @@ const isSame =
   ({ rule, content }: HeldRecord): boolean =>
     one.rule === rule && one.word.isStored && hasSameContent(one, wordsOf(content))
 
-/** Of contents in doubt, the transaction ids under which they went out: another row, or another export, may have the same. */
+/** Transaction ids under which contents in doubt were sent, perhaps from another row or export. */
 export function sentIds(left: readonly LeftRecord[]): ReadonlyMap<string, string> {
   return new Map(
     [...lastSent(left)].flatMap(([content, { exportId, row, rule, batchId }]) =>
@@ -87,7 +88,7 @@ export function sentIds(left: readonly LeftRecord[]): ReadonlyMap<string, string
   )
 }
 
-/** By content: as it was sent last; as it was held, where nobody knows who has sent it. */
+/** Last sent record by content; the held record where the sender is unknown. */
 function lastSent(left: readonly LeftRecord[]): Map<string, LeftRecord> {
   const last = new Map<string, LeftRecord>()
   for (const record of left.toSorted((a, b) => a.id - b.id)) {

@@ -1,4 +1,4 @@
-/** Settles a chunk: rejects and receipts are written, then in one transaction everything that the ledger learns of it. */
+/** Settles a chunk: writes rejects and receipts, then, in one transaction, all entries in the ledger. */
 import type {
   DoubtRecord,
   Exception,
@@ -29,10 +29,10 @@ import { releaseDoubts } from './settle-doubts.ts'
 
 export interface SettledExport {
   readonly record: ExportRecord
-  /** Columns that stand in front in its rejects file. */
+  /** Columns in front in the rejects file. */
   readonly inFront: readonly string[]
   readonly arrival: number
-  /** Whether it lists all care teams of a person, and is read as a whole: then what it lists no more is missing. */
+  /** True if the export lists all care teams of a person and is read as a whole: teams no longer listed are then missing. */
   readonly listsTeams: boolean
 }
 
@@ -61,7 +61,7 @@ export async function settleChunk(
   }
   const { ruling, sentAs } = await rulingOf(context, { record, arrival }, chunk.rows, loaded)
   await context.receipts.append(await receiptsText(receiptsOf(loaded.outcomes, sentAs)))
-  // A name that an older export gives is told, and not kept.
+  // A name in an older export is reported, and not kept.
   const isOlder = record.reading !== 'whole' || arrival !== record.id || context.isBackfill
   const names = isOlder ? undefined : loaded.names
   const collected = loaded.collected && (await context.collecting?.append(loaded.collected))
@@ -85,7 +85,7 @@ export async function settleChunk(
         )
       : undefined,
     ruling,
-    // Of a chunk that is loaded once more, after a kill, the last time counts.
+    // If a chunk is loaded again after a kill, the last time counts.
     tallies: { accounts: loaded.accounts },
     names: names && {
       gateway: context.load.accounts.gatewayName,
@@ -97,11 +97,11 @@ export async function settleChunk(
   return counts
 }
 
-/** Rows with another name of their person than before, one a person, by their order. */
+/** Rows in which the name of a person changed, one for each person, in row order. */
 export const renamedIn = ({ names }: LoadedChunk): MappedRow[] =>
   [...(names?.values() ?? [])].flatMap(({ changedAt }) => changedAt ?? []).sort((a, b) => a.row - b.row)
 
-/** Registrations and requests for medical records go out by themselves; what else was accepted its batch holds. */
+/** Accepted records sent without a batch: registrations and requests for medical records. Batches hold the rest. */
 function withoutBatch(outcomes: readonly EntryOutcome[]): Uint8Array | undefined {
   const alone = outcomes.flatMap((one) =>
     one.outcome === 'accepted' && one.batchId === null ? [one.entry] : [],
@@ -109,14 +109,13 @@ function withoutBatch(outcomes: readonly EntryOutcome[]): Uint8Array | undefined
   return alone.length === 0 ? undefined : packEntries(alone)
 }
 
-/** Whether it was learned only now that the gateway has the record. */
+/** True for a record only now known to be with the gateway. */
 const isWithGateway = (one: EntryOutcome): boolean =>
   one.outcome === 'accepted' || (one.outcome === 'unchanged' && one.found === true)
 
 /**
- * Exceptions of the chunk that no batch has brought into the ledger: rows and records that never came so far as to be sent, and
- * marks that could not be set.
- * @param unsent the exception of an outcome that is not in the ledger yet
+ * Exceptions of the chunk that no batch has brought into the ledger: rows and records never sent, and marks that could not be set.
+ * @param unsent the exception of an outcome not yet in the ledger
  */
 export function exceptionsOf(
   rows: readonly ChunkRow[],
@@ -171,7 +170,7 @@ interface RulingContext {
   readonly origin: Pick<RunOrigin, 'selection'> | undefined
 }
 
-/** The ruling is undefined where it says nothing of what others have left; the records are those that were found. */
+/** Ruling on records left by other readings; undefined if there is nothing to rule. `sentAs` holds the found records. */
 async function rulingOf(
   context: RulingContext,
   { record, arrival }: Pick<SettledExport, 'record' | 'arrival'>,
@@ -180,7 +179,7 @@ async function rulingOf(
 ): Promise<{ readonly ruling: Ruling | undefined; readonly sentAs: SentAs }> {
   const { ledger, runLedger, load, origin } = context
   const { jobId, runId } = runLedger.lease
-  // What is held is not touched; what a run that was given up may have sent is looked for by whoever meets it.
+  // Held records are not touched. Records perhaps sent by a given-up run are looked up by the run that meets them.
   const asked =
     load.held !== 'hold'
       ? outcomes
@@ -190,7 +189,7 @@ async function rulingOf(
   const events = new Map<string, LeftEvent>([...learned.ended, ...eventsOf(asked)])
   if (record.reading === 'whole' && events.size === 0) return { ruling: undefined, sentAs: new Map() }
   const isRivalled = events.size === 0 ? () => false : await rivalled(ledger, jobId, outcomes)
-  // What a later export says, and something else may stand in its place by now, that one has still to bring about.
+  // A doubt of a later export stays open if another record may be in its place by now: the later export has yet to deliver.
   const isOpen = ({ content, arrival: saidBy }: DoubtRecord): boolean =>
     saidBy > arrival && content !== null && isRivalled(content)
   const { ruling: doubts, sentAs } = await releaseDoubts(ledger, jobId, events, runId, isOpen)
@@ -212,7 +211,7 @@ async function rulingOf(
   return { ruling: { run: runId, decisions, released: doubts.released }, sentAs }
 }
 
-/** Contents in whose place the chunk has said something else behind them, or something else is in doubt. */
+/** Contents superseded later in the chunk, or with another record in doubt in the same place. */
 async function rivalled(
   ledger: Pick<Ledger, 'held'>,
   jobId: number,
@@ -233,12 +232,12 @@ async function rivalled(
   return (content) => contents.has(content)
 }
 
-/** What has befallen records that may have been in doubt, by their content. */
+/** Events of records that may have been in doubt, by content. */
 function eventsOf(outcomes: readonly EntryOutcome[]): Map<string, LeftEvent> {
   const events = new Map<string, LeftEvent>()
   for (const one of outcomes) {
     const event = doubtEvent(one)
-    // A twin shares the fate of the first, which stands before it.
+    // A twin shares the fate of the first record, which comes before it.
     if (event !== undefined && !events.has(one.entry.content)) events.set(one.entry.content, event)
   }
   return events
@@ -249,7 +248,7 @@ function doubtEvent(one: EntryOutcome): LeftEvent | undefined {
     case 'accepted':
       return 'deliver'
     case 'unchanged':
-      // It stands, whoever has brought that about.
+      // The gateway has the record, whoever sent it.
       if (!one.found) return one.passedOver === undefined ? 'deliver' : undefined
       return one.isOthers ? 'deliver' : 'find'
     case 'rejected':
@@ -260,8 +259,7 @@ function doubtEvent(one: EntryOutcome): LeftEvent | undefined {
 }
 
 /**
- * A reject is settled where its row was taken up, and nothing of what was rejected then is left behind now. Of a rejects file a line
- * stands for its own rule alone.
+ * Settles a reject if its row was taken up, and if nothing rejected then is left behind now. A line of a rejects file counts for its own rule alone.
  */
 function settledRejects(
   earlier: readonly LeftRecord[],
@@ -291,10 +289,10 @@ function settledRejects(
   })
 }
 
-/** The row as a whole has no rule. */
+/** Key of a row and a rule; a whole row has no rule. */
 const placeOf = (row: number, rule: string | undefined): string => `${row}\n${rule ?? ''}`
 
-/** What of the chunk did not get through, for those who are told. */
+/** Rows and records of the chunk that did not get through, for listeners. */
 export function leftBehind(record: ExportRecord, chunk: Chunk, loaded: LoadedChunk): LeftBehind[] {
   return exceptionsOf(chunk.rows, loaded, toException).map((one) => {
     const { row, line, rule, content, outcome, stage, code, batchId, sentAs } = one

@@ -1,4 +1,4 @@
-/** The summary of a run, drawn from the ledger (docs/cli.md: what `--json` prints). */
+/** Summary of a run, built from the ledger (docs/cli.md: output of `--json`). */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -47,24 +47,24 @@ export interface ExportSummary {
   readonly rows: number
   readonly state: string
   readonly counts: Counts
-  /** The mapping that it is read by; undefined where that was pruned. */
+  /** Mapping of the export; undefined once pruned. */
   readonly mapping?: string
   readonly reading: Reading
-  /** Where it lies now: where it was read, or where Waybill archived it. Undefined where it is gone, and of a fetched or packed one. */
+  /** Current path: where the export was read, or where Waybill archived it. Undefined for a missing, fetched or packed file. */
   readonly file?: string
-  /** The rejects file, where there is one. */
+  /** Rejects file, if any. */
   readonly rejects?: string
-  /** Of a whole export that was compared with others: what its records came to by rule, and quartiles of values where they are many. */
+  /** Records by rule, and quartiles of values where these are many, for a whole export that was compared with others. */
   readonly measured?: ExportProfile['measured']
-  /** Code of what was wrong with the export as a whole. */
+  /** Error code of the export as a whole. */
   readonly error?: string
-  /** The words of that error. */
+  /** Message of the error. */
   readonly detail?: string
-  /** Remedy, where the code alone does not say it. */
+  /** Remedy, where the code alone does not give one. */
   readonly remedy?: string
-  /** Of such an export: where it was looked for, where the run was told to take it. */
+  /** Path of a failed export that the operator named for the run. */
   readonly named?: string
-  /** Of such an export: the later run of the job that has read one of that name to its end. */
+  /** Later run of the job that read an export of this name to the end, for a failed export. */
   readonly readSince?: string
 }
 
@@ -74,44 +74,44 @@ export interface RunSummary extends Omit<Counts, 'warnings' | 'leftOut'> {
   readonly gateway: string
   readonly state: string
   readonly reason?: string
-  /** The words of the error whose code that is. */
+  /** Message of the error behind `reason`. */
   readonly detail?: string
-  /** Exit code that it came to, by what stands of it now; not there while it is not over. */
+  /** Exit code by the current state of the run; undefined until the run is over. */
   readonly exit?: ExitCode
-  /** Of a run that has not come to an end, where it was asked for. */
+  /** Activity of an unfinished run, if requested. */
   readonly activity?: RunActivity
-  /** The gateway that the settings name, where that was asked for and is another one. */
+  /** Gateway in the settings, if requested and different. */
   readonly settingsName?: string
-  /** Whom it was to be told to and was not, or not yet, where it was asked for; not there where all know. */
+  /** Targets not yet notified, if requested; undefined if all were notified. */
   readonly untold?: readonly UntoldTarget[]
-  /** Exports of which something was rejected and that came anew, with the run that has read that to its end, where it was asked for. */
+  /** Exports with rejects that came again with other content, with the run that read the new content to the end, if requested. */
   readonly anew?: readonly { readonly export: string; readonly run: string }[]
-  /** The run of which it took up what was left behind. */
+  /** Run whose left-behind records this run took up. */
   readonly origin?: RunOrigin
-  /** Of a backfill: its range, the folder of its exports where that is not the place of the job, and what else it was begun with. */
+  /** Range of a backfill, the folder of the exports where different from the job's, and further options. */
   readonly backfill?: BackfillRange
-  /** How many of its rejects later runs have settled. */
+  /** Number of rejects settled by each later run. */
   readonly settled?: readonly { readonly run: string; readonly count: number }[]
-  /** What people have decided on it, oldest first. */
+  /** Decisions by people, oldest first. */
   readonly decided?: readonly (Pick<Resolution, 'decision' | 'by'> & {
     readonly code?: string
     readonly note?: string
     readonly at: string
   })[]
-  /** What of it a person has acknowledged, and that was not undone: for one reason, or without a code all of it. */
+  /** Acknowledgements in force: for one reason, or without a code for the whole run. */
   readonly acknowledged?: readonly { readonly code?: string; readonly by: string; readonly at: string }[]
-  /** How much of what it left behind is new, and how much an earlier run had left so; not there where its detail was pruned. */
+  /** Counts of new records left behind, and of records that an earlier run had also left; undefined once the detail was pruned. */
   readonly leftBehind?: LeftBehind
-  /** When its detail was pruned: batches, reasons and files are gone, the balance is not. */
+  /** Time of pruning: batches, reasons and files are gone, the balance remains. */
   readonly pruned?: string
   readonly balanced: boolean
-  /** It has not come to its end: what it has not settled is in no count. */
+  /** The run is unfinished: no count includes unsettled work. */
   readonly soFar?: true
-  /** What checks have found in what went on all the same, most frequent first. */
+  /** Findings of checks that stopped nothing, most frequent first. */
   readonly warnings: readonly CodeCount[]
-  /** What the mapping left out on purpose, by code, most frequent first. */
+  /** Deliberate omissions of the mapping, by code, most frequent first. */
   readonly leftOut: readonly CodeCount[]
-  /** In what exports differ from earlier deliveries. */
+  /** Differences between exports and earlier deliveries. */
   readonly drift: readonly ExportDrift[]
   readonly exports: readonly ExportSummary[]
   readonly accounts: Tallies['accounts']
@@ -119,7 +119,7 @@ export interface RunSummary extends Omit<Counts, 'warnings' | 'leftOut'> {
   readonly primaryCare: Tallies['primaryCare']
   readonly careTeams: Tallies['careTeams']
   readonly files: { readonly rejects?: string; readonly receipts?: string }
-  /** Of a run that collects: its folder, and the files in it; what is not whole lies aside. */
+  /** Folder and files of a collecting run; an unfinished collection lies aside. */
   readonly collection?: Collection
   readonly startedAt: string
   readonly durationMs: number
@@ -128,7 +128,8 @@ export interface RunSummary extends Omit<Counts, 'warnings' | 'leftOut'> {
 }
 
 /**
- * @param live counts of exports that this very process has worked on: they know of what is pending
+ * Summarises a run from the ledger.
+ * @param live counts of exports that this process worked on: they include pending records
  * @throws WaybillError `run-not-found`
  */
 export async function summarise(
@@ -167,7 +168,7 @@ export async function summarise(
     if (record.totals !== null) addCounts(counts, readCounts(record.totals))
     const known = noCounts()
     addCounts(known, liveCounts.get(record.ordinal) ?? counts)
-    // Totals have what was in doubt as what it became.
+    // Totals count records formerly in doubt under their final outcome.
     if (record.totals === null) moveCounts(known, movesOf.get(record.id) ?? [])
     addCounts(total, known)
     for (const finding of readDrift(record.drift)) drift.push({ export: record.name, ...finding })
@@ -236,7 +237,7 @@ export async function summarise(
   return { ...summary, exit: run.reason === null ? exitOf(summary) : exitOfCode(run.reason) }
 }
 
-/** 0 where all is accounted for and accepted or unchanged; 1 where something was left behind; 2 where nothing could be read. */
+/** Exit code: 0 if everything is accounted for and accepted or unchanged; 1 if something was left behind; 2 if nothing could be read. */
 export function exitOf(summary: Omit<RunSummary, 'exit'>): ExitCode {
   const { exports } = summary
   const kinds = Object.values(summary.records)
@@ -250,7 +251,7 @@ export function exitOf(summary: Omit<RunSummary, 'exit'>): ExitCode {
   return left ? EXIT.recordsLeftBehind : EXIT.ok
 }
 
-/** By its size: a vendor may have put the next export where this one was, and to read all of a large one takes long. */
+/** Matches the file by size: a vendor may have put the next export in this place, and reading a large file takes long. */
 const fileOf = ({ path, archived, bytes }: ExportRecord): string | undefined =>
   [path, archived].flatMap((file) => file ?? []).find((file) => sizeOf(file) === bytes)
 
@@ -258,12 +259,12 @@ const sizeOf = (file: string): number | undefined => {
   try {
     return statSync(file, { throwIfNoEntry: false })?.size
   } catch {
-    // In a folder that may not be entered it cannot be named for anybody to read.
+    // Nobody could read a file in an inaccessible folder.
     return undefined
   }
 }
 
-/** Records that were in doubt when their chunk was settled, and are so no longer. */
+/** Moves records from in doubt, their state when the chunk was settled, to their final outcome. */
 function moveCounts(counts: Counts, moves: readonly OutcomeMove[]): void {
   for (const { kind, to, count } of moves) {
     const records = counts.records[RecordKind.parse(kind)]
@@ -274,12 +275,13 @@ function moveCounts(counts: Counts, moves: readonly OutcomeMove[]): void {
 
 const RecordKind = z.enum(RECORD_KINDS)
 
-/** Later runs looked at, the newest first. */
+/** Number of later runs searched, newest first. */
 const RUNS_LOOKED_AT = 1_000
 
 /**
- * @param names of exports, or of deliveries that could not be unpacked
- * @returns the run that has read such an export to its end, by its name; of what none has, nothing
+ * Later runs that read the failed exports.
+ * @param names exports, or deliveries that could not be unpacked
+ * @returns the run that read the export to the end, by name; no entry where none did
  */
 export async function readSince(
   ledger: Pick<Ledger, 'runs' | 'exportsOf'>,
@@ -300,7 +302,7 @@ export async function readSince(
   return read
 }
 
-/** Exports of the run, of those named, that came again with other content: corrected, as a rule. */
+/** Exports among the names that came again with other content, usually corrected. */
 export async function cameAnew(
   ledger: Pick<Ledger, 'runs' | 'exportsOf'>,
   run: RunRecord & { readonly job: string },
@@ -320,14 +322,14 @@ export type RunActivity =
       readonly kind: 'under-way'
       readonly owner: string
       readonly since: string
-      /** Where nothing gets through to the gateway. */
+      /** Set while nothing gets through to the gateway. */
       readonly waits?: WaitsForGateway
     }
-  /** Killed, or its machine went down: it goes on with the next run of its job. `owner`: who had it, where that is known. */
+  /** Killed, or the machine went down: the next run of the job resumes it. `owner`: the process that held the run, if known. */
   | { readonly kind: 'stopped'; readonly owner?: string; readonly lastSign: string }
 
 /**
- * Undefined for a run that has ended, or was interrupted in an orderly way.
+ * Activity of a run; undefined if the run has ended or was interrupted in an orderly way.
  * @param isDead whether the process is known to be gone
  */
 export async function activityOf(
@@ -338,18 +340,18 @@ export async function activityOf(
 ): Promise<RunActivity | undefined> {
   if (run.state !== 'running') return undefined
   const last = await ledger.lastLease(run.job_id)
-  // Where another run of the job has held it since, nothing more is known of who had this one.
+  // Once another run of the job has held the lease, the ledger no longer knows the holder of this run.
   const lease = last?.run_id === run.id ? last : undefined
   if (lease !== undefined && lease.expires_at > now && !isDead(lease.owner)) return underWay(lease)
   const settled = (await ledger.chunksOfRun(run.id)).flatMap(({ settled_at }) => settled_at ?? [])
   const signs = [run.started_at, ...settled]
-  // A lease that was let go has no such instant.
+  // A released lease has no such instant.
   if (lease !== undefined && lease.expires_at > 0) signs.push(lease.acquired_at, lease.expires_at - LEASE_MS)
   const owner = lease && processName(lease.owner)
   return { kind: 'stopped', ...present({ owner }), lastSign: iso(Math.max(...signs)) }
 }
 
-/** As whoever holds the job tells it. */
+/** Activity, as reported by the lease of the job. */
 export function underWay({ owner, acquired_at, outage }: LeaseRecord): RunActivity & { kind: 'under-way' } {
   const at = { owner: processName(owner), since: iso(acquired_at) }
   return { kind: 'under-way', ...at, ...present({ waits: readOutage(outage) }) }

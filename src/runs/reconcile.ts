@@ -1,7 +1,4 @@
-/**
- * Settles by read-back what a run has open or in doubt: what it has read is opened once more, with the mapping that it had. Reads profiles; sends
- * nothing.
- */
+/** Settles open and in-doubt records of a run by read-back: opens the exports again, with their original mapping. Reads profiles; sends nothing. */
 import { join } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
 import {
@@ -32,19 +29,19 @@ import { releaseDoubts, sentIds } from '../run/settle-doubts.ts'
 import type { Amending, RunOfJob } from './amend-run.ts'
 import { receiveOriginal } from './take-up.ts'
 
-/** Records that are judged together. */
+/** Records judged together. */
 const RECORDS_AT_ONCE = 500
 
 export interface Reconciled {
-  /** In doubt before: stored, so accepted. */
+  /** Records in doubt found stored, so accepted. */
   found: number
-  /** In doubt before: not stored, so rejected, and free to be sent. */
+  /** Records in doubt found absent, so rejected and free to be sent. */
   missed: number
-  /** Batches in flight of an interrupted run, of which every record is known now. */
+  /** Batches in flight of an interrupted run with every record now known. */
   batches: number
 }
 
-/** @throws WaybillError `export-gone`, `gateway-unreachable` … */
+/** Settles the open batches and the doubts of a run. @throws WaybillError `export-gone`, `gateway-unreachable` … */
 export async function reconcileRun(again: RunAgain): Promise<Reconciled> {
   const reconciled: Reconciled = { found: 0, missed: 0, batches: 0 }
   for (const record of await again.ledger.exportsOf(again.run.id)) {
@@ -55,8 +52,8 @@ export async function reconcileRun(again: RunAgain): Promise<Reconciled> {
 }
 
 /**
- * Batches of open chunks whose answer never came. What is not stored is sent when the run goes on, or when it comes again; where a record
- * remains unknown the batch stays as it is.
+ * Settles unanswered batches of open chunks. Absent records are sent when the run resumes, or when they come again. A batch with an unknown record
+ * stays as it is.
  */
 async function settleOpen(again: RunAgain, record: ExportRecord): Promise<number> {
   const { ledger, now } = again
@@ -80,7 +77,7 @@ async function settleOpen(again: RunAgain, record: ExportRecord): Promise<number
         !['stored', 'absent'].includes(verdicts.get(entry) ?? 'hidden')
       if (open.length === 0 || sent.length < open.length || sent.some(isUnknown)) continue
       const stored = sent.filter(({ entry }) => verdicts.get(entry) === 'stored').map(({ held }) => held)
-      // Of a run that goes on, the chunk has its receipts once it is settled.
+      // In a run that can resume, the chunk gets its receipts when settled.
       if (givenUp) await learn(again, open, new Set(stored))
       await again.runLedger.settleBatch({ ...key, ...settlementOf(batch, stored), at: now() })
       settled += 1
@@ -89,7 +86,7 @@ async function settleOpen(again: RunAgain, record: ExportRecord): Promise<number
   return settled
 }
 
-/** The chunks of such a run are never settled: what is learned of them is learned at once. */
+/** Records the findings at once: the chunks of a run that was given up are never settled. */
 async function learn(
   { ledger, now, run, runLedger, receipt }: RunAgain,
   sent: readonly Held[],
@@ -108,7 +105,7 @@ export const heldOf = ({ row, rule, content }: Entry): Held => ({
   content,
 })
 
-/** Tells a record from the others of its chunk. */
+/** Key of a record within its chunk. */
 export const positionOf = ({
   row,
   rule,
@@ -157,7 +154,7 @@ async function settleDoubts(again: RunAgain, record: ExportRecord, reconciled: R
 
 export type RunAgain = ReturnType<typeof connectAgain>
 
-/** Nothing that is made here sends a record, or registers anybody. */
+/** Connects a run to read its exports again. Nothing made here sends a record or registers a person. */
 export async function withRunAgain<Result>(
   deps: RunDependencies,
   job: Job,
@@ -172,7 +169,7 @@ export async function withRunAgain<Result>(
   } catch (error) {
     throw await namingCredential(error, deps.gateway)
   } finally {
-    // An unfinished run goes on with what was fetched and kept for it; that need not be this one.
+    // An unfinished run, this or another, resumes with the files fetched and kept.
     const unfinished = await deps.ledger.unfinishedRun(run.job_id, kindOf(run))
     await arrival.close(unfinished !== undefined)
   }
@@ -192,7 +189,7 @@ function connectAgain(
     origin: originOf(run),
     isBackfill: kindOf(run) === 'backfill',
     runLedger,
-    // Never written to, nor closed: no chunk is settled here.
+    // Never written to or closed: no chunk is settled here.
     receipts: openAppended(deps.home, join(deps.home, run.receipts_path), 0, runLedger.assertHeld),
     stop,
     signal,
@@ -202,7 +199,7 @@ function connectAgain(
     rejectsPath: run.rejects_path,
   })
   const { load } = stages
-  // A run whose process is gone may have sent a moment ago.
+  // A run with a dead process may have sent a moment ago.
   const overAt = run.state === 'running' ? deps.now() : (run.ended_at ?? deps.now())
   const otherwise = isGivenUp(run)
     ? `nothing need be done: what it had under way is looked for whenever it comes again. Where somebody knows that the gateway has it: waybill resolve ${run.id} --accept`
@@ -230,18 +227,18 @@ function connectAgain(
   }
   return {
     ...{ ledger, now, run, runLedger, receipt },
-    /** All rows of the file; of selected rows, the file that they stand in. @throws WaybillError `export-gone` */
+    /** All rows of the file; for selected rows, all rows of the file they come from. @throws WaybillError `export-gone` */
     async openAll(export_: ExportRecord): Promise<OpenRows> {
       const { record, mapping, limits } = await found(export_)
       return openAll(ledger, record, mapping, limits, run.started_at)
     },
-    /** The rows that the run has read. @throws WaybillError `export-gone` */
+    /** Rows read by the run. @throws WaybillError `export-gone` */
     async openRows(export_: ExportRecord): Promise<OpenRows> {
       const { record, mapping, limits } = await found(export_)
       return openRows(stages, record, mapping, limits)
     },
     entries,
-    /** From the first row of a chunk on. @param most rows to read; undefined: those of the chunk */
+    /** Entries from the first row of a chunk on. @param most rows to read; default: the rows of the chunk */
     async *entriesOfChunk(
       exportId: string,
       rows: OpenRows,
@@ -257,15 +254,15 @@ function connectAgain(
     },
     readBack: async (entries: readonly Entry[]): Promise<Map<Entry, Verdict>> =>
       lookUp({ ...load, stale: undefined }, entries, await accountIds(entries), overAt),
-    /** The profile of the account that all of these belong to; undefined where it cannot be read. */
+    /** Profile of the account shared by all entries; undefined if unreadable. */
     readProfile: (entries: readonly Entry[], ids: AccountIds): Promise<ProfileRecord[] | undefined> =>
       readProfile(gateway, load.sending.read, entries, ids),
     accountIds,
-    /** A person's reference, hashed. */
+    /** Hashed reference of a person. */
     accountOf: (entry: Entry): string => identity.account(entry.account),
-    /** A provider's NPI, hashed. */
+    /** Hashed NPI of a provider. */
     npiOf: identity.npi,
-    /** Whether the job replaces care-team entries that have changed. */
+    /** True if the job replaces changed care-team entries. */
     replaces: load.careTeams.changed === 'replace',
     /** Reads of profiles so far. */
     get reads(): number {

@@ -1,6 +1,6 @@
 /**
- * A person decides on what a run has left in doubt: it counts as delivered, or it is sent again. Or says of what runs have left behind that it
- * stays as it is: then it needs nobody any more.
+ * Decisions of a person on the records in doubt of a run: accept as delivered, or send again. Also acknowledges left-behind records as final, so that
+ * the run needs nobody any more.
  */
 import type { Job } from '../definitions/definition-files.ts'
 import { createSpool } from '../extract/sources/receive-file.ts'
@@ -31,17 +31,17 @@ import {
 import { type Application, withKnownLedger } from './application.ts'
 import { takeUp } from './take-up.ts'
 
-/** Who decides, and why, where that is said. */
+/** Person who decides, and the reason if given. */
 export type Person = Pick<Resolution, 'by' | 'note'>
 
-/** Records decided on in one transaction. */
+/** Records decided in one transaction. */
 const RECORDS_AT_ONCE = 500
 
 /**
- * The records count as delivered: they are recognised later, and not sent. Of a run that was given up so do the batches, each as a whole,
- * that were never answered.
- * @param transactions ids of those that are meant; none: all of the run
- * @returns how many were decided on
+ * Accepts records as delivered: later runs recognise the records and do not send them. In a run that was given up, unanswered batches count as
+ * delivered too, each as a whole.
+ * @param transactions ids of the records; empty: all of the run
+ * @returns number of records decided
  * @throws WaybillError `run-unfinished`, `job-held`, `nothing-left`, `transaction-not-found`
  */
 export async function acceptInDoubt(
@@ -96,8 +96,8 @@ async function acceptUnanswered(
 }
 
 /**
- * Frees the records and sends them again, in a run of its own, after a last look into the profiles: what is found there is accepted.
- * @throws WaybillError `transaction-not-found`, and as `takeUp`; what kept it from freeing any
+ * Frees the records and sends them again in a separate run, after a last look into the profiles: records found there are accepted.
+ * @throws WaybillError `transaction-not-found`, and as `takeUp`; the error that kept all records from being freed
  */
 export async function resendInDoubt(
   deps: RunDependencies,
@@ -117,7 +117,7 @@ export async function resendInDoubt(
       const exports = new Set<number>()
       for await (const chosen of inDoubt(deps, run, transactions)) {
         for (const { id, exportRow, content } of chosen) {
-          // The same record twice in the export is one record; it is sent once.
+          // Two equal records in the export are one record, sent once.
           if (content === null || contents.has(content)) continue
           contents.add(content)
           exports.add(exportRow)
@@ -130,7 +130,7 @@ export async function resendInDoubt(
     decided: () => ({ decided: { decisions, resolution } }),
   })
   const isFreed = (await deps.ledger.left.resolutions(run.id)).some((one) => one.at === resolution.at)
-  // What a backfill had under way could not be settled: it is of that run that the end tells.
+  // Work in flight of a backfill could not be settled: `end` reports on the backfill.
   if (!isFreed && end.error !== undefined) throw end.error
   return { ...end, decided: decisions.length }
 }
@@ -144,7 +144,7 @@ async function nothingInDoubt(ledger: RunDependencies['ledger'], run: RunOfJob):
   })
 }
 
-/** What of the run is in doubt, page by page. @throws WaybillError `transaction-not-found` */
+/** Records in doubt of the run, page by page. @throws WaybillError `transaction-not-found` */
 async function* inDoubt(
   { ledger }: Pick<RunDependencies, 'ledger'>,
   run: RunOfJob,
@@ -191,10 +191,10 @@ async function* pagesInDoubt(
 }
 
 /**
- * The ledger learns what its open chunks have sent: what the gateway has taken is stored in its slots, and later runs of the job look into the
- * profiles before they send what was never answered.
- * @throws WaybillError `job-held` where it is under way: a backfill is asked to let another run go first, never to end itself;
- *   `nothing-left` where it has come to its end
+ * Gives up a run. The ledger learns the records sent by open chunks: accepted records go into their slots, and later runs of the job look into the
+ * profiles before they send unanswered records.
+ * @throws WaybillError `job-held` if the run is under way: a backfill is asked to let another run go first, never to end; `nothing-left` if the run
+ *   has ended
  */
 export async function giveUp(deps: AmendingDependencies, run: RunOfJob, person: Person): Promise<void> {
   const end = async ({ run: { state }, runLedger, receipt }: Amending): Promise<void> => {
@@ -206,7 +206,7 @@ export async function giveUp(deps: AmendingDependencies, run: RunOfJob, person: 
     advanceRun(state, 'give-up')
     const { receipts, left } = await leftByGivingUp(deps.ledger, run)
     const receipted = await receipt(receipts)
-    // Nobody goes on with what was fetched and unpacked for it.
+    // Nobody will resume from the fetched and unpacked files.
     await createSpool(spoolFolder(deps.home, run.job_id, kindOf(run))).clear()
     await forgetKnownPeople(deps.home, run.id)
     if (run.collection !== null) forgetCollection(Collection.parse(JSON.parse(run.collection)), run.id)
@@ -223,24 +223,24 @@ export async function giveUp(deps: AmendingDependencies, run: RunOfJob, person: 
   })
 }
 
-/** A run, all that is left for a reason, or both: what the run has left for it. */
+/** Selection to acknowledge: a run, a reason in all runs, or a reason in a run. */
 export interface Acknowledging {
   readonly run?: string | undefined
-  /** A code of docs/reasons.md, or of what was wrong with an export or a run. */
+  /** Code from docs/reasons.md, or error code of an export or a run. */
   readonly reason?: string | undefined
-  /** Takes back what was acknowledged. */
+  /** Withdraws the acknowledgement. */
   readonly undo?: boolean
 }
 
 export interface Acknowledged {
   readonly runs: readonly string[]
-  /** Runs that need somebody still. */
+  /** Runs that still need somebody. */
   readonly left: number
-  /** Records of these runs that are in doubt: those must be decided on. */
+  /** Records in doubt of these runs: a person must decide. */
   readonly inDoubt: number
 }
 
-/** @throws WaybillError `usage-wrong`, `run-not-found`, `run-unfinished`, `nothing-left` */
+/** Acknowledges runs, or withdraws this. @throws WaybillError `usage-wrong`, `run-not-found`, `run-unfinished`, `nothing-left` */
 export const acknowledge = (
   application: Application,
   which: Acknowledging,

@@ -1,8 +1,7 @@
 /**
- * Watches one export for drift: ahead of the run as far as the job may stop for it, else while its rows are mapped.
- * The columns of a CSV stand in its header, and are always compared first; medians and rejects show in its first rows.
- * Everything else needs the whole export: it is read ahead only where the job asks for a stop, as that is one more reading
- * of it.
+ * Watches one export for drift: ahead of the run as far as the job may stop for drift, else while the rows are mapped. The columns of a CSV are in
+ * its header, and are always compared first; medians and rejects show in the first rows. Everything else needs the whole export, and so a second
+ * reading: the watch reads ahead only if the job asks for a stop.
  */
 import type { LoadedMapping } from '../definitions/definition-files.ts'
 import { comparesDrift, type DriftDefinition } from '../definitions/job-definition.ts'
@@ -23,50 +22,50 @@ import { createProfiler, ExportProfile, type Profiler, ROWS_SAMPLED } from './ex
 import { fitFindings, measureDrift, outcomeDrift } from './measure-drift.ts'
 import { swappedDrift } from './swapped-drift.ts'
 
-/** Finished deliveries that an export is compared with. */
+/** Finished deliveries compared with an export. */
 export const DELIVERIES_COMPARED = 20
 
-/** What an export is compared with, and how. */
+/** Earlier deliveries for the comparison, and its rules. */
 export interface DriftMemory {
   readonly job: string
   readonly rules: DriftDefinition
   readonly ledger: Pick<Ledger, 'profiles' | 'isProfiled' | 'expectations' | 'lastEnd'>
-  /** Exports are taken as they are. */
+  /** True if exports are accepted despite drift. */
   readonly accept: boolean
-  /** Whether an export may be stopped for what is found, and is read ahead for it; else that is told alone. */
+  /** True if findings may stop an export, which is then read ahead; else findings are only reported. */
   readonly mayStop: boolean
-  /** False where only some rows are taken: a part can be compared by its columns alone, and is not remembered. */
+  /** False if only some rows are taken: a part is compared by its columns alone, and is not remembered. */
   readonly whole: boolean
   readonly now: number
 }
 
 export interface DriftWatch {
   /**
-   * Reads as far as must be before anything of the export is sent. To be called first.
-   * @returns number of rows, where the whole was read
-   * @throws WaybillError `columns-missing`, or what is wrong with the export
+   * Reads as far as necessary before anything of the export is sent. Call first.
+   * @returns number of rows, if all were read
+   * @throws WaybillError `columns-missing`, or a problem of the export
    */
   readAhead(opened: OpenExport, exportName: string): Promise<number | undefined>
   /**
-   * Of an export that an earlier process has begun, instead: the rows that are settled, which nobody maps any more.
-   * @param rows how many of them
+   * Replaces `readAhead` for an export begun by an earlier process: reads the settled rows, which nobody maps any more.
+   * @param rows number of settled rows
    */
   catchUp(opened: OpenExport, exportName: string, rows: number): Promise<void>
-  /** @throws WaybillError `export-drifted` where what was read ahead differs by more than the job allows */
+  /** @throws WaybillError `export-drifted` if the part read ahead differs by more than the job allows */
   assertAllowed(exportName: string, path: string): void
-  /** Adds what was found elsewhere. */
+  /** Adds a finding made elsewhere. */
   note(finding: DriftFinding): void
-  /** Writes down what was read ahead. */
+  /** Records the result of reading ahead. */
   begin(runLedger: RunLedger, exportRow: number): Promise<void>
-  /** Every row, as it is mapped. */
+  /** Takes every row, as mapped. */
   look(rows: readonly Pick<ChunkRow, 'source' | 'outcome'>[]): void
-  /** After the last row: all that was found. */
+  /** Returns all findings; call after the last row. */
   compare(): readonly DriftFinding[]
-  /** After the last row: writes down what was found on the way. @returns all that was found */
+  /** Records the findings made on the way; call after the last row. @returns all findings */
   end(runLedger: RunLedger, exportRow: number): Promise<readonly DriftFinding[]>
 }
 
-/** Undefined where there is nothing to compare: the job does not want it, or this very content was delivered before. */
+/** Undefined if there is nothing to compare: the job does not want it, or this very content was delivered before. */
 export async function watchDrift(
   memory: DriftMemory,
   mapping: LoadedMapping,
@@ -92,7 +91,7 @@ function createWatch(
   const { job, rules, accept, whole } = memory
   const isCsv = isTable(mapping.read.format)
   let profiler: Profiler | undefined
-  /** Whether all rows were read ahead. */
+  /** True if all rows were read ahead. */
   let complete = false
   let found: readonly DriftFinding[] = []
   const noted: DriftFinding[] = []
@@ -117,7 +116,7 @@ function createWatch(
       ? drifted.map((one) => (one.level === 'stop' ? { ...one, level: 'accepted' } : one))
       : drifted
   }
-  /** Of the first rows. @param exportName undefined: their columns alone matter */
+  /** Profiler of the first rows. @param exportName undefined: only the columns matter */
   const profilerOf = async (
     opened: OpenExport,
     most: number,
@@ -159,7 +158,7 @@ function createWatch(
       if (found.length > 0) {
         // Columns that the mapping reads and the export lacks have an error of their own.
         mapping.compiled.bind(opened.columns, exportName, memory.now)
-        // With what their first values look like, by which renamed columns are known.
+        // Includes the form of the first values, which identifies renamed columns.
         judge((await profilerOf(opened, ROWS_SAMPLED, undefined)).profile(), false)
       }
       if (stopsForHead(memory, earlier.length)) {
@@ -201,7 +200,7 @@ function createWatch(
     },
     compare() {
       if (!complete && whole && profiler !== undefined) judge(profiler.profile(), true)
-      // What the first rows did not show has not stopped it.
+      // Findings that the first rows did not show have not stopped the export.
       if (!complete && memory.mayStop)
         found = found.map((one) => (one.level === 'stop' ? { ...one, level: 'warn' } : one))
       return found
@@ -216,10 +215,10 @@ function createWatch(
   }
 }
 
-/** Findings that the message of an error tells; the ledger has all of them. */
+/** Findings named in an error message; the ledger has all of them. */
 const FINDINGS_TOLD = 10
 
-/** Rows by which medians and rejects are judged before anything is sent: enough for a median, and soon read. */
+/** Rows for judging medians and rejects before anything is sent: enough for a median, and soon read. */
 const ROWS_AHEAD = 2_000
 
 function stopsForHead({ mayStop, accept, whole, rules }: DriftMemory, deliveries: number): boolean {
@@ -227,7 +226,7 @@ function stopsForHead({ mayStop, accept, whole, rules }: DriftMemory, deliveries
   return stops && mayStop && !accept && whole && deliveries >= rules.after
 }
 
-/** How far an export must be read before the job can know that it may be sent. */
+/** Extent of the reading necessary before the job can know that the export may be sent. */
 function extentOf(
   { rules, mayStop, accept, whole }: DriftMemory,
   isCsv: boolean,

@@ -1,13 +1,13 @@
 /**
- * Compares what an export looks like with earlier deliveries of the same job and mapping (docs/jobs.md, "Drift"): what a run tells of it, and
- * when something is far enough from what is usual. Pure.
+ * Compares the profile of an export with earlier deliveries of the same job and mapping (docs/jobs.md, "Drift"): finds differences, and judges which
+ * are far enough from the usual. Pure.
  */
 import { z } from 'zod'
 import type { DriftDefinition } from '../definitions/job-definition.ts'
 import { n } from '../shown-text.ts'
 import { type ColumnProfile, type ExportProfile, median, OTHER } from './export-profile.ts'
 
-/** Shares of fewer values than this are left to chance, and not compared. */
+/** Fewest values for comparing shares: smaller samples are left to chance. */
 export const FEWEST_VALUES = 20
 
 /** @param earlier latest first */
@@ -68,8 +68,7 @@ export const rowDrift = (
   )
 
 /**
- * Paths of JSON that a mapping reads: those that lead to nothing any more, though they always did to something, and those
- * that now do and never did.
+ * Paths of JSON read by a mapping: paths that now lead to nothing and always led to a value, and the reverse.
  * @param earlier latest first
  */
 export function pathDrift(
@@ -135,7 +134,7 @@ function unitName(unit: string): string {
   return `in ${unit === OTHER ? 'another value' : unit}`
 }
 
-/** Undefined where there is too little to tell, or the export has no such thing. */
+/** Share in a profile; undefined if there are too few values, or none of this kind. */
 type ShareOf = (profile: ExportProfile) => number | undefined
 
 export const share = (part: number, whole: number): number | undefined =>
@@ -148,7 +147,7 @@ const shareOfEmpty =
     return column && share(column.empty, column.values)
   }
 
-/** Whether there is such a rule is for the mapping to say: undefined where it had none. */
+/** Share of rows with a rule; undefined if the mapping had no rule of this name. */
 const shareOfRule =
   (rule: string): ShareOf =>
   ({ rules, taken }) => {
@@ -188,19 +187,19 @@ export interface ColumnDrift {
   readonly missing: readonly string[]
   readonly added: readonly string[]
   readonly renamed: readonly Renamed[]
-  /** The first column that stands elsewhere. */
+  /** First column in another place. */
   readonly reordered: string | undefined
 }
 
 interface Renamed {
   readonly from: string
   readonly to: string
-  /** Known by its place between the same columns, or by what its values look like. */
+  /** Evidence of the renaming: place between the same columns, or form of the values. */
   readonly by: 'place' | 'values'
 }
 
 /**
- * Compared with the latest earlier delivery, unless any of them had these very columns.
+ * Compares columns with the latest earlier delivery, unless any earlier delivery had these very columns.
  * @param earlier columns of earlier deliveries, latest first
  */
 function compareColumns(
@@ -229,7 +228,7 @@ function compareColumns(
 const isSame = (one: readonly string[], other: readonly string[]): boolean =>
   one.length === other.length && one.every((name, at) => name === other[at])
 
-/** Columns missing and new behind the same column, if they are as many. */
+/** Pairs missing with new columns behind the same column, if equally many. */
 function samePlace(
   before: readonly string[],
   now: readonly string[],
@@ -246,7 +245,7 @@ function samePlace(
   })
 }
 
-/** The column that a stretch of `apart` stands behind → that stretch. */
+/** Column in front of a stretch of `apart` → stretch. */
 function behindKept(names: readonly string[], apart: readonly string[]): Map<string, string[]> {
   const stretches = new Map<string, string[]>()
   let behind = ''
@@ -257,7 +256,7 @@ function behindKept(names: readonly string[], apart: readonly string[]): Map<str
   return stretches
 }
 
-/** A pair is renamed if each looks like the other one and like no third. */
+/** Pairs columns by their values: each looks like its partner and like no third. */
 function likeValues(missing: readonly ColumnProfile[], added: readonly ColumnProfile[]): Renamed[] {
   return missing.flatMap((gone): Renamed[] => {
     const [come, ...others] = added.filter((one) => isLike(gone, one))
@@ -267,7 +266,7 @@ function likeValues(missing: readonly ColumnProfile[], added: readonly ColumnPro
   })
 }
 
-/** Values by which columns can be told apart at least. */
+/** Fewest values for telling columns apart. */
 const FEWEST_ALIKE = 20
 
 function isLike(one: ColumnProfile, other: ColumnProfile): boolean {
@@ -287,7 +286,7 @@ function firstElsewhere(before: readonly string[], now: readonly string[]): stri
   return kept.find((name, at) => name !== was[at])
 }
 
-/** Something in which an export differs. Names of columns, rules, units and shares; no content of a cell. */
+/** Difference between an export and earlier deliveries. Names of columns, rules, units and shares; no content of a cell. */
 export const DriftFinding = z.strictObject({
   measure: z.enum([
     'columns',
@@ -302,26 +301,29 @@ export const DriftFinding = z.strictObject({
     'empty-handed',
     'end',
   ]),
-  /** `stop` where the job stops for it, `accepted` where it was told to take the export all the same. */
+  /** `stop` if the job stops for the finding, `accepted` if the job was told to take the export all the same. */
   level: z.enum(['warn', 'stop', 'accepted']),
   message: z.string(),
-  /** How far from what is usual: of rows as a share of them, else in shares; 0.2 is 20 %. Columns have none, nor what earlier versions found. */
+  /**
+   * Distance from the usual: for rows as a share of their number, else in shares; 0.2 is 20 %. Undefined for columns, and for findings of earlier
+   * versions.
+   */
   change: z.number().optional(),
 })
 export type DriftFinding = z.infer<typeof DriftFinding>
 
-/** As the ledger keeps them. */
+/** Findings, from the ledger. */
 export const readDrift = (drift: string | null): readonly DriftFinding[] =>
   drift === null ? [] : z.array(DriftFinding).parse(JSON.parse(drift))
 
-/** A finding with the name of its export. */
+/** Finding with the name of its export. */
 export interface ExportDrift extends DriftFinding {
   readonly export: string
 }
 
 export interface EarlierDelivery {
   readonly profile: ExportProfile
-  /** It had drifted and was accepted: what is like it is no drift either. */
+  /** Drifted and accepted: a similar export is no drift either. */
   readonly accepted: boolean
 }
 
@@ -330,7 +332,7 @@ interface Known {
   readonly accepted: boolean
 }
 
-/** Of those that have such a value. @param earlier latest first */
+/** Values of earlier deliveries, where known. @param earlier latest first */
 export const knownOf = (
   earlier: readonly EarlierDelivery[],
   read: (profile: ExportProfile) => number | undefined,
@@ -341,18 +343,18 @@ export const knownOf = (
   })
 
 interface Comparison {
-  /** So many earlier deliveries are needed. */
+  /** Earlier deliveries needed for a comparison. */
   readonly after: number
-  /** What is further away is told, or stops the run, */
+  /** Distances beyond which a finding is reported, or stops the run. */
   readonly limits: { readonly warn: number; readonly stop: number }
-  /** and is told no more once so many deliveries in a row were. */
+  /** Deliveries in a row at the new distance, after which the finding is no longer reported. */
   readonly row: number
   distance(now: number, usual: number): number
 }
 
 /**
- * Whether something is too far from what is usual, the median, or from what was accepted, whichever is nearer.
- * @param now undefined: there is nothing to compare
+ * Judges the distance of a value from the usual (the median), or from an accepted value, whichever is nearer.
+ * @param now undefined: nothing to compare
  * @param known latest first
  */
 export function judge(

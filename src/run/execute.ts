@@ -34,11 +34,11 @@ import { withTakenBack } from './taken-back.ts'
 export interface JobEnd {
   readonly summary: RunSummary
   readonly exit: ExitCode
-  /** What ended the last run before its time. */
+  /** Error that ended the last run early. */
   readonly error?: WaybillError
 }
 
-/** Carries a plan out: where its records go decides what that takes, and what it comes to. */
+/** Carries a plan out: the destination of the records decides what the plan needs and returns. */
 export function execute(plan: RunPlan, world: World): Promise<JobEnd>
 export function execute(plan: CountPlan, world: CountWorld): Promise<Counted>
 export function execute(...given: [RunPlan, World] | [CountPlan, CountWorld]): Promise<JobEnd | Counted> {
@@ -46,7 +46,7 @@ export function execute(...given: [RunPlan, World] | [CountPlan, CountWorld]): P
   return counts(given) ? countExports(...given) : send(...given)
 }
 
-/** Runs until all exports are done or something stops it, and writes down how it ended. */
+/** Runs until all exports are done or something stops the run, and records the end. */
 async function send(plan: RunPlan, world: World): Promise<JobEnd> {
   const run = await openRun(plan, world)
   const worked: (ExportEnd & { readonly ordinal: number })[] = []
@@ -73,7 +73,7 @@ async function send(plan: RunPlan, world: World): Promise<JobEnd> {
   return { summary, exit: error.exit, error }
 }
 
-/** The exports of the plan, each brought here and fingerprinted when its turn has come. */
+/** Exports of the plan, each fetched and fingerprinted in its turn. */
 async function* discover(plan: RunPlan, run: OpenRun, world: World): AsyncGenerator<ExportStep> {
   const { arrival, ledger } = world
   const { job, exports } = plan
@@ -95,7 +95,7 @@ async function* discover(plan: RunPlan, run: OpenRun, world: World): AsyncGenera
         exports.run,
         plan.settlesOnly ? undefined : memoryOf(false),
       )
-      // That run is not over, though the export may be.
+      // The run is not over, though the export may be.
       if (plan.settlesOnly === true) throw settledOnly()
       return
     case 'range':
@@ -110,14 +110,14 @@ interface ExportEnd {
   readonly error?: unknown
 }
 
-/** Undefined where nothing of the export could be sent; the ledger then says why. */
+/** Runs an export; undefined if nothing of it could be sent: the ledger then has the reason. */
 async function runExport(run: OpenRun, step: ExportStep): Promise<ExportEnd | undefined> {
   try {
     return await carryOut(run, step)
   } catch (error) {
     if (!isExportProblem(error)) throw error
     const { record } = step
-    // What an earlier process has sent of it must be settled first: with the export over, nobody would look for that.
+    // Records sent by an earlier process must be settled first: once the export is over, nobody would look for them.
     const chunks = await run.stages.ledger.chunksOf(record.id)
     if (chunks.some(({ state }) => state === 'open')) throw error
     await run.runLedger.endExport(record.id, 'failed', exportFault(error))
@@ -127,8 +127,8 @@ async function runExport(run: OpenRun, step: ExportStep): Promise<ExportEnd | un
 }
 
 /**
- * One export, from its start or from where the ledger stands. Where the run must stop, the counts hold what is open as pending and `error`
- * says why.
+ * Runs one export, from the start or from the state in the ledger. If the run must stop, the counts hold open records as pending, and `error` gives
+ * the reason.
  * @throws WaybillError a problem of the export: nothing of it was sent
  */
 async function carryOut(
@@ -211,7 +211,7 @@ async function carryOut(
   try {
     try {
       const { number, skip, open: cutBefore } = resumption
-      // What is under way is settled as a whole: a chunk that is cut short would forget what of it was sent.
+      // Work in flight is settled as a whole: a chunk cut short would lose track of records already sent.
       const limit = Math.max(stages.limit, rowsOf(cutBefore))
       const blocks = opened.rows(resumption.from)
       const range = { number, skip, limit, cutBefore, rows: stages.collecting?.chunkRows }
@@ -243,7 +243,7 @@ async function carryOut(
   }
 }
 
-/** Whether it lists all care teams of a person, and is read as a whole: then what it lists no more is missing. */
+/** True if the export lists all care teams of a person and is read as a whole: teams no longer listed are then missing. */
 const listsCareTeams = (
   { load, isBackfill, limit }: OpenRun['stages'],
   { reading }: ExportStep['record'],
@@ -255,7 +255,7 @@ const listsCareTeams = (
   !isBackfill &&
   limit === Number.POSITIVE_INFINITY
 
-/** Whether the export was corrected by hand, or is read by another mapping than last: then the same row may say something else. */
+/** True if the export was corrected by hand, or was last read by another mapping: a row may then give other records. */
 async function wasReadOtherwise(
   { ledger, load }: Pick<OpenRun['stages'], 'ledger' | 'load'>,
   record: ExportStep['record'],

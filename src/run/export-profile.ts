@@ -1,7 +1,6 @@
 /**
- * What an export looks like as a whole: its columns, how often they are empty, which units, codes and rules its rows have.
- * Counts and names alone: a profile is kept in the ledger, which holds no health data. A unit is kept as its UCUM code, a
- * code as the catalog entry it leads to; anything else is counted as another value.
+ * Profile of a whole export: its columns, how often they are empty, and the units, codes and rules of its rows. Counts and names alone: the ledger
+ * keeps the profile, and holds no health data. A unit is kept as UCUM code, a code as catalog entry; anything else counts as another value.
  */
 import { z } from 'zod'
 import type { LoadedMapping } from '../definitions/definition-files.ts'
@@ -27,13 +26,13 @@ import {
   type Scope,
 } from '../transform/scope.ts'
 
-/** What a profile remembers at most: memory does not grow with the export. */
+/** Limits of a profile: memory does not grow with the export. */
 export const COLUMNS_KEPT = 500
 export const VALUES_KEPT = 200
 
 const count = z.int().min(0)
 
-/** Of the records of a rule; the quartiles of its values only where they are many enough to be nobody's. */
+/** Records of a rule; quartiles of the values only if there are too many to point to a person. */
 const MeasuredProfile = z.strictObject({
   found: count,
   rejected: count,
@@ -42,39 +41,39 @@ const MeasuredProfile = z.strictObject({
 })
 export type MeasuredProfile = z.infer<typeof MeasuredProfile>
 
-/** Rows from which the form of a column's values is taken. */
+/** Rows sampled for the form of the values in a column. */
 export const ROWS_SAMPLED = 1_000
 
 const ColumnProfile = z.strictObject({
   name: z.string(),
-  /** Values looked at: rows, or for a JSON path elements of its level. */
+  /** Values seen: rows, or for a JSON path the elements of its level. */
   values: count,
   empty: count,
-  /** Of the first rows' values: how many there are, how many are numbers, and their length in characters. */
+  /** Values in the first rows: their number, how many are numbers, and their length in characters. */
   sample: z.strictObject({ values: count, numbers: count, characters: count }),
 })
 export type ColumnProfile = z.infer<typeof ColumnProfile>
 
 export const ExportProfile = z.strictObject({
   rows: count,
-  /** CSV: the named columns of the header, in order. JSON: the paths that the mapping reads, sorted. */
+  /** CSV: named columns of the header, in order. JSON: paths read by the mapping, sorted. */
   columns: z.array(ColumnProfile),
-  /** Rows that the mapping takes: neither rejected nor skipped by `skipWhen`. */
+  /** Rows taken by the mapping: neither rejected nor skipped by `skipWhen`. */
   taken: count,
-  /** Rows that the mapping skips, for whatever reason. */
+  /** Rows skipped by the mapping, for any reason. */
   skipped: count,
-  /** What checks with `warn` have found: code → how often. */
+  /** Findings of checks with `warn`: code → count. */
   warnings: z.record(z.string(), count),
-  /** Rows taken for which a rule that the mapping names made a record, or could not make it; 0 where it never did. */
+  /** Taken rows for which a named rule of the mapping made a record, or failed to; 0 if it never did. */
   rules: z.record(z.string(), count),
-  /** The same for catalog entries to which the codes of a coded row lead. */
+  /** Taken rows by the catalog entry of the code in a coded row. */
   codes: z.record(z.string(), count),
-  /** Rule, or catalog entry, → unit → values that stand in it. */
+  /** Rule or catalog entry → unit → number of values in the unit. */
   units: z.record(z.string(), z.record(z.string(), count)),
-  /** Rule, or catalog entry → what became of its records, and its values in the catalog's unit. Earlier versions had none. */
+  /** Rule or catalog entry → outcomes of its records, and values in the unit of the catalog. Absent in earlier versions. */
   measured: z.record(z.string(), MeasuredProfile).default({}),
   rejectedRows: count.default(0),
-  /** Days that hold nine of ten dates; undefined where there are few. */
+  /** Days that hold nine of ten dates; undefined if dates are few. */
   daysSpanned: count.optional(),
   /** Rows by half hour of the day (times-of-day.ts); undefined where there are few. */
   clock: z.strictObject({ rows: z.array(count).length(HALVES), placeless: z.boolean() }).optional(),
@@ -84,10 +83,10 @@ export const ExportProfile = z.strictObject({
 export type ExportProfile = z.infer<typeof ExportProfile>
 
 export interface Profiler {
-  /** Every row of the export, in order. @param outcome what the mapping made of it; undefined where only columns matter */
+  /** Takes every row of the export, in order. @param outcome result of the mapping; undefined if only columns matter */
   add(row: Row, outcome: RowOutcome | undefined): void
   profile(): ExportProfile
-  /** What is suspicious about the rows so far. */
+  /** Suspicions about the rows so far. */
   suspicions(): readonly Suspicion[]
 }
 
@@ -157,7 +156,7 @@ function measuredOf({
   }
 }
 
-/** Registered rows in which names repeat often enough to be counted. */
+/** Fewest registered rows for counting names: in fewer rows names hardly repeat. */
 const FEWEST_NAMED = 100
 
 const threeDigits = (value: number): number => Number(value.toPrecision(3))
@@ -171,7 +170,7 @@ function addSample(sample: Writable<ColumnProfile['sample']>, text: string | nul
   if (/^[-+]?[\d.,]*\d$/.test(text)) sample.numbers++
 }
 
-/** Counts rows by rule. A rule of a level, and one of coded rows, gives its records an ordinal: the first stands for the row. */
+/** Counts rows by rule. A rule of a level, or of coded rows, numbers its records: the first stands for the row. */
 function createMix({ definition }: LoadedMapping) {
   const { biometrics, conditions, careTeams } = definition
   const named = [biometrics, conditions, careTeams].flatMap((rules) =>
@@ -214,7 +213,7 @@ function createMix({ definition }: LoadedMapping) {
   }
 }
 
-/** Of an even number of values, the middle between the two in the middle; of none, 0. */
+/** Middle value; for an even number of values, the middle between the two central values; 0 for none. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   const middle = Math.floor(sorted.length / 2)
@@ -222,12 +221,12 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? upper)) / 2
 }
 
-/** Stands for values that are neither UCUM nor in the catalog, and for all beyond those that a profile keeps. */
+/** Label for values neither in UCUM nor in the catalog, and for all values beyond the limit of a profile. */
 export const OTHER = '*'
 
-/** A value stands in a unit. */
+/** Rule and unit of a value. */
 export interface Measured {
-  /** The rule's name, or the catalog entry to which a coded row leads. */
+  /** Name of the rule, or the catalog entry of a coded row. */
   readonly rule: string
   /** UCUM code, '' where none is given, or `OTHER`. */
   readonly unit: string
@@ -235,7 +234,7 @@ export interface Measured {
 
 export interface DriftFields {
   readonly columns: readonly string[]
-  /** @param onValue is told each value of a column, by its place in `columns`: '' where empty, null for what is no scalar */
+  /** @param onValue receives each value of a column, by its place in `columns`: '' if empty, null if not a scalar */
   read(
     row: CsvRow | JsonRow,
     onValue: (column: number, text: string | null) => void,
@@ -246,7 +245,7 @@ export interface DriftFields {
 type ColumnReader = (row: CsvRow | JsonRow, onValue: (column: number, text: string | null) => void) => void
 type UnitReader = (root: Scope, onUnit: (measured: Measured) => void) => void
 
-/** The mapping must have been bound to these columns before: its names are taken as right. */
+/** The mapping must have been bound to these columns before: names are not checked again. */
 export function compileDriftFields(
   { definition, resources, compiled }: LoadedMapping,
   header: readonly string[] | undefined,
@@ -278,7 +277,7 @@ interface Columns {
   readonly read: ColumnReader
 }
 
-/** A column without a name cannot be told from another one. */
+/** A column without a name cannot be told from others, and is left out. */
 function csvColumns(context: CompileContext, header: readonly string[]): Columns {
   const positions = [...header.keys()].filter((at) => header[at] !== '')
   return {
@@ -309,7 +308,7 @@ function jsonColumns(context: CompileContext, names: Names, paths: ReadonlySet<s
   }
 }
 
-/** Units that are read, of values that are there. */
+/** Readers of units, for values present. */
 function compileUnits(
   context: CompileContext,
   names: Names,
@@ -353,7 +352,7 @@ function compileUnits(
   })
 }
 
-/** Spellings whose code is remembered; a column of free text must not grow this without bound. */
+/** Spellings with a remembered code; a column of free text must not grow this without bound. */
 const SPELLINGS_KEPT = 1_000
 
 function labelUnits({ units }: CompileContext): (spelling: string) => string {

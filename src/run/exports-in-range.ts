@@ -1,4 +1,4 @@
-/** The exports of a range of days, oldest first, as far as their run has not finished them. */
+/** Exports of a range of days not finished by their run, oldest first. */
 import type { JobSource } from '../definitions/export-definition.ts'
 import { nameThere } from '../extract/sources/source.ts'
 import type { BackfillRange, RunRecord } from '../ledger/ledger.ts'
@@ -13,13 +13,13 @@ import type { PlannedExports, World } from './plan.ts'
 
 interface Looking {
   readonly range: BackfillRange
-  /** Where its exports lie. */
+  /** Sources of the exports. */
   readonly sources: readonly JobSource[]
   readonly arrival: Arrival
   readonly now: () => number
 }
 
-/** What lies at the sources of a job. */
+/** Content of the sources of a job. */
 export interface RangeLook {
   readonly found: readonly Dated<FoundExport>[]
   /** Names of all files at each source. */
@@ -27,7 +27,8 @@ export interface RangeLook {
 }
 
 /**
- * @throws WaybillError `usage-wrong` where a name fits two sources of different mappings in one folder; as `findExports`
+ * Lists the exports of the range.
+ * @throws WaybillError `usage-wrong` if a name fits two sources of different mappings in one folder; as `findExports`
  */
 export async function lookInRange({ range, sources, arrival, now }: Looking): Promise<RangeLook> {
   const found: { found: FoundExport; name: string; match: string }[] = []
@@ -56,7 +57,7 @@ export async function lookInRange({ range, sources, arrival, now }: Looking): Pr
   return { found: inRange(found, range), names }
 }
 
-/** What of the range the run has not finished. What it has begun is not found again. */
+/** Exports of the range that the run has not finished. Exports already begun are not found again. */
 export async function* exportsInRange(
   run: RunWriter,
   { ledger, arrival, now, onDelivery }: Pick<World, 'ledger' | 'arrival' | 'now' | 'onDelivery'>,
@@ -81,7 +82,7 @@ export async function* exportsInRange(
       yield { ...step, position: places.get(at ?? '') }
     }
   }
-  // An archive that was left in the middle goes first: what appears in the range meanwhile must not make it look done with.
+  // An archive left in the middle goes first: exports that appear in the range meanwhile must not make it look finished.
   const begun = await ledger.exportsOf(run.id)
   const last = begun.at(-1)
   const inOrder = [...addresses.entries()].sort(
@@ -114,7 +115,7 @@ export async function* exportsInRange(
     yield { ...step, position }
 }
 
-/** Address of the file itself: one that was left aside and a newer one have the same name. */
+/** Address of the file itself: a file left aside and a newer file have the same name. */
 const placeOf = ({ source, delivery }: Pick<FoundExport, 'source' | 'delivery'>): string =>
   source.address(nameThere(delivery))
 

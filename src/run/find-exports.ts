@@ -1,6 +1,6 @@
 /**
- * The exports of a run: those that the job's patterns find, complete ones only, or the files that were named; and which of them are strangely
- * small against earlier ones of their source, known by their size as they lie there, before they are read.
+ * Exports of a run: complete exports found by the patterns of the job, or files named by the operator. Also finds exports unusually small against
+ * earlier exports of their source, by file size, before reading.
  */
 import { basename, resolve } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
@@ -14,14 +14,14 @@ import { median } from './export-profile.ts'
 import { ANY_RULES, type FoundDelivery } from './found-delivery.ts'
 import { type RejectsOrigin, rejectsOrigin } from './rejects.ts'
 
-/** A delivery with the mapping that its exports are read by. */
+/** Delivery with the mapping of its exports. */
 export interface FoundExport extends FoundDelivery {
   readonly mapping: string
-  /** Of a rejects file: the export that its rows came from. */
+  /** Original export of the rows in a rejects file. */
   readonly rejects?: RejectsOrigin
-  /** Where the job says below which size it is strangely small. */
+  /** Set if the job gives a size below which an export is unusually small. */
   readonly sized?: ExpectedSize
-  /** Days since 1970 in its name; undefined without a date. */
+  /** Days since 1970 in the name; undefined without a date. */
   readonly day?: number | undefined
 }
 
@@ -31,20 +31,20 @@ export interface Patience {
   readonly wait: (ms: number) => Promise<void>
 }
 
-/** As a person has said that they are whole. */
+/** Marks deliveries as whole, if a person declared this. */
 export const acceptingEnds = (found: readonly FoundExport[], acceptEnd = false): readonly FoundExport[] =>
   acceptEnd ? found.map((one) => ({ ...one, acceptEnd })) : found
 
 export interface Finding {
   readonly found: readonly FoundExport[]
-  /** Incomplete exports, each with its reason. */
+  /** Incomplete exports, each with the reason. */
   readonly waiting: readonly string[]
 }
 
 /**
- * In the order of the job's sources, oldest first within each.
- * @throws WaybillError `export-unreadable` (a folder that is not there), `source-unreachable`, `source-untrusted`, `usage-wrong` (a named
- *   file that fits no source); as `wait` does
+ * Finds exports in the order of the sources of the job, oldest first within each.
+ * @throws WaybillError `export-unreadable` (a missing folder), `source-unreachable`, `source-untrusted`, `usage-wrong` (a named file that fits no
+ *   source); as `wait` does
  */
 export async function findExports(
   arrival: Arrival,
@@ -91,7 +91,7 @@ export async function findExports(
   return lookAll()
 }
 
-/** The day that the name of a delivery says by the pattern of its source. */
+/** Reads the day from the name of a delivery, by the pattern of its source. */
 export function dayIn({ match }: Pick<JobSource, 'match'>): (found: FoundDelivery) => number | undefined {
   const pattern = compilePattern(match)
   return ({ delivery }) => {
@@ -102,7 +102,7 @@ export function dayIn({ match }: Pick<JobSource, 'match'>): (found: FoundDeliver
 
 const DAY_MS = 86_400_000
 
-/** Remembers, by our clock, when each version of a file was first seen. A version that a run has taken is stable. */
+/** Remembers, by the clock of this machine, when each version of a file was first seen. A version taken by a run is stable. */
 async function seenSince({ ledger }: Patience, job: Job, now: () => number): Promise<SeenSince> {
   const seen = new Map<string, number>()
   for (const mapping of new Set(job.sources.map((source) => source.mapping)))
@@ -131,10 +131,10 @@ export function noneFound({ definition: { job }, sources }: Job, waiting: readon
   return new WaybillError('exports-none', message, { remedy })
 }
 
-/** Of `archive.zip!member.csv` the archive. */
+/** Archive of `archive.zip!member.csv`. */
 const deliveredName = (name: string): string => name.replace(/!.*$/, '')
 
-/** The source whose pattern the name fits; the only source there is, whatever the name. */
+/** Source whose pattern fits the name; a single source fits any name. */
 function sourceOf(job: Job, file: string): JobSource {
   const [only] = job.sources
   if (only !== undefined && job.sources.length === 1) return only
@@ -152,14 +152,14 @@ function sourceOf(job: Job, file: string): JobSource {
   )
 }
 
-/** So many earlier exports say what size is usual; with fewer than that, nothing is small. */
+/** Earlier exports that give the usual size, at most and at least; with fewer, no export is small. */
 const USUAL_OF = 8
 const USUAL_FROM = 3
 
-/** Files of runs that are looked at; an older one that is still there is known by its time. */
+/** Files of runs examined; an older file still there is known by its time. */
 export const TAKEN_AT_MOST = 1_000
 
-/** A version of a file, as its source lists it. */
+/** Version of a file, as listed by the source. */
 export interface SizedFile {
   readonly name: string
   readonly bytes: number
@@ -168,31 +168,31 @@ export interface SizedFile {
 }
 
 export interface SmallExport extends SizedFile {
-  /** The median of the exports before. */
+  /** Median size of earlier exports. */
   readonly usual: number
 }
 
-/** What a job says of the size of a source's exports. */
+/** Rule of a job for the size of exports from a source. */
 export interface ExpectedSize {
-  /** Of the usual size, from 0 to 1: below it an export is strangely small. */
+  /** Share of the usual size, from 0 to 1: a smaller export is unusually small. */
   readonly share: number
   readonly key: ExpectationKey
 }
 
-/** A small export that a run begins with. */
+/** Small export at the beginning of a run. */
 export interface SmallDelivery extends SmallExport {
   /** Place and pattern. */
   readonly source: string
   readonly mapping: string
 }
 
-/** What makes a file the same one: a version of a name. */
+/** Identity of a file: a version of a name. */
 export const fileKey = ({ name, bytes, modifiedAt }: SizedFile): string => `${name} ${bytes} ${modifiedAt}`
 
 export const oldestFirst = <File extends SizedFile>(files: readonly File[]): File[] =>
   [...files].sort((a, b) => a.modifiedAt - b.modifiedAt || (a.name < b.name ? -1 : 1))
 
-/** @param share of the usual size, from 0 to 1 @param earlier what it is the usual size of */
+/** Files smaller than usual. @param share of the usual size, from 0 to 1 @param earlier exports that give the usual size */
 export function smallOnes(
   share: number,
   files: readonly SizedFile[],
@@ -209,13 +209,13 @@ export function smallOnes(
   )
 }
 
-/** A file that runs have begun with. */
+/** File begun by runs. */
 export interface TakenFile extends SizedFile {
-  /** When the first run that did was begun. */
+  /** Start of the first of these runs. */
   readonly takenAt: number
 }
 
-/** What runs of a job have taken from a source. @param address names a file of it as the ledger does */
+/** Files that runs of a job have taken from a source. @param address gives the address of a file in the ledger */
 export async function takenFrom(
   ledger: Pick<Ledger, 'expectations'>,
   { job, mapping }: { readonly job: string; readonly mapping: string },
@@ -231,16 +231,16 @@ const takenFile = ({ name, bytes, modified_at, taken_at }: DeliveryRecord): Take
 
 interface FoundSized {
   readonly delivery: SizedFile
-  /** Names a file as the ledger does. */
+  /** Gives the address of a file in the ledger. */
   readonly source: { address(name: string): string }
   readonly sized?: ExpectedSize | undefined
 }
 
 /**
- * Whether an export that a run is about to begin with is strangely small. No run has begun with it before, and what the same run has taken
- * before it says nothing of what is usual.
- * @param begunAt when the run was begun
- * @returns `isTold`: it was there when exports had to have arrived, and was told then
+ * Judges the size of an export before a run begins it. Undefined if not unusually small, or if a run has begun the file before. Exports taken earlier
+ * by the same run do not count towards the usual size.
+ * @param begunAt start of the run
+ * @returns `isTold`: already reported, when exports were due
  */
 export async function smallOfRun(
   ledger: Pick<Ledger, 'expectations'>,
@@ -259,7 +259,7 @@ export async function smallOfRun(
   return { small: { ...small, source: sized.key.source, mapping: sized.key.mapping }, isTold }
 }
 
-/** Keys of the files that a judgement has found; undefined where nobody could look. @param known as the ledger keeps it */
+/** Keys of the files found by a judgement; undefined if nobody could look. @param known from the ledger */
 export function knownKeys(known: string | null): ReadonlySet<string> | undefined {
   const keys: unknown = known === null ? undefined : JSON.parse(known)
   return Array.isArray(keys) ? new Set(keys.map(String)) : undefined

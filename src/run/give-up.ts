@@ -1,4 +1,4 @@
-/** Records that the open chunks of a run have sent: the ledger learns them as the run is given up, without its file. */
+/** Records sent by the open chunks of a run: the ledger learns of these when the run is given up, without the file. */
 import type {
   DeliveredRow,
   ExportRecord,
@@ -28,10 +28,10 @@ interface Sent extends Omit<HeldRecord, 'series'> {
 }
 
 interface SentOfExport {
-  /** Receipts of what the gateway has taken: no settlement of these chunks will write them. */
+  /** Receipts of accepted records: no settlement of these chunks will write them. */
   readonly receipts: Receipt[]
   readonly sent: Sent[]
-  /** Records that were never answered, or are in doubt. */
+  /** Records never answered, or in doubt. */
   readonly doubts: Omit<SentRecord, 'exportRow'>[]
 }
 
@@ -78,7 +78,7 @@ async function sentOf(ledger: Reading, jobId: number, record: ExportRecord): Pro
     for (const batch of await ledger.batchesOf(key)) {
       const { state, kind, answer } = batch
       const isTaken = state === 'settled'
-      // No profile tells of a test: the gateway knows how far it is.
+      // No profile shows a test: the gateway knows its progress.
       if (!isTaken && (state !== 'sending' || kind === 'assessment')) continue
       const holds = unpackHolds(batch.holds)
       if (isTaken) {
@@ -89,7 +89,7 @@ async function sentOf(ledger: Reading, jobId: number, record: ExportRecord): Pro
         if (slot === undefined) continue
         const { rowKey, rule, rank } = slot
         found.sent.push({ rowKey, rule, content, place: { arrival, row, rank }, isTaken })
-        // More follows from a care-team entry, and is still to be done: the list is read for it.
+        // Further work follows from a care-team entry, and is still to be done: the list is read for it.
         if (!isTaken || kind === 'careTeam')
           found.doubts.push({ rowKey, rule, content, series: null, isTaken })
       }

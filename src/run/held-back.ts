@@ -1,6 +1,6 @@
 /**
- * Rows of the chunk in which `stopWhen` has stopped a run: nothing of them was sent, and the ledger settles nothing of them. Kept is why they
- * would have been left behind, counted, and a sample of the rows themselves, in the rejects file.
+ * Rows of the chunk in which `stopWhen` stopped a run: none was sent, and the ledger settles none. The ledger keeps the reasons, counted; the rejects
+ * file keeps a sample of the rows.
  */
 import { z } from 'zod'
 import type { Ledger, Reason } from '../ledger/ledger.ts'
@@ -10,14 +10,14 @@ import type { Chunk, ChunkRow } from './chunks.ts'
 import type { AppendedFile } from './receipts.ts'
 import { type RejectsOrigin, rejectsHeader, rejectsText } from './rejects.ts'
 
-/** Rows that the sample holds at most. */
+/** Rows in the sample at most. */
 const SAMPLE = 100
 
-/** Different reasons that are counted at most. */
+/** Different reasons counted at most. */
 const REASONS_KEPT = 200
 
 const HeldBack = z.strictObject({
-  /** Of rows that were rejected or skipped, and of records of the others that were rejected: most frequent first. */
+  /** Reasons of rejected and skipped rows, and of rejected records in the rest: most frequent first. */
   reasons: z.array(
     z.strictObject({
       stage: z.string(),
@@ -28,16 +28,16 @@ const HeldBack = z.strictObject({
       count: z.int(),
     }),
   ),
-  /** Rows that stand in the rejects file. */
+  /** Rows of the sample in the rejects file. */
   sample: z.int(),
 })
 export type HeldBack = z.infer<typeof HeldBack>
 
-/** As the ledger keeps it with the export; null where nothing was held back. */
+/** Reads the entry kept with the export; undefined if nothing was held back. */
 export const readHeldBack = (text: string | null): HeldBack | undefined =>
   text === null ? undefined : HeldBack.parse(JSON.parse(text))
 
-/** What was held back of a run, beside what it has left behind: `held-back` is no outcome, as the rows are in no balance. */
+/** Held-back reasons of a run, for the list of left-behind reasons: `held-back` is no outcome, as the rows are in no balance. */
 const heldBackReasons = (
   exports: readonly { readonly name: string; readonly held_back: string | null }[],
 ): Reason[] =>
@@ -48,13 +48,13 @@ const heldBackReasons = (
     })),
   )
 
-/** Why rows and records of a run were left behind, and held back: the latter first, as they have stopped it. */
+/** Reasons of rows and records held back or left behind in a run. Held-back reasons come first, as they stopped the run. */
 export const reasonsOfRun = async (
   ledger: Pick<Ledger, 'exportsOf' | 'reasonsOf'>,
   run: string,
 ): Promise<Reason[]> => [...heldBackReasons(await ledger.exportsOf(run)), ...(await ledger.reasonsOf(run))]
 
-/** Of a run of which nothing else is left. */
+/** Most frequent held-back reason, for a run with nothing else left. */
 export async function mostHeldBack(
   ledger: Pick<Ledger, 'exportsOf'>,
   run: string,
@@ -63,7 +63,7 @@ export async function mostHeldBack(
   return first && { code: first.code, count: first.count }
 }
 
-/** Appends the sample to the rejects file, behind what is settled. @returns as the ledger keeps it */
+/** Appends the sample to the rejects file, behind the settled rows. @returns the entry for the ledger */
 export async function holdBack(
   origin: RejectsOrigin,
   inFront: readonly string[],

@@ -1,7 +1,7 @@
 /**
- * Second exports that a mapping joins: found beside each export, read once, and kept as far as the mapping reads them. What was kept is
- * part of what a run maps with: the mapping's snapshot in the ledger names it by its SHA-256, and a private copy lies in the spool until
- * the run has ended well. The ledger itself has none of it, as it may well be about people.
+ * Second exports joined by a mapping: found beside each export, read once, and kept as far as the mapping reads them. The kept text is part of the
+ * mapping of a run: the snapshot of the mapping in the ledger names it by SHA-256, and a private copy lies in the spool until the run has ended well.
+ * The ledger itself holds none of this text, which may be about people.
  */
 import { hash } from 'node:crypto'
 import { z } from 'zod'
@@ -14,7 +14,7 @@ import type { Cell, KeptRows } from '../transform/compile-context.ts'
 import { LARGEST_JOIN } from '../transform/joins.ts'
 import type { Arrival, Beside, BesideExport, ReceivedExport } from './arrival.ts'
 
-/** A mapping with what it joins, as it is to be kept: by SHA-256 of the text. */
+/** Mapping with its joined texts to keep, by SHA-256. */
 export interface JoinedMapping {
   readonly mapping: LoadedMapping
   readonly texts: ReadonlyMap<string, string>
@@ -26,9 +26,9 @@ const KeptText = z.object({
 })
 
 /**
- * Reads what the mapping joins of what lies beside an export; a mapping that joins none is given back as it is.
+ * Reads the joined files beside an export; returns a mapping without joins unchanged.
  * @param exportName for errors
- * @throws WaybillError `export-join-missing`, `export-join-unusable`, `columns-missing`, and what is wrong with the joined file
+ * @throws WaybillError `export-join-missing`, `export-join-unusable`, `columns-missing`, or a problem of the joined file
  */
 export async function joinExports(
   mapping: LoadedMapping,
@@ -57,7 +57,7 @@ export async function joinExports(
   return { mapping: kept.size === 0 ? mapping : mapping.withJoins(digests, kept), texts }
 }
 
-/** The same, and what was read is kept for whoever goes on. */
+/** Joins, and keeps the texts for a resumption. */
 export async function joinAndKeep(
   arrival: Pick<Arrival, 'keep'>,
   mapping: LoadedMapping,
@@ -68,7 +68,7 @@ export async function joinAndKeep(
   return joined.mapping
 }
 
-/** The mapping that an export was read by, as the ledger has it. @throws WaybillError `mapping-not-found` */
+/** Mapping by which an export was read, from the ledger. @throws WaybillError `mapping-not-found` */
 export async function keptMapping(
   ledger: Pick<Ledger, 'mapping'>,
   { name, mapping_digest }: Pick<ExportRecord, 'name' | 'mapping_digest'>,
@@ -79,11 +79,11 @@ export async function keptMapping(
 }
 
 /**
- * The mapping of an earlier process, with what it had joined.
- * @param content the bundle, as the ledger has it
- * @param copyOf gives the kept text of a SHA-256, undefined where it is gone
- * @param beside what lies beside the export now; taken where it is still the same
- * @throws WaybillError `export-changed` where what the run began with is gone
+ * Mapping of an earlier process, with its joined texts.
+ * @param content bundle from the ledger
+ * @param copyOf gives the kept text of a SHA-256, undefined if gone
+ * @param beside files beside the export now; used if unchanged
+ * @throws WaybillError `export-changed` if the original joined text is gone
  */
 export async function rejoin(
   content: string,

@@ -1,4 +1,4 @@
-/** Holds back an export that may be cut: by its own text, or as it has no last line end where the export before had one. */
+/** Holds back an export that may be cut: by evidence in the text, or by a missing last line end where the previous export had one. */
 import { detectCompression } from '../extract/content.ts'
 import { type ExportEnd, readEnd } from '../extract/export-end.ts'
 import { lookAt } from '../extract/open-export.ts'
@@ -31,8 +31,8 @@ export const cutOff = (address: string, why: string): WaybillError =>
   })
 
 /**
- * @param memory undefined where no ledger is there
- * @param isVouched its size, row count or checksum was announced, or a person has said that it is whole
+ * @param memory undefined without a ledger
+ * @param isVouched true if size, row count or checksum was announced, or if a person declared the export whole
  * @throws WaybillError `export-cut`
  */
 export async function judgeEnd(

@@ -1,6 +1,6 @@
 /**
- * People of a chunk, looked at together: one reference is one person, with one birth date; and numbers that are longer than a
- * spreadsheet can keep have not all zeros at their end. The same rows give the same verdict, whatever was read before. Pure.
+ * Judges the people of a chunk together: one reference is one person, with one birth date; and numbers too long for a spreadsheet do not all end in
+ * zeros. Equal rows give an equal verdict, whatever was read before. Pure.
  */
 import type { MappedRow, RejectedRow, RowOutcome } from '../model/entry.ts'
 import type { AccountKey, Issue } from '../model/record.ts'
@@ -14,7 +14,7 @@ interface ReadRow {
 
 export interface JudgedPeople {
   readonly judged: readonly ReadRow[]
-  /** People whose rows give several birth dates, each once. */
+  /** People with several birth dates in their rows, each once. */
   readonly shared: readonly AccountKey[]
 }
 

@@ -1,7 +1,7 @@
 /**
- * What is collected of without an export: the people whom the ledger knows at a gateway, and the articles that the content service lists, as an
- * export of their ids. A run goes through it as through any other, and is resumed so. The list of articles of the last run is kept, so that the
- * next one can tell which are gone.
+ * Exports of ids, for collecting without a delivered export: the people known to the ledger at a gateway, and the articles listed by the content
+ * service. A run processes and resumes them like any export. The list of articles of the last run is kept, so that the next run can tell which are
+ * gone.
  */
 import { once } from 'node:events'
 import { constants, existsSync } from 'node:fs'
@@ -22,8 +22,8 @@ import { plainSending } from './plain-sending.ts'
 const PEOPLE = 'known-people'
 
 /**
- * The mapping of a list of ids that Waybill has written itself, by the name of both: ids need nothing of any catalog.
- * @param member of each line that holds the id
+ * Mapping of a list of ids written by Waybill itself, by the name of both: ids need no catalog.
+ * @param member of each line with the id
  */
 function mappingOfIds(name: string, member: string): ReadonlyMap<string, LoadedMapping> {
   const mapping = `mapping: ${name}
@@ -34,13 +34,13 @@ row: { key: [$.${member}], account: { reference: $.${member}, type: accountId },
   return new Map([[name, loadMapping(JSON.stringify({ file: name, mapping, ...nothing }))]])
 }
 
-/** Of account ids. */
+/** Mapping of account ids. */
 export const knownPeopleMapping = (): ReadonlyMap<string, LoadedMapping> => mappingOfIds(PEOPLE, 'accountId')
 
-/** People at a time. */
+/** People per page. */
 const PAGE = 1_000
 
-/** Writes them into the home, where they stay until the run is over. @param run of which they are to be */
+/** Writes the known people into the home, until the run is over. @param run that reads the file */
 export async function knownPeople(
   { ledger, gatewayName, home }: Pick<RunDependencies, 'ledger' | 'gatewayName' | 'home'>,
   arrival: Arrival,
@@ -63,13 +63,13 @@ export async function knownPeople(
   return [{ ...arrival.named(file, ANY_RULES), mapping: PEOPLE }]
 }
 
-/** What a run that is over has no need of. */
+/** Removes the files of a run that is over. */
 export const forgetKnownPeople = (home: string, run: string): Promise<void> =>
   rm(join(home, 'collections', run), { recursive: true, force: true })
 
 const ARTICLES = 'known-articles'
 
-/** Of ids of articles. */
+/** Mapping of article ids. */
 export const knownArticlesMapping = (): ReadonlyMap<string, LoadedMapping> =>
   mappingOfIds(ARTICLES, 'contentId')
 
@@ -80,7 +80,7 @@ const keptOf = (home: string, job: string): string => join(home, 'collections', 
 
 type Asking = Pick<RunDependencies, 'gateway' | 'home' | 'now' | 'random' | 'sleep' | 'interrupt'>
 
-/** @param run of which they are to be */
+/** Lists the articles as an export of ids. @param run that reads the list */
 export async function knownArticles(
   deps: Asking,
   arrival: Arrival,
@@ -113,14 +113,14 @@ const readList = async (file: string): Promise<z.infer<typeof Listed>[]> =>
         .map((line) => Listed.parse(JSON.parse(line)))
     : []
 
-/** Those that the last run of the job was told of, and this one was not: a line of NDJSON each. */
+/** Articles listed for the last run of the job and not for this run: a line of NDJSON each. */
 export async function goneArticles(home: string, job: string, run: string): Promise<readonly string[]> {
   const now = new Set((await readList(listOf(home, run))).map(({ contentId }) => contentId))
   const before = await readList(keptOf(home, job))
   return before.flatMap((one) => (now.has(one.contentId) ? [] : [`${JSON.stringify(one)}\n`]))
 }
 
-/** From now on the list of this run is the last one. */
+/** Makes the list of this run the last list of the job. */
 export async function keepArticles(home: string, job: string, run: string): Promise<void> {
   const file = listOf(home, run)
   if (existsSync(file)) await rename(file, keptOf(home, job))

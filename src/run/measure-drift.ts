@@ -1,6 +1,6 @@
 /**
- * Compares what the measurements of an export come to with earlier deliveries: medians, shares of what is rejected, days; and finds what is
- * strange in what the mapping made of its rows: all of them skipped, or more that a check warns of (docs/jobs.md, "Drift"). Pure.
+ * Compares measurements of an export with earlier deliveries: medians, shares of rejects, days. Also finds oddities in the result of the mapping: all
+ * rows skipped, or more warnings of a check (docs/jobs.md, "Drift"). Pure.
  */
 import type { DriftDefinition } from '../definitions/job-definition.ts'
 import type { Suspicion } from '../mapping-tools/judge-fit.ts'
@@ -47,7 +47,7 @@ function rejectDrift(
   })
 }
 
-/** How many standard errors a median must move before it is called moved: chance hardly ever makes four. */
+/** Standard errors that a median must move to count as moved: chance hardly ever makes four. */
 const BEYOND_CHANCE = 4
 
 function medianDrift(
@@ -66,7 +66,7 @@ function medianDrift(
       return first === undefined || third === undefined ? [] : [third - first]
     }),
   )
-  // The standard error of a median of normal values, by the distance of their quartiles.
+  // Standard error of a median of normal values, from the distance of their quartiles.
   const error = (0.93 * Math.max(spread, q3 - q1)) / Math.sqrt(values)
   const distance = (one: number, other: number): number => {
     const moved = Math.abs(one - other)
@@ -81,7 +81,7 @@ function medianDrift(
   return [...moved, { measure: 'values', level: 'warn', message, change: 1 }]
 }
 
-/** Dates that spread over as many times the days as this, and over more than a month more, may have day and month swapped. */
+/** Factor by which the usual span of days must grow, and by more than a month, before swapped day and month are suspected. */
 const SPREAD = 2
 const MONTH = 31
 
@@ -105,12 +105,12 @@ function daysDrift(
   )
 }
 
-/** What is suspicious of the export itself, as a finding beside what has changed. */
+/** Suspicions about the export itself, as findings beside the changes. */
 export const fitFindings = (suspicions: readonly Suspicion[], fit: DriftDefinition['fit']): DriftFinding[] =>
   fit === 'off'
     ? []
     : suspicions
-        // Of rows that are left out, what was left out before says more.
+        // For rows left out, earlier deliveries say more.
         .filter(({ finding }) => finding !== 'rows-left-out')
         .map(({ rule, message, finding }) => ({
           measure: 'fit',
@@ -125,7 +125,7 @@ export const outcomeDrift = (
   rules: DriftDefinition,
 ): DriftFinding[] => [...emptyHanded(current, earlier, rules), ...checkDrift(current, earlier, rules)]
 
-/** Every row was skipped, which needs no history to be strange; but for exports of which nothing comes as a rule. */
+/** Finding that every row was skipped: strange without any history, except for exports that usually bring nothing. */
 function emptyHanded(
   { rows, skipped }: ExportProfile,
   earlier: readonly EarlierDelivery[],
@@ -139,7 +139,7 @@ function emptyHanded(
   ]
 }
 
-/** What a check with `warn` finds is told where no earlier delivery had as much of it, by its share of the rows. */
+/** Warnings of a check, reported if no earlier delivery had as many, by share of the rows. */
 function checkDrift(
   { rows, warnings }: ExportProfile,
   earlier: readonly EarlierDelivery[],

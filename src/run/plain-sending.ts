@@ -1,14 +1,14 @@
-/** Sending for what is no run: the pace, breaker and patience of one, without a lease. */
+/** Sending outside of a run: the pace, breaker and patience of a run, without a lease. */
 import type { Gateway } from '../gateway/gateway.ts'
 import { noTallies } from '../ledger/ledger.ts'
 import { createDispatcher } from '../load/dispatcher.ts'
 import { createSending, type Sending, type SendingOptions } from '../load/sending.ts'
 import type { RunDependencies } from './events.ts'
 
-/** Milliseconds in which nothing gets through. */
+/** Longest outage endured, in milliseconds. */
 const PATIENCE_MS = 10 * 60_000
 
-/** @param concurrency requests under way at once */
+/** @param concurrency requests in flight at once */
 export const plainSending = (
   { now, random, sleep, interrupt }: Pick<RunDependencies, 'now' | 'random' | 'sleep' | 'interrupt'>,
   gateway: Pick<Gateway, 'renewToken' | 'biometrics'>,

@@ -1,4 +1,4 @@
-/** What a run is to do, as data. Plans are made in `src/runs/`; `src/run/execute.ts` carries them out. */
+/** Plan of a run, as data. `src/runs/` makes plans; `src/run/execute.ts` carries them out. */
 import type { Job, LoadedMapping } from '../definitions/definition-files.ts'
 import type { JobSource } from '../definitions/export-definition.ts'
 import type {
@@ -18,46 +18,46 @@ import type { RunDependencies } from './events.ts'
 import type { FoundExport } from './find-exports.ts'
 import type { HeldJob, Pausing } from './lease.ts'
 
-/** Its records are sent. */
+/** Plan with records to be sent. */
 export interface RunPlan {
   readonly records: 'send'
   readonly job: Job
-  /** Of the run, new or resumed. */
+  /** Id of the run, new or resumed. */
   readonly id: string
-  /** The unfinished run to go on with; undefined: a new one. */
+  /** Unfinished run to resume; undefined: a new run. */
   readonly resumed: RunRecord | undefined
   readonly exports: PlannedExports
   /** Rows to take of each export at most. */
   readonly limit: number
-  /** Of a new run that takes up what another one left behind. */
+  /** Set for a new run that takes up records left behind by another run. */
   readonly origin?: RunOrigin
-  /** Part that a new run takes: exports that were named, or none. */
+  /** Part that a new run takes: named exports, or no exports and only owed work. */
   readonly part?: 'files' | 'owed'
-  /** No more than what the run has under way is settled, so that another run of its job can begin. */
+  /** Set if the run only settles work in flight, so that another run of its job can begin. */
   readonly settlesOnly?: true
-  /** Of a backfill, new or resumed. */
+  /** Range of a backfill, new or resumed. */
   readonly backfill?: BackfillRange
 }
 
-/** Its records are counted, as far as mapping them tells: nothing is sent, and nothing written down. */
+/** Plan with records to be counted, as far as mapping goes: nothing is sent, and nothing recorded. */
 export interface CountPlan extends Pick<RunPlan, 'job' | 'limit'> {
   readonly records: 'count'
   readonly exports: Extract<PlannedExports, { readonly from: 'found' }>
 }
 
-/** Which exports, and with which mapping. */
+/** Exports of a plan, with their mappings. */
 export type PlannedExports =
-  /** Those that an earlier process left open, with the mapping that they had. */
+  /** Exports left open by an earlier process, with their original mapping. */
   | { readonly from: 'unfinished'; readonly run: RunRecord }
-  /** Deliveries, with today's mappings. */
+  /** Deliveries, with current mappings. */
   | (WithMappings & { readonly from: 'found'; readonly found: readonly FoundExport[] })
-  /** What of a range of days is not finished. `sources`: where its exports lie. */
+  /** Unfinished exports of a range of days. `sources`: where the exports lie. */
   | (WithMappings & {
       readonly from: 'range'
       readonly range: BackfillRange
       readonly sources: readonly JobSource[]
     })
-  /** Rows of another run's exports; what a person has decided on them is written down before they are read. */
+  /** Rows from the exports of another run; decisions of a person on them are recorded before they are read. */
   | {
       readonly from: 'run'
       readonly chosen: readonly ChosenExport[]
@@ -66,7 +66,7 @@ export type PlannedExports =
 
 interface WithMappings {
   readonly mappings: ReadonlyMap<string, LoadedMapping>
-  /** Take exports as they are, however they differ from earlier deliveries. */
+  /** Accepts exports, however different from earlier deliveries. */
   readonly acceptDrift: boolean
 }
 
@@ -76,37 +76,37 @@ export interface ChosenExport {
   readonly mapping: LoadedMapping
 }
 
-/** Records of a chunk that an earlier run of the job has brought to the gateway. */
+/** Records of a chunk delivered by an earlier run of the job. */
 export interface DeliveredBefore {
-  /** Records, as they are. */
+  /** Number of unchanged records. */
   readonly records: number
-  /** Results that the source has taken back since, of which nobody was told yet. */
+  /** Results withdrawn by the source since, and not yet reported. */
   readonly withdrawn: readonly WithdrawnEntry[]
-  /** Hashed references of people with another name than before. */
+  /** Hashed references of people with a changed name. */
   readonly renamed: readonly string[]
 }
 
-/** What a plan whose records are counted is carried out in. */
+/** Dependencies for carrying out a plan that counts. */
 export interface CountWorld extends Pick<RunDependencies, 'identity' | 'events' | 'now'> {
   readonly arrival: Arrival
-  /** Counts records of a chunk that were delivered before; undefined where the job was never run at this gateway. */
+  /** Counts records of a chunk delivered before; undefined if the job never ran at this gateway. */
   readonly countDelivered?:
     | ((chunk: Pick<Chunk, 'entries' | 'withdrawn'>) => Promise<DeliveredBefore>)
     | undefined
-  /** What the names of columns say against a mapping, by its name. */
+  /** Suspicions against a mapping, from the names of columns, by the name of the mapping. */
   readonly doubts: ReadonlyMap<string, readonly Suspicion[]>
-  /** Earlier deliveries; undefined where there is no ledger yet. */
+  /** Earlier deliveries; undefined without a ledger. */
   readonly ledger: DriftMemory['ledger'] | undefined
 }
 
-/** What a plan whose records are sent is carried out in, while this process holds the job. */
+/** Dependencies for carrying out a plan that sends, while this process holds the job. */
 export interface World extends RunDependencies {
   readonly held: HeldJob
   readonly arrival: Arrival
   /**
-   * Resolves when a chunk, by its number, may be begun. @throws what ends the run once the chunks under way are settled
+   * Resolves when a chunk, by number, may begin. @throws the error that ends the run once the chunks in flight are settled
    * @param signal aborted when the run is to stop
-   * @param pausing what is awaited within does not count as work
+   * @param pausing awaits without counting the time as work
    */
   readonly turn?: (signal: AbortSignal, chunk: number, pausing: Pausing) => Promise<void>
   /** Called before each delivery of a range. */

@@ -1,19 +1,19 @@
-/** What puts right what was left behind, by its reason (docs/reasons.md). Pure. */
+/** Remedies for left-behind rows and records, by reason (docs/reasons.md). Pure. */
 import type { Reason } from '../ledger/ledger.ts'
 
 /**
- * - `mapping`: the mapping, its tables or the catalog must know what the vendor sends.
+ * - `mapping`: the mapping, its tables or the catalog must cover the values of the vendor.
  * - `data`: the row itself is wrong; its line in the rejects file can be corrected.
- * - `either`: a person must look which of the two.
- * - `redelivery`: nothing of it could be read; only the vendor can help.
- * - `gateway`: the gateway did not take it, and said why.
- * - `doubt`: somebody must find out whether the gateway has it.
- * - `send-again`: the gateway does not have it, and nothing else is wrong.
- * - `person`: somebody must find out whose the records are.
- * - `void`: the gateway has what the source has withdrawn, and somebody must have it removed there.
- * - `document`: a file that goes with it is missing, or is none.
- * - `next-run`: every later run that meets it tries again by itself.
- * - `none`: it is as the job wants it.
+ * - `either`: a person must decide between mapping and data.
+ * - `redelivery`: nothing was readable; only the vendor can help.
+ * - `gateway`: the gateway refused the record, and gave the reason.
+ * - `doubt`: somebody must find out whether the gateway has the record.
+ * - `send-again`: the gateway does not have the record, and nothing else is wrong.
+ * - `person`: somebody must find out to which person the records belong.
+ * - `void`: the gateway has a record withdrawn by the source, and somebody must have it removed there.
+ * - `document`: an accompanying file is missing, or is not valid.
+ * - `next-run`: every later run that meets the record tries again by itself.
+ * - `none`: nothing is wrong; the job wants it this way.
  */
 export type Remedy =
   | 'mapping'
@@ -29,7 +29,7 @@ export type Remedy =
   | 'next-run'
   | 'none'
 
-/** Every code of a reason. */
+/** Remedy of every reason code. */
 export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'row-too-short': 'data',
   'row-too-long': 'data',
@@ -153,7 +153,7 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   withdrawn: 'void',
 }
 
-/** By its code; what was in doubt and is not stored can simply be sent. A code of another version is looked at from both sides. */
+/** Remedy by reason code. A record in doubt found not stored can simply be sent. A code of another version is checked from both sides. */
 export function remedyFor({ code, outcome }: Pick<Reason, 'code' | 'outcome'>): Remedy {
   const remedy = REMEDIES[code] ?? 'either'
   return remedy === 'doubt' && outcome === 'rejected' ? 'send-again' : remedy

@@ -1,4 +1,4 @@
-/** Opens the rows of an export as its run reads them: all of it, those that another run left behind, or a rejects file. */
+/** Opens the rows of an export as its run reads them: all rows, rows left behind by another run, or a rejects file. */
 import type { LoadedMapping } from '../definitions/definition-files.ts'
 import type { ContentLimits } from '../extract/content.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
@@ -15,11 +15,11 @@ export interface OpenRows {
   readonly mapper: RowMapper
 }
 
-/** An export of a run as it lies here to be read. */
+/** Export of a run, ready to be read. */
 export interface ExportAtHand extends ExportRecord {
-  /** Of the file to read, which is a private copy where the export was fetched or unpacked. */
+  /** Path of the file to read: a private copy if the export was fetched or unpacked. */
   readonly path: string
-  /** What the file was when its SHA-256 was taken (`versionOf`): no other is read. */
+  /** Version of the file when its SHA-256 was taken (`versionOf`): no other version is read. */
   readonly version: string
 }
 
@@ -27,7 +27,7 @@ export interface OpeningContext {
   readonly ledger: Ledger
   readonly runLedger: Pick<RunLedger, 'lease'>
   readonly identity: Identity
-  /** When the run began: what it maps by. */
+  /** Start of the run, used as the time for mapping. */
   readonly startedAt: number
   readonly origin: Pick<RunOrigin, 'selection'> | undefined
 }
@@ -53,7 +53,7 @@ export async function openRows(
   return { opened, mapper: keepContents(all.mapper, identity, decided) }
 }
 
-/** All rows of the file that an export's rows stand in. @param startedAt the time to map by */
+/** All rows of the file behind an export. @param startedAt time for mapping */
 export async function openAll(
   ledger: Pick<Ledger, 'exportRecord'>,
   record: ExportAtHand,
@@ -81,7 +81,7 @@ export async function openReading(
   return { opened, mapper: onlyTheirRules(bind(opened)) }
 }
 
-/** After the last row. @throws WaybillError `export-changed`, `export-empty` */
+/** Checks, after the last row, that the file is unchanged and has rows. @throws WaybillError `export-changed`, `export-empty` */
 export async function assertReadWhole(
   opened: OpenExport,
   { name, path }: Pick<ExportAtHand, 'name' | 'path'>,
@@ -92,7 +92,7 @@ export async function assertReadWhole(
   throw new WaybillError('export-empty', `${name} has a header and no rows`, { place: { file: path } })
 }
 
-/** Selected rows are those of a file that was read as a whole, or as a rejects file. */
+/** Reading of the original file: selected rows come from a file read as a whole, or as a rejects file. */
 async function readingOf(
   ledger: Pick<Ledger, 'exportRecord'>,
   record: ExportRecord,
@@ -103,12 +103,12 @@ async function readingOf(
   return from?.reading === 'rejects' ? 'rejects' : 'whole'
 }
 
-/** Places that are held in memory. */
+/** Places held in memory. */
 const PLACES_AT_ONCE = 500
-/** Where the next row is further away than so many bytes, reading begins anew there; up to that, reading on is quicker. */
+/** Distance in bytes beyond which reading restarts at the next row; up to this distance, reading on is quicker. */
 const NEAR_BYTES = 256 * 1024
 
-/** @param places those behind an offset, in their order, so many at most */
+/** @param places rows behind an offset, in order, up to a limit */
 export function selectRows(
   opened: OpenExport,
   places: (after: number, limit: number) => Promise<readonly LeftRow[]>,
@@ -164,7 +164,7 @@ async function* readSelected(opened: OpenExport, places: Places): AsyncGenerator
   }
 }
 
-/** Of each row the records with these contents alone; what else it gives is of no concern. */
+/** Keeps only the records with these contents of each row. */
 function keepContents(mapper: RowMapper, identity: Identity, contents: ReadonlySet<string>): RowMapper {
   return (row) => {
     const outcome = mapper(row)

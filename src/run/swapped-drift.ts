@@ -1,6 +1,6 @@
 /**
- * Finds what is the mirror image of what it was in earlier deliveries, or has moved as a whole: flags that are read the other way round, names
- * that are swapped, times of another zone (docs/jobs.md, "Drift"). One export alone shows none of them. Pure.
+ * Finds values mirrored or moved as a whole since earlier deliveries: flags read the other way round, swapped names, times of another zone
+ * (docs/jobs.md, "Drift"). A single export shows none of these. Pure.
  */
 import type { DriftDefinition } from '../definitions/job-definition.ts'
 import { hoursMoved } from '../mapping-tools/times-of-day.ts'
@@ -20,7 +20,7 @@ export function swappedDrift(
       const rows = Object.hasOwn(rules, rule) ? rules[rule] : undefined
       return rows === undefined ? undefined : [rows, taken]
     })
-    // A larger change is told by its size.
+    // A larger change is reported by its size.
     if (found === undefined || Math.abs(found.now - found.usual) > mix.warn) return []
     const [now, usual] = [percent(found.now), percent(found.usual)]
     return `rows with ${rule} ${now}, usually ${usual}: is its flag the other way round?`
@@ -56,7 +56,7 @@ const BEYOND_CHANCE = 4
 
 type Counts = readonly [part: number, whole: number]
 
-/** A share that is now what the rest was before, beyond chance, and was steady; undefined where it is not. */
+/** Share now equal to the earlier rest, beyond chance, and steady before; undefined otherwise. */
 function mirrored(
   current: ExportProfile,
   before: readonly ExportProfile[],

@@ -1,6 +1,6 @@
 /**
- * Run that collects: asks about the people of each chunk, appends the answers to files that lie aside, and settles these with the chunk. A person on
- * two rows is asked about once a run.
+ * Collecting run: asks about the people of each chunk, appends the answers to files set aside, and settles these with the chunk. A person on two rows
+ * is asked about once a run.
  */
 
 import {

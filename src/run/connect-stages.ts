@@ -66,7 +66,7 @@ export interface RunStages {
   readonly limit: number
   /** Set for a run that takes up records left behind by another run. */
   readonly origin: RunOrigin | undefined
-  /** True for old exports: none withdraws anything. */
+  /** True for old exports: none takes anything back. */
   readonly isBackfill: boolean
   /** Resolves when a chunk, by number, may begin. @throws the error that ends the run once the chunks in flight are settled */
   readonly turn: (chunk: number) => Promise<void>

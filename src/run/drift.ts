@@ -93,7 +93,7 @@ export function pathDrift(
 }
 
 /**
- * Rows, skipped ones, empty values and mix.
+ * Rows, skipped rows, empty values and mix.
  * @param earlier latest first
  */
 export function valueDrift(
@@ -347,7 +347,7 @@ interface Comparison {
   readonly after: number
   /** Distances beyond which a finding is reported, or stops the run. */
   readonly limits: { readonly warn: number; readonly stop: number }
-  /** Deliveries in a row at the new distance, after which the finding is no longer reported. */
+  /** Deliveries in a row at the new distance, after which there is no warning any more. */
   readonly row: number
   distance(now: number, usual: number): number
 }

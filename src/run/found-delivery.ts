@@ -25,19 +25,19 @@ export interface FoundDelivery extends CompleteExport {
   readonly isListed: boolean
   /** True if the file is archived after the run. */
   readonly archived: boolean
-  /** A person declared the file whole, whatever its end. */
+  /** Declared whole by a person, whatever the end. */
   readonly acceptEnd?: boolean
   /** Refusal of the file, thrown by `receive`. */
   readonly refused?: WaybillError
 }
 
-/** True if size, row count or checksum was announced: the export is checked against the announcement, whatever its end. */
+/** True if size, row count or checksum was announced: the export is compared with the announcement, whatever the end. */
 export const isAnnounced = (
   { checksum }: Pick<CompleteExport, 'checksum'>,
   { bytes, sha256, rows }: Announced,
 ): boolean => checksum !== undefined || (bytes ?? sha256 ?? rows) !== undefined
 
-/** Rules for a file that no source of the job covers any more. */
+/** Rules for a file outside of all sources of the job. */
 export const ANY_RULES: DeliveryRules = {
   match: '*',
   members: '*',

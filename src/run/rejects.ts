@@ -1,6 +1,6 @@
 /**
- * Rejects of a chunk as CSV: the original row, then the reason why the row, or one of its records, did not get through. The file holds health data,
- * so it has mode 0600, and nothing of it goes anywhere else. Spreadsheet programs take no cell for a formula.
+ * Rejects of a chunk as CSV: the original row, then the reason why the row, or one of its records, did not get through. The file holds health data:
+ * mode 0600, and nothing of it goes anywhere else. Spreadsheet programs take no cell for a formula.
  *
  * A corrected rejects file is read as an export. The rows keep their place in the original export, and so their ids. The format is RFC 4180 in UTF-8
  * with a header, whatever the original format. A spreadsheet program may have added its own delimiter and a byte order mark.
@@ -36,7 +36,7 @@ export const REJECT_COLUMNS = [
   '_raw',
 ] as const
 
-/** Columns for a JSON row, which has no columns of its own: the original line, and the content that `read.context` has read around it. */
+/** Columns for JSON rows: the original line, and the content read around the line by `read.context`. */
 const JSON_COLUMN = '_json'
 const CONTEXT_COLUMN = '_context'
 
@@ -74,7 +74,7 @@ export function rejectsText(
   rows: readonly ChunkRow[],
   trouble: ChunkTrouble,
 ): string {
-  // Keyed by the row itself, not by its number: several lines of a rejects file can be of one row.
+  // Keyed by the row, not by its number: several lines of a rejects file can belong to one row.
   const byRow = new Map<Row, Reject[]>()
   const add = (row: Row, ...reject: Reject): void => {
     const known = byRow.get(row)
@@ -156,13 +156,13 @@ export function rejectsPath(
   return join(context.rejectsFolder, ownFileName(`${ordinal}-${own}`, '.rejects.csv'))
 }
 
-/** Dialects of a rejects file. A file that is not UTF-8 is recognised too: otherwise it would pass for a vendor's export. */
+/** Dialects of a rejects file. A wrong encoding is recognised too, so that the file does not pass for a vendor's export. */
 const DIALECTS = (['utf-8', 'windows-1252'] as const).flatMap((encoding) =>
   [',', ';', '\t'].map((delimiter) => csvDefinition.parse({ format: 'csv', encoding, delimiter })),
 )
 
 /**
- * Export of the rows in a rejects file; undefined for any other file, judged by its columns. Reads to the end, so that a line broken by the
+ * Original export of the rows in a rejects file; undefined for any other file, judged by its columns. Reads to the end: a line broken by the
  * correction is found before anything is sent.
  * @throws WaybillError `export-unreadable` (a line, or the columns, broken by the correction)
  */
@@ -308,7 +308,7 @@ function jsonRow(columns: readonly string[], read: ReadDefinition): (note: Note)
   return ({ cells, origin, ...note }) => {
     const text = cells[textAt] ?? ''
     const line = { exportName: note.exportName, rule: note.rule }
-    // A row that could not be read is kept in its original form.
+    // An unreadable row is kept in its original form.
     const isMessage = read.format === 'hl7v2' && !text.startsWith('{')
     const isRecords = read.format === 'records' && !text.startsWith('{')
     const reading = isMessage ? readMessage(text) : isRecords ? readRecords(text, read) : readJson(text)

@@ -50,7 +50,7 @@ export async function releaseDoubts(
   }))
   const learned = contents.filter((content) => LEARNED.has(events.get(content) ?? 'miss'))
   const found = await sentAs(ledger, jobId, learned, sent)
-  // A doubt sends nothing itself. The run that delivered the record has the receipt, even if a run that was given up also sent it.
+  // The delivering run already has the receipt, even if a given-up run also sent the record. A doubt sends nothing itself.
   for (const one of taken) {
     const isDelivered = before.get(one.rowKey)?.some((record) => isSame(record)(one)) === true
     if (isDelivered && (sent.get(one.content)?.batchId ?? null) === null) found.set(one.content, null)

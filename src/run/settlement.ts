@@ -114,7 +114,7 @@ const isWithGateway = (one: EntryOutcome): boolean =>
   one.outcome === 'accepted' || (one.outcome === 'unchanged' && one.found === true)
 
 /**
- * Exceptions of the chunk that no batch has brought into the ledger: rows and records never sent, and marks that could not be set.
+ * Exceptions of the chunk not brought into the ledger by a batch: rows and records never sent, and marks that could not be set.
  * @param unsent the exception of an outcome not yet in the ledger
  */
 export function exceptionsOf(
@@ -179,7 +179,7 @@ async function rulingOf(
 ): Promise<{ readonly ruling: Ruling | undefined; readonly sentAs: SentAs }> {
   const { ledger, runLedger, load, origin } = context
   const { jobId, runId } = runLedger.lease
-  // Held records are not touched. Records perhaps sent by a given-up run are looked up by the run that meets them.
+  // Held records are not touched. The run that meets a record, perhaps sent by a given-up run, looks for it.
   const asked =
     load.held !== 'hold'
       ? outcomes
@@ -237,7 +237,7 @@ function eventsOf(outcomes: readonly EntryOutcome[]): Map<string, LeftEvent> {
   const events = new Map<string, LeftEvent>()
   for (const one of outcomes) {
     const event = doubtEvent(one)
-    // A twin shares the fate of the first record, which comes before it.
+    // A twin shares the fate of the first record, earlier in the chunk.
     if (event !== undefined && !events.has(one.entry.content)) events.set(one.entry.content, event)
   }
   return events
@@ -248,7 +248,7 @@ function doubtEvent(one: EntryOutcome): LeftEvent | undefined {
     case 'accepted':
       return 'deliver'
     case 'unchanged':
-      // The gateway has the record, whoever sent it.
+      // The gateway has the record, from whatever run.
       if (!one.found) return one.passedOver === undefined ? 'deliver' : undefined
       return one.isOthers ? 'deliver' : 'find'
     case 'rejected':

@@ -324,7 +324,8 @@ const isOutdated = (
         if (other.record.text === record.text || placeOf(other.record) !== placeOf(record)) return false
         const isBehind = isLater(other, { record, delivery })
         if (other.delivery === delivery && isBehind) return true
-        if (isDated) return other.said === 'through'
+        // The newest word may be in doubt: an older one is not sent in its place.
+        if (isDated) return other.said !== 'refused'
         // The newer one has not got through either: of both nothing is there, and a run has said so.
         if (ordered && isBehind && other.said !== 'through') return true
         return wasLeft && other.said === 'through' && (!ordered || isBehind)

@@ -143,7 +143,7 @@ export class Entry {
 
   /** Writes the transaction id part by part, without building a string. */
   writeId(writer: TextWriter): void {
-    writer.often('row', this.taken.idStart)
+    writer.text(this.taken.idStart)
     writer.text(this.rule)
     writer.digits(this.first)
   }
@@ -222,16 +222,15 @@ export class Entry {
 
   /** Writes `text`. */
   writeText(writer: TextWriter): void {
-    const { facts, frame, observed } = this
+    const { facts, frame } = this
     const { written, holes } = frame
-    writer.often('account', facts.accountJson)
+    writer.text(facts.accountJson)
     for (let hole = 0; hole <= holes.length; hole++) {
       writer.piece(written[hole] ?? NOTHING)
       const held = holes[hole]
-      if (held === 'iso') writer.often('iso', observed.iso)
-      else if (held !== undefined) writer.text(this.inHole(hole))
+      if (held !== undefined) writer.text(this.inHole(hole))
     }
-    writer.often('key', facts.keyJson)
+    writer.text(facts.keyJson)
     writer.piece(written[holes.length + 1] ?? NOTHING)
   }
 }

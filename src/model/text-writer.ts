@@ -1,6 +1,6 @@
 /**
  * Writes text as bytes, for requests and receipts by the million: most of the text is the same for each record. Constant text is kept as
- * bytes, and the last text of a slot is copied. A runtime call for each short text would cost more than the bytes.
+ * bytes, and a stretch that is written can be repeated. A runtime call for each short text would cost more than the bytes.
  */
 
 /** Constant text. */
@@ -27,13 +27,9 @@ export const DIGITS = 8
 
 export const hexDigit = (value: number): number => (value < 10 ? 0x30 : 0x57) + value
 
-/** Slots of text that is often equal to the text of the record before. */
-export type Slot = 'account' | 'key' | 'iso' | 'row' | 'answer'
-
 export class TextWriter {
   readonly #bytes: Buffer
   readonly #view: DataView
-  readonly #last = new Map<Slot, { text: string; from: number; length: number }>()
   /** Offset of the next byte. */
   at = 0
 
@@ -73,26 +69,7 @@ export class TextWriter {
     this.at = at + text.length
   }
 
-  /** Writes a text that probably equals the last text of the slot. */
-  often(slot: Slot, text: string): void {
-    const last = this.#last.get(slot)
-    const from = this.at
-    if (last?.text === text) {
-      this.again(last.from, last.length)
-      last.from = from
-      return
-    }
-    this.text(text)
-    this.#last.set(slot, { text, from, length: this.at - from })
-  }
-
-  /** Repeats written bytes; fastest for short text. */
-  again(from: number, length: number): void {
-    this.copy(from, this.at, length)
-    this.at += length
-  }
-
-  /** Repeats written bytes; fastest for long text. */
+  /** Repeats written bytes. */
   repeat(from: number, length: number): void {
     this.#bytes.copyWithin(this.at, from, from + length)
     this.at += length

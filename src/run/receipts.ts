@@ -139,7 +139,7 @@ function writeLine(writer: TextWriter, one: Receipt | AcceptedOutcome, behindId:
   writer.piece(BEFORE_ID)
   if ('entry' in one) one.entry.writeId(writer)
   else writer.text(one.transactionId)
-  writer.often('answer', behindId)
+  writer.text(behindId)
   if (gatewayId !== undefined) {
     writer.piece(BEFORE_GATEWAY_ID)
     writer.text(JSON.stringify(gatewayId))

@@ -34,6 +34,8 @@ export interface Made {
   readonly code?: string
   readonly name?: string
   readonly value?: string
+  /** Of a biometric record: JSON text between its codes and its type; by default it has no place for any. */
+  readonly range?: string
   readonly npi?: string
   readonly observedAt?: number
   readonly primary?: boolean | 'unsaid'
@@ -63,10 +65,13 @@ const filled = ({ row = 1, person = 'person-1', ...made }: Made) => ({
   ...made,
 })
 
-const observed = ({ observedAt }: { readonly observedAt: number }) => ({
-  at: observedAt,
-  iso: new Date(observedAt).toISOString(),
-})
+/** One for all records of an instant, as the records of a row share theirs. */
+const instants = new Map<number, { readonly at: number; readonly iso: string }>()
+function observed({ observedAt: at }: { readonly observedAt: number }) {
+  const known = instants.get(at) ?? { at, iso: new Date(at).toISOString() }
+  instants.set(at, known)
+  return known
+}
 
 /** One for all records that have it, as a mapping makes them. */
 const frames = new Map<string, RecordFrame>()
@@ -95,13 +100,16 @@ export function biometric(made: Made = {}): Entry {
     listedAs: made.listedAs,
     pieces: [
       `,"name":${JSON.stringify(name)},"observationDate":"`,
-      `","codes":[{"code":"${code}"}],"type":"Observation","value":`,
+      ...(made.range === undefined
+        ? [`","codes":[{"code":"${code}"}],"type":"Observation","value":`]
+        : [`","codes":[{"code":"${code}"}],`, '"type":"Observation","value":']),
       `,"unit":"mm[Hg]",${SOURCE}`,
       AFTER_KEY,
     ],
-    holes: ['iso', 'value'],
+    holes: made.range === undefined ? ['iso', 'value'] : ['iso', 0, 'value'],
   })
-  const record = new Entry(frame, rule, factsOf(all), observed(all), value, [])
+  const said = made.range === undefined ? [] : [made.range]
+  const record = new Entry(frame, rule, factsOf(all), observed(all), value, said)
   record.before = made.before ?? 0
   return record
 }

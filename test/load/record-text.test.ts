@@ -48,15 +48,16 @@ const RowDrawn = fc.record(
   },
   { requiredKeys: ['row', 'person'] },
 )
+const MADE = {
+  rule: fc.constantFrom('systolic-bp', 'hba1c-1', 'hba1c-2'),
+  name: fc.constantFrom('One', 'Two', 'Zwölf'),
+  value: fc.constantFrom('1', '2', '118', '118.5', '-0.25'),
+}
 const RecordDrawn = fc.record({
   make: fc.constantFrom(biometric, biometric, condition, careTeam),
-  made: fc.record(
-    {
-      rule: fc.constantFrom('systolic-bp', 'hba1c-1', 'hba1c-2'),
-      name: fc.constantFrom('One', 'Two', 'Zwölf'),
-      value: fc.constantFrom('1', '2', '118', '118.5', '-0.25'),
-    },
-    { requiredKeys: [] },
+  made: fc.oneof(
+    fc.record(MADE),
+    fc.record({ ...MADE, range: fc.constantFrom('', '"refRange":"1-2",', '"refRange":"3-4",') }),
   ),
 })
 

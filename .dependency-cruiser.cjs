@@ -57,6 +57,20 @@ module.exports = {
       'transform is pure: rows in, records or issues out',
     ),
     only(
+      'watch-before-the-run',
+      '^src/watch/',
+      [
+        MODEL,
+        MEANT,
+        '^src/yaml-file.ts$',
+        '^src/extract/',
+        '^src/transform/',
+        '^src/definitions/(definition-files|job-definition).ts$',
+        '^src/ledger/ledger.ts$',
+      ],
+      'it judges rows and exports as they are read; it finds none, and sends nothing',
+    ),
+    only(
       'mapping-tools-before-the-stages',
       '^src/mapping-tools/',
       [
@@ -66,6 +80,7 @@ module.exports = {
         '^src/yaml-file.ts$',
         '^src/extract/',
         '^src/transform/',
+        '^src/watch/',
         '^src/definitions/job-definition.ts$',
       ],
       'they read samples and map rows, and know how jobs are written; nothing is sent or kept',
@@ -115,8 +130,9 @@ module.exports = {
       [
         MODEL,
         '^src/ledger/(ledger|concerns).ts$',
-        '^src/run/(summary|drift|held-back).ts$',
+        '^src/run/(summary|held-back).ts$',
         '^src/run/next-steps.ts$',
+        '^src/watch/drift.ts$',
         '^src/reconcile/new-and-known.ts$',
       ],
       'a report is drawn from the ledger; it opens no export and asks no gateway',

@@ -15,7 +15,7 @@ import { fileURLToPath } from 'node:url'
 import { parse } from 'csv-parse'
 import { readMapping } from '../src/definitions/definition-files.ts'
 import { openExport } from '../src/extract/open-export.ts'
-import { createFitWatch } from '../src/mapping-tools/judge-fit.ts'
+import { createFitWatch } from '../src/watch/judge-fit.ts'
 
 const TURNS = 5
 const root = fileURLToPath(new URL('..', import.meta.url))

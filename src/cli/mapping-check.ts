@@ -15,12 +15,9 @@ import {
   createCoverage,
   type RuleCoverage,
   unknownColumns,
-  unreadColumns,
 } from '../mapping-tools/coverage.ts'
-import type { FitReport } from '../mapping-tools/judge-fit.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import type { ReceivedExport } from '../run/arrival.ts'
-import type { DriftFinding } from '../run/drift.ts'
 import { joinExports } from '../run/joined-exports.ts'
 import { withLedgerIfAny } from '../runs/application.ts'
 import { sourceSettings } from '../runs/connect-gateway.ts'
@@ -30,6 +27,9 @@ import { type NewReasons, newReasons, type RejectedFor } from '../runs/new-reaso
 import { withSample } from '../runs/sample.ts'
 import { n, present } from '../shown-text.ts'
 import { besidePrimary } from '../transform/compile-care-teams.ts'
+import type { DriftFinding } from '../watch/drift.ts'
+import type { FitReport } from '../watch/judge-fit.ts'
+import { unreadColumns } from '../watch/unread-columns.ts'
 import type { CommandContext } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { byCount, fitLines, isSuspicious } from './fit-text.ts'

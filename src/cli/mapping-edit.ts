@@ -4,7 +4,6 @@ import { readFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { readMapping } from '../definitions/definition-files.ts'
 import { createComparison, rowPairs } from '../mapping-tools/compare-outcomes.ts'
-import { ignoredColumns, unreadColumns } from '../mapping-tools/coverage.ts'
 import {
   type EditProblem,
   type EditView,
@@ -16,6 +15,7 @@ import { previewRow } from '../mapping-tools/preview.ts'
 import { type ErrorCode, EXIT, WaybillError } from '../model/errors.ts'
 import type { ReceivedExport } from '../run/arrival.ts'
 import { watchFit } from '../runs/doubtful-mappings.ts'
+import { ignoredColumns, unreadColumns } from '../watch/unread-columns.ts'
 import type { CommandContext } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
 import { fitLines, isSuspicious } from './fit-text.ts'

@@ -14,7 +14,6 @@ import {
   type MergedReason,
   mergeReasons,
 } from '../report/reasons-section.ts'
-import type { ExportDrift } from '../run/drift.ts'
 import { nextSteps, stepLines, toLookAt } from '../run/next-steps.ts'
 import type { ExportSummary, RunSummary } from '../run/summary.ts'
 import type { DryRunResult } from '../runs/actions.ts'
@@ -23,6 +22,7 @@ import type { NewReasons } from '../runs/new-reasons.ts'
 import type { SampleSize, Verified } from '../runs/verify.ts'
 import { BUILT_IN } from '../settings.ts'
 import { counted, type Line, n, shownPath, type Tone, toned } from '../shown-text.ts'
+import type { ExportDrift } from '../watch/drift.ts'
 import { type CommandContext, say } from './command-form.ts'
 import { fitLines } from './fit-text.ts'
 import { toSecond, waitsLines } from './run-reporter.ts'

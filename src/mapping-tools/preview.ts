@@ -3,7 +3,8 @@
 import type { Entry, MappedRow, RowOutcome } from '../model/entry.ts'
 import type { Row } from '../model/row.ts'
 import { html, htmlPage, shown } from '../shown-text.ts'
-import { factsOf, registration, withoutOrdinal } from './record-facts.ts'
+import { withoutOrdinal } from '../watch/fit-facts.ts'
+import { factsOf, registration } from './record-facts.ts'
 
 /** Short form of a record: rule; value, status or provider; date; code. */
 export interface PreviewedRecord {

@@ -102,6 +102,3 @@ export function registration(row: MappedRow): string | Record<string, string> | 
   const { partnerAccountId: _reference, ...fields } = draft.registration
   return fields
 }
-
-/** Name of a rule without the ordinal of records of long and nested rules. */
-export const withoutOrdinal = (rule: string): string => rule.replace(/-\d+$/, '')

@@ -10,10 +10,10 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { assertWithin, giveUpReserve } from '../own-files.ts'
 import { backfillCommand, rangeOf } from '../run/backfill-range.ts'
-import { DELIVERIES_COMPARED } from '../run/drift-watch.ts'
 import { TAKEN_AT_MOST } from '../run/find-exports.ts'
 import { summarise } from '../run/summary.ts'
 import { shellWord } from '../shown-text.ts'
+import { DELIVERIES_COMPARED } from '../watch/drift-watch.ts'
 
 /** Records to keep: as many as runs compare with. */
 const KEPT = { profiles: DELIVERIES_COMPARED, deliveries: TAKEN_AT_MOST } as const

@@ -3,8 +3,6 @@
 import type { KeptSlot, Ledger } from '../ledger/ledger.ts'
 import { NAME_CHANGED, renamedPeople } from '../load/accounts.ts'
 import { renewRowKeys } from '../load/stale-accounts.ts'
-import { withoutFew } from '../mapping-tools/fit-facts.ts'
-import { createFitWatch, type FitReport } from '../mapping-tools/judge-fit.ts'
 import {
   addCounts,
   type CodeCount,
@@ -18,8 +16,10 @@ import { type Entry, RequestEntry, rowKeysOf } from '../model/entry.ts'
 import { isExportProblem, type WaybillError } from '../model/errors.ts'
 import { hasSameContent, type Identity } from '../model/ids.ts'
 import type { Issue } from '../model/record.ts'
+import type { ExportDrift } from '../watch/drift.ts'
+import { withoutFew } from '../watch/fit-facts.ts'
+import { createFitWatch, type FitReport } from '../watch/judge-fit.ts'
 import { type Chunk, type ChunkRow, cutChunks } from './chunks.ts'
-import type { ExportDrift } from './drift.ts'
 import { bringExports } from './exports-of-run.ts'
 import type { CountPlan, CountWorld, DeliveredBefore } from './plan.ts'
 import { assertReadWhole, openReading } from './rows.ts'

@@ -12,8 +12,8 @@ import type { Counts } from '../model/balance.ts'
 import type { WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import { present } from '../shown-text.ts'
+import type { DriftFinding } from '../watch/drift.ts'
 import type { SourceSettings } from './arrival.ts'
-import type { DriftFinding } from './drift.ts'
 import type { SmallDelivery } from './find-exports.ts'
 
 /** Progress of an export. `counts` keeps counting, and includes rows settled by an earlier process. */

@@ -14,9 +14,9 @@ import type {
   RunRecord,
 } from '../ledger/ledger.ts'
 import { EXIT, endingOf, isExportProblem, remedyOf, WaybillError } from '../model/errors.ts'
+import { readDrift } from '../watch/drift.ts'
+import { type DriftMemory, type DriftWatch, watchDrift } from '../watch/drift-watch.ts'
 import type { Arrival, ReceivedExport } from './arrival.ts'
-import { readDrift } from './drift.ts'
-import { type DriftMemory, type DriftWatch, watchDrift } from './drift-watch.ts'
 import type { RangePosition, RunEvents } from './events.ts'
 import { type FoundExport, smallOfRun } from './find-exports.ts'
 import { isAnnounced } from './found-delivery.ts'

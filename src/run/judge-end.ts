@@ -5,8 +5,8 @@ import { lookAt } from '../extract/open-export.ts'
 import type { ReadDefinition } from '../extract/read-definition.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
+import type { DriftFinding } from '../watch/drift.ts'
 import type { ReceivedExport } from './arrival.ts'
-import type { DriftFinding } from './drift.ts'
 
 interface EndMemory {
   readonly ledger: Pick<Ledger, 'lastEnd'>

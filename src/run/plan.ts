@@ -9,11 +9,11 @@ import type {
   RunOrigin,
   RunRecord,
 } from '../ledger/ledger.ts'
-import type { Suspicion } from '../mapping-tools/judge-fit.ts'
 import type { WithdrawnEntry } from '../model/entry.ts'
+import type { DriftMemory } from '../watch/drift-watch.ts'
+import type { Suspicion } from '../watch/judge-fit.ts'
 import type { Arrival, ReceivedExport } from './arrival.ts'
 import type { Chunk } from './chunks.ts'
-import type { DriftMemory } from './drift-watch.ts'
 import type { RunDependencies } from './events.ts'
 import type { FoundExport } from './find-exports.ts'
 import type { HeldJob, Pausing } from './lease.ts'

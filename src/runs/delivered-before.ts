@@ -2,7 +2,7 @@
 import type { LoadedMapping } from '../definitions/definition-files.ts'
 import { DriftDefinition } from '../definitions/job-definition.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { type DriftWatch, watchDrift } from '../run/drift-watch.ts'
+import { type DriftWatch, watchDrift } from '../watch/drift-watch.ts'
 import { lastRun } from './new-reasons.ts'
 
 /** Not compared: facts that may differ in a sample, and facts in the fit report. */

@@ -1,6 +1,6 @@
 /** Reasons for rejects that the last comparable run did not have: a sign of a stricter mapping or version, or of a different vendor. */
 import type { Ledger } from '../ledger/ledger.ts'
-import { withoutOrdinal } from '../mapping-tools/record-facts.ts'
+import { withoutOrdinal } from '../watch/fit-facts.ts'
 
 /** Number of rows, or of records of a rule, rejected for a reason. */
 export interface RejectedFor {

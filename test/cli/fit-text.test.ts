@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { fitLines } from '../../src/cli/fit-text.ts'
-import { createFit } from '../../src/mapping-tools/fit-facts.ts'
+import { createFit } from '../../src/watch/fit-facts.ts'
 import { SMALL } from '../mapping-tools/cases-under-test.ts'
 import { csvMapper, load } from '../transform/mapping-under-test.ts'
 

@@ -1,10 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  createCoverage,
-  unknownColumns,
-  unreadColumns,
-  unreadUnits,
-} from '../../src/mapping-tools/coverage.ts'
+import { createCoverage, unknownColumns } from '../../src/mapping-tools/coverage.ts'
 import { csvMapper, load } from '../transform/mapping-under-test.ts'
 import { SMALL } from './cases-under-test.ts'
 
@@ -104,20 +99,5 @@ describe('columns', () => {
 
   it('columns that are read in values, dates, units, conditions or keys are read', () => {
     expect(unknownColumns(reads, ALL)).toEqual([])
-    expect(unreadColumns(reads, [...ALL, 'remarks', '', 'Pulse'])).toEqual(['remarks', 'Pulse'])
-  })
-})
-
-describe('columns of units that nobody reads', () => {
-  it.each([
-    ['Gewicht', 'Gewichtseinheit'],
-    ['Puls', 'Pulseinheit'],
-    ['weight', 'weight_unit'],
-    ['weight', 'Unit of weight'],
-  ])('%s: %s', (from, column) => {
-    const { definition } = load(
-      SMALL.replace(/^biometrics:[\s\S]*$/m, `biometrics: { body-weight: ${from} }`),
-    )
-    expect(unreadUnits(definition, [column, 'Bemerkung'])).toEqual([{ rule: 'body-weight', column }])
   })
 })

@@ -1,6 +1,6 @@
 /** Columns that say something of a whole row: drafts read them or ask, and the check tells of those that a mapping neither reads nor ignores. */
 import { describe, expect, it, test } from 'vitest'
-import { unreadBeside } from '../../src/mapping-tools/doubtful-columns.ts'
+import { unreadBeside } from '../../src/watch/doubtful-columns.ts'
 import { vocabulary } from '../mapping-tools/draft/drafting.ts'
 import { load } from '../transform/mapping-under-test.ts'
 import { finished } from './finished.ts'

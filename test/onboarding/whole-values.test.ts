@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { unreadBeside } from '../../src/mapping-tools/doubtful-columns.ts'
+import { unreadBeside } from '../../src/watch/doubtful-columns.ts'
 import { allRows, exportFile } from '../extract/export-file.ts'
 import { draftedMapping, notes, rules, vocabulary } from '../mapping-tools/draft/drafting.ts'
 import { load, NOW, ROOT } from '../transform/mapping-under-test.ts'

@@ -1,7 +1,7 @@
 /** Columns and constants: a bare word is a column or path, but under a few keys, where one that is called like a column is told. */
 import { expect, it } from 'vitest'
-import { createFitWatch } from '../../src/mapping-tools/judge-fit.ts'
 import { RequestEntry } from '../../src/model/entry.ts'
+import { createFitWatch } from '../../src/watch/judge-fit.ts'
 import { csvMapper, findings, HEAD, load, mapped } from './mapping-under-test.ts'
 
 const REQUESTS = `mapping: m

@@ -9,9 +9,10 @@ import {
   isLoinc,
   isSnomed,
 } from '../../transform/codes.ts'
-import { nameWords, type Vocabulary, type Words } from './names.ts'
+import { nameWords, type Words } from '../../watch/names.ts'
 import { type ColumnProfile, MOST } from './profile-columns.ts'
 import type { CodedAs } from './unit-questions.ts'
+import type { Vocabulary } from './vocabulary.ts'
 import { ask, type DraftLine, decide, line, list, type Question, scalar } from './write-draft.ts'
 
 const FORMS: Readonly<Record<CodeSystem, (code: string) => boolean>> = {

@@ -1,41 +1,8 @@
 /** Columns that belong to the value in another column: inches beside feet, sign, flag. */
 import type { Units } from '../../transform/units.ts'
-import { type NameWords, nameWords, type Vocabulary } from './names.ts'
 import type { ColumnProfile } from './profile-columns.ts'
+import type { Vocabulary } from './vocabulary.ts'
 import { ask, type DraftLine, decide, line, list, type Question, scalar } from './write-draft.ts'
-
-/** True if a name consists of a value's name and further words: `glucose_flag` for `glucose`, `ferritin sign` for `ferritin_ng_ml`. */
-export function isBeside(
-  value: NameWords,
-  other: NameWords,
-  { words, naming }: Pick<Vocabulary, 'words' | 'naming'>,
-): boolean {
-  const cut = [3, 2, 1, 0].find(
-    (length) => length === 0 || naming.unitWords.has(value.outside.slice(-length).join('')),
-  )
-  const stem = value.outside.slice(0, Math.max(1, value.outside.length - (cut ?? 0)))
-  const rest = other.outside.slice(stem.length)
-  return (
-    rest.length > 0 &&
-    stem.every((word, at) => other.outside[at] === word) &&
-    rest.every((word) => [...words.wide.beside, ...words.wide.how].includes(word))
-  )
-}
-
-/** Unread columns that belong to the value of a column, or name the same measurement. */
-export const columnsBeside = (
-  column: string,
-  key: string,
-  unread: readonly string[],
-  vocabulary: Vocabulary,
-): string[] => {
-  const value = nameWords(column, vocabulary.naming)
-  return unread.filter((one) => {
-    const name = nameWords(one, vocabulary.naming)
-    const match = vocabulary.measurements.match(name)
-    return isBeside(value, name, vocabulary) || (match?.kind === 'is' && match.keys.includes(key))
-  })
-}
 
 /** Smaller unit of a second column, and its number in the larger unit, by larger unit. */
 const PAIRS: Readonly<Record<string, readonly [smaller: string, per: number]>> = {

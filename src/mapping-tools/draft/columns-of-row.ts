@@ -1,24 +1,10 @@
 /** Columns that say something of a whole row: of its values, its time, its person, its units. */
 import { isZone } from '../../transform/zones.ts'
+import { type PartOfRow, partOfRow } from '../../watch/column-names.ts'
+import { isCalled, type Words } from '../../watch/names.ts'
 import { holdsStates } from './coded-rules.ts'
-import { isCalled, type NameWords, type Words } from './names.ts'
 import type { ColumnProfile } from './profile-columns.ts'
 import { ask, type DraftLine, decide, line, list, scalar } from './write-draft.ts'
-
-/** Part of a row that a column is about. */
-export type PartOfRow = 'value' | 'remark' | 'date' | 'person' | 'unit'
-
-/** Part of a row by the name of a column; undefined for other names. */
-export function partOfRow({ outside }: NameWords, { ofRow, wide }: Words): PartOfRow | undefined {
-  const part = (['date', 'person', 'unit'] as const).find((one) => isCalled(outside, ofRow[one]))
-  if (part !== undefined) return part
-  const rest = outside.filter((word) => !ofRow.about.includes(word))
-  if (rest.length > 0 && rest.every((word) => ofRow.remark.includes(word))) return 'remark'
-  // Alone, `state` and `prefix` are those of an address and a name.
-  const flags = rest.length < outside.length ? [...wide.beside, ...ofRow.alone] : ofRow.alone
-  const isFlag = rest.length > 0 && rest.every((word) => flags.includes(word))
-  return isFlag || isCalled(outside, ofRow.alone) ? 'value' : undefined
-}
 
 const isAll = ({ distinct }: ColumnProfile, holds: (text: string) => boolean): boolean =>
   distinct.size > 0 && [...distinct].every(holds)

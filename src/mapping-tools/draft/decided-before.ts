@@ -6,9 +6,9 @@ import { parse, stringify } from 'yaml'
 import type { MappingResources } from '../../transform/compile-context.ts'
 import { compileInstant } from '../../transform/dates.ts'
 import type { DraftedSample } from './draft-sample.ts'
-import type { DecidedCodes } from './names.ts'
 import { MOST } from './profile-columns.ts'
 import type { SampleTable } from './read-sample.ts'
+import type { DecidedCodes } from './vocabulary.ts'
 import { type DraftLine, keyed, line, note } from './write-draft.ts'
 
 /** Mapping of the folder without open decisions. */

@@ -2,14 +2,14 @@
 
 import type { JsonValue } from '../../model/row.ts'
 import { isSnomed } from '../../transform/codes.ts'
+import { REGISTER } from '../../watch/column-names.ts'
 import { areOf, conditionLines, type ReadCode, resultLines, systemCode, tableCode } from './coded-rules.ts'
 import { assembleDraft, identityLines, lookedAt } from './draft-table.ts'
 import { type Reader, readerOf, textsAt } from './json-places.ts'
 import type { JsonShape, ResultPaths } from './json-shapes.ts'
-import { REGISTER } from './match-persons.ts'
-import type { Vocabulary } from './names.ts'
 import { type ColumnProfile, profileColumns } from './profile-columns.ts'
 import { unitQuestions } from './unit-questions.ts'
+import type { Vocabulary } from './vocabulary.ts'
 import { type Draft, type DraftLine, decide, line, type ReadBlock, scalar } from './write-draft.ts'
 
 /** Rows of a sample, with the way to read them in a mapping. */

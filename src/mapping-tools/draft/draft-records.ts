@@ -9,9 +9,9 @@ import { textsAt } from './json-places.ts'
 import { type LongMatch, matchLong } from './match-long.ts'
 import { findReference } from './match-persons.ts'
 import { matchCareTeams } from './match-wide.ts'
-import type { Vocabulary } from './names.ts'
 import { type ColumnProfile, MOST, type Profile, profileColumns } from './profile-columns.ts'
 import { cellNames, type Sample } from './read-sample.ts'
+import type { Vocabulary } from './vocabulary.ts'
 import { ask, type Draft, type DraftLine, decide, indent, note, step } from './write-draft.ts'
 
 type RecordsSample = Extract<Sample, { kind: 'records' }>

@@ -13,10 +13,10 @@ import {
   registerLines,
 } from './match-persons.ts'
 import { type Matches, matchCareTeams, matchConditions, matchMeasurements } from './match-wide.ts'
-import type { Vocabulary } from './names.ts'
 import { type ColumnProfile, type Profile, profileColumns } from './profile-columns.ts'
 import type { SampleTable } from './read-sample.ts'
 import { rowsLeftOut } from './rows-left-out.ts'
+import type { Vocabulary } from './vocabulary.ts'
 import {
   ask,
   type Draft,

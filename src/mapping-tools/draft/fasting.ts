@@ -1,7 +1,8 @@
 /** Glucose with a column of fasting: two rules, by the texts of the column. */
 import { counted } from '../../shown-text.ts'
-import { isCalled, nameWords, type Vocabulary } from './names.ts'
+import { isCalled, nameWords } from '../../watch/names.ts'
 import type { ColumnProfile } from './profile-columns.ts'
+import type { Vocabulary } from './vocabulary.ts'
 import { ask, type Question, quoted, scalar } from './write-draft.ts'
 
 /** Column of fasting, with its texts by meaning. */

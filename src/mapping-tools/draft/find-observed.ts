@@ -3,8 +3,8 @@
 import { counted } from '../../shown-text.ts'
 import { compileInstant } from '../../transform/dates.ts'
 import { PLACEHOLDER_INSTANT } from '../../transform/mapping-definition.ts'
+import { hasWord, type Words } from '../../watch/names.ts'
 import { holdsHalves, holdsOffsets, holdsZones } from './columns-of-row.ts'
-import { hasWord, type Words } from './names.ts'
 import type { ColumnProfile } from './profile-columns.ts'
 import { ask, type DraftLine, decide, line, list, note, scalar } from './write-draft.ts'
 

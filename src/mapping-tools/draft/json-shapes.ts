@@ -8,10 +8,11 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import type { JsonValue } from '../../model/row.ts'
 import { compileSteps, follow, SEVERAL } from '../../transform/scope.ts'
+import { REGISTER } from '../../watch/column-names.ts'
+import { hasWord, joined, nameWords } from '../../watch/names.ts'
 import { parseYaml } from '../../yaml-file.ts'
 import { isWithin, keyOf, levelsAt, placesIn, type Trail } from './json-places.ts'
-import { REGISTER } from './match-persons.ts'
-import { hasWord, joined, nameWords, type Vocabulary } from './names.ts'
+import type { Vocabulary } from './vocabulary.ts'
 import { step } from './write-draft.ts'
 
 const Spellings = z.record(

@@ -16,7 +16,7 @@ import {
   type Trail,
   textsAt,
 } from './json-places.ts'
-import type { Vocabulary } from './names.ts'
+import type { Vocabulary } from './vocabulary.ts'
 import { type Draft, step } from './write-draft.ts'
 
 const MOST_COLUMNS = 300

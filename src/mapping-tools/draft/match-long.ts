@@ -1,5 +1,6 @@
 /** Code, value and other parts of a table with a finding per row. */
 
+import { isCalled, type Words } from '../../watch/names.ts'
 import {
   areOf,
   conditionLines,
@@ -14,9 +15,9 @@ import {
 import { holdsSigns } from './columns-beside.ts'
 import { namesPerson } from './match-persons.ts'
 import type { Matches } from './match-wide.ts'
-import { isCalled, type Vocabulary, type Words } from './names.ts'
 import type { ColumnProfile } from './profile-columns.ts'
 import { unitQuestions } from './unit-questions.ts'
+import type { Vocabulary } from './vocabulary.ts'
 import { ask, decide, scalar } from './write-draft.ts'
 
 /** Without ICD-9-CM: most three-digit numbers have its form. */

@@ -1,7 +1,8 @@
 /** Columns of a person: reference, registration, codes for female and male. */
 import { counted } from '../../shown-text.ts'
+import { namesOfPeople, REGISTER, type RegisterKey } from '../../watch/column-names.ts'
+import { isCalled, type Words } from '../../watch/names.ts'
 import { formsText, MONTH_OR_DAY } from './find-observed.ts'
-import { isCalled, type Words } from './names.ts'
 import type { ColumnProfile, Profile } from './profile-columns.ts'
 import { ask, type DraftLine, line, note, scalar } from './write-draft.ts'
 
@@ -67,9 +68,6 @@ const idsOf = (person: string, { after, before }: Pick<Words['reference'], 'afte
   ...before.map((number) => `${number} ${person}`),
 ]
 
-export const REGISTER = ['firstName', 'lastName', 'dateOfBirth', 'gender', 'postalCode'] as const
-export type RegisterKey = (typeof REGISTER)[number]
-
 export type Registered = ReadonlyMap<RegisterKey, ColumnProfile>
 
 export function findRegistration(
@@ -90,16 +88,6 @@ export function findRegistration(
   const last = found.has('lastName') ? undefined : columnCalled(columns, beside ?? [])
   return last === undefined ? found : found.set('lastName', last)
 }
-
-/** Names of a column, also with the person before or after. */
-const namesOfPeople = (names: readonly string[], people: readonly string[]): string[] => [
-  ...names,
-  ...people.flatMap((one) => names.flatMap((name) => [`${one} ${name}`, `${name} ${one}`])),
-]
-
-/** Fields of a registration that match a column's name. */
-export const registeredAs = (words: readonly string[], { register }: Words): RegisterKey[] =>
-  REGISTER.filter((key) => isCalled(words, namesOfPeople(register[key], register.whose)))
 
 /** Builds the `register` block, or a comment on its missing parts. An earlier mapping may supply them. */
 export function registerLines(registered: Registered, words: Words): DraftLine[] {

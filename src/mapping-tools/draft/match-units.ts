@@ -2,8 +2,9 @@
 
 import type { BiometricEntry } from '../../transform/catalog.ts'
 import { parseFeetAndInches } from '../../transform/numbers.ts'
-import { isCalled, nameWords, type Vocabulary } from './names.ts'
+import { isCalled, nameWords } from '../../watch/names.ts'
 import { type ColumnProfile, MOST, median } from './profile-columns.ts'
+import type { Vocabulary } from './vocabulary.ts'
 import { ask, type Question } from './write-draft.ts'
 
 export type UnitMatch =

@@ -2,12 +2,14 @@
 
 import type { BiometricEntry } from '../../transform/catalog.ts'
 import { isLoinc, isNpi } from '../../transform/codes.ts'
-import { besideParts, columnPairs, isBeside, isSignOf, meanOf, type Reading } from './columns-beside.ts'
+import { isBeside } from '../../watch/column-names.ts'
+import { isCalled, type NameMatch, withoutOrdinal } from '../../watch/names.ts'
+import { besideParts, columnPairs, isSignOf, meanOf, type Reading } from './columns-beside.ts'
 import { findFasting, glucoseRules } from './fasting.ts'
 import { columnCalled } from './match-persons.ts'
 import { findUnitColumn, matchUnit, type UnitColumn, unitColumns, unitsOf } from './match-units.ts'
-import { isCalled, type NameMatch, type Vocabulary, withoutOrdinal } from './names.ts'
 import { type ColumnProfile, MOST, type Profile } from './profile-columns.ts'
+import type { Vocabulary } from './vocabulary.ts'
 import { ask, type DraftLine, decide, line, note, type Question, quoted, scalar } from './write-draft.ts'
 
 /** Lines for some columns. */

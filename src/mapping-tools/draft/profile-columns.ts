@@ -1,7 +1,9 @@
 /** Profile of a column's cells: numbers, dates, or words for yes and no. */
+
+import { hasWord, type NameWords, nameWords } from '../../watch/names.ts'
 import type { DateForms } from './find-dates.ts'
-import { hasWord, type NameWords, nameWords, type Vocabulary } from './names.ts'
 import type { Column, SampleTable } from './read-sample.ts'
+import type { Vocabulary } from './vocabulary.ts'
 
 export interface ColumnProfile extends NameWords, Column {
   /** Cells row by row; empty if a cell means nothing. */

@@ -4,7 +4,6 @@ import { openExport } from '../../extract/open-export.ts'
 import { readDefinition } from '../../extract/read-definition.ts'
 import { WaybillError } from '../../model/errors.ts'
 import type { JsonValue, Row, RowFault } from '../../model/row.ts'
-import type { Vocabulary } from './names.ts'
 import {
   type BelowHeader,
   belowHeader,
@@ -14,6 +13,7 @@ import {
   type Totals,
   totalsBelow,
 } from './sample-layout.ts'
+import type { Vocabulary } from './vocabulary.ts'
 import type { ReadBlock } from './write-draft.ts'
 
 export interface Column {

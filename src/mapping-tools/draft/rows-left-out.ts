@@ -1,7 +1,9 @@
 /** Questions about rows that are not visits, by their texts: cancelled, no show, tests, previews. */
+
+import { isCalled, type Words } from '../../watch/names.ts'
 import { WORDS_OF_WHEN } from './match-wide.ts'
-import { isCalled, type Vocabulary, type Words } from './names.ts'
 import type { ColumnProfile } from './profile-columns.ts'
+import type { Vocabulary } from './vocabulary.ts'
 import { type DraftLine, decide, quoted, scalar } from './write-draft.ts'
 
 /** Maximum length of a text that can be a plain status. */

@@ -2,7 +2,7 @@
  * Layout of the lines of a flat file. Pure. Recognises records of several types by their first cell, and their nesting by order alone; and
  * lines above and below the rows of a table: titles, a line of units, totals.
  */
-import type { Vocabulary } from './names.ts'
+import type { Vocabulary } from './vocabulary.ts'
 
 export interface RecordType {
   readonly name: string

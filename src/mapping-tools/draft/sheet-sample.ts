@@ -2,7 +2,6 @@
 import { filledSheets } from '../../extract/open-xlsx.ts'
 import { isPacked } from '../../extract/xlsx-package.ts'
 import { WaybillError } from '../../model/errors.ts'
-import type { Vocabulary } from './names.ts'
 import {
   attempt,
   cellsOf,
@@ -15,6 +14,7 @@ import {
   tableOf,
 } from './read-sample.ts'
 import { belowHeader, headerBehindTitles } from './sample-layout.ts'
+import type { Vocabulary } from './vocabulary.ts'
 import type { ReadBlock } from './write-draft.ts'
 
 /** Number of rows searched for a header. */

@@ -1,6 +1,6 @@
 /** Questions about units of findings without a unit in a column or name, with the unit that the values suggest. */
 import { matchUnit } from './match-units.ts'
-import type { Vocabulary } from './names.ts'
+import type { Vocabulary } from './vocabulary.ts'
 import { ask, type DraftLine, decide, line, scalar } from './write-draft.ts'
 
 /** Measurement of a code, and the unit in its name. */

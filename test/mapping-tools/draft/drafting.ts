@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { readCatalogFiles, readSynonyms, resourcesOf } from '../../../src/definitions/catalog-files.ts'
 import { draftSample } from '../../../src/mapping-tools/draft/draft-sample.ts'
-import { createVocabulary } from '../../../src/mapping-tools/draft/names.ts'
+import { createVocabulary } from '../../../src/mapping-tools/draft/vocabulary.ts'
 import { type Draft, draftText } from '../../../src/mapping-tools/draft/write-draft.ts'
 import type { JsonValue } from '../../../src/model/row.ts'
 import { ROOT } from '../../transform/mapping-under-test.ts'

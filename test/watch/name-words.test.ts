@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nameWords } from '../../../src/mapping-tools/draft/names.ts'
+import { nameWords } from '../../src/watch/names.ts'
 
 const naming = {
   silent: [],

@@ -7,9 +7,9 @@ import type { LoadedMapping } from '../definitions/definition-files.ts'
 import { comparesDrift, type DriftDefinition } from '../definitions/job-definition.ts'
 import type { OpenExport } from '../extract/open-export.ts'
 import type { Ledger, RunLedger } from '../ledger/ledger.ts'
+import type { RowOutcome } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
-import { isTable } from '../model/row.ts'
-import type { ChunkRow } from './chunks.ts'
+import { isTable, type Row } from '../model/row.ts'
 import {
   columnDrift,
   type DriftFinding,
@@ -58,7 +58,7 @@ export interface DriftWatch {
   /** Records the result of reading ahead. */
   begin(runLedger: RunLedger, exportRow: number): Promise<void>
   /** Takes every row, as mapped. */
-  look(rows: readonly Pick<ChunkRow, 'source' | 'outcome'>[]): void
+  look(rows: readonly { readonly source: Row; readonly outcome: RowOutcome }[]): void
   /** Returns all findings; call after the last row. */
   compare(): readonly DriftFinding[]
   /** Records the findings made on the way; call after the last row. @returns all findings */

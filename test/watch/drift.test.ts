@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { comparesDrift, DriftDefinition } from '../../src/definitions/job-definition.ts'
-import { columnDrift, pathDrift, rowDrift, valueDrift } from '../../src/run/drift.ts'
-import { type ColumnProfile, ExportProfile } from '../../src/run/export-profile.ts'
-import { measureDrift } from '../../src/run/measure-drift.ts'
+import { columnDrift, pathDrift, rowDrift, valueDrift } from '../../src/watch/drift.ts'
+import { type ColumnProfile, ExportProfile } from '../../src/watch/export-profile.ts'
+import { measureDrift } from '../../src/watch/measure-drift.ts'
 
 const column = (name: string, fields: Partial<ColumnProfile> = {}): ColumnProfile => ({
   name,

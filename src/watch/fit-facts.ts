@@ -10,7 +10,6 @@ import type { RecordKind } from '../model/record.ts'
 import type { BiometricEntry } from '../transform/catalog.ts'
 import { isRoster, type MappingDefinition } from '../transform/mapping-definition.ts'
 import { createPeople, FEWEST_VALUES, HashSample, hashOf, increase, type PeopleFacts } from './fit-people.ts'
-import { withoutOrdinal } from './record-facts.ts'
 import { type Clock, HALVES } from './times-of-day.ts'
 
 /** Quantiles in the catalog's unit; `low` and `high` are the 5th and 95th percentile. */
@@ -341,3 +340,6 @@ function createDates(mapping: MappingDefinition) {
     },
   }
 }
+
+/** Name of a rule without the ordinal of records of long and nested rules. */
+export const withoutOrdinal = (rule: string): string => rule.replace(/-\d+$/, '')

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createFit } from '../../src/mapping-tools/fit-facts.ts'
-import { HashSample, hashOf } from '../../src/mapping-tools/fit-people.ts'
-import { createFitWatch } from '../../src/mapping-tools/judge-fit.ts'
+import { createFit } from '../../src/watch/fit-facts.ts'
+import { HashSample, hashOf } from '../../src/watch/fit-people.ts'
+import { createFitWatch } from '../../src/watch/judge-fit.ts'
 import { RIGHT_WIDE, rowsOf, TABLES } from '../onboarding/mistakes.ts'
 import { load, NOW } from '../transform/mapping-under-test.ts'
 

@@ -6,7 +6,7 @@ import {
   type ExportProfile,
   OTHER,
   VALUES_KEPT,
-} from '../../src/run/export-profile.ts'
+} from '../../src/watch/export-profile.ts'
 import { load, NOW } from '../transform/mapping-under-test.ts'
 
 const ROW = (name: (column: string) => string): string => `

@@ -2,10 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import type { Catalog } from '../../transform/catalog.ts'
-import type { Units } from '../../transform/units.ts'
-import { parseYaml } from '../../yaml-file.ts'
-import { createDateFinder, type FindDateForms } from './find-dates.ts'
+import type { Catalog } from '../transform/catalog.ts'
+import type { Units } from '../transform/units.ts'
+import { parseYaml } from '../yaml-file.ts'
 
 export interface Naming {
   readonly silent: readonly string[]
@@ -310,37 +309,23 @@ const FILE = fileURLToPath(new URL('words.yaml', import.meta.url))
 const readWords = (): Words =>
   parseYaml(readFileSync(FILE, 'utf8'), FILE, Words, 'catalog-invalid', 'text').value
 
-/** Value in a mapping, with the name of the file. */
-export interface Said {
-  readonly text: string
-  readonly file: string
-}
-
-/** Codes and units of findings in earlier mappings, by the column of the code. */
-export interface DecidedCodes {
-  readonly codeOf: (column: string, code: string) => Said | undefined
-  readonly unitOf: (column: string, code: string) => Said | undefined
-}
-
-export interface Vocabulary {
+/** Names known to the catalog and words.yaml, with their meaning. */
+export interface KnownNames {
   readonly catalog: Catalog
   readonly units: Units
   readonly words: Words
   readonly naming: Naming
   readonly measurements: Dictionary
   readonly conditions: Dictionary
-  readonly findDates: FindDateForms
-  /** Rules for codes in earlier mappings. */
-  readonly decided?: DecidedCodes
 }
 
-/** Creates the vocabulary. @param synonyms pairs of catalog key and name (`mappings/catalog/synonyms.csv`) */
-export function createVocabulary(
+/** @param synonyms pairs of catalog key and name (`mappings/catalog/synonyms.csv`) */
+export function knownNames(
   catalog: Catalog,
   units: Units,
   synonyms: readonly (readonly [key: string, name: string])[],
   words: Words = readWords(),
-): Vocabulary {
+): KnownNames {
   const unitOf = (text: string): string | undefined =>
     units.resolve(text) === undefined ? words.units.words.get(joined(text)) : text
   const naming = { ...words, unitOf, unitWords: words.units.words }
@@ -349,8 +334,6 @@ export function createVocabulary(
       ...[...entries].flatMap(([key, { name }]) => [[key, key] as const, [key, name] as const]),
       ...synonyms.filter(([key]) => entries.has(key)),
     ])
-  const { forms, days, times } = words.dates
-  const findDates = createDateFinder([...forms, ...days.flatMap((day) => times.map((time) => day + time))])
   const [measurements, conditions] = [own(catalog.biometrics), own(catalog.conditions)]
-  return { catalog, units, words, naming, measurements, conditions, findDates }
+  return { catalog, units, words, naming, measurements, conditions }
 }

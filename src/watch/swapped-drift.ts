@@ -3,10 +3,10 @@
  * (docs/jobs.md, "Drift"). A single export shows none of these. Pure.
  */
 import type { DriftDefinition } from '../definitions/job-definition.ts'
-import { hoursMoved } from '../mapping-tools/times-of-day.ts'
 import { counted } from '../shown-text.ts'
 import { type DriftFinding, type EarlierDelivery, FEWEST_VALUES, percent } from './drift.ts'
 import { type ExportProfile, median } from './export-profile.ts'
+import { hoursMoved } from './times-of-day.ts'
 
 /** @param earlier latest first */
 export function swappedDrift(

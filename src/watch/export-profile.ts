@@ -4,10 +4,6 @@
  */
 import { z } from 'zod'
 import type { LoadedMapping } from '../definitions/definition-files.ts'
-import type { FitFacts } from '../mapping-tools/fit-facts.ts'
-import { FEWEST_VALUES } from '../mapping-tools/fit-people.ts'
-import { createFitWatch, type Suspicion, unexpected } from '../mapping-tools/judge-fit.ts'
-import { HALVES } from '../mapping-tools/times-of-day.ts'
 import type { RowOutcome } from '../model/entry.ts'
 import type { CsvRow, JsonRow, Row } from '../model/row.ts'
 import { compileCoded } from '../transform/compile-code.ts'
@@ -25,6 +21,10 @@ import {
   rootScope,
   type Scope,
 } from '../transform/scope.ts'
+import type { FitFacts } from './fit-facts.ts'
+import { FEWEST_VALUES } from './fit-people.ts'
+import { createFitWatch, type Suspicion, unexpected } from './judge-fit.ts'
+import { HALVES } from './times-of-day.ts'
 
 /** Limits of a profile: memory does not grow with the export. */
 export const COLUMNS_KEPT = 500

@@ -3,16 +3,14 @@
 import { isTable } from '../model/row.ts'
 import type { ConditionEntry } from '../transform/catalog.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
-import { columnsBeside } from './draft/columns-beside.ts'
-import { partOfRow } from './draft/columns-of-row.ts'
-import { REGISTER, registeredAs } from './draft/match-persons.ts'
-import { type Dictionary, hasWord, nameWords, type Vocabulary } from './draft/names.ts'
+import { columnsBeside, partOfRow, REGISTER, registeredAs } from './column-names.ts'
 import { isNear, type Suspicion } from './judge-fit.ts'
+import { type Dictionary, hasWord, type KnownNames, nameWords } from './names.ts'
 
 /** Finds rules with doubtful columns. Only for wide CSV: paths of JSON are named by their shape. */
 export function doubtfulColumns(
   { read, row, biometrics = {}, conditions = {} }: MappingDefinition,
-  { naming, measurements, conditions: diagnoses, words, catalog }: Vocabulary,
+  { naming, measurements, conditions: diagnoses, words, catalog }: KnownNames,
 ): Suspicion[] {
   if (!isTable(read.format)) return []
   const judge = (
@@ -75,7 +73,7 @@ const wholeColumn = (field: { readonly from?: string | undefined }): string | un
 export function unreadBeside(
   { read, row, biometrics = {} }: MappingDefinition,
   unread: readonly string[],
-  vocabulary: Vocabulary,
+  names: KnownNames,
 ): Suspicion[] {
   if (!isTable(read.format)) return []
   const rules = Object.entries(biometrics)
@@ -83,7 +81,7 @@ export function unreadBeside(
     row.ignore?.includes(column) === true ||
     rules.some(([, rule]) => typeof rule !== 'string' && rule.ignore?.includes(column) === true)
   const ofRow = unread.flatMap((column) => {
-    const part = partOfRow(nameWords(column, vocabulary.naming), vocabulary.words)
+    const part = partOfRow(nameWords(column, names.naming), names.words)
     // A remark on a visit rarely voids a value; a remark on a result does.
     const isTold = part === 'remark' ? Array.isArray(biometrics) : part !== 'value' || rules.length > 0
     return part === undefined || !isTold || isIgnored(column) ? [] : [beside(null, column, OF_ROW[part])]
@@ -99,7 +97,7 @@ export function unreadBeside(
       .flat()
       .filter((one) => typeof one === 'string')
     const left = unread.filter((column) => ![...ignore, ...(row.ignore ?? [])].includes(column))
-    const around = new Set(of.flatMap((column) => columnsBeside(column, catalog, left, vocabulary)))
+    const around = new Set(of.flatMap((column) => columnsBeside(column, catalog, left, names)))
     return [...around].map((column) => beside(rule, column, 'belongs to this value'))
   })
   return [...ofRow, ...ofRules]

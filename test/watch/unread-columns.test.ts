@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest'
+import { unreadColumns, unreadUnits } from '../../src/watch/unread-columns.ts'
+import { SMALL } from '../mapping-tools/cases-under-test.ts'
+import { load } from '../transform/mapping-under-test.ts'
+
+it('lists the columns that the mapping does not read; a column without a name cannot be read', () => {
+  const { reads } = load(SMALL).compiled
+  const columns = reads.map(({ name }) => name)
+  expect(unreadColumns(reads, [...columns, 'remarks', '', 'Pulse'])).toEqual(['remarks', 'Pulse'])
+})
+
+describe('columns of units that nobody reads', () => {
+  it.each([
+    ['Gewicht', 'Gewichtseinheit'],
+    ['Puls', 'Pulseinheit'],
+    ['weight', 'weight_unit'],
+    ['weight', 'Unit of weight'],
+  ])('%s: %s', (from, column) => {
+    const { definition } = load(
+      SMALL.replace(/^biometrics:[\s\S]*$/m, `biometrics: { body-weight: ${from} }`),
+    )
+    expect(unreadUnits(definition, [column, 'Bemerkung'])).toEqual([{ rule: 'body-weight', column }])
+  })
+})

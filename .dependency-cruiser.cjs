@@ -12,13 +12,13 @@ const only = (name, from, allowed, comment) => ({
 })
 
 // Whoever shows what others have written needs it.
-const SHOWN = '^src/shown-text\\.ts$'
+const SHOWN = '^src/system/shown-text\\.ts$'
 const MODEL = '^src/model/'
 // What is said of what people write, and of a word that is not known.
-const MEANT = '^src/schema-problems\\.ts$'
-const OWN_FILES = '^src/own-files\\.ts$'
+const MEANT = '^src/system/schema-problems\\.ts$'
+const OWN_FILES = '^src/system/own-files\\.ts$'
 // Whoever opens a file that is obeyed.
-const OBEYED_FILES = '^src/obeyed-files\\.ts$'
+const OBEYED_FILES = '^src/system/obeyed-files\\.ts$'
 
 module.exports = {
   forbidden: [
@@ -45,7 +45,7 @@ module.exports = {
     ),
     only(
       'yaml-file-stands-alone',
-      '^src/(yaml-file|schema-problems).ts$',
+      '^src/system/(yaml-file|schema-problems).ts$',
       [MODEL, MEANT],
       'reading YAML knows of no schema',
     ),
@@ -53,7 +53,7 @@ module.exports = {
     only(
       'transform-after-extract',
       '^src/transform/',
-      [MODEL, MEANT, '^src/yaml-file.ts$', '^src/gateway/contract/'],
+      [MODEL, MEANT, '^src/system/yaml-file.ts$', '^src/gateway/contract/'],
       'transform is pure: rows in, records or issues out',
     ),
     only(
@@ -62,7 +62,7 @@ module.exports = {
       [
         MODEL,
         MEANT,
-        '^src/yaml-file.ts$',
+        '^src/system/yaml-file.ts$',
         '^src/extract/',
         '^src/transform/',
         '^src/definitions/(definition-files|job-definition).ts$',
@@ -77,7 +77,7 @@ module.exports = {
         MODEL,
         MEANT,
         OWN_FILES,
-        '^src/yaml-file.ts$',
+        '^src/system/yaml-file.ts$',
         '^src/extract/',
         '^src/transform/',
         '^src/watch/',
@@ -108,7 +108,7 @@ module.exports = {
     only(
       'reference-gateway-alone',
       '^src/reference-gateway/',
-      [MODEL, '^src/yaml-file.ts$', '^src/gateway/contract/'],
+      [MODEL, '^src/system/yaml-file.ts$', '^src/gateway/contract/'],
       'it shares with the client nothing but the contract',
     ),
     only(
@@ -116,6 +116,12 @@ module.exports = {
       '^src/conformance/',
       [MODEL],
       'it knows HTTP and the interface document, not how client and reference gateway read it',
+    ),
+    only(
+      'system-stands-alone',
+      '^src/system/',
+      [MODEL],
+      'what files, processes, shell and terminal take knows nothing of batches',
     ),
     only('own-files-stand-alone', OWN_FILES, [MODEL], 'files are named and made alike wherever that is'),
     only(
@@ -159,7 +165,7 @@ module.exports = {
         '^src/ledger/ledger.ts$',
         '^src/run/summary.ts$',
         '^src/definitions/notify-definition.ts$',
-        '^src/shell-command.ts$',
+        '^src/system/shell-command.ts$',
         '^src/run/next-steps.ts$',
         '^src/reconcile/new-and-known.ts$',
       ],

@@ -11,7 +11,7 @@ import { createProgram } from './cli/program.ts'
 import { errorAsJson, errorLines, logFailure } from './cli/terminal-text.ts'
 import { EXIT, endingOf, filesExhausted, WaybillError } from './model/errors.ts'
 import { examineSettings, readSettings } from './settings.ts'
-import { linePrinter, type Paint, shownLines } from './shown-text.ts'
+import { linePrinter, type Paint, shownLines } from './system/shown-text.ts'
 
 /** Surroundings of a program: variables, working folder, streams and signals of a process. */
 export interface Surroundings extends Pick<CommandContext, 'terminal' | 'columns' | 'interrupt' | 'input'> {

@@ -6,7 +6,7 @@ import { closeSync, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs
 import { join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { type Finding, reasonOf, WaybillError } from './model/errors.ts'
-import { doubtsOf, doubtText } from './obeyed-files.ts'
+import { doubtsOf, doubtText } from './system/obeyed-files.ts'
 
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
 export const LOG_FORMATS = ['text', 'json'] as const

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { confirmAccounts, eraseAccounts, exportCrosswalk, forgetAccounts } from '../runs/accounts.ts'
-import { counted, n, shownPath } from '../shown-text.ts'
+import { counted, n, shownPath } from '../system/shown-text.ts'
 import { type CommandContext, say } from './command-form.ts'
 import type { Action } from './commands.ts'
 

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { type Command, Option } from 'commander'
 import type { Finding } from '../model/errors.ts'
 import type { Application } from '../runs/application.ts'
-import type { Lines } from '../shown-text.ts'
+import type { Lines } from '../system/shown-text.ts'
 
 /** Help of an option; as an object with a parser, a default, choices or conflicts. */
 export type OptionForm = string | OptionDetail

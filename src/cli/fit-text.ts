@@ -1,6 +1,6 @@
 /** Fit report for people (docs/judging.md): values by rule beside usual values, keys, people, dates, and suspicions. */
 
-import { counted, n } from '../shown-text.ts'
+import { counted, n } from '../system/shown-text.ts'
 import { type FitFacts, LOOKED_AT_FIRST, type RuleFacts, THEN_EVERY } from '../watch/fit-facts.ts'
 import { type FitReport, rounded, type Suspicion, unexpected } from '../watch/judge-fit.ts'
 import { plainTable } from './terminal-text.ts'

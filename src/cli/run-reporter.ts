@@ -15,7 +15,7 @@ import {
   type RunListener,
   type WaitsForGateway,
 } from '../run/events.ts'
-import { counted, n, utcTime } from '../shown-text.ts'
+import { counted, n, utcTime } from '../system/shown-text.ts'
 import type { LogFields, Logger } from '../telemetry/logger.ts'
 import { LINE_EVERY_MS, type Progress, type ProgressState } from '../telemetry/progress.ts'
 import type { CommandContext } from './command-form.ts'

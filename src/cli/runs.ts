@@ -3,7 +3,6 @@ import { open } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { allRecords } from '../model/balance.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import { writeOwn } from '../own-files.ts'
 import { isReportOf } from '../report/report-page.ts'
 import { toLookAt } from '../run/next-steps.ts'
 import { traceExportRow, trace as traceRecord } from '../runs/actions.ts'
@@ -24,7 +23,8 @@ import {
   type TracedRow,
   tracePerson,
 } from '../runs/trace.ts'
-import { counted, type Line, n, shownPath, type Tone } from '../shown-text.ts'
+import { writeOwn } from '../system/own-files.ts'
+import { counted, type Line, n, shownPath, type Tone } from '../system/shown-text.ts'
 import { logLineText } from '../telemetry/logger.ts'
 import { say } from './command-form.ts'
 import type { Action } from './commands.ts'

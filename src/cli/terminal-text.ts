@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import Table from 'cli-table3'
 import { codeOf, describePlace, WaybillError } from '../model/errors.ts'
-import { type Line, shown, type Tone, toned } from '../shown-text.ts'
+import { type Line, shown, type Tone, toned } from '../system/shown-text.ts'
 import type { CommandContext } from './command-form.ts'
 
 /** Least width of a column of words: below, a column would have a few letters a line. */

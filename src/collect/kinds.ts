@@ -3,11 +3,12 @@
  * where the interface returns one object. A person without items, an unknown account and a person the gateway refuses to answer for have different
  * outcomes. As text, a person is a line of NDJSON, or rows of CSV in a file for each kind.
  */
-import { csvCells } from '../csv-text.ts'
+
 import type { Account } from '../gateway/contract/account.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
 import type { Fault } from '../model/record.ts'
+import { csvCells } from '../system/csv-text.ts'
 
 /** Reads under the run's pace, breaker and patience. @throws GatewayError, WaybillError */
 export type Read = <Item>(operation: string, call: () => Promise<readonly Item[]>) => Promise<readonly Item[]>

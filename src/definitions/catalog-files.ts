@@ -6,8 +6,9 @@ import { fileURLToPath } from 'node:url'
 import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
 import { type Finding, reasonOf, WaybillError } from '../model/errors.ts'
-import { readObeyed } from '../obeyed-files.ts'
-import { shownPath } from '../shown-text.ts'
+import { readObeyed } from '../system/obeyed-files.ts'
+import { shownPath } from '../system/shown-text.ts'
+import { parseYaml, refusal } from '../system/yaml-file.ts'
 import {
   BiometricCatalog,
   type Catalog,
@@ -19,7 +20,6 @@ import {
 } from '../transform/catalog.ts'
 import type { MappingResources, Sheet } from '../transform/compile-context.ts'
 import { createUnits, type Units } from '../transform/units.ts'
-import { parseYaml, refusal } from '../yaml-file.ts'
 import { CHECKED, type CheckedCatalog, digestOf } from './checked-catalog.ts'
 
 /** Contents of the files as text. A run keeps them. */

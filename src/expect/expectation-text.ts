@@ -7,7 +7,7 @@ import { waitingText } from '../extract/arrival/verify-delivery.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
 import type { SmallDelivery, SmallExport } from '../run/find-exports.ts'
 import { localTime } from '../schedule/fires.ts'
-import { counted, utcTime } from '../shown-text.ts'
+import { counted, utcTime } from '../system/shown-text.ts'
 import type { Assessment } from './assess.ts'
 import type { ArrivedFile } from './judge.ts'
 

@@ -9,7 +9,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { crc32, createGunzip, createZstdDecompress } from 'node:zlib'
 import { type ErrorCode, type ErrorDetails, filesExhausted, reasonOf, WaybillError } from '../model/errors.ts'
-import { n } from '../shown-text.ts'
+import { n } from '../system/shown-text.ts'
 import { readStart } from './framing.ts'
 
 const CHUNK_BYTES = 128 * 1024

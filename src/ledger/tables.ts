@@ -273,7 +273,7 @@ interface WaitingTable {
 export type DeliveryRecord = Selectable<DeliveryTable>
 export type DeadlineRecord = Selectable<DeadlineTable>
 
-/** Owner as shown to people: `host:pid`, without the part that makes the process unique (src/process-identity.ts). */
+/** Owner as shown to people: `host:pid`, without the part that makes the process unique (src/system/process-identity.ts). */
 export const processName = (owner: string): string => owner.replace(/#[^#:]*$/, '')
 
 /** A row or record with a warning, reject or doubt. */

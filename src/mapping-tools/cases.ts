@@ -5,8 +5,8 @@
  */
 import { z } from 'zod'
 import type { RowOutcome } from '../model/entry.ts'
+import { parseYaml, type YamlFile } from '../system/yaml-file.ts'
 import { withoutOrdinal } from '../watch/fit-facts.ts'
-import { parseYaml, type YamlFile } from '../yaml-file.ts'
 import { type Facts, factsOf, inOrder, registration } from './record-facts.ts'
 
 const Texts = z.record(z.string(), z.string())

@@ -4,7 +4,7 @@ import { type CodeCount, countLeftOut, leftOutCounts } from '../model/balance.ts
 import type { RowOutcome } from '../model/entry.ts'
 import type { Finding } from '../model/errors.ts'
 import type { RecordKind } from '../model/record.ts'
-import { didYouMean } from '../schema-problems.ts'
+import { didYouMean } from '../system/schema-problems.ts'
 import type { ReadName } from '../transform/compile-context.ts'
 import type { MappingDefinition } from '../transform/mapping-definition.ts'
 import type { RowCounts } from '../watch/fit-facts.ts'

@@ -6,7 +6,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Finding, type Place, WaybillError } from '../model/errors.ts'
-import { html, htmlPage } from '../shown-text.ts'
+import { html, htmlPage } from '../system/shown-text.ts'
 import type { ReadName } from '../transform/compile-context.ts'
 import { undecidedLines } from '../transform/mapping-definition.ts'
 import { lineLink, type PreviewedRow, type RowMarks, rowHtml, STYLE } from './preview.ts'

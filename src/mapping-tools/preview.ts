@@ -2,7 +2,7 @@
 
 import type { Entry, MappedRow, RowOutcome } from '../model/entry.ts'
 import type { Row } from '../model/row.ts'
-import { html, htmlPage, shown } from '../shown-text.ts'
+import { html, htmlPage, shown } from '../system/shown-text.ts'
 import { withoutOrdinal } from '../watch/fit-facts.ts'
 import { factsOf, registration } from './record-facts.ts'
 

@@ -9,7 +9,7 @@ import { openExport } from '../extract/open-export.ts'
 import { csvDefinition, type ReadDefinition } from '../extract/read-definition.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { CsvRow, JsonRow, Row } from '../model/row.ts'
-import { writeOwn } from '../own-files.ts'
+import { writeOwn } from '../system/own-files.ts'
 import type { CompiledMapping } from '../transform/compile.ts'
 import type { ExportJoin, KeptRows } from '../transform/compile-context.ts'
 import {

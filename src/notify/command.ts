@@ -1,6 +1,6 @@
 /** Runs a shell command with the notice on its standard input, and a few facts in its environment. */
 import { existsSync } from 'node:fs'
-import { runShell } from '../shell-command.ts'
+import { runShell } from '../system/shell-command.ts'
 import { type Channel, type Message, NotDelivered, payloadOf } from './notice.ts'
 
 export interface CommandOptions {

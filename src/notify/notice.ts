@@ -3,7 +3,7 @@
  * that delivers a notice to one target: every channel passes `test/conformance/notify-channel.ts`.
  */
 import { z } from 'zod'
-import { shown } from '../shown-text.ts'
+import { shown } from '../system/shown-text.ts'
 
 export const NOTICE_KINDS = [
   'run-ended',

@@ -1,7 +1,7 @@
 /** Channel of a target. Loads its code with the first message: most runs have none. */
 
 import type { NotifySettings, Target } from '../definitions/notify-definition.ts'
-import { shown } from '../shown-text.ts'
+import { shown } from '../system/shown-text.ts'
 import { type Attach, type Channel, NotDelivered } from './notice.ts'
 
 /** Timeouts of one try, in milliseconds. */

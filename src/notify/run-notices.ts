@@ -17,7 +17,7 @@ import {
 } from '../reconcile/new-and-known.ts'
 import { type Step, stepLines } from '../run/next-steps.ts'
 import type { RunSummary } from '../run/summary.ts'
-import { counted, n, present, utcTime } from '../shown-text.ts'
+import { counted, n, present, utcTime } from '../system/shown-text.ts'
 import type { UnsentNotice } from './notice.ts'
 
 /** Most reasons, failed exports and findings to name. */

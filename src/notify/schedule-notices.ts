@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import type { FireRecord } from '../ledger/ledger.ts'
 import type { WaybillError } from '../model/errors.ts'
-import { n, present } from '../shown-text.ts'
+import { n, present } from '../system/shown-text.ts'
 import type { UnsentNotice } from './notice.ts'
 import { type About, findingLines, iso, utc } from './run-notices.ts'
 

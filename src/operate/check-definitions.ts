@@ -15,7 +15,7 @@ import type { NotifySettings } from '../definitions/notify-definition.ts'
 import { waitingLines } from '../extract/arrival/verify-delivery.ts'
 import { describePlace, WaybillError } from '../model/errors.ts'
 import { type Arrival, type SourceSettings, withPassingArrival } from '../run/arrival.ts'
-import { counted } from '../shown-text.ts'
+import { counted } from '../system/shown-text.ts'
 import { folderHindrance } from './check-machine.ts'
 import { type Check, type CheckFinding, finding, type Level } from './finding.ts'
 

@@ -7,7 +7,7 @@ import type {
   UndeliveredNotifications,
   UnfinishedRun,
 } from '../ledger/sqlite/inspect.ts'
-import { counted, n, sizeText } from '../shown-text.ts'
+import { counted, n, sizeText } from '../system/shown-text.ts'
 import { type CheckFinding, finding, type Level } from './finding.ts'
 import { commandOf } from './prune.ts'
 

@@ -7,9 +7,9 @@ import { constants } from 'node:fs'
 import { access, lstat, readdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { codeOf } from '../model/errors.ts'
-import { doubtsOf, doubtText } from '../obeyed-files.ts'
-import { modeText } from '../own-files.ts'
-import { n, sizeText } from '../shown-text.ts'
+import { doubtsOf, doubtText } from '../system/obeyed-files.ts'
+import { modeText } from '../system/own-files.ts'
+import { n, sizeText } from '../system/shown-text.ts'
 import { type Check, type CheckFinding, finding } from './finding.ts'
 
 /** Least room without a warning: a backfill of some millions of records writes as much in ledger, receipts and rejects. */

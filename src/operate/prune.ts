@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import { type DetailCounts, type Fence, noDetail, type PrunableRun } from '../ledger/concerns.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import { assertWithin, giveUpReserve } from '../own-files.ts'
 import { backfillCommand, rangeOf } from '../run/backfill-range.ts'
 import { TAKEN_AT_MOST } from '../run/find-exports.ts'
 import { summarise } from '../run/summary.ts'
-import { shellWord } from '../shown-text.ts'
+import { assertWithin, giveUpReserve } from '../system/own-files.ts'
+import { shellWord } from '../system/shown-text.ts'
 import { DELIVERIES_COMPARED } from '../watch/drift-watch.ts'
 
 /** Records to keep: as many as runs compare with. */

@@ -1,7 +1,7 @@
 /** Splits the problems of a run into new problems and problems known from an earlier run. Pure. */
 
 import { allRecords, type Counts } from '../model/balance.ts'
-import { counted, n } from '../shown-text.ts'
+import { counted, n } from '../system/shown-text.ts'
 
 /** The sum is all open problems of a run: rows and records rejected or in doubt, and actions owed on care teams. */
 export interface LeftBehind {

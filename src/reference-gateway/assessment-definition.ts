@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { AnswerId, BenefitCost, PageNumber } from '../gateway/contract/age-assessment.ts'
 import { WaybillError } from '../model/errors.ts'
-import { parseYaml } from '../yaml-file.ts'
+import { parseYaml } from '../system/yaml-file.ts'
 
 const text = z.string().min(1)
 

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { ENDPOINTS } from '../gateway/contract/endpoints.ts'
-import { parseYaml } from '../yaml-file.ts'
+import { parseYaml } from '../system/yaml-file.ts'
 import { checked, faultAt, Refusal, serveEndpoint, success } from './refusal.ts'
 
 const FILE = fileURLToPath(new URL('definitions/articles.yaml', import.meta.url))

@@ -7,7 +7,7 @@ import {
   MedicalRecordsRequestSent,
   MedicalRecordsSearch,
 } from '../gateway/contract/medical-records.ts'
-import { parseYaml } from '../yaml-file.ts'
+import { parseYaml } from '../system/yaml-file.ts'
 import {
   fieldFault,
   filterFault,

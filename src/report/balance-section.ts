@@ -3,7 +3,7 @@ import { type SankeyLink, type SankeyNode, sankey, sankeyLinkHorizontal } from '
 import { allRecords } from '../model/balance.ts'
 import { KIND_NAMES, RECORD_KINDS } from '../model/record.ts'
 import type { RunSummary } from '../run/summary.ts'
-import { html, n } from '../shown-text.ts'
+import { html, n } from '../system/shown-text.ts'
 import {
   countOf,
   counts,

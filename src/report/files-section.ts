@@ -5,7 +5,7 @@ import { lstat } from 'node:fs/promises'
 import { relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { RunSummary } from '../run/summary.ts'
-import { counted, html, n } from '../shown-text.ts'
+import { counted, html, n } from '../system/shown-text.ts'
 import { counts, foldedTable, nameHtml, words } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
 

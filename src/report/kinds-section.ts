@@ -3,7 +3,7 @@ import { scaleLinear } from 'd3-scale'
 import { allRecords, type CodeCount, kindsShown, type RecordCounts } from '../model/balance.ts'
 import { KIND_NAMES } from '../model/record.ts'
 import { owedWords, unjudgedWords } from '../reconcile/new-and-known.ts'
-import { counted, html, n } from '../shown-text.ts'
+import { counted, html, n } from '../system/shown-text.ts'
 import {
   countOf,
   counts,

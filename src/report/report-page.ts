@@ -5,7 +5,7 @@
 import { allRecords } from '../model/balance.ts'
 import { nextSteps, type Step } from '../run/next-steps.ts'
 import type { RunSummary } from '../run/summary.ts'
-import { counted, html, htmlPage, n } from '../shown-text.ts'
+import { counted, html, htmlPage, n } from '../system/shown-text.ts'
 import { balanceSection } from './balance-section.ts'
 import { countOf, durationText, localText, OUTCOMES, PATTERNS, RECORD_OUTCOMES, utcText } from './figures.ts'
 import { filesSection, type OutputFile } from './files-section.ts'

@@ -7,7 +7,7 @@ import { allRecords, type RecordCounts, readCounts } from '../model/balance.ts'
 import { WaybillError } from '../model/errors.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
 import { activityOf, type ExportSummary, type RunSummary, summarise } from '../run/summary.ts'
-import { present } from '../shown-text.ts'
+import { present } from '../system/shown-text.ts'
 
 /** Instants are milliseconds since the epoch. */
 export interface RunFacts {

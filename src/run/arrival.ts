@@ -31,7 +31,7 @@ import {
 } from '../extract/sources/source.ts'
 import type { RunKind } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import { assertWithin, createRoom } from '../own-files.ts'
+import { assertWithin, createRoom } from '../system/own-files.ts'
 import {
   chooseBeside,
   completeBeside,

@@ -6,7 +6,7 @@ import { folderPlace } from '../extract/sources/folder.ts'
 import { compilePattern, matchExportName } from '../extract/sources/source.ts'
 import type { BackfillRange, RunKind, RunRecord } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import { shellPath, shellWord } from '../shown-text.ts'
+import { shellPath, shellWord } from '../system/shown-text.ts'
 
 /**
  * Reads a range of days.

@@ -13,7 +13,7 @@ import { isDiskFull, reasonOf, WaybillError } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
 import type { AcceptedOutcome, EntryOutcome } from '../model/outcome.ts'
 import { pieceOf, TextWriter } from '../model/text-writer.ts'
-import { openOwn } from '../own-files.ts'
+import { openOwn } from '../system/own-files.ts'
 
 const compress = promisify(gzip)
 /** Compressed bytes at a time: zlib goes through the thread pool once for each piece. */

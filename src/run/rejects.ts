@@ -6,7 +6,6 @@
  * with a header, whatever the original format. A spreadsheet program may have added its own delimiter and a byte order mark.
  */
 import { join } from 'node:path'
-import { csvCells, revived } from '../csv-text.ts'
 import type { ContentLimits } from '../extract/content.ts'
 import { readMessage } from '../extract/hl7v2-message.ts'
 import { memberAt } from '../extract/json-path.ts'
@@ -19,7 +18,8 @@ import { WaybillError } from '../model/errors.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import type { Issue } from '../model/record.ts'
 import { type CsvRow, isTable, type JsonValue, type Origin, type Row, type RowFault } from '../model/row.ts'
-import { ownFileName } from '../own-files.ts'
+import { csvCells, revived } from '../system/csv-text.ts'
+import { ownFileName } from '../system/own-files.ts'
 import type { RowMapper } from '../transform/compile.ts'
 import type { ChunkRow } from './chunks.ts'
 

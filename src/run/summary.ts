@@ -31,7 +31,7 @@ import {
 import { EXIT, type ExitCode, exitOfCode, WaybillError } from '../model/errors.ts'
 import { RECORD_KINDS } from '../model/record.ts'
 import { type LeftBehind, newAndKnown } from '../reconcile/new-and-known.ts'
-import { present } from '../shown-text.ts'
+import { present } from '../system/shown-text.ts'
 import { type ExportDrift, readDrift } from '../watch/drift.ts'
 import { ExportProfile } from '../watch/export-profile.ts'
 import { rangeOf } from './backfill-range.ts'

@@ -14,7 +14,7 @@ import { execute, type JobEnd } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
 import { acceptingEnds, findExports, noneFound } from '../run/find-exports.ts'
 import { reasonsOfRun } from '../run/held-back.ts'
-import { present } from '../shown-text.ts'
+import { present } from '../system/shown-text.ts'
 import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from './amend-run.ts'
 import { type Application, findJobOfRun, withKnownLedger, withLedgerIfAny } from './application.ts'
 import {

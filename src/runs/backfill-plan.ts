@@ -19,7 +19,7 @@ import { openBeside, rangeOf, sameRange } from '../run/backfill-range.ts'
 import { lookInRange, type RangeLook } from '../run/exports-in-range.ts'
 import { countRows } from '../run/exports-of-run.ts'
 import { summarise } from '../run/summary.ts'
-import { present } from '../shown-text.ts'
+import { present } from '../system/shown-text.ts'
 import { backfillSources, noneInRange } from './run-job.ts'
 
 export interface PlannedExport {

@@ -29,7 +29,7 @@ import {
   type ScheduleParts,
 } from '../schedule/schedule-parts.ts'
 import type { ListenAddress, Settings } from '../settings.ts'
-import { shellWord } from '../shown-text.ts'
+import { shellWord } from '../system/shown-text.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Application } from './application.ts'
 import { type RunWatch, type Surroundings, withGateways } from './connect-gateway.ts'

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { WaybillError } from '../model/errors.ts'
 import { type ReceivedExport, type SourceSettings, withPassingArrival } from '../run/arrival.ts'
 import { ANY_RULES } from '../run/found-delivery.ts'
-import { shellWord, shown } from '../shown-text.ts'
+import { shellWord, shown } from '../system/shown-text.ts'
 
 /** Limit of file names in an error about an archive. */
 const MOST_NAMED = 5

@@ -13,7 +13,7 @@ import { WaybillError } from '../model/errors.ts'
 import { parseTransactionId, transactionId } from '../model/ids.ts'
 import type { Origin } from '../model/row.ts'
 import { keptMapping } from '../run/joined-exports.ts'
-import { present } from '../shown-text.ts'
+import { present } from '../system/shown-text.ts'
 import { type Application, withKnownLedger } from './application.ts'
 
 export interface Trace {

@@ -5,7 +5,7 @@
 
 import { dirname } from 'node:path'
 import { Gauge, Registry } from 'prom-client'
-import { makeFolder, writeOwn } from '../own-files.ts'
+import { makeFolder, writeOwn } from '../system/own-files.ts'
 
 /** Label values are names of jobs, and words and codes of fixed lists. */
 export interface LastRun {

@@ -8,8 +8,8 @@ import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import { Writable } from 'node:stream'
 import type * as Winston from 'winston'
-import { appendOwn, makeFolder, makeOwn, wasTaken } from '../own-files.ts'
-import { shown } from '../shown-text.ts'
+import { appendOwn, makeFolder, makeOwn, wasTaken } from '../system/own-files.ts'
+import { shown } from '../system/shown-text.ts'
 
 /** Fields of a line; docs/logging.md explains each. */
 export const LOG_FIELDS = [

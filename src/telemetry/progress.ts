@@ -3,7 +3,7 @@
  * libraries return to a cursor position that lines above have moved, hide the cursor, turn off line wrapping and take over SIGINT, and a killed
  * process leaves the terminal in this state. Also rates, and lines for work without a rate.
  */
-import { counted, n, shown } from '../shown-text.ts'
+import { counted, n, shown } from '../system/shown-text.ts'
 
 /** Progress of an export, or of several as one whole. */
 export interface ProgressState {

@@ -3,7 +3,7 @@
  * `conditions.yaml`), and the changes that a mapping or a job makes to it (docs/mapping.md, "A catalog of your own").
  */
 import { z } from 'zod'
-import type { KeyPath } from '../yaml-file.ts'
+import type { KeyPath } from '../system/yaml-file.ts'
 import {
   CODE_SYSTEM_OID,
   type CodeSystem,

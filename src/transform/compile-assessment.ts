@@ -1,7 +1,7 @@
 /** Answers to the paged test (interface, "Answer submission"): a row's answer to each question. The page defines the options. */
 import { AnswersEntry } from '../model/entry.ts'
 import { createFrame, type Fault, fault, type TestAnswer } from '../model/record.ts'
-import type { KeyPath } from '../yaml-file.ts'
+import type { KeyPath } from '../system/yaml-file.ts'
 import type { CompiledField } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import type { FieldDefinition } from './field-definition.ts'

@@ -9,7 +9,7 @@ import {
   type RejectedRecord,
   type RowFacts,
 } from '../model/record.ts'
-import type { KeyPath } from '../yaml-file.ts'
+import type { KeyPath } from '../system/yaml-file.ts'
 import { type BiometricEntry, codingsOfMeasurement } from './catalog.ts'
 import { type CompiledCode, compileCoded } from './compile-code.ts'
 import { type CompileContext, type CompiledField, decisiveText, type FieldText } from './compile-context.ts'

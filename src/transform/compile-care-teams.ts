@@ -2,7 +2,7 @@
 
 import { CareTeamEntry } from '../model/entry.ts'
 import { createFrame, type Fault, fault, type NamedProvider, type RejectedRecord } from '../model/record.ts'
-import type { KeyPath } from '../yaml-file.ts'
+import type { KeyPath } from '../system/yaml-file.ts'
 import { npiFault } from './codes.ts'
 import type { CompileContext } from './compile-context.ts'
 import { compileField, compileWhen } from './compile-field.ts'

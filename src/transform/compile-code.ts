@@ -2,8 +2,8 @@
 
 import { OTHER_CODES } from '../model/balance.ts'
 import { type Fault, fault } from '../model/record.ts'
-import { didYouMean } from '../schema-problems.ts'
-import type { KeyPath } from '../yaml-file.ts'
+import { didYouMean } from '../system/schema-problems.ts'
+import type { KeyPath } from '../system/yaml-file.ts'
 import { type CodeFault, codeFault } from './codes.ts'
 import type { CompileContext } from './compile-context.ts'
 import { compileAlternatives } from './compile-field.ts'

@@ -1,7 +1,7 @@
 /** Compiles dates of a mapping into functions over a row: zone and earliest date. */
 import { type Fault, fault, type Issue, type ObservedTime } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
-import type { KeyPath } from '../yaml-file.ts'
+import type { KeyPath } from '../system/yaml-file.ts'
 import { type CompileContext, issueOf, NOT_SCALAR } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import { compileInstant, type Instant } from './dates.ts'

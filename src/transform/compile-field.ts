@@ -4,7 +4,7 @@
  */
 import { RE2JS } from 're2js'
 import { fault } from '../model/record.ts'
-import type { KeyPath } from '../yaml-file.ts'
+import type { KeyPath } from '../system/yaml-file.ts'
 import {
   CellWithoutValue,
   type CompileContext,

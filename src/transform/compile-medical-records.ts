@@ -3,7 +3,7 @@
 import { Disclosure } from '../gateway/contract/medical-records.ts'
 import { RequestEntry } from '../model/entry.ts'
 import { type AccountKey, createFrame, type Fault, fault } from '../model/record.ts'
-import type { KeyPath } from '../yaml-file.ts'
+import type { KeyPath } from '../system/yaml-file.ts'
 import type { CompiledField, FieldText } from './compile-context.ts'
 import { compileField, compileWhen } from './compile-field.ts'
 import { compileBirthDate, compileDay, type DayForms, dayText } from './dates.ts'

@@ -8,7 +8,7 @@ import {
   type RegistrationDraft,
   type SentAccount,
 } from '../model/record.ts'
-import type { KeyPath } from '../yaml-file.ts'
+import type { KeyPath } from '../system/yaml-file.ts'
 import { isExponent } from './codes.ts'
 import { type CompileContext, type CompiledField, issueOf } from './compile-context.ts'
 import { type CompiledDate, compileDate } from './compile-date.ts'

@@ -11,7 +11,7 @@ import {
 import type { Finding } from '../model/errors.ts'
 import { isOfProfile, type RecordKind, type RejectedRecord } from '../model/record.ts'
 import { isTable, type Row } from '../model/row.ts'
-import { refusal, type YamlFile } from '../yaml-file.ts'
+import { refusal, type YamlFile } from '../system/yaml-file.ts'
 import { checkBloodPressure, compileDateCheck } from './checks.ts'
 import { compileAssessment } from './compile-assessment.ts'
 import { compileBiometric } from './compile-biometrics.ts'

@@ -2,7 +2,7 @@
  * Forms of dates in tokens of luxon: `MM/dd/yyyy HH:mm`. A form of digits and signs is read character by character, any other by a
  * regular expression. Both are faster and stricter than luxon: luxon reads `15:10 AM`, and ignores AM in a 24-hour form.
  */
-import { didYouMean } from '../schema-problems.ts'
+import { didYouMean } from '../system/schema-problems.ts'
 
 export const DAY = 86_400_000
 

@@ -8,7 +8,7 @@ import { createRequire } from 'node:module'
 import type jsonata from 'jsonata'
 import { RE2JS } from 're2js'
 import { fault } from '../model/record.ts'
-import type { KeyPath } from '../yaml-file.ts'
+import type { KeyPath } from '../system/yaml-file.ts'
 import { type CompileContext, type CompiledField, type FieldText, NOT_SCALAR } from './compile-context.ts'
 import { branchOf, type Scope } from './scope.ts'
 

@@ -4,7 +4,7 @@ import { cellFault } from '../model/cell-fault.ts'
 import { WaybillError } from '../model/errors.ts'
 import { fault } from '../model/record.ts'
 import { isTable, type JsonValue } from '../model/row.ts'
-import type { KeyPath } from '../yaml-file.ts'
+import type { KeyPath } from '../system/yaml-file.ts'
 import {
   type Cell,
   type CompileContext,

@@ -9,7 +9,7 @@ import {
   type RejectedRecord,
   type RowFacts,
 } from '../model/record.ts'
-import type { KeyPath } from '../yaml-file.ts'
+import type { KeyPath } from '../system/yaml-file.ts'
 import { type CompileContext, issueOf } from './compile-context.ts'
 import { type CompiledDate, compileDate, type ObservedAt } from './compile-date.ts'
 import { type CompiledCondition, compileWhen } from './compile-field.ts'

@@ -9,7 +9,7 @@ import { compile, JSONPathNode, type JSONValue, jsonpath } from 'json-p3'
 import { reasonOf, WaybillError } from '../model/errors.ts'
 import type { Fault } from '../model/record.ts'
 import type { CsvRow, JsonRow, JsonValue } from '../model/row.ts'
-import { didYouMean } from '../schema-problems.ts'
+import { didYouMean } from '../system/schema-problems.ts'
 import { elements, isList } from './json-values.ts'
 
 /** CSV: the cells. JSON: the row at 0, its context at 1. Then the value of each entered level, at the place of the level. */

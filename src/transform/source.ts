@@ -1,6 +1,6 @@
 /** Source object of records (interface, "Source object"), with texts from the mapping or the row. */
 import { fault, type Issue } from '../model/record.ts'
-import type { KeyPath } from '../yaml-file.ts'
+import type { KeyPath } from '../system/yaml-file.ts'
 import { type CompileContext, issueOf } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
 import type { RowBlock } from './mapping-definition.ts'

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { IANAZone } from 'luxon'
-import { didYouMean } from '../schema-problems.ts'
+import { didYouMean } from '../system/schema-problems.ts'
 
 const FILE = fileURLToPath(new URL('../../mappings/catalog/zones.txt', import.meta.url))
 

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import type { DriftDefinition } from '../definitions/job-definition.ts'
-import { n } from '../shown-text.ts'
+import { n } from '../system/shown-text.ts'
 import { type ColumnProfile, type ExportProfile, median, OTHER } from './export-profile.ts'
 
 /** Fewest values for comparing shares: smaller samples are left to chance. */

@@ -3,7 +3,7 @@
  * rows skipped, or more warnings of a check (docs/jobs.md, "Drift"). Pure.
  */
 import type { DriftDefinition } from '../definitions/job-definition.ts'
-import { counted, n } from '../shown-text.ts'
+import { counted, n } from '../system/shown-text.ts'
 import { type DriftFinding, type EarlierDelivery, judge, knownOf, percent, share } from './drift.ts'
 import { type ExportProfile, type MeasuredProfile, median } from './export-profile.ts'
 import type { Suspicion } from './judge-fit.ts'

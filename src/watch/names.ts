@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
+import { parseYaml } from '../system/yaml-file.ts'
 import type { Catalog } from '../transform/catalog.ts'
 import type { Units } from '../transform/units.ts'
-import { parseYaml } from '../yaml-file.ts'
 
 export interface Naming {
   readonly silent: readonly string[]

@@ -3,7 +3,7 @@
  * (docs/jobs.md, "Drift"). A single export shows none of these. Pure.
  */
 import type { DriftDefinition } from '../definitions/job-definition.ts'
-import { counted } from '../shown-text.ts'
+import { counted } from '../system/shown-text.ts'
 import { type DriftFinding, type EarlierDelivery, FEWEST_VALUES, percent } from './drift.ts'
 import { type ExportProfile, median } from './export-profile.ts'
 import { hoursMoved } from './times-of-day.ts'

@@ -7,8 +7,8 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { JobDefinition } from '../../src/definitions/job-definition.ts'
 import { WaybillError } from '../../src/model/errors.ts'
+import { parseYaml } from '../../src/system/yaml-file.ts'
 import { MappingDefinition } from '../../src/transform/mapping-definition.ts'
-import { parseYaml } from '../../src/yaml-file.ts'
 import { createWorkplace, PROJECT } from '../cli/command-line.ts'
 
 const times = (count: number, make: (at: number) => string): string =>

@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { appendOwn, writeOwn } from '../../src/own-files.ts'
+import { appendOwn, writeOwn } from '../../src/system/own-files.ts'
 import { createLogFile } from '../../src/telemetry/logger.ts'
 import { ANN, BEN, type Clinic, HEADER, openClinic } from '../cli/clinic.ts'
 import { PROJECT } from '../cli/command-line.ts'
@@ -177,7 +177,7 @@ test('no other file of the source writes files by itself', () => {
     .filter((name) => name.endsWith('.ts'))
     .map((name) => `src/${name}`)
   const found = files.flatMap((file) => {
-    if (file === 'src/own-files.ts') return []
+    if (file === 'src/system/own-files.ts') return []
     const text = readFileSync(join(PROJECT, file), 'utf8')
     const imported = [
       ...text.matchAll(/import (?:type )?(\{[^}]*\}|[^;'"]*?) from 'node:fs(?:\/promises)?'/g),

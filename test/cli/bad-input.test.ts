@@ -2,7 +2,7 @@ import { utimesSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { n } from '../../src/shown-text.ts'
+import { n } from '../../src/system/shown-text.ts'
 import { ANN, BEN, CLINIC, expectUntouched, GOOD, HEADER, JOB, openClinic } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
 

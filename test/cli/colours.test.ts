@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify, stripVTControlCharacters } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { linePrinter, toned } from '../../src/shown-text.ts'
+import { linePrinter, toned } from '../../src/system/shown-text.ts'
 import { ANN, HEADER, openClinic } from './clinic.ts'
 import { PROJECT } from './command-line.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Fault, FaultPlan } from '../../src/reference-gateway/fault-plan.ts'
 import { ENDPOINT_NAMES, GROUPS, When } from '../../src/reference-gateway/fault-targets.ts'
-import { parseYaml } from '../../src/yaml-file.ts'
+import { parseYaml } from '../../src/system/yaml-file.ts'
 import { blocks, codeRows, page, sections, tableRows } from './pages.ts'
 
 const text = page('docs/faults.md')

@@ -6,7 +6,7 @@ import { NOTICE_KINDS, payloadOf, sentFrom } from '../../src/notify/notice.ts'
 import { runNotice } from '../../src/notify/run-notices.ts'
 import type { RunSummary } from '../../src/run/summary.ts'
 import { VARIABLES } from '../../src/settings.ts'
-import { parseYaml } from '../../src/yaml-file.ts'
+import { parseYaml } from '../../src/system/yaml-file.ts'
 import { blocks, codeRows, page, sections } from './pages.ts'
 
 const text = page('docs/notifications.md')

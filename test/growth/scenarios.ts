@@ -7,7 +7,7 @@ import { type Delivery, listingOf, meantBy } from '../../src/extract/sources/sou
 import { runCommandLine } from '../../src/main.ts'
 import { matchAnswer } from '../../src/reconcile/match.ts'
 import { ANY_RULES, completeBeside } from '../../src/run/found-delivery.ts'
-import { didYouMean } from '../../src/schema-problems.ts'
+import { didYouMean } from '../../src/system/schema-problems.ts'
 import { biometric, condition, entryOf, OBSERVED_AT } from '../load/made-up-entries.ts'
 
 const PROJECT = resolve(import.meta.dirname, '../..')

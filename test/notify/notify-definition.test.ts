@@ -2,7 +2,7 @@ import { describe, expect, it, test } from 'vitest'
 import { JobDefinition } from '../../src/definitions/job-definition.ts'
 import { keyOf, missingSettings, nameOf } from '../../src/definitions/notify-definition.ts'
 import { WaybillError } from '../../src/model/errors.ts'
-import { parseYaml } from '../../src/yaml-file.ts'
+import { parseYaml } from '../../src/system/yaml-file.ts'
 
 const read = (notify: string) =>
   parseYaml(

@@ -6,7 +6,7 @@ import { noTallies, type Reason } from '../../src/ledger/ledger.ts'
 import { noCounts } from '../../src/model/balance.ts'
 import { nextSteps, type Step } from '../../src/run/next-steps.ts'
 import type { ExportSummary, RunSummary } from '../../src/run/summary.ts'
-import { shellPath, shellWord, shown } from '../../src/shown-text.ts'
+import { shellPath, shellWord, shown } from '../../src/system/shown-text.ts'
 
 const RUN = '20260302T071500Z-4f2a9c'
 

@@ -1,11 +1,11 @@
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { inert, revived } from '../../src/csv-text.ts'
 import type { Entry, MappedRow } from '../../src/model/entry.ts'
 import type { Row } from '../../src/model/row.ts'
 import type { ChunkRow } from '../../src/run/chunks.ts'
 import { REJECT_COLUMNS, rejectsHeader, rejectsText } from '../../src/run/rejects.ts'
+import { inert, revived } from '../../src/system/csv-text.ts'
 import { biometric, careTeam, entryOf } from '../load/made-up-entries.ts'
 
 const COLUMNS = ['one', 'two, quoted "so"', 'three']

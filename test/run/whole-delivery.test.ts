@@ -14,9 +14,9 @@ import {
   readContent,
 } from '../../src/extract/content.ts'
 import { createS3Source } from '../../src/extract/sources/s3.ts'
-import { freeBytes } from '../../src/own-files.ts'
 import { type Arrival, createArrival, type ReceivedExport } from '../../src/run/arrival.ts'
 import { ANY_RULES } from '../../src/run/found-delivery.ts'
+import { freeBytes } from '../../src/system/own-files.ts'
 import { BUCKET, startS3Server } from '../extract/sources/s3-server.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { parseYaml } from '../../src/system/yaml-file.ts'
 import {
   BiometricCatalog,
   CatalogExtension,
@@ -6,7 +7,6 @@ import {
   extendCatalog,
 } from '../../src/transform/catalog.ts'
 import { createUnits } from '../../src/transform/units.ts'
-import { parseYaml } from '../../src/yaml-file.ts'
 import { csvMapper, faults, HEAD, load, mapped, refusalOf, wires } from './mapping-under-test.ts'
 
 const SHIPPED = createCatalog(

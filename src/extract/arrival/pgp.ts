@@ -14,8 +14,8 @@ import {
   readPrivateKeys,
 } from 'openpgp'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
-import { assertObeyable } from '../../obeyed-files.ts'
-import { newOwn } from '../../own-files.ts'
+import { assertObeyable } from '../../system/obeyed-files.ts'
+import { newOwn } from '../../system/own-files.ts'
 import { type ContentLimits, countAgainst, exportError, openVersion, readHead } from '../content.ts'
 import type { PgpKeyFiles } from './unpack-rules.ts'
 

@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
-import { newOwn } from '../../own-files.ts'
+import { newOwn } from '../../system/own-files.ts'
 import { countAgainst, exportError, unreadable, withCrc } from '../content.ts'
 import { assertMemberName, compilePattern, inOrder } from '../sources/source.ts'
 import type { UnpackedExport, UnpackRules } from './unpack-rules.ts'

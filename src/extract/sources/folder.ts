@@ -5,7 +5,7 @@ import { copyFile, link, lstat, open, readdir, rename, rm, unlink } from 'node:f
 import { join } from 'node:path'
 import { z } from 'zod'
 import { filesExhausted, reasonOf, WaybillError } from '../../model/errors.ts'
-import { errorCode, makeFolder, placeNew, wasTaken } from '../../own-files.ts'
+import { errorCode, makeFolder, placeNew, wasTaken } from '../../system/own-files.ts'
 import { exportError, fingerprint, versionOf } from '../content.ts'
 import {
   archiveNames,

@@ -1,7 +1,7 @@
 /** Checks the key of an SSH host by a fingerprint, or by a known_hosts file (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"). */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { WaybillError } from '../../model/errors.ts'
-import { readObeyed } from '../../obeyed-files.ts'
+import { readObeyed } from '../../system/obeyed-files.ts'
 
 /** @returns `SHA256:…`, as `ssh-keygen -l` prints it */
 export function hostKeyFingerprint(key: Uint8Array): string {

@@ -9,7 +9,7 @@ import { access, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises
 import { dirname, join } from 'node:path'
 import pRetry, { AbortError } from 'p-retry'
 import { WaybillError } from '../../model/errors.ts'
-import { assertWithin, makeFolder, newOwn, openOwn, ownFileName } from '../../own-files.ts'
+import { assertWithin, makeFolder, newOwn, openOwn, ownFileName } from '../../system/own-files.ts'
 import { exportError } from '../content.ts'
 import type { Delivery, ExportSource, Fetching } from './source.ts'
 

@@ -5,8 +5,8 @@
  */
 import { DateTime } from 'luxon'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
-import { cutToBytes } from '../../own-files.ts'
-import { n, shown } from '../../shown-text.ts'
+import { cutToBytes } from '../../system/own-files.ts'
+import { n, shown } from '../../system/shown-text.ts'
 import { exportError } from '../content.ts'
 
 /** A file as its source lists it. */

@@ -4,7 +4,7 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSyn
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
-import { makeOwn, wasTaken } from '../../own-files.ts'
+import { makeOwn, wasTaken } from '../../system/own-files.ts'
 import { NO_SUSPICION, type Suspicion } from '../concerns.ts'
 import { COPIES } from '../delivered-rows.ts'
 import type { Statements } from './database.ts'

@@ -1,5 +1,5 @@
 /** Glucose with a column of fasting: two rules, by the texts of the column. */
-import { counted } from '../../shown-text.ts'
+import { counted } from '../../system/shown-text.ts'
 import { isCalled, nameWords } from '../../watch/names.ts'
 import type { ColumnProfile } from './profile-columns.ts'
 import type { Vocabulary } from './vocabulary.ts'

@@ -1,6 +1,6 @@
 /** Finds the column of the observation date by its name, confirmed by its dates; never guesses. */
 
-import { counted } from '../../shown-text.ts'
+import { counted } from '../../system/shown-text.ts'
 import { compileInstant } from '../../transform/dates.ts'
 import { PLACEHOLDER_INSTANT } from '../../transform/mapping-definition.ts'
 import { hasWord, type Words } from '../../watch/names.ts'

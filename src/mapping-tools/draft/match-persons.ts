@@ -1,5 +1,5 @@
 /** Columns of a person: reference, registration, codes for female and male. */
-import { counted } from '../../shown-text.ts'
+import { counted } from '../../system/shown-text.ts'
 import { namesOfPeople, REGISTER, type RegisterKey } from '../../watch/column-names.ts'
 import { isCalled, type Words } from '../../watch/names.ts'
 import { formsText, MONTH_OR_DAY } from './find-observed.ts'

@@ -13,7 +13,14 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
-import { assertWithin, cutToBytes, makeFolder, openOwn, ownFileName, writeOwn } from '../src/own-files.ts'
+import {
+  assertWithin,
+  cutToBytes,
+  makeFolder,
+  openOwn,
+  ownFileName,
+  writeOwn,
+} from '../../src/system/own-files.ts'
 
 let folder: string
 beforeEach(() => {

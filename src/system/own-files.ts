@@ -23,7 +23,7 @@ import {
 } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, sep } from 'node:path'
-import { reasonOf, WaybillError } from './model/errors.ts'
+import { reasonOf, WaybillError } from '../model/errors.ts'
 import { sizeText } from './shown-text.ts'
 
 const ROOT = 0

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { html, htmlPage, shown } from '../src/shown-text.ts'
+import { html, htmlPage, shown } from '../../src/system/shown-text.ts'
 
 const decoded = (text: string): string =>
   text.replaceAll(

@@ -5,7 +5,7 @@
 import { lstatSync, readFileSync, readlinkSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { delimiter, dirname, resolve } from 'node:path'
-import { WaybillError } from './model/errors.ts'
+import { WaybillError } from '../model/errors.ts'
 import { shellWord } from './shown-text.ts'
 
 const ROOT = 0

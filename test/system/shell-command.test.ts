@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { runShell } from '../src/shell-command.ts'
-import { temporaryFolder } from './temporary-folder.ts'
+import { runShell } from '../../src/system/shell-command.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 const environment = { PATH: process.env['PATH'] }
 const LONG_MS = 20_000

@@ -1,6 +1,6 @@
 /** Runs a command of the settings or of a job through `/bin/sh`. Kills the command and its children after a timeout. */
 import type { ChildProcess } from 'node:child_process'
-import { codeOf, WaybillError } from './model/errors.ts'
+import { codeOf, WaybillError } from '../model/errors.ts'
 import { assertObeyableCommand } from './obeyed-files.ts'
 
 export interface ShellCommand {

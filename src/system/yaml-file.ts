@@ -13,7 +13,7 @@ import {
   type YAMLError,
 } from 'yaml'
 import type { z } from 'zod'
-import { type ErrorCode, type Finding, type Place, WaybillError } from './model/errors.ts'
+import { type ErrorCode, type Finding, type Place, WaybillError } from '../model/errors.ts'
 import { checkWith } from './schema-problems.ts'
 
 /** Path of a key within a document: `['biometrics', 'hba1c', 'unit']`. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it, test } from 'vitest'
-import { counted, linePrinter, n, shown, shownLines } from '../src/shown-text.ts'
+import { counted, linePrinter, n, shown, shownLines } from '../../src/system/shown-text.ts'
 
 test.each([
   ['C0', '\u0000\u0007\b\u001b[2J', '\\u0000\\u0007\\u0008\\u001b[2J'],

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { WaybillError } from '../src/model/errors.ts'
-import { didYouMean } from '../src/schema-problems.ts'
-import { describeKey, parseYaml, refusal } from '../src/yaml-file.ts'
+import { WaybillError } from '../../src/model/errors.ts'
+import { didYouMean } from '../../src/system/schema-problems.ts'
+import { describeKey, parseYaml, refusal } from '../../src/system/yaml-file.ts'
 
 const Schema = z.strictObject({
   name: z.string().min(1),

@@ -1,14 +1,14 @@
 /**
  * The import directions of docs/architecture.md, checked by `npm run check`.
  * Stages (extract, transform, load, reconcile) never call each other: they share the words of src/model;
- * src/run connects them, src/main.ts builds the adapters.
+ * src/run connects them, src/main.ts builds the adapters. The packages beside src/ may import it; the edges of src/ import them.
  */
 const only = (name, from, allowed, comment) => ({
   name,
   severity: 'error',
   comment,
   from: { path: from },
-  to: { path: '^src/', pathNot: [from, SHOWN, ...allowed] },
+  to: { path: '^(src|packages)/', pathNot: [from, SHOWN, ...allowed] },
 })
 
 // Whoever shows what others have written needs it.
@@ -19,6 +19,8 @@ const MEANT = '^src/system/schema-problems\\.ts$'
 const OWN_FILES = '^src/system/own-files\\.ts$'
 // Whoever opens a file that is obeyed.
 const OBEYED_FILES = '^src/system/obeyed-files\\.ts$'
+// Reads what is shipped with the program.
+const SHIPPED = '^src/system/shipped\\.ts$'
 
 module.exports = {
   forbidden: [
@@ -27,19 +29,19 @@ module.exports = {
       name: 'no-cycles-of-folders',
       severity: 'error',
       scope: 'folder',
-      from: { path: '^src/[^/]+' },
+      from: { path: '^(src|packages)/[^/]+' },
       to: { circular: true },
     },
     {
       name: 'no-undeclared-packages',
       severity: 'error',
-      from: { path: '^src/' },
+      from: { path: '^(src|packages/[^/]+/src)/' },
       to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown', 'undetermined'] },
     },
     only('model-stands-alone', MODEL, [], 'the words of the house import nothing of it'),
     only(
       'settings-stand-alone',
-      '^src/settings.ts$',
+      '^src/system/settings.ts$',
       [MODEL, OBEYED_FILES],
       'settings.ts reads the environment and no more',
     ),
@@ -53,9 +55,30 @@ module.exports = {
     only(
       'transform-after-extract',
       '^src/transform/',
-      [MODEL, MEANT, '^src/system/yaml-file.ts$', '^src/gateway/contract/'],
+      [MODEL, MEANT, SHIPPED, '^src/system/yaml-file.ts$', '^src/gateway/contract/'],
       'transform is pure: rows in, records or issues out',
     ),
+    {
+      name: 'entries-are-imported-by-no-folder',
+      severity: 'error',
+      comment: 'src/ itself holds entries and the composition root',
+      from: { path: '^(src|packages)/[^/]+/' },
+      to: { path: '^src/[^/]+$' },
+    },
+    {
+      name: 'packages-are-imported-at-the-edges',
+      severity: 'error',
+      comment: 'the core runs without them; the command line and the API for programs offer them',
+      from: { path: '^src/', pathNot: ['^src/cli/', '^src/(index|open-waybill)\\.ts$'] },
+      to: { path: '^packages/' },
+    },
+    {
+      name: 'packages-import-no-package',
+      severity: 'error',
+      comment: 'each stands beside the core alone',
+      from: { path: '^packages/([^/]+)/' },
+      to: { path: '^packages/', pathNot: '^packages/$1/' },
+    },
     only(
       'watch-before-the-run',
       '^src/watch/',
@@ -72,11 +95,12 @@ module.exports = {
     ),
     only(
       'mapping-tools-before-the-stages',
-      '^src/mapping-tools/',
+      '^packages/mapping-tools/',
       [
         MODEL,
         MEANT,
         OWN_FILES,
+        SHIPPED,
         '^src/system/yaml-file.ts$',
         '^src/extract/',
         '^src/transform/',
@@ -107,13 +131,13 @@ module.exports = {
     only('gateway-alone', '^src/gateway/', [MODEL], 'the client can be used by another program'),
     only(
       'reference-gateway-alone',
-      '^src/reference-gateway/',
+      '^packages/reference-gateway/',
       [MODEL, '^src/system/yaml-file.ts$', '^src/gateway/contract/'],
       'it shares with the client nothing but the contract',
     ),
     only(
       'conformance-alone',
-      '^src/conformance/',
+      '^packages/conformance/',
       [MODEL],
       'it knows HTTP and the interface document, not how client and reference gateway read it',
     ),
@@ -135,6 +159,7 @@ module.exports = {
       '^src/report/',
       [
         MODEL,
+        SHIPPED,
         '^src/ledger/(ledger|concerns).ts$',
         '^src/run/(summary|held-back).ts$',
         '^src/run/next-steps.ts$',
@@ -150,7 +175,7 @@ module.exports = {
         MODEL,
         '^src/extract/(sources/(source|receive-file)|arrival/verify-delivery).ts$',
         '^src/definitions/',
-        '^src/run/(arrival|find-exports|found-delivery|export-profile).ts$',
+        '^src/run/(arrival|find-exports|found-delivery).ts$',
         '^src/ledger/ledger.ts$',
         '^src/notify/notice.ts$',
         '^src/schedule/(fires|schedule-parts).ts$',

@@ -4,21 +4,23 @@
 
 const at = (path) => new URL(path, import.meta.url)
 
-/** Whether nothing is newer than the bundle; folders, too: they are where a file was taken away. */
-function isCurrent({ readdirSync, statSync }, bundle, sources) {
+/** Whether no source is newer than the bundle; a folder is newer after a file was taken away. */
+function isCurrent({ existsSync, readdirSync, statSync }, bundle, root) {
   const madeAt = statSync(bundle).mtimeMs
-  const isOlder = (name) => statSync(`${sources}/${name}`).mtimeMs < madeAt
-  return ['.', '../package-lock.json', ...readdirSync(sources, { recursive: true })].every(isOlder)
+  const inPackages = readdirSync(`${root}/packages`).map((name) => `packages/${name}/src`)
+  const folders = ['src', ...inPackages].filter((folder) => existsSync(`${root}/${folder}`))
+  const within = (folder) => readdirSync(`${root}/${folder}`, { recursive: true })
+  const files = folders.flatMap((folder) => within(folder).map((name) => `${folder}/${name}`))
+  const isOlder = (path) => statSync(`${root}/${path}`).mtimeMs < madeAt
+  return ['package-lock.json', 'packages', ...folders, ...files].every(isOlder)
 }
 
 async function start() {
   // An import of a built-in module loads all that its exports might need: 10 ms for node:fs.
   const [fs, module, url] = ['fs', 'module', 'url'].map((name) => process.getBuiltinModule(name))
-  const [bundle, sources] = ['../dist/bundle/waybill.mjs', '../src'].map((path) =>
-    url.fileURLToPath(at(path)),
-  )
-  const isClone = fs.existsSync(sources)
-  const isBundled = fs.existsSync(bundle) && (!isClone || isCurrent(fs, bundle, sources))
+  const [bundle, root] = ['../dist/bundle/waybill.mjs', '..'].map((path) => url.fileURLToPath(at(path)))
+  const isClone = fs.existsSync(`${root}/src`)
+  const isBundled = fs.existsSync(bundle) && (!isClone || isCurrent(fs, bundle, root))
   // Kept inside the clone, not in the shared temporary folder: what another user can write must not become code here.
   if (isClone) module.enableCompileCache(url.fileURLToPath(at('../node_modules/.cache/waybill')))
   const { main } = await import(at(isBundled ? '../dist/bundle/waybill.mjs' : '../src/main.ts'))

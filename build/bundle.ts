@@ -1,7 +1,7 @@
 /**
  * Makes few files of many: a process would spend more time on finding the modules of the program and of its packages than on a small run.
  *
- *     node build/bundle.ts     writes dist/bundle, which bin/waybill.js starts as long as nothing of src/ is newer
+ *     node build/bundle.ts     writes dist/bundle, which bin/waybill.js starts as long as no source is newer
  *
  * `npm ci` and `npm pack` run it. Without the packages for development there is none, and the sources are started as they stand.
  */
@@ -13,8 +13,9 @@ import { fileURLToPath } from 'node:url'
 import type { CheckedCatalog } from '../src/definitions/checked-catalog.ts'
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url))
-const SOURCES = join(PROJECT, 'src')
 const BUILT = join(PROJECT, 'dist')
+/** Sources, by their paths in the project: of the core and of the packages. */
+const OWN = /^(?:src|packages\/[^/]+\/src)\//
 
 /** Packages that stay as they are: with files of their own, loaded where they are needed, or asked for by a part of another one that nobody uses. */
 const KEPT_AS_THEY_ARE = [/^@lhncbc\//, /^ssh2/, /^@aws-sdk\//, /\.node$/, /^protobufjs\//]
@@ -63,7 +64,7 @@ export async function bundle(folder: string, entries: Readonly<Record<string, st
     input: entries,
     platform: 'node',
     external: KEPT_AS_THEY_ARE,
-    // What a module of ours reads beside itself lies in dist/ where it lies in src/, whether this is a clone or the package.
+    // What a module of ours reads beside itself lies in dist/ where it lies in the project, whether this is a clone or the package.
     plugins: [
       {
         name: 'builtins-without-facade',
@@ -76,7 +77,9 @@ export async function bundle(folder: string, entries: Readonly<Record<string, st
           filter: { code: /import\.meta\./ },
           handler(code: string, id: string): string {
             // The bundler's own module has no path; wherever it is called from, it is to ask for packages from here.
-            const place = id.startsWith(SOURCES) ? join(BUILT, relative(SOURCES, id)) : resolve(PROJECT, id)
+            const place = OWN.test(relative(PROJECT, id))
+              ? join(BUILT, relative(PROJECT, id))
+              : resolve(PROJECT, id)
             const file = `new URL(${JSON.stringify(relative(folder, place))}, import.meta.url)`
             return code
               .replaceAll('createRequire(import.meta.url)(', 'require(')
@@ -132,13 +135,14 @@ interface Manifest {
 
 /** What modules read beside themselves. */
 export function copyData(): void {
-  for (const file of globSync(join(SOURCES, '**/*.yaml'))) cpSync(file, join(BUILT, relative(SOURCES, file)))
+  for (const file of globSync('{src,packages/*/src}/**/*.yaml', { cwd: PROJECT }))
+    cpSync(join(PROJECT, file), join(BUILT, file))
 }
 
 async function main(): Promise<void> {
   copyData()
   await mkdir(BUILT, { recursive: true })
-  await bundle(join(BUILT, 'bundle'), { waybill: join(SOURCES, 'main.ts') })
+  await bundle(join(BUILT, 'bundle'), { waybill: join(PROJECT, 'src/main.ts') })
 }
 
 if (resolve(process.argv[1] ?? '') === fileURLToPath(import.meta.url)) {

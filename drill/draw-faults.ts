@@ -3,8 +3,9 @@
  * out is what no loader could notice: a refusal (4xx, or 503 with Retry-After) of what was stored all the same, and an echo of
  * what was not stored.
  */
+
+import type { Fault, FaultKind } from '../packages/reference-gateway/src/fault-plan.ts'
 import type { Random } from '../samples/random.ts'
-import type { Fault, FaultKind } from '../src/reference-gateway/fault-plan.ts'
 import { MARK } from './exports.ts'
 import type { KillPoint } from './kill-points.ts'
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { startReferenceGateway } from '../src/reference-gateway/server.ts'
+import { startReferenceGateway } from '../packages/reference-gateway/src/server.ts'
 import { isBackfillRound } from './backfill-plan.ts'
 import { backfillAct } from './backfill-round.ts'
 import type { DrawnFault, Pace } from './draw-faults.ts'

@@ -11,7 +11,7 @@ import { join, relative, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import Table from 'cli-table3'
-import { startReferenceGateway } from '../src/reference-gateway/server.ts'
+import { startReferenceGateway } from '../packages/reference-gateway/src/server.ts'
 import { generateSamples } from './generate.ts'
 import { writeTourExports } from './tour-exports.ts'
 

@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import { jsonSchemas } from '../src/mapping-tools/schema.ts'
+import { jsonSchemas } from '../packages/mapping-tools/src/schema.ts'
 
 const keysOf = async (section: string): Promise<string[]> =>
   Object.keys(parse(await readFile(join(import.meta.dirname, `../mappings/catalog/${section}.yaml`), 'utf8')))

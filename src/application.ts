@@ -2,6 +2,7 @@
  * Composition root: makes every part with access to clock, chance, files of the home, SQLite and network, and hands these parts in, for the
  * command line and for programs.
  */
+
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
@@ -9,15 +10,16 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { reasonOf, WaybillError } from './model/errors.ts'
 import type { Application } from './runs/application.ts'
-import type { Settings } from './settings.ts'
 import { assertObeyable, doubtsOf, doubtText } from './system/obeyed-files.ts'
 import { appendOwn, assertWithin, closeToOthers, lookAt, makeFolder, modeText } from './system/own-files.ts'
 import { identify, processTable } from './system/process-identity.ts'
+import type { Settings } from './system/settings.ts'
+import { shipped } from './system/shipped.ts'
 import { createLogFile, createLogger, type Logger, type LogSink } from './telemetry/logger.ts'
 
 /** Version in package.json. */
 export function programVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  const manifest: unknown = JSON.parse(readFileSync(shipped('package.json'), 'utf8'))
   return typeof manifest === 'object' && manifest !== null && 'version' in manifest
     ? String(manifest.version)
     : '0'

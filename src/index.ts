@@ -13,6 +13,8 @@
  *     const latest = await gateway.biometrics.read({ reference: 'p-1', type: 'partnerAccountId' })
  */
 
+export type { FaultPlan } from '../packages/reference-gateway/src/fault-plan.ts'
+export type { ReferenceGateway } from '../packages/reference-gateway/src/server.ts'
 export type { AgeAssessment, Assessment } from './gateway/age-assessment.ts'
 export type { Answer, CreateAnswer, Echo } from './gateway/answer.ts'
 export type { AccessTokenSource } from './gateway/connection-settings.ts'
@@ -43,8 +45,6 @@ export type { BodyContent, RequestEvent, TransportOptions } from './gateway/tran
 export { type ErrorCode, WaybillError } from './model/errors.ts'
 export * from './open-waybill.ts'
 export type { CheckFinding } from './operate/finding.ts'
-export type { FaultPlan } from './reference-gateway/fault-plan.ts'
-export type { ReferenceGateway } from './reference-gateway/server.ts'
 export type { RunEvent } from './run/events.ts'
 export type { JobEnd } from './run/execute.ts'
 export type { Step } from './run/next-steps.ts'

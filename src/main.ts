@@ -10,7 +10,7 @@ import type { CommandContext, Perform, SettingsWanted } from './cli/command-form
 import { createProgram } from './cli/program.ts'
 import { errorAsJson, errorLines, logFailure } from './cli/terminal-text.ts'
 import { EXIT, endingOf, filesExhausted, WaybillError } from './model/errors.ts'
-import { examineSettings, readSettings } from './settings.ts'
+import { examineSettings, readSettings } from './system/settings.ts'
 import { linePrinter, type Paint, shownLines } from './system/shown-text.ts'
 
 /** Surroundings of a program: variables, working folder, streams and signals of a process. */

@@ -2,15 +2,16 @@
  * Waybill for programs: runs in the process of the caller, as the command line does; and the gateway's interface, as a client and as a server, with
  * the caller's clock and ids.
  */
-import { createApplication, programVersion } from './application.ts'
-import { createGateway as connect, type Gateway, type GatewayOptions } from './gateway/gateway.ts'
+
 import {
   type ReferenceGateway,
   type ReferenceGatewayOptions,
   startReferenceGateway as serve,
-} from './reference-gateway/server.ts'
+} from '../packages/reference-gateway/src/server.ts'
+import { createApplication, programVersion } from './application.ts'
+import { createGateway as connect, type Gateway, type GatewayOptions } from './gateway/gateway.ts'
 import { createWaybill, type Waybill } from './runs/waybill.ts'
-import { handedOn, readSettings } from './settings.ts'
+import { handedOn, readSettings } from './system/settings.ts'
 
 export interface WaybillOptions {
   /** Folder of ledger, key, receipts and rejects. A missing folder is made, for its owner alone. */

@@ -3,8 +3,8 @@
  * maintain an installation, check its mappings, or serve a gateway for trials.
  */
 import { InvalidArgumentError } from 'commander'
+import type { TokenOwner } from '../../packages/reference-gateway/src/credentials.ts'
 import { DURATION } from '../definitions/quantity.ts'
-import type { TokenOwner } from '../reference-gateway/credentials.ts'
 import type { CommandContext, CommandForm, GivenBy } from './command-form.ts'
 import { JOB, RUN_COMMANDS, RUN_OR_LATEST, wholeNumber } from './run-commands.ts'
 

@@ -1,6 +1,13 @@
 /** `waybill mapping check`: problems of mappings and their cases, and the fit of a mapping to an export. */
 
 import { readFile } from 'node:fs/promises'
+import { parseCases } from '../../packages/mapping-tools/src/cases.ts'
+import {
+  type Coverage,
+  createCoverage,
+  type RuleCoverage,
+  unknownColumns,
+} from '../../packages/mapping-tools/src/coverage.ts'
 import {
   type DefinitionFolders,
   definitionsIn,
@@ -9,13 +16,6 @@ import {
 } from '../definitions/definition-files.ts'
 import { openExport } from '../extract/open-export.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { parseCases } from '../mapping-tools/cases.ts'
-import {
-  type Coverage,
-  createCoverage,
-  type RuleCoverage,
-  unknownColumns,
-} from '../mapping-tools/coverage.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import type { ReceivedExport } from '../run/arrival.ts'
 import { joinExports } from '../run/joined-exports.ts'

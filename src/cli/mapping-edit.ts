@@ -2,16 +2,16 @@
 import { existsSync, watch } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { readMapping } from '../definitions/definition-files.ts'
-import { createComparison, rowPairs } from '../mapping-tools/compare-outcomes.ts'
+import { createComparison, rowPairs } from '../../packages/mapping-tools/src/compare-outcomes.ts'
 import {
   type EditProblem,
   type EditView,
   editPage,
   startEditServer,
   viewHtml,
-} from '../mapping-tools/edit-page.ts'
-import { previewRow } from '../mapping-tools/preview.ts'
+} from '../../packages/mapping-tools/src/edit-page.ts'
+import { previewRow } from '../../packages/mapping-tools/src/preview.ts'
+import { readMapping } from '../definitions/definition-files.ts'
 import { type ErrorCode, EXIT, WaybillError } from '../model/errors.ts'
 import type { ReceivedExport } from '../run/arrival.ts'
 import { watchFit } from '../runs/doubtful-mappings.ts'

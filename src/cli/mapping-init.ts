@@ -1,17 +1,21 @@
 /** `waybill mapping init`: drafts a mapping and its cases from sample exports. Overwrites nothing and sends nothing. */
 import { rm } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
+import { parseCases } from '../../packages/mapping-tools/src/cases.ts'
+import {
+  decidedCodes,
+  type EarlierMapping,
+  withDecided,
+} from '../../packages/mapping-tools/src/draft/decided-before.ts'
+import { draftCases } from '../../packages/mapping-tools/src/draft/draft-cases.ts'
+import { type DraftedSample, draftSample } from '../../packages/mapping-tools/src/draft/draft-sample.ts'
+import { joinSamples, type NamedSample } from '../../packages/mapping-tools/src/draft/join-samples.ts'
+import { readAnySample } from '../../packages/mapping-tools/src/draft/sheet-sample.ts'
+import { createVocabulary } from '../../packages/mapping-tools/src/draft/vocabulary.ts'
+import { draftText } from '../../packages/mapping-tools/src/draft/write-draft.ts'
+import { runCases, textReader, updateCases } from '../../packages/mapping-tools/src/run-cases.ts'
 import { readCatalogFiles, readSynonyms, resourcesOf } from '../definitions/catalog-files.ts'
 import { definitionsIn, type LoadedMapping, readMapping } from '../definitions/definition-files.ts'
-import { parseCases } from '../mapping-tools/cases.ts'
-import { decidedCodes, type EarlierMapping, withDecided } from '../mapping-tools/draft/decided-before.ts'
-import { draftCases } from '../mapping-tools/draft/draft-cases.ts'
-import { type DraftedSample, draftSample } from '../mapping-tools/draft/draft-sample.ts'
-import { joinSamples, type NamedSample } from '../mapping-tools/draft/join-samples.ts'
-import { readAnySample } from '../mapping-tools/draft/sheet-sample.ts'
-import { createVocabulary } from '../mapping-tools/draft/vocabulary.ts'
-import { draftText } from '../mapping-tools/draft/write-draft.ts'
-import { runCases, textReader, updateCases } from '../mapping-tools/run-cases.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { sourceSettings } from '../runs/connect-gateway.ts'
 import { withSample } from '../runs/sample.ts'

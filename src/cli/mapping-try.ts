@@ -6,20 +6,31 @@ import { statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { diff } from 'node:util'
 import { stringify } from 'yaml'
-import { type DefinitionFolders, type LoadedMapping, readMapping } from '../definitions/definition-files.ts'
-import { fingerprint } from '../extract/content.ts'
-import { openExport } from '../extract/open-export.ts'
-import { recordText } from '../load/batch-text.ts'
-import { parseCases } from '../mapping-tools/cases.ts'
+import { parseCases } from '../../packages/mapping-tools/src/cases.ts'
 import {
   createComparison,
   type Difference,
   type DifferenceExample,
   type Reading,
   rowPairs,
-} from '../mapping-tools/compare-outcomes.ts'
-import { type PreviewedRow, previewPage, previewRow, previewText } from '../mapping-tools/preview.ts'
-import { type CaseResult, keepGiven, runCases, textReader, updateCases } from '../mapping-tools/run-cases.ts'
+} from '../../packages/mapping-tools/src/compare-outcomes.ts'
+import {
+  type PreviewedRow,
+  previewPage,
+  previewRow,
+  previewText,
+} from '../../packages/mapping-tools/src/preview.ts'
+import {
+  type CaseResult,
+  keepGiven,
+  runCases,
+  textReader,
+  updateCases,
+} from '../../packages/mapping-tools/src/run-cases.ts'
+import { type DefinitionFolders, type LoadedMapping, readMapping } from '../definitions/definition-files.ts'
+import { fingerprint } from '../extract/content.ts'
+import { openExport } from '../extract/open-export.ts'
+import { recordText } from '../load/batch-text.ts'
 import { createEntries, type RowOutcome } from '../model/entry.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'

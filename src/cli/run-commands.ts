@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from 'commander'
 import { Duration } from '../definitions/export-definition.ts'
 import type { SampleSize } from '../runs/verify.ts'
-import { type ListenAddress, listenAddress } from '../settings.ts'
+import { type ListenAddress, listenAddress } from '../system/settings.ts'
 import type { CommandForm } from './command-form.ts'
 
 export const JOB = ['<job>', 'name of a file in the jobs folder, without .yaml'] as const

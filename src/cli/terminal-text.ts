@@ -1,7 +1,8 @@
 /** Text for terminals: tables without lines, no wider than the terminal; errors with the finding, the place, and the next step. */
-import { fileURLToPath } from 'node:url'
+
 import Table from 'cli-table3'
 import { codeOf, describePlace, WaybillError } from '../model/errors.ts'
+import { shipped } from '../system/shipped.ts'
 import { type Line, shown, type Tone, toned } from '../system/shown-text.ts'
 import type { CommandContext } from './command-form.ts'
 
@@ -173,7 +174,7 @@ export function describeError(error: unknown): string[] {
 export const errorLines = (error: unknown): Line[] => toned(describeError(error), 1, 'bad')
 
 /** Folder of the program, both for the sources and for the bundle. */
-const PROGRAM = fileURLToPath(new URL('../..', import.meta.url))
+const PROGRAM = `${shipped()}/`
 
 /** Stack frames in files of the program. None if the stack lacks the message, as the frames cannot be found then. */
 function placesOf(error: unknown): string[] {

@@ -1,12 +1,13 @@
 /** Files that mappings refer to: catalog, spellings of units, tables, and the catalog file that a job may add. */
+
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
 import { type Finding, reasonOf, WaybillError } from '../model/errors.ts'
 import { readObeyed } from '../system/obeyed-files.ts'
+import { shipped } from '../system/shipped.ts'
 import { shownPath } from '../system/shown-text.ts'
 import { parseYaml, refusal } from '../system/yaml-file.ts'
 import {
@@ -37,7 +38,7 @@ const SET_MAPPINGS =
   'Set WAYBILL_MAPPINGS to a folder that has catalog/biometrics.yaml, conditions.yaml and unit-spellings.csv.'
 const NAME_CATALOG = "Correct `catalog` in the job file: it is the path of a file, relative to the job's."
 
-const SHIPPED = fileURLToPath(new URL('../../mappings/catalog', import.meta.url))
+const SHIPPED = shipped('mappings/catalog')
 
 /** Returns the catalog folder inside the mappings folder. Falls back to the shipped catalog if there is none. */
 function catalogOf(mappings: string): string {

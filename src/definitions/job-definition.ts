@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { parseBaseUrl } from '../gateway/connection-settings.ts'
 import { WaybillError } from '../model/errors.ts'
-import { BUILT_IN } from '../settings.ts'
+import { BUILT_IN } from '../system/settings.ts'
 import { CollectDefinition, PeopleDefinition, TargetDefinition } from './collect-definition.ts'
 import { ByteSize, CronText, Duration, ExportDefinition, Share, ZoneName } from './export-definition.ts'
 import { NotifyDefinition } from './notify-definition.ts'

@@ -2,12 +2,14 @@
  * Reasons for rows and records left behind, most frequent first. A reason of many rules or exports is one line. Meanings and remedies come from
  * docs/reasons.md, which is part of the program. Below: warnings, differences from earlier deliveries, and next steps.
  */
+
 import { readFile } from 'node:fs/promises'
 import { wordsOf } from '../ledger/concerns.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { addKnown, knownWords, leftBehindWords } from '../reconcile/new-and-known.ts'
 import type { Step } from '../run/next-steps.ts'
 import type { RunSummary } from '../run/summary.ts'
+import { shipped } from '../system/shipped.ts'
 import { html, n } from '../system/shown-text.ts'
 import type { ExportDrift } from '../watch/drift.ts'
 import { counts, foldedTable, nameHtml, OUTCOMES, words } from './figures.ts'
@@ -141,7 +143,7 @@ export type Explanations = ReadonlyMap<string, Explanation>
 
 /** Empty for a program without the page: the report then names only the page. */
 export const readExplanations = async (): Promise<Explanations> =>
-  explanationsOf(await readFile(new URL('../../docs/reasons.md', import.meta.url), 'utf8').catch(() => ''))
+  explanationsOf(await readFile(shipped('docs/reasons.md'), 'utf8').catch(() => ''))
 
 /** @param page Markdown: rows of tables with a code, or several codes of one meaning, in the first cell */
 function explanationsOf(page: string): Explanations {

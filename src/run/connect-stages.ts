@@ -38,7 +38,7 @@ import {
   readProfile,
   readWholeProfile,
 } from '../reconcile/read-back.ts'
-import { BUILT_IN } from '../settings.ts'
+import { BUILT_IN } from '../system/settings.ts'
 import { createStopWhen, type RowsBefore, type StopWhen } from './chunks.ts'
 import { type Collecting, createCollecting } from './collecting.ts'
 import { type RunDependencies, type RunEvents, watchOutages } from './events.ts'

@@ -2,11 +2,11 @@
  * Connects the chosen gateway: an address, or the built-in reference gateway in a process of its own. Also builds the dependencies of all
  * commands that send or read back.
  */
+
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { type AccessTokenSource, checkCredential } from '../gateway/connection-settings.ts'
 import { createGateway, type UserToken } from '../gateway/gateway.ts'
@@ -14,8 +14,9 @@ import type { TransportOptions } from '../gateway/transport.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { SourceSettings } from '../run/arrival.ts'
 import { createRunEvents, type RunDependencies, type RunListener } from '../run/events.ts'
-import { BUILT_IN, type Settings, wholeEnvironment } from '../settings.ts'
+import { BUILT_IN, type Settings, wholeEnvironment } from '../system/settings.ts'
 import { runShell } from '../system/shell-command.ts'
+import { shipped } from '../system/shipped.ts'
 import type { Application, GatewayConnection } from './application.ts'
 import type { Traces } from './traces.ts'
 import { identityToSend, type WithoutOld } from './which-installation.ts'
@@ -106,7 +107,7 @@ export async function startAttached(
   options: readonly string[],
   credentials: Credentials,
 ): Promise<{ readonly url: string; stop(): Promise<void> }> {
-  const entry = fileURLToPath(new URL('../../bin/waybill.js', import.meta.url))
+  const entry = shipped('bin/waybill.js')
   const args = ['gateway', '--attached', '--port', '0', '--json', ...options]
   const { spawn } = process.getBuiltinModule('node:child_process')
   const child = spawn(process.execPath, [...process.execArgv, entry, ...args], {

@@ -1,7 +1,7 @@
 /** Maintenance of an installation, as values: prepares a new folder, prunes old detail, backs up the ledger, reports a run as a page. */
+
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type BackedUp, backUpLedger } from '../ledger/sqlite/backup.ts'
 import { type Compacted, compactLedger } from '../ledger/sqlite/pruning.ts'
 import { WaybillError } from '../model/errors.ts'
@@ -9,6 +9,7 @@ import { type Pruned, prune } from '../operate/prune.ts'
 import { measureOutputFiles } from '../report/files-section.ts'
 import { runReport } from '../report/report-page.ts'
 import { makeFolder, wasTaken, writeOwn } from '../system/own-files.ts'
+import { shipped } from '../system/shipped.ts'
 import { nameRun } from './amend-run.ts'
 import { type Application, ledgerFile, noteBackup, withKnownLedger } from './application.ts'
 
@@ -61,8 +62,6 @@ export async function reportOf(
     return { run, page: await runReport({ ledger, home, now: now(), isDead, version, outputsOf }, run) }
   })
 }
-
-const SHIPPED = fileURLToPath(new URL('../..', import.meta.url))
 
 const SAMPLES = [
   'jobs/nightly-screenings.yaml',
@@ -120,7 +119,7 @@ export async function beginFolder(to: string): Promise<Begun> {
       kept.push(name)
     }
   }
-  for (const name of SAMPLES) place(name, readFileSync(join(SHIPPED, name)))
+  for (const name of SAMPLES) place(name, readFileSync(shipped(name)))
   place('.env.example', ENVIRONMENT)
   return { folder, written, kept }
 }

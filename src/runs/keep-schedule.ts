@@ -28,7 +28,7 @@ import {
   type ScheduleEvents,
   type ScheduleParts,
 } from '../schedule/schedule-parts.ts'
-import type { ListenAddress, Settings } from '../settings.ts'
+import type { ListenAddress, Settings } from '../system/settings.ts'
 import { shellWord } from '../system/shown-text.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Application } from './application.ts'

@@ -6,7 +6,7 @@ import { assertTellable, chooseGateway } from '../definitions/jobs.ts'
 import type { FireRecord, Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { ListedJob } from '../schedule/schedule-parts.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../system/settings.ts'
 
 /**
  * All jobs of the folder; a problem of one job does not affect the rest.

@@ -8,9 +8,9 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { keyDiffers } from '../ledger/sqlite/installation.ts'
 import { reasonOf, WaybillError } from '../model/errors.ts'
 import { createIdentity, type Identity } from '../model/ids.ts'
-import type { Settings } from '../settings.ts'
 import { assertObeyable } from '../system/obeyed-files.ts'
 import { assertWithin, lookAt, modeText, wasTaken, writeOwn } from '../system/own-files.ts'
+import type { Settings } from '../system/settings.ts'
 
 interface Parts {
   readonly settings: Settings

@@ -2,11 +2,12 @@
  * Units of measure (UCUM, ucum.org) through @lhncbc/ucum-lhc. Each conversion is computed once for a pair of units and kept as
  * `value * slope + offset`.
  */
+
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { fileURLToPath } from 'node:url'
 import type * as Ucum from '@lhncbc/ucum-lhc'
 import type * as UnitStrings from '@lhncbc/ucum-lhc/source-cjs/unitString.js'
+import { shipped } from '../system/shipped.ts'
 
 /** Converts a value from the source unit to the target unit, in IEEE doubles. */
 export type Conversion =
@@ -41,7 +42,7 @@ const KEPT = 10_000
 
 const IU = '[IU]'
 
-const ALIKE = fileURLToPath(new URL('../../mappings/catalog/units-alike.csv', import.meta.url))
+const ALIKE = shipped('mappings/catalog/units-alike.csv')
 
 /** By LOINC: a unit, and its equivalent. */
 function readAlike(): ReadonlyMap<string, readonly [unit: string, alike: string]> {

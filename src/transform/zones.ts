@@ -2,12 +2,13 @@
  * Names of time zones: `UTC`, `GMT`, and the list in `mappings/catalog/zones.txt`, from one version of the tz database. Intl is not
  * asked for names: it also accepts old short names (`AST`, `IST`), with other places than the vendor means.
  */
+
 import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { IANAZone } from 'luxon'
 import { didYouMean } from '../system/schema-problems.ts'
+import { shipped } from '../system/shipped.ts'
 
-const FILE = fileURLToPath(new URL('../../mappings/catalog/zones.txt', import.meta.url))
+const FILE = shipped('mappings/catalog/zones.txt')
 
 const readNames = (): ReadonlySet<string> =>
   new Set(

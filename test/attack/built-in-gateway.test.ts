@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { ENDPOINTS, type Endpoint } from '../../src/gateway/contract/endpoints.ts'
 import { connectGateway, startAttached } from '../../src/runs/connect-gateway.ts'
-import { readSettings } from '../../src/settings.ts'
+import { readSettings } from '../../src/system/settings.ts'
 import { ANN, HEADER, JOB, openClinic } from '../cli/clinic.ts'
 import { createWorkplace, ended } from '../cli/command-line.ts'
 

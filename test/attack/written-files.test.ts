@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import {
   chmodSync,
   chownSync,
+  globSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -173,9 +174,7 @@ const OTHERWISE: Readonly<Record<string, readonly string[]>> = {
 }
 
 test('no other file of the source writes files by itself', () => {
-  const files = readdirSync(join(PROJECT, 'src'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => `src/${name}`)
+  const files = globSync(['src/**/*.ts', 'packages/*/src/**/*.ts'], { cwd: PROJECT })
   const found = files.flatMap((file) => {
     if (file === 'src/system/own-files.ts') return []
     const text = readFileSync(join(PROJECT, file), 'utf8')

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { SMALL } from '../../packages/mapping-tools/test/cases-under-test.ts'
 import { fitLines } from '../../src/cli/fit-text.ts'
 import { createFit } from '../../src/watch/fit-facts.ts'
-import { SMALL } from '../mapping-tools/cases-under-test.ts'
 import { csvMapper, load } from '../transform/mapping-under-test.ts'
 
 test.each([

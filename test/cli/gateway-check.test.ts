@@ -1,8 +1,12 @@
 import type { RequestListener } from 'node:http'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import {
+  biometric,
+  condition,
+  startGateway,
+} from '../../packages/reference-gateway/test/gateway-under-test.ts'
 import { closedPort, serveRaw } from '../gateway/loopback.ts'
-import { biometric, condition, startGateway } from '../reference-gateway/gateway-under-test.ts'
 import { openClinic, REGISTERED_ROW } from './clinic.ts'
 import { createWorkplace, type Ended } from './command-line.ts'
 import { startReferenceStore } from './reference-store.ts'

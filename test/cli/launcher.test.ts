@@ -28,7 +28,7 @@ async function startedIn(files: Readonly<Record<string, number>>): Promise<strin
       `export const main = (args) => console.log('${dirname(name)}', ...args)`,
     )
   }
-  for (const name of ['src/', 'src/run/', ...Object.keys(files)]) {
+  for (const name of ['src/', 'src/run/', 'packages/', 'packages/tools/src/', ...Object.keys(files)]) {
     const at = MADE_AT + (files[name] ?? -10)
     await utimes(join(folder, name), at, at).catch(() => undefined)
   }
@@ -37,7 +37,14 @@ async function startedIn(files: Readonly<Record<string, number>>): Promise<strin
 }
 
 const BUNDLE = 'dist/bundle/waybill.mjs'
-const CLONE = { [BUNDLE]: 0, 'src/main.ts': -10, 'src/run/execute.ts': -10, 'package-lock.json': -10 }
+const CLONE = {
+  [BUNDLE]: 0,
+  'src/main.ts': -10,
+  'src/run/execute.ts': -10,
+  'packages/tools/src/preview.ts': -10,
+  'packages/tools/test/preview.test.ts': 1,
+  'package-lock.json': -10,
+}
 
 it.each([
   ['a package', { [BUNDLE]: 0 }, 'dist/bundle'],
@@ -46,6 +53,10 @@ it.each([
   ['a clone with a newer source', { ...CLONE, 'src/run/execute.ts': 1 }, 'src'],
   ['a clone with other packages', { ...CLONE, 'package-lock.json': 1 }, 'src'],
   ['a clone from which a source was taken away', { ...CLONE, 'src/run/': 1 }, 'src'],
+  ['a clone with a newer source of a package', { ...CLONE, 'packages/tools/src/preview.ts': 1 }, 'src'],
+  ['a clone from which a source of a package was taken away', { ...CLONE, 'packages/tools/src/': 1 }, 'src'],
+  ['a clone from which a package was taken away', { ...CLONE, 'packages/': 1 }, 'src'],
+  ['a clone with a folder that is no package', { ...CLONE, 'packages/gone/notes.txt': -10 }, 'dist/bundle'],
 ])('%s', async (_, files, started) => {
   expect(await startedIn(files)).toBe(`${started} run x\n`)
 })

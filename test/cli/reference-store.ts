@@ -2,7 +2,10 @@
 import { randomUUID } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { type ReferenceGatewayOptions, startReferenceGateway } from '../../src/reference-gateway/server.ts'
+import {
+  type ReferenceGatewayOptions,
+  startReferenceGateway,
+} from '../../packages/reference-gateway/src/server.ts'
 
 const Stored = z.looseObject({
   _account: z.string(),

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
 import { createProgram } from '../../src/cli/program.ts'
 import { ERROR_CODES, EXIT } from '../../src/model/errors.ts'
-import { VARIABLES } from '../../src/settings.ts'
+import { VARIABLES } from '../../src/system/settings.ts'
 import { createWorkplace, PROJECT } from '../cli/command-line.ts'
 import { blocks, codeRows, page, sections, tableRows } from './pages.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Fault, FaultPlan } from '../../src/reference-gateway/fault-plan.ts'
-import { ENDPOINT_NAMES, GROUPS, When } from '../../src/reference-gateway/fault-targets.ts'
+import { Fault, FaultPlan } from '../../packages/reference-gateway/src/fault-plan.ts'
+import { ENDPOINT_NAMES, GROUPS, When } from '../../packages/reference-gateway/src/fault-targets.ts'
 import { parseYaml } from '../../src/system/yaml-file.ts'
 import { blocks, codeRows, page, sections, tableRows } from './pages.ts'
 

@@ -5,12 +5,13 @@ import { expect, it } from 'vitest'
 
 const IMPORT = /\b(?:from|import)\s*\(?\s*'(\.[^']+)'/g
 
-/** What stands in src/ itself is a file of its own each. */
-const folderOf = (file: string): string => (dirname(file) === 'src' ? file : dirname(file))
+/** A file in src/ itself stands for itself, and a package is one folder. */
+const folderOf = (file: string): string =>
+  /^packages\/[^/]+/.exec(file)?.[0] ?? (dirname(file) === 'src' ? file : dirname(file))
 
 function importsOfFolders(): Map<string, Set<string>> {
   const imports = new Map<string, Set<string>>()
-  for (const file of globSync('src/**/*.ts')) {
+  for (const file of globSync(['src/**/*.ts', 'packages/*/src/**/*.ts'])) {
     const from = folderOf(file)
     const to = imports.get(from) ?? new Set()
     imports.set(from, to)
@@ -32,8 +33,9 @@ function circlesIn(imports: ReadonlyMap<string, ReadonlySet<string>>): string[] 
   }
 }
 
-it('no folder of src/ imports itself by way of others', () => {
+it('no folder of src/ and no package imports itself by way of others', () => {
   const imports = importsOfFolders()
   expect(imports.get('src/cli')?.has('src/runs')).toBe(true)
+  expect(imports.get('src/cli')?.has('packages/conformance')).toBe(true)
   expect(circlesIn(imports)).toEqual([])
 })

@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { SUITE } from '../../src/conformance/suite.ts'
+import { SUITE } from '../../packages/conformance/src/suite.ts'
 import { ENDPOINTS } from '../../src/gateway/contract/endpoints.ts'
 import { createGateway } from '../../src/gateway/gateway.ts'
 import { PROJECT, page, sections, tableRows } from './pages.ts'
@@ -12,7 +12,7 @@ const questions = tableRows(documented.get('Where the document leaves a question
 
 const conformance = new Set(SUITE.map(({ section, row }) => `${section} / ${row}`))
 const sources = (file: string): string =>
-  globSync(`test/{gateway,reference-gateway}/${file}.test.ts`, { cwd: PROJECT })
+  globSync(`{test/gateway,packages/reference-gateway/test}/${file}.test.ts`, { cwd: PROJECT })
     .map((path) => readFileSync(join(PROJECT, path), 'utf8'))
     .join('')
 

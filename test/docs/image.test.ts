@@ -62,7 +62,15 @@ describe('the image', () => {
     for (const name of ['.env', '.waybill', 'inbox', 'report.html', 'node_modules', '.git'])
       expect([name, isIgnored(name)]).toEqual([name, true])
     const parts = [
-      ...['src', 'build', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'],
+      ...[
+        'src',
+        'packages',
+        'build',
+        'package.json',
+        'package-lock.json',
+        'tsconfig.json',
+        'tsconfig.build.json',
+      ],
       ...manifest.files.filter((name) => name !== 'dist'),
     ]
     for (const name of parts) expect([name, isIgnored(name)]).toEqual([name, false])

@@ -31,7 +31,9 @@ describe.each(PAGES)('%s', (path) => {
 
   it('names files and folders that exist', () => {
     const named = [
-      ...text.matchAll(/`((?:src|test|samples|jobs|mappings|bin|docs)\/[^`\s]*|[\w.-]+\.(?:md|cjs))`/g),
+      ...text.matchAll(
+        /`((?:src|packages|test|samples|jobs|mappings|bin|docs)\/[^`\s]*|[\w.-]+\.(?:md|cjs))`/g,
+      ),
     ]
     const gone = named.flatMap(([, name = '']) =>
       /[*<…]/.test(name) || existsSync(join(PROJECT, name)) ? [] : [name],

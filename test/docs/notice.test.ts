@@ -23,13 +23,16 @@ const Catalog = z.record(z.string(), z.looseObject({}))
 const notice = page('NOTICE')
 const [written = '', told = ''] = notice.split('\nParts\n')
 
+/** The program itself and its packages, of which node_modules has links. */
+const isOwn = (path: string): boolean => /^($|packages\/|node_modules\/@waybill\/)/.test(path)
+
 /** `name: licence` of what an installation without the tools of development holds, and what may be missing of it by the machine. */
 function installedParts(): { readonly parts: Set<string>; readonly optional: Set<string> } {
   const { packages } = Lock.parse(JSON.parse(page('package-lock.json')))
   const parts = new Set<string>()
   const optional = new Set<string>()
   for (const [path, { dev, optional: mayMiss }] of Object.entries(packages)) {
-    if (path === '' || dev === true) continue
+    if (isOwn(path) || dev === true) continue
     const name = path.replace(/^.*node_modules\//, '')
     if (mayMiss === true) optional.add(name)
     const file = join(PROJECT, path, 'package.json')

@@ -5,7 +5,7 @@ import { noTallies } from '../../src/ledger/ledger.ts'
 import { NOTICE_KINDS, payloadOf, sentFrom } from '../../src/notify/notice.ts'
 import { runNotice } from '../../src/notify/run-notices.ts'
 import type { RunSummary } from '../../src/run/summary.ts'
-import { VARIABLES } from '../../src/settings.ts'
+import { VARIABLES } from '../../src/system/settings.ts'
 import { parseYaml } from '../../src/system/yaml-file.ts'
 import { blocks, codeRows, page, sections } from './pages.ts'
 

@@ -5,9 +5,12 @@ import { join, resolve } from 'node:path'
 export const PROJECT = resolve(import.meta.dirname, '../..')
 
 /** Every Markdown page, relative to the project. */
-export const PAGES: readonly string[] = globSync(['*.md', 'docs/**/*.md', 'samples/*.md'], {
-  cwd: PROJECT,
-}).sort()
+export const PAGES: readonly string[] = globSync(
+  ['*.md', 'docs/**/*.md', 'packages/*/*.md', 'samples/*.md'],
+  {
+    cwd: PROJECT,
+  },
+).sort()
 
 export const page = (path: string): string => readFileSync(join(PROJECT, path), 'utf8')
 

@@ -5,7 +5,7 @@ import { KILL_POINTS } from '../../drill/kill-points.ts'
 import { drill } from '../../drill/main.ts'
 import { planRound, type RoundPlan } from '../../drill/round-plan.ts'
 import type { Ending } from '../../drill/scene.ts'
-import { Fault, FaultPlan } from '../../src/reference-gateway/fault-plan.ts'
+import { Fault, FaultPlan } from '../../packages/reference-gateway/src/fault-plan.ts'
 
 test('rounds of kills and faults, one with a backfill that gives way, one with jobs of other kinds: nothing lost, nothing doubled, nothing altered, all accounted for', async () => {
   const said: string[] = []

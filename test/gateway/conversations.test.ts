@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import type { ReferenceGatewayOptions } from '../../packages/reference-gateway/src/server.ts'
+import { NOW, startGateway } from '../../packages/reference-gateway/test/gateway-under-test.ts'
 import type { ContentListItem } from '../../src/gateway/contract/content.ts'
 import { documented } from '../../src/gateway/contract/shared-objects.ts'
 import type { GatewayOptions } from '../../src/gateway/gateway.ts'
-import type { ReferenceGatewayOptions } from '../../src/reference-gateway/server.ts'
-import { NOW, startGateway } from '../reference-gateway/gateway-under-test.ts'
 import { client, failureOf } from './loopback.ts'
 import { BIOMETRIC, RECORDS_REQUEST, REGISTRATION } from './sample-records.ts'
 

@@ -1,5 +1,5 @@
+import type { FaultGiven } from '../../packages/reference-gateway/test/struck-gateway.ts'
 import type { AnswerClass } from '../../src/gateway/gateway-error.ts'
-import type { FaultGiven } from '../reference-gateway/struck-gateway.ts'
 import type { StruckWrite } from './struck-writes.ts'
 
 /** How a struck call must end. */

@@ -82,7 +82,16 @@ beforeAll(async () => {
     await readFile(join(PROJECT, 'package.json'), 'utf8'),
   )
   await mkdir(modules, { recursive: true })
-  const copied = ['src', 'build', 'package.json', 'README.md', 'LICENSE', 'tsconfig.json', ...manifest.files]
+  const copied = [
+    'src',
+    'packages',
+    'build',
+    'package.json',
+    'README.md',
+    'LICENSE',
+    'tsconfig.json',
+    ...manifest.files,
+  ]
   for (const name of copied.filter((one) => one !== 'dist')) {
     await cp(join(PROJECT, name), join(source, name), { recursive: true })
   }
@@ -140,16 +149,16 @@ it('is used by a program with types, and by node', async () => {
 })
 
 it('holds the build of today alone, with the definitions that the reference gateway serves', async () => {
-  const definitions = join('reference-gateway', 'definitions')
+  const definitions = join('packages', 'reference-gateway', 'src', 'definitions')
   const dist = join(consumer, 'node_modules', 'waybill', 'dist')
   expect(await readdir(dist)).not.toContain('removed.js')
   const { exports, types } = JSON.parse(await readFile(join(dirname(dist), 'package.json'), 'utf8'))
   // A compiler finds the types beside the code even where these name another file: so they are looked at here.
   expect([exports['.'], types]).toEqual([
-    { types: './dist/index.d.ts', default: './dist/index.js' },
-    './dist/index.d.ts',
+    { types: './dist/src/index.d.ts', default: './dist/src/index.js' },
+    './dist/src/index.d.ts',
   ])
-  expect(await readdir(join(dist, definitions))).toEqual(await readdir(join(PROJECT, 'src', definitions)))
+  expect(await readdir(join(dist, definitions))).toEqual(await readdir(join(PROJECT, definitions)))
 })
 
 it('puts its command on the PATH by npm i -g, from where it makes a folder for a first run', async () => {

@@ -1,8 +1,8 @@
 import { ok } from 'node:assert/strict'
+import { startReferenceGateway } from '../../packages/reference-gateway/src/server.ts'
+import type { FaultGiven } from '../../packages/reference-gateway/test/struck-gateway.ts'
 import { createGateway } from '../../src/gateway/gateway.ts'
 import { GatewayError } from '../../src/gateway/gateway-error.ts'
-import { startReferenceGateway } from '../../src/reference-gateway/server.ts'
-import type { FaultGiven } from '../reference-gateway/struck-gateway.ts'
 import { REGISTRATION } from './sample-records.ts'
 
 /** The clock of gateway and client stands here, so that a Retry-After date is a number of milliseconds. */

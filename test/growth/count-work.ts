@@ -99,7 +99,7 @@ export function createWorkCounter(): WorkCounter {
 const shortOf = (url: string): string => fileURLToPath(url).slice(PROJECT.length + 1)
 
 const isOfProgram = (url: string): boolean =>
-  url.startsWith('file:') && /^(src|node_modules)\//.test(shortOf(url))
+  url.startsWith('file:') && /^(src|packages|node_modules)\//.test(shortOf(url))
 
 /** Shorter ones are of no matter. */
 const LONG = 200
@@ -121,7 +121,7 @@ function countGoneThrough(): Map<string, number> {
     Error.stackTraceLimit = limit
     const [place] = lines.flatMap((line) => /(file:[^)]*)/.exec(line)?.[1] ?? [])
     const at = place?.slice(place.indexOf(PROJECT) + PROJECT.length + 1) ?? ''
-    if (!/^(src|node_modules|test)\//.test(at)) return
+    if (!/^(src|packages|node_modules|test)\//.test(at)) return
     const key = `${method} at ${at}`
     counts.set(key, (counts.get(key) ?? 0) + length)
   }

@@ -1,5 +1,5 @@
 /** Limits with a unit in their name, each at its edge and on both sides of it; and a list of where each one of src/ is tried. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { gzipSync } from 'node:zlib'
@@ -373,14 +373,11 @@ const NO_EDGE = new Set([
 const UNTRIED = 0
 
 test('of each constant with a unit in its name it is known where it is tried', () => {
-  const src = join(PROJECT, 'src')
-  const declared = readdirSync(src, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .flatMap((name) =>
-      [...readFileSync(join(src, name), 'utf8').matchAll(CONSTANT)].map(
-        ([, constant]) => `src/${name} ${constant}`,
-      ),
-    )
+  const declared = globSync(['src/**/*.ts', 'packages/*/src/**/*.ts'], { cwd: PROJECT }).flatMap((name) =>
+    [...readFileSync(join(PROJECT, name), 'utf8').matchAll(CONSTANT)].map(
+      ([, constant]) => `${name} ${constant}`,
+    ),
+  )
   const listed = z
     .record(z.string(), z.string())
     .parse(parse(readFileSync(join(import.meta.dirname, 'limits.yaml'), 'utf8')))

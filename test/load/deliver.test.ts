@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { plan } from '../../packages/reference-gateway/test/struck-gateway.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { answer, type Fault, PASS, type Passing } from '../faults/fault-proxy.ts'
-import { plan } from '../reference-gateway/struck-gateway.ts'
 import {
   BIOMETRICS,
   CARE_TEAMS,

@@ -1,11 +1,11 @@
 /** What a gateway allows, found over real HTTP: a rate, a size, a token, no more at all. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { FaultPlan } from '../../packages/reference-gateway/src/fault-plan.ts'
+import { startReferenceGateway } from '../../packages/reference-gateway/src/server.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { createDispatcher } from '../../src/load/dispatcher.ts'
 import { createSending, type Sending } from '../../src/load/sending.ts'
-import { FaultPlan } from '../../src/reference-gateway/fault-plan.ts'
-import { startReferenceGateway } from '../../src/reference-gateway/server.ts'
 import { answer, PASS } from '../faults/fault-proxy.ts'
 import { client, echoing, json, serve } from '../gateway/loopback.ts'
 import { BIOMETRICS, failureOf, idsOf, startLoading, tally } from './loading.ts'

@@ -2,6 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import {
+  type ReferenceGatewayOptions,
+  startReferenceGateway,
+} from '../../packages/reference-gateway/src/server.ts'
 import type { Timeouts } from '../../src/gateway/exchange.ts'
 import { addTallies, type Lease, NO_SUSPICION, noTallies, type RunLedger } from '../../src/ledger/ledger.ts'
 import { unpackHolds } from '../../src/ledger/packed-records.ts'
@@ -23,7 +27,6 @@ import type { AccountKey, RecordKind } from '../../src/model/record.ts'
 import { matchAnswer } from '../../src/reconcile/match.ts'
 import { createMatchInOrder } from '../../src/reconcile/match-in-order.ts'
 import { judge, judgeAny, readBack, readWholeProfile } from '../../src/reconcile/read-back.ts'
-import { type ReferenceGatewayOptions, startReferenceGateway } from '../../src/reference-gateway/server.ts'
 import { type Fault, PASS, type Passing, startFaultProxy } from '../faults/fault-proxy.ts'
 import { client } from '../gateway/loopback.ts'
 import { createIdleClock } from './idle-clock.ts'

@@ -1,6 +1,6 @@
 /** What is said of a profile by anything but a well-formed answer of the gateway is no evidence: nothing is sent again on it. */
 import { describe, expect, it } from 'vitest'
-import { type FaultGiven, plan } from '../reference-gateway/struck-gateway.ts'
+import { type FaultGiven, plan } from '../../packages/reference-gateway/test/struck-gateway.ts'
 import { idsOf, type LoadingOptions, startLoading, tally } from './loading.ts'
 import { biometric, careTeam, condition, entryOf } from './made-up-entries.ts'
 

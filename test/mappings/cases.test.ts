@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { parseCases } from '../../packages/mapping-tools/src/cases.ts'
+import { keepGiven, runCases, textReader, updateCases } from '../../packages/mapping-tools/src/run-cases.ts'
 import { definitionsIn, readMapping } from '../../src/definitions/definition-files.ts'
-import { parseCases } from '../../src/mapping-tools/cases.ts'
-import { keepGiven, runCases, textReader, updateCases } from '../../src/mapping-tools/run-cases.ts'
 import { ROOT } from '../transform/mapping-under-test.ts'
 
 const mappings = join(ROOT, 'mappings')

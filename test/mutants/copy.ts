@@ -9,7 +9,7 @@ export const ROOT = resolve(import.meta.dirname, '../..')
 const NOT_COPIED = ['node_modules', '.git', 'dist', 'coverage', 'test-output', '.waybill']
 
 /** @returns the TypeScript files of a folder of the tree, by their paths in it */
-export async function filesIn(folder: string): Promise<string[]> {
+async function filesIn(folder: string): Promise<string[]> {
   const entries = await readdir(join(ROOT, folder), { recursive: true, withFileTypes: true })
   return entries
     .filter((one) => one.isFile() && one.name.endsWith('.ts') && !one.name.endsWith('.d.ts'))
@@ -17,9 +17,20 @@ export async function filesIn(folder: string): Promise<string[]> {
     .sort()
 }
 
-/** @returns the texts of a folder's TypeScript files, by their paths in the tree */
-export async function textsIn(folder: string): Promise<Map<string, string>> {
-  const files = await filesIn(folder)
+/** Files of the core's folder, and of each package's. */
+const filesInAll = async (folder: 'src' | 'test'): Promise<string[]> => {
+  const packages = await readdir(join(ROOT, 'packages'))
+  const folders = [folder, ...packages.map((name) => `packages/${name}/${folder}`)]
+  return (await Promise.all(folders.map(filesIn))).flat()
+}
+
+/** @returns the test files of the core and of the packages, by their paths in the tree */
+export const allTests = async (): Promise<string[]> =>
+  (await filesInAll('test')).filter((file) => file.endsWith('.test.ts'))
+
+/** @returns the texts of the sources of the core and of the packages, by their paths in the tree */
+export async function sourceTexts(): Promise<Map<string, string>> {
+  const files = await filesInAll('src')
   return new Map(
     await Promise.all(files.map(async (file) => [file, await readFile(join(ROOT, file), 'utf8')] as const)),
   )

@@ -1,5 +1,5 @@
 /**
- * A sample of the mistakes that a program can draw from the whole of src/: by a seed, those alone that the compiler takes, each with the tests
+ * A sample of the mistakes that a program can draw from all sources, of src/ and of the packages: by a seed, those alone that the compiler takes, each with the tests
  * that reach it.
  */
 import { createHash } from 'node:crypto'
@@ -7,7 +7,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { filesIn, runProgram, runTests, type Tested, textsIn, withTexts } from './copy.ts'
+import { allTests, runProgram, runTests, sourceTexts, type Tested, withTexts } from './copy.ts'
 import { edited, type Mistake, mistakesOf } from './kinds.ts'
 import { probed } from './reach.ts'
 
@@ -54,7 +54,7 @@ function shown(source: string, mistake: Mistake): { line: number; before: string
 async function inOrderOf(seed: string, wanted: (one: Drawn) => boolean): Promise<Drawn[]> {
   const text = await readFile(join(import.meta.dirname, 'equivalent.yaml'), 'utf8')
   const equivalents = z.array(Equivalent).parse(parse(text))
-  const all = [...(await textsIn('src'))].flatMap(([file, source]) =>
+  const all = [...(await sourceTexts())].flatMap(([file, source]) =>
     mistakesOf(source).map((mistake): Drawn => {
       const { line, before, after } = shown(source, mistake)
       const why = equivalents.find(
@@ -139,7 +139,7 @@ export async function reachOf(copy: string, drawn: readonly Drawn[], workers: nu
   const notes = join(copy, 'reach')
   await mkdir(notes)
   const probe = join(copy, 'test/mutants/reached.ts')
-  const texts = probed(await textsIn('src'), drawn, (at) => `reached(${JSON.stringify(notes)}, ${at})`)
+  const texts = probed(await sourceTexts(), drawn, (at) => `reached(${JSON.stringify(notes)}, ${at})`)
   const withImport = [...texts].map(([file, text]) => {
     const path = relative(join(copy, dirname(file)), probe)
     return [file, `import { reached } from '${path}'; ${text}`] as const
@@ -150,7 +150,7 @@ export async function reachOf(copy: string, drawn: readonly Drawn[], workers: nu
   const how = { bail: false, workers, limit: SUITE_LIMIT_MS, config }
   const { failed, took } = await withTexts(copy, new Map(withImport), () => runTests(copy, [], how))
   const noted = (await readFile(join(notes, 'reached'), 'utf8')).trim().split('\n')
-  const known = new Set((await filesIn('test')).filter((file) => !failed.has(file)))
+  const known = new Set((await allTests()).filter((file) => !failed.has(file)))
   const tests = new Map(drawn.map((one): [Drawn, string[]] => [one, []]))
   for (const line of noted) {
     const [at = '', test = ''] = line.split(' ')
@@ -175,7 +175,7 @@ worksFor(${JSON.stringify(notes)}, relative(process.cwd(), expect.getState().tes
 
 /** Tests of the same file come first, then those of the same folder, then the quick ones. */
 function distance(file: string, test: string, took: Tested['took']): number {
-  const own = file.replace(/^src\//, 'test/').replace(/\.ts$/, '.test.ts')
+  const own = file.replace(/^(packages\/[^/]+\/)?src\//, '$1test/').replace(/\.ts$/, '.test.ts')
   if (test === own) return -2
   if (dirname(test) === dirname(own)) return -1
   return took.get(test) ?? 0

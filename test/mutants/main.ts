@@ -13,7 +13,7 @@ import { refuseBrokenTests, seenBy, writtenFaults } from './written.ts'
 const USAGE = `npm run mutants                        the mistakes of faults.yaml, and 300 that are drawn by the commit's id
 npm run mutants -- NAME…               those of faults.yaml by their names
 npm run mutants -- --written           those of faults.yaml alone
-npm run mutants -- --drawn             the drawn ones alone; with --seed TEXT, --count N, --under src/FOLDER
+npm run mutants -- --drawn             the drawn ones alone; with --seed TEXT, --count N, --under src/FOLDER or packages/NAME
 npm run mutants -- --at FILE:LINE TEST…  every mistake that can be drawn in a line, with the tests named
 `
 
@@ -98,7 +98,7 @@ const { values, positionals } = parseArgs({
     drawn: { type: 'boolean', default: false },
     seed: { type: 'string' },
     count: { type: 'string', default: '300' },
-    under: { type: 'string', default: 'src/' },
+    under: { type: 'string', default: '' },
     at: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
@@ -108,7 +108,8 @@ async function trySample(copies: readonly string[]): Promise<boolean> {
   const [first = ''] = copies
   const seed =
     values.seed ?? execFileSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT }).toString().slice(0, 12)
-  say(`drawn by --seed ${seed} --count ${values.count} --under ${values.under}`)
+  const under = values.under === '' ? '' : ` --under ${values.under}`
+  say(`drawn by --seed ${seed} --count ${values.count}${under}`)
   const drawn = await draw(first, seed, Number(values.count), ({ file }) => file.startsWith(values.under))
   const reach = await reachOf(first, drawn, 2 * availableParallelism())
   for (const test of reach.broken) say(`${test} fails without a mistake, and is left out`)

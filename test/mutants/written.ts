@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { filesIn, runTests, textsIn, withTexts } from './copy.ts'
+import { allTests, runTests, sourceTexts, withTexts } from './copy.ts'
 
 /** A mistake may hang the tests: that is seen, too. */
 const HANGS_AFTER_MS = 240_000
@@ -25,7 +25,7 @@ export interface WrittenFault extends Fault {
 }
 
 /**
- * Reads the faults, and finds where their texts stand today: in the file that is named, else in the only one of src/ that has it.
+ * Reads the faults, and finds where their texts stand today: in the file that is named, else in the only source that has it.
  * @param names of the faults wanted; all where there are none
  * @throws Error no fault has a name
  */
@@ -33,13 +33,13 @@ export async function writtenFaults(names: readonly string[]): Promise<WrittenFa
   const all = z.array(Fault).parse(parse(await readFile(join(import.meta.dirname, 'faults.yaml'), 'utf8')))
   const unknown = names.filter((name) => !all.some((fault) => fault.name === name))
   if (unknown.length > 0) throw new Error(`there is no fault ${unknown.join(', ')}`)
-  const texts = await textsIn('src')
-  const tests = (await filesIn('test')).filter((file) => file.endsWith('.test.ts'))
+  const texts = await sourceTexts()
+  const tests = await allTests()
   const wanted = all.filter(({ name }) => names.length === 0 || names.includes(name))
   return wanted.map((fault) => placed(fault, texts, tests))
 }
 
-function placed(fault: Fault, texts: ReadonlyMap<string, string>, allTests: readonly string[]): WrittenFault {
+function placed(fault: Fault, texts: ReadonlyMap<string, string>, known: readonly string[]): WrittenFault {
   const having = [...texts].filter(([, text]) => text.includes(fault.find)).map(([file]) => file)
   const file = having.includes(fault.file) ? fault.file : having[0]
   if (file === undefined || (file !== fault.file && having.length > 1))
@@ -47,7 +47,7 @@ function placed(fault: Fault, texts: ReadonlyMap<string, string>, allTests: read
   const times = (texts.get(file)?.split(fault.find).length ?? 1) - 1
   if (times !== 1) return { ...fault, problem: `its text stands ${times} times in ${file}` }
   const tests = fault.tests.map((test) =>
-    allTests.includes(test) ? test : allTests.find((one) => basename(one) === basename(test)),
+    known.includes(test) ? test : known.find((one) => basename(one) === basename(test)),
   )
   const gone = fault.tests.find((_, at) => tests[at] === undefined)
   if (gone !== undefined) return { ...fault, problem: `there is no ${gone}` }
@@ -70,7 +70,7 @@ export async function seenBy(
   { file, find, replace, tests, problem }: WrittenFault,
 ): Promise<string | undefined> {
   if (problem !== undefined) return undefined
-  const text = (await textsIn('src')).get(file) ?? ''
+  const text = (await sourceTexts()).get(file) ?? ''
   const how = { bail: true, workers: 2, limit: HANGS_AFTER_MS }
   const { failed, cutOff } = await withTexts(copy, new Map([[file, text.split(find).join(replace)]]), () =>
     runTests(copy, tests, how),

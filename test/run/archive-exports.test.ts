@@ -9,7 +9,7 @@ import { type Archiving, archiveResumed, archiveRun } from '../../src/run/archiv
 import { createArrival } from '../../src/run/arrival.ts'
 import { createRunEvents, type RunEvent } from '../../src/run/events.ts'
 import { summarise } from '../../src/run/summary.ts'
-import { BUILT_IN } from '../../src/settings.ts'
+import { BUILT_IN } from '../../src/system/settings.ts'
 import { beginExport, beginRun, passingLedger } from '../ledger/begun-run.ts'
 import { fault } from '../ledger/export-fault.ts'
 import { temporaryFolder } from '../temporary-folder.ts'

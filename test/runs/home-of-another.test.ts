@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { withKnownLedger } from '../../src/runs/application.ts'
 import { readOrMakeKey } from '../../src/runs/which-installation.ts'
-import { readSettings } from '../../src/settings.ts'
+import { readSettings } from '../../src/system/settings.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 test('a ledger that may not be looked at is not said to be missing', async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createApplication } from '../../src/application.ts'
 import { logOfRun } from '../../src/runs/listed-runs.ts'
-import { readSettings } from '../../src/settings.ts'
+import { readSettings } from '../../src/system/settings.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 test('the log of a run is told oldest first, over all files that were put aside, and nothing of other runs', async () => {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { connectGateway } from '../../src/runs/connect-gateway.ts'
-import { readSettings } from '../../src/settings.ts'
+import { readSettings } from '../../src/system/settings.ts'
 import { json, serve } from '../gateway/loopback.ts'
 import { RECORDS_REQUEST } from '../gateway/sample-records.ts'
 

@@ -3,7 +3,7 @@ import { cp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createJobList } from '../../src/runs/scheduled-jobs.ts'
-import { readSettings } from '../../src/settings.ts'
+import { readSettings } from '../../src/system/settings.ts'
 import { openClinic } from '../cli/clinic.ts'
 
 test('a mapping that is not there, or wrong, is known when jobs are listed, and when it is put right', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { SMALL } from '../../packages/mapping-tools/test/cases-under-test.ts'
 import { unreadColumns, unreadUnits } from '../../src/watch/unread-columns.ts'
-import { SMALL } from '../mapping-tools/cases-under-test.ts'
 import { load } from '../transform/mapping-under-test.ts'
 
 it('lists the columns that the mapping does not read; a column without a name cannot be read', () => {

@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, test } from 'vitest'
+import { type ReferenceGateway, startReferenceGateway } from '../../reference-gateway/src/server.ts'
+import { takeTest } from '../src/age-assessment.ts'
+import type { Account, Control } from '../src/case.ts'
+import { type Client, createClient } from '../src/client.ts'
+import {
+  biometric,
+  careTeam,
+  condition,
+  createBiometrics,
+  createCareTeams,
+  createConditions,
+  DIASTOLIC,
+  HYPERTENSION,
+  register,
+} from '../src/made-up.ts'
+import { createRoi, upserted } from '../src/medical-records.ts'
+import { runCase, SUITE } from '../src/suite.ts'
+
+/** The clock of all gateways of this file; cases let it go on. */
+let now = Date.UTC(2024, 6, 1)
+
+let gateway: ReferenceGateway
+let client: Client
+/** Holds what the cases that read a named account look for. */
+let account: Account
+
+const control: Control = {
+  async tokenOf(owner) {
+    const token = `token-${randomUUID()}`
+    const { status } = await fetch(`${gateway.url}/_reference/tokens`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ token, account: owner }),
+    })
+    if (status !== 204) throw new Error(`the token could not be bound: ${status}`)
+    return token
+  },
+  async passTime(ms) {
+    now += ms
+  },
+}
+
+beforeAll(async () => {
+  gateway = await startReferenceGateway({ clock: () => now, makeId: randomUUID })
+  client = createClient({
+    baseUrl: gateway.url,
+    apiKey: 'key',
+    accessToken: 'token',
+    timeLimitMs: 5_000,
+    signal: new AbortController().signal,
+    makeId: randomUUID,
+  })
+  const user = await register(client)
+  account = user.account
+  await createBiometrics(client, [biometric(client, account), biometric(client, account, DIASTOLIC)])
+  await createConditions(client, [condition(client, account), condition(client, account, HYPERTENSION)])
+  await createCareTeams(client, [careTeam(account)])
+  const request = await createRoi(client)
+  await upserted(client, { ...request, patient: { ...request.patient, ...account } })
+  await takeTest(client, { ...user, token: await control.tokenOf(account) })
+})
+afterAll(() => gateway.close())
+
+describe('the reference gateway keeps to the document', () => {
+  test.each(SUITE)('$section / $row', (one) => runCase(one, client, account, control))
+})

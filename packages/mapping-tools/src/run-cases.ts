@@ -1,0 +1,276 @@
+/** Runs the cases of a mapping against their expected outcomes, and updates the outcomes in their file. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join as joinPath } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { type Document, isMap, isScalar, isSeq, type Node, parseDocument, type YAMLMap } from 'yaml'
+import { readJson } from '../../../src/extract/json-text.ts'
+import { openExport } from '../../../src/extract/open-export.ts'
+import { csvDefinition, type ReadDefinition } from '../../../src/extract/read-definition.ts'
+import { WaybillError } from '../../../src/model/errors.ts'
+import type { CsvRow, JsonRow, Row } from '../../../src/model/row.ts'
+import { writeOwn } from '../../../src/system/own-files.ts'
+import type { CompiledMapping } from '../../../src/transform/compile.ts'
+import type { ExportJoin, KeptRows } from '../../../src/transform/compile-context.ts'
+import {
+  type Case,
+  type CaseFile,
+  type FullRow,
+  foldRow,
+  fullRow,
+  sharedBy,
+  TOLD_KEYS,
+  type ToldRow,
+  unfoldRow,
+} from './cases.ts'
+
+/** Reads the rows of an export from text. @param isRow the text is a row as JSON, for any format of exports */
+export type ReadText = (
+  text: string,
+  isRow?: boolean,
+) => Promise<{
+  readonly columns?: readonly string[] | undefined
+  readonly rows: readonly Row[]
+}>
+
+/** Expected and found outcomes of a case, both folded. */
+export interface CaseResult {
+  readonly name: string
+  readonly passed: boolean
+  /** Undefined if the case has no expectation yet. */
+  readonly expected: readonly ToldRow[] | undefined
+  readonly found: readonly ToldRow[]
+  /** Outcomes with every fact of every record. */
+  readonly full: readonly FullRow[]
+}
+
+/** Runs all cases. @param file cases; its `now` is the time from which dates are in the future, by default none are */
+export async function runCases(
+  mapping: CompiledMapping,
+  file: CaseFile,
+  readText: ReadText,
+): Promise<CaseResult[]> {
+  const now = file.now === undefined ? Number.POSITIVE_INFINITY : Date.parse(file.now)
+  const columns = new Set(mapping.reads.map(({ name }) => name))
+  for (const { row } of file.cases) for (const column of Object.keys(row ?? {})) columns.add(column)
+  const results: CaseResult[] = []
+  for (const one of file.cases) {
+    const full = await outcomes(mapping, one, [...columns], readText, now)
+    const found = full.map((row) => foldRow(row, file))
+    const expected = expectedRows(one)?.map((value) => foldRow(unfoldRow(value, file), file))
+    results.push({
+      name: one.name,
+      passed: expected !== undefined && agree(expected, found),
+      expected,
+      found,
+      full,
+    })
+  }
+  return results
+}
+
+function expectedRows(one: Case): readonly ToldRow[] | undefined {
+  if (one.rows !== undefined) return one.rows
+  const value = Object.entries(one).filter(([key]) => TOLD_KEYS.some((known) => known === key))
+  return value.length === 0 ? undefined : [Object.fromEntries(value)]
+}
+
+/** True if outcomes are equal, with records in the same order. */
+const agree = (expected: readonly ToldRow[], found: readonly ToldRow[]): boolean =>
+  isDeepStrictEqual(expected, found) && isDeepStrictEqual(expected.map(order), found.map(order))
+
+const order = ({ records }: ToldRow): string[] => Object.keys(records ?? {})
+
+async function outcomes(
+  mapping: CompiledMapping,
+  one: Case,
+  columns: readonly string[],
+  readText: ReadText,
+  now: number,
+): Promise<FullRow[]> {
+  if (one.row !== undefined) {
+    const cells = columns.map((column) => one.row?.[column] ?? '')
+    return [
+      fullRow(mapping.bind(columns, one.name, now)({ row: 1, line: 2, byteOffset: 0, kind: 'cells', cells })),
+    ]
+  }
+  try {
+    // A document becomes a single line: a line end between tokens is white space.
+    const document = one.document?.replaceAll(/\r?\n/g, ' ')
+    const opened = await readText(one.text ?? document ?? '', document !== undefined)
+    const map = mapping.bind(opened.columns, one.name, now)
+    return opened.rows.map((row) => fullRow(map(row)))
+  } catch (error) {
+    if (!(error instanceof WaybillError)) throw error
+    return [{ outcome: 'refused', reason: error.code }]
+  }
+}
+
+/** Creates a reader of exports from text, through a file. The text is UTF-8, whatever the encoding of the vendor's files. */
+export function textReader(read: ReadDefinition): ReadText {
+  const definition =
+    read.format === 'csv'
+      ? { ...read, encoding: 'utf-8' as const }
+      : // Cases are text: rows of a sheet are written as CSV.
+        read.format === 'xlsx'
+        ? csvDefinition.parse({ format: 'csv', duplicates: read.duplicates })
+        : read
+  const isAssembled = read.format === 'hl7v2' || read.format === 'records'
+  return async (text, isRow = false) => {
+    const folder = await mkdtemp(joinPath(tmpdir(), 'waybill-case-'))
+    try {
+      const path = joinPath(folder, 'case')
+      writeOwn(path, text)
+      const opened = await openExport(path, isRow && isAssembled ? { format: 'ndjson' } : definition)
+      const rows: Row[] = []
+      for await (const block of opened.rows()) rows.push(...block)
+      return { columns: opened.columns, rows }
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+}
+
+type GivenRows = NonNullable<CaseFile['joins']>[string]
+
+/**
+ * Reads the rows of joined exports in a case file, by join; a join may have none.
+ *
+ * @throws WaybillError `columns-missing`; `cases-invalid` for rows of an unknown join, or invalid JSON
+ */
+export function keepGiven(
+  joins: readonly ExportJoin[],
+  given: NonNullable<CaseFile['joins']>,
+  file: string,
+): ReadonlyMap<string, KeptRows> {
+  const refuse = (name: string, problem: string): WaybillError =>
+    new WaybillError('cases-invalid', `${file}: ${problem}`, { place: { file, key: `joins.${name}` } })
+  for (const name of Object.keys(given)) {
+    if (!joins.some((join) => join.name === name))
+      throw refuse(name, `the mapping joins no second export as "${name}"`)
+  }
+  return new Map(
+    joins.map((join) => {
+      const rows = new Map<string, readonly (string | null)[]>()
+      const listed = given[join.name] ?? []
+      if (listed.length > 0) {
+        const columns = [
+          ...new Set(listed.flatMap((row) => (typeof row === 'string' ? [] : Object.keys(row)))),
+        ]
+        const read = join.bind(columns, `joins.${join.name}`)
+        for (const row of listed) {
+          const found = read(rowOf(row, columns, (problem) => refuse(join.name, problem)))
+          if (found !== undefined && !rows.has(found.key)) rows.set(found.key, found.cells)
+        }
+      }
+      return [join.name, { fields: join.fields, rows }] as const
+    }),
+  )
+}
+
+const ORIGIN = { row: 1, line: 1, byteOffset: 0 }
+
+function rowOf(
+  row: GivenRows[number],
+  columns: readonly string[],
+  refuse: (problem: string) => WaybillError,
+): CsvRow | JsonRow {
+  if (typeof row !== 'string')
+    return { ...ORIGIN, kind: 'cells', cells: columns.map((column) => row[column] ?? '') }
+  const read = readJson(row)
+  if ('problem' in read) throw refuse(`a joined row is ${read.problem}`)
+  return { ...ORIGIN, kind: 'json', value: read.value, text: row }
+}
+
+type YamlValue = string | readonly YamlValue[] | { readonly [key: string]: YamlValue | undefined }
+
+/**
+ * Writes outcomes into the file of cases. Comments, order of keys and inputs stay.
+ *
+ * @param results one for each case of the file, in order
+ */
+export function updateCases(text: string, results: readonly CaseResult[]): string {
+  const document = parseDocument(text, { schema: 'failsafe' })
+  const { contents } = document
+  if (!isMap(contents)) return text
+  const shared = sharedBy(results.flatMap(({ full }) => full))
+  for (const name of ['always', 'rules'] as const) put(document, contents, name, shared[name])
+  const cases = document.get('cases')
+  if (!isSeq(cases)) return text
+  for (const [at, { full }] of results.entries()) {
+    const one = cases.items[at]
+    if (!isMap(one)) continue
+    const rows = full.map((row) => foldRow(row, shared))
+    const [only] = rows
+    const value: ToldRow & { rows?: readonly ToldRow[] } =
+      rows.length === 1 && only !== undefined ? only : { rows }
+    for (const key of [...TOLD_KEYS, 'rows'] as const) put(document, one, key, value[key])
+  }
+  return document.toString({ lineWidth: 0 })
+}
+
+const NOTES: Readonly<Record<string, string>> = {
+  always: ' What every record above has besides.',
+  rules: ' And what those of a rule are sent as.',
+}
+
+/** Sets a member of a map, changing only differences; undefined deletes. */
+function put(document: Document, map: YAMLMap, key: string, value: YamlValue | undefined): void {
+  if (value === undefined) {
+    map.delete(key)
+    return
+  }
+  const pair = map.items.find((one) => isScalar(one.key) && one.key.value === key)
+  if (pair === undefined) {
+    const name = document.createNode(key)
+    const note = NOTES[key]
+    if (note !== undefined) {
+      name.commentBefore = note
+      name.spaceBefore = true
+    }
+    map.items.push(document.createPair(name, create(document, key, value)))
+  } else if (!merge(document, pair.value, value)) pair.value = create(document, key, value)
+}
+
+/** Updates the node to the value. False if the node must be replaced. */
+function merge(document: Document, node: unknown, value: YamlValue): boolean {
+  if (typeof value === 'string') {
+    if (!isScalar(node)) return false
+    if (node.value !== value) node.value = value
+    return true
+  }
+  if (isList(value)) {
+    return (
+      isSeq(node) &&
+      node.items.length === value.length &&
+      value.every((one, at) => merge(document, node.items[at], one))
+    )
+  }
+  if (!isMap(node)) return false
+  const keys = Object.keys(value)
+  for (const { key } of [...node.items]) if (!keys.includes(keyText(key))) node.delete(key)
+  for (const key of keys) put(document, node, key, value[key])
+  node.items.sort((a, b) => keys.indexOf(keyText(a.key)) - keys.indexOf(keyText(b.key)))
+  return true
+}
+
+const isList = (value: YamlValue): value is readonly YamlValue[] => Array.isArray(value)
+
+const keyText = (key: unknown): string => (isScalar(key) ? String(key.value) : '')
+
+/** Maps with a line per member. */
+const BLOCKS = ['always', 'rules', 'records', 'rejected']
+
+function create(document: Document, key: string, value: YamlValue): Node {
+  const node = document.createNode(value)
+  layOut(node, key)
+  return node
+}
+
+/** Puts maps of a few facts on a single line. */
+function layOut(node: unknown, key: string): void {
+  if (isSeq(node)) for (const item of node.items) layOut(item, key)
+  if (!isMap(node)) return
+  node.flow = !BLOCKS.includes(key) && node.items.every(({ value }) => isScalar(value))
+  for (const item of node.items) layOut(item.value, keyText(item.key))
+}

@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { corpusPath } from '../../../test/corpus/corpus-file.ts'
+import { NEEDS_CORPUS } from '../../../test/needed.ts'
+import { load, ORIGIN } from '../../../test/transform/mapping-under-test.ts'
+import { type PreviewedRow, previewPage, previewRow, previewText } from '../src/preview.ts'
+
+const MAPPING = `
+mapping: tried
+read: { format: csv }
+row:
+  key: [id]
+  account: { reference: id }
+  observedAt: { constant: "2026-02-04T00:00:00.000Z" }
+  source: { name: S, type: screening }
+biometrics: { systolic-bp: sbp, hba1c: a1c }
+conditions: { hypertension: { when: { dx: Y }, status: active } }
+careTeams: { pcp: { when: { npi: present }, npi: npi, name: doctor, type: PCP } }
+`
+const COLUMNS = ['id', 'sbp', 'a1c', 'dx', 'npi', 'doctor', 'note']
+const map = load(MAPPING).compiled.bind(COLUMNS, 'e.csv', Date.parse('2026-11-01T00:00:00Z'))
+
+function preview(...cells: readonly string[]): PreviewedRow {
+  const row = { ...ORIGIN, kind: 'cells' as const, cells }
+  return previewRow(row, COLUMNS, map(row))
+}
+
+const WHOLE = preview('P-1', '118', 'high', 'Y', '1234567893', 'Dr. A', '')
+
+/** Tags of a page, by name, and the text between them, decoded. */
+function pageParts(page: string): { tags: Set<string>; texts: string[] } {
+  const body = page.slice(page.indexOf('<body>'))
+  const tags = new Set([...body.matchAll(/<\/?([a-z0-9]+)/gi)].map(([, name = '']) => name))
+  const decoded = (text: string): string =>
+    text.replaceAll(
+      /&(amp|lt|gt|quot|#39);/g,
+      (_, name: string) => ({ amp: '&', lt: '<', gt: '>', quot: '"' })[name] ?? "'",
+    )
+  return { tags, texts: body.split(/<[^>]*>/).map(decoded) }
+}
+
+describe('a row beside its records', () => {
+  test('in a terminal', () => {
+    expect(previewText(WHOLE)).toEqual([
+      ...['── row 7, line 9: mapped ───────────────────────────────────────────────────────'],
+      ...[' id      P-1                                  │ · key      P-1'],
+      ...[' sbp     118                                  │ · account  partnerAccountId P-1'],
+      ...[
+        ' a1c     high                                 │ → systolic-bp   118 mm[Hg]            2026-02-04T00:00:00.000Z  LOINC 8480-6',
+      ],
+      ...[
+        ' dx      Y                                    │ → hypertension  active                2026-02-04T00:00:00.000Z  ICD-10-CM I10, SNOMED CT 38341003',
+      ],
+      ...[
+        ' npi     1234567893                           │ → pcp           1234567893 Dr. A PCP  2026-02-04T00:00:00.000Z',
+      ],
+      ...[
+        ' doctor  Dr. A                                │ ✗ hba1c         value-not-a-number: the value is no number',
+        '',
+      ],
+    ])
+  })
+
+  test('a cell cannot steer the terminal', () => {
+    const text = previewText(preview('P-1', '118', '', '', '', '', '\u001b[2J\n\u009b')).join()
+    expect(text).not.toMatch(/\p{Cc}/u)
+    expect(text).toContain('\\u001b[2J\\n\\u009b')
+  })
+
+  test('on a page', () => {
+    const { texts } = pageParts(previewPage('tried', 'e.csv', [WHOLE]))
+    expect(texts).toEqual(
+      expect.arrayContaining([
+        ...['Row 7 ', 'line 9, mapped', 'sbp', '118', 'systolic-bp', '118 mm[Hg]', 'LOINC 8480-6'],
+      ]),
+    )
+    expect(texts).toEqual(expect.arrayContaining(['hba1c', 'value-not-a-number']))
+    expect(texts).toContain('This page holds health data of persons')
+    expect(texts).toContain('1 row: 1 mapped; 3 records made, 1 rejected. Nothing was sent. ')
+  })
+
+  test('the page needs nothing from elsewhere', () => {
+    const page = previewPage('tried', 'e.csv', [WHOLE])
+    expect(page).not.toMatch(/<script|<link|<img|https?:|url\(|@import|\son\w+=/i)
+    expect(page).toContain("default-src 'none'")
+    expect(page).toContain('prefers-color-scheme: dark')
+    expect(page).toContain('@media print')
+  })
+})
+
+const TAGS = new Set(
+  'html body header h1 h2 span p strong main section div dl dt dd table thead tbody tr th td ul li b code'.split(
+    ' ',
+  ),
+)
+const HOSTILE = [
+  '<script>alert(1)</script>',
+  '"><img src=x onerror=alert(1)>',
+  "' onmouseover='x",
+  '&lt;b&gt;',
+  '</dd></dl></style><h1>',
+]
+
+test('hostile cells are text', () => {
+  for (const cell of HOSTILE) {
+    const { tags, texts } = pageParts(
+      previewPage(cell, cell, [preview('P-1', '118', '', '', '1234567893', cell, cell)]),
+    )
+    expect(tags.difference(TAGS), cell).toEqual(new Set())
+    expect(texts.filter((text) => text === cell).length, cell).toBeGreaterThan(1)
+  }
+})
+
+describe('the big list of naughty strings', NEEDS_CORPUS, () => {
+  test('each is text on the page', () => {
+    const list = z
+      .array(z.string())
+      .parse(JSON.parse(readFileSync(corpusPath('json-datetime/blns/blns.json'), 'utf8')))
+    expect(list.length).toBeGreaterThan(400)
+    for (const cell of list) {
+      const { tags } = pageParts(previewPage('m', 's', [preview('P-1', '', '', '', '', '', cell)]))
+      expect(tags.difference(TAGS), cell).toEqual(new Set())
+    }
+  })
+})

@@ -65,6 +65,15 @@ export function memberAt(value: JsonValue, names: readonly string[]): JsonValue 
   return found
 }
 
+/** The row in an element of a list; undefined for an element without it, and for an entry of a FHIR Bundle that deletes its resource. */
+export function rowIn(element: JsonValue, within: readonly string[]): JsonValue | undefined {
+  const isDeleted = within[0] === 'resource' && memberAt(element, ['request', 'method']) === 'DELETE'
+  return isDeleted ? undefined : memberAt(element, within)
+}
+
+export const NO_ROW =
+  'the element lacks the member to which read.records leads, or is an entry that deletes its resource'
+
 function isObject(value: JsonValue | undefined): value is { readonly [key: string]: JsonValue } {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

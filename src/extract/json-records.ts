@@ -23,11 +23,12 @@ import { Envelope } from './json-envelope.ts'
 import {
   type ContextPaths,
   type JsonPlace,
-  memberAt,
+  NO_ROW,
   notUtf8,
   placeBehind,
   placeText,
   type RecordsPath,
+  rowIn,
 } from './json-path.ts'
 import {
   CLOSE_LIST,
@@ -294,7 +295,7 @@ function readElements(
       rows.push(unreadableRow(bytes, frame, notUtf8(bytes.subarray(frame.start, frame.end), startOf(frame))))
     else if ('problem' in reading)
       rows.push(unreadableRow(bytes, frame, { fault: 'row-json-invalid', message: reading.problem }))
-    else rows.push(elementRow(bytes, frame, text, memberAt(reading.value, within), context))
+    else rows.push(elementRow(bytes, frame, text, rowIn(reading.value, within), context))
   }
   return { rows }
 }
@@ -307,10 +308,7 @@ function elementRow(
   context: JsonValue | undefined,
 ): Row {
   if (value === undefined)
-    return unreadableRow(bytes, frame, {
-      fault: 'row-member-missing',
-      message: 'the element lacks the member to which read.records leads',
-    })
+    return unreadableRow(bytes, frame, { fault: 'row-member-missing', message: NO_ROW })
   const row = jsonRow(frame, value, text)
   return context === undefined ? row : { ...row, context }
 }

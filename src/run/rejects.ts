@@ -8,7 +8,7 @@
 import { join } from 'node:path'
 import type { ContentLimits } from '../extract/content.ts'
 import { readMessage } from '../extract/hl7v2-message.ts'
-import { memberAt } from '../extract/json-path.ts'
+import { NO_ROW, rowIn } from '../extract/json-path.ts'
 import { readJson } from '../extract/json-text.ts'
 import { type OpenExport, openExport, readRecords } from '../extract/open-export.ts'
 import { csvDefinition, type ReadDefinition } from '../extract/read-definition.ts'
@@ -320,11 +320,8 @@ function jsonRow(columns: readonly string[], read: ReadDefinition): (note: Note)
           : 'row-json-invalid'
       return unread(origin, line, fault, reading.problem, text)
     }
-    const value = memberAt(reading.value, within)
-    if (value === undefined) {
-      const message = 'the element lacks the member to which read.records leads'
-      return unread(origin, line, 'row-member-missing', message, text)
-    }
+    const value = rowIn(reading.value, within)
+    if (value === undefined) return unread(origin, line, 'row-member-missing', NO_ROW, text)
     const context = contextOf(cells[contextAt])
     return { kind: 'json', ...origin, ...line, value, text, ...(context === undefined ? {} : { context }) }
   }

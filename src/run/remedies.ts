@@ -69,6 +69,8 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'account-damaged': 'data',
   'account-repaired': 'none',
   'account-unresolved': 'mapping',
+  'subject-of-another': 'either',
+  'resource-deleted': 'either',
   'reference-shared': 'person',
   'key-damaged': 'data',
   'zone-unknown': 'mapping',

@@ -1,17 +1,12 @@
 /** Compiles a mapping once into a function from a row to its outcome. Pure: no clock, no file, no key. */
 
 import { cellFault } from '../model/cell-fault.ts'
-import {
-  createRowFacts,
-  Entry,
-  type MappedRow,
-  type RowOutcome,
-  type WithdrawnEntry,
-} from '../model/entry.ts'
+import { createRowFacts, Entry, type MappedRow, type RowOutcome, WithdrawnEntry } from '../model/entry.ts'
 import type { Finding } from '../model/errors.ts'
-import { isOfProfile, type RecordKind, type RejectedRecord } from '../model/record.ts'
+import { isOfProfile, type RecordKind, type RejectedRecord, type RowFacts } from '../model/record.ts'
 import { isTable, type Row } from '../model/row.ts'
 import { refusal, type YamlFile } from '../system/yaml-file.ts'
+import { BY_REQUEST, compileEntry, DELETED } from './bundle-entries.ts'
 import { checkBloodPressure, compileDateCheck } from './checks.ts'
 import { compileAssessment } from './compile-assessment.ts'
 import { compileBiometric } from './compile-biometrics.ts'
@@ -32,7 +27,16 @@ import { type CompiledRow, compileRow } from './compile-row.ts'
 import type { DateDefinition, WhenDefinition } from './field-definition.ts'
 import { compileJoins, refuseUnread } from './joins.ts'
 import { isRoster, type MappingDefinition } from './mapping-definition.ts'
-import { type CompiledRule, compilePerson, NOT_MEANT, type RuleSite, recordRule, rejected } from './rule.ts'
+import {
+  type CompiledRule,
+  compilePerson,
+  NOT_MEANT,
+  ordinalRule,
+  type RuleResult,
+  type RuleSite,
+  recordRule,
+  rejected,
+} from './rule.ts'
 import {
   anyNames,
   type Branch,
@@ -45,6 +49,7 @@ import {
   type Scope,
 } from './scope.ts'
 import { type CompiledSource, compileSource } from './source.ts'
+import { ENTRY } from './structures.ts'
 
 /** Maps one row. Never throws, whatever the row contains. */
 export type RowMapper = (row: Row) => RowOutcome
@@ -121,6 +126,7 @@ export function compileMapping(
 }
 
 interface OwnDate {
+  readonly ignore?: readonly string[] | undefined
   readonly observedAt?: DateDefinition | undefined
   readonly when?: WhenDefinition | undefined
 }
@@ -151,7 +157,12 @@ function compileRules(
     for (const [at, one] of Object.entries<Written>(written)) {
       const path = [section, listed ? Number(at) : at]
       const name = listed ? undefined : at
-      const rule = compile({ context, name, path, row, source, rowReads }, one)
+      const { result: compiled, read } = context.readsOf(() =>
+        compile({ context, name, path, row, source, rowReads }, one),
+      )
+      const { ignore = [] } = typeof one === 'string' ? {} : one
+      const entry = compileEntry(context, read, rowReads, [...(row.ignore ?? []), ...ignore])
+      const rule = compiled && entry ? { ...compiled, entry } : compiled
       const dated = typeof one !== 'string' && one.observedAt !== undefined
       const apart = rule && context.names.apart(rule.branch)
       if (apart !== undefined)
@@ -280,6 +291,29 @@ function findUnread(
   return undefined
 }
 
+/** Rejects a record about another person than the row's; takes back the result of a deleted entry. */
+function inBundle({ entry }: CompiledRule, result: RuleResult, scope: Scope, facts: RowFacts): RuleResult {
+  if (entry === undefined || result === undefined || result === NOT_MEANT) return result
+  const made = result instanceof Entry ? result : 'leftOut' in result ? result.withdrawn : undefined
+  if (made === undefined) return result
+  const { kind, rule, frame, observed } = made
+  const another = entry.isOfAnother(scope, facts.account.reference)
+  if (another !== undefined) return rejected(kind, rule, another, ENTRY.subject)
+  if (!(result instanceof Entry) || !entry.isDeleted(scope)) return result
+  if (kind === 'careTeam') return rejected(kind, rule, DELETED, ENTRY.request)
+  return { leftOut: BY_REQUEST, withdrawn: new WithdrawnEntry(frame, rule, facts, observed, BY_REQUEST) }
+}
+
+/** Rejects the resources that a Bundle deletes without showing them. */
+const deletedIn = (
+  rules: readonly CompiledRule[],
+  root: Scope,
+  ordinals: Map<string, number>,
+): RejectedRecord[] =>
+  (rules.find(({ entry }) => entry !== undefined)?.entry?.deletedIn(root) ?? []).map((kind) =>
+    rejected(kind, ordinalRule('unmapped', ordinals), DELETED, ENTRY.request),
+  )
+
 function assemble(
   row: CompiledRow,
   origins: CompiledSource,
@@ -335,7 +369,7 @@ function assemble(
         let isTaken = false
         let isNotMeant = false
         for (const rule of rulesThere) {
-          const result = rule.apply(scope, facts, observedAt, ordinals)
+          const result = inBundle(rule, rule.apply(scope, facts, observedAt, ordinals), scope, facts)
           if (result === undefined) continue
           if (result === NOT_MEANT) {
             isNotMeant = true
@@ -369,6 +403,7 @@ function assemble(
         }
       }
     }
+    rejected.push(...deletedIn(rules, root, ordinals))
     checkBloodPressure(checks, records, rejected)
     const warnings = checks.warnings(rejected)
     const mapped: MappedRow = {

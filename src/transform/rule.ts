@@ -10,6 +10,7 @@ import {
   type RowFacts,
 } from '../model/record.ts'
 import type { KeyPath } from '../system/yaml-file.ts'
+import type { CompiledEntry } from './bundle-entries.ts'
 import { type CompileContext, issueOf } from './compile-context.ts'
 import { type CompiledDate, compileDate, type ObservedAt } from './compile-date.ts'
 import { type CompiledCondition, compileWhen } from './compile-field.ts'
@@ -55,6 +56,8 @@ export interface CompiledRule {
     observedAt: ObservedAt,
     ordinals: Map<string, number>,
   ) => RuleResult
+  /** Entry of a Bundle that the rule reads. */
+  readonly entry?: CompiledEntry | undefined
   /** Rejects a known measurement that no rule took because no rule reads the form of its value. */
   readonly unread?: (scope: Scope, ordinals: Map<string, number>) => RejectedRecord | undefined
 }

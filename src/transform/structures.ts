@@ -150,6 +150,9 @@ export const OF_REDOX_VALUE: readonly Part[] = [
   ...['AbnormalFlag', 'Interpretation'].map((at) => part(at, FLAGGED, PLACED)),
 ]
 
+/** Parts of an entry of a Bundle, as used in `ignore`. */
+export const ENTRY = { subject: 'subject', request: 'request' } as const
+
 /** Names of parts, as used in `ignore`. */
 export const PART_NAMES: readonly string[] = [
   ...new Set(
@@ -157,4 +160,5 @@ export const PART_NAMES: readonly string[] = [
       ({ name }) => name,
     ),
   ),
+  ...Object.values(ENTRY),
 ]

@@ -88,6 +88,7 @@ export const REMEDIES: Readonly<Record<string, Remedy>> = {
   'range-unread': 'mapping',
   'flag-unread': 'either',
   'status-unread': 'mapping',
+  'status-contradictory': 'either',
   'absent-reason-unread': 'either',
   'components-unread': 'mapping',
   'modifier-unread': 'mapping',

@@ -1,6 +1,6 @@
 /**
- * Entries of a FHIR R4 Bundle that is a row: the person whom a resource is about, and resources that the Bundle deletes. A rule that reads an
- * entry gets both checked, unless the mapping reads them, or names them under `ignore`.
+ * Entries of a FHIR R4 Bundle that is a row: the person whom a resource is about, and resources that the Bundle deletes. Both are checked,
+ * unless the mapping reads them, or names them under `ignore`.
  */
 import { type Fault, fault, type RecordKind } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
@@ -14,7 +14,7 @@ export interface CompiledEntry {
   /** Fault of an entry about another person. @param reference the row's person, as sent */
   readonly isOfAnother: (scope: Scope, reference: string) => Fault | undefined
   readonly isDeleted: (scope: Scope) => boolean
-  /** Kinds of the deleted resources without content in the Bundle around the entries of the rule. */
+  /** Kinds of the deleted resources that the Bundle does not show. */
   readonly deletedIn: (root: Scope) => readonly RecordKind[]
 }
 
@@ -26,7 +26,7 @@ export const DELETED = fault(
   'resource-deleted',
   'the Bundle deletes the resource: what was delivered of it stays at the gateway, which cannot delete it',
 )
-/** Reason by which a withdrawn result of a deleted entry is counted. */
+/** Reason by which the result of a deleted entry is counted. */
 export const BY_REQUEST = 'request DELETE'
 
 const KINDS: ReadonlyMap<string, RecordKind> = new Map([
@@ -37,122 +37,105 @@ const KINDS: ReadonlyMap<string, RecordKind> = new Map([
 
 /** @param reads paths of the rule; `rowReads`: paths of the row block. Undefined for a rule that reads no entry */
 export function compileEntry(
-  { names: { trails: trailsOf } }: CompileContext,
+  { names: { trails: trailsOf }, findings }: CompileContext,
   reads: readonly string[],
   rowReads: readonly string[],
   ignored: readonly string[],
 ): CompiledEntry | undefined {
-  if (trailsOf === undefined) return undefined
+  if (trailsOf === undefined || findings.length > 0) return undefined
   for (const name of reads) {
     const trails = trailsOf(name)
     const at = trails.at(-1)?.steps.indexOf('entry') ?? -1
-    const entry = at < 0 ? undefined : anchorAt(trails, at + 2)
-    const bundle = anchorAt(trails, at)
-    if (entry === undefined || bundle === undefined) continue
+    const [bundle, entry] = [anchorAt(trails, at), anchorAt(trails, at + 2)]
+    if (at < 0 || entry === undefined || bundle === undefined) continue
     const isRead = (...steps: string[]): boolean =>
       readAt(readingOf(entry.whole, [...reads, ...rowReads], trailsOf), steps) !== undefined
-    return entryAt(entry, bundle, {
-      isAny: ignored.includes(ENTRY.subject) || isRead('resource', 'subject'),
-      isKept: ignored.includes(ENTRY.request) || isRead('request'),
-    })
+    const isAnybody = ignored.includes(ENTRY.subject) || isRead('resource', 'subject')
+    const isKept = ignored.includes(ENTRY.request) || isRead('request')
+    const personIn = lastPerson()
+    return {
+      isOfAnother(scope, reference) {
+        if (isAnybody) return undefined
+        const { subject } = membersOf(membersOf(valueAt(entry, scope))['resource'])
+        const person = personIn(valueAt(bundle, scope), reference)
+        return isAbout(membersOf(subject), person) ? undefined : OF_ANOTHER
+      },
+      isDeleted: (scope) => !isKept && isDeletion(membersOf(valueAt(entry, scope))),
+      deletedIn: (root) =>
+        isKept ? [] : entriesOf(valueAt(bundle, root)).filter(isDeletion).flatMap(kindUnseen),
+    }
   }
   return undefined
 }
 
-function entryAt(
-  entry: Anchor,
-  bundle: Anchor,
-  { isAny, isKept }: { readonly isAny: boolean; readonly isKept: boolean },
-): CompiledEntry {
-  const at = ({ from, steps }: Anchor, scope: Scope): JsonValue => {
-    const found = follow(scope[from], steps)
-    return found === SEVERAL ? null : (found ?? null)
-  }
-  // Rows come one after another: the person of the last Bundle serves all its entries.
-  let last: { readonly document: JsonValue; readonly reference: string; readonly person: Person } | undefined
-  const personIn = (document: JsonValue, reference: string): Person => {
-    if (last?.document !== document || last.reference !== reference)
-      last = { document, reference, person: personOf(document, reference) }
-    return last.person
-  }
-  return {
-    isOfAnother(scope, reference) {
-      if (isAny) return undefined
-      const { subject } = membersOf(membersOf(at(entry, scope))['resource'])
-      return isAbout(membersOf(subject), personIn(at(bundle, scope), reference)) ? undefined : OF_ANOTHER
-    },
-    isDeleted: (scope) => !isKept && isDeletion(membersOf(at(entry, scope))),
-    deletedIn: (root) =>
-      isKept
-        ? []
-        : elements(membersOf(at(bundle, root))['entry'] ?? null).flatMap((one) => {
-            const members = membersOf(one)
-            if (members['resource'] !== undefined || !isDeletion(members)) return []
-            const { url } = membersOf(members['request'])
-            const [, type = ''] =
-              /(?:^|\/)([A-Z]\w+)(?:[/?]|$)/.exec(typeof url === 'string' ? url : '') ?? []
-            return KINDS.get(type) ?? []
-          }),
-  }
+type Members = ReturnType<typeof membersOf>
+
+function valueAt({ from, steps }: Anchor, scope: Scope): JsonValue {
+  const found = follow(scope[from], steps)
+  return found === SEVERAL ? null : (found ?? null)
 }
 
-const isDeletion = ({ request }: ReturnType<typeof membersOf>): boolean =>
-  firstText(membersOf(request)['method']) === 'DELETE'
+const entriesOf = (bundle: JsonValue): Members[] =>
+  elements(membersOf(bundle)['entry'] ?? null).map(membersOf)
 
-/** Names of the row's person in a Bundle. */
-interface Person {
-  /** Full URL of the entry, ids, and the values of identifiers, each by its system. */
-  readonly url: string
-  readonly ids: ReadonlySet<string>
-  readonly identifiers: readonly (readonly [system: string, value: string])[]
+const isDeletion = ({ request }: Members): boolean => firstText(membersOf(request)['method']) === 'DELETE'
+
+/** Kind of a resource by its address; none for a resource that the entry shows, or of no kind. */
+function kindUnseen({ request, resource }: Members): RecordKind | [] {
+  const [, type = ''] = /(?:^|\/)([A-Z]\w+)(?:[/?]|$)/.exec(textOf(membersOf(request)['url'])) ?? []
+  return (resource === undefined ? KINDS.get(type) : undefined) ?? []
 }
 
 const textOf = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '')
-const tailOf = (url: string): string => url.replace(/^.*[/:]/, '')
 
-/** Person of a reference: the patient of that id, URL or identifier, or the only one. */
-function personOf(document: JsonValue, reference: string): Person {
-  const patients = elements(membersOf(document)['entry'] ?? null).flatMap((one): Person[] => {
-    const { fullUrl, resource } = membersOf(one)
+interface Person {
+  /** Full URL of the entry. */
+  readonly url: string
+  /** URL, ids, and identifiers as `system|value` and `|value`. */
+  readonly names: ReadonlySet<string>
+}
+
+/** Person of a Bundle by the row's reference. Keeps the last one: the entries of a Bundle come one after another. */
+function lastPerson(): (bundle: JsonValue, reference: string) => Person {
+  let last: { readonly bundle: JsonValue; readonly reference: string; readonly person: Person } | undefined
+  return (bundle, reference) => {
+    if (last?.bundle !== bundle || last.reference !== reference)
+      last = { bundle, reference, person: personOf(bundle, reference) }
+    return last.person
+  }
+}
+
+/** The patient of that id, URL or identifier, or the only one. */
+function personOf(bundle: JsonValue, reference: string): Person {
+  const patients = entriesOf(bundle).flatMap(({ fullUrl, resource }): Person[] => {
     const { resourceType, id, identifier = null } = membersOf(resource)
     if (resourceType !== 'Patient') return []
     const url = textOf(fullUrl)
-    return [
-      {
-        url,
-        ids: new Set([textOf(id), tailOf(url)].filter((text) => text !== '')),
-        identifiers: elements(identifier).map((named) => {
-          const { system, value } = membersOf(named)
-          return [textOf(system), textOf(value)]
-        }),
-      },
-    ]
+    const identifiers = elements(identifier).flatMap((one) => {
+      const { system, value } = membersOf(one)
+      return [`${textOf(system)}|${textOf(value)}`, `|${textOf(value)}`]
+    })
+    return [{ url, names: new Set([url, textOf(id), url.replace(/^.*[/:]/, ''), ...identifiers]) }]
   })
-  const isNamed = ({ url, ids, identifiers }: Person): boolean =>
-    url === reference || ids.has(reference) || identifiers.some(([, value]) => value === reference)
   const [only, another] = patients
+  const named = patients.find(({ names }) => names.has(reference) || names.has(`|${reference}`))
   const lone = another === undefined ? only : undefined
-  return (
-    patients.find(isNamed) ?? lone ?? { url: '', ids: new Set([reference]), identifiers: [['', reference]] }
-  )
+  return named ?? lone ?? { url: '', names: new Set([reference, `|${reference}`]) }
 }
 
 const SERVER = /^https?:/
 
-function isAbout({ reference, identifier }: ReturnType<typeof membersOf>, person: Person): boolean {
+function isAbout({ reference, identifier }: Members, { url, names }: Person): boolean {
   const text = textOf(reference).replace(/\/_history\/[^/]*$/, '')
-  const isIdentified = (system: string, value: string): boolean =>
-    person.identifiers.some(([of, one]) => one === value && (of === system || of === '' || system === ''))
   if (text === '') {
     const { system, value } = membersOf(identifier)
-    return textOf(value) === '' || isIdentified(textOf(system), textOf(value))
+    return textOf(value) === '' || names.has(`${textOf(system)}|${textOf(value)}`)
   }
-  if (text === person.url) return true
-  const [, system = '', value] = /^Patient\?identifier=(?:(.*)\|)?([^|&]+)$/.exec(text) ?? []
-  if (value !== undefined) return isIdentified(system, value)
+  const [, query] = /^Patient\?identifier=(.+)$/.exec(text) ?? []
+  if (query !== undefined) return names.has(query.includes('|') ? query : `|${query}`)
+  if (names.has(text)) return true
   // The same id on another server is another person.
-  if (SERVER.test(text) && SERVER.test(person.url)) return false
-  return (
-    /^(?:(?:https?:.*\/)?Patient\/|urn:(?:uuid|oid):)?[^/:#?]+$/.test(text) && person.ids.has(tailOf(text))
-  )
+  if (SERVER.test(text) && SERVER.test(url)) return false
+  const [, id] = /^(?:(?:https?:\S+\/)?Patient\/|urn:(?:uuid|oid):)([^/:#?]+)$/.exec(text) ?? []
+  return id !== undefined && names.has(id)
 }

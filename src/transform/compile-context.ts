@@ -106,10 +106,6 @@ export const issueOf = ({ code, message }: Fault, field: string | undefined): Is
   ...(field === undefined ? {} : { field }),
 })
 
-/** Deepest level that some parts of a rule read. */
-export const branchOf = (...parts: readonly ({ readonly branch: number } | undefined)[]): number =>
-  parts.reduce((branch, part) => Math.max(branch, part?.branch ?? 0), 0)
-
 /** A column or path that a mapping reads. */
 export interface ReadName {
   readonly name: string

@@ -26,7 +26,7 @@ export const checkOfOwner: CheckOf = (part, _, own) => {
   const check = partCheck(part)
   return (owner) => {
     const { resourceType = 'Observation', [at]: field = null } = membersOf(owner)
-    return firstText(resourceType) === 'OBSERVATION' && field !== null ? check(field) : undefined
+    return firstText(resourceType) === 'OBSERVATION' && field !== null ? check(field, owner) : undefined
   }
 }
 

@@ -5,6 +5,7 @@ import {
   type Anchor,
   anchorAt,
   type CheckOf,
+  contradiction,
   isSame,
   type ReadPaths,
   readAt,
@@ -96,8 +97,12 @@ export function structuresOn(
         const { name, at, neutral, toldBy = at } = part
         if (ignore.has(name) || (neutral && chosen.includes(`.${at}`))) return []
         const steps = place.stepsTo(at)
-        const read = readAt(own, steps) ?? readAt(own, place.stepsTo(toldBy))
-        const check = checkOf(part, read, own, all)
+        const [read, told] = [readAt(own, steps), readAt(own, place.stepsTo(toldBy))]
+        const teller = parts.find((one) => one !== part && one.at === toldBy && one.neutral !== undefined)
+        const check =
+          read === undefined && told !== undefined && teller !== undefined
+            ? contradiction(part, teller, place.stepsTo(toldBy))
+            : checkOf(part, read ?? told, own, all)
         return check === undefined ? [] : { steps, check }
       })
       return [{ anchor, fields }]

@@ -2,8 +2,17 @@
 import type { Fault } from '../model/record.ts'
 import type { JsonValue } from '../model/row.ts'
 import { elements, firstText, isText, membersOf } from './json-values.ts'
-import { EACH, type Filter, isFilter, matching, type Step, type Trail, type TrailStep } from './scope.ts'
-import { OF_VALUE, OFF_SCALE, type Part } from './structures.ts'
+import {
+  EACH,
+  type Filter,
+  follow,
+  isFilter,
+  matching,
+  type Step,
+  type Trail,
+  type TrailStep,
+} from './scope.ts'
+import { CONTRADICTED, OF_VALUE, OFF_SCALE, type Part } from './structures.ts'
 
 /** A part that is not read. */
 export interface Unread {
@@ -168,8 +177,8 @@ export function textsOf(value: JsonValue): string[] {
   return Object.values(value).flatMap(textsOf)
 }
 
-/** Finds an unread part of a field; undefined where all is read, or nothing changes the value. */
-export type FieldCheck = (field: JsonValue) => Unread | undefined
+/** Finds an unread part of a field; undefined where all is read, or nothing changes the value. @param at the structure */
+export type FieldCheck = (field: JsonValue, at: JsonValue) => Unread | undefined
 
 /** Repetitions of a field: its elements, or the elements of its only member. */
 export function repetitionsOf(
@@ -210,6 +219,16 @@ export const partCheck =
       if (said.length > 0 && !said.some((text) => part.neutral?.has(text))) return tell(part)
     }
     return undefined
+  }
+
+/** Checks a part that contradicts a part that is read. @param teller its neutral texts say that the part is empty; `steps` lead to it */
+export const contradiction =
+  (part: Part, { neutral }: Part, steps: readonly Step[]): FieldCheck =>
+  (field, at) => {
+    if (partCheck(part)(field, at) === undefined) return undefined
+    const told = follow(at, steps)
+    const isDenied = typeof told !== 'symbol' && textsIn(told ?? null).some((text) => neutral?.has(text))
+    return isDenied ? tell(part, CONTRADICTED) : undefined
   }
 
 /** All texts in a value, in capitals. */

@@ -11,6 +11,7 @@ import type { Fault } from '../model/record.ts'
 import type { CsvRow, JsonRow, JsonValue } from '../model/row.ts'
 import { didYouMean } from '../system/schema-problems.ts'
 import { elements, isList } from './json-values.ts'
+import { legalName, namesAt } from './person-names.ts'
 
 /** CSV: the cells. JSON: the row at 0, its context at 1. Then the value of each entered level, at the place of the level. */
 export type Scope = readonly JsonValue[]
@@ -271,7 +272,14 @@ export function jsonNames(
   return {
     locate(name) {
       const { from, steps } = toPlace(name, starts)
-      return { branch: branchAt(from), read: (scope) => scalarText(follow(scope[from], steps)) }
+      const at = namesAt(steps)
+      if (at < 0) return { branch: branchAt(from), read: (scope) => scalarText(follow(scope[from], steps)) }
+      const ofName = steps.slice(steps[at + 1] === 0 ? at + 2 : at + 1)
+      const read: Reader = (scope) => {
+        const names = follow(scope[from], steps.slice(0, at + 1))
+        return scalarText(names === SEVERAL ? names : follow(legalName(names), ofName))
+      }
+      return { branch: branchAt(from), read }
     },
     trails(name) {
       const trails: Trail[] = [toPlace(name, starts)]

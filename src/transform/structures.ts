@@ -30,7 +30,7 @@ export interface Part {
   readonly fault: Fault
   /** Texts, in capitals, that do not change the value. */
   readonly neutral?: ReadonlySet<string>
-  /** Part with equal meaning: if the rule reads it, this part counts as read. */
+  /** Part with equal meaning: if the rule reads it, this part counts as read, unless it contradicts that part's neutral texts. */
   readonly toldBy?: string | number
 }
 
@@ -114,6 +114,10 @@ export const VALUE_FORMS: ReadonlySet<string> = new Set(
 const NOT_HELD = fault(
   'status-unread',
   'the condition may not hold, or holds no longer, and the rule does not read that',
+)
+export const CONTRADICTED = fault(
+  'status-contradictory',
+  'the state says that the condition holds, and what stands beside it that it has ended',
 )
 const ABATED = ['DateTime', 'Age', 'Period', 'Range', 'String', 'Boolean'].map((form) =>
   part(`abatement${form}`, NOT_HELD, ['FALSE'], { name: 'abatement', toldBy: 'clinicalStatus' }),

@@ -76,7 +76,7 @@ function unreadOf(at: JsonValue, fields: Structure['fields']): Unread | undefine
   for (const { steps, check } of fields) {
     const [only] = steps
     const field = steps.length === 1 && typeof only === 'string' ? members[only] : follow(at, steps)
-    const unread = field === undefined || field === null || field === SEVERAL ? undefined : check(field)
+    const unread = field === undefined || field === null || field === SEVERAL ? undefined : check(field, at)
     if (unread?.ofValue === true) return unread
     found ??= unread
   }

@@ -56,8 +56,11 @@ export function csvMapper(
   return (row) => map({ ...ORIGIN, kind: 'cells', cells: columns.map((column) => row[column] ?? '') })
 }
 
-export function jsonMapper(mapping: string): (value: JsonValue) => RowOutcome {
-  const map: RowMapper = load(mapping).compiled.bind(undefined, 'export.ndjson', NOW)
+export function jsonMapper(
+  mapping: string,
+  tables?: Record<string, string>,
+): (value: JsonValue) => RowOutcome {
+  const map: RowMapper = load(mapping, tables).compiled.bind(undefined, 'export.ndjson', NOW)
   return (value) => map({ ...ORIGIN, kind: 'json', value, text: '' })
 }
 

@@ -513,6 +513,61 @@ it('of a condition whose state is read, when it ended is told', () => {
   expect(told(map(ended))).toEqual([expect.stringContaining('"status":"resolved"')])
 })
 
+describe.each<[string, string, string, (state: string, ended: Members) => Members, string, string]>([
+  [
+    ...(['FHIR', '$.code.coding[0].code', '$.clinicalStatus.coding[0].code'] as const),
+    (text, ended) => ({
+      ...CONDITION,
+      clinicalStatus: { coding: [{ system: 'http://terminology.hl7.org/x', code: text }] },
+      ...(ended['at'] === undefined ? {} : { abatementDateTime: ended['at'] }),
+    }),
+    ...(['abatement', '$.abatementDateTime'] as const),
+  ],
+  [
+    ...(['HL7 v2', "$.PRB['3'][0]['1']", "$.PRB['14'][0]['1']"] as const),
+    (text, { at }) => ({
+      ...{
+        id: '1',
+        PRB: { '3': [{ '1': '44054006' }], '14': [{ '1': text }], ...(at && { '9': [{ '1': at }] }) },
+      },
+    }),
+    ...(['PRB-9', "$.PRB['9'][0]['1']"] as const),
+  ],
+  [
+    ...(['Redox', 'problem.Code', 'problem.Status.Name'] as const),
+    (text, { at }) => ({
+      Problems: [{ Code: '44054006', Status: { Name: text }, ...(at && { EndDate: at }) }],
+    }),
+    ...(['EndDate', 'problem.EndDate'] as const),
+  ],
+])('conditions of %s: a state that holds, and an end', (_, code, status, write, part, end) => {
+  const each = code.startsWith('problem') ? '{ problem: "$.Problems[*]" }' : '{}'
+  const mapOf = (rule = '') =>
+    jsonMapper(`${ROW(each, '')}conditions:
+  - { code: { from: "${code}", system: SNOMED }, status: { from: "${status}" }${rule} }
+`)
+  const at = { at: '2020-01-01' }
+
+  it('contradict each other', () => {
+    const map = mapOf()
+    expect(told(map(write('active', at)))).toEqual([`status-contradictory ${part}`])
+    expect(told(map(write('Active', at)))).toEqual([`status-contradictory ${part}`])
+    for (const [state, ended] of [
+      ['active', {}],
+      ['resolved', at],
+      ['resolved', {}],
+      ['remission', {}],
+    ] as const)
+      expect(told(map(write(state, ended)))).toEqual([expect.stringContaining(`"status":"${state}"`)])
+  })
+
+  it('are what the mapping says, where it ignores or reads the end', () => {
+    const active = [expect.stringContaining('"status":"active"')]
+    expect(told(mapOf(`, ignore: [${part}]`)(write('active', at)))).toEqual(active)
+    expect(told(mapOf(`, when: { "${end}": present }`)(write('active', at)))).toEqual(active)
+  })
+})
+
 describe('Redox', () => {
   const map = jsonMapper(`${ROW('{ order: "$.Orders[*]", result: "order.Results[*]" }', '')}biometrics:
   - { code: { from: result.Code, system: LOINC }, value: result.Value, unit: { constant: /min } }

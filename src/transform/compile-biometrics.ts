@@ -319,8 +319,8 @@ function compileMeasurement(
       const issue = context.checks.found('plausible-range', 'biometric', rule, outside.issue)
       if (issue !== undefined) return outside
     }
-    const ranged =
-      told === undefined ? '' : rangeText(context, told, unit.read(scope), readNumber, conversion, entry)
+    const ranged = told === undefined ? '' : rangeText(context, told, unit.read(scope), readNumber, entry)
+    if (typeof ranged !== 'string') return rejected('biometric', rule, ranged, undefined)
     const { plain, noted, withNote } = framesOf()
     if (typeof measured !== 'string')
       return new Entry(noted, rule, facts, observedAt, value, [ranged, withNote(measured.note)])

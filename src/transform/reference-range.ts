@@ -3,17 +3,20 @@ import { type Fault, fault } from '../model/record.ts'
 import type { BiometricEntry } from './catalog.ts'
 import type { CompileContext, CompiledField, FieldText } from './compile-context.ts'
 import { compileField } from './compile-field.ts'
+import type { FieldDefinition } from './field-definition.ts'
 import { compareNumbers, type NumberReader, parseReferenceRange } from './numbers.ts'
 import type { RuleSite } from './rule.ts'
 import type { LongBiometricDefinition, WideBiometricDefinition } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 import type { Conversion } from './units.ts'
 
-/** Texts of a row, or ''. Bounds are JSON numbers in the unit of the value. */
+/** Texts of a row, or ''. Bounds are JSON numbers. */
 interface RangeTold {
   readonly text: string
   readonly low: string
   readonly high: string
+  /** Unit of the bounds, and of a text without a unit; empty for the unit of the value. */
+  readonly unit: string
 }
 
 export interface CompiledRange {
@@ -23,69 +26,109 @@ export interface CompiledRange {
 
 const NO_NUMBER = fault('bound-not-a-number', 'a bound of the reference range is no number')
 const CROSSED = fault('bounds-crossed', 'the lower bound of the reference range is above the upper one')
+const TWO_UNITS = fault('unit-mismatch', 'the bounds of the reference range have different units')
 
-type Ranged = Pick<LongBiometricDefinition | WideBiometricDefinition, 'refRange' | 'refLow' | 'refHigh'>
+type Ranged = Pick<
+  LongBiometricDefinition | WideBiometricDefinition,
+  'refRange' | 'refLow' | 'refHigh' | 'refUnit'
+>
+
+/** A bound of FHIR, whose unit stands beside it; a column whose heading ends with a unit. */
+const FHIR_BOUND = /^(.*referenceRange.*\.(?:low|high))\.value$/
+const HEADING = /[([]([^()[\]]{2,})[)\]]$/
+
+/** Units of a range: as the mapping says, or beside its bounds, or in their headings. */
+function unitFields({ names, units }: CompileContext, { refUnit }: Ranged, reads: readonly string[]) {
+  if (refUnit !== undefined) return [refUnit]
+  return reads.flatMap((name): FieldDefinition[] => {
+    const [, bound] = FHIR_BOUND.exec(name) ?? []
+    if (bound !== undefined) return [{ firstOf: [`${bound}.code`, `${bound}.unit`] }]
+    const [, constant = ''] = names.trails === undefined ? (HEADING.exec(name) ?? []) : []
+    return units.resolve(constant) === undefined ? [] : [{ constant }]
+  })
+}
 
 /** Compiles the range of a rule; undefined for a rule without range. */
 export function compileRange(
   { context, path }: RuleSite,
-  { refRange, refLow, refHigh }: Ranged,
+  ranged: Ranged,
   readNumber: NumberReader,
 ): CompiledRange | undefined {
   const fieldOf = (key: string, field: Ranged['refLow']): CompiledField | undefined =>
     field === undefined ? undefined : compileField(context, field, [...path, key])
-  const text = fieldOf('refRange', refRange)
-  const low = fieldOf('refLow', refLow)
-  const high = fieldOf('refHigh', refHigh)
+  const { result, read } = context.readsOf(() => [
+    fieldOf('refRange', ranged.refRange),
+    fieldOf('refLow', ranged.refLow),
+    fieldOf('refHigh', ranged.refHigh),
+  ])
+  const [text, low, high] = result
   if ((text ?? low ?? high) === undefined) return undefined
+  const units = unitFields(context, ranged, read).map((unit) =>
+    compileField(context, unit, [...path, 'refUnit']),
+  )
   const boundOf = (field: CompiledField | undefined, scope: Scope): FieldText => {
     const bound = field === undefined ? '' : field.read(scope)
     if (typeof bound !== 'string' || bound === '') return bound
     const number = readNumber(bound)
     return typeof number === 'string' ? number : NO_NUMBER
   }
+  const unitOf = (scope: Scope): FieldText => {
+    let unit = ''
+    for (const { read } of units) {
+      const text = read(scope)
+      if (typeof text !== 'string') return text
+      if (unit !== '' && text !== '' && context.units.resolve(unit) !== context.units.resolve(text))
+        return TWO_UNITS
+      unit ||= text
+    }
+    return unit
+  }
   return {
-    branch: branchOf(text, low, high),
+    branch: branchOf(...result, ...units),
     read(scope) {
       const told = text === undefined ? '' : text.read(scope)
       if (typeof told !== 'string') return { fault: told, from: text?.from }
-      const [least, most] = [boundOf(low, scope), boundOf(high, scope)]
+      const [least, most, unit] = [boundOf(low, scope), boundOf(high, scope), unitOf(scope)]
       if (typeof least !== 'string') return { fault: least, from: low?.from }
       if (typeof most !== 'string') return { fault: most, from: high?.from }
+      if (typeof unit !== 'string') return { fault: unit, from: undefined }
       if (least !== '' && most !== '' && compareNumbers(least, most) > 0)
         return { fault: CROSSED, from: [low?.from, high?.from].filter(Boolean).join(', ') }
-      return { text: told, low: least, high: most }
+      return { text: told, low: least, high: most, unit }
     },
   }
 }
 
 /**
- * Members of the record's JSON text. Bounds are converted with the value. Bounds from own columns take precedence; bounds from the
- * text count only in the unit of the value. A text without a unit gets the row's unit appended where the value is converted.
+ * Members of the record's JSON text, or the fault of a unit. Bounds are converted to the unit of the catalog. Bounds from own columns take
+ * precedence over those of the text. A text without a unit gets its unit appended where that is another than the record's.
+ * @param unit of the value
  */
 export function rangeText(
   context: CompileContext,
   told: RangeTold,
   unit: FieldText,
   readNumber: NumberReader,
-  conversion: Extract<Conversion, { ok: true }>,
   entry: BiometricEntry,
-): string {
+): string | Fault {
   const { text, low, high } = told
-  const spelling = typeof unit === 'string' ? unit : ''
+  const own = told.unit === '' && typeof unit === 'string' ? unit : told.unit
   const range = parseReferenceRange(text, readNumber)
-  const bare = range === undefined ? /\d/.test(text) : range.unit === ''
-  const written = conversion.same || !bare ? text : `${text} ${spelling}`
-  const isOfValue = (of: string): boolean =>
-    of === '' || context.units.resolve(of) === context.units.resolve(spelling)
+  const from = (of: string): Conversion =>
+    context.units.conversion(of, entry.unit, entry.molarMass, entry.loinc)
+  const ofText = from(range === undefined || range.unit === '' ? own : range.unit)
+  const isBare = range === undefined ? /\d/.test(text) : range.unit === ''
+  const written = (ofText.ok && ofText.same) || !isBare ? text : `${text} ${own}`
   // Bounds come from a single source: own columns, else the text.
-  const read =
-    low === '' && high === '' && range !== undefined && isOfValue(range.unit) ? range : { low, high }
+  const isOfText = low === '' && high === ''
+  const conversion = isOfText ? ofText : from(own)
+  if (!isOfText && !conversion.ok) return fault(conversion.code, `reference range: ${conversion.message}`)
   const bound = (name: string, number = ''): string => {
-    if (number === '') return ''
+    if (number === '' || !conversion.ok) return ''
     const value = conversion.same ? number : conversion.convert(Number(number)).toFixed(entry.decimals)
     return `"${name}":${value},`
   }
+  const read = isOfText ? range : told
   const member = text === '' ? '' : `"refRange":${JSON.stringify(written)},`
-  return bound('refHigh', read.high) + bound('refLow', read.low) + member
+  return bound('refHigh', read?.high) + bound('refLow', read?.low) + member
 }

@@ -55,11 +55,12 @@ const measurementKeys = {
   ...valueKeys,
   form: told('Heights as people say them in the United States.', z.literal('feet-and-inches')),
   refRange: told('The column or path of the reference range, as text.', FieldDefinition),
-  refLow: told(
-    'Its lower bound, in the unit of the value; alone where there is no upper one.',
+  refLow: told('Its lower bound; alone where there is no upper one.', FieldDefinition),
+  refHigh: told('Its upper bound.', FieldDefinition),
+  refUnit: told(
+    'Its unit, where that is another than the unit of the value, and neither in a heading nor beside a bound of FHIR.',
     FieldDefinition,
   ),
-  refHigh: told('Its upper bound, in the unit of the value.', FieldDefinition),
   ...ruleKeys,
 }
 

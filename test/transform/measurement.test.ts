@@ -154,8 +154,8 @@ describe('reference ranges', () => {
     // 3.9 and 5.5 mmol/L at 180.16 g/mol are 70.26 and 99.09 mg/dL.
     [{ range: '3.9-5.5' }, [70, 99, '3.9-5.5 mmol/L']],
     [{ range: '3.9-5.5 mmol/L' }, [70, 99, '3.9-5.5 mmol/L']],
-    // A range in a unit other than the value's gives no bounds.
-    [{ range: '70-99 mg/dL' }, [undefined, undefined, '70-99 mg/dL']],
+    // A range in another known unit is converted from that; in an unknown one it gives no bounds.
+    [{ range: '70-99 mg/dL' }, [70, 99, '70-99 mg/dL']],
     [{ range: '70-99 furlongs' }, [undefined, undefined, '70-99 furlongs']],
     [{ range: 'normal "fasting"' }, [undefined, undefined, 'normal "fasting"']],
     [{ range: 'M 4-5, F 3-5' }, [undefined, undefined, 'M 4-5, F 3-5 mmol/L']],

@@ -76,10 +76,14 @@ export function meanOf(key: string, readings: readonly Reading[]): string {
   return `; or the mean of all ${readings.length} instead of the first: ${key}: { expression: ${mean}${rest} }`
 }
 
-/** Members of a rule for columns beside its value: a sign goes in front, all others are ignored. */
+/**
+ * Members of a rule for columns beside its value: a sign goes in front, all others are ignored.
+ * @param isTable true where a mapping can name columns under `ignore`
+ */
 export function besideParts(
   { path }: ColumnProfile,
   beside: readonly ColumnProfile[],
+  isTable: boolean,
 ): { readonly from: string; readonly ignore: string; readonly asked: Question | undefined } {
   const sign = beside.find(holdsSigns)
   const others = beside.filter((one) => one !== sign).map((one) => scalar(one.path))
@@ -88,7 +92,7 @@ export function besideParts(
       sign === undefined
         ? `from: ${scalar(path)}`
         : `concat: [{ from: ${scalar(sign.path)}, emptyWhen: ["="] }, ${scalar(path)}]`,
-    ignore: others.length === 0 ? '' : `, ignore: [${others.join(', ')}]`,
+    ignore: others.length === 0 || !isTable ? '' : `, ignore: [${others.join(', ')}]`,
     asked: ask(
       sign && `is ${scalar(sign.path)} its sign?`,
       others.length > 0 && `${others.join(', ')}: does it change the meaning of the value?`,

@@ -116,7 +116,8 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
   const { words } = vocabulary
   const profile = profileColumns(table, vocabulary)
   const { columns } = profile
-  const measured = matchMeasurements(vocabulary, profile)
+  const isOfColumns = isTable(String(table.read['format']))
+  const measured = matchMeasurements(vocabulary, profile, isOfColumns)
   const coded = matchLong(vocabulary, columns, measured.found.length > 0)
   // An export with measurements in columns has a visit per row; a column of diagnoses is then one more column.
   const long = coded?.section === 'conditions' && measured.found.length > 0 ? undefined : coded
@@ -149,7 +150,7 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
   for (const column of [reference?.column, observed.column, observed.time?.column, ...(observed.rest ?? [])])
     if (column) taken.add(column.path)
   const unread = own.filter(({ path }) => !taken.has(path))
-  const ofRow = linesOfRow(unread, isTable(String(table.read['format'])), words)
+  const ofRow = linesOfRow(unread, isOfColumns, words)
   for (const path of ofRow.told) taken.add(path)
   const one = table.hasLevels === true ? 'an element of a list' : 'a row'
   const kind = `${one} is ${long === undefined ? 'a visit' : 'a finding with a code'}`

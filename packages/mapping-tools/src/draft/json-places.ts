@@ -25,6 +25,8 @@ export interface Place {
   readonly trail: Trail
   readonly members: Map<string, Place>
   elements: number
+  /** Elements of the longest list; 1 for the lists of converters that make one of each element of XML. */
+  longest: number
   isList: boolean
   holdsObject: boolean
   holdsText: boolean
@@ -34,6 +36,7 @@ const placeAt = (trail: Trail): Place => ({
   trail,
   members: new Map(),
   elements: 0,
+  longest: 0,
   isList: false,
   holdsObject: false,
   holdsText: false,
@@ -47,6 +50,7 @@ export function placesIn(documents: readonly JsonValue[]): Place[] {
     if (isList(value)) {
       place.isList = true
       place.elements += value.length
+      place.longest = Math.max(place.longest, value.length)
       for (const element of value) if (!isList(element)) add(place, element)
     } else if (isObject(value)) {
       place.holdsObject = true
@@ -76,8 +80,12 @@ export interface Levels {
   pathOf(trail: Trail): string
 }
 
-/** Creates levels. @param trails of lists, each after its enclosing lists; levels are named after the last members, in lower case */
-export function levelsAt(trails: readonly Trail[]): Levels {
+/**
+ * Creates levels.
+ * @param trails of lists, each after its enclosing lists; levels are named after the last members, in lower case
+ * @param lone trails of lists with a single element each, by `keyOf`: a path leads to that, and nowhere if there are several
+ */
+export function levelsAt(trails: readonly Trail[], lone: ReadonlySet<string> = new Set()): Levels {
   const names = new Map<string, string>()
   for (const trail of trails) {
     const plain = (trail.at(-1) ?? '')
@@ -94,7 +102,10 @@ export function levelsAt(trails: readonly Trail[]): Levels {
   }
   const pathOf: Levels['pathOf'] = (trail) => {
     const { name, length } = baseOf(trail)
-    return name + trail.slice(length).map(step).join('')
+    const isLone = (at: number): boolean => lone.has(keyOf(trail.slice(0, at)))
+    return trail
+      .slice(length)
+      .reduce((path, one, at) => `${path}${step(one)}${isLone(length + at + 1) ? '[?@]' : ''}`, name)
   }
   return { each: Object.fromEntries(trails.map((one) => [nameOf(one), `${pathOf(one)}[*]`])), baseOf, pathOf }
 }

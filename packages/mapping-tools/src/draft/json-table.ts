@@ -1,6 +1,6 @@
 /**
  * JSON of unknown shape as a table by paths: the place of rows, and the list of measurements within. Includes XML as JSON: attributes and
- * texts are members (`@unit`, `#text`), and a single element stands for a list.
+ * texts are members (`@unit`, `#text`; `$.unit`, `_`), and a single element stands for a list, or every element is a list.
  */
 import type { JsonValue } from '../../../../src/model/row.ts'
 import { elements } from '../../../../src/transform/json-values.ts'
@@ -70,15 +70,24 @@ export function jsonRows(documents: readonly JsonValue[]): readonly [JsonSample,
   return [isBundle ? ofBundle : listed, ...around.reverse()]
 }
 
-const TEXT = '#text'
+const TEXT = /^(?:#text|_)$/
 const ATTRIBUTE = /^@_?/
-const isXml = ({ trail }: Place): boolean => trail.at(-1) === TEXT || ATTRIBUTE.test(trail.at(-1) ?? '')
+const ATTRIBUTES = '$'
+const isXml = ({ trail }: Place): boolean =>
+  TEXT.test(trail.at(-1) ?? '') || ATTRIBUTE.test(trail.at(-1) ?? '') || trail.at(-2) === ATTRIBUTES
+
+/** True where each element is a list, as xml2js writes XML: a text stands alone only as an attribute, or beside attributes. */
+const isOfLists = (places: readonly Place[]): boolean =>
+  places.some(({ isList, holdsText }) => isList && holdsText) &&
+  places.every((place) => !place.holdsText || place.isList || isXml(place))
 
 /** Name of a member: a text is named after its element, an attribute after its element and itself. */
 function calledAt(trail: Trail): string {
-  const [last = '', above = ''] = trail.toReversed()
-  if (last === TEXT) return above || last
-  return ATTRIBUTE.test(last) ? `${above} ${last.replace(ATTRIBUTE, '')}`.trim() : last
+  const [last = '', above = ''] = trail.filter((name) => name !== ATTRIBUTES).toReversed()
+  if (TEXT.test(last)) return above || last
+  return ATTRIBUTE.test(last) || trail.at(-2) === ATTRIBUTES
+    ? `${above} ${last.replace(ATTRIBUTE, '')}`.trim()
+    : last
 }
 
 /** Builds the table. @param level list whose elements are the rows; if undefined, rows stay as they are */
@@ -90,8 +99,13 @@ function tableAt(sample: JsonSample, places: readonly Place[], level: Place | un
       isWithin(level.trail, one.trail) &&
       (one.isList || one === level),
   )
-  const levels = levelsAt(entered.map(({ trail }) => trail))
-  const lists = places.filter((one) => one.isList && !entered.includes(one))
+  const inside = places.filter((one) => one.isList && !entered.includes(one))
+  const lone = isOfLists(places) ? inside.filter(({ longest }) => longest === 1) : []
+  const levels = levelsAt(
+    entered.map(({ trail }) => trail),
+    new Set(lone.map(({ trail }) => keyOf(trail))),
+  )
+  const lists = inside.filter((one) => !lone.includes(one))
   const trails = places
     .filter(({ trail, holdsText }) => holdsText && !lists.some((list) => isWithin(trail, list.trail)))
     .map(({ trail }) => trail)

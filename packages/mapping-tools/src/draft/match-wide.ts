@@ -21,7 +21,11 @@ export interface Matches {
 }
 
 /** Finds columns of measurements, by name or LOINC number, confirmed by their values. */
-export function matchMeasurements(vocabulary: Vocabulary, { columns, decimalComma }: Profile): Matches {
+export function matchMeasurements(
+  vocabulary: Vocabulary,
+  { columns, decimalComma }: Profile,
+  isTable: boolean,
+): Matches {
   const { catalog } = vocabulary
   const lines: DraftLine[] = []
   const found: string[] = []
@@ -61,7 +65,7 @@ export function matchMeasurements(vocabulary: Vocabulary, { columns, decimalComm
           (one === columns[columns.indexOf(column) + 1] && isSignOf(one, vocabulary))),
     )
     for (const one of others) used.add(one.path)
-    const { from, ignore, asked } = besideParts(column, others)
+    const { from, ignore, asked } = besideParts(column, others, isTable)
     const rest = `${unit === undefined ? '' : `, unit: ${unit}`}${ignore}`
     const measured = from + rest
     const isPlain = decimalComma === 'none' && from.startsWith('from:')

@@ -1,5 +1,7 @@
 /** Drafts of XML that came as JSON: attributes and texts are members of their own, and a lone element stands where others are lists. */
 import { describe, expect, test } from 'vitest'
+import type { JsonValue } from '../../src/model/row.ts'
+import { load, NOW } from '../transform/mapping-under-test.ts'
 import { finished } from './finished.ts'
 
 interface Result {
@@ -93,6 +95,81 @@ describe.each(Object.entries(STYLES))('%s', (_, style) => {
       'P-2 ldl-cholesterol 110 mg/dL 2026-02-05T00:00:00.000Z',
       'P-2 hdl-cholesterol 50 mg/dL 2026-02-05T00:00:00.000Z',
     ])
+  })
+})
+
+describe('xml2js, where each element is a list', () => {
+  const person = (id: string, visits: readonly (readonly [day: string, results: readonly Result[]])[]) => ({
+    $: { id },
+    FirstName: ['Ann'],
+    Visit: visits.map(([date, results]) => ({
+      $: { date },
+      Result: results.map(({ name, unit, text }) => ({ _: text, $: { name, unit } })),
+    })),
+  })
+  const written = (...people: object[]): string =>
+    JSON.stringify({ ScreeningExport: { $: { version: '1' }, Participant: people } })
+
+  test('results in a list are a level each', async () => {
+    const { records, rejected } = await finished(
+      'export.json',
+      written(
+        person('P-1', [['2026-02-04', [WEIGHT, HDL]]]),
+        person('P-2', [
+          ['2026-02-05', [LDL]],
+          ['2026-02-06', [HDL]],
+        ]),
+      ),
+    )
+    expect(rejected).toEqual([])
+    expect(keyed(records)).toEqual([
+      'P-1 body-weight 81.6 kg 2026-02-04T00:00:00.000Z',
+      'P-1 hdl-cholesterol 50 mg/dL 2026-02-04T00:00:00.000Z',
+      'P-2 ldl-cholesterol 110 mg/dL 2026-02-05T00:00:00.000Z',
+      'P-2 hdl-cholesterol 50 mg/dL 2026-02-06T00:00:00.000Z',
+    ])
+  })
+
+  const wide = (id: string, weight: JsonValue[], ...more: string[]): JsonValue => ({
+    ...{
+      PatientId: [id],
+      FirstName: ['Ann'],
+      LastName: ['Reed'],
+      DOB: ['1979-04-12'],
+      Sex: ['F'],
+      Zip: ['04884'],
+    },
+    ...{ VisitDate: ['2026-02-04'], Weight: weight, Pulse: ['61', ...more] },
+  })
+  const lb = (text: string) => ({ _: text, $: { unit: 'lb' } })
+
+  test('a measurement in each element, and the person', async () => {
+    const { records, rejected, registered } = await finished(
+      'wide.json',
+      JSON.stringify({ Export: { Patient: [wide('P-1', [lb('180')]), wide('P-2', [lb('200')])] } }),
+    )
+    expect(rejected).toEqual([])
+    expect(records).toEqual([
+      'P-1 body-weight 81.6 kg 2026-02-04T00:00:00.000Z',
+      'P-1 heart-rate 61 /min 2026-02-04T00:00:00.000Z',
+      'P-2 body-weight 90.7 kg 2026-02-04T00:00:00.000Z',
+      'P-2 heart-rate 61 /min 2026-02-04T00:00:00.000Z',
+    ])
+    expect(registered[0]).toContain('Ann FEMALE Reed P-1 04884')
+  })
+
+  test('an element that another file has twice is rejected, never read by its place', async () => {
+    const { text } = await finished(
+      'wide.json',
+      JSON.stringify({ Export: { Patient: [wide('P-1', [lb('180')]), wide('P-2', [lb('200')])] } }),
+    )
+    const map = load(text).compiled.bind(undefined, 'wide.json', NOW)
+    const value = wide('P-3', [lb('180'), lb('190')], '75')
+    const outcome = map({ kind: 'json', value, text: '', row: 1, line: 1, byteOffset: 0 })
+    expect(outcome).toMatchObject({
+      records: [],
+      rejected: [{ issue: { code: 'field-not-scalar' } }, { issue: { code: 'field-not-scalar' } }],
+    })
   })
 })
 

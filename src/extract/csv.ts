@@ -28,11 +28,17 @@ import {
   utf8Check,
 } from './framing.ts'
 import type { CsvDefinition, Dialect } from './read-definition.ts'
+import { REST_UNDER_OTHER_HEADER } from './second-header.ts'
 
 interface CsvForm {
   readonly dialect: Dialect
   /** Cells of each row, and the source of that number; absent while the header is read. */
-  readonly expected?: { readonly width: number; readonly named: string }
+  readonly expected?: {
+    readonly width: number
+    readonly named: string
+    /** Finds a header under which all further rows stand. */
+    readonly isOtherHeader: (cells: readonly string[]) => boolean
+  }
   readonly ragged: CsvDefinition['ragged']
   /** Message for a row that is not valid in the encoding of the file. */
   readonly invalidEncoding: string
@@ -75,6 +81,8 @@ export function csvFormat({ dialect, expected, ragged, invalidEncoding, transcod
         if (typeof text !== 'string') return text
         const found = frame.quoted === true ? (quoted.next().value ?? []) : split(text)
         const { row, line, byteOffset } = frame
+        if (expected?.isOtherHeader(found) === true)
+          return unreadable(bytes, frame, { fault: 'rest-unreadable', message: REST_UNDER_OTHER_HEADER })
         if (expected === undefined || found.length === expected.width)
           return { kind: 'cells', row, line, byteOffset, cells: found }
         const cells = fitted(found, expected.width, ragged)

@@ -99,8 +99,16 @@ export async function* readRows(
   from: Origin,
   format: RowFormat,
 ): AsyncGenerator<readonly Row[]> {
-  for await (const { bytes, frames } of readFrames(content, from, format)) yield format.rows(bytes, frames)
+  for await (const { bytes, frames } of readFrames(content, from, format)) {
+    const rows = format.rows(bytes, frames)
+    const last = rows.findIndex(isRest)
+    yield last < 0 ? rows : rows.slice(0, last + 1)
+    if (last >= 0) return
+  }
 }
+
+/** True for a row that stands for the rest of its file. */
+export const isRest = (row: Row): boolean => row.kind === 'unreadable' && row.fault === 'rest-unreadable'
 
 /** Number of rows from an origin on. Parses no row. */
 export async function countRows(content: ContentFrom, from: Origin, format: RowFormat): Promise<number> {

@@ -32,6 +32,7 @@ import {
   readStart,
 } from './framing.ts'
 import { type CsvDefinition, type Dialect, dialectOf } from './read-definition.ts'
+import { findOtherHeader } from './second-header.ts'
 
 /** @throws WaybillError `export-unreadable`, `export-empty` */
 export async function openCsv(
@@ -49,7 +50,9 @@ export async function openCsv(
   const form = { dialect, ragged: read.ragged, invalidEncoding, transcoded }
   const data = await dataOf(path, read, top.origin, readRows(source.text, top.origin, csvFormat(form)))
   const named = read.header === 'none' ? '`read.columns` has' : 'the header has'
-  const format = csvFormat({ ...form, expected: { width: data.columns.length, named } })
+  const isOtherHeader = findOtherHeader(read.header === 'none' ? [] : data.columns)
+  const expected = { width: data.columns.length, named, isOtherHeader }
+  const format = csvFormat({ ...form, expected })
   const stated =
     source.trailer === undefined || read.trailer?.count === undefined
       ? undefined

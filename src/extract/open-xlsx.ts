@@ -8,6 +8,7 @@ import { type Compression, DEFAULT_LIMITS, detectCompression, exportError } from
 import { readHeader } from './csv-layout.ts'
 import { EXCERPT_BYTES, type OpenFormat } from './framing.ts'
 import type { XlsxDefinition } from './read-definition.ts'
+import { findOtherHeader, REST_UNDER_OTHER_HEADER } from './second-header.ts'
 import { refuseKind, usingPackage, type WorkbookPackage } from './xlsx-package.ts'
 import { readStrings, readStyles, readWorkbook, type SheetEntry } from './xlsx-parts.ts'
 import { readSheet, type SheetContext, type SheetFacts, type SheetRow } from './xlsx-sheet.ts'
@@ -146,12 +147,18 @@ async function* rowsOf(
   from: Origin = { row: 1, line: 1, byteOffset: 0 },
 ): AsyncGenerator<readonly Row[]> {
   const isData = dataFilter(read, top)
+  const isOtherHeader = findOtherHeader(read.header === 'none' ? [] : top.columns)
   let ordinal = 0
   for await (const block of readSheet(opened.read(sheet.part), context)) {
     const rows: Row[] = []
     for (const row of block) {
       if (!isData(row) || row.offset >= survey.end) continue
-      if (++ordinal >= from.row) rows.push(rowOf(row, ordinal, top.columns.length, survey.repeated))
+      ordinal += 1
+      if (isOtherHeader(row.cells)) {
+        yield [...rows, unreadable(row, ordinal, 'rest-unreadable', REST_UNDER_OTHER_HEADER)]
+        return
+      }
+      if (ordinal >= from.row) rows.push(rowOf(row, ordinal, top.columns.length, survey.repeated))
     }
     if (rows.length > 0) yield rows
   }

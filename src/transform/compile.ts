@@ -6,7 +6,7 @@ import type { Finding } from '../model/errors.ts'
 import { isOfProfile, type RecordKind, type RejectedRecord, type RowFacts } from '../model/record.ts'
 import { isTable, type Row } from '../model/row.ts'
 import { refusal, type YamlFile } from '../system/yaml-file.ts'
-import { BY_REQUEST, compileEntry, DELETED } from './bundle-entries.ts'
+import { compileEntry, DELETED } from './bundle-entries.ts'
 import { checkBloodPressure, compileDateCheck } from './checks.ts'
 import { compileAssessment } from './compile-assessment.ts'
 import { compileBiometric } from './compile-biometrics.ts'
@@ -293,26 +293,19 @@ function findUnread(
 
 /** Rejects a record about another person than the row's; takes back the result of a deleted entry. */
 function inBundle({ entry }: CompiledRule, result: RuleResult, scope: Scope, facts: RowFacts): RuleResult {
-  if (entry === undefined || result === undefined || result === NOT_MEANT) return result
-  const made = result instanceof Entry ? result : 'leftOut' in result ? result.withdrawn : undefined
-  if (made === undefined) return result
+  const made = result instanceof Entry ? result : result && 'leftOut' in result ? result.withdrawn : undefined
+  const fault = made && entry?.faultOf(scope, facts.account.reference)
+  if (made === undefined || fault === undefined) return result
   const { kind, rule, frame, observed } = made
-  const another = entry.isOfAnother(scope, facts.account.reference)
-  if (another !== undefined) return rejected(kind, rule, another, ENTRY.subject)
-  if (!(result instanceof Entry) || !entry.isDeleted(scope)) return result
-  if (kind === 'careTeam') return rejected(kind, rule, DELETED, ENTRY.request)
-  return { leftOut: BY_REQUEST, withdrawn: new WithdrawnEntry(frame, rule, facts, observed, BY_REQUEST) }
+  if (fault !== DELETED) return rejected(kind, rule, fault, ENTRY.subject)
+  if (kind === 'careTeam') return rejected(kind, rule, fault, ENTRY.request)
+  const leftOut = 'request DELETE'
+  return { leftOut, withdrawn: new WithdrawnEntry(frame, rule, facts, observed, leftOut) }
 }
 
-/** Rejects the resources that a Bundle deletes without showing them. */
-const deletedIn = (
-  rules: readonly CompiledRule[],
-  root: Scope,
-  ordinals: Map<string, number>,
-): RejectedRecord[] =>
-  (rules.find(({ entry }) => entry !== undefined)?.entry?.deletedIn(root) ?? []).map((kind) =>
-    rejected(kind, ordinalRule('unmapped', ordinals), DELETED, ENTRY.request),
-  )
+/** Rejects a resource that a Bundle deletes without showing it. */
+const unseen = (kind: RecordKind, ordinals: Map<string, number>): RejectedRecord =>
+  rejected(kind, ordinalRule('unmapped', ordinals), DELETED, ENTRY.request)
 
 function assemble(
   row: CompiledRow,
@@ -403,7 +396,8 @@ function assemble(
         }
       }
     }
-    rejected.push(...deletedIn(rules, root, ordinals))
+    for (const kind of rules.find(({ entry }) => entry)?.entry?.unseenIn(root) ?? [])
+      rejected.push(unseen(kind, ordinals))
     checkBloodPressure(checks, records, rejected)
     const warnings = checks.warnings(rejected)
     const mapped: MappedRow = {

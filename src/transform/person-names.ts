@@ -1,6 +1,6 @@
 /** Name of a person among several: the legal one, never a former one (HL7 v2.5.1, PID-5.7 and table 0200; FHIR R4, HumanName.use). */
 import type { JsonValue } from '../model/row.ts'
-import { elements, firstText, isList, membersOf } from './json-values.ts'
+import { firstText, isList, membersOf } from './json-values.ts'
 
 const PID = /^PID$|['"]PID['"]/
 const NAMES = /^(?:names?|PID[._ -]?5|patient[._ -]?names?)$/i
@@ -19,34 +19,29 @@ export const namesAt = (steps: readonly unknown[]): number =>
     return isFifth && PID.test(field)
   })
 
+const NEVER = Number.POSITIVE_INFINITY
 const RANKS = new Map([
   ...['L', 'OFFICIAL'].map((type) => [type, 0] as const),
   ...['USUAL', 'C', 'D'].map((type) => [type, 1] as const),
+  // Former names, names of a time, and names that nobody is registered under.
+  ...['OLD', 'MAIDEN', 'NICKNAME', 'TEMP', 'ANONYMOUS', ...'ABMNPRST'].map((type) => [type, NEVER] as const),
 ])
-/** Types of names that are former, of a time, or none to be registered under. */
-const OTHERS = new Set([
-  ...['OLD', 'MAIDEN', 'NICKNAME', 'TEMP', 'ANONYMOUS'],
-  ...['A', 'B', 'M', 'N', 'P', 'R', 'S', 'T'],
-])
+
 /** Member of a type: `use`, `PID.5.7`, `XPN.7`, `7`, `nameTypeCode`. */
 const TYPE = /^use$|(?:^|\D)7$|type[._ -]?code$/i
 
-function typeOf(name: JsonValue): string {
-  if (isList(name)) return firstText(name[6])
-  const members = Object.entries(membersOf(name))
-  return firstText(members.find(([key]) => TYPE.test(key))?.[1])
+function rankOf(name: JsonValue): number {
+  const members = membersOf(name)
+  if (firstText(membersOf(members['period'])['end']) !== '') return NEVER
+  const type = isList(name) ? name[6] : Object.entries(members).find(([key]) => TYPE.test(key))?.[1]
+  return RANKS.get(firstText(type)) ?? 2
 }
 
-/** The name to register a person under; undefined where all are others. @param names a list, or a single name */
+/** The name to register a person under; undefined for none. @param names a list, or a single name */
 export function legalName(names: JsonValue | undefined): JsonValue | undefined {
   if (names === undefined || names === null) return undefined
-  // A single name by place is a list of its components.
+  // A single name in positional lists is a list of its components.
   const all = isList(names) && names.some((one) => typeof one === 'object') ? names : [names]
-  const rankOf = (name: JsonValue): number => {
-    const isOver = firstText(membersOf(membersOf(name)['period'])['end']) !== ''
-    return isOver || OTHERS.has(typeOf(name)) ? Number.POSITIVE_INFINITY : (RANKS.get(typeOf(name)) ?? 2)
-  }
-  const ranked = elements(all).map((name) => ({ name, rank: rankOf(name) }))
-  const [best] = ranked.filter(({ rank }) => Number.isFinite(rank)).sort((a, b) => a.rank - b.rank)
-  return best?.name
+  const ranked = all.map((name) => ({ name, rank: rankOf(name) })).sort((a, b) => a.rank - b.rank)
+  return ranked.find(({ rank }) => rank !== NEVER)?.name
 }

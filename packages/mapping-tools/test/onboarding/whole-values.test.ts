@@ -204,6 +204,7 @@ test('FHIR: a Bundle has scores, too, and components of other forms are rejected
     JSON.parse(observation(1, '44261-6', { valueInteger: 7 })),
     JSON.parse(
       observation(2, '85354-9', {
+        subject: { reference: 'Patient/p1' },
         component: [
           { code: { coding: [{ system: 'http://loinc.org', code: '8480-6' }] }, valueString: '118' },
           {

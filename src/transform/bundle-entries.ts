@@ -7,6 +7,7 @@ import type { JsonValue } from '../model/row.ts'
 import type { CompileContext } from './compile-context.ts'
 import { elements, membersOf } from './json-values.ts'
 import { type Anchor, anchorAt, readAt, readingOf } from './reading.ts'
+import { readReference } from './references.ts'
 import { follow, type Scope, SEVERAL } from './scope.ts'
 import { ENTRY } from './structures.ts'
 
@@ -86,7 +87,7 @@ const textOf = (value: JsonValue | undefined): string => (typeof value === 'stri
 interface Person {
   /** Full URL of the entry. */
   readonly url: string
-  /** URL, ids, and identifiers as `system|value` and `|value`. */
+  /** References to the person, ids, and identifiers as `system|value` and `|value`. */
   readonly names: ReadonlySet<string>
 }
 
@@ -96,11 +97,13 @@ function personOf(bundle: JsonValue, reference: string): Person {
     const { resourceType, id, identifier = null } = membersOf(resource)
     if (resourceType !== 'Patient') return []
     const url = textOf(fullUrl)
+    const ids = [textOf(id), url.replace(/^.*[/:]/, '')].flatMap((one) => [one, `urn:uuid:${one}`])
     const identifiers = elements(identifier).flatMap((one) => {
       const { system, value } = membersOf(one)
       return [`${textOf(system)}|${textOf(value)}`, `|${textOf(value)}`]
     })
-    return [{ url, names: new Set([url, textOf(id), url.replace(/^.*[/:]/, ''), ...identifiers]) }]
+    const searches = identifiers.map((one) => `Patient?identifier=${one}`)
+    return [{ url, names: new Set([url, ...ids, ...identifiers, ...searches]) }]
   })
   const named = patients.find(({ names }) => names.has(reference) || names.has(`|${reference}`))
   const [only] = patients.length === 1 ? patients : []
@@ -111,13 +114,11 @@ const SERVER = /^https?:/
 
 function isAbout({ reference, identifier }: Members, { url, names }: Person): boolean {
   const { system, value } = membersOf(identifier)
-  const text = textOf(reference).replace(/\/_history\/[^/]*$/, '')
-  if (text === '') return textOf(value) === '' || names.has(`${textOf(system)}|${textOf(value)}`)
-  const [, query] = /^Patient\?identifier=(.+)$/.exec(text) ?? []
-  if (query !== undefined) return names.has(query.includes('|') ? query : `|${query}`)
-  if (names.has(text)) return true
+  const named = textOf(value) === '' ? '' : `${textOf(system)}|${textOf(value)}`
+  const text = textOf(reference).replace(/\/_history\/[^/]*$/, '') || named
+  if (text === '' || names.has(text)) return true
   // The same id on another server is another person.
   if (SERVER.test(text) && SERVER.test(url)) return false
-  const [, id = ''] = /^(?:(?:https?:\S+\/)?Patient\/|urn:(?:uuid|oid):)([^/:#?]+)$/.exec(text) ?? []
-  return id !== '' && names.has(id)
+  const read = readReference(text)
+  return 'reference' in read && names.has(read.reference)
 }

@@ -11,7 +11,8 @@ const NAMES = /^(?:names?|PID[._ -]?5|patient[._ -]?names?)$/i
  */
 export const namesAt = (steps: readonly unknown[]): number =>
   steps.findIndex((step, at) => {
-    if (at === steps.length - 1) return false
+    // A filter, or another index, says which name is meant.
+    if (steps[at + 1] !== 0 && typeof steps[at + 1] !== 'string') return false
     if (NAMES.test(String(step))) return true
     const segment = String(steps.slice(0, at).findLast((one) => one !== 0))
     const field = step === 'value' ? String(steps[at - 3]) : segment

@@ -274,10 +274,12 @@ export function jsonNames(
       const { from, steps } = toPlace(name, starts)
       const at = namesAt(steps)
       if (at < 0) return { branch: branchAt(from), read: (scope) => scalarText(follow(scope[from], steps)) }
-      const ofName = steps.slice(steps[at + 1] === 0 ? at + 2 : at + 1)
+      const isByPlace = steps[at + 1] === 0
       const read: Reader = (scope) => {
         const names = follow(scope[from], steps.slice(0, at + 1))
-        return scalarText(names === SEVERAL ? names : follow(legalName(names), ofName))
+        // Without an index, a list has no name that is meant.
+        if (names === SEVERAL || (!isByPlace && isList(names ?? null))) return null
+        return scalarText(follow(legalName(names), steps.slice(isByPlace ? at + 2 : at + 1)))
       }
       return { branch: branchAt(from), read }
     },

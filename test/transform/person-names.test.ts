@@ -165,6 +165,31 @@ it('FHIR: a name whose period is over is a former one', () => {
   expect(familyOf(map, { resourceType: 'Bundle', entry: [{ resource }] })).toBe('Legal')
 })
 
+it('a filter says by itself which name is meant', () => {
+  const shipped = readFileSync(join(ROOT, 'mappings/fhir-bundle.yaml'), 'utf8')
+  const map = jsonMapper(shipped.replaceAll('.name[0].', ".name[?@.use == 'nickname']."))
+  const { write } = SHAPES['fhir-bundle'] ?? expect.fail()
+  const names = ['official', 'nickname'].map((type): Name => ({ family: type, type }))
+  expect(familyOf(map, write(names))).toBe('nickname')
+})
+
+it('without an index a path leads to a single name alone, and to no former one', () => {
+  const map = jsonMapper(
+    readFileSync(join(ROOT, 'mappings/mirth-oru.yaml'), 'utf8').replaceAll("['PID.5'][0]", "['PID.5']"),
+    tables,
+  )
+  const { write } = SHAPES['mirth-oru'] ?? expect.fail()
+  const [legal, former] = [
+    { family: 'Legal', type: 'L' },
+    { family: 'Former', type: 'M' },
+  ]
+  const lone = (name: Name): JsonValue =>
+    JSON.parse(JSON.stringify(write([name])).replace(/"PID.5":\[(\{.*?\})\]/, '"PID.5":$1'))
+  expect(familyOf(map, lone(legal))).toBe('Legal')
+  expect(familyOf(map, lone(former))).toBeUndefined()
+  expect(familyOf(map, write([legal, former]))).toBeUndefined()
+})
+
 const NAMES: readonly Name[] = [
   { family: 'Former', type: 'M' },
   { family: 'Legal', type: 'L' },

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { finished } from '../../packages/mapping-tools/test/onboarding/finished.ts'
 import { readMessage } from '../../src/extract/hl7v2-message.ts'
 import type { JsonValue } from '../../src/model/row.ts'
-import { finished } from '../onboarding/finished.ts'
 import { jsonMapper, mapped, ROOT } from './mapping-under-test.ts'
 
 interface Name {

@@ -1,7 +1,7 @@
 /** Drafts of XML that came as JSON: attributes and texts are members of their own, and a lone element stands where others are lists. */
 import { describe, expect, test } from 'vitest'
-import type { JsonValue } from '../../src/model/row.ts'
-import { load, NOW } from '../transform/mapping-under-test.ts'
+import type { JsonValue } from '../../../../src/model/row.ts'
+import { load, NOW } from '../../../../test/transform/mapping-under-test.ts'
 import { finished } from './finished.ts'
 
 interface Result {

@@ -2,15 +2,15 @@
 
 import type { Reason } from '../ledger/ledger.ts'
 import { EXIT } from '../model/errors.ts'
-import { leftOf } from '../notify/run-notices.ts'
 import type { JobEnd } from '../run/execute.ts'
 import type { RunWatch } from '../runs/connect-gateway.ts'
 import type { BeginWatch } from '../runs/run-job.ts'
+import { leftOf } from '../story/notices.ts'
+import { summaryLines } from '../story/terminal.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type Progress } from '../telemetry/progress.ts'
 import type { CommandContext } from './command-form.ts'
 import { createRunReporter } from './run-reporter.ts'
-import { summaryLines } from './summary-text.ts'
 import { errorAsJson, errorLines } from './terminal-text.ts'
 
 /** @param quiet true for warnings and errors alone */

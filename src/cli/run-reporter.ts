@@ -3,7 +3,6 @@
 import { smallWords } from '../expect/expectation-text.ts'
 import { addCounts, allRecords, type Counts, noCounts } from '../model/balance.ts'
 import { describePlace, type WaybillError } from '../model/errors.ts'
-import { durationText } from '../report/figures.ts'
 import {
   createRunEvents,
   type ExportProgress,
@@ -15,6 +14,7 @@ import {
   type RunListener,
   type WaitsForGateway,
 } from '../run/events.ts'
+import { durationText } from '../story/report/figures.ts'
 import { counted, n, utcTime } from '../system/shown-text.ts'
 import type { LogFields, Logger } from '../telemetry/logger.ts'
 import { LINE_EVERY_MS, type Progress, type ProgressState } from '../telemetry/progress.ts'

@@ -7,9 +7,7 @@ import { resolve as absolute } from 'node:path'
 import type { BackfillRange } from '../ledger/ledger.ts'
 import { allRecords } from '../model/balance.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import { durationText } from '../report/figures.ts'
 import { readRange } from '../run/backfill-range.ts'
-import type { RunSummary } from '../run/summary.ts'
 import {
   abandon,
   accept,
@@ -25,6 +23,9 @@ import type { BackfillLook, BackfillPlan } from '../runs/backfill-plan.ts'
 import { listRuns, pauseJob, type ShownRun, stopRun, watchRun } from '../runs/listed-runs.ts'
 import { acknowledge as acknowledgeRuns, type Person } from '../runs/resolve.ts'
 import { verifiedBadly } from '../runs/verify.ts'
+import type { RunSummary } from '../story/facts.ts'
+import { durationText } from '../story/report/figures.ts'
+import { dryRunText, sayRun, summaryLines, verifiedText } from '../story/terminal.ts'
 import { counted, n, sizeText } from '../system/shown-text.ts'
 import { createCounting, createProgress } from '../telemetry/progress.ts'
 import { type CommandContext, say } from './command-form.ts'
@@ -32,7 +33,6 @@ import type { Action, Options } from './commands.ts'
 import { beginOnTerminal, watchOnTerminal } from './display.ts'
 import { isSuspicious } from './fit-text.ts'
 import { tellingWaits, waitsText } from './run-reporter.ts'
-import { dryRunText, sayRun, summaryLines, verifiedText } from './summary-text.ts'
 import { describeError, errorAsJson, errorLines, plainTable } from './terminal-text.ts'
 
 export const run: Action<'run'> = async (context, options) => {

@@ -3,8 +3,6 @@ import { open } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { allRecords } from '../model/balance.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
-import { isReportOf } from '../report/report-page.ts'
-import { toLookAt } from '../run/next-steps.ts'
 import { traceExportRow, trace as traceRecord } from '../runs/actions.ts'
 import { reportOf } from '../runs/installation.ts'
 import {
@@ -23,6 +21,9 @@ import {
   type TracedRow,
   tracePerson,
 } from '../runs/trace.ts'
+import { toLookAt } from '../story/next-steps.ts'
+import { isReportOf } from '../story/report/report-page.ts'
+import { sayRun, toneOf } from '../story/terminal.ts'
 import { writeOwn } from '../system/own-files.ts'
 import { counted, type Line, n, shownPath, type Tone } from '../system/shown-text.ts'
 import { logLineText } from '../telemetry/logger.ts'
@@ -30,7 +31,6 @@ import { say } from './command-form.ts'
 import type { Action } from './commands.ts'
 import type { Since } from './run-commands.ts'
 import { waitsText } from './run-reporter.ts'
-import { sayRun, toneOf } from './summary-text.ts'
 import { ageText, fittedTable, tonedRows } from './terminal-text.ts'
 
 export const runs: Action<'runs'> = async (context, { json, since, ...question }) => {

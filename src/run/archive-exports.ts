@@ -3,12 +3,12 @@ import { whileWanted } from '../extract/sources/receive-file.ts'
 import type { OpenExport } from '../ledger/concerns.ts'
 import type { ExportRecord, Ledger, RunLedger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
+import { type RunSummary, summarise } from '../story/facts.ts'
 import { BUILT_IN } from '../system/settings.ts'
 import type { Arrival } from './arrival.ts'
 import type { RunEvents } from './events.ts'
 import type { DoneDelivery } from './exports-of-run.ts'
 import type { FoundExport } from './find-exports.ts'
-import { type RunSummary, summarise } from './summary.ts'
 
 export interface Archiving {
   /** Destination of the records: an export sent only to the stand-in is not finished. */

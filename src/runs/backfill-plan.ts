@@ -18,7 +18,7 @@ import type { Arrival, ReceivedExport } from '../run/arrival.ts'
 import { openBeside, rangeOf, sameRange } from '../run/backfill-range.ts'
 import { lookInRange, type RangeLook } from '../run/exports-in-range.ts'
 import { countRows } from '../run/exports-of-run.ts'
-import { summarise } from '../run/summary.ts'
+import { summarise } from '../story/facts.ts'
 import { present } from '../system/shown-text.ts'
 import { backfillSources, noneInRange } from './run-job.ts'
 

@@ -14,12 +14,8 @@ import { planLooks } from '../expect/expectation-watch.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import type { About } from '../notify/run-notices.ts'
-import { brokenNotice, goneNotice, missedNotice } from '../notify/schedule-notices.ts'
 import { trafficOf } from '../run/connect-stages.ts'
 import { createRunEvents, type RunDependencies, type RunListener } from '../run/events.ts'
-import { command, nextSteps, type Step } from '../run/next-steps.ts'
-import type { RunSummary } from '../run/summary.ts'
 import { runSchedule } from '../schedule/run-schedule.ts'
 import {
   createScheduleEvents,
@@ -28,6 +24,10 @@ import {
   type ScheduleEvents,
   type ScheduleParts,
 } from '../schedule/schedule-parts.ts'
+import type { RunSummary } from '../story/facts.ts'
+import { command, nextSteps, type Step } from '../story/next-steps.ts'
+import type { About } from '../story/notices.ts'
+import { brokenNotice, goneNotice, missedNotice } from '../story/schedule-notices.ts'
 import type { ListenAddress, Settings } from '../system/settings.ts'
 import { shellWord } from '../system/shown-text.ts'
 import type { Metrics } from '../telemetry/metrics.ts'

@@ -13,7 +13,7 @@ import { checkGateway, type GatewayLook, LOOK_TIMEOUTS } from '../operate/check-
 import { checkLedger } from '../operate/check-ledger.ts'
 import { checkClock, checkHome, checkLogFile, checkTrust } from '../operate/check-machine.ts'
 import { type CheckFinding, finding } from '../operate/finding.ts'
-import { gatewaySetting } from '../run/next-steps.ts'
+import { gatewaySetting } from '../story/next-steps.ts'
 import { lookAt } from '../system/own-files.ts'
 import { BUILT_IN, type Settings } from '../system/settings.ts'
 import { type Application, ledgerFile } from './application.ts'

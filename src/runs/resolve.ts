@@ -19,7 +19,7 @@ import { forgetKnownPeople } from '../run/known-ids.ts'
 import { receiptsOfSent } from '../run/receipts.ts'
 import { isGivenUp, settlementOf, stillHeld, unansweredOf } from '../run/resume.ts'
 import { releaseDoubts } from '../run/settle-doubts.ts'
-import { summarise } from '../run/summary.ts'
+import { summarise } from '../story/facts.ts'
 import {
   type Amending,
   type AmendingDependencies,

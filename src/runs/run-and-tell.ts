@@ -8,6 +8,11 @@ import { isToldMissing } from '../expect/expectation-watch.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
+import type { RunDependencies } from '../run/events.ts'
+import type { JobEnd } from '../run/execute.ts'
+import { reasonsOfRun } from '../run/held-back.ts'
+import { exitOf, type RunSummary, summarise } from '../story/facts.ts'
+import { nextSteps, type Step } from '../story/next-steps.ts'
 import {
   type About,
   brokenOffNotice,
@@ -17,12 +22,7 @@ import {
   heldNotice,
   refusalNotice,
   runNotice,
-} from '../notify/run-notices.ts'
-import type { RunDependencies } from '../run/events.ts'
-import type { JobEnd } from '../run/execute.ts'
-import { reasonsOfRun } from '../run/held-back.ts'
-import { nextSteps, type Step } from '../run/next-steps.ts'
-import { exitOf, type RunSummary, summarise } from '../run/summary.ts'
+} from '../story/notices.ts'
 import { shellWord } from '../system/shown-text.ts'
 import type { Application } from './application.ts'
 import { isNothingFound } from './scheduled-jobs.ts'

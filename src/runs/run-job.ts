@@ -35,7 +35,7 @@ import {
 } from '../run/known-ids.ts'
 import { createGiveWay, type Pausing, watchAsked } from '../run/lease.ts'
 import { openChunksOf } from '../run/resume.ts'
-import { exitOf, type RunSummary, summarise } from '../run/summary.ts'
+import { exitOf, type RunSummary, summarise } from '../story/facts.ts'
 import type { Application } from './application.ts'
 import { type RunWatch, withRunDependencies } from './connect-gateway.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'

@@ -81,7 +81,7 @@ const mailedReport =
     try {
       const record = await ledger.run(run)
       if (record === undefined || record.pruned_at !== null) return []
-      const { runReport } = await import('../report/report-page.ts')
+      const { runReport } = await import('../story/report/report-page.ts')
       const parts = { ledger, home: settings.home, now: now(), isDead, version }
       return [{ name: `${run}.html`, type: 'text/html; charset=utf-8', content: await runReport(parts, run) }]
     } catch {

@@ -4,7 +4,7 @@ import type { CheckFinding } from '../operate/finding.ts'
 import { readRange } from '../run/backfill-range.ts'
 import { createRunEvents, type RunEvent } from '../run/events.ts'
 import type { JobEnd } from '../run/execute.ts'
-import { nextSteps, type Step } from '../run/next-steps.ts'
+import { nextSteps, type Step } from '../story/next-steps.ts'
 import {
   abandon,
   accept,

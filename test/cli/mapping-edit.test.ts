@@ -3,7 +3,7 @@ import { get } from 'node:http'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { openBrowser, photograph } from '../report/browser.ts'
+import { openBrowser, photograph } from '../story/report/browser.ts'
 import { createWorkplace, PROJECT } from './command-line.ts'
 
 let browser: Browser

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { prune } from '../../src/operate/prune.ts'
-import { summarise } from '../../src/run/summary.ts'
+import { summarise } from '../../src/story/facts.ts'
 import { ANN, between, HEADER, openClinic } from '../cli/clinic.ts'
 import { summaryOf } from '../cli/command-line.ts'
 

@@ -1,7 +1,7 @@
 /** Throughput over working time: records a second, by outcome. Pauses are cut out and named. */
 import { scaleLinear } from 'd3-scale'
 import { stack } from 'd3-shape'
-import { counted, n } from '../system/shown-text.ts'
+import { counted, n } from '../../system/shown-text.ts'
 import {
   countOf,
   counts,

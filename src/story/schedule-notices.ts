@@ -2,9 +2,9 @@
 import { hash } from 'node:crypto'
 import type { FireRecord } from '../ledger/ledger.ts'
 import type { WaybillError } from '../model/errors.ts'
+import type { UnsentNotice } from '../notify/notice.ts'
 import { n, present } from '../system/shown-text.ts'
-import type { UnsentNotice } from './notice.ts'
-import { type About, findingLines, iso, utc } from './run-notices.ts'
+import { type About, findingLines, iso, utc } from './notices.ts'
 
 /** Most fires to name. */
 const AT_MOST = 5

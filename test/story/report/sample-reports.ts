@@ -1,7 +1,7 @@
 /** Pages of runs of every kind, as they are opened in the browser. */
-import { readExplanations } from '../../src/report/reasons-section.ts'
-import type { ReportContext } from '../../src/report/report-page.ts'
-import type { RunFacts } from '../../src/report/run-facts.ts'
+import { readExplanations } from '../../../src/story/report/reasons-section.ts'
+import type { ReportContext } from '../../../src/story/report/report-page.ts'
+import type { RunFacts } from '../../../src/story/report/run-facts.ts'
 import { BEGAN, exportWith, factsWith, kinds, made, RUN, records, rows, workOf } from './sample-facts.ts'
 
 export const reason = (

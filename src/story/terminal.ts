@@ -1,21 +1,14 @@
 /** A run's summary for people: the balance as a table, reasons for rejects, places of files, commands for the next steps. */
 
+import { type CommandContext, say } from '../cli/command-form.ts'
+import { fitLines } from '../cli/fit-text.ts'
+import { toSecond, waitsLines } from '../cli/run-reporter.ts'
+import { describeError, fittedTable, folded, plainTable } from '../cli/terminal-text.ts'
 import { wordsOf } from '../ledger/concerns.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { allRecords, balanceWords, type CodeCount, kindsShown, type PeopleCounts } from '../model/balance.ts'
 import { EXIT } from '../model/errors.ts'
 import { KIND_NAMES, PROFILE_KINDS } from '../model/record.ts'
-import { knownWords, leftBehindWords, owedWords, unjudgedWords } from '../reconcile/new-and-known.ts'
-import { codeCountWords, mostLeftFirst, notDelivered, troubleOf } from '../report/kinds-section.ts'
-import {
-  DRIFT_SHOWN,
-  driftCounts,
-  largestFirst,
-  type MergedReason,
-  mergeReasons,
-} from '../report/reasons-section.ts'
-import { nextSteps, stepLines, toLookAt } from '../run/next-steps.ts'
-import type { ExportSummary, RunSummary } from '../run/summary.ts'
 import type { DryRunResult } from '../runs/actions.ts'
 import type { ShownRun } from '../runs/listed-runs.ts'
 import type { NewReasons } from '../runs/new-reasons.ts'
@@ -23,10 +16,17 @@ import type { SampleSize, Verified } from '../runs/verify.ts'
 import { BUILT_IN } from '../system/settings.ts'
 import { counted, type Line, n, shownPath, type Tone, toned } from '../system/shown-text.ts'
 import type { ExportDrift } from '../watch/drift.ts'
-import { type CommandContext, say } from './command-form.ts'
-import { fitLines } from './fit-text.ts'
-import { toSecond, waitsLines } from './run-reporter.ts'
-import { describeError, fittedTable, folded, plainTable } from './terminal-text.ts'
+import type { ExportSummary, RunSummary } from './facts.ts'
+import { knownWords, leftBehindWords, owedWords, unjudgedWords } from './known.ts'
+import { nextSteps, stepLines, toLookAt } from './next-steps.ts'
+import { codeCountWords, mostLeftFirst, notDelivered, troubleOf } from './report/kinds-section.ts'
+import {
+  DRIFT_SHOWN,
+  driftCounts,
+  largestFirst,
+  type MergedReason,
+  mergeReasons,
+} from './report/reasons-section.ts'
 
 /** @param columns of the terminal; undefined to fit nothing to a width */
 export function summaryText(summary: RunSummary, reasons: readonly Reason[], columns?: number): string[] {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { driftLines, summaryText } from '../../src/cli/summary-text.ts'
+import { driftLines, summaryText } from '../../src/story/terminal.ts'
 import type { ExportDrift } from '../../src/watch/drift.ts'
-import { exportWith, kinds, made, rows, summaryWith } from '../report/sample-facts.ts'
-import { reason } from '../report/sample-reports.ts'
+import { exportWith, kinds, made, rows, summaryWith } from './report/sample-facts.ts'
+import { reason } from './report/sample-reports.ts'
 
 const CLEAN = {
   rows: rows(100, 0, 0),

@@ -6,6 +6,9 @@ import { hash } from 'node:crypto'
 import type { Reason } from '../ledger/ledger.ts'
 import { allRecords, balanceWords } from '../model/balance.ts'
 import { describePlace, type Ending, endingOf, type Finding, WaybillError } from '../model/errors.ts'
+import type { UnsentNotice } from '../notify/notice.ts'
+import { counted, n, present, utcTime } from '../system/shown-text.ts'
+import type { RunSummary } from './facts.ts'
 import {
   addKnown,
   isAllKnown,
@@ -14,11 +17,8 @@ import {
   leftBehindWords,
   newWords,
   owedWords,
-} from '../reconcile/new-and-known.ts'
-import { type Step, stepLines } from '../run/next-steps.ts'
-import type { RunSummary } from '../run/summary.ts'
-import { counted, n, present, utcTime } from '../system/shown-text.ts'
-import type { UnsentNotice } from './notice.ts'
+} from './known.ts'
+import { type Step, stepLines } from './next-steps.ts'
 
 /** Most reasons, failed exports and findings to name. */
 const AT_MOST = 5

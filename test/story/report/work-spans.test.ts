@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { throughputOf, type WorkSpan } from '../../src/report/run-facts.ts'
+import { throughputOf, type WorkSpan } from '../../../src/story/report/run-facts.ts'
 import { made } from './sample-facts.ts'
 
 const span = (from: number, to: number, accepted: number, paused = 0): WorkSpan => ({

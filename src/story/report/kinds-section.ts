@@ -1,9 +1,9 @@
 /** Outcomes by kind of record, and other counts of the run. Then the exports. */
 import { scaleLinear } from 'd3-scale'
-import { allRecords, type CodeCount, kindsShown, type RecordCounts } from '../model/balance.ts'
-import { KIND_NAMES } from '../model/record.ts'
-import { owedWords, unjudgedWords } from '../reconcile/new-and-known.ts'
-import { counted, html, n } from '../system/shown-text.ts'
+import { allRecords, type CodeCount, kindsShown, type RecordCounts } from '../../model/balance.ts'
+import { KIND_NAMES } from '../../model/record.ts'
+import { counted, html, n } from '../../system/shown-text.ts'
+import { owedWords, unjudgedWords } from '../known.ts'
 import {
   countOf,
   counts,

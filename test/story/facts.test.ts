@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { type ExportStart, type Ledger, noTallies } from '../../src/ledger/ledger.ts'
 import { byKind, noCounts } from '../../src/model/balance.ts'
 import { LEASE_MS } from '../../src/run/lease.ts'
-import { activityOf, cameAnew, exitOf, type RunSummary, readSince, summarise } from '../../src/run/summary.ts'
+import { activityOf, cameAnew, exitOf, type RunSummary, readSince, summarise } from '../../src/story/facts.ts'
 import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '../ledger/begun-run.ts'
 import { fault } from '../ledger/export-fault.ts'
 

@@ -3,8 +3,8 @@
  * a narrow page, and fold if long.
  */
 import { DateTime } from 'luxon'
-import type { RecordCounts } from '../model/balance.ts'
-import { html, n } from '../system/shown-text.ts'
+import type { RecordCounts } from '../../model/balance.ts'
+import { html, n } from '../../system/shown-text.ts'
 
 /** `Sun 2026-11-01 05:30:09 UTC` */
 export const utcText = (at: number): string => `${clock(at, 'utc')} UTC`

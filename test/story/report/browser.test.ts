@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { reportPage } from '../../src/report/report-page.ts'
+import { reportPage } from '../../../src/story/report/report-page.ts'
 import { layoutOf, openBrowser, openPage, PHOTOGRAPHS, photograph } from './browser.ts'
 import { CONTEXT, REPORTS } from './sample-reports.ts'
 

@@ -2,12 +2,12 @@
  * Facts of a run for a report, from the ledger; reads no file. Work over time comes from the working time of the run at the settlement of each
  * chunk.
  */
-import type { ChunkRecord, Ledger, Reason } from '../ledger/ledger.ts'
-import { allRecords, type RecordCounts, readCounts } from '../model/balance.ts'
-import { WaybillError } from '../model/errors.ts'
-import { reasonsOfRun } from '../run/held-back.ts'
-import { activityOf, type ExportSummary, type RunSummary, summarise } from '../run/summary.ts'
-import { present } from '../system/shown-text.ts'
+import type { ChunkRecord, Ledger, Reason } from '../../ledger/ledger.ts'
+import { allRecords, type RecordCounts, readCounts } from '../../model/balance.ts'
+import { WaybillError } from '../../model/errors.ts'
+import { reasonsOfRun } from '../../run/held-back.ts'
+import { present } from '../../system/shown-text.ts'
+import { activityOf, type ExportSummary, type RunSummary, summarise } from '../facts.ts'
 
 /** Instants are milliseconds since the epoch. */
 export interface RunFacts {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { REMEDIES, remedyFor } from '../../src/run/remedies.ts'
+import { REMEDIES, remedyFor } from '../../src/story/remedies.ts'
 import { codeRows, page } from '../docs/pages.ts'
 
 /** Rows that name several codes, too. */

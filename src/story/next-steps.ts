@@ -3,12 +3,12 @@ import type { Reason } from '../ledger/ledger.ts'
 import { allRecords, type Counts } from '../model/balance.ts'
 import { remedyOf } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
-import { owedWords } from '../reconcile/new-and-known.ts'
+import { backfillCommand } from '../run/backfill-range.ts'
 import { counted, n, shellPath, shellWord } from '../system/shown-text.ts'
 import type { DriftFinding } from '../watch/drift.ts'
-import { backfillCommand } from './backfill-range.ts'
+import type { ExportSummary, RunSummary } from './facts.ts'
+import { owedWords } from './known.ts'
 import { type Remedy, remedyFor } from './remedies.ts'
-import type { ExportSummary, RunSummary } from './summary.ts'
 
 export interface Step {
   readonly say: string

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { allRecords, byKind } from '../../src/model/balance.ts'
+import { allRecords, byKind } from '../../../src/model/balance.ts'
 import {
   balanceFlow,
   balancePicture,
@@ -8,7 +8,7 @@ import {
   recordFlow,
   rowFlow,
   THINNEST,
-} from '../../src/report/balance-section.ts'
+} from '../../../src/story/report/balance-section.ts'
 import { kinds, made, rows } from './sample-facts.ts'
 
 const NIGHT = {

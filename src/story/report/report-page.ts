@@ -2,10 +2,10 @@
  * Report of a run as one self-contained page: a head with the run, its end and notes on its numbers, then sections. Pure; names, counts, codes and
  * digests, no health data.
  */
-import { allRecords } from '../model/balance.ts'
-import { nextSteps, type Step } from '../run/next-steps.ts'
-import type { RunSummary } from '../run/summary.ts'
-import { counted, html, htmlPage, n } from '../system/shown-text.ts'
+import { allRecords } from '../../model/balance.ts'
+import { counted, html, htmlPage, n } from '../../system/shown-text.ts'
+import type { RunSummary } from '../facts.ts'
+import { nextSteps, type Step } from '../next-steps.ts'
 import { balanceSection } from './balance-section.ts'
 import { countOf, durationText, localText, OUTCOMES, PATTERNS, RECORD_OUTCOMES, utcText } from './figures.ts'
 import { filesSection, type OutputFile } from './files-section.ts'

@@ -4,14 +4,14 @@
  */
 
 import { readFile } from 'node:fs/promises'
-import { wordsOf } from '../ledger/concerns.ts'
-import type { Reason } from '../ledger/ledger.ts'
-import { addKnown, knownWords, leftBehindWords } from '../reconcile/new-and-known.ts'
-import type { Step } from '../run/next-steps.ts'
-import type { RunSummary } from '../run/summary.ts'
-import { shipped } from '../system/shipped.ts'
-import { html, n } from '../system/shown-text.ts'
-import type { ExportDrift } from '../watch/drift.ts'
+import { wordsOf } from '../../ledger/concerns.ts'
+import type { Reason } from '../../ledger/ledger.ts'
+import { shipped } from '../../system/shipped.ts'
+import { html, n } from '../../system/shown-text.ts'
+import type { ExportDrift } from '../../watch/drift.ts'
+import type { RunSummary } from '../facts.ts'
+import { addKnown, knownWords, leftBehindWords } from '../known.ts'
+import type { Step } from '../next-steps.ts'
 import { counts, foldedTable, nameHtml, OUTCOMES, words } from './figures.ts'
 import type { RunFacts } from './run-facts.ts'
 

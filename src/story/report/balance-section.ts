@@ -1,9 +1,9 @@
 /** The balance as a picture and as tables, and the wrong equations of a run out of balance. */
 import { type SankeyLink, type SankeyNode, sankey, sankeyLinkHorizontal } from 'd3-sankey'
-import { allRecords } from '../model/balance.ts'
-import { KIND_NAMES, RECORD_KINDS } from '../model/record.ts'
-import type { RunSummary } from '../run/summary.ts'
-import { html, n } from '../system/shown-text.ts'
+import { allRecords } from '../../model/balance.ts'
+import { KIND_NAMES, RECORD_KINDS } from '../../model/record.ts'
+import { html, n } from '../../system/shown-text.ts'
+import type { RunSummary } from '../facts.ts'
 import {
   countOf,
   counts,

@@ -30,16 +30,16 @@ import {
 } from '../model/balance.ts'
 import { EXIT, type ExitCode, exitOfCode, WaybillError } from '../model/errors.ts'
 import { RECORD_KINDS } from '../model/record.ts'
-import { type LeftBehind, newAndKnown } from '../reconcile/new-and-known.ts'
+import { rangeOf } from '../run/backfill-range.ts'
+import { Collection } from '../run/collection-files.ts'
+import { readOutage, type WaitsForGateway } from '../run/events.ts'
+import { readHeldBack } from '../run/held-back.ts'
+import { LEASE_MS } from '../run/lease.ts'
+import { rejectsPath } from '../run/rejects.ts'
 import { present } from '../system/shown-text.ts'
 import { type ExportDrift, readDrift } from '../watch/drift.ts'
 import { ExportProfile } from '../watch/export-profile.ts'
-import { rangeOf } from './backfill-range.ts'
-import { Collection } from './collection-files.ts'
-import { readOutage, type WaitsForGateway } from './events.ts'
-import { readHeldBack } from './held-back.ts'
-import { LEASE_MS } from './lease.ts'
-import { rejectsPath } from './rejects.ts'
+import { type LeftBehind, newAndKnown } from './known.ts'
 
 export interface ExportSummary {
   readonly name: string

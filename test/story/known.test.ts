@@ -2,13 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { noCounts } from '../../src/model/balance.ts'
-import {
-  addKnown,
-  isAllKnown,
-  leftBehindWords,
-  newAndKnown,
-  newWords,
-} from '../../src/reconcile/new-and-known.ts'
+import { addKnown, isAllKnown, leftBehindWords, newAndKnown, newWords } from '../../src/story/known.ts'
 
 const SINCE = '2026-11-19T02:15:00.000Z'
 

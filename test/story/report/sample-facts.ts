@@ -1,6 +1,6 @@
 /** Facts of runs that never were, for pages of every kind. */
-import { allRecords, byKind, type RecordCounts } from '../../src/model/balance.ts'
-import type { ExportFacts, RunFacts, WorkSpan } from '../../src/report/run-facts.ts'
+import { allRecords, byKind, type RecordCounts } from '../../../src/model/balance.ts'
+import type { ExportFacts, RunFacts, WorkSpan } from '../../../src/story/report/run-facts.ts'
 
 export const records = (more: Partial<RecordCounts> = {}): RecordCounts => ({
   made: 0,

@@ -1,15 +1,15 @@
 /** Display of a run on a terminal: progress while it runs, the summary at the end. */
 
-import type { Reason } from '../ledger/ledger.ts'
 import { EXIT } from '../model/errors.ts'
-import type { JobEnd } from '../run/execute.ts'
 import type { RunWatch } from '../runs/connect-gateway.ts'
 import type { BeginWatch } from '../runs/run-job.ts'
-import { leftOf } from '../story/notices.ts'
+import type { JobEnd, RunStory } from '../story/run-story.ts'
 import { summaryLines } from '../story/terminal.ts'
+import { leftWords } from '../story/words.ts'
+import { present } from '../system/shown-text.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type Progress } from '../telemetry/progress.ts'
-import type { CommandContext } from './command-form.ts'
+import { type CommandContext, say } from './command-form.ts'
 import { createRunReporter } from './run-reporter.ts'
 import { errorAsJson, errorLines } from './terminal-text.ts'
 
@@ -28,7 +28,7 @@ export const beginOnTerminal = (
   options: { readonly quiet?: true | undefined; readonly json?: true | undefined },
 ): BeginWatch => ({
   ...watchOnTerminal(context, options.quiet === true),
-  onEnd: (end, reasonsOf) => reportRun(context, options, reasonsOf, end),
+  onEnd: (end) => reportRun(context, options, end),
 })
 
 /**
@@ -45,27 +45,36 @@ function openDisplay(context: CommandContext, quiet: boolean): { progress: Progr
   return { progress, logger: inFull ? logger : logger.beside((line) => progress.note(line.trimEnd())) }
 }
 
-async function reportRun(
+function reportRun(
   context: CommandContext,
   options: { readonly quiet?: true | undefined; readonly json?: true | undefined },
-  reasonsOf: (run: string) => Promise<readonly Reason[]>,
-  { summary, error, exit }: JobEnd,
-): Promise<void> {
+  end: JobEnd,
+): void {
+  const { summary, error, exit, resumed } = end
   // The error already reports an early end; warnings already report how exports differ.
   if (options.quiet && error === undefined && exit !== EXIT.ok)
     context.err(
-      `Run ${summary.run} of ${summary.job} finished with ${leftOf(summary)}: waybill show ${summary.run}`,
+      `Run ${summary.run} of ${summary.job} finished with ${leftWords(summary)}: waybill show ${summary.run}`,
     )
   if (options.json) {
-    context.out(JSON.stringify({ ...summary, ...errorAsJson(error) }))
+    context.out(
+      JSON.stringify({ ...summary, ...present({ resumed: resumed?.summary }), ...errorAsJson(error) }),
+    )
     return
   }
   if (!options.quiet) {
-    for (const one of summary.resumed === undefined ? [summary] : [summary.resumed, summary]) {
+    for (const { summary: ended, reasons } of resumed === undefined ? [end] : [resumed, end]) {
       // The error already has this text.
-      const { detail: _, ...shown } = one
-      context.out(summaryLines(shown, await reasonsOf(one.run), context.columns))
+      const { detail: _, ...shown } = ended
+      context.out(summaryLines(shown, reasons, context.columns))
     }
   }
   if (error !== undefined) context.err(errorLines(error))
 }
+
+/** Prints a run as `waybill show` does. */
+export const sayRun = (
+  context: CommandContext,
+  { summary, reasons }: RunStory,
+  json: true | undefined,
+): void => say(context, json, { ...summary, reasons }, () => summaryLines(summary, reasons, context.columns))

@@ -1,9 +1,10 @@
 /** Fit report for people (docs/judging.md): values by rule beside usual values, keys, people, dates, and suspicions. */
 
+import type { NewReasons } from '../runs/new-reasons.ts'
 import { counted, n } from '../system/shown-text.ts'
+import { plainTable } from '../system/text-table.ts'
 import { type FitFacts, LOOKED_AT_FIRST, type RuleFacts, THEN_EVERY } from '../watch/fit-facts.ts'
 import { type FitReport, rounded, type Suspicion, unexpected } from '../watch/judge-fit.ts'
-import { plainTable } from './terminal-text.ts'
 
 export const isSuspicious = ({ suspicions }: Pick<FitReport, 'suspicions'>): boolean =>
   unexpected(suspicions).length > 0
@@ -90,3 +91,17 @@ export const byCount = (counts: Readonly<Record<string, number>>): string =>
     .sort(([, a], [, b]) => b - a)
     .map(([code, count]) => `${code} ${n(count)}`)
     .join(', ')
+
+/** Reasons that the last run did not have; empty without a run to compare with. */
+export function newReasonsLines(found: NewReasons | undefined): string[] {
+  if (found === undefined || found.reasons.length === 0) return []
+  const { run, reasons } = found
+  return [
+    `Not rejected by the last run, ${run}:`,
+    ...reasons.map(({ code, rule, count }) =>
+      rule === null
+        ? `  ${counted(count, 'row')}: ${code}`
+        : `  ${counted(count, 'record')} of ${rule}: ${code}`,
+    ),
+  ]
+}

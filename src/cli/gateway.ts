@@ -19,9 +19,9 @@ import { readPeople, type Seeded, seedGateway } from '../runs/seed-gateway.ts'
 import { assertWithin } from '../system/own-files.ts'
 import type { Settings } from '../system/settings.ts'
 import { counted, shellWord } from '../system/shown-text.ts'
+import { plainTable } from '../system/text-table.ts'
 import type { CommandContext } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
-import { plainTable } from './terminal-text.ts'
 
 export const gateway: Action<'gateway'> = async (context, options) => {
   if (options.check !== undefined) return gatewayCheck(context, options.check, options)

@@ -8,10 +8,10 @@ import { backUp, beginFolder, type PrunedInstallation, pruneRuns } from '../runs
 import { lookOver } from '../runs/look-over.ts'
 import { restoreBackup } from '../runs/restore.ts'
 import { counted, type Line, n, shellPath, shownPath, sizeText, type Tone } from '../system/shown-text.ts'
+import { folded } from '../system/text-table.ts'
 import { say } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { countCases } from './mapping-try.ts'
-import { folded } from './terminal-text.ts'
 
 export const init: Action<'init'> = async (context, { folder = '.', json }) => {
   say(context, json, await beginFolder(folder), (begun) => [

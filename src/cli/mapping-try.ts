@@ -42,12 +42,12 @@ import { watchFit } from '../runs/doubtful-mappings.ts'
 import { withSample } from '../runs/sample.ts'
 import { writeOwn } from '../system/own-files.ts'
 import { n, shellWord } from '../system/shown-text.ts'
+import { plainTable } from '../system/text-table.ts'
 import type { RowMapper } from '../transform/compile.ts'
 import type { CommandContext } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
 import { fitLines, isSuspicious, suspicionLines } from './fit-text.ts'
 import { casesFile, mappingsMeant, readCasesText } from './mapping-check.ts'
-import { plainTable } from './terminal-text.ts'
 
 interface LocatedResult extends CaseResult {
   readonly line: number | undefined

@@ -12,9 +12,9 @@ import {
   type RangePosition,
   type RunEvents,
   type RunListener,
-  type WaitsForGateway,
 } from '../run/events.ts'
 import { durationText } from '../story/report/figures.ts'
+import { pendingText, toSecond } from '../story/words.ts'
 import { counted, n, utcTime } from '../system/shown-text.ts'
 import type { LogFields, Logger } from '../telemetry/logger.ts'
 import { LINE_EVERY_MS, type Progress, type ProgressState } from '../telemetry/progress.ts'
@@ -262,9 +262,6 @@ const stateOf = (counts: Counts, share: number): ProgressState => ({
 
 const DAY_MS = 86_400_000
 
-/** `2026-03-02T02:17:05Z` */
-export const toSecond = (instant: string): string => `${instant.slice(0, 19)}Z`
-
 const iso = (at: number): string => toSecond(new Date(at).toISOString())
 
 /** Log message on the start of an outage: its cause, and the end of the wait. */
@@ -286,21 +283,6 @@ export function outageProgress({ since, givesUpAt }: Pick<OutageProgress, 'since
   })
   return `waiting for the gateway since ${from}, gives up at ${to} UTC`
 }
-
-/** Wait of another process's run, in one line. */
-export const waitsText = ({ since, givesUpAt, class: reason, what, pending }: WaitsForGateway): string =>
-  `waits for the gateway since ${toSecond(since)}, gives up at ${toSecond(givesUpAt)}: unavailable (${reason}: ${what}); ${pendingText(pending)}`
-
-/** Wait in several lines, with a command to check the gateway. */
-export const waitsLines = ({ since, givesUpAt, class: reason, what, pending }: WaitsForGateway): string[] => [
-  `Waiting  for the gateway since ${toSecond(since)}: unavailable (${reason})`,
-  `         ${what}`,
-  `         gives up at ${toSecond(givesUpAt)}; ${pendingText(pending)}. To check the gateway`,
-  '    waybill doctor',
-]
-
-const pendingText = (pending: number): string =>
-  `${counted(pending, 'record is pending', 'records are pending')}`
 
 function waitingText({ job, run, owner, since, givesWay }: OtherRun): string {
   const which = run === undefined ? '' : `run ${run}, `

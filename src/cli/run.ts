@@ -7,6 +7,7 @@ import { resolve as absolute } from 'node:path'
 import type { BackfillRange } from '../ledger/ledger.ts'
 import { allRecords } from '../model/balance.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
+import { KIND_NAMES, PROFILE_KINDS } from '../model/record.ts'
 import { readRange } from '../run/backfill-range.ts'
 import {
   abandon,
@@ -14,26 +15,29 @@ import {
   beginBackfill,
   beginRerun,
   beginRun,
+  type DryRunResult,
   reconcile as reconcileRun,
   resend,
   tryBackfill,
   tryRun,
 } from '../runs/actions.ts'
 import type { BackfillLook, BackfillPlan } from '../runs/backfill-plan.ts'
-import { listRuns, pauseJob, type ShownRun, stopRun, watchRun } from '../runs/listed-runs.ts'
+import { listRuns, pauseJob, stopRun, watchRun } from '../runs/listed-runs.ts'
 import { acknowledge as acknowledgeRuns, type Person } from '../runs/resolve.ts'
-import { verifiedBadly } from '../runs/verify.ts'
-import type { RunSummary } from '../story/facts.ts'
+import { type SampleSize, type Verified, verifiedBadly } from '../runs/verify.ts'
 import { durationText } from '../story/report/figures.ts'
-import { dryRunText, sayRun, summaryLines, verifiedText } from '../story/terminal.ts'
+import type { RunSummary } from '../story/run-story.ts'
+import { driftLines, leftOutLine, summaryLines, warningsLine } from '../story/terminal.ts'
+import { waitsText } from '../story/words.ts'
 import { counted, n, sizeText } from '../system/shown-text.ts'
+import { fittedTable, plainTable } from '../system/text-table.ts'
 import { createCounting, createProgress } from '../telemetry/progress.ts'
 import { type CommandContext, say } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
-import { beginOnTerminal, watchOnTerminal } from './display.ts'
-import { isSuspicious } from './fit-text.ts'
-import { tellingWaits, waitsText } from './run-reporter.ts'
-import { describeError, errorAsJson, errorLines, plainTable } from './terminal-text.ts'
+import { beginOnTerminal, sayRun, watchOnTerminal } from './display.ts'
+import { fitLines, isSuspicious, newReasonsLines } from './fit-text.ts'
+import { tellingWaits } from './run-reporter.ts'
+import { describeError, errorAsJson, errorLines } from './terminal-text.ts'
 
 export const run: Action<'run'> = async (context, options) => {
   const runOptions = {
@@ -109,7 +113,7 @@ export const resume: Action<'resume'> = async (context, { job, json }) => {
   return EXIT.ok
 }
 
-function progressWords(summary: ShownRun['summary']): string {
+function progressWords(summary: RunSummary): string {
   const { run, rows, activity } = summary
   const { accepted, unchanged } = allRecords(summary)
   const waits =
@@ -370,4 +374,67 @@ export const acknowledge: Action<'acknowledge'> = async (context, options) => {
       : `${counted(left, 'run needs', 'runs need')} attention: waybill runs --failed`,
   ])
   return EXIT.ok
+}
+
+/** Most ids to show; --json lists more. */
+const IDS_SHOWN = 20
+
+function verifiedText({ sample, seed, records, fields, listed }: Verified): string[] {
+  const rows = PROFILE_KINDS.map((kind) => {
+    const { equal, differs, hidden, missing } = records[kind]
+    return [KIND_NAMES[kind], ...[equal, differs, hidden, missing].map(n)]
+  })
+  const table = plainTable(['accepted, read back', 'equal', 'differs', 'not visible', 'missing'], rows)
+  const lines = ['', `Verified: ${sampleText(sample, seed)}`, ...table]
+  const different = Object.entries(fields).map(([field, count]) => `${field} ${count}`)
+  if (different.length > 0) lines.push(`Fields that differ: ${different.join(', ')}`)
+  for (const { transactionId, verdict, fields: which } of listed.slice(0, IDS_SHOWN))
+    lines.push(`  ${transactionId} ${verdict}${which === undefined ? '' : ` (${which.join(', ')})`}`)
+  if (listed.length > IDS_SHOWN) lines.push('  and more; --json lists up to 100')
+  lines.push('Not visible: the profile shows a newer record, or another one of the same date.')
+  return lines
+}
+
+function sampleText(sample: SampleSize, seed: string): string {
+  switch (sample.kind) {
+    case 'all':
+      return 'everybody'
+    case 'share':
+      return `${sample.share * 100} % of the people, seed ${seed}`
+    case 'people':
+      return `${n(sample.people)} people, seed ${seed}`
+  }
+}
+
+/** @param columns of the terminal; undefined to fit nothing to a width */
+function dryRunText(result: DryRunResult, columns?: number): string[] {
+  const { rows, exports, failed, reasons } = result
+  const { made, rejected, pending } = allRecords(result)
+  const { deliveredBefore: before = 0 } = result
+  const lines = [
+    '',
+    `Dry run of ${result.job}: nothing was sent, nothing was written.`,
+    ...exports.map(({ name, rows: read }) => `  ${name}: ${counted(read, 'row')}`),
+    ...failed.flatMap(({ name, error }) => [
+      `  ${name}: would not be sent`,
+      ...describeError(error).slice(1),
+    ]),
+    `Rows     read ${rows.read} = mapped ${rows.mapped} + skipped ${rows.skipped} + rejected ${rows.rejected}`,
+    `Records  made ${made}: ${pending - before} to send, ${before} delivered before, ${rejected} rejected by the mapping`,
+    ...leftOutLine(result.leftOut),
+    ...warningsLine(result.warnings),
+    ...driftLines(result.drift, columns),
+  ]
+  for (const fit of result.fit) lines.push('', `How the mapping fits ${fit.export}`, ...fitLines(fit))
+  if (reasons.length > 0) {
+    const rows = reasons.map(({ count, code, rule, message }) => [
+      String(count),
+      code,
+      rule ?? '(row)',
+      message,
+    ])
+    lines.push('', ...fittedTable(['count', 'code', 'rule', 'reason'], rows, 1, columns))
+  }
+  lines.push(...newReasonsLines(result.newReasons))
+  return lines
 }

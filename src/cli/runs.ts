@@ -1,12 +1,10 @@
 /** `waybill runs`, `show`, `trace`, `logs` and `report`: results of runs, as words, JSON or a page, and the log lines of a run. */
 import { open } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
-import { allRecords } from '../model/balance.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { traceExportRow, trace as traceRecord } from '../runs/actions.ts'
 import { reportOf } from '../runs/installation.ts'
 import {
-  type ListedRun,
   type ListedRuns,
   type LogLine,
   listRuns,
@@ -21,17 +19,16 @@ import {
   type TracedRow,
   tracePerson,
 } from '../runs/trace.ts'
-import { toLookAt } from '../story/next-steps.ts'
 import { isReportOf } from '../story/report/report-page.ts'
-import { sayRun, toneOf } from '../story/terminal.ts'
+import { runsTable, waitingLines } from '../story/terminal.ts'
 import { writeOwn } from '../system/own-files.ts'
-import { counted, type Line, n, shownPath, type Tone } from '../system/shown-text.ts'
+import { counted, n, shownPath } from '../system/shown-text.ts'
+import { fittedTable } from '../system/text-table.ts'
 import { logLineText } from '../telemetry/logger.ts'
 import { say } from './command-form.ts'
 import type { Action } from './commands.ts'
+import { sayRun } from './display.ts'
 import type { Since } from './run-commands.ts'
-import { waitsText } from './run-reporter.ts'
-import { ageText, fittedTable, tonedRows } from './terminal-text.ts'
 
 export const runs: Action<'runs'> = async (context, { json, since, ...question }) => {
   const listed = await listRuns(context, { ...question, since: since?.(context.now()) })
@@ -60,92 +57,6 @@ function nothingListed({ job, failed, state }: Omit<RunQuestion, 'since'>, since
   return failed
     ? `No run${of} failed or left anything behind.`
     : `There are no runs${of} yet. Start one with: waybill run ${job ?? 'JOB'}`
-}
-
-function runsTable(listed: readonly ListedRun[], now: number, columns: number | undefined): Line[] {
-  const head = [
-    ...[
-      'run',
-      'age',
-      'job',
-      'state',
-      'exit',
-      'rows',
-      'accepted',
-      'unchanged',
-      'rejected',
-      'in doubt',
-      'balance',
-    ],
-    ...['drift', 'most frequent reason', 'see also'],
-  ]
-  const rows = listed.map((one) => {
-    const { accepted, rejected, unchanged, inDoubt } = allRecords(one)
-    const counts = [one.rows.read, accepted, unchanged, one.rows.rejected + rejected, inDoubt]
-    return [
-      one.run,
-      ageText(now - Date.parse(one.startedAt)),
-      one.job,
-      stateText(one),
-      one.exit === undefined ? '' : String(one.exit),
-      ...counts.map(n),
-      one.balanced ? (one.soFar ? 'so far' : 'yes') : 'NO',
-      driftText(one),
-      reasonText(one),
-      relatedText(one),
-    ]
-  })
-  const tones = listed.map((one): [string, Tone] => [one.run, toneOf(one)])
-  return tonedRows(fittedTable(head, rows, { from: 4, to: 9 }, columns), new Map(tones))
-}
-
-const waitingLines = (listed: readonly ListedRun[]): string[] =>
-  listed.flatMap(({ run, activity }) =>
-    activity?.kind === 'under-way' && activity.waits !== undefined
-      ? [`Run ${run} ${waitsText(activity.waits)}`]
-      : [],
-  )
-
-function stateText({ state, reason, activity }: ListedRun): string {
-  if (activity?.kind === 'stopped') return 'stopped'
-  if (activity !== undefined) return activity.waits === undefined ? 'under way' : 'waiting'
-  return reason === undefined ? state : `${state} (${reason})`
-}
-
-/** Most frequent reason of rows and records, and the exports that failed as a whole. */
-function reasonText({ mostFrequent, exports }: ListedRun): string {
-  const failed = Map.groupBy(
-    // A failed export is settled once a later run of the job has read the file.
-    exports.flatMap(({ error, readSince }) => (readSince === undefined ? (error ?? []) : [])),
-    (code) => code,
-  )
-  const codes = [...failed].map(([code, all]) => (failed.size === 1 ? code : `${code} ${n(all.length)}`))
-  const count = [...failed.values()].flat().length
-  return [
-    ...(mostFrequent === undefined ? [] : [`${mostFrequent.code} ${n(mostFrequent.count)}`]),
-    ...(count === 0 ? [] : [`${counted(count, 'export')} failed (${codes.join(', ')})`]),
-  ].join('; ')
-}
-
-/** Differences of exports that were delivered: `b1.csv: rows, skipped`. */
-function driftText({ drift }: ListedRun): string {
-  const found = toLookAt(drift)
-  const exports = new Set(found.map((one) => one.export))
-  if (exports.size === 0) return ''
-  const which = exports.size === 1 ? [...exports].join() : counted(exports.size, 'export')
-  return `${which}: ${[...new Set(found.map(({ measure }) => measure))].join(', ')}`
-}
-
-/** Run whose rejects this run retries, and share of its own rejects settled by later runs. */
-function relatedText(one: ListedRun): string {
-  const { origin, settled = [], rows } = one
-  const rejected = rows.rejected + allRecords(one).rejected
-  const count = settled.reduce((sum, { count }) => sum + count, 0)
-  const share = count === rejected ? 'all' : `${n(count)} of ${n(rejected)}`
-  return [
-    ...(origin === undefined ? [] : [`retries ${origin.run}`]),
-    ...(count === 0 ? [] : [`${share} settled by ${settled.map(({ run }) => run).join(', ')}`]),
-  ].join('; ')
 }
 
 export const show: Action<'show'> = async (context, { run, json }) => {

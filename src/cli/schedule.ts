@@ -22,14 +22,16 @@ import { keepSchedule } from '../runs/keep-schedule.ts'
 import { deliverNow } from '../runs/teller.ts'
 import { localTime } from '../schedule/fires.ts'
 import type { ScheduleEvents } from '../schedule/schedule-parts.ts'
+import { toSecond, waitsText } from '../story/words.ts'
 import { utcTime } from '../system/shown-text.ts'
+import { fittedTable, folded, plainTable } from '../system/text-table.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { NO_PROGRESS } from '../telemetry/progress.ts'
 import { type CommandContext, say } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { watchOnTerminal } from './display.ts'
-import { createRunReporter, toSecond, waitsText } from './run-reporter.ts'
-import { errorAsJson, errorLines, fittedTable, folded, plainTable } from './terminal-text.ts'
+import { createRunReporter } from './run-reporter.ts'
+import { errorAsJson, errorLines } from './terminal-text.ts'
 
 export const schedule: Action<'schedule'> = async (context, { explain, json, metrics }) => {
   if (explain !== undefined)

@@ -3,12 +3,18 @@ import { whileWanted } from '../extract/sources/receive-file.ts'
 import type { OpenExport } from '../ledger/concerns.ts'
 import type { ExportRecord, Ledger, RunLedger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import { type RunSummary, summarise } from '../story/facts.ts'
 import { BUILT_IN } from '../system/settings.ts'
 import type { Arrival } from './arrival.ts'
 import type { RunEvents } from './events.ts'
 import type { DoneDelivery } from './exports-of-run.ts'
 import type { FoundExport } from './find-exports.ts'
+
+/** Run whose deliveries are archived; nothing is, if the run does not balance. */
+interface BalancedRun {
+  readonly run: string
+  readonly job: string
+  readonly balanced: boolean
+}
 
 export interface Archiving {
   /** Destination of the records: an export sent only to the stand-in is not finished. */
@@ -18,25 +24,23 @@ export interface Archiving {
   readonly ledger: Ledger
   /** Ledger of the holder of the job. */
   readonly runLedger: RunLedger
-  readonly home: string
   /** Ends archiving at once; aborted with a `WaybillError`. The next run archives the rest, including a half-archived export. */
   readonly interrupt: AbortSignal
 }
 
 /**
  * Archives deliveries of the run with all exports finished.
- * @returns the summary of the run, with the files at their current paths
+ * @returns true if files may have moved
  */
 export async function archiveRun(
   archiving: Archiving,
-  summary: RunSummary,
+  run: BalancedRun,
   deliveries: readonly FoundExport[],
-): Promise<RunSummary> {
-  const { ledger } = archiving
-  const records = await ledger.exportsOf(summary.run)
+): Promise<boolean> {
+  const records = await archiving.ledger.exportsOf(run.run)
   const isDone = (own: readonly ExportRecord[]): boolean =>
     own.length > 0 && own.every(({ state }) => state === 'finished')
-  return archiveAll(archiving, summary, deliveries, records, isDone)
+  return archiveAll(archiving, run, deliveries, records, isDone)
 }
 
 /**
@@ -45,27 +49,27 @@ export async function archiveRun(
  */
 export async function archiveResumed(
   archiving: Archiving,
-  summary: RunSummary,
+  run: BalancedRun,
   done: readonly DoneDelivery[],
-): Promise<RunSummary> {
-  const records = await archiving.ledger.exportsOf(summary.run)
+): Promise<boolean> {
+  const records = await archiving.ledger.exportsOf(run.run)
   const finished = new Set(records.flatMap(({ state, sha256 }) => (state === 'finished' ? [sha256] : [])))
-  return archiveAll(archiving, summary, done, records, (_own, found) =>
+  return archiveAll(archiving, run, done, records, (_own, found) =>
     found.hashes.every((sha256) => finished.has(sha256)),
   )
 }
 
 async function archiveAll<Found extends FoundExport>(
   archiving: Archiving,
-  summary: RunSummary,
+  { balanced, job }: BalancedRun,
   deliveries: readonly Found[],
   records: readonly ExportRecord[],
   isDone: (own: readonly ExportRecord[], found: Found) => boolean,
-): Promise<RunSummary> {
-  const { ledger, home, gatewayName, interrupt } = archiving
+): Promise<boolean> {
+  const { ledger, gatewayName, interrupt } = archiving
   const leaving = gatewayName === BUILT_IN ? [] : deliveries.filter(({ archived }) => archived)
-  if (!summary.balanced || leaving.length === 0) return summary
-  const open = await ledger.openExports(summary.job)
+  if (!balanced || leaving.length === 0) return false
+  const open = await ledger.openExports(job)
   for (const found of leaving) {
     // The next run archives the rest.
     if (interrupt.aborted) break
@@ -73,7 +77,7 @@ async function archiveAll<Found extends FoundExport>(
     const own = records.filter(({ path }) => isOf(path, address))
     if (isDone(own, found)) await archive(archiving, found, address, own, open)
   }
-  return summarise(ledger, home, summary.run)
+  return true
 }
 
 /** True if the export is the delivery, or a member of it. */

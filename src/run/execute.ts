@@ -11,9 +11,8 @@ import { NAME_CHANGED } from '../load/accounts.ts'
 import { noteMissing, settleOwed } from '../load/care-team-owed.ts'
 import { loadChunk } from '../load/load-chunk.ts'
 import { addCounts, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
-import { type ExitCode, filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'
-import { exitOf, type RunSummary, summarise } from '../story/facts.ts'
-import { toLookAt } from '../story/next-steps.ts'
+import { filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'
+import { toLookAt } from '../watch/drift.ts'
 import { type Chunk, createPipeline, cutChunks } from './chunks.ts'
 import type { WorkedChunk } from './collecting.ts'
 import { type Counted, countExports } from './count-exports.ts'
@@ -31,23 +30,24 @@ import { assertReadWhole, openRows } from './rows.ts'
 import { leftBehind, renamedIn, settleChunk } from './settlement.ts'
 import { withTakenBack } from './taken-back.ts'
 
-export interface JobEnd {
-  readonly summary: RunSummary
-  readonly exit: ExitCode
-  /** Error that ended the last run early. */
+export interface RunEnd {
+  readonly run: string
+  /** Counts of the exports that this process worked on: open records are pending. */
+  readonly worked: readonly { readonly ordinal: number; readonly counts: Counts }[]
+  /** Error that ended the run early. */
   readonly error?: WaybillError
 }
 
 /** Carries a plan out: the destination of the records decides what the plan needs and returns. */
-export function execute(plan: RunPlan, world: World): Promise<JobEnd>
+export function execute(plan: RunPlan, world: World): Promise<RunEnd>
 export function execute(plan: CountPlan, world: CountWorld): Promise<Counted>
-export function execute(...given: [RunPlan, World] | [CountPlan, CountWorld]): Promise<JobEnd | Counted> {
+export function execute(...given: [RunPlan, World] | [CountPlan, CountWorld]): Promise<RunEnd | Counted> {
   const counts = (one: typeof given): one is [CountPlan, CountWorld] => one[0].records === 'count'
   return counts(given) ? countExports(...given) : send(...given)
 }
 
 /** Runs until all exports are done or something stops the run, and records the end. */
-async function send(plan: RunPlan, world: World): Promise<JobEnd> {
+async function send(plan: RunPlan, world: World): Promise<RunEnd> {
   const run = await openRun(plan, world)
   const worked: (ExportEnd & { readonly ordinal: number })[] = []
   let error: unknown
@@ -68,9 +68,7 @@ async function send(plan: RunPlan, world: World): Promise<JobEnd> {
   error = await namingCredential(filesExhausted(error) ?? error, world.gateway)
   await run.end(error)
   if (error !== undefined && !(error instanceof WaybillError)) throw error
-  const summary = await summarise(world.ledger, world.home, run.id, worked)
-  if (error === undefined) return { summary, exit: exitOf(summary) }
-  return { summary, exit: error.exit, error }
+  return { run: run.id, worked, ...(error === undefined ? {} : { error }) }
 }
 
 /** Exports of the plan, each fetched and fingerprinted in its turn. */

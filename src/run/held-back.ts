@@ -3,8 +3,6 @@
  * file keeps a sample of the rows.
  */
 import { z } from 'zod'
-import type { Ledger, Reason } from '../ledger/ledger.ts'
-import type { CodeCount } from '../model/balance.ts'
 import type { Issue } from '../model/record.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
 import type { AppendedFile } from './receipts.ts'
@@ -36,32 +34,6 @@ export type HeldBack = z.infer<typeof HeldBack>
 /** Reads the entry kept with the export; undefined if nothing was held back. */
 export const readHeldBack = (text: string | null): HeldBack | undefined =>
   text === null ? undefined : HeldBack.parse(JSON.parse(text))
-
-/** Held-back reasons of a run, for the list of left-behind reasons: `held-back` is no outcome, as the rows are in no balance. */
-const heldBackReasons = (
-  exports: readonly { readonly name: string; readonly held_back: string | null }[],
-): Reason[] =>
-  exports.flatMap(({ name: exportName, held_back }) =>
-    (readHeldBack(held_back)?.reasons ?? []).map((reason) => ({
-      ...{ outcome: 'held-back', exportName, settled: 0, known: 0 },
-      ...reason,
-    })),
-  )
-
-/** Reasons of rows and records held back or left behind in a run. Held-back reasons come first, as they stopped the run. */
-export const reasonsOfRun = async (
-  ledger: Pick<Ledger, 'exportsOf' | 'reasonsOf'>,
-  run: string,
-): Promise<Reason[]> => [...heldBackReasons(await ledger.exportsOf(run)), ...(await ledger.reasonsOf(run))]
-
-/** Most frequent held-back reason, for a run with nothing else left. */
-export async function mostHeldBack(
-  ledger: Pick<Ledger, 'exportsOf'>,
-  run: string,
-): Promise<CodeCount | undefined> {
-  const [first] = heldBackReasons(await ledger.exportsOf(run))
-  return first && { code: first.code, count: first.count }
-}
 
 /** Appends the sample to the rejects file, behind the settled rows. @returns the entry for the ledger */
 export async function holdBack(

@@ -5,15 +5,16 @@
 import { type Job, readJob, readMappings } from '../definitions/definition-files.ts'
 import { assertTellable, chooseGateway, gatewayNameOf } from '../definitions/jobs.ts'
 import type { BackfillRange, Ledger, RunRecord, Selection } from '../ledger/ledger.ts'
-import { allRecords } from '../model/balance.ts'
 import { withPassingArrival } from '../run/arrival.ts'
 import { assertDated } from '../run/backfill-range.ts'
 import { type Counted, countDelivered } from '../run/count-exports.ts'
 import { createRunEvents } from '../run/events.ts'
-import { execute, type JobEnd } from '../run/execute.ts'
+import { execute } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
 import { acceptingEnds, findExports, noneFound } from '../run/find-exports.ts'
-import { reasonsOfRun } from '../run/held-back.ts'
+import { leftIn } from '../story/balance.ts'
+import { gatherStory } from '../story/facts.ts'
+import type { JobEnd, RunStory } from '../story/run-story.ts'
 import { present } from '../system/shown-text.ts'
 import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from './amend-run.ts'
 import { type Application, findJobOfRun, withKnownLedger, withLedgerIfAny } from './application.ts'
@@ -26,7 +27,6 @@ import {
 } from './backfill-plan.ts'
 import { type RunWatch, sourceSettings, withRunDependencies } from './connect-gateway.ts'
 import { doubtsOf } from './doubtful-mappings.ts'
-import { type ShownRun, shownRun } from './listed-runs.ts'
 import { type NewReasons, newReasons } from './new-reasons.ts'
 import { type Reconciled, reconcileRun, withRunAgain } from './reconcile.ts'
 import { acceptInDoubt, giveUp, type Person, resendInDoubt } from './resolve.ts'
@@ -197,7 +197,7 @@ export const traceExportRow = (
   place: Parameters<typeof traceRow>[2],
 ): Promise<TracedRow> => withKnownLedger(application, (ledger) => traceRow(ledger, name, place))
 
-export interface ReconciledRun extends Reconciled, ShownRun {
+export interface ReconciledRun extends Reconciled, RunStory {
   readonly run: string
   /** Records still in doubt. */
   readonly inDoubt: number
@@ -230,13 +230,13 @@ export async function reconcile(
         return { ...settled, reads: again.reads, verified, run }
       })
     })
-    const shown = await shownRun(ledger, deps.home, run.id)
-    const inDoubt = allRecords(shown.summary).inDoubt + (await ledger.left.unasked(run.id))
+    const shown = await gatherStory(deps, run.id)
+    const inDoubt = leftIn(shown.summary).inDoubt + (await ledger.left.unasked(run.id))
     return { ...reconciled, run: run.id, inDoubt, ...shown }
   })
 }
 
-export interface DecidedOn extends ShownRun {
+export interface DecidedOn extends RunStory {
   /** Records decided on. */
   readonly records: number
 }
@@ -254,7 +254,7 @@ export const accept = (
     const deps = { ...application, home, ledger, events }
     const run = await findRun(ledger, id)
     const records = await acceptInDoubt(deps, run, transactions, person)
-    return { records, ...(await shownRun(ledger, home, run.id)) }
+    return { records, ...(await gatherStory(deps, run.id)) }
   })
 
 /** Sends records in doubt again, as a new run, except records that a last look finds in the profiles. */
@@ -264,14 +264,12 @@ export async function resend(
   id: string,
   person: Person,
   transactions: readonly string[] = [],
-): Promise<DecidedOn & { readonly resent: JobEnd & Pick<ShownRun, 'reasons'> }> {
+): Promise<DecidedOn & { readonly resent: JobEnd }> {
   const { job, gateway } = await findJobOfRun(application, id)
   return withRunDependencies(application, watch, gateway, async (deps) => {
-    const { ledger, home } = deps
-    const run = await findRun(ledger, id)
-    const { decided, ...end } = await resendInDoubt(deps, job, run, transactions, person)
-    const resent = { ...end, reasons: await reasonsOfRun(ledger, end.summary.run) }
-    return { records: decided, resent, ...(await shownRun(ledger, home, run.id)) }
+    const run = await findRun(deps.ledger, id)
+    const { decided, ...resent } = await resendInDoubt(deps, job, run, transactions, person)
+    return { records: decided, resent, ...(await gatherStory(deps, run.id)) }
   })
 }
 
@@ -281,10 +279,11 @@ export const abandon = (
   events: Parameters<typeof giveUp>[0]['events'],
   id: string,
   person: Person,
-): Promise<ShownRun> =>
+): Promise<RunStory> =>
   withKnownLedger(application, async (ledger) => {
     const { home } = application.settings
+    const deps = { ...application, home, ledger, events }
     const run = await findRun(ledger, id)
-    await giveUp({ ...application, home, ledger, events }, run, person)
-    return shownRun(ledger, home, run.id)
+    await giveUp(deps, run, person)
+    return gatherStory(deps, run.id)
   })

@@ -24,10 +24,9 @@ import {
   type ScheduleEvents,
   type ScheduleParts,
 } from '../schedule/schedule-parts.ts'
-import type { RunSummary } from '../story/facts.ts'
 import { command, nextSteps, type Step } from '../story/next-steps.ts'
-import type { About } from '../story/notices.ts'
-import { brokenNotice, goneNotice, missedNotice } from '../story/schedule-notices.ts'
+import { type About, brokenNotice, goneNotice, missedNotice } from '../story/notices.ts'
+import type { RunSummary } from '../story/run-story.ts'
 import type { ListenAddress, Settings } from '../system/settings.ts'
 import { shellWord } from '../system/shown-text.ts'
 import type { Metrics } from '../telemetry/metrics.ts'

@@ -1,12 +1,12 @@
 /** Metrics of the last run of a job: computed from the ledger at the end of a run, and written to a file if the settings name one. */
 
-import { type Ledger, noTallies, type RunRecord } from '../ledger/ledger.ts'
-import { noCounts } from '../model/balance.ts'
+import type { RunRecord } from '../ledger/ledger.ts'
 import { EXIT, type ExitCode, endingOf, reasonOf } from '../model/errors.ts'
 import type { RunDependencies } from '../run/events.ts'
-import type { JobEnd } from '../run/execute.ts'
-import { exitOf, type RunSummary, summarise } from '../story/facts.ts'
-import { toLookAt } from '../story/next-steps.ts'
+import { exitOf } from '../story/balance.ts'
+import { gatherStory, summarise } from '../story/facts.ts'
+import { type LastEnd, lastRunOf } from '../story/metrics.ts'
+import type { JobEnd, RunStory } from '../story/run-story.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'
 import type { Application } from './application.ts'
 
@@ -35,11 +35,11 @@ export async function tellingLastRun<End extends JobEnd>(
   { job, tell, refusals }: LastRunTelling,
   work: () => Promise<End>,
 ): Promise<End> {
-  const quietly = async (exit: ExitCode, summary?: RunSummary): Promise<void> => {
+  const quietly = async (exit: ExitCode, story?: RunStory): Promise<void> => {
     // The run that holds the job reports itself.
     if (tell.length === 0 || exit === EXIT.jobHeld) return
     try {
-      const run = await readLastRun(deps, job, { exit, summary, endedAt: deps.now() })
+      const run = await readLastRun(deps, { job, exit, story, endedAt: deps.now() })
       for (const one of tell) await one(run)
     } catch (error) {
       const reason = reasonOf(error)
@@ -48,7 +48,7 @@ export async function tellingLastRun<End extends JobEnd>(
   }
   try {
     const end = await work()
-    await quietly(end.exit, end.summary)
+    await quietly(end.exit, end)
     return end
   } catch (error) {
     if (typeof refusals === 'boolean' ? refusals : refusals(error)) await quietly(endingOf(error).exit)
@@ -89,78 +89,32 @@ export async function latestEnd(deps: Watched, job: string): Promise<KnownLastRu
   )
   if (refused !== undefined) {
     const end = {
+      job,
       exit: refused.exit ?? EXIT.defect,
-      summary: undefined,
+      story: undefined,
       endedAt: refused.ended_at ?? refused.due,
     }
     const version = `${refused.due} ${inDoubt}`
-    return { version, endedAt: end.endedAt, read: () => readLastRun(deps, job, end) }
+    return { version, endedAt: end.endedAt, read: () => readLastRun(deps, end) }
   }
   if (run === undefined) return undefined
   return {
     version: `${run.id} ${endedAt} ${inDoubt}`,
     endedAt,
     async read() {
-      const summary = await summarise(ledger, home, run.id)
-      return readLastRun(deps, job, { summary, exit: summary.exit ?? EXIT.defect, endedAt })
+      const story = await gatherStory({ ledger, home }, run.id)
+      return readLastRun(deps, { job, story, exit: story.summary.exit ?? EXIT.defect, endedAt })
     },
   }
 }
 
-async function readLastRun(
-  deps: Watched,
-  job: string,
-  { exit, summary, endedAt }: { exit: number; summary: RunSummary | undefined; endedAt: number },
-): Promise<LastRun> {
-  const { ledger } = deps
-  const { rows, records } = summary ?? noCounts()
-  const states = (summary?.exports ?? []).map(({ state }) => state)
-  const { accounts, careTeams, requests } = summary ?? noTallies()
-  return {
-    job,
-    exit,
-    endedAt,
+async function readLastRun(deps: Watched, end: Omit<LastEnd, 'cleanEndedAt' | 'inDoubt'>): Promise<LastRun> {
+  const { ledger, gatewayName } = deps
+  const { job, exit, endedAt } = end
+  return lastRunOf({
+    ...end,
     cleanEndedAt: exit === EXIT.ok ? endedAt : await lastCleanEnd(deps, job),
-    durationMs: summary?.durationMs ?? 0,
-    inDoubt: await ledger.left.heldRecords(await ledger.jobId(job, deps.gatewayName)),
-    exports: Object.fromEntries(
-      ['finished', 'failed', 'open'].map((state) => [state, states.filter((one) => one === state).length]),
-    ),
-    rows: { mapped: rows.mapped, skipped: rows.skipped, rejected: rows.rejected },
-    records: Object.fromEntries(
-      Object.entries(records).map(([kind, { accepted, rejected, unchanged, inDoubt, pending }]) => [
-        KIND_LABELS[kind] ?? kind,
-        { accepted, rejected, unchanged, 'in-doubt': inDoubt, pending },
-      ]),
-    ),
-    rejects: summary === undefined ? [] : await rejectsOf(ledger, summary.run),
-    drift: driftOf(summary),
-    leftBehind: { new: summary?.leftBehind?.new ?? 0, known: summary?.leftBehind?.known ?? 0 },
-    accounts: { ...accounts },
-    careTeams: { ...careTeams },
-    requests: { sent: requests.sent, retried: requests.retried, 'read-back': requests.readBack },
-  }
-}
-
-const driftOf = (summary: RunSummary | undefined): LastRun['drift'] =>
-  Object.fromEntries(
-    [...Map.groupBy(toLookAt(summary?.drift ?? []), ({ measure }) => measure)].map(([measure, all]) => [
-      measure,
-      all.length,
-    ]),
-  )
-
-/** Spelling in labels. */
-export const KIND_LABELS: Readonly<Record<string, string>> = { careTeam: 'care-team' }
-
-async function rejectsOf(ledger: Pick<Ledger, 'reasonsOf'>, run: string): Promise<LastRun['rejects']> {
-  const reasons = (await ledger.reasonsOf(run)).filter(({ outcome }) => outcome === 'rejected')
-  const groups = Map.groupBy(reasons, ({ stage, code }) => `${stage} ${code}`)
-  return [...groups.values()].flatMap((group) => {
-    const [first] = group
-    if (first === undefined) return []
-    const { stage, code } = first
-    return [{ stage, code, count: group.reduce((sum, { count }) => sum + count, 0) }]
+    inDoubt: await ledger.left.heldRecords(await ledger.jobId(job, gatewayName)),
   })
 }
 

@@ -6,24 +6,18 @@ import { createReadStream, existsSync } from 'node:fs'
 import { z } from 'zod'
 import { readJob } from '../definitions/definition-files.ts'
 import { gatewayNameOf, readGatewayName } from '../definitions/jobs.ts'
-import type { Ledger, Reason, RunFilter } from '../ledger/ledger.ts'
+import type { Ledger, RunFilter } from '../ledger/ledger.ts'
 import type { RunState } from '../ledger/states.ts'
-import type { CodeCount } from '../model/balance.ts'
 import { WaybillError } from '../model/errors.ts'
-import { mostHeldBack, reasonsOfRun } from '../run/held-back.ts'
 import { LOOK_EVERY_MS } from '../run/lease.ts'
-import { activityOf, cameAnew, type RunActivity, type RunSummary, summarise } from '../story/facts.ts'
+import { activityOf, cameAnew, gatherStory, mostFrequentReason, summarise } from '../story/facts.ts'
+import type { ListedRun, RunActivity, RunStory } from '../story/run-story.ts'
 import { present } from '../system/shown-text.ts'
 import { textLines } from '../system/text-lines.ts'
 import type { LogFile } from '../telemetry/logger.ts'
 import { nameRun } from './amend-run.ts'
 import { type Application, withKnownLedger } from './application.ts'
 import type { Person } from './resolve.ts'
-
-export interface ListedRun extends RunSummary {
-  /** Most frequent reason of the rows and records still left behind. */
-  readonly mostFrequent?: CodeCount
-}
 
 /** States in texts for people: `running` in the ledger is either under way, or stopped. */
 export type ShownState = 'under-way' | 'stopped' | 'interrupted' | 'finished' | 'failed'
@@ -61,7 +55,7 @@ export const listRuns = (
     const runs: ListedRun[] = []
     for (const { id } of await ledger.runs(limit, only, (page - 1) * limit)) {
       const activity = active.get(id)
-      const mostFrequent = (await ledger.mostFrequentReason(id)) ?? (await mostHeldBack(ledger, id))
+      const mostFrequent = await mostFrequentReason(ledger, id)
       runs.push({
         ...(await summarise(ledger, application.settings.home, id)),
         ...present({ activity, mostFrequent }),
@@ -115,25 +109,13 @@ async function assertKnown(
   })
 }
 
-export interface ShownRun {
-  readonly summary: RunSummary
-  /** Reasons of rows and records left behind, most frequent first. */
-  readonly reasons: readonly Reason[]
-}
-
-/** Reads a run from the ledger. */
-export const shownRun = async (ledger: Ledger, home: string, id: string): Promise<ShownRun> => ({
-  summary: await summarise(ledger, home, id),
-  reasons: await reasonsOfRun(ledger, id),
-})
-
 /** @param name undefined: the latest. @throws WaybillError `run-not-found` */
-export const showRun = (application: Application, name = 'latest'): Promise<ShownRun> =>
+export const showRun = (application: Application, name = 'latest'): Promise<RunStory> =>
   withKnownLedger(application, async (ledger) => {
     const { settings } = application
     const run = await nameRun(ledger, name)
     const activity = await activityOf(ledger, run, application.now(), application.isDead)
-    const { summary: found, reasons } = await shownRun(ledger, settings.home, run.id)
+    const { summary: found, reasons } = await gatherStory({ ledger, home: settings.home }, run.id)
     const untold = await ledger.notifications.untold(run.job_id, run.id)
     const gateway = await readGatewayName(settings, found.job)
     const rejected = reasons.filter(
@@ -196,7 +178,7 @@ function parsed(text: string): LogLine | undefined {
  * @param by name of the requester
  * @throws WaybillError `run-not-found`; `nothing-left` if the run is not in progress
  */
-export async function stopRun(application: Application, name: string, by: string): Promise<ShownRun> {
+export async function stopRun(application: Application, name: string, by: string): Promise<RunStory> {
   const run = await withKnownLedger(application, async (ledger) => {
     const found = await nameRun(ledger, name)
     const activity = await activityOf(ledger, found, application.now(), application.isDead)
@@ -240,8 +222,8 @@ export async function pauseJob(
 export async function watchRun(
   application: Application,
   name: string | undefined,
-  onLook: (shown: ShownRun) => void = () => {},
-): Promise<ShownRun> {
+  onLook: (shown: RunStory) => void = () => {},
+): Promise<RunStory> {
   const { interrupt, sleep } = application
   let run = name
   for (;;) {

@@ -6,20 +6,20 @@ import type { Job } from '../definitions/definition-files.ts'
 import { createSpool } from '../extract/sources/receive-file.ts'
 import type { Acknowledgement, Ledger, LeftRecord, Resolution, Ruled } from '../ledger/ledger.ts'
 import { advanceRun } from '../ledger/states.ts'
-import { allRecords } from '../model/balance.ts'
 import { WaybillError } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
 import { spoolFolder } from '../run/arrival.ts'
 import { kindOf } from '../run/backfill-range.ts'
 import { Collection, forgetCollection } from '../run/collection-files.ts'
 import type { RunDependencies } from '../run/events.ts'
-import type { JobEnd } from '../run/execute.ts'
 import { leftByGivingUp } from '../run/give-up.ts'
 import { forgetKnownPeople } from '../run/known-ids.ts'
 import { receiptsOfSent } from '../run/receipts.ts'
 import { isGivenUp, settlementOf, stillHeld, unansweredOf } from '../run/resume.ts'
 import { releaseDoubts } from '../run/settle-doubts.ts'
+import { leftIn } from '../story/balance.ts'
 import { summarise } from '../story/facts.ts'
+import type { JobEnd } from '../story/run-story.ts'
 import {
   type Amending,
   type AmendingDependencies,
@@ -268,8 +268,7 @@ export const acknowledge = (
         },
       )
     let inDoubt = 0
-    for (const id of runs)
-      inDoubt += allRecords(await summarise(ledger, application.settings.home, id)).inDoubt
+    for (const id of runs) inDoubt += leftIn(await summarise(ledger, application.settings.home, id)).inDoubt
     return { runs, left: await ledger.countRuns({ failed: true }), inDoubt }
   })
 

@@ -9,9 +9,8 @@ import { type Ledger, processName } from '../ledger/ledger.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
 import type { RunDependencies } from '../run/events.ts'
-import type { JobEnd } from '../run/execute.ts'
-import { reasonsOfRun } from '../run/held-back.ts'
-import { exitOf, type RunSummary, summarise } from '../story/facts.ts'
+import { exitOf } from '../story/balance.ts'
+import { gatherStory } from '../story/facts.ts'
 import { nextSteps, type Step } from '../story/next-steps.ts'
 import {
   type About,
@@ -23,6 +22,7 @@ import {
   refusalNotice,
   runNotice,
 } from '../story/notices.ts'
+import type { JobEnd, RunStory, RunSummary } from '../story/run-story.ts'
 import { shellWord } from '../system/shown-text.ts'
 import type { Application } from './application.ts'
 import { isNothingFound } from './scheduled-jobs.ts'
@@ -51,18 +51,18 @@ export async function runAndTell(
   const targets = targetsOf(job)
   const name = job.definition.job
   if (targets.length === 0) return work(deps)
-  const { ledger, now } = deps
+  const { now } = deps
   const about = (): About => ({ job: name, gateway: deps.gatewayName, at: now() })
   const quietly = async (tell: () => Promise<void>): Promise<void> => {
     await tell().catch(() =>
       logger.warn('the end of the run cannot be notified: the ledger cannot be read', { job: name }),
     )
   }
-  const tellRun = async (summary: RunSummary, how: Pick<EndedRun, 'exit' | 'error'>): Promise<void> => {
-    // Notifies the known facts, even if the ledger can no longer be read.
-    const reasons = await reasonsOfRun(ledger, summary.run).catch(() => [])
-    await teller.tell(runNotice({ summary, ...how, reasons, next: next(summary), at: now() }), targets)
-  }
+  const tellRun = (
+    { summary, reasons }: RunStory,
+    how: Pick<EndedRun, 'exit' | 'error'> = { exit: exitOf(summary) },
+  ): Promise<void> =>
+    teller.tell(runNotice({ summary, reasons, ...how, next: next(summary), at: now() }), targets)
   // A caller that notifies refusals runs the job itself, and so resumes a dead run; a rerun or a backfill does not.
   await quietly(() => tellDeadRun(teller, deps, name, targets, refusals !== false))
   // Delivers earlier notices during the run. The last delivery waits for this one, too.
@@ -84,19 +84,19 @@ export async function runAndTell(
   try {
     const end = await work({ ...deps, events })
     await quietly(async () => {
-      const { summary, exit, error } = end
-      if (summary.resumed !== undefined) await tellRun(summary.resumed, { exit: exitOf(summary.resumed) })
+      const { resumed, exit, error } = end
+      if (resumed !== undefined) await tellRun(resumed)
       // The process that took the run over notifies its end.
-      if (error?.code !== 'lease-lost') await tellRun(summary, { exit, error: error?.code })
+      if (error?.code !== 'lease-lost') await tellRun(end, { exit, error: error?.code })
     })
     return end
   } catch (error) {
     await quietly(async () => {
       let stopped = false
       for (const id of begun) {
-        const summary = await summarise(ledger, deps.home, id).catch(() => undefined)
-        stopped = summary?.state !== 'finished'
-        if (summary !== undefined) await tellRun(summary, stopped ? endOf(error) : { exit: exitOf(summary) })
+        const story = await gatherStory(deps, id).catch(() => undefined)
+        stopped = story?.summary.state !== 'finished'
+        if (story !== undefined) await tellRun(story, stopped ? endOf(error) : undefined)
         // Only the last run can have been in progress when the ledger failed.
         else if (id === [...begun].at(-1)) await teller.tell(brokenOffNotice(about(), id, error), targets)
       }

@@ -7,13 +7,13 @@
  */
 import { type Job, type LoadedMapping, readMappings } from '../definitions/definition-files.ts'
 import { targetsOf } from '../definitions/jobs.ts'
-import type { BackfillRange, ExportRecord, Reason, RunRecord } from '../ledger/ledger.ts'
+import type { BackfillRange, ExportRecord, RunRecord } from '../ledger/ledger.ts'
 import { owedBy } from '../load/care-team-owed.ts'
 import { EXIT, typedAgain, WaybillError, withRemedy } from '../model/errors.ts'
 import { archiveResumed, archiveRun, isOf } from '../run/archive-exports.ts'
 import { backfillCommand, rangeOf, sameRange, sourcesIn } from '../run/backfill-range.ts'
 import type { RunDependencies } from '../run/events.ts'
-import { execute, type JobEnd } from '../run/execute.ts'
+import { execute } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
 import { divideByContents } from '../run/exports-of-run.ts'
 import {
@@ -24,7 +24,6 @@ import {
   noneFound,
   type Patience,
 } from '../run/find-exports.ts'
-import { reasonsOfRun } from '../run/held-back.ts'
 import {
   forgetKnownPeople,
   keepArticles,
@@ -35,7 +34,9 @@ import {
 } from '../run/known-ids.ts'
 import { createGiveWay, type Pausing, watchAsked } from '../run/lease.ts'
 import { openChunksOf } from '../run/resume.ts'
-import { exitOf, type RunSummary, summarise } from '../story/facts.ts'
+import { exitOf } from '../story/balance.ts'
+import { endOf, gatherStory } from '../story/facts.ts'
+import type { JobEnd, RunStory } from '../story/run-story.ts'
 import type { Application } from './application.ts'
 import { type RunWatch, withRunDependencies } from './connect-gateway.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
@@ -105,7 +106,7 @@ async function runWith(
   const { limit } = options
   const world = { ...deps, held, arrival }
   const whole = limit === Number.POSITIVE_INFINITY
-  let resumed: RunSummary | undefined
+  let resumed: RunStory | undefined
   if (options.lookFirst === true) await ledger.noteBehind(deps.now() - 1)
   if (options.lookFirst === true || options.newLedger === true)
     await ledger.installation.meet(deps.gatewayName, deps.now())
@@ -114,17 +115,17 @@ async function runWith(
   if (unfinished !== undefined) {
     const exports = { from: 'unfinished', run: unfinished } as const
     const plan = { records: 'send', job, id: unfinished.id, resumed: unfinished, exports, limit } as const
-    const end = await execute(plan, world)
+    const end = await endOf(deps, await execute(plan, world))
     if (end.error !== undefined) return end
-    resumed = end.summary
+    resumed = end
   }
   const { collect } = job.definition
   const isOfArticles = collect?.what.includes('articles') === true
   const isOfKnown = collect !== undefined && job.sources.length === 0
   if (isOfKnown && resumed !== undefined) {
-    if (isOfArticles) await keepArticles(deps.home, job.definition.job, resumed.run)
-    await forgetKnownPeople(deps.home, resumed.run)
-    return { summary: resumed, exit: exitOf(resumed) }
+    if (isOfArticles) await keepArticles(deps.home, job.definition.job, resumed.summary.run)
+    await forgetKnownPeople(deps.home, resumed.summary.run)
+    return endedBefore(resumed)
   }
   const { found, waiting } = isOfKnown
     ? {
@@ -139,13 +140,16 @@ async function runWith(
     events.emit({ type: 'exportsWaiting', job: job.definition.job, waiting })
   // A resumed rerun has read only some rows of its exports.
   const taken =
-    resumed === undefined || resumed.origin !== undefined ? [] : await ledger.exportsOf(resumed.run)
+    resumed === undefined || resumed.summary.origin !== undefined
+      ? []
+      : await ledger.exportsOf(resumed.summary.run)
   const { others, done } =
     resumed === undefined ? { others: found, done: [] } : await divideByContents(arrival, found, taken)
   const archiving = archivingOf(deps, { held, arrival })
-  if (resumed !== undefined && whole) resumed = await archiveResumed(archiving, resumed, done)
+  if (resumed !== undefined && whole)
+    resumed = await current(deps, resumed, await archiveResumed(archiving, resumed.summary, done))
   if (others.length === 0) {
-    if (resumed !== undefined) return { summary: resumed, exit: exitOf(resumed) }
+    if (resumed !== undefined) return endedBefore(resumed)
     const { jobId } = held.lease
     const owed = await owedBy({ ...job.definition.careTeams, ledger, gatewayName: deps.gatewayName, jobId })
     if (owed.length === 0) throw noneFound(job, waiting)
@@ -164,13 +168,22 @@ async function runWith(
     },
     ...(others.length === 0 ? OWED : options.files.length > 0 ? FILES : {}),
   } as const
-  const end = await execute(plan, world)
-  const { summary } = end
+  const end = await endOf(deps, await execute(plan, world))
   if (isOfArticles && end.error === undefined) await keepArticles(deps.home, job.definition.job, runId)
   if (isOfKnown && end.error === undefined) await forgetKnownPeople(deps.home, runId)
-  const ended = end.error === undefined && whole ? await archiveRun(archiving, summary, others) : summary
-  return { ...end, summary: { ...ended, ...(resumed === undefined ? {} : { resumed }) } }
+  const hasMoved = end.error === undefined && whole && (await archiveRun(archiving, end.summary, others))
+  return { ...(await current(deps, end, hasMoved)), ...(resumed === undefined ? {} : { resumed }) }
 }
+
+/** End of a run that an earlier process began, where nothing else is to be run. */
+const endedBefore = ({ summary, reasons }: RunStory): JobEnd => ({ summary, reasons, exit: exitOf(summary) })
+
+/** Story with the exports at their current paths. */
+const current = async <Story extends RunStory>(
+  deps: RunDependencies,
+  story: Story,
+  hasMoved: boolean,
+): Promise<Story> => (hasMoved ? { ...story, ...(await gatherStory(deps, story.summary.run)) } : story)
 
 export interface Beginning {
   readonly job: Job
@@ -186,7 +199,7 @@ export interface Beginning {
 
 export interface BeginWatch extends RunWatch {
   /** Called at the end of the run, before its notifications are delivered, which may take ten seconds. */
-  readonly onEnd?: (end: JobEnd, reasonsOf: (run: string) => Promise<readonly Reason[]>) => Promise<void>
+  readonly onEnd?: (end: JobEnd) => void
 }
 
 /** @throws errors of `work`: nothing was run */
@@ -205,7 +218,7 @@ export function begin(
       tellingLastRun(application, given, { job: name, tell, refusals }, () => work(given))
     try {
       const end = await runAndTell(application, { teller, deps, job, refusals, work: working })
-      await watch.onEnd?.(end, (run) => reasonsOfRun(ledger, run))
+      watch.onEnd?.(end)
       return end
     } finally {
       await teller.deliver()
@@ -267,7 +280,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
           limit: Number.POSITIVE_INFINITY,
           exports: { from: 'range', range, sources, mappings, acceptDrift },
         } as const
-        const end = await execute(plan, { ...deps, held, arrival, turn, onDelivery })
+        const end = await endOf(deps, await execute(plan, { ...deps, held, arrival, turn, onDelivery }))
         if (end.error !== undefined) return end
         return await archiveBackfill(deps, { held, arrival }, end, found.map(readToItsEnd), had)
       } finally {
@@ -285,7 +298,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
       // The request to give way came before the start of a new chunk.
       if (error.code === 'gave-way') return before
       if (before === undefined) throw error.code === 'interrupted' ? notBegun(error, typed) : error
-      return { summary: before.summary, exit: error.exit, error }
+      return { ...before, exit: error.exit, error }
     })
   } while (end === undefined || end.error?.code === 'gave-way')
   if (end.error === undefined) return end
@@ -293,9 +306,9 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
 }
 
 const archivingOf = (
-  { ledger, events, gatewayName, home, interrupt }: RunDependencies,
+  { ledger, events, gatewayName, interrupt }: RunDependencies,
   { held, arrival }: Pick<Holding, 'held' | 'arrival'>,
-) => ({ interrupt, gatewayName, arrival, events, ledger, home, runLedger: ledger.amendRun(held.lease) })
+) => ({ interrupt, gatewayName, arrival, events, ledger, runLedger: ledger.amendRun(held.lease) })
 
 async function archiveBackfill(
   deps: RunDependencies,
@@ -310,8 +323,11 @@ async function archiveBackfill(
     had.some(({ path }) => isOf(path, source.address(delivery.name))) ? 'before' : 'now',
   )
   const { done } = await divideByContents(arrival, earlier, await deps.ledger.exportsOf(end.summary.run))
-  const summary = await archiveRun(archiving, end.summary, own)
-  return { ...end, summary: await archiveResumed(archiving, summary, done) }
+  const moved = [
+    await archiveRun(archiving, end.summary, own),
+    await archiveResumed(archiving, end.summary, done),
+  ]
+  return current(deps, end, moved.includes(true))
 }
 
 /** Exports that ignore the request to give way: after loading, another run waits for the archiving. */
@@ -325,11 +341,12 @@ const endingWith = (sources: Job['sources'], signal: AbortSignal): Job['sources'
   sources.map((source) => ({ ...source, limits: { ...source.limits, signal } }))
 
 /** A restart would load again the run that a person has just given up. */
-async function endedMeanwhile({ ledger, home }: RunDependencies, { summary }: JobEnd): Promise<JobEnd> {
-  const now = await summarise(ledger, home, summary.run)
-  const how = now.reason === undefined ? now.state : `${now.state}, ${now.reason}`
-  const message = `another process ended run ${summary.run} while it gave way to a different run (${how})`
-  return { summary: now, exit: EXIT.jobHeld, error: new WaybillError('lease-lost', message) }
+async function endedMeanwhile(deps: RunDependencies, before: JobEnd): Promise<JobEnd> {
+  const now = await gatherStory(deps, before.summary.run)
+  const { run, state, reason } = now.summary
+  const how = reason === undefined ? state : `${state}, ${reason}`
+  const message = `another process ended run ${run} while it gave way to a different run (${how})`
+  return { ...now, exit: EXIT.jobHeld, error: new WaybillError('lease-lost', message) }
 }
 
 /** `waybill run` does not resume a backfill, and a backfill that never started has nothing to resume. */

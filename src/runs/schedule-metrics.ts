@@ -6,12 +6,13 @@ import type { Counts } from '../model/balance.ts'
 import type { RunListener } from '../run/events.ts'
 import { firesAfter, type Timetable } from '../schedule/fires.ts'
 import type { ScheduleEvents, ScheduleParts } from '../schedule/schedule-parts.ts'
+import { labelledRecords } from '../story/balance.ts'
 import { freeBytes } from '../system/own-files.ts'
 import type { ListenAddress } from '../system/settings.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'
 import type { Counted, Metrics } from '../telemetry/metrics.ts'
 import { type Application, lastBackupAt, ledgerFile } from './application.ts'
-import { KIND_LABELS, type KnownLastRun, latestEnd, type Watched } from './last-run.ts'
+import { type KnownLastRun, latestEnd, type Watched } from './last-run.ts'
 
 export type ScheduleMetrics = Awaited<ReturnType<typeof openScheduleMetrics>>
 
@@ -214,10 +215,10 @@ function settledCounts(job: string, { rows, records }: Counts): Counted[] {
     ...(['mapped', 'skipped', 'rejected'] as const).map(
       (outcome): Counted => ['rows', { job, outcome }, rows[outcome]],
     ),
-    ...Object.entries(records).flatMap(([kind, { accepted, rejected, unchanged, inDoubt }]) =>
-      Object.entries({ accepted, rejected, unchanged, 'in-doubt': inDoubt }).map(
-        ([outcome, count]): Counted => ['records', { job, kind: KIND_LABELS[kind] ?? kind, outcome }, count],
-      ),
+    ...labelledRecords(records).flatMap(([kind, outcomes]) =>
+      outcomes
+        .filter(([outcome]) => outcome !== 'pending')
+        .map(([outcome, count]): Counted => ['records', { job, kind, outcome }, count]),
     ),
   ]
 }

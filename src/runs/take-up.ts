@@ -13,12 +13,14 @@ import type { ExportRecord, RunKind, Selection } from '../ledger/ledger.ts'
 import { WaybillError, withRemedy } from '../model/errors.ts'
 import { type Arrival, createArrival, type ReceivedExport, spoolFolder } from '../run/arrival.ts'
 import type { RunDependencies } from '../run/events.ts'
-import { execute, type JobEnd } from '../run/execute.ts'
+import { execute } from '../run/execute.ts'
 import { receiveBegun } from '../run/exports-of-run.ts'
 import { joinAndKeep, keptMapping, rejoin } from '../run/joined-exports.ts'
 import { type HeldJob, holdJob, settledOnly } from '../run/lease.ts'
 import type { ChosenExport, PlannedExports } from '../run/plan.ts'
 import { openChunksOf } from '../run/resume.ts'
+import { endOf } from '../story/facts.ts'
+import type { JobEnd } from '../story/run-story.ts'
 import { assertNoneUnfinished, assertSameGateway, type RunOfJob } from './amend-run.ts'
 
 export interface TakingUp {
@@ -54,7 +56,7 @@ export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp):
       origin,
       limit: Number.POSITIVE_INFINITY,
     } as const
-    return execute(plan, { ...deps, held, arrival })
+    return endOf(deps, await execute(plan, { ...deps, held, arrival }))
   })
 }
 
@@ -184,7 +186,7 @@ async function settleOpenChunks(
   } as const
   try {
     const end = await execute(plan, { ...deps, held, arrival, turn })
-    return end.error?.code === 'gave-way' ? undefined : end
+    return end.error?.code === 'gave-way' ? undefined : await endOf(deps, end)
   } finally {
     await arrival.close(true)
   }

@@ -3,8 +3,8 @@ import type { Selection } from '../ledger/ledger.ts'
 import type { CheckFinding } from '../operate/finding.ts'
 import { readRange } from '../run/backfill-range.ts'
 import { createRunEvents, type RunEvent } from '../run/events.ts'
-import type { JobEnd } from '../run/execute.ts'
 import { nextSteps, type Step } from '../story/next-steps.ts'
+import type { JobEnd, ListedRun, RunStory } from '../story/run-story.ts'
 import {
   abandon,
   accept,
@@ -19,7 +19,7 @@ import {
 } from './actions.ts'
 import type { Application } from './application.ts'
 import { type Backup, backUp, type PrunedInstallation, pruneRuns, reportOf } from './installation.ts'
-import { type ListedRun, listRuns, type ShownRun, showRun } from './listed-runs.ts'
+import { listRuns, showRun } from './listed-runs.ts'
 import { lookOver } from './look-over.ts'
 import { type Acknowledged, type Acknowledging, acknowledge, type Person } from './resolve.ts'
 import { type Restored, restoreBackup } from './restore.ts'
@@ -43,7 +43,7 @@ export interface Waybill {
   /** Lists runs, newest first. */
   runs(only?: { readonly limit?: number; readonly job?: string }): Promise<readonly ListedRun[]>
   /** A run with its next steps. @param run undefined: the latest */
-  show(run?: string): Promise<ShownRun & { readonly next: readonly Step[] }>
+  show(run?: string): Promise<RunStory & { readonly next: readonly Step[] }>
   /** Traces a record. @throws WaybillError `transaction-not-found` */
   trace(transactionId: string): Promise<Trace>
   /** Settles open batches and records in doubt of a run by reading profiles; sends nothing. @param verify also compares accepted records */
@@ -55,7 +55,7 @@ export interface Waybill {
   /** Accepts the leftovers of runs as final: the runs need no further action. */
   acknowledge(which: Acknowledging, person: Person): Promise<Acknowledged>
   /** Gives a run up: it will not be finished. */
-  giveUp(run: string, person: Person): Promise<ShownRun>
+  giveUp(run: string, person: Person): Promise<RunStory>
   /** Report of a run as a single page of HTML without health data. @param run undefined: the latest */
   report(run?: string): Promise<{ readonly run: string; readonly page: string }>
   /** Removes receipts, rejects and detail of runs that ended before an instant (milliseconds since the epoch). Delivered records stay known. */

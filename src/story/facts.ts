@@ -1,22 +1,18 @@
-/** Summary of a run, built from the ledger (docs/cli.md: output of `--json`). */
+/** Gathers the story of a run from the ledger, once for all faces (docs/cli.md: output of `--json`). */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import {
-  type BackfillRange,
+  type ChunkRecord,
   type ExportRecord,
   type LeaseRecord,
   type Ledger,
   type OutcomeMove,
   originOf,
   processName,
-  type Reading,
-  type Resolution,
-  type RunOrigin,
+  type Reason,
   type RunRecord,
   readTallies,
-  type Tallies,
-  type UntoldTarget,
 } from '../ledger/ledger.ts'
 import {
   addCounts,
@@ -28,171 +24,145 @@ import {
   readCounts,
   warningCounts,
 } from '../model/balance.ts'
-import { EXIT, type ExitCode, exitOfCode, WaybillError } from '../model/errors.ts'
+import { exitOfCode, WaybillError } from '../model/errors.ts'
 import { RECORD_KINDS } from '../model/record.ts'
 import { rangeOf } from '../run/backfill-range.ts'
 import { Collection } from '../run/collection-files.ts'
-import { readOutage, type WaitsForGateway } from '../run/events.ts'
+import { readOutage } from '../run/events.ts'
+import type { RunEnd } from '../run/execute.ts'
 import { readHeldBack } from '../run/held-back.ts'
 import { LEASE_MS } from '../run/lease.ts'
 import { rejectsPath } from '../run/rejects.ts'
 import { present } from '../system/shown-text.ts'
-import { type ExportDrift, readDrift } from '../watch/drift.ts'
+import { readDrift } from '../watch/drift.ts'
 import { ExportProfile } from '../watch/export-profile.ts'
-import { type LeftBehind, newAndKnown } from './known.ts'
+import { exitOf, newAndKnown } from './balance.ts'
+import type { DetailedStory, ExportSummary, JobEnd, RunActivity, RunStory, RunSummary } from './run-story.ts'
+import { workOf } from './throughput.ts'
 
-export interface ExportSummary {
-  readonly name: string
-  readonly sha256: string
-  readonly rows: number
-  readonly state: string
-  readonly counts: Counts
-  /** Mapping of the export; undefined once pruned. */
-  readonly mapping?: string
-  readonly reading: Reading
-  /** Current path: where the export was read, or where Waybill archived it. Undefined for a missing, fetched or packed file. */
-  readonly file?: string
-  /** Rejects file, if any. */
-  readonly rejects?: string
-  /** Records by rule, and quartiles of values where these are many, for a whole export that was compared with others. */
-  readonly measured?: ExportProfile['measured']
-  /** Error code of the export as a whole. */
-  readonly error?: string
-  /** Message of the error. */
-  readonly detail?: string
-  /** Remedy, where the code alone does not give one. */
-  readonly remedy?: string
-  /** Path of a failed export that the operator named for the run. */
-  readonly named?: string
-  /** Later run of the job that read an export of this name to the end, for a failed export. */
-  readonly readSince?: string
-}
-
-export interface RunSummary extends Omit<Counts, 'warnings' | 'leftOut'> {
-  readonly run: string
-  readonly job: string
-  readonly gateway: string
-  readonly state: string
-  readonly reason?: string
-  /** Message of the error behind `reason`. */
-  readonly detail?: string
-  /** Exit code by the current state of the run; undefined until the run is over. */
-  readonly exit?: ExitCode
-  /** Activity of an unfinished run, if requested. */
-  readonly activity?: RunActivity
-  /** Gateway in the settings, if requested and different. */
-  readonly settingsName?: string
-  /** Targets not yet notified, if requested; undefined if all were notified. */
-  readonly untold?: readonly UntoldTarget[]
-  /** Exports with rejects that came again with other content, with the run that read the new content to the end, if requested. */
-  readonly anew?: readonly { readonly export: string; readonly run: string }[]
-  /** Run whose left-behind records this run took up. */
-  readonly origin?: RunOrigin
-  /** Range of a backfill, the folder of the exports where different from the job's, and further options. */
-  readonly backfill?: BackfillRange
-  /** Number of rejects settled by each later run. */
-  readonly settled?: readonly { readonly run: string; readonly count: number }[]
-  /** Decisions by people, oldest first. */
-  readonly decided?: readonly (Pick<Resolution, 'decision' | 'by'> & {
-    readonly code?: string
-    readonly note?: string
-    readonly at: string
-  })[]
-  /** Acknowledgements in force: for one reason, or without a code for the whole run. */
-  readonly acknowledged?: readonly { readonly code?: string; readonly by: string; readonly at: string }[]
-  /** Counts of new records left behind, and of records that an earlier run had also left; undefined once the detail was pruned. */
-  readonly leftBehind?: LeftBehind
-  /** Time of pruning: batches, reasons and files are gone, the balance remains. */
-  readonly pruned?: string
-  readonly balanced: boolean
-  /** The run is unfinished: no count includes unsettled work. */
-  readonly soFar?: true
-  /** Findings of checks that stopped nothing, most frequent first. */
-  readonly warnings: readonly CodeCount[]
-  /** Deliberate omissions of the mapping, by code, most frequent first. */
-  readonly leftOut: readonly CodeCount[]
-  /** Differences between exports and earlier deliveries. */
-  readonly drift: readonly ExportDrift[]
-  readonly exports: readonly ExportSummary[]
-  readonly accounts: Tallies['accounts']
-  readonly requests: Tallies['requests']
-  readonly primaryCare: Tallies['primaryCare']
-  readonly careTeams: Tallies['careTeams']
-  readonly files: { readonly rejects?: string; readonly receipts?: string }
-  /** Folder and files of a collecting run; an unfinished collection lies aside. */
-  readonly collection?: Collection
-  readonly startedAt: string
-  readonly durationMs: number
-  /** Summary of the unfinished run that was finished first. */
-  readonly resumed?: RunSummary
+export interface StorySources {
+  readonly ledger: Ledger
+  /** Folder of the installation; the summary has paths within. */
+  readonly home: string
 }
 
 /**
- * Summarises a run from the ledger.
- * @param live counts of exports that this process worked on: they include pending records
+ * @param worked counts of exports that this process worked on: they include pending records
  * @throws WaybillError `run-not-found`
  */
-export async function summarise(
-  ledger: Ledger,
-  home: string,
+export const gatherStory = async (
+  sources: StorySources,
   runId: string,
-  live: readonly { readonly ordinal: number; readonly counts: Counts }[] = [],
-): Promise<RunSummary> {
+  worked?: RunEnd['worked'],
+): Promise<RunStory> => storyOf(sources, await rowsOfRun(sources.ledger, runId), worked)
+
+/** Story of a run that this process has ended. */
+export async function endOf(sources: StorySources, { run, worked, error }: RunEnd): Promise<JobEnd> {
+  const story = await gatherStory(sources, run, worked)
+  return { ...story, exit: error?.exit ?? exitOf(story.summary), ...present({ error }) }
+}
+
+/** @throws WaybillError `run-not-found` */
+export async function gatherDetails(
+  sources: StorySources & { readonly now: number; readonly isDead: (owner: string) => boolean },
+  runId: string,
+): Promise<DetailedStory> {
+  const { ledger, now, isDead } = sources
+  const rows = await rowsOfRun(ledger, runId)
+  const { run, chunks, records } = rows
+  const { summary, reasons } = await storyOf(sources, rows)
+  return {
+    summary: { ...summary, ...present({ activity: await activityOf(ledger, run, now, isDead) }) },
+    reasons,
+    startedAt: run.started_at,
+    endedAt: run.ended_at ?? undefined,
+    zone: (await ledger.fires.timetable(run.job_id))?.zone,
+    exports: summary.exports.flatMap((one, at) => {
+      const record = records[at]
+      return record === undefined
+        ? []
+        : [{ ...one, bytes: record.bytes, mappingDigest: record.mapping_digest }]
+    }),
+    ...workOf(chunks, run.started_at),
+  }
+}
+
+/** @throws WaybillError `run-not-found` */
+export const summarise = async (ledger: Ledger, home: string, runId: string): Promise<RunSummary> =>
+  summaryOf({ ledger, home }, await rowsOfRun(ledger, runId))
+
+/** Rows of the ledger that more than one part of a story reads. */
+interface RunRows {
+  readonly run: RunRecord & { readonly job: string; readonly gateway: string }
+  readonly records: readonly (ExportRecord & { readonly mapping: string | null })[]
+  readonly chunks: readonly ChunkRecord[]
+}
+
+async function rowsOfRun(ledger: Ledger, runId: string): Promise<RunRows> {
   const run = await ledger.run(runId)
   if (run === undefined) throw new WaybillError('run-not-found', `there is no run ${runId}`)
+  return { run, records: await ledger.exportsOf(runId), chunks: await ledger.chunksOfRun(runId) }
+}
+
+/** Held-back reasons come first, as they stopped the run. */
+const storyOf = async (
+  sources: StorySources,
+  rows: RunRows,
+  worked?: RunEnd['worked'],
+): Promise<RunStory> => ({
+  summary: await summaryOf(sources, rows, worked),
+  reasons: [...heldBackReasons(rows.records), ...(await sources.ledger.reasonsOf(rows.run.id))],
+})
+
+/** Most frequent reason of a run that is not settled; of a run with nothing else left, the most frequent held-back reason. */
+export async function mostFrequentReason(
+  ledger: Pick<Ledger, 'exportsOf' | 'mostFrequentReason'>,
+  run: string,
+): Promise<CodeCount | undefined> {
+  const left = await ledger.mostFrequentReason(run)
+  if (left !== undefined) return left
+  const [first] = heldBackReasons(await ledger.exportsOf(run))
+  return first && { code: first.code, count: first.count }
+}
+
+/** Held-back reasons: `held-back` is no outcome, as the rows are in no balance. */
+const heldBackReasons = (exports: readonly Pick<ExportRecord, 'name' | 'held_back'>[]): Reason[] =>
+  exports.flatMap(({ name: exportName, held_back }) =>
+    (readHeldBack(held_back)?.reasons ?? []).map((reason) => ({
+      outcome: 'held-back',
+      exportName,
+      settled: 0,
+      known: 0,
+      ...reason,
+    })),
+  )
+
+async function summaryOf(
+  sources: StorySources,
+  rows: RunRows,
+  worked: RunEnd['worked'] = [],
+): Promise<RunSummary> {
+  const { ledger, home } = sources
+  const { run, records } = rows
+  const { left } = ledger
   const total = noCounts()
-  const exports: ExportSummary[] = []
-  const drift: ExportDrift[] = []
-  const moves = await ledger.left.moves(runId)
-  const settled = await ledger.left.settledBy(runId)
-  const acknowledged = (await ledger.acknowledgements.of(runId)).map(({ code, by, at }) => ({
-    ...{ ...present({ code }), by, at: iso(at) },
-  }))
-  const decided = (await ledger.left.resolutions(runId)).map(({ decision, code, by, note, at }) => ({
-    ...{ decision, ...present({ code }), by, ...present({ note }), at: iso(at) },
-  }))
-  const chunks = Map.groupBy(await ledger.chunksOfRun(runId), ({ export_row }) => export_row)
-  const records = await ledger.exportsOf(runId)
-  const profiles = await ledger.profilesOfRun(runId)
-  const failed = records.flatMap(({ name, reason }) => (reason === null ? [] : [name]))
-  const since = await readSince(ledger, run, failed)
-  const liveCounts = new Map(live.map(({ ordinal, counts }) => [ordinal, counts]))
-  const movesOf = Map.groupBy(moves, ({ exportRow }) => exportRow)
-  for (const record of records) {
-    let rejectsLength = 0
-    const counts = noCounts()
-    for (const chunk of chunks.get(record.id) ?? []) {
-      if (record.totals === null) addCounts(counts, readCounts(chunk.counts))
-      rejectsLength = Math.max(rejectsLength, chunk.rejects_length ?? 0)
-    }
-    if (record.totals !== null) addCounts(counts, readCounts(record.totals))
-    const known = noCounts()
-    addCounts(known, liveCounts.get(record.ordinal) ?? counts)
-    // Totals count records formerly in doubt under their final outcome.
-    if (record.totals === null) moveCounts(known, movesOf.get(record.id) ?? [])
-    addCounts(total, known)
-    for (const finding of readDrift(record.drift)) drift.push({ export: record.name, ...finding })
-    const profile = profiles.get(record.id)
-    const { mapping, reason: error, detail, remedy } = record
-    exports.push({
-      name: record.name,
-      sha256: record.sha256,
-      rows: known.rows.read,
-      state: record.state,
-      counts: known,
-      reading: record.reading,
-      ...present({ mapping, file: fileOf(record) }),
-      ...(profile === undefined ? {} : { measured: ExportProfile.parse(JSON.parse(profile)).measured }),
-      ...((rejectsLength === 0 && !readHeldBack(record.held_back)?.sample) || run.pruned_at !== null
-        ? {}
-        : { rejects: rejectsPath({ rejectsFolder: join(home, run.rejects_path) }, record) }),
-      ...(error !== null && run.part === 'files' ? { named: record.path } : {}),
-      ...present({ error, detail, remedy, readSince: error === null ? undefined : since.get(record.name) }),
-    })
-  }
+  const exports = await exportsOf(sources, rows, worked)
+  for (const { counts } of exports) addCounts(total, counts)
   const tallies = readTallies(run.tallies)
+  const { accounts, primaryCare, careTeams, requests } = tallies
   const { reason, detail } = run
-  const ended = { rows: total.rows, records: total.records, ...tallies }
+  const acknowledged = (await ledger.acknowledgements.of(run.id)).map(({ code, by, at }) => ({
+    ...present({ code }),
+    by,
+    at: iso(at),
+  }))
+  const decided = (await left.resolutions(run.id)).map(({ decision, code, by, note, at }) => ({
+    decision,
+    ...present({ code }),
+    by,
+    ...present({ note }),
+    at: iso(at),
+  }))
   const summary: Omit<RunSummary, 'exit'> = {
     run: run.id,
     job: run.job,
@@ -203,29 +173,33 @@ export async function summarise(
       detail,
       origin: originOf(run),
       backfill: rangeOf(run),
-      settled,
+      settled: await left.settledBy(run.id),
       decided,
       acknowledged,
     }),
     ...(run.pruned_at === null
-      ? { leftBehind: newAndKnown(ended, await ledger.knownOf(runId)) }
+      ? { leftBehind: newAndKnown({ ...total, careTeams }, await ledger.knownOf(run.id)) }
       : { pruned: iso(run.pruned_at) }),
     balanced: isBalanced(total),
     ...(run.state === 'finished' ? {} : { soFar: true as const }),
-    drift,
+    drift: records.flatMap(({ name, drift }) =>
+      readDrift(drift).map((finding) => ({ export: name, ...finding })),
+    ),
     exports,
     rows: total.rows,
-    accounts: tallies.accounts,
+    accounts,
     records: total.records,
     warnings: warningCounts(total),
     leftOut: leftOutCounts(total),
-    primaryCare: tallies.primaryCare,
-    careTeams: tallies.careTeams,
-    requests: tallies.requests,
+    primaryCare,
+    careTeams,
+    requests,
     ...(run.collection === null ? {} : { collection: Collection.parse(JSON.parse(run.collection)) }),
     ...present({ people: total.people }),
     files: {
-      ...(exports.some((one) => one.rejects !== undefined) ? { rejects: join(home, run.rejects_path) } : {}),
+      ...(exports.some(({ rejects }) => rejects !== undefined)
+        ? { rejects: join(home, run.rejects_path) }
+        : {}),
       ...(run.receipts_length > 0 && run.pruned_at === null
         ? { receipts: join(home, run.receipts_path) }
         : {}),
@@ -234,21 +208,54 @@ export async function summarise(
     durationMs: run.worked_ms,
   }
   if (run.state === 'running') return summary
-  return { ...summary, exit: run.reason === null ? exitOf(summary) : exitOfCode(run.reason) }
+  return { ...summary, exit: reason === null ? exitOf(summary) : exitOfCode(reason) }
 }
 
-/** Exit code: 0 if everything is accounted for and accepted or unchanged; 1 if something was left behind; 2 if nothing could be read. */
-export function exitOf(summary: Omit<RunSummary, 'exit'>): ExitCode {
-  const { exports } = summary
-  const kinds = Object.values(summary.records)
-  if (exports.length > 0 && exports.every((one) => one.error !== undefined)) return EXIT.wrongUse
-  const left =
-    summary.rows.rejected > 0 ||
-    (summary.people?.refused ?? 0) + (summary.people?.pending ?? 0) > 0 ||
-    summary.careTeams.owed > 0 ||
-    exports.some((one) => one.error !== undefined) ||
-    kinds.some((records) => records.rejected + records.inDoubt + records.pending > 0)
-  return left ? EXIT.recordsLeftBehind : EXIT.ok
+async function exportsOf(
+  { ledger, home }: StorySources,
+  { run, records, chunks }: RunRows,
+  worked: RunEnd['worked'],
+): Promise<ExportSummary[]> {
+  const chunksOf = Map.groupBy(chunks, ({ export_row }) => export_row)
+  const movesOf = Map.groupBy(await ledger.left.moves(run.id), ({ exportRow }) => exportRow)
+  const profiles = await ledger.profilesOfRun(run.id)
+  const since = await readSince(
+    ledger,
+    run,
+    records.flatMap(({ name, reason }) => (reason === null ? [] : [name])),
+  )
+  const live = new Map(worked.map(({ ordinal, counts }) => [ordinal, counts]))
+  return records.map((record) => {
+    const { id, name, sha256, state, reading, mapping, totals, reason: error, detail, remedy } = record
+    const own = chunksOf.get(id) ?? []
+    const counts = noCounts()
+    const known = live.get(record.ordinal)
+    if (known !== undefined) addCounts(counts, known)
+    else
+      for (const text of totals === null ? own.map((chunk) => chunk.counts) : [totals])
+        addCounts(counts, readCounts(text))
+    // Totals count records formerly in doubt under their final outcome.
+    if (totals === null) moveCounts(counts, movesOf.get(id) ?? [])
+    const profile = profiles.get(id)
+    const hasRejects =
+      own.some(({ rejects_length }) => (rejects_length ?? 0) > 0) ||
+      (readHeldBack(record.held_back)?.sample ?? 0) > 0
+    return {
+      name,
+      sha256,
+      rows: counts.rows.read,
+      state,
+      counts,
+      reading,
+      ...present({ mapping, file: fileOf(record) }),
+      ...(profile === undefined ? {} : { measured: ExportProfile.parse(JSON.parse(profile)).measured }),
+      ...(hasRejects && run.pruned_at === null
+        ? { rejects: rejectsPath({ rejectsFolder: join(home, run.rejects_path) }, record) }
+        : {}),
+      ...(error !== null && run.part === 'files' ? { named: record.path } : {}),
+      ...present({ error, detail, remedy, readSince: error === null ? undefined : since.get(name) }),
+    }
+  })
 }
 
 /** Matches the file by size: a vendor may have put the next export in this place, and reading a large file takes long. */
@@ -315,18 +322,6 @@ export async function cameAnew(
       anew.push({ export: name, run: later })
   return anew
 }
-
-/** `owner` is `host:pid`; instants in ISO 8601, UTC. */
-export type RunActivity =
-  | {
-      readonly kind: 'under-way'
-      readonly owner: string
-      readonly since: string
-      /** Set while nothing gets through to the gateway. */
-      readonly waits?: WaitsForGateway
-    }
-  /** Killed, or the machine went down: the next run of the job resumes it. `owner`: the process that held the run, if known. */
-  | { readonly kind: 'stopped'; readonly owner?: string; readonly lastSign: string }
 
 /**
  * Activity of a run; undefined if the run has ended or was interrupted in an orderly way.

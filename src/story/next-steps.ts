@@ -5,10 +5,11 @@ import { remedyOf } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
 import { backfillCommand } from '../run/backfill-range.ts'
 import { counted, n, shellPath, shellWord } from '../system/shown-text.ts'
-import type { DriftFinding } from '../watch/drift.ts'
-import type { ExportSummary, RunSummary } from './facts.ts'
-import { owedWords } from './known.ts'
+import { failedExports, leftIn, settledShare } from './balance.ts'
+import { isAcknowledged, isOpen, openCodes } from './reasons.ts'
 import { type Remedy, remedyFor } from './remedies.ts'
+import type { ExportSummary, RunSummary } from './run-story.ts'
+import { owedWords } from './words.ts'
 
 export interface Step {
   readonly say: string
@@ -17,10 +18,6 @@ export interface Step {
 }
 
 const step = (say: string, ...commands: readonly string[]): Step => ({ say, commands })
-
-/** Findings in an export that continued, for a person to look at. */
-export const toLookAt = <Finding extends Pick<DriftFinding, 'level'>>(found: readonly Finding[]): Finding[] =>
-  found.filter(({ level }) => level === 'warn')
 
 /** Steps as lines of text. */
 export const stepLines = (steps: readonly Step[]): string[] =>
@@ -75,7 +72,7 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
   if (state === 'interrupted') return interruptedSteps(summary, typed)
   // The rows are read anew from another file. Rejects of this run cannot be taken up, except records that its own file has shown to be missing.
   if (summary.reason === 'given-up')
-    return isAcknowledged(summary, 'given-up') && allRecords(summary).inDoubt === 0
+    return isAcknowledged(summary, 'given-up') && leftIn(summary).inDoubt === 0
       ? []
       : [
           ...givenUpSteps(run, reasons.filter(isOpen(summary)), typed),
@@ -146,26 +143,15 @@ function stoppedSteps(summary: RunSummary, heldBack: readonly Reason[], { path }
     : [step(`What stopped it${codesOf(heldBack)}: see how the mapping fits the export`, ...checks)]
 }
 
-/** True if records of this reason are neither settled by a later run nor acknowledged. Records in doubt need a decision. */
-const isOpen =
-  (summary: RunSummary) =>
-  ({ count, settled, code, outcome }: Reason): boolean =>
-    count > settled && outcome !== 'held-back' && (outcome === 'in-doubt' || !isAcknowledged(summary, code))
-
-/** True if a person accepted the rest left for this reason as final. */
-const isAcknowledged = ({ acknowledged = [] }: RunSummary, reason: string | undefined): boolean =>
-  acknowledged.some(({ code }) => code === undefined || code === reason)
-
 /** Rejected rows and records, and records in doubt. Rejects count 0 if reasons are known and none is open. */
 function leftCounts(
   summary: RunSummary,
   reasons: readonly Reason[],
   open: readonly Reason[],
 ): { readonly rejected: number; readonly inDoubt: number } {
-  const settled = (summary.settled ?? []).reduce((sum, { count }) => sum + count, 0)
-  const { rejected, inDoubt } = allRecords(summary)
-  const all = summary.rows.rejected + rejected - settled
-  return { rejected: reasons.length > 0 && open.length === 0 ? 0 : all, inDoubt }
+  const { rejected, settled } = settledShare(summary)
+  const all = rejected - settled
+  return { rejected: reasons.length > 0 && open.length === 0 ? 0 : all, inDoubt: leftIn(summary).inDoubt }
 }
 
 function interruptedSteps({ run, reason = '', exports }: RunSummary, { again, send }: Typed): Step[] {
@@ -201,11 +187,9 @@ function interruptedSteps({ run, reason = '', exports }: RunSummary, { again, se
 }
 
 function exportSteps(summary: RunSummary, { again, path }: Typed): Step[] {
-  const { exports, backfill } = summary
-  const failed = exports.flatMap(({ error, readSince, ...one }) =>
-    error === undefined || readSince !== undefined || isAcknowledged(summary, error)
-      ? []
-      : [{ error, ...one }],
+  const { backfill } = summary
+  const failed = failedExports(summary).filter(
+    ({ error, readSince }) => readSince === undefined && !isAcknowledged(summary, error),
   )
   if (failed.length === 0) return []
   const drifted = failed.some(({ error }) => error === 'export-drifted')
@@ -343,9 +327,7 @@ function leftSteps(
 /** Codes like ` (unit-unknown, date-invalid)`, most frequent first; empty without a known reason. */
 function codesOf(reasons: readonly Reason[]): string {
   if (reasons.length === 0) return ''
-  const counts = new Map<string, number>()
-  for (const { code, count, settled } of reasons) counts.set(code, (counts.get(code) ?? 0) + count - settled)
-  const codes = [...counts].sort(([, a], [, b]) => b - a).map(([code]) => code)
+  const codes = openCodes(reasons)
   const rest = codes.length - CODES_NAMED
   return ` (${codes.slice(0, CODES_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''})`
 }

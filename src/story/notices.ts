@@ -1,34 +1,26 @@
 /**
- * Notices of a run: balance, and reasons by code alone, for programs by code and rule, as the message of a reason may have foreign words.
- * Pure.
+ * Notices of a run, and of a schedule that could not run a job: words, and facts for programs. Reasons stand by code alone, for programs by code and
+ * rule, as the message of a reason may have foreign words. Pure.
  */
 import { hash } from 'node:crypto'
-import type { Reason } from '../ledger/ledger.ts'
+import type { FireRecord } from '../ledger/ledger.ts'
 import { allRecords, balanceWords } from '../model/balance.ts'
 import { describePlace, type Ending, endingOf, type Finding, WaybillError } from '../model/errors.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
-import { counted, n, present, utcTime } from '../system/shown-text.ts'
-import type { RunSummary } from './facts.ts'
-import {
-  addKnown,
-  isAllKnown,
-  type KnownShare,
-  knownWords,
-  leftBehindWords,
-  newWords,
-  owedWords,
-} from './known.ts'
+import { n, present, utcTime } from '../system/shown-text.ts'
+import { failedExports, isAllKnown } from './balance.ts'
 import { type Step, stepLines } from './next-steps.ts'
+import { groupReasons, type KnownShare, mostFirst } from './reasons.ts'
+import type { RunStory, RunSummary } from './run-story.ts'
+import { because, knownWords, leftBehindWords, leftWords, owedNote, rowsWords, workedWords } from './words.ts'
 
-/** Most reasons, failed exports and findings to name. */
+/** Most reasons, failed exports, findings, jobs and fires to name. */
 const AT_MOST = 5
 
-export interface EndedRun {
-  readonly summary: RunSummary
+export interface EndedRun extends RunStory {
   readonly exit: number
   /** Code of the error that ended the run early. */
   readonly error?: Ending['code'] | undefined
-  readonly reasons: readonly Pick<Reason, 'outcome' | 'code' | 'rule' | 'count' | 'known' | 'knownSince'>[]
   /** Next steps, with commands. */
   readonly next: readonly Step[]
   /** Milliseconds since the epoch. */
@@ -41,16 +33,14 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
     summary
   const isOver = state === 'finished' || state === 'failed'
   const stop = error ?? summary.reason
-  const because = stop === undefined ? '' : ` (${stop})`
+  const why = because(stop)
   // Avoids "interrupted (interrupted)".
-  const stateWords = stop === state ? state : `${state}${because}`
-  const left = leftOf(summary)
-  const owed = owedWords(summary)
+  const stateWords = stop === state ? state : `${state}${why}`
+  const left = leftWords(summary)
   const ended = left === '' ? 'finished: all accounted for' : `finished with ${left}`
-  const result = state === 'finished' ? ended : `${state === 'failed' ? 'failed' : 'was stopped'}${because}`
+  const result = state === 'finished' ? ended : `${state === 'failed' ? 'failed' : 'was stopped'}${why}`
   const { made, accepted, unchanged, rejected, inDoubt, pending } = allRecords(summary)
-  const grouped = groupReasons(reasons)
-  const failed = exports.filter((one) => one.error !== undefined)
+  const grouped = countReasons(reasons)
   return {
     kind: isOver ? 'run-ended' : 'run-stopped',
     job,
@@ -63,18 +53,20 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
     text: [
       `Run      ${run}, ${stateWords}, exit code ${exit}`,
       ...(detail === undefined ? [] : [`Because  ${detail}`]),
-      `Time     started ${utc(Date.parse(startedAt))}, ${(durationMs / 1000).toFixed(1)} s of work`,
+      `Time     started ${utc(Date.parse(startedAt))}, ${workedWords(summary)} of work`,
       `Gateway  ${gateway}`,
       ...(rows.read + made === 0
         ? ['Rows     none is settled']
         : [
-            `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}`,
+            `Rows     ${rowsWords(rows)}`,
             `Records  made ${n(made)} = accepted ${n(accepted)} + unchanged ${n(unchanged)} + rejected ${n(rejected)} + in doubt ${n(inDoubt)} + pending ${n(pending)}`,
           ]),
       ...(summary.soFar ? [balanceWords(summary)] : []),
-      ...failed.slice(0, AT_MOST).map(({ name, error }) => `Export   not sent: ${name} (${error})`),
+      ...failedExports(summary)
+        .slice(0, AT_MOST)
+        .map(({ name, error }) => `Export   not sent: ${name} (${error})`),
       ...differsLines(summary.drift.filter(({ level }) => level === 'stop')),
-      ...(owed === undefined ? [] : [`Owed     ${owed}: the next run does it`]),
+      ...owedNote(summary).map((owed) => `Owed     ${owed}`),
       ...leftBehindWords(summary).map((words) => `New      ${words}`),
       ...reasonLines(grouped, run),
     ],
@@ -95,58 +87,31 @@ export function runNotice({ summary, exit, error, reasons, next, at }: EndedRun)
   }
 }
 
-/** Rejects, doubts and failed exports in words; empty for none. The words on new ones do not cover exports. */
-export function leftOf(summary: RunSummary): string {
-  const { rejected, inDoubt } = allRecords(summary)
-  const failed = summary.exports.filter(({ error }) => error !== undefined).length
-  const left = [
-    ifAny(summary.rows.rejected, 'rejected row'),
-    ifAny(rejected, 'rejected record'),
-    ifAny(inDoubt, 'record in doubt', 'records in doubt'),
-    ifAny(summary.careTeams.owed, 'mark or deletion owed', 'marks or deletions owed'),
-    newWords(summary),
-  ].flat()
-  return [
-    ...ifAny(failed, 'export not sent', 'exports not sent'),
-    ...(left.length === 0 ? [] : [left.join(', ')]),
-  ].join('; ')
-}
-
-const ifAny = (count: number, one: string, many?: string): string[] =>
-  count === 0 ? [] : [counted(count, one, many)]
-
 interface CountedReason extends KnownShare {
   readonly outcome: string
   readonly code: string
   readonly rule: string | null
 }
 
-/** Groups reasons by outcome, code and rule, most frequent first. Leaves out warnings: their records were delivered. */
-function groupReasons(reasons: EndedRun['reasons']): CountedReason[] {
-  const groups = Map.groupBy(
-    reasons.filter(({ outcome }) => outcome !== 'warning'),
-    ({ outcome, code, rule }) => JSON.stringify([outcome, code, rule]),
+/** Reasons by outcome, code and rule, most frequent first. Leaves out warnings: their records were delivered. */
+const countReasons = (reasons: RunStory['reasons']): CountedReason[] =>
+  mostFirst(
+    groupReasons(
+      reasons.filter(({ outcome }) => outcome !== 'warning'),
+      ['outcome', 'code', 'rule'],
+    ).map(({ first: { outcome, code, rule }, sum }) => ({ outcome, code, rule, ...sum })),
   )
-  return [...groups.values()]
-    .flatMap((group) =>
-      group.slice(0, 1).map(({ outcome, code, rule }) => ({ outcome, code, rule, ...addKnown(group) })),
-    )
-    .sort((a, b) => b.count - a.count)
-}
 
 /** Lines by outcome and code: a cause at many rules has a single line, above a rarer cause at one rule. */
-function reasonLines(grouped: readonly CountedReason[], run: string): string[] {
-  const groups = [...Map.groupBy(grouped, ({ outcome, code }) => JSON.stringify([outcome, code])).values()]
-    .flatMap((group) =>
-      group.slice(0, 1).map(({ outcome, code }) => ({
-        outcome,
-        code,
-        ...addKnown(group),
-        rules: group.flatMap(({ rule }) => rule ?? []),
-      })),
-    )
-    .sort((a, b) => b.count - a.count)
-  const more = groups.length - AT_MOST
+function reasonLines(counted: readonly CountedReason[], run: string): string[] {
+  const groups = mostFirst(
+    groupReasons(counted, ['outcome', 'code']).map(({ first: { outcome, code }, sum, group }) => ({
+      outcome,
+      code,
+      ...sum,
+      rules: group.flatMap(({ rule }) => rule ?? []),
+    })),
+  )
   return [
     ...groups
       .slice(0, AT_MOST)
@@ -154,9 +119,13 @@ function reasonLines(grouped: readonly CountedReason[], run: string): string[] {
         ({ outcome, code, rules, count, ...known }) =>
           `Reason   ${n(count)} ${[outcome, ...knownWords(known)].join(', ')}: ${code}${atRules(rules)}`,
       ),
-    ...(more > 0 ? [`         and ${n(more)} more: waybill show ${run}`] : []),
+    ...moreLine(groups, run),
   ]
 }
+
+/** Line on reasons or findings beyond those that are named. */
+const moreLine = ({ length }: readonly unknown[], run: string): string[] =>
+  length > AT_MOST ? [`         and ${n(length - AT_MOST)} more: waybill show ${run}`] : []
 
 function atRules([first, ...others]: readonly string[]): string {
   if (first === undefined) return ''
@@ -178,7 +147,6 @@ export function driftNotice(about: About, run: string, drifted: Drifted): Unsent
   const { name, sha256, findings } = drifted
   const isEmptyHanded = findings.some(({ measure }) => measure === 'empty-handed')
   const measures = [...new Set(findings.map(({ measure }) => measure))].join(', ')
-  const more = findings.length - AT_MOST
   return {
     ...about,
     kind: isEmptyHanded ? 'export-empty-handed' : 'export-drifted',
@@ -191,7 +159,7 @@ export function driftNotice(about: About, run: string, drifted: Drifted): Unsent
       `Run      ${run} has read it to the end; nothing was held back`,
       `Export   ${name}`,
       ...differsLines(findings),
-      ...(more > 0 ? [`         and ${n(more)} more: waybill show ${run}`] : []),
+      ...moreLine(findings, run),
     ],
     next: ['  Ask the vendor whether this is right. To see the result', `    waybill show ${run}`],
     data: { run, export: name, findings },
@@ -248,7 +216,7 @@ function wordsOf(error: unknown): Ending & { readonly lines: readonly string[] }
 }
 
 /** First findings, a line each. */
-export const findingLines = (findings: readonly Finding[]): string[] => [
+const findingLines = (findings: readonly Finding[]): string[] => [
   ...findings.slice(0, AT_MOST).map(({ place, message }) => `  ${describePlace(place)}: ${message}`),
   ...(findings.length > AT_MOST ? [`  and ${n(findings.length - AT_MOST)} more`] : []),
 ]
@@ -300,7 +268,102 @@ export function deadRunNotice(about: About, { owner, run, since }: Holder, goesO
   }
 }
 
-export const iso = (at: number): string => new Date(at).toISOString()
+/** @param version changes with the file, so that a returning problem is notified again */
+export function brokenNotice(about: About, problem: WaybillError, version: string): UnsentNotice {
+  const { job } = about
+  const digest = hash('sha256', JSON.stringify([problem.message, problem.findings]), 'hex').slice(0, 16)
+  return {
+    ...about,
+    kind: 'job-broken',
+    subject: `${digest} ${version}`,
+    failure: true,
+    title: `Waybill: ${job} is not run until its file is corrected (${problem.code})`,
+    text: wordsOf(problem).lines,
+    next: ['  waybill doctor', `  waybill schedule --explain ${job}`],
+    data: { error: problem.code, findings: problem.findings },
+  }
+}
+
+/**
+ * Notice of a folder of jobs that cannot be read any more, or is empty now: mostly a disk that is not mounted. At most one notice a day, from any
+ * number of processes.
+ * @param problem undefined for a readable folder without jobs
+ * @param jobs names of the jobs as last read
+ */
+export function goneNotice(
+  about: About,
+  problem: WaybillError | undefined,
+  jobs: readonly string[],
+): UnsentNotice {
+  const known = `${jobs.slice(0, AT_MOST).join(', ')}${jobs.length > AT_MOST ? ` and ${n(jobs.length - AT_MOST)} more` : ''}`
+  return {
+    ...about,
+    kind: 'jobs-gone',
+    subject: iso(about.at).slice(0, 10),
+    failure: true,
+    title: `Waybill: the jobs folder of the schedule ${problem === undefined ? 'has no jobs any more' : `cannot be read (${problem.code})`}`,
+    text: [
+      ...(problem === undefined ? [] : [problem.message]),
+      `Jobs     ${known}`,
+      problem === undefined
+        ? 'No job is run. Fires that come due before the jobs return are skipped.'
+        : 'The jobs are run as last read, until the schedule ends: it does not start without the folder.',
+      'What to do: Check WAYBILL_JOBS, and that its disk is mounted. No restart is needed.',
+    ],
+    next: ['  waybill schedule --explain'],
+    data: { ...(problem === undefined ? {} : { error: problem.code }), jobs },
+  }
+}
+
+/**
+ * Notice of fires missed for one reason. A single notice for all, as an absence may miss hundreds.
+ * @param moved at least one fire; the process that moved a fire sends its notice
+ */
+export function missedNotice(
+  about: About,
+  reason: string,
+  moved: readonly [FireRecord, ...FireRecord[]],
+): UnsentNotice {
+  const { job } = about
+  const fires = moved.toSorted((a, b) => a.due - b.due)
+  const [first = moved[0]] = fires
+  const last = fires.at(-1) ?? first
+  const [detail] = fires.flatMap((fire) => fire.detail ?? [])
+  const which =
+    fires.length === 1
+      ? `its fire of ${utc(first.due)}`
+      : `${n(fires.length)} fires, from ${utc(first.due)} to ${utc(last.due)}`
+  return {
+    ...about,
+    kind: 'fire-missed',
+    subject: `${iso(first.due)} ${reason}`,
+    failure: true,
+    title: `Waybill: ${job} missed ${which} (${reason})`,
+    text: [
+      ...fires.slice(0, AT_MOST).map((fire) => `Due      ${utc(fire.due)}: ${becomes(fire)}`),
+      ...(fires.length > AT_MOST ? [`         and ${n(fires.length - AT_MOST)} more`] : []),
+      ...(detail === undefined ? [] : [`Because  ${detail}`]),
+    ],
+    next: [`  waybill schedule --explain ${job}`],
+    data: {
+      reason,
+      ...present({ detail }),
+      fires: fires.map(({ due, state, made_up_by: by }) => ({
+        due: iso(due),
+        state,
+        ...present({ madeUpBy: by === null ? by : iso(by) }),
+      })),
+    },
+  }
+}
+
+function becomes({ due, state, made_up_by }: FireRecord): string {
+  if (made_up_by === due) return 'a late run starts now'
+  if (made_up_by !== null) return `covered by the run of ${utc(made_up_by)}`
+  return state === 'skipped' ? 'skipped, as the job has `missed: skip`' : 'runs late, after the run before it'
+}
+
+const iso = (at: number): string => new Date(at).toISOString()
 
 /** Time for people; the data has times to sort and compare. */
-export const utc = (at: number): string => `${utcTime(at)} UTC`
+const utc = (at: number): string => `${utcTime(at)} UTC`

@@ -1,32 +1,35 @@
 /** A run's summary for people: the balance as a table, reasons for rejects, places of files, commands for the next steps. */
 
-import { type CommandContext, say } from '../cli/command-form.ts'
-import { fitLines } from '../cli/fit-text.ts'
-import { toSecond, waitsLines } from '../cli/run-reporter.ts'
-import { describeError, fittedTable, folded, plainTable } from '../cli/terminal-text.ts'
 import { wordsOf } from '../ledger/concerns.ts'
 import type { Reason } from '../ledger/ledger.ts'
 import { allRecords, balanceWords, type CodeCount, kindsShown, type PeopleCounts } from '../model/balance.ts'
 import { EXIT } from '../model/errors.ts'
-import { KIND_NAMES, PROFILE_KINDS } from '../model/record.ts'
-import type { DryRunResult } from '../runs/actions.ts'
-import type { ShownRun } from '../runs/listed-runs.ts'
-import type { NewReasons } from '../runs/new-reasons.ts'
-import type { SampleSize, Verified } from '../runs/verify.ts'
+import { KIND_NAMES } from '../model/record.ts'
 import { BUILT_IN } from '../system/settings.ts'
 import { counted, type Line, n, shownPath, type Tone, toned } from '../system/shown-text.ts'
-import type { ExportDrift } from '../watch/drift.ts'
-import type { ExportSummary, RunSummary } from './facts.ts'
-import { knownWords, leftBehindWords, owedWords, unjudgedWords } from './known.ts'
-import { nextSteps, stepLines, toLookAt } from './next-steps.ts'
-import { codeCountWords, mostLeftFirst, notDelivered, troubleOf } from './report/kinds-section.ts'
+import { ageText, fittedTable, folded, plainTable, tonedRows } from '../system/text-table.ts'
+import { toLookAt } from '../watch/drift.ts'
+import { failedExports, mostLeftFirst, notDelivered, settledShare, troubleOf } from './balance.ts'
+import { nextSteps, stepLines } from './next-steps.ts'
+import { DRIFT_SHOWN, largestFirst, type MergedReason, mergeReasons } from './reasons.ts'
+import type { ExportSummary, ListedRun, RunSummary } from './run-story.ts'
 import {
-  DRIFT_SHOWN,
+  accountsWords,
+  because,
+  CORRECTED,
+  codeCountWords,
   driftCounts,
-  largestFirst,
-  type MergedReason,
-  mergeReasons,
-} from './report/reasons-section.ts'
+  knownWords,
+  leftBehindWords,
+  owedNote,
+  prunedNote,
+  rowsWords,
+  toSecond,
+  unjudgedNote,
+  waitsLines,
+  waitsText,
+  workedWords,
+} from './words.ts'
 
 /** @param columns of the terminal; undefined to fit nothing to a width */
 export function summaryText(summary: RunSummary, reasons: readonly Reason[], columns?: number): string[] {
@@ -41,22 +44,21 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     ...(nothingSettled(summary)
       ? [`Rows     none${exportWords(summary)} is settled`]
       : [
-          `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}` +
-            (rows.corrected === 0 ? '' : `; ${n(rows.corrected)} with a known key and other content`),
+          `Rows     ${rowsWords(rows)}` + (rows.corrected === 0 ? '' : `; ${n(rows.corrected)} ${CORRECTED}`),
           ...(summary.people === undefined ? recordsTable(records) : [peopleLine(summary.people)]),
         ]),
     ...leftOutLine(summary.leftOut),
     ...warningsLine(summary.warnings),
     balanceWords(summary),
     '',
-    `Accounts ${n(accounts.registered)} registered, ${n(accounts.known)} known, ${n(accounts.refused)} refused; ${counted(primaryCare.marked, 'primary care physician')} marked` +
+    `Accounts ${accountsWords(accounts)}; ${counted(primaryCare.marked, 'primary care physician')} marked` +
       (primaryCare.unmarked === 0 ? '' : `, ${n(primaryCare.unmarked)} unmarked`) +
       (careTeams.replaced === 0 ? '' : `; ${counted(careTeams.replaced, 'care team')} replaced`) +
       (careTeams.removed === 0
         ? ''
         : `; ${counted(careTeams.removed, 'care team')} deleted, no longer listed`),
-    ...owedLine(summary),
-    ...unjudgedLine(summary),
+    ...owedNote(summary).map((owed) => `Owed     ${owed}`),
+    ...unjudgedNote(summary).map((kept) => `Kept     ${kept}`),
     `Requests ${n(requests.sent)} sent, ${counted(requests.retried, 'retry', 'retries')}; ${counted(requests.readBack, 'read')} of profiles`,
   ]
   lines.push(...collectionLines(summary))
@@ -79,26 +81,9 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
 export const summaryLines = (...given: Parameters<typeof summaryText>): Line[] =>
   toned(folded(summaryText(...given), given[2]), 1, toneOf(given[0]))
 
-/** Prints a run as `waybill show` does. */
-export const sayRun = (
-  context: CommandContext,
-  { summary, reasons }: ShownRun,
-  json: true | undefined,
-): void => say(context, json, { ...summary, reasons }, () => summaryLines(summary, reasons, context.columns))
-
 /** Tone for the exit code of a run; `attention` for a run without exit code. */
 export const toneOf = ({ exit }: { readonly exit?: number | undefined }): Tone =>
   exit === EXIT.ok ? 'good' : exit === undefined || exit === EXIT.recordsLeftBehind ? 'attention' : 'bad'
-
-/** Work still to do for stored records. */
-function owedLine(summary: RunSummary): string[] {
-  const owed = owedWords(summary)
-  return owed === undefined ? [] : [`Owed     ${owed}: the next run does it`]
-}
-
-function unjudgedLine({ careTeams: { unjudged } }: RunSummary): string[] {
-  return unjudged === 0 ? [] : [`Kept     ${unjudgedWords(unjudged)}`]
-}
 
 /** Failed notifications: `Unsent   webhook hooks.example (the webhook answered 404; retried later)` */
 function untoldLine({ untold = [] }: RunSummary): string[] {
@@ -110,7 +95,8 @@ function untoldLine({ untold = [] }: RunSummary): string[] {
 }
 
 /** State of a run in words. A run in state `running` is under way, or its process was killed. */
-function whatItCameTo({ state, reason, activity, durationMs, startedAt, exit }: RunSummary): string {
+function whatItCameTo(summary: RunSummary): string {
+  const { state, reason, activity, startedAt, exit } = summary
   if (activity?.kind === 'under-way') {
     const taken = activity.since.slice(0, 19) === startedAt.slice(0, 19)
     const since = taken ? '' : `, resumed at ${toSecond(activity.since)}`
@@ -120,14 +106,13 @@ function whatItCameTo({ state, reason, activity, durationMs, startedAt, exit }: 
     const who = activity.owner === undefined ? 'its process' : `its process ${activity.owner}`
     return `stopped; ${who} has ended, last heartbeat at about ${toSecond(activity.lastSign)}`
   }
-  const why = reason === undefined ? '' : ` (${reason})`
   const code = exit === undefined ? '' : `, exit code ${exit}`
-  return `${state}${why}${code}, after ${(durationMs / 1000).toFixed(1)} s at work`
+  return `${state}${because(reason)}${code}, after ${workedWords(summary)} at work`
 }
 
 /** True for a run whose table of exports would have only zeros. */
-const nothingSettled = ({ rows, exports }: RunSummary): boolean =>
-  rows.read === 0 && exports.every(({ error }) => error === undefined)
+const nothingSettled = (summary: RunSummary): boolean =>
+  summary.rows.read === 0 && failedExports(summary).length === 0
 
 const exportWords = ({ exports: [first, ...others] }: RunSummary): string => {
   if (first === undefined) return ''
@@ -151,11 +136,11 @@ export const leftOutLine = (leftOut: readonly CodeCount[]): string[] =>
   leftOut.length === 0 ? [] : [`Left out ${codeCountWords(leftOut)}`]
 
 /** One line on warnings; empty for none. */
-const warningsLine = (warnings: readonly CodeCount[]): string[] =>
+export const warningsLine = (warnings: readonly CodeCount[]): string[] =>
   warnings.length === 0 ? [] : [`Warnings ${codeCountWords(warnings)}`]
 
 /** Differences of exports from earlier deliveries; for many, the counts and the largest differences. */
-export function driftLines(drift: readonly ExportDrift[], columns?: number): string[] {
+export function driftLines(drift: RunSummary['drift'], columns?: number): string[] {
   if (drift.length === 0) return []
   const rows = largestFirst(drift)
     .slice(0, DRIFT_SHOWN)
@@ -294,104 +279,104 @@ const exportsOf = ({ exports }: MergedReason): string =>
     ? `${exports[0]} and ${n(exports.length - 1)} more exports`
     : exports.join(', ')
 
-/** Most ids to show; --json lists more. */
-const IDS_SHOWN = 20
-
-export function verifiedText({ sample, seed, records, fields, listed }: Verified): string[] {
-  const rows = PROFILE_KINDS.map((kind) => {
-    const { equal, differs, hidden, missing } = records[kind]
-    return [KIND_NAMES[kind], ...[equal, differs, hidden, missing].map(n)]
-  })
-  const table = plainTable(['accepted, read back', 'equal', 'differs', 'not visible', 'missing'], rows)
-  const lines = ['', `Verified: ${sampleText(sample, seed)}`, ...table]
-  const different = Object.entries(fields).map(([field, count]) => `${field} ${count}`)
-  if (different.length > 0) lines.push(`Fields that differ: ${different.join(', ')}`)
-  for (const { transactionId, verdict, fields: which } of listed.slice(0, IDS_SHOWN))
-    lines.push(`  ${transactionId} ${verdict}${which === undefined ? '' : ` (${which.join(', ')})`}`)
-  if (listed.length > IDS_SHOWN) lines.push('  and more; --json lists up to 100')
-  lines.push('Not visible: the profile shows a newer record, or another one of the same date.')
-  return lines
-}
-
-function sampleText(sample: SampleSize, seed: string): string {
-  switch (sample.kind) {
-    case 'all':
-      return 'everybody'
-    case 'share':
-      return `${sample.share * 100} % of the people, seed ${seed}`
-    case 'people':
-      return `${n(sample.people)} people, seed ${seed}`
-  }
-}
-
 /** Related runs and decisions: the run whose rejects this run retries, decisions of people, later runs that settled its own rejects. */
 function relatedRuns(summary: RunSummary): string[] {
-  const { origin, backfill, settled = [], decided = [], pruned, rows, records } = summary
+  const { origin, backfill, settled = [], decided = [] } = summary
   const filled =
     backfill === undefined ? [] : [`A backfill of the exports of ${backfill.from} to ${backfill.to}.`]
   const taken = origin === undefined ? [] : [`Retries what run ${origin.run} left behind.`]
-  const count = settled.reduce((sum, one) => sum + one.count, 0)
+  const { settled: count, rejected } = settledShare(summary)
   const shares = settled.map((one) => `${n(one.count)} by run ${one.run}`).join(', ')
-  const later =
-    count === 0
-      ? []
-      : [
-          `Settled since: ${n(count)} of ${n(rows.rejected + allRecords({ records }).rejected)} rejected, ${shares}.`,
-        ]
-  const gone =
-    pruned === undefined
-      ? []
-      : [`Detail pruned on ${pruned.slice(0, 10)}: batches, reasons, receipts and rejects are gone.`]
+  const later = count === 0 ? [] : [`Settled since: ${n(count)} of ${n(rejected)} rejected, ${shares}.`]
   const decisions = decided.map(
     ({ decision, code, by, note, at }) =>
       `Decided at ${toSecond(at)} by ${by}: ${decision}${code === undefined ? '' : ` ${code}`}${note === undefined ? '' : `. ${note}`}`,
   )
-  return [...filled, ...taken, ...decisions, ...later, ...gone]
+  return [...filled, ...taken, ...decisions, ...later, ...prunedNote(summary)]
 }
 
-/** Reasons that the last run did not have; empty without a run to compare with. */
-export function newReasonsLines(found: NewReasons | undefined): string[] {
-  if (found === undefined || found.reasons.length === 0) return []
-  const { run, reasons } = found
+/** @param now milliseconds since the epoch @param columns of the terminal; undefined to fit nothing to a width */
+export function runsTable(listed: readonly ListedRun[], now: number, columns: number | undefined): Line[] {
+  const head = [
+    ...[
+      'run',
+      'age',
+      'job',
+      'state',
+      'exit',
+      'rows',
+      'accepted',
+      'unchanged',
+      'rejected',
+      'in doubt',
+      'balance',
+    ],
+    ...['drift', 'most frequent reason', 'see also'],
+  ]
+  const rows = listed.map((one) => {
+    const { accepted, unchanged, inDoubt } = allRecords(one)
+    const counts = [one.rows.read, accepted, unchanged, settledShare(one).rejected, inDoubt]
+    return [
+      one.run,
+      ageText(now - Date.parse(one.startedAt)),
+      one.job,
+      stateText(one),
+      one.exit === undefined ? '' : String(one.exit),
+      ...counts.map(n),
+      one.balanced ? (one.soFar ? 'so far' : 'yes') : 'NO',
+      driftText(one),
+      reasonText(one),
+      relatedText(one),
+    ]
+  })
+  const tones = listed.map((one): [string, Tone] => [one.run, toneOf(one)])
+  return tonedRows(fittedTable(head, rows, { from: 4, to: 9 }, columns), new Map(tones))
+}
+
+/** Waits for the gateway, below the list. */
+export const waitingLines = (listed: readonly ListedRun[]): string[] =>
+  listed.flatMap(({ run, activity }) =>
+    activity?.kind === 'under-way' && activity.waits !== undefined
+      ? [`Run ${run} ${waitsText(activity.waits)}`]
+      : [],
+  )
+
+function stateText({ state, reason, activity }: ListedRun): string {
+  if (activity?.kind === 'stopped') return 'stopped'
+  if (activity !== undefined) return activity.waits === undefined ? 'under way' : 'waiting'
+  return `${state}${because(reason)}`
+}
+
+/** Most frequent reason of rows and records, and the exports that failed as a whole. */
+function reasonText(one: ListedRun): string {
+  const { mostFrequent } = one
+  // A failed export is settled once a later run of the job has read the file.
+  const failed = failedExports(one).filter(({ readSince }) => readSince === undefined)
+  const byCode = Map.groupBy(failed, ({ error }) => error)
+  const codes = [...byCode].map(([code, all]) => (byCode.size === 1 ? code : `${code} ${n(all.length)}`))
+  const count = failed.length
   return [
-    `Not rejected by the last run, ${run}:`,
-    ...reasons.map(({ code, rule, count }) =>
-      rule === null
-        ? `  ${counted(count, 'row')}: ${code}`
-        : `  ${counted(count, 'record')} of ${rule}: ${code}`,
-    ),
-  ]
+    ...(mostFrequent === undefined ? [] : [`${mostFrequent.code} ${n(mostFrequent.count)}`]),
+    ...(count === 0 ? [] : [`${counted(count, 'export')} failed (${codes.join(', ')})`]),
+  ].join('; ')
 }
 
-/** @param columns of the terminal; undefined to fit nothing to a width */
-export function dryRunText(result: DryRunResult, columns?: number): string[] {
-  const { rows, exports, failed, reasons } = result
-  const { made, rejected, pending } = allRecords(result)
-  const { deliveredBefore: before = 0 } = result
-  const lines = [
-    '',
-    `Dry run of ${result.job}: nothing was sent, nothing was written.`,
-    ...exports.map(({ name, rows: read }) => `  ${name}: ${counted(read, 'row')}`),
-    ...failed.flatMap(({ name, error }) => [
-      `  ${name}: would not be sent`,
-      ...describeError(error).slice(1),
-    ]),
-    `Rows     read ${rows.read} = mapped ${rows.mapped} + skipped ${rows.skipped} + rejected ${rows.rejected}`,
-    `Records  made ${made}: ${pending - before} to send, ${before} delivered before, ${rejected} rejected by the mapping`,
-    ...leftOutLine(result.leftOut),
-    ...warningsLine(result.warnings),
-    ...driftLines(result.drift, columns),
-  ]
-  for (const fit of result.fit) lines.push('', `How the mapping fits ${fit.export}`, ...fitLines(fit))
-  if (reasons.length > 0) {
-    const rows = reasons.map(({ count, code, rule, message }) => [
-      String(count),
-      code,
-      rule ?? '(row)',
-      message,
-    ])
-    lines.push('', ...fittedTable(['count', 'code', 'rule', 'reason'], rows, 1, columns))
-  }
-  lines.push(...newReasonsLines(result.newReasons))
-  return lines
+/** Differences of exports that were delivered: `b1.csv: rows, skipped`. */
+function driftText({ drift }: ListedRun): string {
+  const found = toLookAt(drift)
+  const exports = new Set(found.map((one) => one.export))
+  if (exports.size === 0) return ''
+  const which = exports.size === 1 ? [...exports].join() : counted(exports.size, 'export')
+  return `${which}: ${[...new Set(found.map(({ measure }) => measure))].join(', ')}`
+}
+
+/** Run whose rejects this run retries, and share of its own rejects settled by later runs. */
+function relatedText(one: ListedRun): string {
+  const { origin, settled = [] } = one
+  const { settled: count, rejected } = settledShare(one)
+  const share = count === rejected ? 'all' : `${n(count)} of ${n(rejected)}`
+  return [
+    ...(origin === undefined ? [] : [`retries ${origin.run}`]),
+    ...(count === 0 ? [] : [`${share} settled by ${settled.map(({ run }) => run).join(', ')}`]),
+  ].join('; ')
 }

@@ -7,6 +7,10 @@ import type { DriftDefinition } from '../definitions/job-definition.ts'
 import { n } from '../system/shown-text.ts'
 import { type ColumnProfile, type ExportProfile, median, OTHER } from './export-profile.ts'
 
+/** Findings in an export that continued, for a person to look at. */
+export const toLookAt = <Finding extends Pick<DriftFinding, 'level'>>(found: readonly Finding[]): Finding[] =>
+  found.filter(({ level }) => level === 'warn')
+
 /** Fewest values for comparing shares: smaller samples are left to chance. */
 export const FEWEST_VALUES = 20
 

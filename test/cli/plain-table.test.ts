@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ageText, fittedTable } from '../../src/cli/terminal-text.ts'
+import { ageText, fittedTable } from '../../src/system/text-table.ts'
 
 const HEAD = ['count', 'reason', 'message']
 const WORDS =

@@ -5,12 +5,11 @@ import {
   outageChanges,
   outageEnds,
   outageProgress,
-  waitsLines,
-  waitsText,
 } from '../../src/cli/run-reporter.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { type Counts, noCounts } from '../../src/model/balance.ts'
 import { WaybillError } from '../../src/model/errors.ts'
+import { waitsLines, waitsText } from '../../src/story/words.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type ProgressState } from '../../src/telemetry/progress.ts'
 

@@ -39,7 +39,7 @@ async function ran(files: Readonly<Record<string, End | Readonly<Record<string, 
   }
   const events: RunEvent[] = []
   const archiving: Archiving = {
-    ...{ gatewayName: 'gateway', arrival, ledger, runLedger, home },
+    ...{ gatewayName: 'gateway', arrival, ledger, runLedger },
     events: createRunEvents((event) => void events.push(event)),
     interrupt: new AbortController().signal,
   }

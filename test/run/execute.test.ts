@@ -5,11 +5,15 @@ import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { CHUNK_SIZE } from '../../src/run/chunks.ts'
-import { execute } from '../../src/run/execute.ts'
+import { execute as carryOut } from '../../src/run/execute.ts'
+import type { RunPlan, World } from '../../src/run/plan.ts'
+import { endOf } from '../../src/story/facts.ts'
 import { HEADER } from '../cli/clinic.ts'
 import { startReferenceStore } from '../cli/reference-store.ts'
 import { answer, type Fault, PASS, startFaultProxy } from '../faults/fault-proxy.ts'
 import { openRunScene } from './run-scene.ts'
+
+const execute = async (plan: RunPlan, world: World) => endOf(world, await carryOut(plan, world))
 
 /** Each of a person of their own, with three records. */
 const rows = (from: number, to: number): string =>

@@ -2,10 +2,12 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { noCounts } from '../../src/model/balance.ts'
 import type { CsvRow } from '../../src/model/row.ts'
 import type { ChunkRow } from '../../src/run/chunks.ts'
-import { holdBack, mostHeldBack, readHeldBack, reasonsOfRun } from '../../src/run/held-back.ts'
+import { holdBack, readHeldBack } from '../../src/run/held-back.ts'
 import { openAppended } from '../../src/run/receipts.ts'
+import { gatherStory, mostFrequentReason } from '../../src/story/facts.ts'
 import { readRejects } from '../cli/run-outputs.ts'
 import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '../ledger/begun-run.ts'
 import { mappedRow } from '../load/made-up-entries.ts'
@@ -89,16 +91,22 @@ test('what stopped a run is told before what it left behind, of whichever export
   await openChunk(run, first, 1)
   const more = { kind: null, rule: null, content: null, field: null, message: 'm', batchId: null }
   await settleChunk(run, first, 1, {
+    counts: JSON.stringify(noCounts()),
     exceptions: [{ ...place(1), outcome: 'rejected', stage: 'transform', code: 'date-invalid', ...more }],
   })
-  expect(await mostHeldBack(ledger, 'run-1')).toBeUndefined()
   const reason = { stage: 'transform', code: 'deceased', rule: null, field: null, message: 'm', count: 9 }
   await run.noteHeldBack(second, JSON.stringify({ reasons: [reason], sample: 0 }))
-  expect(await mostHeldBack(ledger, 'run-1')).toEqual({ code: 'deceased', count: 9 })
-  expect((await reasonsOfRun(ledger, 'run-1')).map((one) => [one.outcome, one.code, one.exportName])).toEqual(
-    [
-      ['held-back', 'deceased', 'b.csv'],
-      ['rejected', 'date-invalid', 'a.csv'],
-    ],
-  )
+  expect(await mostFrequentReason(ledger, 'run-1')).toEqual({ code: 'date-invalid', count: 1 })
+  const nothingLeft = { ...ledger, mostFrequentReason: async () => undefined }
+  expect(await mostFrequentReason(nothingLeft, 'run-1')).toEqual({ code: 'deceased', count: 9 })
+  expect(
+    (await gatherStory({ ledger, home: '/home' }, 'run-1')).reasons.map((one) => [
+      one.outcome,
+      one.code,
+      one.exportName,
+    ]),
+  ).toEqual([
+    ['held-back', 'deceased', 'b.csv'],
+    ['rejected', 'date-invalid', 'a.csv'],
+  ])
 })

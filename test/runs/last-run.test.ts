@@ -5,10 +5,24 @@ import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { noCounts } from '../../src/model/balance.ts'
 import { EXIT } from '../../src/model/errors.ts'
 import { latestEnd } from '../../src/runs/last-run.ts'
+import type { LastRun } from '../../src/telemetry/last-run-metrics.ts'
 
 type Left = Pick<Exception, 'outcome' | 'stage' | 'code' | 'rule'>
 const left = (outcome: Left['outcome'], stage: string, code: string, rule: string): Left => ({
   ...{ outcome, stage, code, rule },
+})
+
+/** `gauge labels` and its number. */
+const numbersOf = ({ samples }: LastRun): Record<string, number> =>
+  Object.fromEntries(
+    samples.map(([gauge, labels, number]) => [[gauge, ...Object.values(labels)].join(' '), number]),
+  )
+
+/** The last run by its times, in milliseconds. */
+const ended = (at: number, cleanAt: number, exit: number) => ({
+  last_run_timestamp_seconds: at / 1000,
+  last_clean_run_timestamp_seconds: cleanAt / 1000,
+  last_run_exit_code: exit,
 })
 
 async function openJob() {
@@ -28,7 +42,7 @@ async function openJob() {
     },
     lastRun: async (gatewayName = 'gateway') => {
       const known = await latestEnd({ ledger, gatewayName, home: '/nowhere', now: () => 0 }, 'job')
-      return known?.read()
+      return known && numbersOf(await known.read())
     },
     /** A run that has ended. @param exceptions of its only chunk, one a row */
     async run(id: string, endedAt: number, exceptions: readonly Left[] = [], gateway = 'gateway') {
@@ -91,17 +105,18 @@ test('rejects are counted by stage and code, over rules; what is in doubt or war
     left('in-doubt', 'load', 'no-answer', 'a1c'),
     left('warning', 'transform', 'value-out-of-range', 'a1c'),
   ])
-  const { rejects = [], records } = (await lastRun()) ?? {}
-  expect(rejects.toSorted((a, b) => a.count - b.count)).toEqual([
-    { stage: 'load', code: 'refused', count: 1 },
-    { stage: 'transform', code: 'value-out-of-range', count: 2 },
-  ])
-  expect(records?.['biometric']).toEqual({
-    accepted: 5,
-    rejected: 3,
-    unchanged: 0,
-    'in-doubt': 1,
-    pending: 0,
+  const numbers = (await lastRun()) ?? {}
+  const ofRejects = Object.entries(numbers).filter(([name]) => name.startsWith('last_run_rejects '))
+  expect(Object.fromEntries(ofRejects)).toEqual({
+    'last_run_rejects load refused': 1,
+    'last_run_rejects transform value-out-of-range': 2,
+  })
+  expect(numbers).toMatchObject({
+    'last_run_records biometric accepted': 5,
+    'last_run_records biometric rejected': 3,
+    'last_run_records biometric unchanged': 0,
+    'last_run_records biometric in-doubt': 1,
+    'last_run_records biometric pending': 0,
   })
 })
 
@@ -113,20 +128,29 @@ test('the last clean end is that of the newest run that left nothing behind, at 
   await run('run-2', 200)
   await run('run-3', 300, bad)
   await run('run-4', 400, [], 'another')
-  expect(await lastRun()).toMatchObject({ endedAt: 300, cleanEndedAt: 200, exit: 1 })
-  expect(await lastRun('another')).toMatchObject({ endedAt: 400, cleanEndedAt: 400, exit: 0 })
+  expect(await lastRun()).toMatchObject(ended(300, 200, 1))
+  expect(await lastRun('another')).toMatchObject(ended(400, 400, 0))
   await run('run-5', 500)
-  expect(await lastRun()).toMatchObject({ endedAt: 500, cleanEndedAt: 500, exit: 0 })
+  expect(await lastRun()).toMatchObject(ended(500, 500, 0))
 })
 
 test('a fire that could not be run is the last run where it ended later than every run', async () => {
   const { run, refusedFire, lastRun } = await openJob()
   await refusedFire(90)
-  expect(await lastRun()).toMatchObject({ endedAt: 90, exit: EXIT.wrongUse, durationMs: 0 })
+  expect(await lastRun()).toMatchObject({
+    ...ended(90, 0, EXIT.wrongUse),
+    last_run_duration_seconds: 0,
+  })
   await run('run-1', 100)
-  expect(await lastRun()).toMatchObject({ endedAt: 100, exit: EXIT.ok, rows: { mapped: 9 } })
+  expect(await lastRun()).toMatchObject({
+    ...ended(100, 100, EXIT.ok),
+    'last_run_rows mapped': 9,
+  })
   await refusedFire(100)
-  expect(await lastRun()).toMatchObject({ endedAt: 100, exit: EXIT.ok, rows: { mapped: 9 } })
+  expect(await lastRun()).toMatchObject({
+    ...ended(100, 100, EXIT.ok),
+    'last_run_rows mapped': 9,
+  })
   await refusedFire(101)
-  expect(await lastRun()).toMatchObject({ endedAt: 101, exit: EXIT.wrongUse, cleanEndedAt: 100 })
+  expect(await lastRun()).toMatchObject(ended(101, 100, EXIT.wrongUse))
 })

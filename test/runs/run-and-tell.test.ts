@@ -9,11 +9,11 @@ import { noTallies } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { createRunEvents, type RunDependencies } from '../../src/run/events.ts'
-import type { JobEnd } from '../../src/run/execute.ts'
 import { runAndTell, tellDeadRun } from '../../src/runs/run-and-tell.ts'
 import { begin } from '../../src/runs/run-job.ts'
 import { createTeller } from '../../src/runs/teller.ts'
-import { summarise } from '../../src/story/facts.ts'
+import { gatherStory } from '../../src/story/facts.ts'
+import type { JobEnd } from '../../src/story/run-story.ts'
 import { readSettings } from '../../src/system/settings.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { SECRET, startHookServer } from '../notify/hook-server.ts'
@@ -114,7 +114,9 @@ test.each([
   const job = { definition: { job: 'nightly', notify: [target] }, file } as unknown as Job
   const error = new WaybillError(code, 'it was stopped')
   const work = async (): Promise<JobEnd> => ({
-    ...{ summary: await summarise(ledger, folder, 'run-1'), exit: error.exit, error },
+    ...(await gatherStory({ ledger, home: folder }, 'run-1')),
+    exit: error.exit,
+    error,
   })
   await runAndTell(context, { teller, deps, job, refusals: true, work })
   await teller.deliver()

@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { noCounts } from '../../src/model/balance.ts'
-import { addKnown, isAllKnown, leftBehindWords, newAndKnown, newWords } from '../../src/story/known.ts'
+import { isAllKnown, newAndKnown } from '../../src/story/balance.ts'
+import { addKnown } from '../../src/story/reasons.ts'
+import { leftBehindWords, newWords } from '../../src/story/words.ts'
 
 const SINCE = '2026-11-19T02:15:00.000Z'
 

@@ -3,8 +3,8 @@ import { describe, expect, it, test } from 'vitest'
 import { noTallies, type Reason } from '../../src/ledger/ledger.ts'
 import { noCounts } from '../../src/model/balance.ts'
 import { ERROR_CODES, type ErrorCode, remedyOf, WaybillError } from '../../src/model/errors.ts'
-import type { ExportSummary, RunSummary } from '../../src/story/facts.ts'
 import { deadRunNotice, heldNotice, refusalNotice, runNotice } from '../../src/story/notices.ts'
+import type { ExportSummary, RunSummary } from '../../src/story/run-story.ts'
 
 const AT = Date.UTC(2026, 2, 2, 7, 31)
 const RUN = '20260302T071500Z-4f2a9c'

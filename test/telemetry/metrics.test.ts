@@ -12,29 +12,33 @@ import { noCounts } from '../../src/model/balance.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { countRuns, countSchedule } from '../../src/runs/schedule-metrics.ts'
 import { createScheduleEvents } from '../../src/schedule/schedule-parts.ts'
-import { type LastRun, registerLastRun, writeLastRun } from '../../src/telemetry/last-run-metrics.ts'
+import { type LastEnd, lastRunOf } from '../../src/story/metrics.ts'
+import { registerLastRun, writeLastRun } from '../../src/telemetry/last-run-metrics.ts'
 import { createMetrics, serveMetrics } from '../../src/telemetry/metrics.ts'
 import { page, sections, tableRows } from '../docs/pages.ts'
 import { needsProgram } from '../needed.ts'
+import { exportWith, summaryWith } from '../story/report/sample-facts.ts'
+import { reason } from '../story/report/sample-reports.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 
-const LAST: LastRun = {
+const STORY = {
+  summary: summaryWith({
+    durationMs: 13_627,
+    exports: [exportWith(0)],
+    drift: [{ export: 'a.csv', measure: 'rows', level: 'warn', message: '5, usually 9' }],
+    leftBehind: { new: 2, known: 1 },
+  }),
+  reasons: [reason(1, 'date-invalid', 'not a date')],
+}
+const LAST_END: LastEnd = {
   job: 'nightly',
   endedAt: Date.UTC(2026, 2, 2, 7, 30),
   cleanEndedAt: Date.UTC(2026, 2, 1, 7, 30),
   exit: 1,
-  durationMs: 13_627,
   inDoubt: 2,
-  exports: { finished: 1, failed: 0, open: 0 },
-  rows: { mapped: 8, skipped: 1, rejected: 1 },
-  records: { biometric: { accepted: 7, rejected: 1, unchanged: 0, 'in-doubt': 0, pending: 0 } },
-  rejects: [{ stage: 'transform', code: 'date-invalid', count: 1 }],
-  drift: { rows: 1 },
-  leftBehind: { new: 2, known: 1 },
-  accounts: { registered: 3, known: 4, refused: 0 },
-  careTeams: { replaced: 2, owed: 1 },
-  requests: { sent: 9, retried: 1, 'read-back': 0 },
+  story: STORY,
 }
+const LAST = lastRunOf(LAST_END)
 
 /** 02:14 in New York. */
 const NOW = Date.UTC(2026, 2, 2, 7, 14)
@@ -297,7 +301,7 @@ test('of the last run nothing stays of the one before', async () => {
   expect(text).toContain('waybill_last_clean_run_timestamp_seconds{job="nightly"} 1772350200')
   expect(text).toContain('waybill_last_run_rejects{job="nightly",stage="transform",code="date-invalid"} 1')
   tell({ ...LAST, job: 'other' })
-  tell({ ...LAST, rejects: [], cleanEndedAt: undefined })
+  tell(lastRunOf({ ...LAST_END, story: { ...STORY, reasons: [] }, cleanEndedAt: undefined }))
   const after = await registry.metrics()
   expect(after).not.toContain('waybill_last_run_rejects{job="nightly"')
   expect(after).toContain('waybill_last_run_rejects{job="other"')
@@ -392,7 +396,7 @@ describe('the file of the last run', () => {
   test('is written whole, for others to read, and takes the place of the one before', async () => {
     const at = await temporaryFolder()
     const path = join(at, 'node-exporter/waybill.prom')
-    await writeLastRun(path, { ...LAST, exit: 3 })
+    await writeLastRun(path, lastRunOf({ ...LAST_END, exit: 3 }))
     await writeLastRun(path, LAST)
     expect(await readdir(join(at, 'node-exporter'))).toEqual(['waybill.prom'])
     expect((await stat(path)).mode & 0o777).toBe(0o644)

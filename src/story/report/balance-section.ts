@@ -3,7 +3,7 @@ import { type SankeyLink, type SankeyNode, sankey, sankeyLinkHorizontal } from '
 import { allRecords } from '../../model/balance.ts'
 import { KIND_NAMES, RECORD_KINDS } from '../../model/record.ts'
 import { html, n } from '../../system/shown-text.ts'
-import type { RunSummary } from '../facts.ts'
+import type { DetailedStory, RunSummary } from '../run-story.ts'
 import {
   countOf,
   counts,
@@ -16,20 +16,19 @@ import {
   table,
   words,
 } from './figures.ts'
-import type { RunFacts } from './run-facts.ts'
 
 const HEADS = ['came in', 'rows became', 'records made', 'records became']
 const WIDE = { columnWidth: 245, textWidth: 205, heads: HEADS }
 const NARROW = { columnWidth: 172, textWidth: 172, heads: [] }
 
-export function balanceSection(facts: RunFacts): string {
+export function balanceSection(facts: DetailedStory): string {
   return `<section id="balance">
 <h2>Balance${facts.summary.soFar ? ' so far' : ''}</h2>
 ${imbalance(facts)}${pictures(facts)}
 </section>`
 }
 
-function pictures({ summary }: RunFacts): string {
+function pictures({ summary }: DetailedStory): string {
   if (summary.rows.read === 0 && allRecords(summary).made === 0)
     return '<p class="none">No row has an outcome: there is nothing to draw.</p>'
   const part = (name: string, picture: string): string =>
@@ -41,7 +40,7 @@ ${part('Records', balancePicture(recordFlow(summary), NARROW))}</div>
 ${numbers(balanceTable(summary))}`
 }
 
-function balanceTable({ rows, records }: RunFacts['summary']): string {
+function balanceTable({ rows, records }: DetailedStory['summary']): string {
   const all = allRecords({ records })
   const lines = [
     ['rows read', rows.read],
@@ -64,7 +63,7 @@ function balanceTable({ rows, records }: RunFacts['summary']): string {
 }
 
 /** Lists each wrong equation. */
-function imbalance({ summary: { balanced, rows, records } }: RunFacts): string {
+function imbalance({ summary: { balanced, rows, records } }: DetailedStory): string {
   if (balanced) return ''
   const wrong: string[] = []
   const { read, mapped, skipped, rejected } = rows

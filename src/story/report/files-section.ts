@@ -5,15 +5,14 @@ import { lstat } from 'node:fs/promises'
 import { relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { counted, html, n } from '../../system/shown-text.ts'
-import type { RunSummary } from '../facts.ts'
+import type { DetailedStory, RunSummary } from '../run-story.ts'
 import { counts, foldedTable, nameHtml, words } from './figures.ts'
-import type { RunFacts } from './run-facts.ts'
 
 const SHOWN = 12
 
 /** @param outputs undefined if not read */
 export function filesSection(
-  { exports, summary }: RunFacts,
+  { exports, summary }: DetailedStory,
   outputs: readonly OutputFile[] | undefined,
 ): string {
   const came = foldedTable(
@@ -34,7 +33,7 @@ ${writtenFiles(summary, outputs)}
 }
 
 /** Mappings, once each for any number of exports. Joined tables belong to a mapping, so that it may have several digests. */
-function mappings(exports: RunFacts['exports']): string {
+function mappings(exports: DetailedStory['exports']): string {
   const same = [...Map.groupBy(exports, ({ mappingDigest }) => mappingDigest).values()]
   return foldedTable(
     {
@@ -56,7 +55,7 @@ function mappings(exports: RunFacts['exports']): string {
 }
 
 function writtenFiles(
-  { pruned, files }: RunFacts['summary'],
+  { pruned, files }: DetailedStory['summary'],
   outputs: readonly OutputFile[] | undefined,
 ): string {
   if (pruned !== undefined) return '<p class="none">Receipts and rejects are gone: the run was pruned.</p>'

@@ -1,9 +1,11 @@
 /** Outcomes by kind of record, and other counts of the run. Then the exports. */
 import { scaleLinear } from 'd3-scale'
-import { allRecords, type CodeCount, kindsShown, type RecordCounts } from '../../model/balance.ts'
+import { allRecords, kindsShown, type RecordCounts } from '../../model/balance.ts'
 import { KIND_NAMES } from '../../model/record.ts'
 import { counted, html, n } from '../../system/shown-text.ts'
-import { owedWords, unjudgedWords } from '../known.ts'
+import { mostLeftFirst, notDelivered } from '../balance.ts'
+import type { DetailedExport, DetailedStory } from '../run-story.ts'
+import { accountsWords, CORRECTED, codeCountWords, owedNote, unjudgedNote } from '../words.ts'
 import {
   countOf,
   counts,
@@ -17,13 +19,12 @@ import {
   table,
   words,
 } from './figures.ts'
-import type { ExportFacts, RunFacts } from './run-facts.ts'
 
 /** Width of a bar in pixels; each part has at least `NARROWEST`. */
 const BAR_WIDTH = 180
 const NARROWEST = 2
 
-export function kindsSection({ summary }: RunFacts): string {
+export function kindsSection({ summary }: DetailedStory): string {
   const { records } = summary
   const hasRecords = allRecords({ records }).made > 0
   const line = (name: string, of: RecordCounts): string[] => [
@@ -77,25 +78,25 @@ function shareBar(counts: RecordCounts): string {
 }
 
 /** Counts of the run as a whole, if any. */
-function beside({ rows, leftOut, accounts, primaryCare, careTeams, requests }: RunFacts['summary']): string {
-  const facts: [string, string][] = [
-    [
-      'accounts',
-      `${n(accounts.registered)} registered, ${n(accounts.known)} known, ${n(accounts.refused)} refused`,
-    ],
-  ]
+function beside({
+  rows,
+  leftOut,
+  accounts,
+  primaryCare,
+  careTeams,
+  requests,
+}: DetailedStory['summary']): string {
+  const facts: [string, string][] = [['accounts', accountsWords(accounts)]]
   const { marked, unmarked } = primaryCare
   if (marked + unmarked > 0)
     facts.push(['primary care physicians', `${n(marked)} marked, ${n(unmarked)} unmarked`])
   if (careTeams.replaced > 0)
     facts.push(['care teams with an older entry', `${n(careTeams.replaced)} replaced`])
   if (careTeams.removed > 0) facts.push(['care teams no longer listed', `${n(careTeams.removed)} deleted`])
-  if (careTeams.unjudged > 0) facts.push(['kept', unjudgedWords(careTeams.unjudged)])
-  const owed = owedWords({ primaryCare, careTeams })
-  if (owed !== undefined) facts.push(['owed at the gateway', `${owed}: the next run does it`])
+  for (const kept of unjudgedNote({ careTeams })) facts.push(['kept', kept])
+  for (const owed of owedNote({ primaryCare, careTeams })) facts.push(['owed at the gateway', owed])
   if (leftOut.length > 0) facts.push(['left out by the mapping', html(codeCountWords(leftOut))])
-  if (rows.corrected > 0)
-    facts.push(['corrections', `${counted(rows.corrected, 'row')} with a known key and other content`])
+  if (rows.corrected > 0) facts.push(['corrections', `${counted(rows.corrected, 'row')} ${CORRECTED}`])
   facts.push([
     'requests',
     `${n(requests.sent)} sent, ${n(requests.retried)} of them retries; ${counted(requests.readBack, 'read')} of profiles`,
@@ -103,24 +104,15 @@ function beside({ rows, leftOut, accounts, primaryCare, careTeams, requests }: R
   return `<dl class="facts">${facts.map(([name, text]) => `<dt>${name}</dt><dd>${text}</dd>`).join('')}</dl>`
 }
 
-const MOST_REASONS = 20
-
-/** `code 99999-5 12, status 3`: the most frequent by name, the others as a sum. */
-export function codeCountWords(counts: readonly CodeCount[]): string {
-  const named = counts.slice(0, MOST_REASONS).map(({ code, count }) => `${code} ${n(count)}`)
-  const rest = counts.slice(MOST_REASONS).reduce((sum, { count }) => sum + count, 0)
-  return [...named, ...(rest === 0 ? [] : [`other reasons ${n(rest)}`])].join(', ')
-}
-
 const SHOWN = 12
 
-const READINGS: Readonly<Record<ExportFacts['reading'], string>> = {
+const READINGS: Readonly<Record<DetailedExport['reading'], string>> = {
   whole: '',
   selected: 'rows left behind',
   rejects: 'a corrected rejects file',
 }
 
-export function exportsSection({ exports }: RunFacts): string {
+export function exportsSection({ exports }: DetailedStory): string {
   if (exports.length === 0) return ''
   const order = mostLeftFirst(exports)
   const many = exports.length > SHOWN ? ', most left behind first' : ''
@@ -143,22 +135,7 @@ ${foldedTable(
 </section>`
 }
 
-/** Number of rows and records left behind; infinity for an export that could not be used. */
-export const troubleOf = ({ error, counts }: Pick<ExportFacts, 'error' | 'counts'>): number =>
-  error === undefined ? counts.rows.rejected + notDelivered(counts) : Number.POSITIVE_INFINITY
-
-/** Sorts by the number left behind. Two unusable exports are equal: infinities have no difference. */
-export const mostLeftFirst = <One extends Pick<ExportFacts, 'error' | 'counts'>>(
-  exports: readonly One[],
-): One[] => exports.toSorted((a, b) => Math.sign(troubleOf(b) - troubleOf(a)) || 0)
-
-/** Number of records rejected, in doubt or pending. */
-export function notDelivered(counts: ExportFacts['counts']): number {
-  const { rejected, inDoubt, pending } = allRecords(counts)
-  return rejected + inDoubt + pending
-}
-
-function lineOf({ name, counts, state, error, reading }: ExportFacts): string[] {
+function lineOf({ name, counts, state, error, reading }: DetailedExport): string[] {
   const { read, mapped, skipped, rejected } = counts.rows
   const how = READINGS[reading]
   return [

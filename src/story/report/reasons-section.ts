@@ -2,23 +2,21 @@
  * Reasons for rows and records left behind, most frequent first. A reason of many rules or exports is one line. Meanings and remedies come from
  * docs/reasons.md, which is part of the program. Below: warnings, differences from earlier deliveries, and next steps.
  */
-
 import { readFile } from 'node:fs/promises'
 import { wordsOf } from '../../ledger/concerns.ts'
 import type { Reason } from '../../ledger/ledger.ts'
 import { shipped } from '../../system/shipped.ts'
 import { html, n } from '../../system/shown-text.ts'
-import type { ExportDrift } from '../../watch/drift.ts'
-import type { RunSummary } from '../facts.ts'
-import { addKnown, knownWords, leftBehindWords } from '../known.ts'
 import type { Step } from '../next-steps.ts'
+import { DRIFT_SHOWN, largestFirst, type MergedReason, mergeReasons } from '../reasons.ts'
+import type { DetailedStory, RunSummary } from '../run-story.ts'
+import { driftCounts, knownWords, leftBehindWords } from '../words.ts'
 import { counts, foldedTable, nameHtml, OUTCOMES, words } from './figures.ts'
-import type { RunFacts } from './run-facts.ts'
 
 const SHOWN = 20
 const NAMED = 4
 
-export function reasonsSection({ summary, reasons }: RunFacts, explanations: Explanations): string {
+export function reasonsSection({ summary, reasons }: DetailedStory, explanations: Explanations): string {
   if (reasons.length === 0 && summary.pruned === undefined) return ''
   return `<section id="reasons">
 <h2>Reasons for rows and records left behind</h2>
@@ -94,43 +92,6 @@ const names = (all: readonly string[], what: string): string =>
     ? `${all.slice(0, NAMED - 1).join(', ')} and ${n(all.length - NAMED + 1)} more ${what}`
     : all.join(', ')
 
-export interface MergedReason
-  extends Pick<
-    Reason,
-    'outcome' | 'stage' | 'code' | 'field' | 'message' | 'count' | 'settled' | 'known' | 'knownSince'
-  > {
-  /** Null for the row as a whole. */
-  readonly rules: readonly (string | null)[]
-  readonly exports: readonly string[]
-}
-
-/** Merges equal reasons of rules and exports, most frequent first. */
-export function mergeReasons(reasons: readonly Reason[]): MergedReason[] {
-  const same = Map.groupBy(reasons, ({ outcome, stage, code, field, message }) =>
-    JSON.stringify([outcome, stage, code, field, message]),
-  )
-  return [...same.values()]
-    .flatMap((group) => {
-      const [first] = group
-      if (first === undefined) return []
-      const { outcome, stage, code, field, message } = first
-      return [
-        {
-          outcome,
-          stage,
-          code,
-          field,
-          message,
-          ...addKnown(group),
-          settled: group.reduce((sum, { settled }) => sum + settled, 0),
-          rules: [...new Set(group.map(({ rule }) => rule))],
-          exports: [...new Set(group.map(({ exportName }) => exportName))],
-        },
-      ]
-    })
-    .sort((a, b) => b.count - a.count)
-}
-
 /** Explanation in Markdown: words, and code between backquotes. */
 export interface Explanation {
   readonly means: string
@@ -165,7 +126,7 @@ export const explained = (markdown: string, { job, run }: { readonly job: string
 
 const EXAMPLES_SHOWN = 12
 
-export function findingsSection({ summary: { warnings, drift } }: RunFacts): string {
+export function findingsSection({ summary: { warnings, drift } }: DetailedStory): string {
   if (warnings.length + drift.length === 0) return ''
   return `<section id="findings">
 <h2>Warnings and drift</h2>
@@ -215,25 +176,4 @@ export function nextSection(steps: readonly Step[]): string {
 <h2>Next steps</h2>
 ${shown.join('\n')}
 </section>`
-}
-
-/** Most differences to show; the others are counted. */
-export const DRIFT_SHOWN = 5
-
-const LEVELS: readonly ExportDrift['level'][] = ['stop', 'accepted', 'warn']
-
-/** Differences that stop an export first, then by their distance from the usual. */
-export const largestFirst = (drift: readonly ExportDrift[]): ExportDrift[] =>
-  drift.toSorted((a, b) => LEVELS.indexOf(a.level) - LEVELS.indexOf(b.level) || sizeOf(b) - sizeOf(a))
-
-/** Size of a difference; other columns have no measure, and count as all different. */
-const sizeOf = ({ change = 1 }: ExportDrift): number => change
-
-/** `311 differences in 295 exports: rows 250, empty 61`: most frequent first. */
-export function driftCounts(drift: readonly ExportDrift[]): string {
-  const exports = new Set(drift.map((one) => one.export)).size
-  const measures = [...Map.groupBy(drift, ({ measure }) => measure)]
-    .sort(([, a], [, b]) => b.length - a.length)
-    .map(([measure, all]) => `${measure} ${n(all.length)}`)
-  return `${n(drift.length)} differences in ${exports === 1 ? 'one export' : `${n(exports)} exports`}: ${measures.join(', ')}`
 }

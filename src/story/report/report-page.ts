@@ -4,8 +4,11 @@
  */
 import { allRecords } from '../../model/balance.ts'
 import { counted, html, htmlPage, n } from '../../system/shown-text.ts'
-import type { RunSummary } from '../facts.ts'
+import { leftByRun } from '../balance.ts'
+import { gatherDetails } from '../facts.ts'
 import { nextSteps, type Step } from '../next-steps.ts'
+import type { DetailedStory, RunSummary } from '../run-story.ts'
+import { because, prunedNote } from '../words.ts'
 import { balanceSection } from './balance-section.ts'
 import { countOf, durationText, localText, OUTCOMES, PATTERNS, RECORD_OUTCOMES, utcText } from './figures.ts'
 import { filesSection, type OutputFile } from './files-section.ts'
@@ -17,7 +20,6 @@ import {
   readExplanations,
   reasonsSection,
 } from './reasons-section.ts'
-import { type FactSources, gatherFacts, type RunFacts } from './run-facts.ts'
 import { STYLE } from './style.ts'
 import { throughputSection } from './throughput-section.ts'
 
@@ -41,7 +43,7 @@ export interface ReportContext {
   readonly outputs?: readonly OutputFile[] | undefined
 }
 
-export function reportPage(facts: RunFacts, context: ReportContext): string {
+export function reportPage(facts: DetailedStory, context: ReportContext): string {
   const sections = [
     { id: 'balance', name: 'Balance', body: balanceSection(facts) },
     { id: 'next', name: 'Next steps', body: nextSection(context.nextSteps) },
@@ -81,7 +83,7 @@ interface Section {
 const contents = (sections: readonly Section[]): string =>
   `<nav aria-label="Contents"><ul>${sections.map(({ id, name }) => `<li><a href="#${id}">${name}</a></li>`).join('')}</ul></nav>`
 
-export interface ReportParts extends FactSources {
+export type ReportParts = Parameters<typeof gatherDetails>[0] & {
   /** Version of the program. */
   readonly version: string
   /** Reads the files of the run; without it, the report leaves files out. */
@@ -94,7 +96,7 @@ export interface ReportParts extends FactSources {
  */
 export async function runReport(parts: ReportParts, runId: string): Promise<string> {
   const { now, version, outputsOf } = parts
-  const facts = await gatherFacts(parts, runId)
+  const facts = await gatherDetails(parts, runId)
   const { summary, reasons } = facts
   return reportPage(facts, {
     writtenAt: now,
@@ -111,9 +113,9 @@ export interface Verdict {
   readonly words: string
 }
 
-export function verdictOf(summary: RunFacts['summary']): Verdict {
-  const { state, reason, activity, balanced, rows, exports, primaryCare, careTeams } = summary
-  const because = reason === undefined ? '' : ` (${reason})`
+export function verdictOf(summary: DetailedStory['summary']): Verdict {
+  const { state, activity, balanced } = summary
+  const why = because(summary.reason)
   if (!balanced) return { level: 'bad', words: 'Not balanced: a defect' }
   if (activity?.kind === 'under-way')
     return {
@@ -123,18 +125,17 @@ export function verdictOf(summary: RunFacts['summary']): Verdict {
   if (state === 'running')
     return { level: 'open', words: 'Stopped before its end: the next run of its job continues it' }
   if (state === 'interrupted')
-    return { level: 'open', words: `Interrupted${because}: the next run of its job continues it` }
-  if (state === 'failed') return { level: 'bad', words: `Failed${because}` }
-  const { rejected, inDoubt, pending } = allRecords(summary)
-  const unusable = exports.filter(({ error }) => error !== undefined).length
+    return { level: 'open', words: `Interrupted${why}: the next run of its job continues it` }
+  if (state === 'failed') return { level: 'bad', words: `Failed${why}` }
+  const { exports, rows, rejected, inDoubt, pending, marks, deletions } = leftByRun(summary)
   const parts = [
-    [unusable, 'export could not be used', 'exports could not be used'],
-    [rows.rejected, 'row rejected', 'rows rejected'],
+    [exports, 'export could not be used', 'exports could not be used'],
+    [rows, 'row rejected', 'rows rejected'],
     [rejected, 'record rejected', 'records rejected'],
     [inDoubt, 'record in doubt', 'records in doubt'],
     [pending, 'record pending', 'records pending'],
-    [primaryCare.owed, 'mark owed', 'marks owed'],
-    [careTeams.owed - primaryCare.owed, 'deletion owed', 'deletions owed'],
+    [marks, 'mark owed', 'marks owed'],
+    [deletions, 'deletion owed', 'deletions owed'],
   ] as const
   const left = parts.flatMap(([count, one, many]) => (count === 0 ? [] : [counted(count, one, many)]))
   if (left.length === 0) return { level: 'well', words: 'Finished: every row and record is accounted for' }
@@ -144,7 +145,7 @@ export function verdictOf(summary: RunFacts['summary']): Verdict {
 const MARKS: Readonly<Record<Verdict['level'], string>> = { well: '✓', left: '!', open: '…', bad: '×' }
 
 /** @param writtenAt milliseconds since the epoch */
-function runHeader({ summary, startedAt, endedAt, zone, exports }: RunFacts, writtenAt: number): string {
+function runHeader({ summary, startedAt, endedAt, zone, exports }: DetailedStory, writtenAt: number): string {
   const { level, words } = verdictOf(summary)
   const time = (at: number): string =>
     `<time datetime="${new Date(at).toISOString()}">${utcText(at)}</time>${
@@ -172,7 +173,7 @@ ${outcomeLine(summary)}
 }
 
 /** Counts at the head: accepted and rejected always, other outcomes if any. Rejected rows come apart, as they made no record. */
-function outcomeLine(summary: RunFacts['summary']): string {
+function outcomeLine(summary: DetailedStory['summary']): string {
   const all = allRecords(summary)
   const shares = RECORD_OUTCOMES.flatMap((outcome) => {
     const count = countOf(all, outcome)
@@ -196,7 +197,7 @@ function outcomeLine(summary: RunFacts['summary']): string {
 }
 
 /** Range of a backfill, without its folder, which matters only on its machine. */
-const backfillFact = ({ backfill }: RunFacts['summary'], exports: number) =>
+const backfillFact = ({ backfill }: DetailedStory['summary'], exports: number) =>
   backfill === undefined
     ? []
     : ([
@@ -204,14 +205,10 @@ const backfillFact = ({ backfill }: RunFacts['summary'], exports: number) =>
       ] as const)
 
 /** Notes on the numbers below: other runs, a run before its end, pruned detail. */
-function runNotes({ summary, rowsInHand }: RunFacts): string {
-  const { origin, settled = [], pruned, soFar } = summary
+function runNotes({ summary, rowsInHand }: DetailedStory): string {
+  const { origin, settled = [], soFar } = summary
   const notes = [
-    ...(pruned === undefined
-      ? []
-      : [
-          `Detail pruned on ${pruned.slice(0, 10)}: batches, reasons, receipts and rejects are gone. The balance is unchanged.`,
-        ]),
+    ...prunedNote(summary).map((note) => `${note} The balance is unchanged.`),
     ...(soFar
       ? [
           `The run is not at the end of its exports: the numbers cover the settled part.${

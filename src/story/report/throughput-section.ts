@@ -2,6 +2,8 @@
 import { scaleLinear } from 'd3-scale'
 import { stack } from 'd3-shape'
 import { counted, n } from '../../system/shown-text.ts'
+import type { DetailedStory } from '../run-story.ts'
+import { type Bin, type Throughput, throughputOf } from '../throughput.ts'
 import {
   countOf,
   counts,
@@ -15,7 +17,6 @@ import {
   table,
   words,
 } from './figures.ts'
-import { type Bin, type RunFacts, type Throughput, throughputOf } from './run-facts.ts'
 
 /** Most pauses to show: the longest. */
 const PAUSES_SHOWN = 12
@@ -37,14 +38,14 @@ const STEPS = [
   ...[3_600_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000],
 ]
 
-export function throughputSection(facts: RunFacts): string {
+export function throughputSection(facts: DetailedStory): string {
   return `<section id="throughput">
 <h2>Throughput</h2>
 ${bodyOf(facts)}
 </section>`
 }
 
-function bodyOf({ work, summary }: RunFacts): string {
+function bodyOf({ work, summary }: DetailedStory): string {
   if (summary.pruned !== undefined)
     return '<p class="none">No throughput: the detail of the run was pruned.</p>'
   const rows = work.reduce((sum, span) => sum + span.rows, 0)

@@ -6,8 +6,8 @@ import { noTallies } from '../../../src/ledger/ledger.ts'
 import { openLedger } from '../../../src/ledger/sqlite/open-ledger.ts'
 import { noCounts } from '../../../src/model/balance.ts'
 import { prune } from '../../../src/operate/prune.ts'
+import { gatherDetails } from '../../../src/story/facts.ts'
 import { runReport } from '../../../src/story/report/report-page.ts'
-import { gatherFacts } from '../../../src/story/report/run-facts.ts'
 import { ANN, BEN, between, type Clinic, HEADER, JOB, openClinic } from '../../cli/clinic.ts'
 import { summaryOf } from '../../cli/command-line.ts'
 
@@ -30,7 +30,7 @@ const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 test('the facts of a run are those of the ledger', async () => {
   const { clinic, run } = await ranOnce()
   const sources = await sourcesOf(clinic)
-  const facts = await gatherFacts(sources, run)
+  const facts = await gatherDetails(sources, run)
   const delivered = Buffer.from(between(BAD))
   expect(facts.exports).toMatchObject([
     {
@@ -52,7 +52,7 @@ test('the facts of a run are those of the ledger', async () => {
   expect(from).toBe(0)
   expect(to).toBeGreaterThan(0)
   expect(to).toBeLessThanOrEqual(facts.summary.durationMs)
-  await expect(gatherFacts(sources, 'nothing')).rejects.toMatchObject({ code: 'run-not-found' })
+  await expect(gatherDetails(sources, 'nothing')).rejects.toMatchObject({ code: 'run-not-found' })
 })
 
 test('the zone of the schedule that has seen the job', async () => {
@@ -66,7 +66,7 @@ test('the zone of the schedule that has seen the job', async () => {
     { cron: '15 2 * * *', zone: 'Europe/Berlin', seenUntil: 1 },
     [],
   )
-  expect((await gatherFacts(sources, run)).zone).toBe('Europe/Berlin')
+  expect((await gatherDetails(sources, run)).zone).toBe('Europe/Berlin')
 })
 
 test('the page is made from the ledger alone: without the files of the run it lacks their digests', async () => {
@@ -143,7 +143,7 @@ test('runs that take up each other name each other; once pruned, the balance is 
   const pruned = await runReport(parts, run)
   expect(pruned).toContain('Detail pruned on')
   expect(pruned).toContain('<tspan class="count">6</tspan>')
-  expect((await gatherFacts(sources, run)).work).toEqual([])
+  expect((await gatherDetails(sources, run)).work).toEqual([])
 })
 
 test('a run that is cut off: what was settled is shown, and what is in hand', async () => {
@@ -174,7 +174,7 @@ test('a run that is cut off: what was settled is shown, and what is in hand', as
     mapping: { name: 'clinic', digest: record.mapping_digest, content: 'kept' },
   })
   await writing.openChunk(id, { number: 1, firstRow: 1, firstLine: 2, byteOffset: 0, rows: 2500 })
-  const facts = await gatherFacts({ ...sources, ledger, now: 2_000, isDead: () => false }, 'cut')
+  const facts = await gatherDetails({ ...sources, ledger, now: 2_000, isDead: () => false }, 'cut')
   expect(facts).toMatchObject({ rowsInHand: 2500, work: [], endedAt: undefined })
   expect(facts.summary.activity).toMatchObject({ kind: 'under-way', owner: 'h:1' })
 
@@ -197,7 +197,7 @@ test('a run that is cut off: what was settled is shown, and what is in hand', as
     tallies: noTallies(),
     at: hour,
   })
-  expect(await gatherFacts({ ...sources, ledger, now: hour, isDead: () => true }, 'cut')).toMatchObject({
+  expect(await gatherDetails({ ...sources, ledger, now: hour, isDead: () => true }, 'cut')).toMatchObject({
     rowsInHand: 0,
     // From the first instant to the hour there were ten seconds at work.
     work: [{ from: 0, to: 10_000, paused: hour - 1_000 - 10_000, rows: 2500 }],

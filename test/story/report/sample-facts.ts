@@ -1,6 +1,6 @@
 /** Facts of runs that never were, for pages of every kind. */
 import { allRecords, byKind, type RecordCounts } from '../../../src/model/balance.ts'
-import type { ExportFacts, RunFacts, WorkSpan } from '../../../src/story/report/run-facts.ts'
+import type { DetailedExport, DetailedStory, WorkSpan } from '../../../src/story/run-story.ts'
 
 export const records = (more: Partial<RecordCounts> = {}): RecordCounts => ({
   made: 0,
@@ -16,7 +16,7 @@ export const records = (more: Partial<RecordCounts> = {}): RecordCounts => ({
 export const made = (more: Partial<Omit<RecordCounts, 'made'>>): RecordCounts =>
   records({ ...more, made: Object.values(more).reduce((sum, count) => sum + count, 0) })
 
-type Records = RunFacts['summary']['records']
+type Records = DetailedStory['summary']['records']
 
 export const kinds = (more: Partial<Records> = {}): Records => ({
   ...byKind(() => records()),
@@ -45,7 +45,7 @@ const NIGHT = {
   }),
 }
 
-export function summaryWith(more: Partial<RunFacts['summary']> = {}): RunFacts['summary'] {
+export function summaryWith(more: Partial<DetailedStory['summary']> = {}): DetailedStory['summary'] {
   return {
     run: RUN,
     job: 'nightly-screenings',
@@ -69,7 +69,7 @@ export function summaryWith(more: Partial<RunFacts['summary']> = {}): RunFacts['
 }
 
 /** @param at tells exports apart */
-export function exportWith(at: number, more: Partial<ExportFacts> = {}): ExportFacts {
+export function exportWith(at: number, more: Partial<DetailedExport> = {}): DetailedExport {
   return {
     name: `acme_screening_${20260302 + at}.csv`,
     sha256: String(at).padStart(64, 'c19098cd'),
@@ -91,7 +91,7 @@ export function exportWith(at: number, more: Partial<ExportFacts> = {}): ExportF
 
 /** So many chunks that share the time and the records evenly but for what is left over. */
 export function workOf(
-  summary: Pick<RunFacts['summary'], 'rows' | 'records' | 'durationMs'>,
+  summary: Pick<DetailedStory['summary'], 'rows' | 'records' | 'durationMs'>,
   chunks: number,
 ): WorkSpan[] {
   const all = allRecords(summary)
@@ -114,9 +114,9 @@ export function workOf(
 }
 
 export function factsWith(
-  summary: Partial<RunFacts['summary']> = {},
-  more: Partial<Omit<RunFacts, 'summary'>> = {},
-): RunFacts {
+  summary: Partial<DetailedStory['summary']> = {},
+  more: Partial<Omit<DetailedStory, 'summary'>> = {},
+): DetailedStory {
   const whole = summaryWith(summary)
   return {
     summary: whole,

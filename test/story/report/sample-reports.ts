@@ -1,14 +1,14 @@
 /** Pages of runs of every kind, as they are opened in the browser. */
 import { readExplanations } from '../../../src/story/report/reasons-section.ts'
 import type { ReportContext } from '../../../src/story/report/report-page.ts'
-import type { RunFacts } from '../../../src/story/report/run-facts.ts'
+import type { DetailedStory } from '../../../src/story/run-story.ts'
 import { BEGAN, exportWith, factsWith, kinds, made, RUN, records, rows, workOf } from './sample-facts.ts'
 
 export const reason = (
   count: number,
   code: string,
   message: string,
-  more: Partial<RunFacts['reasons'][number]> = {},
+  more: Partial<DetailedStory['reasons'][number]> = {},
 ) => ({
   outcome: 'rejected',
   stage: 'transform',
@@ -57,7 +57,7 @@ const HUGE = {
 const EVERYTHING = made({ accepted: 400, unchanged: 300, rejected: 200, inDoubt: 100, pending: 50 })
 const LONG = 'a-very-long-name-of-an-export-without-any-place-to-break-it-'.repeat(3)
 
-export const REPORTS: Readonly<Record<string, RunFacts>> = {
+export const REPORTS: Readonly<Record<string, DetailedStory>> = {
   night: factsWith(
     {
       files: { rejects: 'r', receipts: 'r' },

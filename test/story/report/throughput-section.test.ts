@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { throughputOf } from '../../../src/story/report/run-facts.ts'
 import { throughputPicture } from '../../../src/story/report/throughput-section.ts'
+import { throughputOf } from '../../../src/story/throughput.ts'
 import { made } from './sample-facts.ts'
 
 /** What a character of the axis takes at most. */

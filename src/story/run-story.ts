@@ -1,0 +1,175 @@
+/** Story of a run: what the ledger knows of it, as one plain value. Every face of a run is made from it. Types only. */
+import type {
+  BackfillRange,
+  Reading,
+  Reason,
+  Resolution,
+  RunOrigin,
+  Tallies,
+  UntoldTarget,
+} from '../ledger/ledger.ts'
+import type { CodeCount, Counts, RecordCounts } from '../model/balance.ts'
+import type { ExitCode } from '../model/errors.ts'
+import type { Collection } from '../run/collection-files.ts'
+import type { WaitsForGateway } from '../run/events.ts'
+import type { RunEnd } from '../run/execute.ts'
+import type { ExportDrift } from '../watch/drift.ts'
+import type { ExportProfile } from '../watch/export-profile.ts'
+
+export interface RunStory {
+  readonly summary: RunSummary
+  /** Reasons of rows and records held back or left behind, most frequent first; empty once pruned. */
+  readonly reasons: readonly Reason[]
+}
+
+/** A run in a list. */
+export interface ListedRun extends RunSummary {
+  /** Most frequent reason of the rows and records still left behind. */
+  readonly mostFrequent?: CodeCount
+}
+
+/** Story of a run that this process has ended. */
+export interface JobEnd extends RunStory {
+  readonly exit: ExitCode
+  /** Error that ended the run early. */
+  readonly error?: RunEnd['error']
+  /** Unfinished run that was finished first. */
+  readonly resumed?: RunStory
+}
+
+/** Story with what a page alone shows. Instants are milliseconds since the epoch. */
+export interface DetailedStory extends RunStory {
+  readonly startedAt: number
+  /** End or interruption of the run; undefined for a run under way. */
+  readonly endedAt: number | undefined
+  /** IANA zone of the job's schedule, if known. */
+  readonly zone: string | undefined
+  readonly exports: readonly DetailedExport[]
+  /** Rows of chunks in flight, without an outcome yet. */
+  readonly rowsInHand: number
+  /** A span for each settled chunk, in their order; empty for a pruned run. */
+  readonly work: readonly WorkSpan[]
+}
+
+export interface DetailedExport extends ExportSummary {
+  readonly bytes: number
+  /** SHA-256 of the mapping with its catalog and tables, as the run used them. */
+  readonly mappingDigest: string
+}
+
+/** Outcome of one settlement, and its working time. */
+export interface WorkSpan {
+  /** Working time of the run, in milliseconds, before the settlement. */
+  readonly from: number
+  /** Working time of the run, in milliseconds, with the settlement. */
+  readonly to: number
+  /** Milliseconds within the span in which the run did not work. */
+  readonly paused: number
+  readonly rows: number
+  /** All kinds together. */
+  readonly records: RecordCounts
+}
+
+export interface ExportSummary {
+  readonly name: string
+  readonly sha256: string
+  readonly rows: number
+  readonly state: string
+  readonly counts: Counts
+  /** Mapping of the export; undefined once pruned. */
+  readonly mapping?: string
+  readonly reading: Reading
+  /** Current path: where the export was read, or where Waybill archived it. Undefined for a missing, fetched or packed file. */
+  readonly file?: string
+  /** Rejects file, if any. */
+  readonly rejects?: string
+  /** Records by rule, and quartiles of values where these are many, for a whole export that was compared with others. */
+  readonly measured?: ExportProfile['measured']
+  /** Error code of the export as a whole. */
+  readonly error?: string
+  /** Message of the error. */
+  readonly detail?: string
+  /** Remedy, where the code alone does not give one. */
+  readonly remedy?: string
+  /** Path of a failed export that the operator named for the run. */
+  readonly named?: string
+  /** Later run of the job that read an export of this name to the end, for a failed export. */
+  readonly readSince?: string
+}
+
+/** The sum is all open problems of a run: rows and records rejected or in doubt, and actions owed on care teams. */
+export interface LeftBehind {
+  readonly new: number
+  readonly known: number
+  /** Start of the run that first met the earliest known problem: ISO 8601, UTC. */
+  readonly since?: string
+}
+
+export interface RunSummary extends Omit<Counts, 'warnings' | 'leftOut'> {
+  readonly run: string
+  readonly job: string
+  readonly gateway: string
+  readonly state: string
+  readonly reason?: string
+  /** Message of the error behind `reason`. */
+  readonly detail?: string
+  /** Exit code by the current state of the run; undefined until the run is over. */
+  readonly exit?: ExitCode
+  /** Activity of an unfinished run, if requested. */
+  readonly activity?: RunActivity
+  /** Gateway in the settings, if requested and different. */
+  readonly settingsName?: string
+  /** Targets not yet notified, if requested; undefined if all were notified. */
+  readonly untold?: readonly UntoldTarget[]
+  /** Exports with rejects that came again with other content, with the run that read the new content to the end, if requested. */
+  readonly anew?: readonly { readonly export: string; readonly run: string }[]
+  /** Run whose left-behind records this run took up. */
+  readonly origin?: RunOrigin
+  /** Range of a backfill, the folder of the exports where different from the job's, and further options. */
+  readonly backfill?: BackfillRange
+  /** Number of rejects settled by each later run. */
+  readonly settled?: readonly { readonly run: string; readonly count: number }[]
+  /** Decisions by people, oldest first. */
+  readonly decided?: readonly (Pick<Resolution, 'decision' | 'by'> & {
+    readonly code?: string
+    readonly note?: string
+    readonly at: string
+  })[]
+  /** Acknowledgements in force: for one reason, or without a code for the whole run. */
+  readonly acknowledged?: readonly { readonly code?: string; readonly by: string; readonly at: string }[]
+  /** Counts of new records left behind, and of records that an earlier run had also left; undefined once the detail was pruned. */
+  readonly leftBehind?: LeftBehind
+  /** Time of pruning: batches, reasons and files are gone, the balance remains. */
+  readonly pruned?: string
+  readonly balanced: boolean
+  /** The run is unfinished: no count includes unsettled work. */
+  readonly soFar?: true
+  /** Findings of checks that stopped nothing, most frequent first. */
+  readonly warnings: readonly CodeCount[]
+  /** Deliberate omissions of the mapping, by code, most frequent first. */
+  readonly leftOut: readonly CodeCount[]
+  /** Differences between exports and earlier deliveries. */
+  readonly drift: readonly ExportDrift[]
+  readonly exports: readonly ExportSummary[]
+  readonly accounts: Tallies['accounts']
+  readonly requests: Tallies['requests']
+  readonly primaryCare: Tallies['primaryCare']
+  readonly careTeams: Tallies['careTeams']
+  readonly files: { readonly rejects?: string; readonly receipts?: string }
+  /** Folder and files of a collecting run; an unfinished collection lies aside. */
+  readonly collection?: Collection
+  readonly startedAt: string
+  readonly durationMs: number
+}
+
+/** `owner` is `host:pid`; instants in ISO 8601, UTC. */
+export type RunActivity =
+  | {
+      readonly kind: 'under-way'
+      readonly owner: string
+      readonly since: string
+      /** Set while nothing gets through to the gateway. */
+      readonly waits?: WaitsForGateway
+    }
+  /** Killed, or the machine went down: the next run of the job resumes it. `owner`: the process that held the run, if known. */
+  | { readonly kind: 'stopped'; readonly owner?: string; readonly lastSign: string }

@@ -22,11 +22,13 @@ export function watchOnTerminal(context: CommandContext, quiet: boolean): RunWat
   }
 }
 
+interface DisplayOptions {
+  readonly quiet?: true | undefined
+  readonly json?: true | undefined
+}
+
 /** Watches a run, and prints its summary at the end. */
-export const beginOnTerminal = (
-  context: CommandContext,
-  options: { readonly quiet?: true | undefined; readonly json?: true | undefined },
-): BeginWatch => ({
+export const beginOnTerminal = (context: CommandContext, options: DisplayOptions): BeginWatch => ({
   ...watchOnTerminal(context, options.quiet === true),
   onEnd: (end) => reportRun(context, options, end),
 })
@@ -45,11 +47,7 @@ function openDisplay(context: CommandContext, quiet: boolean): { progress: Progr
   return { progress, logger: inFull ? logger : logger.beside((line) => progress.note(line.trimEnd())) }
 }
 
-function reportRun(
-  context: CommandContext,
-  options: { readonly quiet?: true | undefined; readonly json?: true | undefined },
-  end: JobEnd,
-): void {
+function reportRun(context: CommandContext, options: DisplayOptions, end: JobEnd): void {
   const { summary, error, exit, resumed } = end
   // The error already reports an early end; warnings already report how exports differ.
   if (options.quiet && error === undefined && exit !== EXIT.ok)

@@ -1,7 +1,7 @@
 /** Fit report for people (docs/judging.md): values by rule beside usual values, keys, people, dates, and suspicions. */
 
 import type { NewReasons } from '../runs/new-reasons.ts'
-import { counted, n } from '../system/shown-text.ts'
+import { counted, iso, n } from '../system/shown-text.ts'
 import { plainTable } from '../system/text-table.ts'
 import { type FitFacts, LOOKED_AT_FIRST, type RuleFacts, THEN_EVERY } from '../watch/fit-facts.ts'
 import { type FitReport, rounded, type Suspicion, unexpected } from '../watch/judge-fit.ts'
@@ -66,7 +66,7 @@ function registeredWords({ people: { registered, incomplete } }: FitFacts): stri
 
 function datesLine({ dates: { first, last, days, midnight, night, rows } }: FitFacts): string[] {
   if (first === undefined || last === undefined) return []
-  const day = (at: number): string => new Date(at).toISOString().slice(0, 10)
+  const day = (at: number): string => iso(at).slice(0, 10)
   const share = (part: number): string => `${Math.round((part / rows) * 100)} %`
   return [
     `Dates    ${day(first)} to ${day(last)}, ${counted(days, 'day')}; ${share(midnight)} at midnight, ${share(night)} at night`,

@@ -7,7 +7,16 @@ import type { KeptBecause, KeptRun } from '../operate/prune.ts'
 import { backUp, beginFolder, type PrunedInstallation, pruneRuns } from '../runs/installation.ts'
 import { lookOver } from '../runs/look-over.ts'
 import { restoreBackup } from '../runs/restore.ts'
-import { counted, type Line, n, shellPath, shownPath, sizeText, type Tone } from '../system/shown-text.ts'
+import {
+  counted,
+  iso,
+  type Line,
+  n,
+  shellPath,
+  shownPath,
+  sizeText,
+  type Tone,
+} from '../system/shown-text.ts'
 import { folded } from '../system/text-table.ts'
 import { say } from './command-form.ts'
 import type { Action } from './commands.ts'
@@ -73,7 +82,7 @@ export const prune: Action<'prune'> = async (context, options) => {
   const before = context.now() - options.olderThan
   const dryRun = options.dryRun === true
   const pruned = await pruneRuns(context, { before, dryRun })
-  const result = { before: new Date(before).toISOString(), dryRun, ...pruned }
+  const result = { before: iso(before), dryRun, ...pruned }
   context.out(options.json ? JSON.stringify(result) : pruneText(pruned, before))
   if (!context.interrupt.aborted) return EXIT.ok
   throw new WaybillError('interrupted', 'the pruning was interrupted', {
@@ -83,7 +92,7 @@ export const prune: Action<'prune'> = async (context, options) => {
 
 function pruneText(pruned: PrunedInstallation, before: number): string[] {
   const { runs, resumed, kept, detail, files, ledger: compacted } = pruned
-  const instant = `${new Date(before).toISOString().slice(0, 16)}Z`
+  const instant = `${iso(before).slice(0, 16)}Z`
   const did = compacted === undefined ? 'Would remove' : 'Removed'
   const { bytes, ...counts } = detail
   const removed = Object.entries(counts).map(([what, count]) => `${what} ${n(count)}`)
@@ -115,7 +124,7 @@ export const backup: Action<'backup'> = async (context, options) => {
   const { home, key } = context.settings
   const { ledger, copy, bytes, takenAt } = await backUp(context, options.file)
   const keptIn = key === undefined ? join(home, 'key') : 'WAYBILL_KEY'
-  const backed = { ledger, copy, bytes, takenAt: new Date(takenAt).toISOString(), key: keptIn }
+  const backed = { ledger, copy, bytes, takenAt: iso(takenAt), key: keptIn }
   say(context, options.json, backed, () => [
     `Ledger ${relative('.', ledger)} copied to ${relative('.', copy)}: ${sizeText(bytes)}, checked, readable by its owner alone.`,
     `Not included: the key (${key === undefined ? relative('.', keptIn) : 'WAYBILL_KEY, or the file of WAYBILL_KEY_FILE'}), receipts and rejects. ` +

@@ -13,9 +13,10 @@ import {
   type RunEvents,
   type RunListener,
 } from '../run/events.ts'
+import { leftIn } from '../story/balance.ts'
 import { durationText } from '../story/report/figures.ts'
 import { pendingText, toSecond } from '../story/words.ts'
-import { counted, n, utcTime } from '../system/shown-text.ts'
+import { counted, iso, n, utcTime } from '../system/shown-text.ts'
 import type { LogFields, Logger } from '../telemetry/logger.ts'
 import { LINE_EVERY_MS, type Progress, type ProgressState } from '../telemetry/progress.ts'
 import type { CommandContext } from './command-form.ts'
@@ -126,7 +127,7 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
     waiting({ operation, waitMs, class: reason, what, givesUpAt }) {
       if (outage !== undefined) progress.wait(outageProgress(outage))
       if (waitMs < LONG_WAIT_MS) return
-      const until = new Date(givesUpAt).toISOString()
+      const until = iso(givesUpAt)
       // An outage has its own lines; tries within an outage are detail.
       logger[outage === undefined ? 'warn' : 'debug'](
         `waiting ${Math.round(waitMs / 1000)} s for the gateway (${reason}: ${what}); gives up at ${until}`,
@@ -228,8 +229,9 @@ function showProgress(progress: Progress) {
         progress.end(stateOf(counts, 1))
         return
       }
-      const { made, rejected, inDoubt } = allRecords(counts)
-      const left = counts.rows.rejected + rejected + inDoubt
+      const { made } = allRecords(counts)
+      const { rows, rejected, inDoubt } = leftIn(counts)
+      const left = rows + rejected + inDoubt
       if (left > 0 || position.of <= LINES_OF_EXPORTS) {
         const behind = left === 0 ? '' : `, ${n(left)} left behind`
         progress.note(`${name}: ${n(counts.rows.read)} rows, ${n(made)} records${behind}`)
@@ -262,11 +264,11 @@ const stateOf = (counts: Counts, share: number): ProgressState => ({
 
 const DAY_MS = 86_400_000
 
-const iso = (at: number): string => toSecond(new Date(at).toISOString())
+const second = (at: number): string => toSecond(iso(at))
 
 /** Log message on the start of an outage: its cause, and the end of the wait. */
 export const outageBegins = ({ since, givesUpAt, class: reason, what, pending }: OutageProgress): string =>
-  `gateway unavailable since ${iso(since)} (${reason}: ${what}); waiting, gives up at ${iso(givesUpAt)}; ${pendingText(pending)}`
+  `gateway unavailable since ${second(since)} (${reason}: ${what}); waiting, gives up at ${second(givesUpAt)}; ${pendingText(pending)}`
 
 export const outageChanges = ({ class: reason, what }: OutageProgress): string =>
   `gateway still unavailable, now for another cause (${reason}: ${what})`
@@ -286,7 +288,7 @@ export function outageProgress({ since, givesUpAt }: Pick<OutageProgress, 'since
 
 function waitingText({ job, run, owner, since, givesWay }: OtherRun): string {
   const which = run === undefined ? '' : `run ${run}, `
-  const others = `${job} (${which}${owner}, since ${new Date(since).toISOString()})`
+  const others = `${job} (${which}${owner}, since ${iso(since)})`
   return givesWay === true
     ? `waiting for the backfill of ${others}, which gives way`
     : `waiting for another run, which goes first: ${others}`

@@ -80,33 +80,33 @@ export const trace: Action<'trace'> = async (context, { transaction, row, person
   return EXIT.ok
 }
 
+const RECORD_HEAD = ['rule', 'outcome', 'run', 'reason', 'transaction']
+
+const recordCells = ({ rule, outcome, run, reason, transactionId }: TracedRow['records'][number]) => [
+  rule ?? '(row)',
+  outcome,
+  run,
+  reason?.code ?? '',
+  transactionId ?? '',
+]
+
 function personText({ rows, unread }: TracedPerson, columns: number | undefined): string[] {
   const lines = rows.flatMap(({ export: name, row, records }) =>
-    records.map(({ rule, outcome, run, reason, transactionId }) => [
-      ...[name, n(row), rule ?? '(row)', outcome],
-      ...[run, reason?.code ?? '', transactionId ?? ''],
-    ]),
+    records.map((record) => [name, n(row), ...recordCells(record)]),
   )
-  const head = ['export', 'row', 'rule', 'outcome', 'run', 'reason', 'transaction']
   return [
     lines.length === 0
       ? 'No remaining export has sent or rejected a record of this person.'
       : 'For details of a record: waybill trace TRANSACTION',
-    ...(lines.length === 0 ? [] : fittedTable(head, lines, 1, columns)),
+    ...(lines.length === 0 ? [] : fittedTable(['export', 'row', ...RECORD_HEAD], lines, 1, columns)),
     ...unread.map(({ export: name, why }) => `Not searched: ${name}: ${why}`),
   ]
 }
 
 function rowText({ export: name, row, records }: TracedRow, columns: number | undefined): string[] {
-  const rows = records.map(({ rule, outcome, run, reason, transactionId }) => [
-    rule ?? '(row)',
-    outcome,
-    run,
-    ...[reason?.code ?? '', transactionId ?? ''],
-  ])
   return [
     `Row ${n(row)} of ${name}; for details of a record: waybill trace TRANSACTION`,
-    ...fittedTable(['rule', 'outcome', 'run', 'reason', 'transaction'], rows, 'none', columns),
+    ...fittedTable(RECORD_HEAD, records.map(recordCells), 'none', columns),
   ]
 }
 

@@ -23,7 +23,7 @@ import { deliverNow } from '../runs/teller.ts'
 import { localTime } from '../schedule/fires.ts'
 import type { ScheduleEvents } from '../schedule/schedule-parts.ts'
 import { toSecond, waitsText } from '../story/words.ts'
-import { utcTime } from '../system/shown-text.ts'
+import { iso, utcTime } from '../system/shown-text.ts'
 import { fittedTable, folded, plainTable } from '../system/text-table.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { NO_PROGRESS } from '../telemetry/progress.ts'
@@ -124,7 +124,7 @@ function explainedText(explained: ExplainedJob, columns: number | undefined): st
   if (pause !== undefined) {
     const why = pause.note === null ? '' : `: ${pause.note}`
     lines.push(
-      `paused by ${pause.by} since ${toSecond(new Date(pause.at).toISOString())}${why}. To continue: waybill resume ${job}`,
+      `paused by ${pause.by} since ${toSecond(iso(pause.at))}${why}. To continue: waybill resume ${job}`,
     )
   }
   if (current !== undefined) lines.push(currentText(current))
@@ -150,8 +150,7 @@ function currentText({ run, owner, since, waits }: NonNullable<ExplainedJob['cur
   return `now run ${run} is under way since ${toSecond(since)}, by process ${owner}${why}`
 }
 
-const instant = (at: number | null): string | undefined =>
-  at === null ? undefined : new Date(at).toISOString()
+const instant = (at: number | null): string | undefined => (at === null ? undefined : iso(at))
 
 function explainedJson(explained: ExplainedJob): object {
   const { job, schedule, problem, pause, current, last, next, zone, expected } = explained
@@ -212,15 +211,15 @@ const expectationJson = ({ key, expect, last, next }: ExplainedExpectation): obj
   by: expect.by,
   zone: expect.zone,
   last: last && {
-    due: new Date(last.due).toISOString(),
+    due: iso(last.due),
     local: localTime(last.due, expect.zone),
-    judgedAt: new Date(last.judged_at).toISOString(),
+    judgedAt: iso(last.judged_at),
     state: last.state,
     expected: last.expected,
     arrived: last.arrived,
     small: last.small,
   },
-  next: { due: new Date(next).toISOString(), local: localTime(next, expect.zone) },
+  next: { due: iso(next), local: localTime(next, expect.zone) },
 })
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -327,7 +326,7 @@ const testNotice = (job: string, gateway: string, at: number): UnsentNotice => (
   kind: 'test',
   job,
   gateway,
-  subject: new Date(at).toISOString(),
+  subject: iso(at),
   failure: false,
   at,
   title: `Waybill: test notification of ${job}`,

@@ -3,7 +3,7 @@
  * that delivers a notice to one target: every channel passes `test/conformance/notify-channel.ts`.
  */
 import { z } from 'zod'
-import { shown } from '../system/shown-text.ts'
+import { iso, shown } from '../system/shown-text.ts'
 
 export const NOTICE_KINDS = [
   'run-ended',
@@ -89,7 +89,7 @@ export function payloadOf({ id, notice }: Message): string {
   return shown(
     JSON.stringify({
       type: `waybill.${kind}`,
-      timestamp: new Date(at).toISOString(),
+      timestamp: iso(at),
       data: { id, ...rest, details: data },
     }),
   )

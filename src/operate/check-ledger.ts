@@ -7,7 +7,7 @@ import type {
   UndeliveredNotifications,
   UnfinishedRun,
 } from '../ledger/sqlite/inspect.ts'
-import { counted, n, sizeText } from '../system/shown-text.ts'
+import { counted, iso, n, sizeText } from '../system/shown-text.ts'
 import { type CheckFinding, finding, type Level } from './finding.ts'
 import { commandOf } from './prune.ts'
 
@@ -54,14 +54,11 @@ export function checkLedger(
       : [
           result(
             'ok',
-            `a copy of ${instant(facts.copiedAt)}: records observed before its first use are looked up in their profile once before they are sent`,
+            `a copy of ${iso(facts.copiedAt)}: records observed before its first use are looked up in their profile once before they are sent`,
           ),
         ]),
     ...leases.map(({ job, run, owner, since }) =>
-      result(
-        'ok',
-        `${job} is running in process ${processName(owner)} (run ${run}, since ${instant(since)})`,
-      ),
+      result('ok', `${job} is running in process ${processName(owner)} (run ${run}, since ${iso(since)})`),
     ),
     ...facts.unfinished
       .filter(({ run }) => !leases.some((lease) => lease.run === run))
@@ -107,5 +104,3 @@ function givenUpText(one: GivenUpRun, gateway: string): string {
   const { run, job, records } = one
   return `run ${run} of ${job} was given up${elsewhere(one, gateway)}: ${n(records)} of its records ${records === 1 ? 'is' : 'are'} unanswered; the job reads profiles before it sends ${records === 1 ? 'it' : 'them'}. To look now: waybill reconcile ${run}`
 }
-
-const instant = (epochMs: number): string => new Date(epochMs).toISOString()

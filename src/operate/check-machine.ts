@@ -9,7 +9,7 @@ import { dirname, join, relative } from 'node:path'
 import { codeOf } from '../model/errors.ts'
 import { doubtsOf, doubtText } from '../system/obeyed-files.ts'
 import { modeText } from '../system/own-files.ts'
-import { n, sizeText } from '../system/shown-text.ts'
+import { iso, n, sizeText } from '../system/shown-text.ts'
 import { type Check, type CheckFinding, finding } from './finding.ts'
 
 /** Least room without a warning: a backfill of some millions of records writes as much in ledger, receipts and rejects. */
@@ -112,16 +112,16 @@ export function checkClock(
     return finding(
       'clock',
       'problem',
-      `${instant(now)} is before the start of the latest run (${instant(latestRunAt)})`,
+      `${iso(now)} is before the start of the latest run (${iso(latestRunAt)})`,
       'Set the clock before the next run: leases and the order of runs depend on it.',
     )
   const date = gatewayAt === undefined ? Number.NaN : Date.parse(gatewayAt.date)
   if (gatewayAt === undefined || Number.isNaN(date))
-    return finding('clock', 'ok', `${instant(now)}; no other clock to compare with`)
+    return finding('clock', 'ok', `${iso(now)}; no other clock to compare with`)
   const off = gatewayAt.cameAt - date
   const seconds = Math.round(Math.abs(off) / 1000)
   if (Math.abs(off) <= MOST_OFF_MS)
-    return finding('clock', 'ok', `${instant(now)}, within 2 minutes of the gateway's`)
+    return finding('clock', 'ok', `${iso(now)}, within 2 minutes of the gateway's`)
   const found = `${n(seconds)} s ${off > 0 ? 'ahead of' : 'behind'} the gateway's`
   return finding(
     'clock',
@@ -130,8 +130,6 @@ export function checkClock(
     'Synchronise the clock by NTP: schedules and leases depend on it.',
   )
 }
-
-const instant = (epochMs: number): string => new Date(epochMs).toISOString()
 
 /** @param path undefined for no log file */
 export async function checkLogFile(path: string | undefined): Promise<CheckFinding[]> {

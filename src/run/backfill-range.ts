@@ -6,7 +6,7 @@ import { folderPlace } from '../extract/sources/folder.ts'
 import { compilePattern, matchExportName } from '../extract/sources/source.ts'
 import type { BackfillRange, RunKind, RunRecord } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import { shellPath, shellWord } from '../system/shown-text.ts'
+import { iso, shellPath, shellWord } from '../system/shown-text.ts'
 
 /**
  * Reads a range of days.
@@ -162,4 +162,4 @@ export const backfillCommand = (
   ].join(' ')
 
 /** Day of an instant, in UTC: `2026-03-02`. */
-export const dayOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10)
+export const dayOf = (epochMs: number): string => iso(epochMs).slice(0, 10)

@@ -11,7 +11,7 @@ import type { ToldOutage } from '../load/outage.ts'
 import type { Counts } from '../model/balance.ts'
 import type { WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
-import { present } from '../system/shown-text.ts'
+import { iso, present } from '../system/shown-text.ts'
 import type { DriftFinding } from '../watch/drift.ts'
 import type { SourceSettings } from './arrival.ts'
 import type { SmallDelivery } from './find-exports.ts'
@@ -260,5 +260,3 @@ export function watchOutages(
     },
   }
 }
-
-const iso = (at: number): string => new Date(at).toISOString()

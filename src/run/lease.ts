@@ -2,6 +2,7 @@
 
 import { type Lease, type LeaseRecord, processName, type Waiter } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
+import { iso } from '../system/shown-text.ts'
 import type { OtherRun, RunDependencies } from './events.ts'
 
 /** Silence after which a process counts as dead. */
@@ -118,7 +119,7 @@ function refuseBeside(
   hasAsked: boolean,
 ): void {
   const { owner, run_id: heldFor, acquired_at: since, gives_way: holderGivesWay } = holder
-  const held = `the job ${job} is being run by ${processName(owner)} (run ${heldFor}, since ${new Date(since).toISOString()})`
+  const held = `the job ${job} is being run by ${processName(owner)} (run ${heldFor}, since ${iso(since)})`
   const isIt = heldFor === runId || (isBackfill && holderGivesWay !== 0)
   if (notWhileItRuns !== undefined && isIt) throw notWhileItRuns(held)
   if ((holderGivesWay !== 0) === givesWay && (givesWay || !hasAsked))

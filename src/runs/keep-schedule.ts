@@ -24,11 +24,10 @@ import {
   type ScheduleEvents,
   type ScheduleParts,
 } from '../schedule/schedule-parts.ts'
-import { command, nextSteps, type Step } from '../story/next-steps.ts'
+import { command, type Step } from '../story/next-steps.ts'
 import { type About, brokenNotice, goneNotice, missedNotice } from '../story/notices.ts'
 import type { RunSummary } from '../story/run-story.ts'
 import type { ListenAddress, Settings } from '../system/settings.ts'
-import { shellWord } from '../system/shown-text.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Application } from './application.ts'
 import { type RunWatch, type Surroundings, withGateways } from './connect-gateway.ts'
@@ -206,10 +205,10 @@ async function runOnce(
 }
 
 /** A run that was interrupted with the schedule needs no command: the schedule resumes the run. */
-const nextOfSchedule = (summary: RunSummary): readonly Step[] =>
-  summary.state === 'interrupted' && summary.reason === 'interrupted'
-    ? [{ say: 'It resumes when the schedule starts; to look', commands: [command('show', summary.run)] }]
-    : nextSteps(summary, [], shellWord)
+const nextOfSchedule = ({ run, state, reason }: RunSummary): readonly Step[] | undefined =>
+  state === 'interrupted' && reason === 'interrupted'
+    ? [{ say: 'It resumes when the schedule starts; to look', commands: [command('show', run)] }]
+    : undefined
 
 /**
  * Reasons of missed fires that need no notice: `paused` is known to the person who paused the job; `job-invalid` has a notice of its own;

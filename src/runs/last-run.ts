@@ -3,7 +3,6 @@
 import type { RunRecord } from '../ledger/ledger.ts'
 import { EXIT, type ExitCode, endingOf, reasonOf } from '../model/errors.ts'
 import type { RunDependencies } from '../run/events.ts'
-import { exitOf } from '../story/balance.ts'
 import { gatherStory, summarise } from '../story/facts.ts'
 import { type LastEnd, lastRunOf } from '../story/metrics.ts'
 import type { JobEnd, RunStory } from '../story/run-story.ts'
@@ -121,7 +120,7 @@ async function readLastRun(deps: Watched, end: Omit<LastEnd, 'cleanEndedAt' | 'i
 async function lastCleanEnd(deps: Watched, job: string): Promise<number | undefined> {
   for (const run of await runsOf(deps, job)) {
     if (run.state !== 'finished' || run.ended_at === null) continue
-    if (exitOf(await summarise(deps.ledger, deps.home, run.id)) === EXIT.ok) return run.ended_at
+    if ((await summarise(deps.ledger, deps.home, run.id)).exit === EXIT.ok) return run.ended_at
   }
   return undefined
 }

@@ -35,8 +35,8 @@ export interface ToldRun {
   readonly teller: Teller
   readonly deps: RunDependencies
   readonly job: Job
-  /** Next steps in the notice; default: the steps of `waybill show`. */
-  readonly next?: (summary: RunSummary) => readonly Step[]
+  /** Next steps in the notice, where other than the steps of `waybill show`. */
+  readonly next?: (summary: RunSummary) => readonly Step[] | undefined
   /** True to notify a run that was refused; false if the person who typed the command sees the error. */
   readonly refusals: boolean | ((error: unknown) => Promise<boolean>)
   /** Runs the job with the given dependencies. */
@@ -46,7 +46,7 @@ export interface ToldRun {
 /** Notifies the end of `work`, and rethrows its error. The caller delivers the last notification. */
 export async function runAndTell(
   { logger }: Pick<Application, 'logger'>,
-  { teller, deps, job, next = (summary) => nextSteps(summary, [], shellWord), refusals, work }: ToldRun,
+  { teller, deps, job, next, refusals, work }: ToldRun,
 ): Promise<JobEnd> {
   const targets = targetsOf(job)
   const name = job.definition.job
@@ -62,7 +62,16 @@ export async function runAndTell(
     { summary, reasons }: RunStory,
     how: Pick<EndedRun, 'exit' | 'error'> = { exit: exitOf(summary) },
   ): Promise<void> =>
-    teller.tell(runNotice({ summary, reasons, ...how, next: next(summary), at: now() }), targets)
+    teller.tell(
+      runNotice({
+        summary,
+        reasons,
+        ...how,
+        next: next?.(summary) ?? nextSteps(summary, [], shellWord),
+        at: now(),
+      }),
+      targets,
+    )
   // A caller that notifies refusals runs the job itself, and so resumes a dead run; a rerun or a backfill does not.
   await quietly(() => tellDeadRun(teller, deps, name, targets, refusals !== false))
   // Delivers earlier notices during the run. The last delivery waits for this one, too.

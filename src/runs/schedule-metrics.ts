@@ -215,10 +215,8 @@ function settledCounts(job: string, { rows, records }: Counts): Counted[] {
     ...(['mapped', 'skipped', 'rejected'] as const).map(
       (outcome): Counted => ['rows', { job, outcome }, rows[outcome]],
     ),
-    ...labelledRecords(records).flatMap(([kind, outcomes]) =>
-      outcomes
-        .filter(([outcome]) => outcome !== 'pending')
-        .map(([outcome, count]): Counted => ['records', { job, kind, outcome }, count]),
-    ),
+    ...labelledRecords(records)
+      .filter(([, outcome]) => outcome !== 'pending')
+      .map(([kind, outcome, count]): Counted => ['records', { job, kind, outcome }, count]),
   ]
 }

@@ -1,4 +1,5 @@
 /** Notifies the targets of jobs, with the settings, clock and log of a command. A failed notification never reaches the caller. */
+
 import { z } from 'zod'
 import { readTargets } from '../definitions/jobs.ts'
 import { nameOf, type Target } from '../definitions/notify-definition.ts'
@@ -12,6 +13,7 @@ import {
 } from '../notify/notice.ts'
 import { openChannel } from '../notify/open-channel.ts'
 import { createOutbox, type DeliveryEvent, reasonOf, wants } from '../notify/outbox.ts'
+import { iso } from '../system/shown-text.ts'
 import type { Application } from './application.ts'
 
 export type TellerContext = Pick<
@@ -129,8 +131,7 @@ const newMessageId = ({ randomHex }: TellerContext): string => `msg_${randomHex(
 function report({ logger }: TellerContext, { job, kind, target, reason, nextAt }: DeliveryEvent): void {
   if (reason === undefined) logger.debug(`notified: ${kind} to ${target}`, { job })
   else {
-    const then =
-      nextAt === undefined ? 'it is given up' : `tried again from ${new Date(nextAt).toISOString()}`
+    const then = nextAt === undefined ? 'it is given up' : `tried again from ${iso(nextAt)}`
     logger.warn(`the notification ${kind} to ${target} was not delivered: ${reason}; ${then}`, { job })
   }
 }

@@ -13,7 +13,7 @@ import { WaybillError } from '../model/errors.ts'
 import { parseTransactionId, transactionId } from '../model/ids.ts'
 import type { Origin } from '../model/row.ts'
 import { keptMapping } from '../run/joined-exports.ts'
-import { present } from '../system/shown-text.ts'
+import { iso, present } from '../system/shown-text.ts'
 import { type Application, withKnownLedger } from './application.ts'
 
 export interface Trace {
@@ -89,7 +89,7 @@ export async function traceRecord(ledger: Ledger, transactionId: string): Promis
   for (const record of records) {
     const prunedAt = (await ledger.run(record.run_id))?.pruned_at ?? null
     if (prunedAt !== null) {
-      pruned.push({ run: record.run_id, at: new Date(prunedAt).toISOString() })
+      pruned.push({ run: record.run_id, at: iso(prunedAt) })
       continue
     }
     const chunks = await ledger.chunksOf(record.id)
@@ -185,7 +185,7 @@ async function traceRun(
       event,
       run,
       ...present({ by, note }),
-      at: new Date(at).toISOString(),
+      at: iso(at),
     })),
     ...present({ reason: exception && reasonOf(exception) }),
   }
@@ -211,8 +211,8 @@ const tracedBatch = (batch: BatchRecord): TracedBatch => ({
   attempts: batch.attempts,
   answer: batch.answer,
   status: batch.status,
-  begunAt: new Date(batch.begun_at).toISOString(),
-  settledAt: batch.settled_at === null ? null : new Date(batch.settled_at).toISOString(),
+  begunAt: iso(batch.begun_at),
+  settledAt: batch.settled_at === null ? null : iso(batch.settled_at),
 })
 
 /** Place of the row, if the exact file still exists. */

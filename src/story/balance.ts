@@ -1,6 +1,8 @@
 /** Figures of a run: what it left behind, what of this is new, and its exit code. Pure. */
+
 import { allRecords, type Counts } from '../model/balance.ts'
 import { EXIT, type ExitCode } from '../model/errors.ts'
+import { iso } from '../system/shown-text.ts'
 import type { LeftBehind, RunSummary } from './run-story.ts'
 
 /** Rows, records and people that a run or an export left behind; `rejected` counts records. */
@@ -48,7 +50,7 @@ export function newAndKnown(
     // A known debt on care teams may be settled before the run ends.
     new: Math.max(0, rows + rejected + inDoubt + summary.careTeams.owed - known),
     known,
-    ...(since === null ? {} : { since: new Date(since).toISOString() }),
+    ...(since === null ? {} : { since: iso(since) }),
   }
 }
 
@@ -87,8 +89,13 @@ export const mostLeftFirst = <One extends EndedExport>(exports: readonly One[]):
 /** Counts of records by kind and outcome, as metrics name them. */
 export const labelledRecords = (
   records: Counts['records'],
-): [kind: string, outcomes: [outcome: string, count: number][]][] =>
-  Object.entries(records).map(([kind, { accepted, rejected, unchanged, inDoubt, pending }]) => [
-    kind === 'careTeam' ? 'care-team' : kind,
-    Object.entries({ accepted, rejected, unchanged, 'in-doubt': inDoubt, pending }),
-  ])
+): [kind: string, outcome: string, count: number][] =>
+  Object.entries(records).flatMap(([kind, { accepted, rejected, unchanged, inDoubt, pending }]) =>
+    Object.entries({ accepted, rejected, unchanged, 'in-doubt': inDoubt, pending }).map(
+      ([outcome, count]): [string, string, number] => [
+        kind === 'careTeam' ? 'care-team' : kind,
+        outcome,
+        count,
+      ],
+    ),
+  )

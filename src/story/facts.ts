@@ -33,14 +33,14 @@ import type { RunEnd } from '../run/execute.ts'
 import { readHeldBack } from '../run/held-back.ts'
 import { LEASE_MS } from '../run/lease.ts'
 import { rejectsPath } from '../run/rejects.ts'
-import { present } from '../system/shown-text.ts'
+import { iso, present } from '../system/shown-text.ts'
 import { readDrift } from '../watch/drift.ts'
 import { ExportProfile } from '../watch/export-profile.ts'
 import { exitOf, newAndKnown } from './balance.ts'
 import type { DetailedStory, ExportSummary, JobEnd, RunActivity, RunStory, RunSummary } from './run-story.ts'
 import { workOf } from './throughput.ts'
 
-export interface StorySources {
+interface StorySources {
   readonly ledger: Ledger
   /** Folder of the installation; the summary has paths within. */
   readonly home: string
@@ -351,5 +351,3 @@ export function underWay({ owner, acquired_at, outage }: LeaseRecord): RunActivi
   const at = { owner: processName(owner), since: iso(acquired_at) }
   return { kind: 'under-way', ...at, ...present({ waits: readOutage(outage) }) }
 }
-
-const iso = (at: number): string => new Date(at).toISOString()

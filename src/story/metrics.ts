@@ -4,7 +4,7 @@ import { noCounts } from '../model/balance.ts'
 import type { LastRun, Sample } from '../telemetry/last-run-metrics.ts'
 import { toLookAt } from '../watch/drift.ts'
 import { labelledRecords } from './balance.ts'
-import { driftByMeasure, rejectsByCode } from './reasons.ts'
+import { driftByMeasure, groupReasons } from './reasons.ts'
 import type { RunStory } from './run-story.ts'
 
 /** End of a run, and what else is known of its job. Instants are milliseconds since the epoch. */
@@ -43,11 +43,14 @@ export function lastRunOf({ job, exit, endedAt, story, cleanEndedAt = 0, inDoubt
       skipped: rows.skipped,
       rejected: rows.rejected,
     }),
-    ...labelledRecords(records).flatMap(([kind, outcomes]) =>
-      outcomes.map(([outcome, count]): Sample => ['last_run_records', { kind, outcome }, count]),
+    ...labelledRecords(records).map(
+      ([kind, outcome, count]): Sample => ['last_run_records', { kind, outcome }, count],
     ),
-    ...rejectsByCode(reasons).map(
-      ({ stage, code, count }): Sample => ['last_run_rejects', { stage, code }, count],
+    ...groupReasons(
+      reasons.filter(({ outcome }) => outcome === 'rejected'),
+      ['stage', 'code'],
+    ).map(
+      ({ first: { stage, code }, sum: { count } }): Sample => ['last_run_rejects', { stage, code }, count],
     ),
     ...by('last_run_drift', 'measure', Object.fromEntries(driftByMeasure(toLookAt(summary?.drift ?? [])))),
     ...by('last_run_left_behind', 'share', { new: added, known }),

@@ -19,6 +19,9 @@ export interface Step {
 
 const step = (say: string, ...commands: readonly string[]): Step => ({ say, commands })
 
+const when = (is: boolean, say: string, ...commands: readonly string[]): Step[] =>
+  is ? [step(say, ...commands)] : []
+
 /** Steps as lines of text. */
 export const stepLines = (steps: readonly Step[]): string[] =>
   steps.flatMap(({ say, commands }) => [`  ${say}`, ...commands.map((one) => `    ${one}`)])
@@ -60,7 +63,7 @@ export function nextSteps(
       `The run went to ${gateway}, and the settings name ${settingsName}: there with the keys of that gateway`,
     ),
     ...steps,
-    ...(isUnfinished ? [step('Or, to end it as it is', command('resolve', run, '--give-up'))] : []),
+    ...when(isUnfinished, 'Or, to end it as it is', command('resolve', run, '--give-up')),
   ]
 }
 
@@ -95,52 +98,41 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
   const isOver = state !== 'failed' || isAcknowledged(summary, summary.reason)
   const all = isOver ? steps : [...steps, ...failedSteps(summary, reasons, typed)]
   const stays = all.length > 0 && (!isOver || left.rejected > 0 || steps.length > leftOf.length)
-  return stays
-    ? [
-        ...all,
-        step('What is to stay as it is: say so, and the run needs nobody', command('acknowledge', run)),
-      ]
-    : all
+  const acknowledge = command('acknowledge', run)
+  return [...all, ...when(stays, 'What is to stay as it is: say so, and the run needs nobody', acknowledge)]
 }
 
 /** Steps for a run that was given up. The ledger knows the records left in doubt; `doctor` reports unanswered batches. */
 const givenUpSteps = (run: string, reasons: readonly Reason[], { send }: Typed): Step[] => [
-  ...(reasons.some(({ outcome }) => outcome === 'in-doubt')
-    ? [
-        step(
-          'To look once more whether the gateway has what is in doubt; or, where somebody knows that it has',
-          send('reconcile', run),
-          send('resolve', run, '--accept'),
-        ),
-      ]
-    : []),
-  ...(reasons.some((reason) => remedyFor(reason) === 'send-again')
-    ? [
-        step(
-          'To send what a look into the profiles did not find, where the file that it had begun with is there still',
-          send('rerun', run, '--only', 'rejected'),
-        ),
-      ]
-    : []),
-]
-
-/** Steps for a run stopped by its threshold, usually within a chunk: a dry run also covers the rows after the stop. */
-const failedSteps = (summary: RunSummary, reasons: readonly Reason[], typed: Typed): Step[] => [
-  ...stoppedSteps(
-    summary,
-    reasons.filter(({ outcome }) => outcome === 'held-back'),
-    typed,
+  ...when(
+    reasons.some(({ outcome }) => outcome === 'in-doubt'),
+    'To look once more whether the gateway has what is in doubt; or, where somebody knows that it has',
+    send('reconcile', run),
+    send('resolve', run, '--accept'),
   ),
-  step('To see what would be rejected now, and why; nothing is sent', `${typed.again} --dry-run`),
-  step('Once that is put right, for all that the run did not come to', typed.again),
+  ...when(
+    reasons.some((reason) => remedyFor(reason) === 'send-again'),
+    'To send what a look into the profiles did not find, where the file that it had begun with is there still',
+    send('rerun', run, '--only', 'rejected'),
+  ),
 ]
 
-/** Checks for the cause of the stop; rows of the exports concerned are in the rejects files. */
-function stoppedSteps(summary: RunSummary, heldBack: readonly Reason[], { path }: Typed): Step[] {
+/**
+ * Steps for a run stopped by its threshold, usually within a chunk: checks of the mapping for the cause, as the rows concerned are in the rejects
+ * files; a dry run also covers the rows after the stop.
+ */
+function failedSteps(summary: RunSummary, reasons: readonly Reason[], { again, path }: Typed): Step[] {
+  const heldBack = reasons.filter(({ outcome }) => outcome === 'held-back')
   const checks = heldBack.length === 0 ? [] : mappingChecks(summary, heldBack, path)
-  return checks.length === 0
-    ? []
-    : [step(`What stopped it${codesOf(heldBack)}: see how the mapping fits the export`, ...checks)]
+  return [
+    ...when(
+      checks.length > 0,
+      `What stopped it${codesOf(heldBack)}: see how the mapping fits the export`,
+      ...checks,
+    ),
+    step('To see what would be rejected now, and why; nothing is sent', `${again} --dry-run`),
+    step('Once that is put right, for all that the run did not come to', again),
+  ]
 }
 
 /** Rejected rows and records, and records in doubt. Rejects count 0 if reasons are known and none is open. */
@@ -181,7 +173,7 @@ function interruptedSteps({ run, reason = '', exports }: RunSummary, { again, se
     ]
   const remedy = reason === 'interrupted' || reason === 'asked-to-stop' ? undefined : remedyOf(reason, again)
   return [
-    ...(remedy === undefined ? [] : [step(`${reason}: ${remedy}`)]),
+    ...when(remedy !== undefined, `${reason}: ${remedy}`),
     step('To finish it: it goes on where it stopped', again),
   ]
 }
@@ -192,7 +184,7 @@ function exportSteps(summary: RunSummary, { again, path }: Typed): Step[] {
     ({ error, readSince }) => readSince === undefined && !isAcknowledged(summary, error),
   )
   if (failed.length === 0) return []
-  const drifted = failed.some(({ error }) => error === 'export-drifted')
+  const has = (code: string): boolean => failed.some(({ error }) => error === code)
   // The job itself may not find an export that the operator named.
   const named = failed.flatMap((one) => one.named ?? [])
   const then = named.length === 0 ? again : [again, '--file', ...named.map(path)].join(' ')
@@ -208,12 +200,16 @@ function exportSteps(summary: RunSummary, { again, path }: Typed): Step[] {
       ),
     ),
     step('Then', then),
-    ...(drifted && backfill?.acceptDrift !== true
-      ? [step('Or, where what differs is right', `${then} --accept-drift`)]
-      : []),
-    ...(failed.some(({ error }) => error === 'export-cut') && backfill?.acceptEnd !== true
-      ? [step('Or, where the file is whole as it is', `${then} --accept-end`)]
-      : []),
+    ...when(
+      has('export-drifted') && backfill?.acceptDrift !== true,
+      'Or, where what differs is right',
+      `${then} --accept-drift`,
+    ),
+    ...when(
+      has('export-cut') && backfill?.acceptEnd !== true,
+      'Or, where the file is whole as it is',
+      `${then} --accept-end`,
+    ),
   ]
 }
 
@@ -249,79 +245,84 @@ function leftSteps(
   left: { readonly rejected: number; readonly inDoubt: number },
   { again, send, path }: Typed,
 ): Step[] {
-  const { run } = summary
-  const those = (...remedies: readonly Remedy[]): readonly Reason[] =>
-    open.filter((reason) => remedies.includes(remedyFor(reason)))
+  const { run, job } = summary
   const unknown = open.length === 0 && left.rejected > 0
   const rerun = send('rerun', run, '--only', 'rejected')
-  const steps: Step[] = []
-  const say = (words: string, ...commands: readonly string[]): number => steps.push(step(words, ...commands))
-
+  const those = (...remedies: readonly Remedy[]): readonly Reason[] =>
+    open.filter((reason) => remedies.includes(remedyFor(reason)))
+  /** A step where a reason asks for the remedy. */
+  const by = (
+    remedy: Remedy,
+    words: string,
+    commands: (reasons: readonly Reason[]) => readonly string[] = () => [rerun],
+  ): Step[] => {
+    const reasons = those(remedy)
+    return when(reasons.length > 0, words.replace('{codes}', codesOf(reasons)), ...commands(reasons))
+  }
   const mapped = those('mapping', 'either')
-  if (unknown || mapped.length > 0) {
-    const checks = mappingChecks(summary, unknown ? undefined : mapped, path)
-    const then = 'correct it, see that it fits, and map these rows again'
-    say(`If the mapping is at fault${codesOf(mapped)}: ${then}`, ...checks, rerun)
-  }
+  const checks =
+    unknown || mapped.length > 0 ? mappingChecks(summary, unknown ? undefined : mapped, path) : []
   const lines = those('data', 'either', 'gateway')
-  const { named, others } = rejectsFiles(summary, unknown ? undefined : lines, path)
-  if (named.length > 0) {
-    const then = 'correct the lines in the rejects file, and run that'
-    const runs = named.map((file) => send('run', shellWord(summary.job), '--file', path(file)))
-    say(`If the data are at fault${codesOf(lines)}: ${then}`, ...runs)
-    if (others !== undefined) say(others)
-  }
-  const shared = those('person')
-  if (shared.length > 0)
-    say(
-      `Exports give several birth dates under one reference${codesOf(shared)}: find out whose the rows are; \`trace --person\` tells what was sent under it. Once \`accounts confirm\` has taken the right date, or the source gives each a reference of their own`,
+  const { named, others = '' } = rejectsFiles(summary, unknown ? undefined : lines, path)
+  const owed = owedWords(summary)
+  return [
+    ...when(
+      unknown || mapped.length > 0,
+      `If the mapping is at fault${codesOf(mapped)}: correct it, see that it fits, and map these rows again`,
+      ...checks,
       rerun,
-    )
-  const withdrawn = those('void')
-  if (withdrawn.length > 0)
-    say(
-      `The source has withdrawn what the gateway has${codesOf(withdrawn)}: ask whoever runs the gateway to remove it; the rejects files name all transaction ids`,
-      ...withdrawn
-        .flatMap(({ sentAs = [] }) => sentAs)
-        .slice(0, IDS_NAMED)
-        .map((id) => command('trace', id)),
-    )
-  const documents = those('document')
-  if (documents.length > 0)
-    say(
-      `The requests are sent, their authorizations are not${codesOf(documents)}: put the PDFs into the folder that the job names, and take these rows up`,
-      rerun,
-    )
-  const refused = those('gateway')
-  if (refused.length > 0) {
-    const then = 'see what became of one; once the cause is put right there, send it again'
-    say(`If the gateway is at fault${codesOf(refused)}: ${then}`, ...traceOf(refused), rerun)
-  }
-  const unsent = those('send-again')
-  if (unsent.length > 0) say(`The gateway has not got these${codesOf(unsent)}: send them`, rerun)
-  if (left.inDoubt > 0) {
-    say(
+    ),
+    ...when(
+      named.length > 0,
+      `If the data are at fault${codesOf(lines)}: correct the lines in the rejects file, and run that`,
+      ...named.map((file) => send('run', shellWord(job), '--file', path(file))),
+    ),
+    ...when(others !== '', others),
+    ...by(
+      'person',
+      'Exports give several birth dates under one reference{codes}: find out whose the rows are; `trace --person` tells what was sent under it. Once `accounts confirm` has taken the right date, or the source gives each a reference of their own',
+    ),
+    ...by(
+      'void',
+      'The source has withdrawn what the gateway has{codes}: ask whoever runs the gateway to remove it; the rejects files name all transaction ids',
+      (withdrawn) =>
+        withdrawn
+          .flatMap(({ sentAs = [] }) => sentAs)
+          .slice(0, IDS_NAMED)
+          .map((id) => command('trace', id)),
+    ),
+    ...by(
+      'document',
+      'The requests are sent, their authorizations are not{codes}: put the PDFs into the folder that the job names, and take these rows up',
+    ),
+    ...by(
+      'gateway',
+      'If the gateway is at fault{codes}: see what became of one; once the cause is put right there, send it again',
+      (refused) => [...traceOf(refused), rerun],
+    ),
+    ...by('send-again', 'The gateway has not got these{codes}: send them'),
+    ...when(
+      left.inDoubt > 0,
       'Nobody can tell whether the gateway has what is in doubt: look once more, and send what it lacks',
       send('reconcile', run),
       send('rerun', run, '--only', 'in-doubt'),
-    )
-    say(
+    ),
+    ...when(
+      left.inDoubt > 0,
       'What is in doubt even then, somebody must find out: the gateway has the records, or it has not',
       ...traceOf(those('doubt')),
       send('resolve', run, '--accept'),
       send('resolve', run, '--resend'),
-    )
-  }
-  const unread = those('redelivery')
-  if (unread.length > 0)
-    say(`Ask the vendor for the whole export again${codesOf(unread)}; when it is in its place`, again)
-  const owed = owedWords(summary)
-  if (owed !== undefined)
-    say(
+    ),
+    ...by('redelivery', 'Ask the vendor for the whole export again{codes}; when it is in its place', () => [
+      again,
+    ]),
+    ...when(
+      owed !== undefined,
       `Owed at the gateway: ${owed}${codesOf(those('next-run'))}. The next run does it, even without an export`,
       again,
-    )
-  return steps
+    ),
+  ]
 }
 
 /** Codes like ` (unit-unknown, date-invalid)`, most frequent first; empty without a known reason. */

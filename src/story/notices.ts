@@ -7,7 +7,7 @@ import type { FireRecord } from '../ledger/ledger.ts'
 import { allRecords, balanceWords } from '../model/balance.ts'
 import { describePlace, type Ending, endingOf, type Finding, WaybillError } from '../model/errors.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
-import { n, present, utcTime } from '../system/shown-text.ts'
+import { iso, n, present, utcTime } from '../system/shown-text.ts'
 import { failedExports, isAllKnown } from './balance.ts'
 import { type Step, stepLines } from './next-steps.ts'
 import { groupReasons, type KnownShare, mostFirst } from './reasons.ts'
@@ -123,9 +123,12 @@ function reasonLines(counted: readonly CountedReason[], run: string): string[] {
   ]
 }
 
-/** Line on reasons or findings beyond those that are named. */
-const moreLine = ({ length }: readonly unknown[], run: string): string[] =>
-  length > AT_MOST ? [`         and ${n(length - AT_MOST)} more: waybill show ${run}`] : []
+/** Words on those beyond the named ones; empty for none. @param indent blanks in front */
+const more = ({ length }: readonly unknown[], indent = '         ', end = ''): string[] =>
+  length > AT_MOST ? [`${indent}and ${n(length - AT_MOST)} more${end}`] : []
+
+const moreLine = (all: readonly unknown[], run: string): string[] =>
+  more(all, undefined, `: waybill show ${run}`)
 
 function atRules([first, ...others]: readonly string[]): string {
   if (first === undefined) return ''
@@ -218,7 +221,7 @@ function wordsOf(error: unknown): Ending & { readonly lines: readonly string[] }
 /** First findings, a line each. */
 const findingLines = (findings: readonly Finding[]): string[] => [
   ...findings.slice(0, AT_MOST).map(({ place, message }) => `  ${describePlace(place)}: ${message}`),
-  ...(findings.length > AT_MOST ? [`  and ${n(findings.length - AT_MOST)} more`] : []),
+  ...more(findings, '  '),
 ]
 
 /** A process with the lease of a job, at present or at the end of the process. */
@@ -295,7 +298,7 @@ export function goneNotice(
   problem: WaybillError | undefined,
   jobs: readonly string[],
 ): UnsentNotice {
-  const known = `${jobs.slice(0, AT_MOST).join(', ')}${jobs.length > AT_MOST ? ` and ${n(jobs.length - AT_MOST)} more` : ''}`
+  const known = [jobs.slice(0, AT_MOST).join(', '), ...more(jobs, ' ')].join('')
   return {
     ...about,
     kind: 'jobs-gone',
@@ -341,7 +344,7 @@ export function missedNotice(
     title: `Waybill: ${job} missed ${which} (${reason})`,
     text: [
       ...fires.slice(0, AT_MOST).map((fire) => `Due      ${utc(fire.due)}: ${becomes(fire)}`),
-      ...(fires.length > AT_MOST ? [`         and ${n(fires.length - AT_MOST)} more`] : []),
+      ...more(fires),
       ...(detail === undefined ? [] : [`Because  ${detail}`]),
     ],
     next: [`  waybill schedule --explain ${job}`],
@@ -362,8 +365,6 @@ function becomes({ due, state, made_up_by }: FireRecord): string {
   if (made_up_by !== null) return `covered by the run of ${utc(made_up_by)}`
   return state === 'skipped' ? 'skipped, as the job has `missed: skip`' : 'runs late, after the run before it'
 }
-
-const iso = (at: number): string => new Date(at).toISOString()
 
 /** Time for people; the data has times to sort and compare. */
 const utc = (at: number): string => `${utcTime(at)} UTC`

@@ -31,12 +31,8 @@ export const groupReasons = <One extends KnownShare, Part extends keyof One>(
 export const mostFirst = <One extends { readonly count: number }>(all: readonly One[]): One[] =>
   all.toSorted((a, b) => b.count - a.count)
 
-export interface MergedReason
-  extends Pick<
-    Reason,
-    'outcome' | 'stage' | 'code' | 'field' | 'message' | 'count' | 'settled' | 'known' | 'knownSince'
-  > {
-  /** Null for the row as a whole. */
+/** Reason of several rules and exports; `rules` has null for the row as a whole. */
+export interface MergedReason extends Reason {
   readonly rules: readonly (string | null)[]
   readonly exports: readonly string[]
 }
@@ -44,30 +40,14 @@ export interface MergedReason
 /** Merges equal reasons of rules and exports, most frequent first. */
 export const mergeReasons = (reasons: readonly Reason[]): MergedReason[] =>
   mostFirst(
-    groupReasons(reasons, ['outcome', 'stage', 'code', 'field', 'message']).map(({ first, sum, group }) => {
-      const { outcome, stage, code, field, message } = first
-      return {
-        outcome,
-        stage,
-        code,
-        field,
-        message,
-        ...sum,
-        settled: group.reduce((all, { settled }) => all + settled, 0),
-        rules: [...new Set(group.map(({ rule }) => rule))],
-        exports: [...new Set(group.map(({ exportName }) => exportName))],
-      }
-    }),
+    groupReasons(reasons, ['outcome', 'stage', 'code', 'field', 'message']).map(({ first, sum, group }) => ({
+      ...first,
+      ...sum,
+      settled: group.reduce((all, { settled }) => all + settled, 0),
+      rules: [...new Set(group.map(({ rule }) => rule))],
+      exports: [...new Set(group.map(({ exportName }) => exportName))],
+    })),
   )
-
-/** Rejects by stage and code. */
-export const rejectsByCode = (
-  reasons: readonly Reason[],
-): { readonly stage: string; readonly code: string; readonly count: number }[] =>
-  groupReasons(
-    reasons.filter(({ outcome }) => outcome === 'rejected'),
-    ['stage', 'code'],
-  ).map(({ first: { stage, code }, sum: { count } }) => ({ stage, code, count }))
 
 /** Codes of reasons that no later run has settled, most frequent first. */
 export const openCodes = (reasons: readonly Reason[]): string[] =>

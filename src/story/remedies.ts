@@ -1,163 +1,157 @@
 /** Remedies for left-behind rows and records, by reason (docs/reasons.md). Pure. */
 import type { Reason } from '../ledger/ledger.ts'
 
-/**
- * - `mapping`: the mapping, its tables or the catalog must cover the values of the vendor.
- * - `data`: the row itself is wrong; its line in the rejects file can be corrected.
- * - `either`: a person must decide between mapping and data.
- * - `redelivery`: nothing was readable; only the vendor can help.
- * - `gateway`: the gateway refused the record, and gave the reason.
- * - `doubt`: somebody must find out whether the gateway has the record.
- * - `send-again`: the gateway does not have the record, and nothing else is wrong.
- * - `person`: somebody must find out to which person the records belong.
- * - `void`: the gateway has a record withdrawn by the source, and somebody must have it removed there.
- * - `document`: an accompanying file is missing, or is not valid.
- * - `next-run`: every later run that meets the record tries again by itself.
- * - `none`: nothing is wrong; the job wants it this way.
- */
-export type Remedy =
-  | 'mapping'
-  | 'data'
-  | 'either'
-  | 'redelivery'
-  | 'gateway'
-  | 'doubt'
-  | 'send-again'
-  | 'person'
-  | 'void'
-  | 'document'
-  | 'next-run'
-  | 'none'
+/** Reasons by remedy. */
+const REASONS = {
+  /** The mapping, its tables or the catalog must cover the values of the vendor. */
+  mapping: [
+    'field-not-scalar',
+    'value-not-in-table',
+    'value-not-extracted',
+    'value-doubled-in-join',
+    'expression-failed',
+    'expression-too-costly',
+    'account-unresolved',
+    'zone-unknown',
+    'value-with-comparator',
+    'value-part-unread',
+    'value-form-unread',
+    'code-unread',
+    'sub-id-unread',
+    'unit-unread',
+    'range-unread',
+    'status-unread',
+    'components-unread',
+    'modifier-unread',
+    'unit-unknown',
+    'code-unknown',
+    'account-unknown',
+    'registration-field-not-scalar',
+    'registration-value-not-in-table',
+    'registration-value-not-extracted',
+    'registration-value-doubled-in-join',
+    'registration-expression-failed',
+    'registration-expression-too-costly',
+    'answer-not-clear',
+  ],
+  /** The row itself is wrong; its line in the rejects file can be corrected. */
+  data: [
+    'row-too-short',
+    'row-too-long',
+    'row-too-large',
+    'row-message-invalid',
+    'row-record-misplaced',
+    'row-json-invalid',
+    'row-encoding-invalid',
+    'row-place-unclear',
+    'account-missing',
+    'date-missing',
+    'date-skipped-by-daylight-saving',
+    'date-doubled-by-daylight-saving',
+    'cell-not-computed',
+    'cell-invalid',
+    'cell-digits-lost',
+    'account-damaged',
+    'key-damaged',
+    'value-not-feet-and-inches',
+    'value-in-scientific-notation',
+    'code-missing',
+    'code-damaged',
+    'check-digit-wrong',
+    'date-before-birth',
+    'npi-invalid',
+    'name-missing',
+    'registration-incomplete',
+    'answers-missing',
+  ],
+  /** A person must decide between mapping and data. */
+  either: [
+    'subject-of-another',
+    'resource-deleted',
+    'status-contradictory',
+    'row-quote-broken',
+    'row-quote-not-closed',
+    'row-member-missing',
+    'key-missing',
+    'source-missing',
+    'date-invalid',
+    'date-too-early',
+    'value-not-in-join',
+    'cell-error',
+    'value-missing',
+    'value-not-a-number',
+    'bound-not-a-number',
+    'bounds-crossed',
+    'value-repeated',
+    'flag-unread',
+    'absent-reason-unread',
+    'value-out-of-range',
+    'unit-mismatch',
+    'systolic-not-above-diastolic',
+    'date-in-future',
+    'status-missing',
+    'npi-missing',
+    'type-missing',
+    'registration-date-invalid',
+    'registration-value-not-in-join',
+    'answer-missing',
+    'answer-not-offered',
+    'disclosure-unknown',
+    'flag-not-true-or-false',
+    'authorization-badly-named',
+    'request-type-unknown',
+  ],
+  /** Nothing was readable; only the vendor can help. */
+  redelivery: ['rest-unreadable'],
+  /** The gateway refused the record, and gave the reason. */
+  gateway: [
+    'registration-refused',
+    'registration-fails',
+    'page-repeated',
+    'user-token-refused',
+    'request-types-unreadable',
+    'authorization-refused',
+    'withdrawal-refused',
+    'refused',
+    'too-large',
+    'listed-as-error',
+    'not-echoed',
+  ],
+  /** Somebody must find out whether the gateway has the record. */
+  doubt: ['in-doubt', 'held', 'account-stale', 'perhaps-sent', 'waits-for-older', 'mark-waits'],
+  /** The gateway does not have the record, and nothing else is wrong. */
+  'send-again': [],
+  /** Somebody must find out to which person the records belong. */
+  person: ['reference-shared'],
+  /** The gateway has a record withdrawn by the source, and somebody must have it removed there. */
+  void: ['withdrawn'],
+  /** An accompanying file is missing, or is not valid. */
+  document: ['awaiting-authorization', 'authorization-unusable'],
+  /** Every later run that meets the record tries again by itself. */
+  'next-run': [
+    'account-not-there',
+    'account-id-unknown',
+    'collect-refused',
+    'collect-fails',
+    'mark-refused',
+    'replaced-not-deleted',
+    'replacement-not-listed',
+  ],
+  /** Nothing is wrong; the job wants it this way. */
+  none: ['account-repaired', 'care-team-kept', 'care-team-outdated', 'outdated', 'name-changed'],
+} as const satisfies Readonly<Record<string, readonly string[]>>
 
-/** Remedy of every reason code. */
-export const REMEDIES: Readonly<Record<string, Remedy>> = {
-  'row-too-short': 'data',
-  'row-too-long': 'data',
-  'row-quote-broken': 'either',
-  'row-quote-not-closed': 'either',
-  'row-too-large': 'data',
-  'row-message-invalid': 'data',
-  'row-record-misplaced': 'data',
-  'row-json-invalid': 'data',
-  'row-member-missing': 'either',
-  'rest-unreadable': 'redelivery',
-  'row-encoding-invalid': 'data',
-  'row-place-unclear': 'data',
-  'account-missing': 'data',
-  'account-not-there': 'next-run',
-  'account-id-unknown': 'next-run',
-  'collect-refused': 'next-run',
-  'collect-fails': 'next-run',
-  'key-missing': 'either',
-  'source-missing': 'either',
-  'date-missing': 'data',
-  'date-invalid': 'either',
-  'date-too-early': 'either',
-  'date-skipped-by-daylight-saving': 'data',
-  'date-doubled-by-daylight-saving': 'data',
-  'field-not-scalar': 'mapping',
-  'value-not-in-table': 'mapping',
-  'value-not-extracted': 'mapping',
-  'value-not-in-join': 'either',
-  'value-doubled-in-join': 'mapping',
-  'cell-error': 'either',
-  'cell-not-computed': 'data',
-  'cell-invalid': 'data',
-  'cell-digits-lost': 'data',
-  'expression-failed': 'mapping',
-  'expression-too-costly': 'mapping',
-  'account-damaged': 'data',
-  'account-repaired': 'none',
-  'account-unresolved': 'mapping',
-  'subject-of-another': 'either',
-  'resource-deleted': 'either',
-  'reference-shared': 'person',
-  'key-damaged': 'data',
-  'zone-unknown': 'mapping',
-  'value-missing': 'either',
-  'value-not-a-number': 'either',
-  'value-with-comparator': 'mapping',
-  'bound-not-a-number': 'either',
-  'bounds-crossed': 'either',
-  'value-repeated': 'either',
-  'value-part-unread': 'mapping',
-  'value-form-unread': 'mapping',
-  'code-unread': 'mapping',
-  'sub-id-unread': 'mapping',
-  'unit-unread': 'mapping',
-  'range-unread': 'mapping',
-  'flag-unread': 'either',
-  'status-unread': 'mapping',
-  'status-contradictory': 'either',
-  'absent-reason-unread': 'either',
-  'components-unread': 'mapping',
-  'modifier-unread': 'mapping',
-  'value-not-feet-and-inches': 'data',
-  'value-in-scientific-notation': 'data',
-  'value-out-of-range': 'either',
-  'unit-unknown': 'mapping',
-  'unit-mismatch': 'either',
-  'code-missing': 'data',
-  'code-damaged': 'data',
-  'check-digit-wrong': 'data',
-  'code-unknown': 'mapping',
-  'systolic-not-above-diastolic': 'either',
-  'date-in-future': 'either',
-  'date-before-birth': 'data',
-  'status-missing': 'either',
-  'npi-missing': 'either',
-  'npi-invalid': 'data',
-  'name-missing': 'data',
-  'type-missing': 'either',
-  'account-unknown': 'mapping',
-  'registration-incomplete': 'data',
-  'registration-date-invalid': 'either',
-  'registration-field-not-scalar': 'mapping',
-  'registration-value-not-in-table': 'mapping',
-  'registration-value-not-extracted': 'mapping',
-  'registration-value-not-in-join': 'either',
-  'registration-value-doubled-in-join': 'mapping',
-  'registration-expression-failed': 'mapping',
-  'registration-expression-too-costly': 'mapping',
-  'registration-refused': 'gateway',
-  'registration-fails': 'gateway',
-  'answers-missing': 'data',
-  'answer-missing': 'either',
-  'answer-not-offered': 'either',
-  'answer-not-clear': 'mapping',
-  'page-repeated': 'gateway',
-  'user-token-refused': 'gateway',
-  'disclosure-unknown': 'either',
-  'flag-not-true-or-false': 'either',
-  'authorization-badly-named': 'either',
-  'request-type-unknown': 'either',
-  'request-types-unreadable': 'gateway',
-  'awaiting-authorization': 'document',
-  'authorization-unusable': 'document',
-  'authorization-refused': 'gateway',
-  'withdrawal-refused': 'gateway',
-  refused: 'gateway',
-  'too-large': 'gateway',
-  'listed-as-error': 'gateway',
-  'not-echoed': 'gateway',
-  'in-doubt': 'doubt',
-  held: 'doubt',
-  'account-stale': 'doubt',
-  'perhaps-sent': 'doubt',
-  'waits-for-older': 'doubt',
-  'mark-refused': 'next-run',
-  'mark-waits': 'doubt',
-  'replaced-not-deleted': 'next-run',
-  'replacement-not-listed': 'next-run',
-  'care-team-kept': 'none',
-  'care-team-outdated': 'none',
-  outdated: 'none',
-  'name-changed': 'none',
-  withdrawn: 'void',
-}
+export type Remedy = keyof typeof REASONS
+
+export const REMEDIES: ReadonlyMap<string, Remedy> = new Map(
+  // The cast is sound: the keys are those of the table.
+  (Object.entries(REASONS) as [Remedy, readonly string[]][]).flatMap(([remedy, codes]) =>
+    codes.map((code) => [code, remedy] as const),
+  ),
+)
 
 /** Remedy by reason code. A record in doubt found not stored can simply be sent. A code of another version is checked from both sides. */
 export function remedyFor({ code, outcome }: Pick<Reason, 'code' | 'outcome'>): Remedy {
-  const remedy = REMEDIES[code] ?? 'either'
+  const remedy = REMEDIES.get(code) ?? 'either'
   return remedy === 'doubt' && outcome === 'rejected' ? 'send-again' : remedy
 }

@@ -105,7 +105,9 @@ export interface LeftBehind {
   readonly since?: string
 }
 
-export interface RunSummary extends Omit<Counts, 'warnings' | 'leftOut'> {
+export interface RunSummary
+  extends Omit<Counts, 'warnings' | 'leftOut'>,
+    Pick<Tallies, 'accounts' | 'requests' | 'primaryCare' | 'careTeams'> {
   readonly run: string
   readonly job: string
   readonly gateway: string
@@ -151,10 +153,6 @@ export interface RunSummary extends Omit<Counts, 'warnings' | 'leftOut'> {
   /** Differences between exports and earlier deliveries. */
   readonly drift: readonly ExportDrift[]
   readonly exports: readonly ExportSummary[]
-  readonly accounts: Tallies['accounts']
-  readonly requests: Tallies['requests']
-  readonly primaryCare: Tallies['primaryCare']
-  readonly careTeams: Tallies['careTeams']
   readonly files: { readonly rejects?: string; readonly receipts?: string }
   /** Folder and files of a collecting run; an unfinished collection lies aside. */
   readonly collection?: Collection

@@ -82,7 +82,7 @@ export const summaryLines = (...given: Parameters<typeof summaryText>): Line[] =
   toned(folded(summaryText(...given), given[2]), 1, toneOf(given[0]))
 
 /** Tone for the exit code of a run; `attention` for a run without exit code. */
-export const toneOf = ({ exit }: { readonly exit?: number | undefined }): Tone =>
+const toneOf = ({ exit }: { readonly exit?: number | undefined }): Tone =>
   exit === EXIT.ok ? 'good' : exit === undefined || exit === EXIT.recordsLeftBehind ? 'attention' : 'bad'
 
 /** Failed notifications: `Unsent   webhook hooks.example (the webhook answered 404; retried later)` */
@@ -186,10 +186,7 @@ function recordsTable(records: RunSummary['records']): string[] {
 /** Most exports, and most files of rejects, to show one by one. */
 const SHOWN = 12
 
-/**
- * Table of exports. Of many, shows those with most left behind, and counts the others.
- * @param columns of the terminal; undefined to fit nothing to a width
- */
+/** Table of exports. Of many, shows those with most left behind, and counts the others. */
 function exportsTable({ exports }: Pick<RunSummary, 'exports'>, columns: number | undefined): string[] {
   if (exports.length <= SHOWN) return tableOf(exports, false, columns)
   const left = mostLeftFirst(exports).filter((one) => troubleOf(one) > 0)
@@ -226,7 +223,7 @@ function tableOf(
 }
 
 /** Files of a run; of many files of rejects only the folder. */
-export function writtenFiles({ exports, files }: Pick<RunSummary, 'exports' | 'files'>): string[] {
+function writtenFiles({ exports, files }: Pick<RunSummary, 'exports' | 'files'>): string[] {
   const rejects = exports.flatMap((one) => one.rejects ?? [])
   const { rejects: folder, receipts } = files
   return [
@@ -246,11 +243,8 @@ const RULES_NAMED = 3
 /** Most exports to name in a line. Of more, one is named, as a name may fill a line. */
 const EXPORTS_NAMED = 2
 
-/**
- * Table of reasons, most frequent first.
- * @param columns of the terminal; undefined to leave each message in one line of any length
- */
-export function reasonsTable(reasons: readonly Reason[], columns: number | undefined): string[] {
+/** Table of reasons, most frequent first. */
+function reasonsTable(reasons: readonly Reason[], columns: number | undefined): string[] {
   const merged = mergeReasons(reasons)
   const rows = merged
     .slice(0, REASONS_SHOWN)
@@ -282,37 +276,25 @@ const exportsOf = ({ exports }: MergedReason): string =>
 /** Related runs and decisions: the run whose rejects this run retries, decisions of people, later runs that settled its own rejects. */
 function relatedRuns(summary: RunSummary): string[] {
   const { origin, backfill, settled = [], decided = [] } = summary
-  const filled =
-    backfill === undefined ? [] : [`A backfill of the exports of ${backfill.from} to ${backfill.to}.`]
-  const taken = origin === undefined ? [] : [`Retries what run ${origin.run} left behind.`]
   const { settled: count, rejected } = settledShare(summary)
   const shares = settled.map((one) => `${n(one.count)} by run ${one.run}`).join(', ')
-  const later = count === 0 ? [] : [`Settled since: ${n(count)} of ${n(rejected)} rejected, ${shares}.`]
-  const decisions = decided.map(
-    ({ decision, code, by, note, at }) =>
-      `Decided at ${toSecond(at)} by ${by}: ${decision}${code === undefined ? '' : ` ${code}`}${note === undefined ? '' : `. ${note}`}`,
-  )
-  return [...filled, ...taken, ...decisions, ...later, ...prunedNote(summary)]
+  return [
+    ...(backfill === undefined ? [] : [`A backfill of the exports of ${backfill.from} to ${backfill.to}.`]),
+    ...(origin === undefined ? [] : [`Retries what run ${origin.run} left behind.`]),
+    ...decided.map(
+      ({ decision, code, by, note, at }) =>
+        `Decided at ${toSecond(at)} by ${by}: ${decision}${code === undefined ? '' : ` ${code}`}${note === undefined ? '' : `. ${note}`}`,
+    ),
+    ...(count === 0 ? [] : [`Settled since: ${n(count)} of ${n(rejected)} rejected, ${shares}.`]),
+    ...prunedNote(summary),
+  ]
 }
+
+const LIST_HEAD =
+  'run,age,job,state,exit,rows,accepted,unchanged,rejected,in doubt,balance,drift,most frequent reason,see also'
 
 /** @param now milliseconds since the epoch @param columns of the terminal; undefined to fit nothing to a width */
 export function runsTable(listed: readonly ListedRun[], now: number, columns: number | undefined): Line[] {
-  const head = [
-    ...[
-      'run',
-      'age',
-      'job',
-      'state',
-      'exit',
-      'rows',
-      'accepted',
-      'unchanged',
-      'rejected',
-      'in doubt',
-      'balance',
-    ],
-    ...['drift', 'most frequent reason', 'see also'],
-  ]
   const rows = listed.map((one) => {
     const { accepted, unchanged, inDoubt } = allRecords(one)
     const counts = [one.rows.read, accepted, unchanged, settledShare(one).rejected, inDoubt]
@@ -330,7 +312,7 @@ export function runsTable(listed: readonly ListedRun[], now: number, columns: nu
     ]
   })
   const tones = listed.map((one): [string, Tone] => [one.run, toneOf(one)])
-  return tonedRows(fittedTable(head, rows, { from: 4, to: 9 }, columns), new Map(tones))
+  return tonedRows(fittedTable(LIST_HEAD.split(','), rows, { from: 4, to: 9 }, columns), new Map(tones))
 }
 
 /** Waits for the gateway, below the list. */

@@ -9,7 +9,7 @@ import { driftByMeasure, type KnownShare, mostFirst } from './reasons.ts'
 import type { RunSummary } from './run-story.ts'
 
 /** Parts with a count, in words; empty without any. */
-const ifAny = (count: number, one: string, many?: string): string[] =>
+export const ifAny = (count: number, one: string, many?: string): string[] =>
   count === 0 ? [] : [counted(count, one, many)]
 
 /** Rejects, doubts and failed exports in words; empty for none. The words on new ones do not cover exports. */

@@ -70,8 +70,11 @@ export const n = (count: number): string => count.toLocaleString('en-US')
 export const counted = (count: number, one: string, many = `${one}s`): string =>
   `${n(count)} ${count === 1 ? one : many}`
 
+/** Instant in ISO 8601, UTC, from milliseconds since the epoch: `2026-11-01T05:30:00.000Z`. */
+export const iso = (at: number): string => new Date(at).toISOString()
+
 /** `2026-11-01 05:30` in UTC. */
-export const utcTime = (at: number): string => new Date(at).toISOString().slice(0, 16).replace('T', ' ')
+export const utcTime = (at: number): string => iso(at).slice(0, 16).replace('T', ' ')
 
 /** Path relative to the working folder, or the path itself if shorter. */
 export function shownPath(path: string): string {

@@ -4,6 +4,7 @@ import { allRecords } from '../../model/balance.ts'
 import { KIND_NAMES, RECORD_KINDS } from '../../model/record.ts'
 import { html, n } from '../../system/shown-text.ts'
 import type { DetailedStory, RunSummary } from '../run-story.ts'
+import { rowsWords } from '../words.ts'
 import {
   countOf,
   counts,
@@ -40,7 +41,7 @@ ${part('Records', balancePicture(recordFlow(summary), NARROW))}</div>
 ${numbers(balanceTable(summary))}`
 }
 
-function balanceTable({ rows, records }: DetailedStory['summary']): string {
+function balanceTable({ rows, records }: RunSummary): string {
   const all = allRecords({ records })
   const lines = [
     ['rows read', rows.read],
@@ -66,11 +67,7 @@ function balanceTable({ rows, records }: DetailedStory['summary']): string {
 function imbalance({ summary: { balanced, rows, records } }: DetailedStory): string {
   if (balanced) return ''
   const wrong: string[] = []
-  const { read, mapped, skipped, rejected } = rows
-  if (read !== mapped + skipped + rejected)
-    wrong.push(
-      `rows: read ${n(read)} ≠ mapped ${n(mapped)} + skipped ${n(skipped)} + rejected ${n(rejected)}`,
-    )
+  if (rows.read !== rowOutcomes({ rows })) wrong.push(`rows: ${rowsWords(rows).replace('=', '≠')}`)
   for (const kind of RECORD_KINDS) {
     const { made, accepted, rejected: refused, unchanged, inDoubt, pending } = records[kind]
     if (made !== accepted + refused + unchanged + inDoubt + pending)
@@ -84,9 +81,9 @@ function imbalance({ summary: { balanced, rows, records } }: DetailedStory): str
 </div>\n`
 }
 
-export type FlowCounts = Pick<RunSummary, 'rows' | 'records'>
+type FlowCounts = Pick<RunSummary, 'rows' | 'records'>
 
-export interface FlowNode {
+interface FlowNode {
   readonly id: string
   /** From 0, left to right. */
   readonly column: number
@@ -97,7 +94,7 @@ export interface FlowNode {
   readonly outcome?: Outcome
 }
 
-export interface FlowLink {
+interface FlowLink {
   readonly source: string
   readonly target: string
   readonly outcome?: Outcome
@@ -141,7 +138,7 @@ export const recordFlow = (counts: FlowCounts): Flow =>
 
 const scaleTo = (thickness: number, count: number): number => (count === 0 ? 0 : thickness / count)
 
-const rowOutcomes = ({ rows: { mapped, skipped, rejected } }: FlowCounts): number =>
+const rowOutcomes = ({ rows: { mapped, skipped, rejected } }: Pick<FlowCounts, 'rows'>): number =>
   mapped + skipped + rejected
 
 const recordTotal = ({ records }: FlowCounts): number =>
@@ -220,7 +217,7 @@ function flowOf(roots: readonly Branch[]): Flow {
 type PlacedNode = SankeyNode<FlowNode, FlowLink>
 type PlacedLink = SankeyLink<FlowNode, FlowLink>
 
-export interface FlowForm {
+interface FlowForm {
   /** Pixels from a column to the next. */
   readonly columnWidth: number
   /** Pixels for the text beside the last column. */

@@ -51,18 +51,7 @@ export const nameHtml = (name: string): string =>
     // Keeps numbers with hyphens whole: browsers break behind a hyphen.
     .replaceAll(/[0-9]+(?:-[0-9]+)+/g, '<span class="whole">$&</span>')
 
-/** An outcome; the name is the name of its colour in style.ts, too. */
-export type Outcome =
-  | 'accepted'
-  | 'unchanged'
-  | 'rejected'
-  | 'in-doubt'
-  | 'pending'
-  | 'skipped'
-  | 'mapped'
-  | 'unaccounted'
-
-export const OUTCOMES: Readonly<Record<Outcome, { readonly name: string; readonly mark: string }>> = {
+export const OUTCOMES = {
   mapped: { name: 'mapped', mark: '→' },
   skipped: { name: 'skipped', mark: '–' },
   accepted: { name: 'accepted', mark: '✓' },
@@ -71,7 +60,10 @@ export const OUTCOMES: Readonly<Record<Outcome, { readonly name: string; readonl
   'in-doubt': { name: 'in doubt', mark: '?' },
   pending: { name: 'pending', mark: '…' },
   unaccounted: { name: 'unaccounted for', mark: '!' },
-}
+} as const
+
+/** An outcome; the name is the name of its colour in style.ts, too. */
+export type Outcome = keyof typeof OUTCOMES
 
 /** Outcomes of records, in display order. */
 export const RECORD_OUTCOMES = ['accepted', 'unchanged', 'rejected', 'in-doubt', 'pending'] as const
@@ -113,7 +105,7 @@ export const counts = (...heads: readonly string[]): Column[] => heads.map((head
 /** Cells as HTML; the first cell names the line. */
 export type Line = readonly string[]
 
-export interface TableOptions {
+interface TableOptions {
   /** Name of the table for screen readers. */
   readonly label: string
   readonly columns: readonly Column[]

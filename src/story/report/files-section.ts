@@ -54,10 +54,7 @@ function mappings(exports: DetailedStory['exports']): string {
   )
 }
 
-function writtenFiles(
-  { pruned, files }: DetailedStory['summary'],
-  outputs: readonly OutputFile[] | undefined,
-): string {
+function writtenFiles({ pruned, files }: RunSummary, outputs: readonly OutputFile[] | undefined): string {
   if (pruned !== undefined) return '<p class="none">Receipts and rejects are gone: the run was pruned.</p>'
   if (files.rejects === undefined && files.receipts === undefined)
     return '<p class="none">The run has written neither rejects nor receipts.</p>'

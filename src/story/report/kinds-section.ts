@@ -4,7 +4,7 @@ import { allRecords, kindsShown, type RecordCounts } from '../../model/balance.t
 import { KIND_NAMES } from '../../model/record.ts'
 import { counted, html, n } from '../../system/shown-text.ts'
 import { mostLeftFirst, notDelivered } from '../balance.ts'
-import type { DetailedExport, DetailedStory } from '../run-story.ts'
+import type { DetailedExport, DetailedStory, RunSummary } from '../run-story.ts'
 import { accountsWords, CORRECTED, codeCountWords, owedNote, unjudgedNote } from '../words.ts'
 import {
   countOf,
@@ -78,14 +78,7 @@ function shareBar(counts: RecordCounts): string {
 }
 
 /** Counts of the run as a whole, if any. */
-function beside({
-  rows,
-  leftOut,
-  accounts,
-  primaryCare,
-  careTeams,
-  requests,
-}: DetailedStory['summary']): string {
+function beside({ rows, leftOut, accounts, primaryCare, careTeams, requests }: RunSummary): string {
   const facts: [string, string][] = [['accounts', accountsWords(accounts)]]
   const { marked, unmarked } = primaryCare
   if (marked + unmarked > 0)

@@ -93,7 +93,7 @@ const names = (all: readonly string[], what: string): string =>
     : all.join(', ')
 
 /** Explanation in Markdown: words, and code between backquotes. */
-export interface Explanation {
+interface Explanation {
   readonly means: string
   /** Empty for nothing to do. */
   readonly remedy: string

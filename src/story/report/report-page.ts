@@ -3,12 +3,12 @@
  * digests, no health data.
  */
 import { allRecords } from '../../model/balance.ts'
-import { counted, html, htmlPage, n } from '../../system/shown-text.ts'
+import { counted, html, htmlPage, iso, n } from '../../system/shown-text.ts'
 import { leftByRun } from '../balance.ts'
 import { gatherDetails } from '../facts.ts'
 import { nextSteps, type Step } from '../next-steps.ts'
 import type { DetailedStory, RunSummary } from '../run-story.ts'
-import { because, prunedNote } from '../words.ts'
+import { because, ifAny, prunedNote } from '../words.ts'
 import { balanceSection } from './balance-section.ts'
 import { countOf, durationText, localText, OUTCOMES, PATTERNS, RECORD_OUTCOMES, utcText } from './figures.ts'
 import { filesSection, type OutputFile } from './files-section.ts'
@@ -83,7 +83,7 @@ interface Section {
 const contents = (sections: readonly Section[]): string =>
   `<nav aria-label="Contents"><ul>${sections.map(({ id, name }) => `<li><a href="#${id}">${name}</a></li>`).join('')}</ul></nav>`
 
-export type ReportParts = Parameters<typeof gatherDetails>[0] & {
+type ReportParts = Parameters<typeof gatherDetails>[0] & {
   /** Version of the program. */
   readonly version: string
   /** Reads the files of the run; without it, the report leaves files out. */
@@ -113,33 +113,31 @@ export interface Verdict {
   readonly words: string
 }
 
-export function verdictOf(summary: DetailedStory['summary']): Verdict {
+export function verdictOf(summary: RunSummary): Verdict {
   const { state, activity, balanced } = summary
   const why = because(summary.reason)
-  if (!balanced) return { level: 'bad', words: 'Not balanced: a defect' }
+  const verdict = (level: Verdict['level'], words: string): Verdict => ({ level, words })
+  if (!balanced) return verdict('bad', 'Not balanced: a defect')
   if (activity?.kind === 'under-way')
-    return {
-      level: 'open',
-      words: `Under way${activity.waits === undefined ? '' : ': waiting for the gateway'}`,
-    }
+    return verdict('open', `Under way${activity.waits === undefined ? '' : ': waiting for the gateway'}`)
   if (state === 'running')
-    return { level: 'open', words: 'Stopped before its end: the next run of its job continues it' }
+    return verdict('open', 'Stopped before its end: the next run of its job continues it')
   if (state === 'interrupted')
-    return { level: 'open', words: `Interrupted${why}: the next run of its job continues it` }
-  if (state === 'failed') return { level: 'bad', words: `Failed${why}` }
+    return verdict('open', `Interrupted${why}: the next run of its job continues it`)
+  if (state === 'failed') return verdict('bad', `Failed${why}`)
   const { exports, rows, rejected, inDoubt, pending, marks, deletions } = leftByRun(summary)
-  const parts = [
-    [exports, 'export could not be used', 'exports could not be used'],
-    [rows, 'row rejected', 'rows rejected'],
-    [rejected, 'record rejected', 'records rejected'],
-    [inDoubt, 'record in doubt', 'records in doubt'],
-    [pending, 'record pending', 'records pending'],
-    [marks, 'mark owed', 'marks owed'],
-    [deletions, 'deletion owed', 'deletions owed'],
-  ] as const
-  const left = parts.flatMap(([count, one, many]) => (count === 0 ? [] : [counted(count, one, many)]))
-  if (left.length === 0) return { level: 'well', words: 'Finished: every row and record is accounted for' }
-  return { level: 'left', words: `Finished: ${left.join(', ')}` }
+  const left = [
+    ...ifAny(exports, 'export could not be used', 'exports could not be used'),
+    ...ifAny(rows, 'row rejected', 'rows rejected'),
+    ...ifAny(rejected, 'record rejected', 'records rejected'),
+    ...ifAny(inDoubt, 'record in doubt', 'records in doubt'),
+    ...ifAny(pending, 'record pending', 'records pending'),
+    ...ifAny(marks, 'mark owed', 'marks owed'),
+    ...ifAny(deletions, 'deletion owed', 'deletions owed'),
+  ]
+  return left.length === 0
+    ? verdict('well', 'Finished: every row and record is accounted for')
+    : verdict('left', `Finished: ${left.join(', ')}`)
 }
 
 const MARKS: Readonly<Record<Verdict['level'], string>> = { well: '✓', left: '!', open: '…', bad: '×' }
@@ -148,7 +146,7 @@ const MARKS: Readonly<Record<Verdict['level'], string>> = { well: '✓', left: '
 function runHeader({ summary, startedAt, endedAt, zone, exports }: DetailedStory, writtenAt: number): string {
   const { level, words } = verdictOf(summary)
   const time = (at: number): string =>
-    `<time datetime="${new Date(at).toISOString()}">${utcText(at)}</time>${
+    `<time datetime="${iso(at)}">${utcText(at)}</time>${
       zone === undefined ? '' : `<br><span class="soft">${localText(at, zone)} ${html(zone)}</span>`
     }`
   const facts = [
@@ -173,7 +171,7 @@ ${outcomeLine(summary)}
 }
 
 /** Counts at the head: accepted and rejected always, other outcomes if any. Rejected rows come apart, as they made no record. */
-function outcomeLine(summary: DetailedStory['summary']): string {
+function outcomeLine(summary: RunSummary): string {
   const all = allRecords(summary)
   const shares = RECORD_OUTCOMES.flatMap((outcome) => {
     const count = countOf(all, outcome)
@@ -197,7 +195,7 @@ function outcomeLine(summary: DetailedStory['summary']): string {
 }
 
 /** Range of a backfill, without its folder, which matters only on its machine. */
-const backfillFact = ({ backfill }: DetailedStory['summary'], exports: number) =>
+const backfillFact = ({ backfill }: RunSummary, exports: number) =>
   backfill === undefined
     ? []
     : ([

@@ -288,7 +288,7 @@ test('a reason leads to what it means and what to do, in the page itself; one of
 
 test('every reason that leaves something behind is explained, each by itself', async () => {
   const explanations = await readExplanations()
-  const unexplained = Object.keys(REMEDIES).filter((code) => !explanations.has(code))
+  const unexplained = [...REMEDIES.keys()].filter((code) => !explanations.has(code))
   expect(unexplained).toEqual([])
   for (const [code, { means, remedy }] of explanations)
     expect([code, means, remedy].join(' ')).not.toMatch(/\bthe same$|\bas above\b|\bthe same \|/)

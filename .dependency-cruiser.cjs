@@ -232,7 +232,7 @@ module.exports = {
           '^src/expect/expectation-text.ts$',
           '^src/ledger/(ledger|concerns).ts$',
           '^src/load/batch-text.ts$',
-          '^src/run/(backfill-range|events|joined-exports).ts$',
+          '^src/run/joined-exports.ts$',
           '^src/schedule/fires.ts$',
         ],
         dependencyTypesNot: ['type-only'],

@@ -3,15 +3,13 @@
 import { smallWords } from '../expect/expectation-text.ts'
 import { addCounts, allRecords, type Counts, noCounts } from '../model/balance.ts'
 import { describePlace, type WaybillError } from '../model/errors.ts'
-import {
-  createRunEvents,
-  type ExportProgress,
-  type LeftBehind,
-  type OtherRun,
-  type OutageProgress,
-  type RangePosition,
-  type RunEvents,
-  type RunListener,
+import type {
+  ExportProgress,
+  LeftBehind,
+  OtherRun,
+  OutageProgress,
+  RangePosition,
+  RunListener,
 } from '../run/events.ts'
 import { leftIn } from '../story/balance.ts'
 import { durationText } from '../story/report/figures.ts'
@@ -298,7 +296,6 @@ function waitingText({ job, run, owner, since, givesWay }: OtherRun): string {
 export const tellingWaits = ({
   logger,
   writeError,
-}: Pick<CommandContext, 'logger' | 'writeError'>): RunEvents =>
-  createRunEvents({
-    waitingForRun: (other) => logger.beside(writeError).warn(waitingText(other), { job: other.job }),
-  })
+}: Pick<CommandContext, 'logger' | 'writeError'>): RunListener => ({
+  waitingForRun: (other) => logger.beside(writeError).warn(waitingText(other), { job: other.job }),
+})

@@ -8,7 +8,6 @@ import type { BackfillRange } from '../ledger/ledger.ts'
 import { allRecords } from '../model/balance.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { KIND_NAMES, PROFILE_KINDS } from '../model/record.ts'
-import { readRange } from '../run/backfill-range.ts'
 import {
   abandon,
   accept,
@@ -122,9 +121,9 @@ function progressWords(summary: RunSummary): string {
 }
 
 export const backfill: Action<'backfill'> = async (context, options) => {
-  const days = readRange(options.from, options.to, `waybill backfill ${options.job}`)
   const range = {
-    ...days,
+    from: options.from,
+    to: options.to,
     in: options.in === undefined ? undefined : await folderOf(options.in),
     rate: options.rate,
     acceptDrift: options.acceptDrift,

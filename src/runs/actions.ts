@@ -6,9 +6,9 @@ import { type Job, readJob, readMappings } from '../definitions/definition-files
 import { assertTellable, chooseGateway, gatewayNameOf } from '../definitions/jobs.ts'
 import type { BackfillRange, Ledger, RunRecord, Selection } from '../ledger/ledger.ts'
 import { withPassingArrival } from '../run/arrival.ts'
-import { assertDated } from '../run/backfill-range.ts'
+import { assertDated, readRange } from '../run/backfill-range.ts'
 import { type Counted, countDelivered } from '../run/count-exports.ts'
-import { createRunEvents } from '../run/events.ts'
+import { createRunEvents, type RunListener } from '../run/events.ts'
 import { execute } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
 import { acceptingEnds, findExports, noneFound } from '../run/find-exports.ts'
@@ -116,7 +116,7 @@ export async function tryBackfill(
   onExport: PlanParts['onExport'],
 ): Promise<BackfillPlan> {
   const { settings, now } = application
-  const job = await readDated(application, name)
+  const job = await readDated(application, name, range)
   const gateway = gatewayNameOf(settings, job.definition)
   const parts = { folders: settings, home: settings.home, gateway, now, onExport }
   return withLedgerIfAny(application, (ledger) =>
@@ -137,7 +137,7 @@ export async function beginBackfill(
   range: BackfillRange,
   onFound?: (job: string, look: BackfillLook) => void,
 ): Promise<JobEnd> {
-  const { job, gateway } = runnable(application, await readDated(application, name))
+  const { job, gateway } = runnable(application, await readDated(application, name, range))
   if (onFound !== undefined) onFound(job.definition.job, await lookBefore(application, job, range))
   const requestsPerSecond = range.rate
   const work: Parameters<typeof begin>[2]['work'] = (deps) => backfillJob(deps, job, range)
@@ -175,7 +175,8 @@ async function lookBefore(application: Application, job: Job, range: BackfillRan
   return { found, ...leftOut(job, range, look, mappings) }
 }
 
-async function readDated({ settings }: Application, name: string): Promise<Job> {
+async function readDated({ settings }: Application, name: string, { from, to }: BackfillRange): Promise<Job> {
+  readRange(from, to, `waybill backfill ${name}`)
   const job = await readJob(settings, name)
   assertDated(job.definition.job, job.sources)
   return job
@@ -244,14 +245,14 @@ export interface DecidedOn extends RunStory {
 /** Marks records in doubt as delivered. @param transactions ids of the records; empty: all */
 export const accept = (
   application: Application,
-  events: Parameters<typeof acceptInDoubt>[0]['events'],
+  listener: RunListener,
   id: string,
   person: Person,
   transactions: readonly string[] = [],
 ): Promise<DecidedOn> =>
   withKnownLedger(application, async (ledger) => {
     const { home } = application.settings
-    const deps = { ...application, home, ledger, events }
+    const deps = { ...application, home, ledger, events: createRunEvents(listener) }
     const run = await findRun(ledger, id)
     const records = await acceptInDoubt(deps, run, transactions, person)
     return { records, ...(await gatherStory(deps, run.id)) }
@@ -276,13 +277,13 @@ export async function resend(
 /** Gives a run up. Records in flight are recognised when they come again. */
 export const abandon = (
   application: Application,
-  events: Parameters<typeof giveUp>[0]['events'],
+  listener: RunListener,
   id: string,
   person: Person,
 ): Promise<RunStory> =>
   withKnownLedger(application, async (ledger) => {
     const { home } = application.settings
-    const deps = { ...application, home, ledger, events }
+    const deps = { ...application, home, ledger, events: createRunEvents(listener) }
     const run = await findRun(ledger, id)
     await giveUp(deps, run, person)
     return gatherStory(deps, run.id)

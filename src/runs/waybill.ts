@@ -1,8 +1,7 @@
 /** API for programs: the actions of the command line, with run events as they occur. */
 import type { Selection } from '../ledger/ledger.ts'
 import type { CheckFinding } from '../operate/finding.ts'
-import { readRange } from '../run/backfill-range.ts'
-import { createRunEvents, type RunEvent } from '../run/events.ts'
+import type { RunEvent } from '../run/events.ts'
 import { nextSteps, type Step } from '../story/next-steps.ts'
 import type { JobEnd, ListedRun, RunStory } from '../story/run-story.ts'
 import {
@@ -68,7 +67,6 @@ export interface Waybill {
   lookOver(options?: { readonly servers: boolean }): Promise<readonly CheckFinding[]>
 }
 
-const NO_EVENTS = createRunEvents()
 const UNWATCHED = { listener: {} }
 const RUNS_LISTED = 20
 
@@ -83,10 +81,7 @@ export function createWaybill(application: Application): Waybill {
           ...options,
         }),
       ),
-    backfill: (job, { from, to }) =>
-      running(async (watch) =>
-        beginBackfill(application, watch, job, readRange(from, to, `waybill backfill ${job}`)),
-      ),
+    backfill: (job, { from, to }) => running((watch) => beginBackfill(application, watch, job, { from, to })),
     rerun: (run, only) => running((watch) => beginRerun(application, watch, run, only)),
     runs: async ({ limit = RUNS_LISTED, job } = {}) => (await listRuns(application, { limit, job })).runs,
     acknowledge: (which, person) => acknowledge(application, which, person),
@@ -96,9 +91,9 @@ export function createWaybill(application: Application): Waybill {
     },
     trace: (transactionId) => trace(application, transactionId),
     reconcile: (run, verify) => reconcile(application, UNWATCHED, run, verify),
-    accept: (run, person, transactions) => accept(application, NO_EVENTS, run, person, transactions),
+    accept: (run, person, transactions) => accept(application, {}, run, person, transactions),
     resend: (run, person, transactions) => resend(application, UNWATCHED, run, person, transactions),
-    giveUp: (run, person) => abandon(application, NO_EVENTS, run, person),
+    giveUp: (run, person) => abandon(application, {}, run, person),
     report: (run) => reportOf(application, run),
     prune: (before, { dryRun } = { dryRun: false }) => pruneRuns(application, { before, dryRun }),
     backUp: (file) => backUp(application, file),

@@ -13,7 +13,6 @@ import { EXIT, typedAgain, WaybillError, withRemedy } from '../model/errors.ts'
 import { archiveResumed, archiveRun, isOf } from '../run/archive-exports.ts'
 import { backfillCommand, rangeOf, sameRange, sourcesIn } from '../run/backfill-range.ts'
 import type { RunDependencies } from '../run/events.ts'
-import { execute } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
 import { divideByContents } from '../run/exports-of-run.ts'
 import {
@@ -35,13 +34,13 @@ import {
 import { createGiveWay, type Pausing, watchAsked } from '../run/lease.ts'
 import { openChunksOf } from '../run/resume.ts'
 import { exitOf } from '../story/balance.ts'
-import { endOf, gatherStory } from '../story/facts.ts'
+import { gatherStory } from '../story/facts.ts'
 import type { JobEnd, RunStory } from '../story/run-story.ts'
 import type { Application } from './application.ts'
 import { type RunWatch, withRunDependencies } from './connect-gateway.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
 import { runAndTell } from './run-and-tell.ts'
-import { type Holding, whileHeld } from './take-up.ts'
+import { carryOut, type Holding, whileHeld } from './take-up.ts'
 import { createTeller } from './teller.ts'
 import type { WithoutOld } from './which-installation.ts'
 
@@ -115,7 +114,7 @@ async function runWith(
   if (unfinished !== undefined) {
     const exports = { from: 'unfinished', run: unfinished } as const
     const plan = { records: 'send', job, id: unfinished.id, resumed: unfinished, exports, limit } as const
-    const end = await endOf(deps, await execute(plan, world))
+    const end = await carryOut(plan, world)
     if (end.error !== undefined) return end
     resumed = end
   }
@@ -168,7 +167,7 @@ async function runWith(
     },
     ...(others.length === 0 ? OWED : options.files.length > 0 ? FILES : {}),
   } as const
-  const end = await endOf(deps, await execute(plan, world))
+  const end = await carryOut(plan, world)
   if (isOfArticles && end.error === undefined) await keepArticles(deps.home, job.definition.job, runId)
   if (isOfKnown && end.error === undefined) await forgetKnownPeople(deps.home, runId)
   const hasMoved = end.error === undefined && whole && (await archiveRun(archiving, end.summary, others))
@@ -280,7 +279,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
           limit: Number.POSITIVE_INFINITY,
           exports: { from: 'range', range, sources, mappings, acceptDrift },
         } as const
-        const end = await endOf(deps, await execute(plan, { ...deps, held, arrival, turn, onDelivery }))
+        const end = await carryOut(plan, { ...deps, held, arrival, turn, onDelivery })
         if (end.error !== undefined) return end
         return await archiveBackfill(deps, { held, arrival }, end, found.map(readToItsEnd), had)
       } finally {

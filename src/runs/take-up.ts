@@ -17,10 +17,12 @@ import { execute } from '../run/execute.ts'
 import { receiveBegun } from '../run/exports-of-run.ts'
 import { joinAndKeep, keptMapping, rejoin } from '../run/joined-exports.ts'
 import { type HeldJob, holdJob, settledOnly } from '../run/lease.ts'
-import type { ChosenExport, PlannedExports } from '../run/plan.ts'
+import type { ChosenExport, PlannedExports, RunPlan, World } from '../run/plan.ts'
 import { openChunksOf } from '../run/resume.ts'
-import { endOf } from '../story/facts.ts'
+import { exitOf } from '../story/balance.ts'
+import { gatherStory } from '../story/facts.ts'
 import type { JobEnd } from '../story/run-story.ts'
+import { present } from '../system/shown-text.ts'
 import { assertNoneUnfinished, assertSameGateway, type RunOfJob } from './amend-run.ts'
 
 export interface TakingUp {
@@ -56,7 +58,7 @@ export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp):
       origin,
       limit: Number.POSITIVE_INFINITY,
     } as const
-    return endOf(deps, await execute(plan, { ...deps, held, arrival }))
+    return carryOut(plan, { ...deps, held, arrival })
   })
 }
 
@@ -185,11 +187,18 @@ async function settleOpenChunks(
     exports: { from: 'unfinished', run: unfinished },
   } as const
   try {
-    const end = await execute(plan, { ...deps, held, arrival, turn })
-    return end.error?.code === 'gave-way' ? undefined : await endOf(deps, end)
+    const end = await carryOut(plan, { ...deps, held, arrival, turn })
+    return end.error?.code === 'gave-way' ? undefined : end
   } finally {
     await arrival.close(true)
   }
+}
+
+/** Carries a plan out, and gathers the story of its run. */
+export async function carryOut(plan: RunPlan, world: World): Promise<JobEnd> {
+  const { run, worked, error } = await execute(plan, world)
+  const story = await gatherStory(world, run, worked)
+  return { ...story, exit: error?.exit ?? exitOf(story.summary), ...present({ error }) }
 }
 
 export interface Holding {

@@ -37,7 +37,7 @@ import { iso, present } from '../system/shown-text.ts'
 import { readDrift } from '../watch/drift.ts'
 import { ExportProfile } from '../watch/export-profile.ts'
 import { exitOf, newAndKnown } from './balance.ts'
-import type { DetailedStory, ExportSummary, JobEnd, RunActivity, RunStory, RunSummary } from './run-story.ts'
+import type { DetailedStory, ExportSummary, RunActivity, RunStory, RunSummary } from './run-story.ts'
 import { workOf } from './throughput.ts'
 
 interface StorySources {
@@ -55,12 +55,6 @@ export const gatherStory = async (
   runId: string,
   worked?: RunEnd['worked'],
 ): Promise<RunStory> => storyOf(sources, await rowsOfRun(sources.ledger, runId), worked)
-
-/** Story of a run that this process has ended. */
-export async function endOf(sources: StorySources, { run, worked, error }: RunEnd): Promise<JobEnd> {
-  const story = await gatherStory(sources, run, worked)
-  return { ...story, exit: error?.exit ?? exitOf(story.summary), ...present({ error }) }
-}
 
 /** @throws WaybillError `run-not-found` */
 export async function gatherDetails(

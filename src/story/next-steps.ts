@@ -234,6 +234,19 @@ const IDS_NAMED = 5
 /** Codes named for a remedy. */
 const CODES_NAMED = 5
 
+/** Words by remedy; `{codes}` stands for the codes of the reasons. */
+const BY_REMEDY = {
+  person:
+    'Exports give several birth dates under one reference{codes}: find out whose the rows are; `trace --person` tells what was sent under it. Once `accounts confirm` has taken the right date, or the source gives each a reference of their own',
+  void: 'The source has withdrawn what the gateway has{codes}: ask whoever runs the gateway to remove it; the rejects files name all transaction ids',
+  document:
+    'The requests are sent, their authorizations are not{codes}: put the PDFs into the folder that the job names, and take these rows up',
+  gateway:
+    'If the gateway is at fault{codes}: see what became of one; once the cause is put right there, send it again',
+  'send-again': 'The gateway has not got these{codes}: send them',
+  redelivery: 'Ask the vendor for the whole export again{codes}; when it is in its place',
+} as const satisfies Partial<Record<Remedy, string>>
+
 /**
  * Steps for rejects, doubts and owed work.
  * @param open unsettled reasons, most frequent first; empty: only the counts are known
@@ -252,12 +265,15 @@ function leftSteps(
     open.filter((reason) => remedies.includes(remedyFor(reason)))
   /** A step where a reason asks for the remedy. */
   const by = (
-    remedy: Remedy,
-    words: string,
+    remedy: keyof typeof BY_REMEDY,
     commands: (reasons: readonly Reason[]) => readonly string[] = () => [rerun],
   ): Step[] => {
     const reasons = those(remedy)
-    return when(reasons.length > 0, words.replace('{codes}', codesOf(reasons)), ...commands(reasons))
+    return when(
+      reasons.length > 0,
+      BY_REMEDY[remedy].replace('{codes}', () => codesOf(reasons)),
+      ...commands(reasons),
+    )
   }
   const mapped = those('mapping', 'either')
   const checks =
@@ -278,29 +294,16 @@ function leftSteps(
       ...named.map((file) => send('run', shellWord(job), '--file', path(file))),
     ),
     ...when(others !== '', others),
-    ...by(
-      'person',
-      'Exports give several birth dates under one reference{codes}: find out whose the rows are; `trace --person` tells what was sent under it. Once `accounts confirm` has taken the right date, or the source gives each a reference of their own',
+    ...by('person'),
+    ...by('void', (withdrawn) =>
+      withdrawn
+        .flatMap(({ sentAs = [] }) => sentAs)
+        .slice(0, IDS_NAMED)
+        .map((id) => command('trace', id)),
     ),
-    ...by(
-      'void',
-      'The source has withdrawn what the gateway has{codes}: ask whoever runs the gateway to remove it; the rejects files name all transaction ids',
-      (withdrawn) =>
-        withdrawn
-          .flatMap(({ sentAs = [] }) => sentAs)
-          .slice(0, IDS_NAMED)
-          .map((id) => command('trace', id)),
-    ),
-    ...by(
-      'document',
-      'The requests are sent, their authorizations are not{codes}: put the PDFs into the folder that the job names, and take these rows up',
-    ),
-    ...by(
-      'gateway',
-      'If the gateway is at fault{codes}: see what became of one; once the cause is put right there, send it again',
-      (refused) => [...traceOf(refused), rerun],
-    ),
-    ...by('send-again', 'The gateway has not got these{codes}: send them'),
+    ...by('document'),
+    ...by('gateway', (refused) => [...traceOf(refused), rerun]),
+    ...by('send-again'),
     ...when(
       left.inDoubt > 0,
       'Nobody can tell whether the gateway has what is in doubt: look once more, and send what it lacks',
@@ -314,9 +317,7 @@ function leftSteps(
       send('resolve', run, '--accept'),
       send('resolve', run, '--resend'),
     ),
-    ...by('redelivery', 'Ask the vendor for the whole export again{codes}; when it is in its place', () => [
-      again,
-    ]),
+    ...by('redelivery', () => [again]),
     ...when(
       owed !== undefined,
       `Owed at the gateway: ${owed}${codesOf(those('next-run'))}. The next run does it, even without an export`,

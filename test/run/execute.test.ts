@@ -5,15 +5,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { CHUNK_SIZE } from '../../src/run/chunks.ts'
-import { execute as carryOut } from '../../src/run/execute.ts'
-import type { RunPlan, World } from '../../src/run/plan.ts'
-import { endOf } from '../../src/story/facts.ts'
+import { carryOut } from '../../src/runs/take-up.ts'
 import { HEADER } from '../cli/clinic.ts'
 import { startReferenceStore } from '../cli/reference-store.ts'
 import { answer, type Fault, PASS, startFaultProxy } from '../faults/fault-proxy.ts'
 import { openRunScene } from './run-scene.ts'
-
-const execute = async (plan: RunPlan, world: World) => endOf(world, await carryOut(plan, world))
 
 /** Each of a person of their own, with three records. */
 const rows = (from: number, to: number): string =>
@@ -52,7 +48,7 @@ async function scene(count: number) {
 test('what is open when a run must stop is pending: of each chunk that was begun', async () => {
   const { prepare, strikeFrom, states } = await scene(7)
   strikeFrom(1, 2)
-  const { summary, error } = await execute(...(await prepare('run')))
+  const { summary, error } = await carryOut(...(await prepare('run')))
   expect([error?.code, await states()]).toEqual(['gateway-refused-credentials', ['open', 'open']])
   expect(summary.rows).toMatchObject({ read: 4, mapped: 4 })
   expect(summary.records.biometric).toMatchObject({ made: 12, pending: 12 })
@@ -61,7 +57,7 @@ test('what is open when a run must stop is pending: of each chunk that was begun
 test('an export that changes while a chunk of it is open does not end: what was sent is settled with the file put back', async () => {
   const { ledger, openArrival, prepare, strikeFrom, strike, states, store, file } = await scene(5)
   strikeFrom(2, 3)
-  await execute(...(await prepare('run')))
+  await carryOut(...(await prepare('run')))
   expect(await states()).toContain('open')
   strike(() => PASS)
   // By the time that its bytes are compared it is the same file still.
@@ -71,11 +67,11 @@ test('an export that changes while a chunk of it is open does not end: what was 
     await appendFile(file, rows(6, 6))
     return received
   }
-  const changed = await execute(...(await prepare('run', { arrival: { ...arrival, receiveAgain } })))
+  const changed = await carryOut(...(await prepare('run', { arrival: { ...arrival, receiveAgain } })))
   expect([changed.error?.code, changed.summary.state]).toEqual(['export-changed', 'interrupted'])
   expect(await ledger.exportsOf('run')).toMatchObject([{ state: 'open', reason: null }])
   await writeFile(file, HEADER + rows(1, 5))
-  const { summary, error } = await execute(...(await prepare('run')))
+  const { summary, error } = await carryOut(...(await prepare('run')))
   expect(error).toBeUndefined()
   expect(summary).toMatchObject({ state: 'finished', balanced: true, rows: { read: 5 } })
   expect(await store.records('biometric')).toHaveLength(15)
@@ -85,13 +81,13 @@ test('an export whose counts do not add up ends the run', async () => {
   const { prepare, strikeFrom, strike, states, ledger } = await scene(5)
   strikeFrom(2, 3)
   const [plan, world] = await prepare('run')
-  await execute(plan, world)
+  await carryOut(plan, world)
   expect(await states()).toContain('settled')
   const database = new DatabaseSync(join(world.home, 'ledger.sqlite'))
   database.exec("update chunk set counts = json_set(counts, '$.rows.mapped', 3) where state = 'settled'")
   database.close()
   strike(() => PASS)
-  const { error, summary } = await execute(...(await prepare('run')))
+  const { error, summary } = await carryOut(...(await prepare('run')))
   expect([error?.code, summary.balanced]).toEqual(['not-balanced', false])
   expect(await ledger.run('run')).toMatchObject({ state: 'interrupted', reason: 'not-balanced' })
 })

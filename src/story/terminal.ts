@@ -44,7 +44,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     ...(nothingSettled(summary)
       ? [`Rows     none${exportWords(summary)} is settled`]
       : [
-          `Rows     ${rowsWords(rows)}` + (rows.corrected === 0 ? '' : `; ${n(rows.corrected)} ${CORRECTED}`),
+          `Rows     ${rowsWords(rows)}${rows.corrected === 0 ? '' : `; ${n(rows.corrected)} ${CORRECTED}`}`,
           ...(summary.people === undefined ? recordsTable(records) : [peopleLine(summary.people)]),
         ]),
     ...leftOutLine(summary.leftOut),

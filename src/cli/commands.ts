@@ -144,7 +144,7 @@ const INSTALLATION_COMMANDS = {
     examples: ['waybill expect nightly-screenings'],
   },
   notify: {
-    says: 'send a test notification to all targets of a job',
+    says: 'send a test notification to all targets of a job, and the notices that wait or were given up',
     arguments: { job: JOB },
     note: 'Exit code 0: all targets accepted it, 1: some did not, 2: the job has no target, or a setting is missing.',
     examples: ['waybill notify nightly-screenings'],

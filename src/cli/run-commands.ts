@@ -7,6 +7,7 @@ import type { CommandForm } from './command-form.ts'
 
 export const JOB = ['<job>', 'name of a file in the jobs folder, without .yaml'] as const
 const RUN = ['<run>', 'id of the run'] as const
+const RUN_OR_MANY = ['[run]', 'id of the run; without it, all runs that --job and --reason choose'] as const
 export const RUN_OR_LATEST = ['[run]', 'id of the run; without it, the latest'] as const
 const NOTE = 'reason, stored in the ledger and shown: no health data'
 const AT_JOB = 'at the gateway of this job (default: WAYBILL_GATEWAY_URL)'
@@ -15,6 +16,14 @@ const FILES = 'read these files in place of those the job finds'
 const ACCEPT_END = 'accept exports that look cut off (export-cut) as complete'
 const ACCEPT_DRIFT = 'accept exports that differ from earlier deliveries'
 const BY = 'name to record (default: the user of this machine)'
+
+/** Options that choose several runs among those of `needs`. */
+const MANY = {
+  '--job <job>': 'all runs of this job that left something behind',
+  '--reason <code>': 'only runs that left something behind for this reason',
+  '--export <name>': 'only runs that have read an export of this name',
+  '--since <when>': { says: 'only runs since this day, or not longer ago than 7d or 12h', read: since },
+} as const
 
 export const RUN_COMMANDS = {
   run: {
@@ -74,6 +83,14 @@ export const RUN_COMMANDS = {
     note: 'Jobs are read again each minute. SIGTERM ends the schedule: work in flight is finished, and the next start continues.',
     examples: ['waybill schedule --metrics 9464', 'waybill schedule --explain nightly-screenings'],
   },
+  needs: {
+    says: 'list everything that needs somebody, with the commands that end it',
+    options: {
+      '--job <job>': 'only what concerns this job',
+      '--exit-code': 'exit with 1 if anything is listed',
+    },
+    examples: ['waybill needs', 'waybill needs --job nightly-screenings --json'],
+  },
   runs: {
     says: 'list runs, newest first',
     options: {
@@ -122,10 +139,19 @@ export const RUN_COMMANDS = {
     options: { '--by <name>': BY, '--note <text>': NOTE },
     examples: ['waybill pause nightly-screenings --note "the vendor is moving"'],
   },
-  resume: {
+  unpause: {
     says: 'let the schedule start a paused job again',
     arguments: { job: JOB },
-    examples: ['waybill resume nightly-screenings'],
+    examples: ['waybill unpause nightly-screenings'],
+  },
+  resume: {
+    says: 'continue the interrupted run of a job; read no new exports',
+    arguments: { job: JOB },
+    options: {
+      '--backfill': 'continue its interrupted backfill instead',
+      '--quiet': QUIET,
+    },
+    examples: ['waybill resume nightly-screenings', 'waybill resume nightly-screenings --backfill'],
   },
   trace: {
     says: 'show where a record came from and what the gateway answered',
@@ -142,12 +168,17 @@ export const RUN_COMMANDS = {
   },
   rerun: {
     says: "retry a run's rejected and in-doubt records with the current mapping, as a new run",
-    arguments: { run: RUN },
+    arguments: { run: RUN_OR_MANY },
     options: {
       '--only <what>': { says: 'retry only these', choices: ['rejected', 'in-doubt'] },
+      ...MANY,
+      '--dry-run': 'list the runs, retry nothing',
       '--quiet': QUIET,
     },
-    examples: ['waybill rerun 20260302T071500Z-4f2a9c --only rejected'],
+    examples: [
+      'waybill rerun 20260302T071500Z-4f2a9c --only rejected',
+      'waybill rerun --job nightly-screenings --reason unit-unknown --since 7d',
+    ],
   },
   resolve: {
     says: 'decide on records in doubt, or give up a run that cannot be finished',
@@ -167,10 +198,14 @@ export const RUN_COMMANDS = {
     ],
   },
   acknowledge: {
-    says: "accept a run's rejects as final; the run leaves `runs --failed`",
-    arguments: { run: ['[run]', 'id of the run; required without --reason'] },
+    says: "accept a run's rejects as final; the run leaves `needs` and `runs --failed`",
+    arguments: { run: ['[run]', 'id of the run; required without --reason or --job'] },
     options: {
       '--reason <code>': 'only rows and records with this reason; without a run, in all runs so far',
+      '--job <job>': 'all runs of this job so far, and its refused start',
+      '--export <name>': 'only runs that have read an export of this name',
+      '--since <when>': { says: 'only runs since this day, or not longer ago than 7d or 12h', read: since },
+      '--dry-run': 'list the runs, acknowledge nothing',
       '--undo': 'withdraw the acknowledgement',
       '--by <name>': BY,
       '--note <text>': NOTE,
@@ -182,8 +217,10 @@ export const RUN_COMMANDS = {
   },
   reconcile: {
     says: 'read profiles to find out whether unanswered records arrived; sends nothing',
-    arguments: { run: RUN },
+    arguments: { run: RUN_OR_MANY },
     options: {
+      ...MANY,
+      '--dry-run': 'list the runs, read nothing',
       '--verify': 'compare accepted records with the profiles',
       '--sample <size>': {
         says: 'with --verify: number or share of the people to check (20, 5%)',

@@ -14,21 +14,26 @@ import {
   beginBackfill,
   beginRerun,
   beginRun,
+  chooseRuns,
   type DryRunResult,
+  type ReconciledRun,
   reconcile as reconcileRun,
   resend,
+  resumeBackfill,
+  resumeRun,
   tryBackfill,
   tryRun,
 } from '../runs/actions.ts'
 import type { BackfillLook, BackfillPlan } from '../runs/backfill-plan.ts'
 import { listRuns, pauseJob, stopRun, watchRun } from '../runs/listed-runs.ts'
 import { acknowledge as acknowledgeRuns, type Person } from '../runs/resolve.ts'
+import type { BeginWatch } from '../runs/run-job.ts'
 import { type SampleSize, type Verified, verifiedBadly } from '../runs/verify.ts'
 import { durationText } from '../story/report/figures.ts'
-import type { RunSummary } from '../story/run-story.ts'
+import type { JobEnd, RunSummary } from '../story/run-story.ts'
 import { driftLines, leftOutLine, summaryLines, warningsLine } from '../story/terminal.ts'
 import { waitsText } from '../story/words.ts'
-import { counted, n, sizeText } from '../system/shown-text.ts'
+import { counted, type Lines, n, sizeText } from '../system/shown-text.ts'
 import { fittedTable, plainTable } from '../system/text-table.ts'
 import { createCounting, createProgress } from '../telemetry/progress.ts'
 import { type CommandContext, say } from './command-form.ts'
@@ -97,19 +102,27 @@ export const watch: Action<'watch'> = async (context, { run, json }) => {
 export const pause: Action<'pause'> = async (context, options) => {
   const done = await pauseJob(context, options.job, personOf(context, options))
   const words = done.changed
-    ? `${done.job} is paused: the schedule does not start it. To continue: waybill resume ${done.job}`
+    ? `${done.job} is paused: the schedule does not start it. To continue: waybill unpause ${done.job}`
     : `${done.job} is paused already: waybill schedule --explain ${done.job}`
   context.out(options.json ? JSON.stringify(done) : words)
   return EXIT.ok
 }
 
-export const resume: Action<'resume'> = async (context, { job, json }) => {
+export const unpause: Action<'unpause'> = async (context, { job, json }) => {
   const done = await pauseJob(context, job, 'over')
   const words = done.changed
     ? `${done.job} is scheduled again. Missed runs follow its \`missed\` setting.`
     : `${done.job} was not paused.`
   context.out(json ? JSON.stringify(done) : words)
   return EXIT.ok
+}
+
+export const resume: Action<'resume'> = async (context, options) => {
+  const watch = beginOnTerminal(context, options)
+  const end = options.backfill
+    ? await resumeBackfill(context, watch, options.job)
+    : await resumeRun(context, watch, options.job)
+  return end.exit
 }
 
 function progressWords(summary: RunSummary): string {
@@ -254,30 +267,94 @@ function timeText({ estimate }: BackfillPlan): string {
 const rangeText = ({ from, to, in: folder }: BackfillRange): string =>
   `${from} to ${to}${folder === undefined ? '' : ` in ${folder}`}`
 
-export const rerun: Action<'rerun'> = async (context, options) =>
-  (await beginRerun(context, beginOnTerminal(context, options), options.run, options.only)).exit
+export const rerun: Action<'rerun'> = async (context, options) => {
+  const retry = (run: string, watch: BeginWatch): Promise<JobEnd> =>
+    beginRerun(context, watch, run, options.only)
+  if (options.run !== undefined) return (await retry(options.run, beginOnTerminal(context, options))).exit
+  const watch = options.json ? watchOnTerminal(context, true) : beginOnTerminal(context, options)
+  return ofMany(context, options, async (run) => {
+    const { summary, exit, error } = await retry(run, watch)
+    return { shown: { ...summary, ...errorAsJson(error) }, exit }
+  })
+}
+
+/**
+ * Does to each chosen run what the command does to one, oldest first. A run that an earlier one has settled is passed over.
+ * @returns the highest exit code
+ */
+async function ofMany(
+  context: CommandContext,
+  {
+    run,
+    dryRun,
+    json,
+    job,
+    reason,
+    since,
+    ...more
+  }: Options<'rerun'> | Options<'reconcile'> | Options<'acknowledge'>,
+  act: (run: string) => Promise<{ readonly shown: object; readonly exit: number }>,
+): Promise<number> {
+  const choice = { job, reason, export: more.export, since: since?.(context.now()) }
+  if (Object.values(choice).every((one) => one === undefined))
+    throw new WaybillError('usage-wrong', 'name a run, or choose several with --job or --reason', {
+      remedy: 'Look for them with `waybill needs`.',
+    })
+  const chosen = await chooseRuns(context, choice)
+  if (dryRun) {
+    const listed = chosen.map(({ startedAt, ...one }) => ({
+      ...one,
+      startedAt: new Date(startedAt).toISOString(),
+    }))
+    say(context, json, { dryRun, runs: listed }, () =>
+      plainTable(
+        ['run', 'job', 'started'],
+        listed.map((one) => Object.values(one)),
+        'none',
+      ),
+    )
+    return EXIT.ok
+  }
+  const ends: { shown: object; exit: number }[] = []
+  for (const one of chosen) {
+    const end = await act(one.run).catch((error: unknown) => {
+      if (error instanceof WaybillError && error.code === 'nothing-left') return undefined
+      throw error
+    })
+    if (end !== undefined) ends.push(end)
+  }
+  if (json) context.out(JSON.stringify({ runs: ends.map(({ shown }) => shown) }))
+  return Math.max(EXIT.ok, ...ends.map(({ exit }) => exit))
+}
 
 /** @throws WaybillError `usage-wrong`: a sample of nothing */
 export const reconcile: Action<'reconcile'> = async (context, options) => {
   const { verify, sample, seed } = options
   if ((sample !== undefined && !verify) || (seed !== undefined && sample === undefined))
     throw new WaybillError('usage-wrong', '--sample needs --verify, and --seed needs --sample')
-  const reconciled = await reconcileRun(
-    context,
-    watchOnTerminal(context, true),
-    options.run,
-    verify ? { sample: sample ?? { kind: 'all' }, seed } : undefined,
-  )
-  const { run, found, missed, batches, reads, inDoubt, verified, summary, reasons } = reconciled
-  const json = { found, missed, batches, reads, inDoubt, verified, summary }
-  say(context, options.json, json, () => [
-    `Run ${run}, records in doubt: ${found} stored, ${missed} not stored, ${inDoubt} unknown. ${counted(batches, 'open batch', 'open batches')} settled, ${counted(reads, 'read')} of profiles.`,
-    ...summaryLines(summary, reasons, context.columns),
-    ...(verified === undefined ? [] : verifiedText(verified)),
-  ])
-  const bad = inDoubt > 0 || (verified !== undefined && verifiedBadly(verified))
-  return bad ? EXIT.recordsLeftBehind : EXIT.ok
+  const how = verify ? { sample: sample ?? { kind: 'all' as const }, seed } : undefined
+  const one = async (run: string) => {
+    const reconciled = await reconcileRun(context, watchOnTerminal(context, true), run, how)
+    if (!options.json) context.out(reconciledText(context, reconciled))
+    const { found, missed, batches, reads, inDoubt, verified, summary } = reconciled
+    const bad = inDoubt > 0 || (verified !== undefined && verifiedBadly(verified))
+    const exit = bad ? EXIT.recordsLeftBehind : EXIT.ok
+    return { shown: { found, missed, batches, reads, inDoubt, verified, summary }, exit }
+  }
+  if (options.run === undefined) return ofMany(context, options, one)
+  const { shown, exit } = await one(options.run)
+  if (options.json) context.out(JSON.stringify(shown))
+  return exit
 }
+
+const reconciledText = (
+  { columns }: CommandContext,
+  { run, found, missed, batches, reads, inDoubt, verified, summary, reasons }: ReconciledRun,
+): Lines => [
+  `Run ${run}, records in doubt: ${found} stored, ${missed} not stored, ${inDoubt} unknown. ${counted(batches, 'open batch', 'open batches')} settled, ${counted(reads, 'read')} of profiles.`,
+  ...summaryLines(summary, reasons, columns),
+  ...(verified === undefined ? [] : verifiedText(verified)),
+]
 
 /** @throws WaybillError `usage-wrong`: not exactly one of the decisions */
 export const resolve: Action<'resolve'> = async (context, options) => {
@@ -357,12 +434,18 @@ export function personOf(
 const count = (records: number): string => `${counted(records, 'record')} in doubt`
 
 export const acknowledge: Action<'acknowledge'> = async (context, options) => {
-  const { run, reason, undo = false } = options
-  const done = await acknowledgeRuns(context, { run, reason, undo }, personOf(context, options))
-  const { runs, left, inDoubt } = done
-  const which = `${reason === undefined ? '' : ` for ${reason}`} ${runs.length === 1 ? runs.join() : `in ${counted(runs.length, 'run')}`}`
+  const { run, reason, job, undo = false } = options
+  const since = options.since?.(context.now())
+  if (options.dryRun) return ofMany(context, options, async () => ({ shown: {}, exit: EXIT.ok }))
+  const which = { run, reason, job, export: options.export, since, undo }
+  const done = await acknowledgeRuns(context, which, personOf(context, options))
+  const { runs, left, inDoubt, isStart } = done
+  const ofRuns = runs.length === 1 ? runs.join() : `in ${counted(runs.length, 'run')}`
+  const ofStart = `the refused start of ${job}`
+  const what = isStart ? (runs.length === 0 ? ofStart : `${ofRuns}, and ${ofStart}`) : ofRuns
+  const words = `${reason === undefined ? '' : ` for ${reason}`} ${what}`
   say(context, options.json, { ...done, undo }, () => [
-    `${undo ? 'No longer acknowledged' : 'Acknowledged'}:${which}`,
+    `${undo ? 'No longer acknowledged' : 'Acknowledged'}:${words}`,
     ...(inDoubt === 0
       ? []
       : [

@@ -19,11 +19,11 @@ import {
   lookForExpected,
 } from '../runs/expectations.ts'
 import { keepSchedule } from '../runs/keep-schedule.ts'
-import { deliverNow } from '../runs/teller.ts'
+import { deliverNow, deliverWaiting } from '../runs/teller.ts'
 import { localTime } from '../schedule/fires.ts'
 import type { ScheduleEvents } from '../schedule/schedule-parts.ts'
 import { toSecond, waitsText } from '../story/words.ts'
-import { iso, utcTime } from '../system/shown-text.ts'
+import { counted, iso, utcTime } from '../system/shown-text.ts'
 import { fittedTable, folded, plainTable } from '../system/text-table.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { NO_PROGRESS } from '../telemetry/progress.ts'
@@ -124,7 +124,7 @@ function explainedText(explained: ExplainedJob, columns: number | undefined): st
   if (pause !== undefined) {
     const why = pause.note === null ? '' : `: ${pause.note}`
     lines.push(
-      `paused by ${pause.by} since ${toSecond(iso(pause.at))}${why}. To continue: waybill resume ${job}`,
+      `paused by ${pause.by} since ${toSecond(iso(pause.at))}${why}. To continue: waybill unpause ${job}`,
     )
   }
   if (current !== undefined) lines.push(currentText(current))
@@ -314,13 +314,27 @@ export const notify: Action<'notify'> = async (context, options) => {
       error: await deliverNow(context, notice, target),
     })),
   )
-  say(context, options.json, { job: name, targets: targetEnds }, () =>
-    targetEnds.map(({ target, error }) =>
+  const waiting = await deliverWaiting(context, name)
+  say(context, options.json, { job: name, targets: targetEnds, waiting }, () => [
+    ...targetEnds.map(({ target, error }) =>
       error === undefined ? `delivered  ${target}` : `failed     ${target}: ${error}`,
     ),
-  )
-  return targetEnds.every(({ error }) => error === undefined) ? EXIT.ok : EXIT.recordsLeftBehind
+    ...waitingWords(waiting),
+  ])
+  const isWell = waiting.left === 0 && targetEnds.every(({ error }) => error === undefined)
+  return isWell ? EXIT.ok : EXIT.recordsLeftBehind
 }
+
+const waitingWords = ({
+  delivered,
+  left,
+}: {
+  readonly delivered: number
+  readonly left: number
+}): string[] => [
+  ...(delivered === 0 ? [] : [`delivered  ${counted(delivered, 'notice')} of before`]),
+  ...(left === 0 ? [] : [`waiting    ${counted(left, 'notice')} of before`]),
+]
 
 const testNotice = (job: string, gateway: string, at: number): UnsentNotice => ({
   kind: 'test',

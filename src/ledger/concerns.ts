@@ -129,6 +129,26 @@ export interface RunFilter {
   readonly named?: string | undefined
   /** Only runs that left something behind for this reason. */
   readonly reason?: string | undefined
+  /** Only runs with an export of this name. */
+  readonly export?: string | undefined
+}
+
+/** Left open by a run: neither settled by a later run nor acknowledged by a person. */
+export interface OpenMatters {
+  /** The run itself failed, and no later run has read its exports. */
+  readonly isFailed: boolean
+  /** Exports that were not delivered, with the error code. */
+  readonly exports: readonly { readonly name: string; readonly reason: string }[]
+  /** Rows and records by reason, most frequent first. */
+  readonly left: readonly {
+    readonly outcome: 'rejected' | 'in-doubt'
+    readonly code: string
+    /** Rows rejected as a whole. */
+    readonly rows: number
+    readonly records: number
+    /** When an earlier run first left one of these behind: milliseconds since the epoch; null if this run was the first. */
+    readonly since: number | null
+  }[]
 }
 
 /** An acknowledgement: a person accepts rejects or the failure of a run as final. */
@@ -148,7 +168,11 @@ export interface Acknowledgements {
   add(runs: readonly string[], acknowledgement: Omit<Acknowledgement, 'run'>): Promise<void>
   /** @returns runs with an acknowledgement undone */
   undo(
-    which: { readonly run?: string | undefined; readonly code?: string | undefined },
+    which: {
+      readonly run?: string | undefined
+      readonly job?: string | undefined
+      readonly code?: string | undefined
+    },
     decided: Pick<Acknowledgement, 'by' | 'note' | 'at'>,
   ): Promise<string[]>
 }
@@ -292,6 +316,37 @@ export interface Standing {
   readonly backfills: readonly string[]
 }
 
+/** Work beside the runs that may need somebody. Instants are milliseconds since the epoch. */
+export interface OpenWork {
+  /** Notifications that were given up lately, or wait for long, by job and target. */
+  readonly undelivered: readonly {
+    readonly job: string
+    /** Name of the target, without secrets. */
+    readonly target: string
+    /** Sixteen hex digits: tells apart targets with equal names. */
+    readonly key: string
+    /** State of the latest. */
+    readonly state: 'pending' | 'given-up'
+    readonly count: number
+    /** Error of the latest try; null if delivery was never tried. */
+    readonly error: string | null
+    readonly since: number
+  }[]
+  /** Expectations whose latest deadline has passed without the exports. */
+  readonly overdue: readonly (Pick<DeadlineRecord, 'job' | 'source' | 'due' | 'expected' | 'arrived'> & {
+    readonly state: 'missing' | 'unreachable'
+  })[]
+  readonly pauses: readonly (Pause & { readonly job: string })[]
+  /** Fires that nothing has made up for, and that no run has followed. */
+  readonly missed: readonly { readonly job: string; readonly due: number; readonly reason: string }[]
+  readonly timetables: readonly (Timetable & { readonly job: string; readonly gateway: string })[]
+  /** A copied ledger, and the jobs that have finished no run since its first use. */
+  readonly copy: { readonly takenAt: number; readonly jobs: readonly string[] } | undefined
+  readonly firstRunAt: number | undefined
+  /** Latest finished run of each job, if it owes marks or deletions. */
+  readonly owing: readonly string[]
+}
+
 export interface NewNotification {
   readonly messageId: string
   readonly kind: string
@@ -350,6 +405,10 @@ export interface Notifications {
    * @throws WaybillError `state-illegal`
    */
   move(claimed: NotificationRecord, event: NotificationEvent, change: NotificationChange): Promise<boolean>
+  /** Makes all notifications of a job due that wait or were given up. @returns their number */
+  revive(job: string, now: number): Promise<number>
+  /** Number of notifications of a job that wait or were given up. */
+  countOpen(job: string): Promise<number>
 }
 
 /** Facts about a run that decide whether the detail may be removed. Instants are milliseconds since the epoch. */

@@ -17,6 +17,8 @@ import type {
   LeaseRequest,
   Notifications,
   OpenExport,
+  OpenMatters,
+  OpenWork,
   Pauses,
   Pruning,
   Reason,
@@ -199,6 +201,8 @@ export interface Ledger {
   exportsOf(runId: string): Promise<(ExportRecord & { readonly mapping: string | null })[]>
   /** Open exports of unfinished runs, for all jobs of this name, at any gateway. */
   openExports(job: string): Promise<OpenExport[]>
+  /** What a run left open: neither settled by a later run nor acknowledged. */
+  openMatters(runId: string): Promise<OpenMatters>
   exportRecord(exportRow: number): Promise<ExportRecord | undefined>
   exportsWithContent(exportId: string): Promise<ExportRecord[]>
   /** Latest first. */
@@ -253,6 +257,8 @@ export interface Ledger {
   notifications: Notifications
   /** Open matters by job. */
   standing(): Promise<Standing>
+  /** Work beside the runs that may need somebody. */
+  openWork(now: number): Promise<OpenWork>
   way: RightOfWay
   pruning: Pruning
   installation: Installation

@@ -45,8 +45,8 @@ export type DeadlineState = 'seen' | 'arrived' | 'late' | 'missing' | 'unreachab
 
 /** `given-up`: no more tries. */
 export type NotificationState = 'pending' | 'delivered' | 'given-up'
-/** `fail`: a later try follows. */
-export type NotificationEvent = 'deliver' | 'fail' | 'give-up'
+/** `fail`: a later try follows. `revive`: a person asks for it again. */
+export type NotificationEvent = 'deliver' | 'fail' | 'give-up' | 'revive'
 
 /**
  * Builds a function from state and event to the next state.
@@ -90,4 +90,5 @@ export const advanceFire = moves<FireState, FireEvent>('fire', {
 })
 export const advanceNotification = moves<NotificationState, NotificationEvent>('notification', {
   pending: { deliver: 'delivered', fail: 'pending', 'give-up': 'given-up' },
+  'given-up': { revive: 'pending' },
 })

@@ -7,6 +7,7 @@ export const CHECKS = [
   'settings',
   'home',
   'ledger',
+  'needs',
   'key',
   'clock',
   'gateway',

@@ -4,9 +4,11 @@
  */
 import { type Job, readJob, readMappings } from '../definitions/definition-files.ts'
 import { assertTellable, chooseGateway, gatewayNameOf } from '../definitions/jobs.ts'
-import type { BackfillRange, Ledger, RunRecord, Selection } from '../ledger/ledger.ts'
+import type { BackfillRange, Ledger, RunFilter, RunRecord, Selection } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
+import { notingRefusedStart } from '../needs/refused-starts.ts'
 import { withPassingArrival } from '../run/arrival.ts'
-import { assertDated, readRange } from '../run/backfill-range.ts'
+import { assertDated, rangeOf, readRange } from '../run/backfill-range.ts'
 import { type Counted, countDelivered } from '../run/count-exports.ts'
 import { createRunEvents, type RunListener } from '../run/events.ts'
 import { execute } from '../run/execute.ts'
@@ -15,7 +17,7 @@ import { acceptingEnds, findExports, noneFound } from '../run/find-exports.ts'
 import { leftIn } from '../story/balance.ts'
 import { gatherStory } from '../story/facts.ts'
 import type { JobEnd, RunStory } from '../story/run-story.ts'
-import { present } from '../system/shown-text.ts'
+import { present, shellWord } from '../system/shown-text.ts'
 import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from './amend-run.ts'
 import { type Application, findJobOfRun, withKnownLedger, withLedgerIfAny } from './application.ts'
 import {
@@ -37,6 +39,7 @@ import {
   backfillSources,
   begin,
   noneInRange,
+  nothingToResume,
   type RunOptions,
   runJob,
 } from './run-job.ts'
@@ -46,22 +49,58 @@ import { type SampleSize, type Verified, verifyRun } from './verify.ts'
 import { identityToLook } from './which-installation.ts'
 
 /** Resumes the unfinished run of the job, then delivers the exports that have arrived since. @param name of the job, or of the job file */
-export const beginRun = (
+export function beginRun(
   application: Application,
   watch: BeginWatch,
   name: string,
   options: RunOptions,
-): Promise<JobEnd> =>
-  tellingRefusals(application, name, async () => {
-    const { job, gateway } = runnable(application, await readJob(application.settings, name))
-    return begin(application, watch, {
-      job,
-      gateway,
-      refusals: true,
-      without: options,
-      work: (deps) => runJob(deps, job, options),
+): Promise<JobEnd> {
+  const start = (): Promise<JobEnd> =>
+    tellingRefusals(application, name, async () => {
+      const { job, gateway } = runnable(application, await readJob(application.settings, name))
+      return begin(application, watch, {
+        job,
+        gateway,
+        refusals: true,
+        without: options,
+        work: (deps) => runJob(deps, job, options),
+      })
     })
+  const { settings, now } = application
+  // A person who names files sees the error.
+  return notingRefusedStart({ home: settings.home, now, notes: options.files.length === 0 }, name, start)
+}
+
+/** Finishes the interrupted run of a job; reads no new exports. @throws WaybillError `nothing-left` without such a run */
+export const resumeRun = (application: Application, watch: BeginWatch, name: string): Promise<JobEnd> =>
+  beginRun(application, watch, name, {
+    files: [],
+    limit: Number.POSITIVE_INFINITY,
+    acceptDrift: false,
+    unfinishedAlone: true,
   })
+
+/** Continues the interrupted backfill of a job. @throws WaybillError `nothing-left` without one */
+export async function resumeBackfill(
+  application: Application,
+  watch: BeginWatch,
+  name: string,
+): Promise<JobEnd> {
+  const { settings } = application
+  const { definition } = await readJob(settings, name)
+  const range = await withKnownLedger(application, async (ledger) => {
+    const jobId = await ledger.jobId(definition.job, gatewayNameOf(settings, definition))
+    const unfinished = await ledger.unfinishedRun(jobId, 'backfill')
+    return unfinished && rangeOf(unfinished)
+  })
+  if (range === undefined)
+    throw nothingToResume(
+      definition.job,
+      'backfill',
+      `waybill backfill ${shellWord(definition.job)} --from DAY --to DAY`,
+    )
+  return beginBackfill(application, watch, name, range)
+}
 
 export interface DryRunResult extends Counted {
   readonly job: string
@@ -157,6 +196,24 @@ export async function beginRerun(
     rerunJob(deps, job, await findRun(deps.ledger, run), only)
   return begin(application, watch, { job, gateway, refusals: false, work })
 }
+
+/** Runs to choose among those that left something behind. */
+export type RunChoice = Pick<RunFilter, 'job' | 'reason' | 'export' | 'since'>
+
+/** Runs that have ended, left something behind, and fit the choice; oldest first. @throws WaybillError `nothing-left` for none */
+export const chooseRuns = (
+  application: Application,
+  choice: RunChoice,
+): Promise<readonly { readonly run: string; readonly job: string; readonly startedAt: number }[]> =>
+  withKnownLedger(application, async (ledger) => {
+    const only = { ...choice, failed: true, states: ['finished', 'failed'] } as const
+    const runs = await ledger.runs(Number.MAX_SAFE_INTEGER, only)
+    if (runs.length === 0)
+      throw new WaybillError('nothing-left', 'no run with something left behind fits this choice', {
+        remedy: 'See what is left with `waybill needs`.',
+      })
+    return runs.map(({ id, job, started_at }) => ({ run: id, job, startedAt: started_at })).reverse()
+  })
 
 /** Looks for the exports of a range. None is an error, unless an unfinished backfill has taken them all. @throws WaybillError `exports-none` */
 async function lookBefore(application: Application, job: Job, range: BackfillRange): Promise<BackfillLook> {

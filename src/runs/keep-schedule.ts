@@ -14,6 +14,7 @@ import { planLooks } from '../expect/expectation-watch.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
+import { noteRefusedStart, notingRefusedStart } from '../needs/refused-starts.ts'
 import { trafficOf } from '../run/connect-stages.ts'
 import { createRunEvents, type RunDependencies, type RunListener } from '../run/events.ts'
 import { runSchedule } from '../schedule/run-schedule.ts'
@@ -137,15 +138,18 @@ async function keep(
       return jobs
     },
     run: (job, onRun, fire) =>
-      telling.running(job.definition.job, async () => {
-        const atGateway = await at(chooseGateway(settings, job))
-        sentTo.add(atGateway.gateway)
-        return runOnce(application, watched, atGateway, [job, onRun, fire])
-      }),
+      notingRefusedStart({ home: settings.home, now: application.now }, job.definition.job, () =>
+        telling.running(job.definition.job, async () => {
+          const atGateway = await at(chooseGateway(settings, job))
+          sentTo.add(atGateway.gateway)
+          return runOnce(application, watched, atGateway, [job, onRun, fire])
+        }),
+      ),
     planLook: (job) => planLooks(expecting, job),
     events: createScheduleEvents(
       ...(metrics === undefined ? [] : [countSchedule(metrics, application.now)]),
       ...[events, telling.events],
+      { broken: (job, problem) => noteRefusedStart(settings.home, job, problem, application.now()) },
     ),
   })
   await telling.end()

@@ -1,23 +1,23 @@
 /** Checks an installation, and changes nothing: settings, home, ledger, clock, gateways, jobs and mappings. */
 import { randomUUID } from 'node:crypto'
 import { definitionsIn } from '../definitions/definition-files.ts'
-import { gatewayNameOf, NO_GATEWAY, readGatewayName, readTargets } from '../definitions/jobs.ts'
-import { keyOf, type Target } from '../definitions/notify-definition.ts'
+import { gatewayNameOf, NO_GATEWAY, readGatewayName } from '../definitions/jobs.ts'
 import { createGateway } from '../gateway/gateway.ts'
-import { inspectLedger, type LedgerFacts, type UndeliveredNotifications } from '../ledger/sqlite/inspect.ts'
+import { inspectLedger, type LedgerFacts } from '../ledger/sqlite/inspect.ts'
 import { keyDiffers } from '../ledger/sqlite/installation.ts'
 import { describePlace, type Finding, reasonOf, WaybillError } from '../model/errors.ts'
 import { createIdentity } from '../model/ids.ts'
+import type { Cause } from '../needs/needs-of.ts'
 import { checkJobs, checkMappings } from '../operate/check-definitions.ts'
 import { checkGateway, type GatewayLook, LOOK_TIMEOUTS } from '../operate/check-gateway.ts'
 import { checkLedger } from '../operate/check-ledger.ts'
 import { checkClock, checkHome, checkLogFile, checkTrust } from '../operate/check-machine.ts'
 import { type CheckFinding, finding } from '../operate/finding.ts'
-import { gatewaySetting } from '../story/next-steps.ts'
 import { lookAt } from '../system/own-files.ts'
 import { BUILT_IN, type Settings } from '../system/settings.ts'
 import { type Application, ledgerFile } from './application.ts'
 import { printedToken, sourceSettings } from './connect-gateway.ts'
+import { readNeeds } from './needs.ts'
 import { assertNothingLost, ownKey } from './which-installation.ts'
 
 export interface Looking {
@@ -45,6 +45,7 @@ export async function lookOver(application: Application, looking: Looking): Prom
       ['mapping', settings.mappings],
     ]),
     ...ledger,
+    ...(await checkNeeds(application, facts)),
     ...checkKey(settings, facts?.fingerprint),
     checkClock(now(), facts?.latestRunAt, gateway.clock),
     ...gateway.findings,
@@ -59,6 +60,17 @@ function checkSettings(findings: readonly Finding[]): CheckFinding[] {
   return findings.map(({ place, message }) =>
     finding('settings', 'problem', message, remedy, { subject: describePlace(place) }),
   )
+}
+
+/** Causes that other checks report. */
+const CHECKED_OTHERWISE: ReadonlySet<string> = new Set<Cause>(['ledger', 'disk'])
+
+/** Lists what needs somebody; nothing for a ledger that the next command upgrades, as doctor changes nothing. */
+async function checkNeeds(application: Application, facts: LedgerFacts | undefined): Promise<CheckFinding[]> {
+  if (facts?.older === true) return []
+  const needs = (await readNeeds(application)).filter(({ cause }) => !CHECKED_OTHERWISE.has(cause))
+  if (needs.length === 0) return [finding('needs', 'ok', 'nothing needs somebody')]
+  return needs.map(({ what }) => finding('needs', 'warning', what, 'See `waybill needs`.'))
 }
 
 /** Checks the key. @param fingerprint of the ledger's key */
@@ -93,12 +105,8 @@ async function lookAtLedger(
     const facts = lookAt(file) === undefined ? undefined : inspectLedger(file, now())
     if (facts === undefined || (facts.shape === 'none' && facts.damage.length === 0))
       assertNothingLost(settings.home)
-    const targets = new Map<string, readonly Target[] | undefined>()
-    for (const { job } of facts?.undelivered ?? []) targets.set(job, await readTargets(settings, job))
-    const isTold = ({ job, key }: UndeliveredNotifications): boolean | undefined =>
-      targets.get(job)?.some((target) => keyOf(target) === key)
     const gatewayOf = (job: string): string => gateways.get(job) ?? gatewayNameOf(settings)
-    return [checkLedger(facts, { isDead, gatewayOf, settingOf: gatewaySetting, isTold }), facts]
+    return [checkLedger(facts, { isDead, gatewayOf }), facts]
   } catch (error) {
     if (error instanceof WaybillError && error.code === 'ledger-missing')
       return [[finding('ledger', 'problem', error.message, error.remedy)], undefined]

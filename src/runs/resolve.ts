@@ -8,6 +8,7 @@ import type { Acknowledgement, Ledger, LeftRecord, Resolution, Ruled } from '../
 import { advanceRun } from '../ledger/states.ts'
 import { WaybillError } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
+import { forgetRefusedStart } from '../needs/refused-starts.ts'
 import { spoolFolder } from '../run/arrival.ts'
 import { kindOf } from '../run/backfill-range.ts'
 import { Collection, forgetCollection } from '../run/collection-files.ts'
@@ -28,7 +29,7 @@ import {
   nameRun,
   type RunOfJob,
 } from './amend-run.ts'
-import { type Application, withKnownLedger } from './application.ts'
+import { type Application, withKnownLedger, withLedgerIfAny } from './application.ts'
 import { takeUp } from './take-up.ts'
 
 /** Person who decides, and the reason if given. */
@@ -228,6 +229,12 @@ export interface Acknowledging {
   readonly run?: string | undefined
   /** Code from docs/reasons.md, or error code of an export or a run. */
   readonly reason?: string | undefined
+  /** All runs of this job so far; without a reason, its refused start, too. */
+  readonly job?: string | undefined
+  /** Only runs with an export of this name. */
+  readonly export?: string | undefined
+  /** Only runs that began later: milliseconds since the epoch. */
+  readonly since?: number | undefined
   /** Withdraws the acknowledgement. */
   readonly undo?: boolean
 }
@@ -238,51 +245,80 @@ export interface Acknowledged {
   readonly left: number
   /** Records in doubt of these runs: a person must decide. */
   readonly inDoubt: number
+  /** The refused start of the job is off the list. */
+  readonly isStart: boolean
 }
 
 /** Acknowledges runs, or withdraws this. @throws WaybillError `usage-wrong`, `run-not-found`, `run-unfinished`, `nothing-left` */
-export const acknowledge = (
+export async function acknowledge(
   application: Application,
   which: Acknowledging,
   person: Person,
-): Promise<Acknowledged> =>
-  withKnownLedger(application, async (ledger) => {
-    if (which.run === undefined && which.reason === undefined)
-      throw new WaybillError('usage-wrong', 'name a run, or a reason with --reason', {
-        remedy: 'Look for them with `waybill runs --failed`, then type `waybill acknowledge RUN`.',
-      })
-    const run = which.run === undefined ? undefined : (await nameRun(ledger, which.run)).id
-    const code = which.reason ?? null
-    const decided = { ...person, at: application.now() }
-    const runs =
-      which.undo === true
-        ? await ledger.acknowledgements.undo({ run, code: which.reason }, decided)
-        : await add(ledger, run, { ...decided, code })
-    if (runs.length === 0)
-      throw new WaybillError(
-        'nothing-left',
-        `there is nothing to ${which.undo ? 'undo' : 'acknowledge'}${ofWhat(which)}`,
-        {
-          remedy:
-            'See what needs somebody with `waybill runs --failed`, and what was decided with `waybill show RUN`.',
-        },
+): Promise<Acknowledged> {
+  const { run, job, reason, undo = false } = which
+  if (run === undefined && reason === undefined && job === undefined)
+    throw new WaybillError('usage-wrong', 'name a run, a job with --job, or a reason with --reason', {
+      remedy: 'Look for them with `waybill needs`, then type `waybill acknowledge RUN`.',
+    })
+  const isPart = reason !== undefined || which.export !== undefined || which.since !== undefined
+  const isWholeJob = job !== undefined && run === undefined && !isPart && !undo
+  const isStart = isWholeJob && forgetRefusedStart(application.settings.home, job)
+  const acknowledged = (ledger: Ledger) => acknowledgeRuns(application, ledger, which, person, isStart)
+  return isStart
+    ? withLedgerIfAny(application, async (ledger) =>
+        ledger === undefined ? { runs: [], left: 0, inDoubt: 0, isStart } : acknowledged(ledger),
       )
-    let inDoubt = 0
-    for (const id of runs) inDoubt += leftIn(await summarise(ledger, application.settings.home, id)).inDoubt
-    return { runs, left: await ledger.countRuns({ failed: true }), inDoubt }
-  })
+    : withKnownLedger(application, acknowledged)
+}
 
-const ofWhat = ({ run, reason }: Acknowledging): string =>
-  `${reason === undefined ? '' : ` for the reason ${reason}`}${run === undefined ? '' : ` of run ${run}`}`
+async function acknowledgeRuns(
+  { settings, now }: Pick<Application, 'settings' | 'now'>,
+  ledger: Ledger,
+  which: Acknowledging,
+  person: Person,
+  isStart: boolean,
+): Promise<Acknowledged> {
+  const { job, reason, undo = false } = which
+  const run = which.run === undefined ? undefined : (await nameRun(ledger, which.run)).id
+  const decided = { ...person, at: now() }
+  const runs = undo
+    ? await ledger.acknowledgements.undo({ run, job, code: reason }, decided)
+    : await add(ledger, { ...which, run }, { ...decided, code: reason ?? null })
+  if (runs.length === 0 && !isStart)
+    throw new WaybillError(
+      'nothing-left',
+      `there is nothing to ${undo ? 'undo' : 'acknowledge'}${ofWhat(which)}`,
+      {
+        remedy: 'See what needs somebody with `waybill needs`, and what was decided with `waybill show RUN`.',
+      },
+    )
+  let inDoubt = 0
+  for (const id of runs) inDoubt += leftIn(await summarise(ledger, settings.home, id)).inDoubt
+  return { runs, left: await ledger.countRuns({ failed: true }), inDoubt, isStart }
+}
+
+const ofWhat = ({ run, job, reason }: Acknowledging): string =>
+  [
+    ...(reason === undefined ? [] : [` for the reason ${reason}`]),
+    ...(run === undefined ? [] : [` of run ${run}`]),
+    ...(job === undefined ? [] : [` of ${job}`]),
+  ].join('')
 
 async function add(
   ledger: Ledger,
-  run: string | undefined,
+  { run, job, export: name, since }: Pick<Acknowledging, 'run' | 'job' | 'export' | 'since'>,
   acknowledgement: Omit<Acknowledgement, 'run'>,
 ): Promise<readonly string[]> {
   const reason = acknowledgement.code ?? undefined
   const among = run === undefined ? undefined : [run]
-  const found = await ledger.runs(Number.MAX_SAFE_INTEGER, { failed: true, reason, among })
+  const found = await ledger.runs(Number.MAX_SAFE_INTEGER, {
+    failed: true,
+    job,
+    export: name,
+    since,
+    reason,
+    among,
+  })
   const unfinished = found.find(({ state }) => state === 'running' || state === 'interrupted')
   if (run !== undefined && unfinished !== undefined)
     throw new WaybillError('run-unfinished', `run ${run} is not finished: it goes on`, {

@@ -40,10 +40,14 @@ export async function restoreBackup(application: Application, file: string): Pro
   const aside = restoreLedger(backup, ledger, now())
   const receipts = join(settings.home, 'receipts')
   const receiptFiles = lookAt(receipts) === undefined ? [] : readdirSync(receipts)
-  const unknownRuns = await withKnownLedger(application, async (restored) => {
+  const { unfinished, unknownRuns } = await withKnownLedger(application, async (restored) => {
     const runs = receiptFiles.map((name) => name.replace('.ndjson.gz', '')).toSorted()
     const known = await Promise.all(runs.map((run) => restored.run(run)))
-    return runs.filter((_, at) => known[at] === undefined)
+    const open = await restored.runs(Number.MAX_SAFE_INTEGER, { states: ['running', 'interrupted'] })
+    return {
+      unfinished: open.map(({ id }) => id).reverse(),
+      unknownRuns: runs.filter((_, at) => known[at] === undefined),
+    }
   })
   const at = facts.copiedAt ?? facts.latestRunAt
   return {
@@ -51,7 +55,7 @@ export async function restoreBackup(application: Application, file: string): Pro
     backup,
     takenAt: at === undefined ? undefined : new Date(at).toISOString(),
     gateways: facts.gateways,
-    unfinished: facts.unfinished.map(({ run }) => run),
+    unfinished,
     unknownRuns,
     aside,
   }

@@ -36,6 +36,7 @@ import { openChunksOf } from '../run/resume.ts'
 import { exitOf } from '../story/balance.ts'
 import { gatherStory } from '../story/facts.ts'
 import type { JobEnd, RunStory } from '../story/run-story.ts'
+import { shellWord } from '../system/shown-text.ts'
 import type { Application } from './application.ts'
 import { type RunWatch, withRunDependencies } from './connect-gateway.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
@@ -53,6 +54,8 @@ export interface RunOptions extends WithoutOld {
   readonly acceptDrift: boolean
   /** Accepts exports that may be cut. */
   readonly acceptEnd?: boolean | undefined
+  /** Finishes the unfinished run alone: no new export is read. */
+  readonly unfinishedAlone?: boolean | undefined
 }
 
 /**
@@ -118,6 +121,8 @@ async function runWith(
     if (end.error !== undefined) return end
     resumed = end
   }
+  if (options.unfinishedAlone === true && resumed === undefined)
+    throw nothingToResume(job.definition.job, 'run', `waybill run ${shellWord(job.definition.job)}`)
   const { collect } = job.definition
   const isOfArticles = collect?.what.includes('articles') === true
   const isOfKnown = collect !== undefined && job.sources.length === 0
@@ -147,6 +152,7 @@ async function runWith(
   const archiving = archivingOf(deps, { held, arrival })
   if (resumed !== undefined && whole)
     resumed = await current(deps, resumed, await archiveResumed(archiving, resumed.summary, done))
+  if (options.unfinishedAlone === true && resumed !== undefined) return endedBefore(resumed)
   if (others.length === 0) {
     if (resumed !== undefined) return endedBefore(resumed)
     const { jobId } = held.lease
@@ -183,6 +189,12 @@ const current = async <Story extends RunStory>(
   story: Story,
   hasMoved: boolean,
 ): Promise<Story> => (hasMoved ? { ...story, ...(await gatherStory(deps, story.summary.run)) } : story)
+
+/** @param command that begins anew */
+export const nothingToResume = (job: string, what: 'run' | 'backfill', command: string): WaybillError =>
+  new WaybillError('nothing-left', `${job} has no interrupted ${what}`, {
+    remedy: `To begin one, type: ${command}`,
+  })
 
 export interface Beginning {
   readonly job: Job

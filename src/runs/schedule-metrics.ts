@@ -13,6 +13,7 @@ import type { LastRun } from '../telemetry/last-run-metrics.ts'
 import type { Counted, Metrics } from '../telemetry/metrics.ts'
 import { type Application, lastBackupAt, ledgerFile } from './application.ts'
 import { type KnownLastRun, latestEnd, type Watched } from './last-run.ts'
+import { type NeedsContext, readNeeds } from './needs.ts'
 
 export type ScheduleMetrics = Awaited<ReturnType<typeof openScheduleMetrics>>
 
@@ -80,10 +81,11 @@ export function watchJobs(
 
 /** State of ledger and home, published whenever the jobs are listed. Never throws: an unreadable value keeps its last state. */
 export async function tellInstallation(
-  { settings }: Pick<Application, 'settings'>,
-  ledger: Pick<Ledger, 'standing'>,
+  application: NeedsContext,
+  ledger: Ledger,
   metrics: Metrics,
 ): Promise<void> {
+  const { settings } = application
   const { home } = settings
   try {
     metrics.installation({
@@ -91,6 +93,7 @@ export async function tellInstallation(
       ledgerBytes: statSync(ledgerFile({ settings })).size,
       lastBackupAt: await lastBackupAt(home),
       ...(await ledger.standing()),
+      needs: (await readNeeds(application, undefined, ledger)).map(({ cause }) => cause),
     })
   } catch {
     // The schedule itself reports problems of home and ledger.

@@ -14,7 +14,7 @@ import {
 import { openChannel } from '../notify/open-channel.ts'
 import { createOutbox, type DeliveryEvent, reasonOf, wants } from '../notify/outbox.ts'
 import { iso } from '../system/shown-text.ts'
-import type { Application } from './application.ts'
+import { type Application, withLedgerIfAny } from './application.ts'
 
 export type TellerContext = Pick<
   Application,
@@ -120,6 +120,20 @@ export function deliverNow(
   }
   return reasonOf(async () => (await openChannel(target, context.settings, context.now)).deliver(message))
 }
+
+/** Delivers what waits for the targets of a job, and what was given up. @returns numbers of notifications */
+export const deliverWaiting = (
+  application: Application,
+  job: string,
+): Promise<{ readonly delivered: number; readonly left: number }> =>
+  withLedgerIfAny(application, async (ledger) => {
+    if (ledger === undefined || (await ledger.notifications.revive(job, application.now())) === 0)
+      return { delivered: 0, left: 0 }
+    const before = await ledger.notifications.countOpen(job)
+    await createTeller(application, ledger).deliver()
+    const left = await ledger.notifications.countOpen(job)
+    return { delivered: before - left, left }
+  })
 
 const installation = ({ owner, settings }: TellerContext): Installation => ({
   host: processName(owner).replace(/:\d+$/, ''),

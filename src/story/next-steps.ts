@@ -34,12 +34,18 @@ interface Typed {
   readonly again: string
   /** Path of a file, as written in a command. */
   path(file: string): string
+  /** Words that choose the run in a command: its id, or words that choose several runs. */
+  readonly which: string
 }
 
-function typedOf({ job, gateway, backfill, settingsName }: RunSummary, path: Typed['path']): Typed {
+function typedOf(
+  { run, job, gateway, backfill, settingsName }: RunSummary,
+  path: Typed['path'],
+  which = run,
+): Typed {
   const setting = settingsName === undefined ? '' : `${gatewaySetting(gateway)} `
   const again = backfill === undefined ? command('run', shellWord(job)) : backfillCommand(job, backfill, path)
-  return { send: (...words) => `${setting}${command(...words)}`, again: `${setting}${again}`, path }
+  return { send: (...words) => `${setting}${command(...words)}`, again: `${setting}${again}`, path, which }
 }
 
 /**
@@ -83,7 +89,7 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
         ]
   const open = reasons.filter(isOpen(summary))
   const left = leftCounts(summary, reasons, open)
-  const leftOf = leftSteps(summary, open, left, typed)
+  const leftOf = [...leftSteps(summary, open, left, typed), ...owedSteps(summary, open, typed)]
   const anew = left.rejected === 0 ? [] : (summary.anew ?? [])
   const steps = [
     ...exportSteps(summary, typed),
@@ -98,8 +104,48 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
   const isOver = state !== 'failed' || isAcknowledged(summary, summary.reason)
   const all = isOver ? steps : [...steps, ...failedSteps(summary, reasons, typed)]
   const stays = all.length > 0 && (!isOver || left.rejected > 0 || steps.length > leftOf.length)
-  const acknowledge = command('acknowledge', run)
-  return [...all, ...when(stays, 'What is to stay as it is: say so, and the run needs nobody', acknowledge)]
+  return [...all, ...when(stays, STAYS, command('acknowledge', run))]
+}
+
+const STAYS = 'What is to stay as it is: say so, and the run needs nobody'
+
+/** One thing that a run left to be done. */
+export type Part =
+  | {
+      readonly of: 'left'
+      /** Reasons that are neither settled nor acknowledged. */
+      readonly open: readonly Reason[]
+      readonly rejected: number
+      readonly inDoubt: number
+      /** Words that choose the runs of these rows and records in a command; default: the id of the run. */
+      readonly which: string | undefined
+      /** Code of the reasons. */
+      readonly code: string
+    }
+  | { readonly of: 'export'; readonly name: string; readonly code: string }
+  | { readonly of: 'failure'; readonly reasons: readonly Reason[] }
+  | { readonly of: 'owed' }
+
+/** Next steps for one part of what a run left to be done. */
+export function stepsForPart(summary: RunSummary, part: Part): readonly Step[] {
+  const typed = typedOf(summary, shellPath, part.of === 'left' ? part.which : undefined)
+  const stays = (...which: readonly string[]): Step => step(STAYS, command('acknowledge', ...which))
+  switch (part.of) {
+    case 'left': {
+      const steps = leftSteps(summary, part.open, part, typed)
+      if (part.rejected === 0) return steps
+      const { which } = part
+      return [...steps, which === undefined ? stays(summary.run, '--reason', part.code) : stays(which)]
+    }
+    case 'export': {
+      const exports = summary.exports.filter(({ name }) => name === part.name)
+      return [...exportSteps({ ...summary, exports }, typed), stays(summary.run, '--reason', part.code)]
+    }
+    case 'failure':
+      return [...failedSteps(summary, part.reasons, typed), stays(summary.run)]
+    case 'owed':
+      return owedSteps(summary, [], typed)
+  }
 }
 
 /** Steps for a run that was given up. The ledger knows the records left in doubt; `doctor` reports unanswered batches. */
@@ -248,7 +294,7 @@ const BY_REMEDY = {
 } as const satisfies Partial<Record<Remedy, string>>
 
 /**
- * Steps for rejects, doubts and owed work.
+ * Steps for rejects and doubts.
  * @param open unsettled reasons, most frequent first; empty: only the counts are known
  * @param left counts of rows and records
  */
@@ -256,11 +302,11 @@ function leftSteps(
   summary: RunSummary,
   open: readonly Reason[],
   left: { readonly rejected: number; readonly inDoubt: number },
-  { again, send, path }: Typed,
+  { again, send, path, which }: Typed,
 ): Step[] {
   const { run, job } = summary
   const unknown = open.length === 0 && left.rejected > 0
-  const rerun = send('rerun', run, '--only', 'rejected')
+  const rerun = send('rerun', which, '--only', 'rejected')
   const those = (...remedies: readonly Remedy[]): readonly Reason[] =>
     open.filter((reason) => remedies.includes(remedyFor(reason)))
   /** A step where a reason asks for the remedy. */
@@ -280,7 +326,6 @@ function leftSteps(
     unknown || mapped.length > 0 ? mappingChecks(summary, unknown ? undefined : mapped, path) : []
   const lines = those('data', 'either', 'gateway')
   const { named, others = '' } = rejectsFiles(summary, unknown ? undefined : lines, path)
-  const owed = owedWords(summary)
   return [
     ...when(
       unknown || mapped.length > 0,
@@ -307,8 +352,8 @@ function leftSteps(
     ...when(
       left.inDoubt > 0,
       'Nobody can tell whether the gateway has what is in doubt: look once more, and send what it lacks',
-      send('reconcile', run),
-      send('rerun', run, '--only', 'in-doubt'),
+      send('reconcile', which),
+      send('rerun', which, '--only', 'in-doubt'),
     ),
     ...when(
       left.inDoubt > 0,
@@ -318,12 +363,17 @@ function leftSteps(
       send('resolve', run, '--resend'),
     ),
     ...by('redelivery', () => [again]),
-    ...when(
-      owed !== undefined,
-      `Owed at the gateway: ${owed}${codesOf(those('next-run'))}. The next run does it, even without an export`,
-      again,
-    ),
   ]
+}
+
+function owedSteps(summary: RunSummary, open: readonly Reason[], { again }: Typed): Step[] {
+  const owed = owedWords(summary)
+  const codes = codesOf(open.filter((reason) => remedyFor(reason) === 'next-run'))
+  return when(
+    owed !== undefined,
+    `Owed at the gateway: ${owed}${codes}. The next run does it, even without an export`,
+    again,
+  )
 }
 
 /** Codes like ` (unit-unknown, date-invalid)`, most frequent first; empty without a known reason. */

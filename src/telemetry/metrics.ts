@@ -62,6 +62,8 @@ export interface InstallationFacts {
   readonly notifications: readonly { readonly job: string; readonly state: string; readonly count: number }[]
   readonly overdue: readonly { readonly job: string; readonly count: number }[]
   readonly backfills: readonly string[]
+  /** Causes of needs, one for each need. */
+  readonly needs: readonly string[]
 }
 
 /** @param version of the program */
@@ -120,6 +122,7 @@ export function createMetrics(version: string) {
     'Expectations of the job whose latest deadline has passed without their exports.',
     ['job'],
   )
+  const needs = gauge('needs', 'Needs: what waits for a person, as `waybill needs` lists it.', ['cause'])
   const backfills = gauge('backfill_unfinished', '1 for a job with an unfinished backfill.', ['job'])
 
   return {
@@ -162,10 +165,11 @@ export function createMetrics(version: string) {
       free.set(facts.freeBytes)
       ledger.set(facts.ledgerBytes)
       backedUp.set((facts.lastBackupAt ?? 0) / 1000)
-      for (const one of [untold, overdue, backfills]) one.reset()
+      for (const one of [untold, overdue, backfills, needs]) one.reset()
       for (const { job, state, count } of facts.notifications) untold.set({ job, state }, count)
       for (const { job, count } of facts.overdue) overdue.set({ job }, count)
       for (const job of facts.backfills) backfills.set({ job }, 1)
+      for (const cause of facts.needs) needs.inc({ cause })
     },
     /** @param isValid undefined for a job without schedule */
     jobSeen(job: string, isValid: boolean | undefined) {

@@ -132,12 +132,12 @@ test('a job is paused and goes on again; who paused it is told', async () => {
   const paused = await waybill('pause', 'clinic', '--by', 'ann', '--note', 'the vendor is moving')
   expect([paused.code, paused.out]).toEqual([
     0,
-    'clinic is paused: the schedule does not start it. To continue: waybill resume clinic\n',
+    'clinic is paused: the schedule does not start it. To continue: waybill unpause clinic\n',
   ])
   expect((await waybill('pause', 'clinic')).out).toContain('is paused already')
   const explained = await waybill('schedule', '--explain', 'clinic')
   expect(explained.out).toMatch(
-    /^paused by ann since \S+Z: the vendor is moving\. To continue: waybill resume clinic$/m,
+    /^paused by ann since \S+Z: the vendor is moving\. To continue: waybill unpause clinic$/m,
   )
   expect(JSON.parse((await waybill('schedule', '--explain', '--json')).out).jobs).toMatchObject([
     { job: 'clinic', paused: { by: 'ann', note: 'the vendor is moving' } },
@@ -145,8 +145,8 @@ test('a job is paused and goes on again; who paused it is told', async () => {
   // What is typed is run all the same.
   await clinic.deliver('day.csv', delivery('p', 2))
   expect((await clinic.run()).code).toBe(0)
-  expect((await waybill('resume', 'clinic', '--json')).out).toBe('{"job":"clinic","changed":true}\n')
-  expect((await waybill('resume', 'clinic')).out).toBe('clinic was not paused.\n')
+  expect((await waybill('unpause', 'clinic', '--json')).out).toBe('{"job":"clinic","changed":true}\n')
+  expect((await waybill('unpause', 'clinic')).out).toBe('clinic was not paused.\n')
   expect((await waybill('pause', 'other')).err).toContain('error job-not-found')
 })
 

@@ -1,5 +1,6 @@
 /** Nights of a small job that somebody is told of, and what a person sees of them at 80 columns. */
 import { z } from 'zod'
+import type { Fault, Passing } from '../faults/fault-proxy.ts'
 import { type HookServer, SECRET, startHookServer } from '../notify/hook-server.ts'
 import { type Clinic, HEADER, JOB, openClinic } from './clinic.ts'
 import type { Ended } from './command-line.ts'
@@ -17,6 +18,8 @@ interface NightOptions {
   readonly mapping?: string
   readonly environment?: Record<string, string>
   readonly store?: ReferenceStore
+  /** What becomes of a request on its way to the store. */
+  readonly faultOf?: (request: Passing) => Fault | Promise<Fault>
 }
 
 export async function openNights({ job = '', environment, ...options }: NightOptions = {}): Promise<Nights> {
@@ -24,7 +27,7 @@ export async function openNights({ job = '', environment, ...options }: NightOpt
   const clinic = await openClinic({
     ...options,
     // Rows that are all alike are suspicious.
-    job: `${JOB}notify: { webhook: "${hook.url}/hook" }\ndrift: { fit: off }\n${job}`,
+    job: `${JOB}notify: { webhook: "${hook.url}/hook" }\n${job.includes('drift:') ? '' : 'drift: { fit: off }\n'}${job}`,
     environment: { WAYBILL_WEBHOOK_SECRET: SECRET, WAYBILL_KEY: 'a key that stays the same', ...environment },
   })
   return {

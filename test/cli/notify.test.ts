@@ -85,10 +85,10 @@ test('a receiver that fails changes nothing about the run; the doctor knows, and
   )
   const looked = await clinic.workplace.waybill('doctor')
   expect(looked.code).toBe(0)
-  expect(looked.out).toContain(
-    `1 notification of clinic to webhook ${host} not delivered: the webhook answered 404; retried by the next run and the schedule`,
-  )
-  expect(looked.out).toContain('What to do: waybill notify clinic')
+  expect(looked.out).toContain('1 notice of clinic not delivered')
+  const { out: needs } = await clinic.workplace.waybill('needs')
+  expect(needs).toContain(`webhook ${host} takes no notices: the webhook answered 404. Once that is mended`)
+  expect(needs).toContain('    waybill notify clinic\n')
   const shown = async () => (await clinic.workplace.waybill('show', summaryOf(first).run)).out
   expect(await shown()).toContain(`\nUnsent   webhook ${host} (the webhook answered 404; retried later)\n`)
   const json = await clinic.workplace.waybill('show', summaryOf(first).run, '--json')
@@ -235,7 +235,7 @@ test('waybill notify tries every target, and says which has not taken it', async
   const { code, out } = await waybill('notify', 'clinic', '--json')
   expect([code, JSON.parse(out)]).toEqual([
     0,
-    { job: 'clinic', targets: [{ target: `webhook ${hostOf(good)}` }] },
+    { job: 'clinic', targets: [{ target: `webhook ${hostOf(good)}` }], waiting: { delivered: 0, left: 0 } },
   ])
   await clinic.workplace.job('clinic', JOB)
   expect(await waybill('notify', 'clinic')).toMatchObject({

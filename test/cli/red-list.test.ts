@@ -67,7 +67,9 @@ test('a reason is acknowledged in all runs so far, and not in those that come', 
   expect(await failed(nights)).toEqual([later, mixed])
   await nights.look('acknowledge', '--reason', 'unit-unknown', '--undo')
   expect(await failed(nights)).toEqual([later, mixed, ...runs.toReversed()])
-  expect((await nights.look('acknowledge')).err).toContain('name a run, or a reason with --reason')
+  expect((await nights.look('acknowledge')).err).toContain(
+    'name a run, a job with --job, or a reason with --reason',
+  )
 })
 
 test('exports that cannot be read, and a run that its threshold ended, are acknowledged, too', async () => {

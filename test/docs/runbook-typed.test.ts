@@ -23,7 +23,8 @@ const chapters = new Map(
 /** Spoken of, without what it is to be given. */
 const SPOKEN_OF = ['waybill resolve', 'waybill rerun']
 /** Where no disk can be mounted it cannot be full. */
-const LEFT_OUT = MOUNTS ? [] : ['A full disk']
+/** Situations are played by test/operate/situations.test.ts. */
+const LEFT_OUT = ['Situations', ...(MOUNTS ? [] : ['A full disk'])]
 
 const typed = new Map<string, Set<string>>()
 
@@ -62,6 +63,7 @@ test('rows and records were rejected', async () => {
   const RUN = runOf(ended)
 
   const first = chapter('The first minute')
+  expect(await first('waybill needs', 0)).toContain(RUN)
   expect(await first('waybill runs --failed', 0)).toContain(RUN)
   expect(await first('waybill show RUN', 0, { RUN })).toMatch(/^Next\n(?: {2}.*\n)* {4}waybill \S.*\n$/m)
   await first('waybill doctor', 0)
@@ -148,7 +150,7 @@ test('records are in doubt; a backfill is not finished; a job is held', async ()
   const [one = '', two = '', three = '', four = '', five = '', six = ''] = DAYS
   let RUN = await inDoubt(scene, one, 'pass-then-reset')
   expect((await scene.workplace.waybill('doctor')).out).toMatch(
-    /^warning {2}ledger {4}3 records of run \S+ of clinic are in doubt/m,
+    /^warning {2}needs {5}clinic: 3 records in doubt/m,
   )
   await doubts('waybill reconcile RUN', 0, { RUN })
   expect(await stored()).toBe(3)
@@ -167,7 +169,7 @@ test('records are in doubt; a backfill is not finished; a job is held', async ()
   await scene.deliver(nameOf(five), HEADER + rowOf(five))
   scene.strike(() => ({ do: 'answer', status: 403 }))
   await unfinished(backfill, 3)
-  expect(await unfinished('waybill doctor', 3)).toContain(
+  expect(await unfinished('waybill needs', 0)).toContain(
     'waybill backfill clinic --from 2026-01-01 --to 2026-03-31',
   )
   scene.strike(() => PASS)
@@ -352,7 +354,7 @@ notify: { command: "true" }
   await writeMapping(clinic, CLINIC.replace('format: yyyy-MM-dd', 'format: [yyyy-MM-dd, dd.MM.yyyy]'))
   expect(await passed('waybill mapping diff OLD NEW EXPORT', 1, { OLD, NEW, EXPORT: file })).toContain('10')
   await passed('waybill run JOB', 0)
-  await chapter('Warnings of the doctor')('waybill notify JOB', 0)
+  await chapter('Situations')('waybill notify JOB', 0)
 })
 
 test('the disk is full', NEEDS_MOUNTS, async () => {

@@ -112,7 +112,12 @@ describe('docs/states.md has the legal moves, and no other', () => {
 
   it('of a notification', () => {
     const states: Record<NotificationState, true> = { pending: true, delivered: true, 'given-up': true }
-    const events: Record<NotificationEvent, true> = { deliver: true, fail: true, 'give-up': true }
+    const events: Record<NotificationEvent, true> = {
+      deliver: true,
+      fail: true,
+      'give-up': true,
+      revive: true,
+    }
     expect(rowsOf('Notification').sort()).toEqual(moves(states, events, advanceNotification).sort())
   })
 })

@@ -11,7 +11,6 @@ import { countWhole, DEFAULT_LIMITS } from '../../src/extract/content.ts'
 import type { OpenExport } from '../../src/extract/open-export.ts'
 import { unpack } from '../../src/gateway/exchange.ts'
 import { authorizationFault } from '../../src/gateway/medical-records.ts'
-import { inspectLedger } from '../../src/ledger/sqlite/inspect.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import {
   asTold,
@@ -357,7 +356,9 @@ test.each([
     )
     .run(jobId, state, 30 * DAY - age)
   database.close()
-  expect(inspectLedger(file, 30 * DAY)?.undelivered).toHaveLength(told)
+  const opened = await openLedger(file)
+  expect((await opened.openWork(30 * DAY)).undelivered).toHaveLength(told)
+  await opened.close()
 })
 
 /** Why a constant has no edge that a test can try. */

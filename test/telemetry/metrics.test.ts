@@ -50,6 +50,7 @@ const FACTS = {
   notifications: [{ job: 'nightly', state: 'given-up', count: 2 }],
   overdue: [{ job: 'nightly', count: 1 }],
   backfills: ['nightly'],
+  needs: ['paused', 'left-rejected', 'left-rejected'],
 }
 
 /** `name{labels} value` of our own metrics that were touched. */
@@ -149,6 +150,8 @@ test('what stands open is told by job, and is gone once nothing stands open', as
     'waybill_notifications_undelivered{job="nightly",state="given-up"} 2',
     'waybill_exports_overdue{job="nightly"} 1',
     'waybill_backfill_unfinished{job="nightly"} 1',
+    'waybill_needs{cause="paused"} 1',
+    'waybill_needs{cause="left-rejected"} 2',
   ]
   const standing = [
     'waybill_home_free_bytes 3000000000',
@@ -156,7 +159,14 @@ test('what stands open is told by job, and is gone once nothing stands open', as
     'waybill_last_backup_timestamp_seconds 1772323200',
   ]
   expect(samplesOf(await metrics.text()).sort()).toEqual([...standing, ...open].sort())
-  metrics.installation({ ...FACTS, lastBackupAt: undefined, notifications: [], overdue: [], backfills: [] })
+  metrics.installation({
+    ...FACTS,
+    lastBackupAt: undefined,
+    notifications: [],
+    overdue: [],
+    backfills: [],
+    needs: [],
+  })
   expect(samplesOf(await metrics.text()).sort()).toEqual(
     [...standing.slice(0, 2), 'waybill_last_backup_timestamp_seconds 0'].sort(),
   )

@@ -19,33 +19,6 @@ export interface HeldLease {
   readonly until: number
 }
 
-export interface UndeliveredNotifications {
-  readonly job: string
-  /** Name of the target, without secrets. */
-  readonly target: string
-  /** Sixteen hex digits: tells apart targets with equal names. */
-  readonly key: string
-  readonly state: 'pending' | 'given-up'
-  readonly count: number
-  /** Error of the latest try; null if delivery was never tried. */
-  readonly error: string | null
-}
-
-/** Time for which a notification that was given up stays in the list. */
-const GIVEN_UP_TOLD_MS = 7 * 86_400_000
-/** A notification still undelivered after this time has met an obstacle, or the process was killed. */
-const UNDELIVERED_MS = 10 * 60_000
-
-export interface UnfinishedRun {
-  readonly run: string
-  readonly job: string
-  readonly gateway: string
-  readonly state: string
-  /** Range and folder of a backfill, as the ledger holds them. */
-  readonly backfill: string | null
-  readonly backfill_folder: string | null
-}
-
 /** A given-up run with records that were never answered. */
 export interface GivenUpRun {
   readonly run: string
@@ -65,11 +38,7 @@ export interface LedgerFacts {
   readonly shape: string
   readonly older: boolean
   readonly leases: readonly HeldLease[]
-  readonly unfinished: readonly UnfinishedRun[]
   readonly givenUp: readonly GivenUpRun[]
-  readonly inDoubt: readonly { readonly run: string; readonly job: string; readonly records: number }[]
-  /** Undelivered notifications by job, target and state. Notifications that were given up: recent ones only. */
-  readonly undelivered: readonly UndeliveredNotifications[]
   /** Begin of the latest run, milliseconds since the epoch; undefined without a run. */
   readonly latestRunAt: number | undefined
   /** When this file was copied from another ledger; undefined for an original. */
@@ -115,7 +84,7 @@ export function inspectLedger(file: string, now: number): LedgerFacts | undefine
 }
 
 const NOTHING_KNOWN = {
-  ...{ leases: [], unfinished: [], givenUp: [], inDoubt: [], undelivered: [] },
+  ...{ leases: [], givenUp: [] },
   ...{ latestRunAt: undefined, copiedAt: undefined, fingerprint: undefined, gateways: [], isOfUse: false },
 }
 
@@ -135,10 +104,6 @@ const contentsOf = (rows: Rows, now: number) => ({
     from lease join job on job.id = lease.job_id where expires_at > ? order by acquired_at`,
     now,
   ),
-  unfinished: rows<UnfinishedRun>(
-    `select run.id as run, job.name as job, gateway, state, backfill, backfill_folder
-    from run join job on job.id = run.job_id where state in ('running', 'interrupted') order by started_at`,
-  ),
   // Exceptions show the records that were in doubt by then.
   givenUp: rows<GivenUpRun>(
     `select run.id as run, job.name as job, job.gateway as gateway, count(*) as records
@@ -147,22 +112,6 @@ const contentsOf = (rows: Rows, now: number) => ({
     where sent_until > 0 and not exists (select 1 from exception where exception.export_row = export.id
       and exception.content = lower(hex(held.content)) and exception.state = 'in-doubt')
     group by run.id order by run.started_at`,
-  ),
-  inDoubt: rows<LedgerFacts['inDoubt'][number]>(
-    `select run.id as run, job.name as job, count(*) as records from exception
-    join export on export.id = exception.export_row join run on run.id = export.run_id
-    join job on job.id = run.job_id where outcome = 'in-doubt' and exception.state = 'in-doubt'
-    group by run.id order by run.started_at`,
-  ),
-  // SQLite takes the bare columns from the row with the maximum (sqlite.org/lang_select.html#bareagg).
-  undelivered: rows<UndeliveredNotifications>(
-    `select job.name as job, address as target, target as key, notification.state as state, count(*) as count, error,
-    max(notification.id) from notification join job on job.id = notification.job_id
-    where (notification.state = 'pending' and (error is not null or created_at < ?))
-    or (notification.state = 'given-up' and created_at > ?)
-    group by job.id, notification.target, notification.state order by job.name, address`,
-    now - UNDELIVERED_MS,
-    now - GIVEN_UP_TOLD_MS,
   ),
   latestRunAt: rows<{ at: number | null }>('select max(started_at) as at from run')[0]?.at ?? undefined,
   copiedAt: rows<{ at: number | null }>('select max(taken_at) as at from copy')[0]?.at ?? undefined,

@@ -92,5 +92,28 @@ export function notificationsOf({ db, write }: Exclusive): Notifications {
         .executeTakeFirst()
       return moved.numUpdatedRows > 0n
     },
+    revive: (job, now) =>
+      write(async (writer) => {
+        let count = 0
+        for (const state of ['pending', 'given-up'] as const) {
+          const revived = await writer
+            .updateTable('notification')
+            .set({ state: state === 'pending' ? state : advanceNotification(state, 'revive'), next_at: now })
+            .where('job_id', 'in', (of) => of.selectFrom('job').select('id').where('name', '=', job))
+            .where('state', '=', state)
+            .executeTakeFirst()
+          count += Number(revived.numUpdatedRows)
+        }
+        return count
+      }),
+    async countOpen(job) {
+      const counted = db
+        .selectFrom('notification')
+        .innerJoin('job', 'job.id', 'notification.job_id')
+        .where('job.name', '=', job)
+        .where('state', 'in', ['pending', 'given-up'])
+        .select((eb) => eb.fn.countAll<number>().as('count'))
+      return (await counted.executeTakeFirstOrThrow()).count
+    },
   }
 }

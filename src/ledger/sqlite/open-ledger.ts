@@ -20,6 +20,7 @@ import { assertHeld, leasesOf, nameRun, rightOfWay } from './leases.ts'
 import { isPerhapsSent, leftBehind } from './left-behind.ts'
 import { lookupsOf } from './lookups.ts'
 import { notificationsOf } from './notifications.ts'
+import { readOpenWork } from './open-work.ts'
 import { forgetPerson, pruning, scrubAccounts } from './pruning.ts'
 import { reasonsOf } from './reasons.ts'
 import { createRunLedger } from './run-ledger.ts'
@@ -262,6 +263,7 @@ export async function openLedger(
     expectations: expectationsOf(turns),
     notifications: notificationsOf(turns),
     standing: () => readStanding(turns),
+    openWork: (now) => readOpenWork(turns, now),
     way: rightOfWay(turns),
     pruning: pruning(turns),
     installation,

@@ -7,7 +7,7 @@ import type { Exclusive } from './exclusive.ts'
 
 type Condition = RawBuilder<boolean>
 
-type Listing = 'runs' | 'countRuns' | 'openExports'
+type Listing = 'runs' | 'countRuns' | 'openExports' | 'openMatters'
 
 export const listedRunsOf = ({ db }: Exclusive): Pick<Ledger, Listing> => {
   const filtered = (only: RunFilter) =>
@@ -21,6 +21,7 @@ export const listedRunsOf = ({ db }: Exclusive): Pick<Ledger, Listing> => {
       .$if(only.among !== undefined, (query) => query.where('run.id', 'in', [...(only.among ?? [])]))
       .$if(only.named !== undefined, (query) => query.where(isNamed(only.named ?? '')))
       .$if(only.failed === true, (query) => query.where(NEEDS_SOMEBODY))
+      .$if(only.export !== undefined, (query) => query.where(hasExport(only.export ?? '')))
       .$if(only.reason !== undefined, (query) => query.where(hasReason(only.reason ?? '')))
   return {
     runs: (limit, only = {}, after = 0) =>
@@ -46,6 +47,41 @@ export const listedRunsOf = ({ db }: Exclusive): Pick<Ledger, Listing> => {
         .where('run.state', 'in', ['running', 'interrupted'])
         .where('export.state', '=', 'open')
         .execute(),
+    async openMatters(runId) {
+      const ofRun = db.selectFrom('run').where('run.id', '=', runId)
+      const failed = await ofRun.select('run.id').where(FAILED_STILL).executeTakeFirst()
+      const exports = await ofRun
+        .innerJoin('export', 'export.run_id', 'run.id')
+        .select(['export.name', 'export.reason'])
+        .where(UNREAD_STILL)
+        .where(sql<boolean>`not ${FOLLOWED}`)
+        .orderBy('export.ordinal')
+        .execute()
+      const left = await ofRun
+        .innerJoin('export', 'export.run_id', 'run.id')
+        .innerJoin('exception', 'exception.export_row', 'export.id')
+        .select(['exception.state as outcome', 'exception.code'])
+        .select((eb) => [
+          eb.fn.countAll<number>().as('all'),
+          eb.fn.count<number>('exception.rule').as('records'),
+          eb.fn.min('exception.known_since').as('since'),
+        ])
+        .where((eb) => eb.or([eb.and([eb('run.state', '!=', 'failed'), REJECTED_STILL]), IN_DOUBT_STILL]))
+        .groupBy(['exception.state', 'exception.code'])
+        .orderBy('all', 'desc')
+        .orderBy('exception.code')
+        .execute()
+      return {
+        isFailed: failed !== undefined,
+        exports: exports.map(({ name, reason }) => ({ name, reason: reason ?? '' })),
+        left: left.map(({ all, records, outcome, ...one }) => ({
+          ...one,
+          outcome: outcome === 'in-doubt' ? 'in-doubt' : 'rejected',
+          records,
+          rows: all - records,
+        })),
+      }
+    },
   }
 }
 
@@ -90,21 +126,31 @@ const TAKEN_OVER: Condition = sql`exists (select 1 from export other join run re
     or (same.rule is exception.rule and same.code = exception.code and same.outcome = 'rejected'
       and ${acknowledged('reader.id', 'same.code')})))`
 
-const left = (state: 'rejected' | 'in-doubt', more: Condition): Condition => sql`exists (select 1 from export
-  join exception on exception.export_row = export.id
-  where export.run_id = run.id and exception.state = ${sql.lit(state)} and ${more})`
+const left = (which: Condition): Condition => sql`exists (select 1 from export
+  join exception on exception.export_row = export.id where export.run_id = run.id and ${which})`
+
+const FAILED_STILL: Condition = sql`(run.state = 'failed' and not ${acknowledged('run.id', 'run.reason')} and not ${FOLLOWED})`
+
+const UNREAD_STILL: Condition = sql`(export.state = 'failed'
+  and not ${acknowledged('run.id', 'export.reason')} and not ${PUT_RIGHT})`
+
+const REJECTED_STILL: Condition = sql`(exception.state = 'rejected'
+  and not ${acknowledged('run.id', 'exception.code')} and not ${TAKEN_OVER})`
+
+const IN_DOUBT_STILL: Condition = sql`(exception.state = 'in-doubt')`
 
 const NEEDS_SOMEBODY: Condition = sql`(run.state in ('running', 'interrupted')
-  or (run.state = 'failed' and not ${acknowledged('run.id', 'run.reason')} and not ${FOLLOWED})
-  or (exists (select 1 from export where export.run_id = run.id and export.state = 'failed'
-    and not ${acknowledged('run.id', 'export.reason')} and not ${PUT_RIGHT}) and not ${FOLLOWED})
-  or (run.state != 'failed'
-    and ${left('rejected', sql`not ${acknowledged('run.id', 'exception.code')} and not ${TAKEN_OVER}`)})
-  or ${left('in-doubt', sql`true`)})`
+  or ${FAILED_STILL}
+  or (exists (select 1 from export where export.run_id = run.id and ${UNREAD_STILL}) and not ${FOLLOWED})
+  or (run.state != 'failed' and ${left(REJECTED_STILL)})
+  or ${left(IN_DOUBT_STILL)})`
+
+const hasExport = (name: string): Condition =>
+  sql`exists (select 1 from export where export.run_id = run.id and export.name = ${name})`
 
 const hasReason = (code: string): Condition => sql`(run.reason = ${code}
   or exists (select 1 from export where export.run_id = run.id and export.state = 'failed' and export.reason = ${code})
-  or ${left('rejected', sql`exception.code = ${code}`)})`
+  or ${left(sql`exception.state in ('rejected', 'in-doubt') and exception.code = ${code}`)})`
 
 export const acknowledgementsOf = ({ db, write }: Exclusive): Acknowledgements => ({
   of: (runId) =>
@@ -124,7 +170,7 @@ export const acknowledgementsOf = ({ db, write }: Exclusive): Acknowledgements =
           .values({ run_id: run, decision: 'acknowledge', person: by, ...acknowledgement })
           .execute()
     }),
-  undo: ({ run, code }, { by, note, at }) =>
+  undo: ({ run, job, code }, { by, note, at }) =>
     write(async (writer) => {
       const undone = await writer
         .updateTable('resolution')
@@ -132,6 +178,15 @@ export const acknowledgementsOf = ({ db, write }: Exclusive): Acknowledgements =
         .where('decision', '=', 'acknowledge')
         .where('undone_at', 'is', null)
         .$if(run !== undefined, (query) => query.where('run_id', '=', run ?? ''))
+        .$if(job !== undefined, (query) =>
+          query.where('run_id', 'in', (of) =>
+            of
+              .selectFrom('run')
+              .innerJoin('job', 'job.id', 'run.job_id')
+              .select('run.id')
+              .where('job.name', '=', job ?? ''),
+          ),
+        )
         .$if(code !== undefined, (query) => query.where('code', '=', code ?? ''))
         .returning(['run_id', 'code'])
         .execute()

@@ -1,0 +1,36 @@
+/** `waybill needs`: the list of what needs somebody, with the commands that end each need. */
+
+import { EXIT } from '../model/errors.ts'
+import type { Need } from '../needs/needs-of.ts'
+import { readNeeds } from '../runs/needs.ts'
+import { stepLines } from '../story/next-steps.ts'
+import { counted, type Line, utcTime } from '../system/shown-text.ts'
+import { ageText, folded } from '../system/text-table.ts'
+import type { Action } from './commands.ts'
+
+export const needs: Action<'needs'> = async (context, { job, json, exitCode }) => {
+  const all = await readNeeds(context, job)
+  if (json) context.out(JSON.stringify({ needs: all.map(needJson) }))
+  else context.out(needsText(all, context.now(), context.columns))
+  return exitCode === true && all.length > 0 ? EXIT.recordsLeftBehind : EXIT.ok
+}
+
+/** JSON for programs. Instants are ISO 8601, UTC. */
+export const needJson = ({ since, ...need }: Need) => ({
+  ...need,
+  ...(since === undefined ? {} : { since: new Date(since).toISOString() }),
+})
+
+function needsText(all: readonly Need[], now: number, columns: number | undefined): Line[] {
+  if (all.length === 0) return ['Nothing needs somebody.']
+  const head = `${counted(all.length, 'need')}, oldest first:`
+  return [head, ...all.flatMap((need) => ['', ...folded(needLines(need, now), columns, HANG)])]
+}
+
+/** Blanks before the rest of a folded line. */
+const HANG = 4
+
+function needLines({ what, since, steps }: Need, now: number): string[] {
+  const at = since === undefined ? [] : [`  Since ${utcTime(since)} UTC (${ageText(now - since)})`]
+  return [`${what}.`, ...at, ...stepLines(steps)]
+}

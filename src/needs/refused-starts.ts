@@ -1,0 +1,133 @@
+/**
+ * Starts of runs that were refused before they began: a file for each job in the home, as the ledger may be the thing that cannot be used. The
+ * next start of the job that goes well removes the file.
+ */
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join, parse as parsePath } from 'node:path'
+import { z } from 'zod'
+import { describePlace, endingOf, WaybillError } from '../model/errors.ts'
+import { lookAt, makeFolder, ownFileName, writeOwn } from '../system/own-files.ts'
+
+const RefusedStart = z.object({
+  job: z.string(),
+  /** Code of the error. */
+  code: z.string(),
+  message: z.string(),
+  /** Problems in a file with their places, a line each. */
+  findings: z.array(z.string()).readonly(),
+  remedy: z.string(),
+  /** First and latest start that this error refused, milliseconds since the epoch. */
+  since: z.number(),
+  at: z.number(),
+  /** Number of starts that this error refused, one after the other. */
+  times: z.number(),
+})
+
+export interface RefusedStart extends Readonly<z.infer<typeof RefusedStart>> {}
+
+/** Ends that are no refusal: a wrong command, another process that runs the job, a person who stopped the command. */
+const NO_REFUSAL: ReadonlySet<string> = new Set([
+  'asked-to-stop',
+  'gave-way',
+  'interrupted',
+  'job-held',
+  'job-not-found',
+  'lease-lost',
+  'nothing-left',
+  'usage-wrong',
+])
+
+const MOST_FINDINGS = 5
+
+const folderOf = (home: string): string => join(home, 'refused')
+const fileOf = (home: string, job: string): string => join(folderOf(home), ownFileName(job, '.json'))
+
+/** Notes a refused start. Never throws: the error itself is what the caller reports. */
+export function noteRefusedStart(home: string, job: string, error: unknown, at: number): void {
+  const { code } = endingOf(error)
+  if (NO_REFUSAL.has(code)) return
+  const known = error instanceof WaybillError
+  const start = {
+    job,
+    code,
+    // The message of an unexpected error may hold anything.
+    message: known ? error.message : 'an unexpected error, a defect of Waybill: the log has its message',
+    findings: known
+      ? error.findings
+          .slice(0, MOST_FINDINGS)
+          .map(({ place, message }) => `${describePlace(place)}: ${message}`)
+      : [],
+    remedy: known ? error.remedy : 'Report it with the log: docs/logging.md.',
+  }
+  try {
+    // A command of another user, root included, leaves nothing in a home.
+    const owner = lookAt(home)?.uid
+    if (owner !== undefined && owner !== process.geteuid?.()) return
+    const before = readStart(fileOf(home, job))
+    const isSame = before?.code === code && before.message === start.message
+    const since = isSame ? before.since : at
+    const times = isSame ? before.times + 1 : 1
+    makeFolder(folderOf(home))
+    writeOwn(fileOf(home, job), JSON.stringify({ ...start, since, at, times }))
+  } catch {
+    // A full disk, or a home that cannot be written: `needs` looks at both by itself.
+  }
+}
+
+/**
+ * Notes the start of a job if it is refused; forgets the note after a start that goes well.
+ * @param notes false only forgets
+ * @param name of the job, or of its file
+ */
+export async function notingRefusedStart<Result>(
+  {
+    home,
+    now,
+    notes = true,
+  }: { readonly home: string; readonly now: () => number; readonly notes?: boolean },
+  name: string,
+  start: () => Promise<Result>,
+): Promise<Result> {
+  const job = parsePath(name).name
+  try {
+    const result = await start()
+    forgetRefusedStart(home, job)
+    return result
+  } catch (error) {
+    if (notes) noteRefusedStart(home, job, error, now())
+    throw error
+  }
+}
+
+/** @returns true if a refused start was noted */
+export function forgetRefusedStart(home: string, job: string): boolean {
+  try {
+    const isThere = lookAt(fileOf(home, job)) !== undefined
+    if (isThere) rmSync(fileOf(home, job))
+    return isThere
+  } catch {
+    return false
+  }
+}
+
+/** Sorted by job. */
+export function readRefusedStarts(home: string): RefusedStart[] {
+  let names: string[] = []
+  try {
+    names = readdirSync(folderOf(home)).filter((name) => name.endsWith('.json'))
+  } catch {
+    return []
+  }
+  return names
+    .flatMap((name) => readStart(join(folderOf(home), name)) ?? [])
+    .sort((a, b) => (a.job < b.job ? -1 : 1))
+}
+
+/** Undefined for no file, and for a file of another version. */
+function readStart(file: string): RefusedStart | undefined {
+  try {
+    return RefusedStart.parse(JSON.parse(readFileSync(file, 'utf8')))
+  } catch {
+    return undefined
+  }
+}

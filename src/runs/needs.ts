@@ -1,0 +1,145 @@
+/** Gathers what needs somebody: ledger, home and job files. Changes nothing, and asks no gateway. */
+import { readGatewayName, readTargets } from '../definitions/jobs.ts'
+import { keyOf } from '../definitions/notify-definition.ts'
+import type { Ledger, OpenWork } from '../ledger/ledger.ts'
+import { WaybillError } from '../model/errors.ts'
+import { type Need, type NeedsFacts, needsOf, type RunInNeed } from '../needs/needs-of.ts'
+import { readRefusedStarts } from '../needs/refused-starts.ts'
+import { firesAfter } from '../schedule/fires.ts'
+import { activityOf, gatherStory, summarise } from '../story/facts.ts'
+import { freeBytes, lookAt } from '../system/own-files.ts'
+import { present } from '../system/shown-text.ts'
+import { type Application, lastBackupAt, withLedgerIfAny } from './application.ts'
+import { listJobs } from './scheduled-jobs.ts'
+
+/** Time after which a schedule that runs has looked at a fire: it wakes at each fire, and each minute. */
+const LOOKED_AT_MS = 10 * 60_000
+
+export type NeedsContext = Pick<Application, 'settings' | 'now' | 'isDead' | 'openLedger'>
+
+/**
+ * @param job undefined: of all jobs, and of the installation
+ * @param opened ledger of a process that has it open
+ * @returns needs, oldest first
+ */
+export async function readNeeds(
+  application: NeedsContext,
+  job?: string,
+  opened?: Ledger,
+): Promise<readonly Need[]> {
+  const needs = needsOf(await factsOf(application, opened))
+  return job === undefined ? needs : needs.filter(({ jobs }) => jobs.includes(job))
+}
+
+async function factsOf(application: NeedsContext, opened: Ledger | undefined): Promise<NeedsFacts> {
+  const { settings } = application
+  const now = application.now()
+  const { home } = settings
+  const isHome = lookAt(home) !== undefined
+  const facts = {
+    now,
+    refused: readRefusedStarts(home),
+    room: isHome ? { free: freeBytes(home), least: settings.minFree, home } : undefined,
+  }
+  const latestAt = await lastBackupAt(home)
+  try {
+    const read = async (ledger: Ledger | undefined): Promise<NeedsFacts> =>
+      ledger === undefined
+        ? { ...facts, ...NOTHING_KNOWN, backup: { latestAt, firstRunAt: undefined } }
+        : { ...facts, ...(await inLedger(application, ledger, now, latestAt)), ledger: undefined }
+    return await (opened === undefined ? withLedgerIfAny(application, read) : read(opened))
+  } catch (error) {
+    if (!(error instanceof WaybillError)) throw error
+    const { code, message, remedy } = error
+    const backup = { latestAt, firstRunAt: undefined }
+    return { ...facts, ...NOTHING_KNOWN, backup, ledger: { code, message, remedy } }
+  }
+}
+
+const NOTHING_KNOWN = {
+  runs: [],
+  owing: [],
+  overdue: [],
+  undelivered: [],
+  missed: [],
+  pauses: [],
+  unscheduled: [],
+  copy: undefined,
+  ledger: undefined,
+} as const
+
+async function inLedger(
+  application: NeedsContext,
+  ledger: Ledger,
+  now: number,
+  latestAt: number | undefined,
+): Promise<Omit<NeedsFacts, 'now' | 'refused' | 'room' | 'ledger'>> {
+  const { home } = application.settings
+  const work = await ledger.openWork(now)
+  const owing = await Promise.all(work.owing.map((run) => summarise(ledger, home, run)))
+  return {
+    runs: await runsInNeed(application, ledger, now),
+    owing,
+    overdue: work.overdue.map(({ state, ...one }) => ({ ...one, isUnreachable: state === 'unreachable' })),
+    undelivered: await stillListed(application, work.undelivered),
+    missed: work.missed,
+    pauses: work.pauses,
+    unscheduled: await silentTimetables(application, work, now),
+    copy: work.copy,
+    backup: { latestAt, firstRunAt: work.firstRunAt },
+  }
+}
+
+/** Runs that need somebody, newest first, without those in progress. */
+async function runsInNeed(
+  { settings, isDead }: Pick<Application, 'settings' | 'isDead'>,
+  ledger: Ledger,
+  now: number,
+): Promise<RunInNeed[]> {
+  const found: RunInNeed[] = []
+  for (const run of await ledger.runs(Number.MAX_SAFE_INTEGER, { failed: true })) {
+    const activity = await activityOf(ledger, run, now, isDead)
+    if (activity?.kind === 'under-way') continue
+    const { summary, reasons } = await gatherStory({ ledger, home: settings.home }, run.id)
+    const gateway = await readGatewayName(settings, run.job)
+    const settingsName = gateway === run.gateway ? undefined : gateway
+    found.push({
+      summary: { ...summary, ...present({ activity, settingsName }) },
+      reasons,
+      open: await ledger.openMatters(run.id),
+    })
+  }
+  return found
+}
+
+/** Leaves out notices that were given up to a target that its job no longer lists. */
+async function stillListed(
+  { settings }: Pick<Application, 'settings'>,
+  undelivered: OpenWork['undelivered'],
+): Promise<OpenWork['undelivered']> {
+  const listed = await Promise.all(
+    undelivered.map(async ({ job, key, state }) => {
+      if (state === 'pending') return true
+      const targets = await readTargets(settings, job)
+      return targets === undefined || targets.some((target) => keyOf(target) === key)
+    }),
+  )
+  return undelivered.filter((_, at) => listed[at])
+}
+
+/** Scheduled jobs whose next fire, as the schedule last knew it, is long due. */
+async function silentTimetables(
+  { settings }: Pick<Application, 'settings'>,
+  { timetables }: OpenWork,
+  now: number,
+): Promise<NeedsFacts['unscheduled']> {
+  if (timetables.length === 0) return []
+  const jobs = await listJobs(settings).catch(() => [])
+  const scheduled = new Set(
+    jobs.flatMap((one) => ('schedule' in one && one.schedule !== undefined ? [one.name] : [])),
+  )
+  return timetables.flatMap(({ job, seenUntil, ...timetable }) => {
+    const { value: due } = firesAfter(timetable, seenUntil).next()
+    return scheduled.has(job) && due < now - LOOKED_AT_MS ? [{ job, due }] : []
+  })
+}

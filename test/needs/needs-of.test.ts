@@ -1,0 +1,123 @@
+/** The list of needs as a pure function: edges of its ages, and causes that become one. */
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type NeedsFacts, needsOf } from '../../src/needs/needs-of.ts'
+
+const DAY = 86_400_000
+const NOW = Date.parse('2026-03-02T07:00:00Z')
+
+const NOTHING: NeedsFacts = {
+  now: NOW,
+  refused: [],
+  runs: [],
+  owing: [],
+  overdue: [],
+  undelivered: [],
+  missed: [],
+  pauses: [],
+  unscheduled: [],
+  copy: undefined,
+  ledger: undefined,
+  room: undefined,
+  backup: { latestAt: undefined, firstRunAt: undefined },
+}
+
+const refused = (job: string, more: Partial<NeedsFacts['refused'][number]> = {}) => ({
+  job,
+  code: 'mapping-invalid',
+  message: 'the mapping clinic is wrong',
+  findings: [],
+  remedy: 'Correct it.',
+  since: NOW - DAY,
+  at: NOW,
+  times: 2,
+  ...more,
+})
+
+const causes = (facts: Partial<NeedsFacts>): string[] =>
+  needsOf({ ...NOTHING, ...facts }).map(({ cause }) => cause)
+
+test('nothing needs somebody where nothing is wrong', () => {
+  expect(needsOf(NOTHING)).toEqual([])
+})
+
+test.each([
+  ['7 days', 7 * DAY, ['paused']],
+  ['a moment less', 7 * DAY - 1, []],
+])('a pause of %s', (_, age, found) => {
+  expect(causes({ pauses: [{ job: 'a', by: 'ann', note: null, at: NOW - age }] })).toEqual(found)
+})
+
+test.each([
+  ['30 days old', { latestAt: NOW - 30 * DAY, firstRunAt: 0 }, ['backup-old']],
+  ['a moment younger', { latestAt: NOW - 30 * DAY + 1, firstRunAt: 0 }, []],
+  [
+    'missing 30 days after the first run',
+    { latestAt: undefined, firstRunAt: NOW - 30 * DAY },
+    ['backup-old'],
+  ],
+  ['missing in the first month', { latestAt: undefined, firstRunAt: NOW - 30 * DAY + 1 }, []],
+  ['missing, and no run yet', { latestAt: undefined, firstRunAt: undefined }, []],
+])('a backup that is %s', (_, backup, found) => {
+  expect(causes({ backup })).toEqual(found)
+})
+
+test.each([
+  ['a byte short', 99, ['disk']],
+  ['just enough', 100, []],
+])('room that is %s', (_, free, found) => {
+  expect(causes({ room: { free, least: 100, home: '/var/lib/waybill' } })).toEqual(found)
+})
+
+test('jobs that one trouble keeps from running are one need, with a command each', () => {
+  const [need, ...others] = needsOf({
+    ...NOTHING,
+    refused: [refused('b'), refused('a', { since: NOW - 2 * DAY })],
+  })
+  expect(others).toEqual([])
+  expect(need).toMatchObject({ jobs: ['a', 'b'], since: NOW - 2 * DAY, times: 4, code: 'mapping-invalid' })
+  expect(need?.steps.flatMap(({ commands }) => commands)).toEqual([
+    'waybill run b',
+    'waybill run a',
+    'waybill acknowledge --job b',
+    'waybill acknowledge --job a',
+  ])
+})
+
+test('a ledger that cannot be used is one need with the starts that it refused', () => {
+  const trouble = { code: 'ledger-missing', message: 'no ledger', remedy: 'Restore a backup.' }
+  const kept = refused('a', { code: 'ledger-missing', message: 'no ledger' })
+  const [need, ...others] = needsOf({ ...NOTHING, ledger: trouble, refused: [kept, refused('b')] })
+  expect(need).toMatchObject({ cause: 'ledger', jobs: ['a'] })
+  expect(others.map(({ cause, jobs }) => [cause, jobs])).toEqual([['start-refused', ['b']]])
+})
+
+const Refused = fc.record({
+  job: fc.constantFrom('a', 'b', 'c', 'd'),
+  code: fc.constantFrom('mapping-invalid', 'exports-none', 'disk-full', 'ledger-missing'),
+  since: fc.integer({ min: NOW - 40 * DAY, max: NOW }),
+  times: fc.integer({ min: 1, max: 9 }),
+})
+
+const Starts = fc.uniqueArray(Refused, { selector: ({ job }) => job })
+
+test('each refused job is in one need of its cause, the oldest first, whatever else is wrong', () => {
+  fc.assert(
+    fc.property(Starts, fc.boolean(), fc.boolean(), (starts, isFull, isLost) => {
+      const needs = needsOf({
+        ...NOTHING,
+        refused: starts.map(({ job, code, ...one }) => refused(job, { code, message: code, ...one })),
+        room: { free: isFull ? 1 : 100, least: 100, home: '/home' },
+        ledger: isLost ? { code: 'ledger-missing', message: 'gone', remedy: 'Restore it.' } : undefined,
+      })
+      for (const { job, code } of starts) {
+        const own = needs.filter(({ jobs }) => jobs.includes(job))
+        expect(own.map((need) => need.code)).toEqual([code])
+        expect(own[0]?.steps.flatMap(({ commands }) => commands)).toContain(`waybill run ${job}`)
+      }
+      const sinces = needs.map(({ since }) => since ?? 0)
+      expect(sinces).toEqual(sinces.toSorted((a, b) => a - b))
+      expect(new Set(needs.map(({ code }) => code)).size).toBe(needs.length)
+    }),
+  )
+})

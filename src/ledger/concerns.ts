@@ -139,10 +139,12 @@ export interface OpenMatters {
   readonly isFailed: boolean
   /** Exports that were not delivered, with the error code. */
   readonly exports: readonly { readonly name: string; readonly reason: string }[]
-  /** Rows and records by reason, most frequent first. */
+  /** Rows and records by reason and export, most frequent first. */
   readonly left: readonly {
     readonly outcome: 'rejected' | 'in-doubt'
     readonly code: string
+    /** Name of the export. */
+    readonly export: string
     /** Rows rejected as a whole. */
     readonly rows: number
     readonly records: number

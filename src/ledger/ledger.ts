@@ -201,8 +201,8 @@ export interface Ledger {
   exportsOf(runId: string): Promise<(ExportRecord & { readonly mapping: string | null })[]>
   /** Open exports of unfinished runs, for all jobs of this name, at any gateway. */
   openExports(job: string): Promise<OpenExport[]>
-  /** What a run left open: neither settled by a later run nor acknowledged. */
-  openMatters(runId: string): Promise<OpenMatters>
+  /** What runs left open, by run: neither settled by a later run nor acknowledged. Runs that left nothing are missing. */
+  openMatters(): Promise<ReadonlyMap<string, OpenMatters>>
   exportRecord(exportRow: number): Promise<ExportRecord | undefined>
   exportsWithContent(exportId: string): Promise<ExportRecord[]>
   /** Latest first. */

@@ -2,9 +2,9 @@
  * The one list of what needs somebody, for every face: command, doctor, metrics and pages. Each source is a function of one table; one cause is
  * one need, however many nights or jobs it has. Pure.
  */
-import type { OpenMatters, Reason } from '../ledger/ledger.ts'
+import type { OpenMatters, RunRecord } from '../ledger/ledger.ts'
 import { command, nextSteps, type Step, stepsForPart } from '../story/next-steps.ts'
-import type { RunSummary } from '../story/run-story.ts'
+import type { RunStory, RunSummary } from '../story/run-story.ts'
 import { counted, shellWord, sizeText, utcTime } from '../system/shown-text.ts'
 import type { RefusedStart } from './refused-starts.ts'
 
@@ -33,11 +33,13 @@ export interface Need {
 }
 
 /** A run that needs somebody. */
-export interface RunInNeed {
-  readonly summary: RunSummary
-  readonly reasons: readonly Reason[]
+export interface RunInNeed extends Pick<RunRecord, 'id' | 'state' | 'reason' | 'started_at' | 'backfill'> {
+  readonly job: string
+  readonly gateway: string
   /** What the run left open: neither settled since nor acknowledged. */
   readonly open: OpenMatters
+  /** Of the newest run of each matter alone (`newestOfEach`): it gives the steps. */
+  readonly story?: RunStory
 }
 
 export interface NeedsFacts {
@@ -161,48 +163,50 @@ const SOURCES = {
   },
   'run-unfinished': {
     parts: ({ runs, refused }) =>
-      runs.flatMap((run) => {
-        const { summary } = run
-        const { state, reason = 'stopped', backfill } = summary
-        if ((state !== 'running' && state !== 'interrupted') || backfill !== undefined) return []
+      runs.filter(isUnfinished).flatMap((run) => {
+        const { job, gateway } = run
+        const reason = run.reason ?? 'stopped'
         // The next start finishes the run: what refuses the start is the need.
-        if (refused.some(({ job }) => job === summary.job)) return []
-        const isGateway = reason.startsWith('gateway-')
-        const subject = isGateway ? `${reason} ${summary.gateway}` : `${reason} ${summary.job}`
-        return [{ ...partOf(run, reason, subject), steps: nextSteps(summary, run.reasons) }]
+        if (run.backfill !== null || refused.some((one) => one.job === job)) return []
+        const subject = `${reason} ${reason.startsWith('gateway-') ? gateway : job}`
+        return [partOf(run, reason, subject, ({ summary, reasons }) => nextSteps(summary, reasons))]
       }),
     what: (need) => `${ofJobs(need)} stopped before the end (${need.code}): it goes on where it stopped`,
   },
   'backfill-unfinished': {
     parts: ({ runs }) =>
-      runs.flatMap((run) => {
-        const { state, reason = 'stopped', backfill, job } = run.summary
-        if ((state !== 'running' && state !== 'interrupted') || backfill === undefined) return []
-        const steps = [
-          ...nextSteps(run.summary, run.reasons),
-          step('Or, to end it as it is', command('resolve', run.summary.run, '--give-up')),
-        ]
-        return [{ ...partOf(run, reason, job), steps }]
-      }),
+      runs
+        .filter((run) => isUnfinished(run) && run.backfill !== null)
+        .map((run) =>
+          partOf(run, run.reason ?? 'stopped', run.job, ({ summary, reasons }) => [
+            ...nextSteps(summary, reasons),
+            step('Or, to end it as it is', command('resolve', run.id, '--give-up')),
+          ]),
+        ),
     what: (need) => `the backfill of ${ofJobs(need)} is unfinished (${need.code})`,
   },
   'run-failed': {
     parts: ({ runs }) =>
-      runs.flatMap((run) => {
-        const { state, reason = 'failed', job } = run.summary
-        if (state !== 'failed' || !run.open.isFailed) return []
-        const steps = stepsForPart(run.summary, { of: 'failure', reasons: run.reasons })
-        return [{ ...partOf(run, reason, `${reason} ${job}`), steps }]
-      }),
+      runs
+        .filter(({ open }) => open.isFailed)
+        .map((run) => {
+          const reason = run.reason ?? 'failed'
+          return partOf(run, reason, `${reason} ${run.job}`, ({ summary, reasons }) =>
+            reason === 'given-up'
+              ? nextSteps(summary, reasons)
+              : stepsForPart(summary, { of: 'failure', reasons }),
+          )
+        }),
     what: (need) => `${ofJobs(need)} failed (${need.code})${nights(need)}`,
   },
   'export-failed': {
     parts: ({ runs }) =>
       runs.flatMap((run) =>
-        run.open.exports.map(({ name, reason }) => ({
-          ...partOf(run, reason, `${run.summary.job} ${name} ${reason}`),
+        run.open.exports.map(({ name, reason: code }) => ({
+          ...partOf(run, code, `${run.job} ${name} ${code}`, ({ summary }) =>
+            stepsForPart(summary, { of: 'export', name, code }),
+          ),
           exports: [name],
-          steps: stepsForPart(run.summary, { of: 'export', name, code: reason }),
         })),
       ),
     what: (need) =>
@@ -398,50 +402,79 @@ function stepsOfAll(parts: readonly Part[]): Step[] {
   return [...said].map(([say, commands]) => ({ say, commands }))
 }
 
-const partOf = ({ summary }: RunInNeed, code: string, subject: string): Part => ({
-  subject,
-  code,
-  jobs: [summary.job],
-  since: Date.parse(summary.startedAt),
-  runs: [summary.run],
-  exports: [],
-  steps: [],
-})
+const isUnfinished = ({ state }: Pick<RunInNeed, 'state'>): boolean =>
+  state === 'running' || state === 'interrupted'
+
+/** @param stepsOf steps of the newest run of the matter; other runs have none of their own */
+function partOf(
+  { id, job, started_at, story }: RunInNeed,
+  code: string,
+  subject: string,
+  stepsOf: (story: RunStory) => readonly Step[],
+): Part {
+  const steps = story === undefined ? [] : stepsOf(story)
+  return { subject, code, jobs: [job], since: started_at, runs: [id], exports: [], steps }
+}
+
+/** Chooses the newest run of each matter of a job: its story gives the steps. @param runs newest first */
+export function newestOfEach(runs: readonly Omit<RunInNeed, 'story'>[]): ReadonlySet<string> {
+  const seen = new Set<string>()
+  const isFirst = (matter: string): boolean => !seen.has(matter) && seen.add(matter).has(matter)
+  const mattersOf = ({ job, state, reason, backfill, open }: Omit<RunInNeed, 'story'>): string[] => [
+    ...(isUnfinished({ state }) ? [`${job} unfinished ${reason} ${backfill !== null}`] : []),
+    ...(open.isFailed ? [`${job} failed ${reason}`] : []),
+    ...open.exports.map((one) => `${job} export ${one.name} ${one.reason}`),
+    ...open.left.map(({ outcome, code }) => `${job} ${outcome} ${code}`),
+  ]
+  return new Set(runs.filter((run) => mattersOf(run).filter(isFirst).length > 0).map(({ id }) => id))
+}
 
 /** Rows and records that runs left behind, a need for each job and reason. */
 function leftParts(outcome: 'rejected' | 'in-doubt'): Source['parts'] {
   return ({ runs }) => {
-    const left = runs.flatMap((run) =>
-      run.open.left.flatMap((one) => (one.outcome === outcome ? [{ run, ...one }] : [])),
-    )
-    const groups = Map.groupBy(left, ({ run, code }) => `${run.summary.job} ${code}`)
+    const left = runs.flatMap((run) => {
+      const codes = Map.groupBy(
+        run.open.left.filter((one) => one.outcome === outcome),
+        ({ code }) => code,
+      )
+      return [...codes].map(([code, all]) => ({ run, code, all }))
+    })
+    const groups = Map.groupBy(left, ({ run, code }) => `${run.job} ${code}`)
     return [...groups].flatMap(([subject, group]) => {
-      const which = group.length === 1 ? undefined : whichOf(group)
-      return group.map(({ run, code, rows, records, since }) => ({
-        ...partOf(run, code, subject),
-        since: Math.min(since ?? Number.POSITIVE_INFINITY, Date.parse(run.summary.startedAt)),
-        exports: [...new Set(run.reasons.filter((one) => one.code === code).map((one) => one.exportName))],
-        rows,
-        records,
-        steps: stepsForPart(run.summary, {
-          of: 'left',
-          open: run.reasons.filter((one) => one.code === code && one.outcome === outcome),
-          rejected: outcome === 'rejected' ? records : 0,
-          inDoubt: outcome === 'rejected' ? 0 : records,
-          which,
-          code,
-        }),
-      }))
+      const [{ run: newest, code } = { run: undefined, code: '' }] = group
+      const which = group.length > 1 ? `--job ${shellWord(newest?.job ?? '')} --reason ${code}` : undefined
+      return group.map(({ run, all }) => leftPart(run, { outcome, code, subject, which, all }))
     })
   }
 }
 
-/** Words that choose all runs of a group in a command. */
-const whichOf = (
-  group: readonly { readonly run: RunInNeed; readonly code: string }[],
-): string | undefined => {
-  const [first] = group
-  return first && `--job ${shellWord(first.run.summary.job)} --reason ${first.code}`
+interface LeftOfRun {
+  readonly outcome: 'rejected' | 'in-doubt'
+  readonly code: string
+  readonly subject: string
+  /** Words that choose all runs of the need in a command; undefined for one run. */
+  readonly which: string | undefined
+  /** By export. */
+  readonly all: OpenMatters['left']
+}
+
+function leftPart(run: RunInNeed, { outcome, code, subject, which, all }: LeftOfRun): Part {
+  const sum = (of: (one: OpenMatters['left'][number]) => number): number =>
+    all.reduce((total, one) => total + of(one), 0)
+  const [rows, records] = [sum((one) => one.rows), sum((one) => one.records)]
+  const isRejected = outcome === 'rejected'
+  const part = partOf(run, code, subject, ({ summary, reasons }) =>
+    stepsForPart(summary, {
+      of: 'left',
+      open: reasons.filter((one) => one.code === code && one.outcome === outcome),
+      rejected: isRejected ? rows + records : 0,
+      inDoubt: isRejected ? 0 : rows + records,
+      which,
+      code,
+    }),
+  )
+  const since = Math.min(run.started_at, ...all.map((one) => one.since ?? run.started_at))
+  return { ...part, since, exports: [...new Set(all.map((one) => one.export))], rows, records }
 }
 
 function leftWords(outcome: string): Source['what'] {

@@ -60,9 +60,8 @@ export function noteRefusedStart(home: string, job: string, error: unknown, at: 
     remedy: known ? error.remedy : 'Report it with the log: docs/logging.md.',
   }
   try {
-    // A command of another user, root included, leaves nothing in a home.
-    const owner = lookAt(home)?.uid
-    if (owner !== undefined && owner !== process.geteuid?.()) return
+    // A refused start makes no home, and a command of another user, root included, leaves nothing in one.
+    if (lookAt(home)?.uid !== process.geteuid?.()) return
     const before = readStart(fileOf(home, job))
     const isSame = before?.code === code && before.message === start.message
     const since = isSame ? before.since : at

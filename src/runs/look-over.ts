@@ -65,9 +65,13 @@ function checkSettings(findings: readonly Finding[]): CheckFinding[] {
 /** Causes that other checks report. */
 const CHECKED_OTHERWISE: ReadonlySet<string> = new Set<Cause>(['ledger', 'disk'])
 
-/** Lists what needs somebody; nothing for a ledger that the next command upgrades, as doctor changes nothing. */
+/**
+ * Lists what needs somebody. The list opens the ledger as a run does, and doctor changes nothing: it leaves alone a ledger that the next command
+ * upgrades, or closes to other users.
+ */
 async function checkNeeds(application: Application, facts: LedgerFacts | undefined): Promise<CheckFinding[]> {
-  if (facts?.older === true) return []
+  const mode = lookAt(ledgerFile(application))?.mode ?? 0
+  if (facts?.older === true || (mode & 0o077) !== 0) return []
   const needs = (await readNeeds(application)).filter(({ cause }) => !CHECKED_OTHERWISE.has(cause))
   if (needs.length === 0) return [finding('needs', 'ok', 'nothing needs somebody')]
   return needs.map(({ what }) => finding('needs', 'warning', what, 'See `waybill needs`.'))

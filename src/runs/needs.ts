@@ -3,10 +3,11 @@ import { readGatewayName, readTargets } from '../definitions/jobs.ts'
 import { keyOf } from '../definitions/notify-definition.ts'
 import type { Ledger, OpenWork } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import { type Need, type NeedsFacts, needsOf, type RunInNeed } from '../needs/needs-of.ts'
+import { type Need, type NeedsFacts, needsOf, newestOfEach, type RunInNeed } from '../needs/needs-of.ts'
 import { readRefusedStarts } from '../needs/refused-starts.ts'
 import { firesAfter } from '../schedule/fires.ts'
 import { activityOf, gatherStory, summarise } from '../story/facts.ts'
+import type { RunActivity } from '../story/run-story.ts'
 import { freeBytes, lookAt } from '../system/own-files.ts'
 import { present } from '../system/shown-text.ts'
 import { type Application, lastBackupAt, withLedgerIfAny } from './application.ts'
@@ -96,21 +97,34 @@ async function runsInNeed(
   ledger: Ledger,
   now: number,
 ): Promise<RunInNeed[]> {
-  const found: RunInNeed[] = []
+  const open = await ledger.openMatters()
+  const activities = new Map<string, RunActivity>()
+  const runs: Omit<RunInNeed, 'story'>[] = []
   for (const run of await ledger.runs(Number.MAX_SAFE_INTEGER, { failed: true })) {
-    const activity = await activityOf(ledger, run, now, isDead)
+    const activity = run.state === 'running' ? await activityOf(ledger, run, now, isDead) : undefined
     if (activity?.kind === 'under-way') continue
+    if (activity !== undefined) activities.set(run.id, activity)
+    runs.push({ ...run, open: open.get(run.id) ?? NOTHING_OPEN })
+  }
+  const newest = newestOfEach(runs)
+  const gateways = new Map<string, string>()
+  const found: RunInNeed[] = []
+  for (const run of runs) {
+    if (!newest.has(run.id)) {
+      found.push(run)
+      continue
+    }
+    const gateway = gateways.get(run.job) ?? (await readGatewayName(settings, run.job))
+    gateways.set(run.job, gateway)
     const { summary, reasons } = await gatherStory({ ledger, home: settings.home }, run.id)
-    const gateway = await readGatewayName(settings, run.job)
     const settingsName = gateway === run.gateway ? undefined : gateway
-    found.push({
-      summary: { ...summary, ...present({ activity, settingsName }) },
-      reasons,
-      open: await ledger.openMatters(run.id),
-    })
+    const more = present({ activity: activities.get(run.id), settingsName })
+    found.push({ ...run, story: { summary: { ...summary, ...more }, reasons } })
   }
   return found
 }
+
+const NOTHING_OPEN = { isFailed: false, exports: [], left: [] } as const
 
 /** Leaves out notices that were given up to a target that its job no longer lists. */
 async function stillListed(

@@ -58,7 +58,7 @@ test('a run at another gateway leaves the file that an unfinished run goes on wi
   const shown = await waybill('show', first.run)
   expect(shown.out).toContain(`\n    ${finishing}\n`)
   expect(shown.out).toContain(`The run went to ${there}, and the settings name ${clinic.store.url}`)
-  expect((await waybill('doctor')).out).toContain(finishing)
+  expect((await waybill('needs')).out).toContain(finishing)
 
   const second = await clinic.run()
   expect(summaryOf(second)).toMatchObject({ state: 'finished' })

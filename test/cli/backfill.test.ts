@@ -395,7 +395,7 @@ test('what is typed to go on has the rate and the folder; another rate is taken,
   expect(err).toContain(`Type \`${typed}\` again: it goes on where it stopped.`)
   expect(err).not.toContain('Run the job again')
   const { workplace } = scene.clinic
-  expect((await workplace.waybill('doctor')).out).toContain(typed)
+  expect((await workplace.waybill('needs')).out).toContain(typed)
   const last = summaryOf(await scene.backfill('--in', 'two words', '--rate', '100'))
   expect(last).toMatchObject({ state: 'finished', balanced: true, rows: { read: 16 } })
 })

@@ -157,8 +157,11 @@ async function givenUpInDoubt(
 }
 /** Profiles cannot be read: whatever is to be recognised must be known. */
 const blind: Parameters<FaultyClinic['strike']>[0] = ({ method }) => (method === 'GET' ? answer(400) : PASS)
-const toldByDoctor = async ({ workplace, id }: FaultyClinic & { readonly id: string }): Promise<string[]> =>
-  (await workplace.waybill('doctor')).out.split('\n').filter((line) => line.includes(id))
+/** What the doctor says of the run, and the list of needs of its doubts. */
+const toldByDoctor = async ({ workplace, id }: FaultyClinic & { readonly id: string }): Promise<string[]> => [
+  ...(await workplace.waybill('doctor')).out.split('\n').filter((line) => line.includes(id)),
+  ...(await workplace.waybill('needs')).out.split('\n').filter((line) => line.includes(`reconcile ${id}`)),
+]
 
 describe('what a run that was given up has in an open chunk, in doubt or never answered', () => {
   test('is settled by reconcile: found in the profiles, it is known, and the doctor tells of it no more', async () => {

@@ -37,6 +37,8 @@ const people = (name: string, rows: number): string =>
   ).join('')
 
 interface Scene extends Nights {
+  /** Address in the settings at the start. */
+  readonly gateway: string
   /** What befalls requests from now on. */
   strike(faultOf: (request: Passing) => Fault): void
   /** As if typed so many days later. */
@@ -91,6 +93,7 @@ async function openScene({ whole, ...options }: SceneOptions = {}): Promise<Scen
   }
   return {
     ...nights,
+    gateway: nights.workplace.environment['WAYBILL_GATEWAY_URL'] ?? '',
     read: (path) => readFile(resolve(nights.workplace.folder, path), 'utf8'),
     needs,
     later,
@@ -158,6 +161,7 @@ const SITUATIONS: readonly Situation[] = [
     name: 'the YAML of the job is broken',
     night: async (scene) => {
       await scene.deliver('a.csv', HEADER + ANN)
+      await scene.run()
       await scene.workplace.job('clinic', 'exports: [')
       return scene.run()
     },
@@ -210,15 +214,16 @@ const SITUATIONS: readonly Situation[] = [
   {
     row: 8,
     name: 'no gateway is named',
-    options: { environment: { WAYBILL_GATEWAY_URL: '' } },
     night: async (scene) => {
       await scene.deliver('a.csv', HEADER + ANN)
+      await scene.run()
+      scene.workplace.environment['WAYBILL_GATEWAY_URL'] = ''
       return scene.run()
     },
     exit: 2,
     need: { cause: 'start-refused', code: 'gateway-not-set' },
     async end(scene) {
-      scene.workplace.environment['WAYBILL_GATEWAY_URL'] = scene.store.url
+      scene.workplace.environment['WAYBILL_GATEWAY_URL'] = scene.gateway
       expect((await scene.type('run')).code).toBe(0)
     },
   },

@@ -47,40 +47,53 @@ export const listedRunsOf = ({ db }: Exclusive): Pick<Ledger, Listing> => {
         .where('run.state', 'in', ['running', 'interrupted'])
         .where('export.state', '=', 'open')
         .execute(),
-    async openMatters(runId) {
-      const ofRun = db.selectFrom('run').where('run.id', '=', runId)
-      const failed = await ofRun.select('run.id').where(FAILED_STILL).executeTakeFirst()
-      const exports = await ofRun
+    async openMatters() {
+      const failed = await db.selectFrom('run').select('run.id').where(FAILED_STILL).execute()
+      const exports = await db
+        .selectFrom('run')
         .innerJoin('export', 'export.run_id', 'run.id')
-        .select(['export.name', 'export.reason'])
+        .select(['run.id', 'export.name', 'export.reason'])
         .where(UNREAD_STILL)
         .where(sql<boolean>`not ${FOLLOWED}`)
         .orderBy('export.ordinal')
         .execute()
-      const left = await ofRun
-        .innerJoin('export', 'export.run_id', 'run.id')
-        .innerJoin('exception', 'exception.export_row', 'export.id')
-        .select(['exception.state as outcome', 'exception.code'])
+      const left = await db
+        .selectFrom('exception')
+        .innerJoin('export', 'export.id', 'exception.export_row')
+        .innerJoin('run', 'run.id', 'export.run_id')
+        .select(['run.id', 'exception.state as outcome', 'exception.code', 'export.name'])
         .select((eb) => [
           eb.fn.countAll<number>().as('all'),
           eb.fn.count<number>('exception.rule').as('records'),
           eb.fn.min('exception.known_since').as('since'),
         ])
         .where((eb) => eb.or([eb.and([eb('run.state', '!=', 'failed'), REJECTED_STILL]), IN_DOUBT_STILL]))
-        .groupBy(['exception.state', 'exception.code'])
+        .groupBy(['run.id', 'exception.state', 'exception.code', 'export.name'])
         .orderBy('all', 'desc')
         .orderBy('exception.code')
+        .orderBy('export.name')
         .execute()
-      return {
-        isFailed: failed !== undefined,
-        exports: exports.map(({ name, reason }) => ({ name, reason: reason ?? '' })),
-        left: left.map(({ all, records, outcome, ...one }) => ({
-          ...one,
-          outcome: outcome === 'in-doubt' ? 'in-doubt' : 'rejected',
-          records,
-          rows: all - records,
-        })),
-      }
+      const exportsOf = Map.groupBy(exports, ({ id }) => id)
+      const leftOf = Map.groupBy(left, ({ id }) => id)
+      const isFailed = new Set(failed.map(({ id }) => id))
+      const ids = new Set([...isFailed, ...exportsOf.keys(), ...leftOf.keys()])
+      return new Map(
+        [...ids].map((id) => [
+          id,
+          {
+            isFailed: isFailed.has(id),
+            exports: (exportsOf.get(id) ?? []).map(({ name, reason }) => ({ name, reason: reason ?? '' })),
+            left: (leftOf.get(id) ?? []).map(({ all, records, outcome, code, name, since }) => ({
+              outcome: outcome === 'in-doubt' ? 'in-doubt' : 'rejected',
+              code,
+              export: name,
+              rows: all - records,
+              records,
+              since,
+            })),
+          },
+        ]),
+      )
     },
   }
 }

@@ -1,7 +1,8 @@
 /** Display of a run on a terminal: progress while it runs, the summary at the end. */
 
-import { EXIT } from '../model/errors.ts'
+import { EXIT, errorAsJson } from '../model/errors.ts'
 import type { RunWatch } from '../runs/connect-gateway.ts'
+import { runJson } from '../runs/listed-runs.ts'
 import type { BeginWatch } from '../runs/run-job.ts'
 import type { JobEnd, RunStory } from '../story/run-story.ts'
 import { summaryLines } from '../story/terminal.ts'
@@ -11,7 +12,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type Progress } from '../telemetry/progress.ts'
 import { type CommandContext, say } from './command-form.ts'
 import { createRunReporter } from './run-reporter.ts'
-import { errorAsJson, errorLines } from './terminal-text.ts'
+import { errorLines } from './terminal-text.ts'
 
 /** @param quiet true for warnings and errors alone */
 export function watchOnTerminal(context: CommandContext, quiet: boolean): RunWatch {
@@ -71,8 +72,5 @@ function reportRun(context: CommandContext, options: DisplayOptions, end: JobEnd
 }
 
 /** Prints a run as `waybill show` does. */
-export const sayRun = (
-  context: CommandContext,
-  { summary, reasons }: RunStory,
-  json: true | undefined,
-): void => say(context, json, { ...summary, reasons }, () => summaryLines(summary, reasons, context.columns))
+export const sayRun = (context: CommandContext, run: RunStory, json: true | undefined): void =>
+  say(context, json, runJson(run), () => summaryLines(run.summary, run.reasons, context.columns))

@@ -16,7 +16,7 @@ import {
 } from '../definitions/definition-files.ts'
 import { openExport } from '../extract/open-export.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { EXIT, WaybillError } from '../model/errors.ts'
+import { EXIT, errorAsJson, WaybillError } from '../model/errors.ts'
 import type { ReceivedExport } from '../run/arrival.ts'
 import { joinExports } from '../run/joined-exports.ts'
 import { withLedgerIfAny } from '../runs/application.ts'
@@ -35,7 +35,7 @@ import { unreadColumns } from '../watch/unread-columns.ts'
 import type { CommandContext } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { byCount, fitLines, isSuspicious, newReasonsLines } from './fit-text.ts'
-import { errorAsJson, errorLines } from './terminal-text.ts'
+import { errorLines } from './terminal-text.ts'
 
 interface Checked {
   readonly mapping: string

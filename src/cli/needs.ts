@@ -1,7 +1,7 @@
 /** `waybill needs`: the list of what needs somebody, with the commands that end each need. */
 
 import { EXIT } from '../model/errors.ts'
-import type { Need } from '../needs/needs-of.ts'
+import { type Need, needJson } from '../needs/needs-of.ts'
 import { readNeeds } from '../runs/needs.ts'
 import { stepLines } from '../story/next-steps.ts'
 import { counted, type Line, utcTime } from '../system/shown-text.ts'
@@ -14,12 +14,6 @@ export const needs: Action<'needs'> = async (context, { job, json, exitCode }) =
   else context.out(needsText(all, context.now(), context.columns))
   return exitCode === true && all.length > 0 ? EXIT.recordsLeftBehind : EXIT.ok
 }
-
-/** JSON for programs. Instants are ISO 8601, UTC. */
-export const needJson = ({ since, ...need }: Need) => ({
-  ...need,
-  ...(since === undefined ? {} : { since: new Date(since).toISOString() }),
-})
 
 function needsText(all: readonly Need[], now: number, columns: number | undefined): Line[] {
   if (all.length === 0) return ['Nothing needs somebody.']

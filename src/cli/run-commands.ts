@@ -1,6 +1,7 @@
 /** Commands that run jobs, show runs, and decide on their results: arguments, options and help. */
 import { InvalidArgumentError } from 'commander'
 import { Duration } from '../definitions/export-definition.ts'
+import { ROW_PLACE, type RowPlace, readRowPlace } from '../runs/trace.ts'
 import type { SampleSize } from '../runs/verify.ts'
 import { type ListenAddress, listenAddress } from '../system/settings.ts'
 import type { CommandForm } from './command-form.ts'
@@ -299,12 +300,10 @@ export function wholeNumber(text: string): number {
   return Number(text)
 }
 
-function exportRow(text: string): { readonly name: string; readonly row: number; readonly sheet?: string } {
-  const [, name = '', sheet, row = ''] = /^(.+):(?:([^:]+)!)?([1-9]\d{0,8})$/.exec(text) ?? []
-  if (name !== '') return { name, row: Number(row), ...(sheet === undefined ? {} : { sheet }) }
-  throw new InvalidArgumentError(
-    'It must be the name of an export and a row, like acme_20260302.csv:17, or a row of a sheet, like acme.xlsx:Results!17.',
-  )
+function exportRow(text: string): RowPlace {
+  const place = readRowPlace(text)
+  if (place !== undefined) return place
+  throw new InvalidArgumentError(ROW_PLACE)
 }
 
 function address(text: string): ListenAddress {

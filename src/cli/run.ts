@@ -6,7 +6,7 @@ import { stat } from 'node:fs/promises'
 import { resolve as absolute } from 'node:path'
 import type { BackfillRange } from '../ledger/ledger.ts'
 import { allRecords } from '../model/balance.ts'
-import { EXIT, WaybillError } from '../model/errors.ts'
+import { EXIT, errorAsJson, WaybillError } from '../model/errors.ts'
 import { KIND_NAMES, PROFILE_KINDS } from '../model/record.ts'
 import {
   abandon,
@@ -41,7 +41,7 @@ import type { Action, Options } from './commands.ts'
 import { beginOnTerminal, sayRun, watchOnTerminal } from './display.ts'
 import { fitLines, isSuspicious, newReasonsLines } from './fit-text.ts'
 import { tellingWaits } from './run-reporter.ts'
-import { describeError, errorAsJson, errorLines } from './terminal-text.ts'
+import { describeError, errorLines } from './terminal-text.ts'
 
 export const run: Action<'run'> = async (context, options) => {
   const runOptions = {

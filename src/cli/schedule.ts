@@ -9,8 +9,8 @@ import { assertTellable, gatewayNameOf, targetsOf } from '../definitions/jobs.ts
 import { nameOf } from '../definitions/notify-definition.ts'
 import type { Assessment } from '../expect/assess.ts'
 import { assessmentJson, assessmentLines, countWords } from '../expect/expectation-text.ts'
-import { type DeadlineState, type FireRecord, processName } from '../ledger/ledger.ts'
-import { describePlace, EXIT, WaybillError } from '../model/errors.ts'
+import { type FireRecord, processName } from '../ledger/ledger.ts'
+import { describePlace, EXIT, errorAsJson, WaybillError } from '../model/errors.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
 import {
   type ExplainedExpectation,
@@ -18,6 +18,7 @@ import {
   explainJobs,
   lookForExpected,
 } from '../runs/expectations.ts'
+import { DEADLINE_WORDS, explainedJson, fireWords, lateWords } from '../runs/explained-schedule.ts'
 import { keepSchedule } from '../runs/keep-schedule.ts'
 import { deliverNow, deliverWaiting } from '../runs/teller.ts'
 import { localTime } from '../schedule/fires.ts'
@@ -31,7 +32,7 @@ import { type CommandContext, say } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { watchOnTerminal } from './display.ts'
 import { createRunReporter } from './run-reporter.ts'
-import { errorAsJson, errorLines } from './terminal-text.ts'
+import { errorLines } from './terminal-text.ts'
 
 export const schedule: Action<'schedule'> = async (context, { explain, json, metrics }) => {
   if (explain !== undefined)
@@ -150,42 +151,6 @@ function currentText({ run, owner, since, waits }: NonNullable<ExplainedJob['cur
   return `now run ${run} is under way since ${toSecond(since)}, by process ${owner}${why}`
 }
 
-const instant = (at: number | null): string | undefined => (at === null ? undefined : iso(at))
-
-function explainedJson(explained: ExplainedJob): object {
-  const { job, schedule, problem, pause, current, last, next, zone, expected } = explained
-  return {
-    job,
-    schedule,
-    paused: pause && { by: pause.by, note: pause.note ?? undefined, since: instant(pause.at) },
-    now: current && { run: current.run, owner: current.owner, since: current.since, waits: current.waits },
-    ...errorAsJson(problem),
-    last: last.map((fire) => ({
-      due: instant(fire.due),
-      local: localTime(fire.due, zone),
-      state: fire.state,
-      madeUpBy: instant(fire.made_up_by),
-      run: fire.run_id ?? undefined,
-      begunAt: instant(fire.begun_at),
-      endedAt: instant(fire.ended_at),
-      exit: fire.exit ?? undefined,
-      error: fire.error ?? undefined,
-      reason: fire.reason ?? undefined,
-      detail: fire.detail ?? undefined,
-    })),
-    next: next.map((at) => ({ due: instant(at), local: localTime(at, zone) })),
-    expected: expected.map(expectationJson),
-  }
-}
-
-const WORDS: Readonly<Record<DeadlineState, string>> = {
-  seen: 'seen for the first time, not notified',
-  arrived: 'arrived',
-  late: 'arrived, late',
-  missing: 'missing',
-  unreachable: 'could not be checked',
-}
-
 /** @param columns of the terminal; undefined to fit nothing to a width */
 function expectationsTable(
   expectations: readonly ExplainedExpectation[],
@@ -196,7 +161,7 @@ function expectationsTable(
     if (last !== undefined) {
       const small = last.small === 0 ? '' : `, ${last.small} strangely small`
       const count = last.state === 'unreachable' ? '' : ` (${last.arrived} of ${last.expected}${small})`
-      rows.push([...times(last.due, expect), key.source, `${WORDS[last.state]}${count}`])
+      rows.push([...times(last.due, expect), key.source, `${DEADLINE_WORDS[last.state]}${count}`])
     }
     rows.push([...times(next, expect), key.source, ''])
   }
@@ -204,71 +169,6 @@ function expectationsTable(
 }
 
 const times = (at: number, { zone }: Expectation): [string, string] => [localTime(at, zone), utcTime(at)]
-
-const expectationJson = ({ key, expect, last, next }: ExplainedExpectation): object => ({
-  source: key.source,
-  mapping: key.mapping,
-  by: expect.by,
-  zone: expect.zone,
-  last: last && {
-    due: iso(last.due),
-    local: localTime(last.due, expect.zone),
-    judgedAt: iso(last.judged_at),
-    state: last.state,
-    expected: last.expected,
-    arrived: last.arrived,
-    small: last.small,
-  },
-  next: { due: iso(next), local: localTime(next, expect.zone) },
-})
-
-const REASONS: Readonly<Record<string, string>> = {
-  'not-scheduled': 'no schedule was running',
-  paused: 'the job was paused',
-  'job-held': 'the job was already running',
-  'job-invalid': 'the job file or a mapping was wrong',
-  'earlier-first': 'an earlier fire goes first',
-  unscheduled: 'the job is no longer scheduled',
-}
-
-/** Reason why a fire did not run at its time. */
-const whyNot = ({ reason, detail }: Pick<FireRecord, 'reason' | 'detail'>): string => {
-  if (reason === null) return ''
-  const words = REASONS[reason] ?? reason
-  if (detail === null) return words
-  return reason === 'job-held' ? `${words} by ${detail}` : `${words}: ${detail}`
-}
-
-/** Reason why a fire runs late. */
-const lateWords = (fire: FireRecord): string => (fire.made_up_by === fire.due ? `late (${whyNot(fire)})` : '')
-
-/** Result of a fire in one line. */
-function fireWords(fire: FireRecord): string {
-  const run = fire.run_id === null ? '' : `run ${fire.run_id}`
-  const why = whyNot(fire)
-  const late = lateWords(fire)
-  const words = (...parts: string[]): string => parts.filter((part) => part !== '').join(', ')
-  switch (fire.state) {
-    case 'due':
-      return 'about to start'
-    case 'missed':
-      return words(why, 'will run late')
-    case 'running':
-      return words(`started at ${utcTime(fire.begun_at ?? fire.due)}`, run, late)
-    case 'interrupted':
-      return words(run, 'continues when the schedule starts', late)
-    case 'skipped':
-      return words(why, fire.made_up_by === null ? '' : `covered by the fire of ${utcTime(fire.made_up_by)}`)
-    case 'ended':
-      return words(outcome(fire), run, late)
-  }
-}
-
-function outcome({ exit, error }: FireRecord): string {
-  if (error === 'exports-none') return 'found no exports'
-  if (error !== null) return `${error} (exit ${exit})`
-  return exit === EXIT.ok ? 'all accounted for' : `something was left behind (exit ${exit})`
-}
 
 export const expect: Action<'expect'> = async (context, { job, quiet, json }) => {
   const { jobs, found, problems } = await lookForExpected(context, job)

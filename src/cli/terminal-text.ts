@@ -44,13 +44,6 @@ function placesOf(error: unknown): string[] {
   })
 }
 
-/** A field `error`; an empty object for none. */
-export function errorAsJson(error: WaybillError | undefined): object {
-  if (error === undefined) return {}
-  const { code, message, place, findings, remedy } = error
-  return { error: { code, message, place, findings, remedy } }
-}
-
 /** Writes the error that ended a command into the log file; standard error has its description. */
 export function logFailure(
   { settings, logger }: Pick<CommandContext, 'settings' | 'logger'>,

@@ -416,3 +416,10 @@ export async function allDone<T>(tasks: readonly Promise<T>[]): Promise<T[]> {
   if (failure) throw failure.reason
   return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
 }
+
+/** A field `error`; an empty object for none. */
+export function errorAsJson(error: WaybillError | undefined): object {
+  if (error === undefined) return {}
+  const { code, message, place, findings, remedy } = error
+  return { error: { code, message, place, findings, remedy } }
+}

@@ -351,6 +351,12 @@ export function needsOf(facts: NeedsFacts): Need[] {
   return needs.sort((a, b) => (a.since ?? 0) - (b.since ?? 0))
 }
 
+/** JSON for programs. Instants are ISO 8601, UTC. */
+export const needJson = ({ since, ...need }: Need) => ({
+  ...need,
+  ...(since === undefined ? {} : { since: new Date(since).toISOString() }),
+})
+
 const DISK_FULL = 'disk-full'
 
 const isShort = (room: NeedsFacts['room']): boolean => room !== undefined && room.free < room.least

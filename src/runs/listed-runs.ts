@@ -127,6 +127,9 @@ export const showRun = (application: Application, name = 'latest'): Promise<RunS
     return { summary: { ...found, ...present({ anew, activity, untold, settingsName }) }, reasons }
   })
 
+/** JSON of `waybill show`. */
+export const runJson = ({ summary, reasons }: RunStory): object => ({ ...summary, reasons })
+
 /** Line of the log file. */
 const Line = z.looseObject({
   timestamp: z.string(),

@@ -275,6 +275,22 @@ export interface TracedRecord extends Pick<TracedRun, 'run' | 'outcome' | 'reaso
   readonly transactionId?: string
 }
 
+/** A row of the latest export with a name; in a workbook, a row of a sheet. */
+export interface RowPlace {
+  readonly name: string
+  readonly row: number
+  readonly sheet?: string
+}
+
+export const ROW_PLACE =
+  'It must be the name of an export and a row, like acme_20260302.csv:17, or a row of a sheet, like acme.xlsx:Results!17.'
+
+/** Reads `EXPORT:17` or `EXPORT:SHEET!17`; undefined for any other text. */
+export function readRowPlace(text: string): RowPlace | undefined {
+  const [, name = '', sheet, row = ''] = /^(.+):(?:([^:]+)!)?([1-9]\d{0,8})$/.exec(text) ?? []
+  return name === '' ? undefined : { name, row: Number(row), ...(sheet === undefined ? {} : { sheet }) }
+}
+
 /**
  * @param name of the export as delivered: selects the latest export of this name
  * @param place ordinal of the row; or the row number in a sheet of a workbook

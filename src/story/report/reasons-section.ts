@@ -77,7 +77,7 @@ function lineOf(
   ]
   return [
     n(count),
-    `<span class="share ${html(outcome)}" style="width:${((100 * count) / most).toFixed(2)}%"></span>`,
+    `<svg class="share ${html(outcome)}" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect width="${Math.max(2, (100 * count) / most).toFixed(2)}" height="1"/></svg>`,
     `${explanations.has(code) ? `<a href="#reason-${html(code)}"><code>${html(code)}</code></a>` : `<code>${html(code)}</code>`} <span class="outcome">${html(facts.join(', '))}</span><br>${html(wordsOf({ field, message }))}`,
     `${names(
       rules.map((rule) => html(rule ?? 'the row as a whole')),

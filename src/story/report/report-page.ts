@@ -44,7 +44,29 @@ export interface ReportContext {
 }
 
 export function reportPage(facts: DetailedStory, context: ReportContext): string {
-  const sections = [
+  const { head, notes, sections } = reportParts(facts, context)
+  return htmlPage({
+    title: `${facts.summary.job} ${facts.summary.run}`,
+    meta: { [RUN_META]: facts.summary.run, generator: `Waybill ${context.version}` },
+    style: STYLE,
+    body: [
+      PATTERNS,
+      head,
+      contents(sections),
+      '<main>',
+      notes,
+      ...sections.map(({ body }) => body),
+      '</main>',
+      `<footer>Written ${utcText(context.writtenAt)} by Waybill ${html(context.version)} from its ledger. Contains names of files and rules, counts, codes and digests: no personal data.</footer>`,
+    ]
+      .filter((part) => part !== '')
+      .join('\n'),
+  })
+}
+
+/** Head, notes and sections of a run as HTML, for pages in the style of the report. Their pictures use `PATTERNS`. */
+export function reportParts(facts: DetailedStory, context: ReportContext) {
+  const sections: readonly Section[] = [
     { id: 'balance', name: 'Balance', body: balanceSection(facts) },
     { id: 'next', name: 'Next steps', body: nextSection(context.nextSteps) },
     { id: 'kinds', name: 'Kinds', body: kindsSection(facts) },
@@ -54,23 +76,7 @@ export function reportPage(facts: DetailedStory, context: ReportContext): string
     { id: 'exports', name: 'Exports', body: exportsSection(facts) },
     { id: 'files', name: 'Files', body: filesSection(facts, context.outputs) },
   ].filter(({ body }) => body !== '')
-  return htmlPage({
-    title: `${facts.summary.job} ${facts.summary.run}`,
-    meta: { [RUN_META]: facts.summary.run, generator: `Waybill ${context.version}` },
-    style: STYLE,
-    body: [
-      PATTERNS,
-      runHeader(facts, context.writtenAt),
-      contents(sections),
-      '<main>',
-      runNotes(facts),
-      ...sections.map(({ body }) => body),
-      '</main>',
-      `<footer>Written ${utcText(context.writtenAt)} by Waybill ${html(context.version)} from its ledger. Contains names of files and rules, counts, codes and digests: no personal data.</footer>`,
-    ]
-      .filter((part) => part !== '')
-      .join('\n'),
-  })
+  return { head: runHeader(facts, context.writtenAt), notes: runNotes(facts), sections }
 }
 
 interface Section {
@@ -140,7 +146,8 @@ export function verdictOf(summary: RunSummary): Verdict {
     : verdict('left', `Finished: ${left.join(', ')}`)
 }
 
-const MARKS: Readonly<Record<Verdict['level'], string>> = { well: '✓', left: '!', open: '…', bad: '×' }
+/** Mark beside the words of a verdict. */
+export const MARKS: Readonly<Record<Verdict['level'], string>> = { well: '✓', left: '!', open: '…', bad: '×' }
 
 /** @param writtenAt milliseconds since the epoch */
 function runHeader({ summary, startedAt, endedAt, zone, exports }: DetailedStory, writtenAt: number): string {

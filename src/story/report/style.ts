@@ -105,7 +105,7 @@ h3 { font-size: .95rem; margin: 1.5rem 0 .5rem }
 .meanings { margin: 0 0 1rem; max-width: 46rem }
 .meanings dt { margin-top: .6rem; scroll-margin-top: 1rem }
 .meanings dt:target, .meanings dt:target + dd { background: var(--tint); box-shadow: -.5rem 0 var(--tint), .5rem 0 var(--tint) }
-.share { display: block; height: .7rem; min-width: 2px; background: var(--own, var(--soft)) }
+svg.share { width: 100%; height: .7rem; fill: var(--own, var(--soft)) }
 .files code { overflow-wrap: anywhere }
 details { margin: .75rem 0 0 }
 summary { color: var(--soft); cursor: pointer; width: max-content; max-width: 100% }

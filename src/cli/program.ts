@@ -8,6 +8,7 @@ const actionsOf = (program: Command): { readonly [Name in CommandName]: () => Pr
   backfill: async () => (await import('./run.ts')).backfill,
   schedule: async () => (await import('./schedule.ts')).schedule,
   needs: async () => (await import('./needs.ts')).needs,
+  console: async () => (await import('./console.ts')).serveConsole,
   runs: async () => (await import('./runs.ts')).runs,
   show: async () => (await import('./runs.ts')).show,
   watch: async () => (await import('./run.ts')).watch,

@@ -92,6 +92,19 @@ export const RUN_COMMANDS = {
     },
     examples: ['waybill needs', 'waybill needs --job nightly-screenings --json'],
   },
+  console: {
+    says: 'serve pages for a browser on this machine: needs, runs, schedule, and actions on them',
+    options: {
+      '--listen <address>': {
+        says: 'address of loopback to listen on (default: 127.0.0.1:9470)',
+        read: address,
+      },
+      '--read-only': 'offer no actions',
+    },
+    note: 'Prints an address that opens one session. Ctrl-C ends the command, after the runs that it has begun.',
+    examples: ['waybill console', 'waybill console --listen 127.0.0.1:9500 --read-only'],
+    prints: false,
+  },
   runs: {
     says: 'list runs, newest first',
     options: {

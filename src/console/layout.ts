@@ -1,0 +1,110 @@
+/** Frame of all pages of the console, and elements that several pages have. All parameters are plain text unless they say HTML. */
+import { WaybillError } from '../model/errors.ts'
+import type { Step } from '../story/next-steps.ts'
+import { PATTERNS, utcText } from '../story/report/figures.ts'
+import { html, iso } from '../system/shown-text.ts'
+import { actionOf, type Link, pageOf } from './typed-commands.ts'
+
+export interface Page {
+  readonly title: string
+  /** HTML. */
+  readonly body: string
+  /** JSON of the page: that of the command which shows the same. */
+  readonly json: unknown
+  /** True for a page that follows what changes. */
+  readonly isLive?: boolean
+}
+
+export interface Frame {
+  /** Undefined for a page before a session. */
+  readonly csrf: string | undefined
+  readonly notice: string | undefined
+  /** Path of the page. */
+  readonly path: string
+  readonly isReadOnly: boolean
+}
+
+const PAGES = [
+  ['/', 'This morning'],
+  ['/trace', 'Trace'],
+  ['/schedule', 'Schedule'],
+  ['/system', 'System'],
+] as const
+
+export function framed({ title, body, isLive = false }: Omit<Page, 'json'>, frame: Frame): string {
+  const { csrf, notice, path, isReadOnly } = frame
+  const link = ([to, name]: (typeof PAGES)[number]): string =>
+    `<li><a href="${to}"${to === path ? ' aria-current="page"' : ''}>${name}</a></li>`
+  const bar =
+    csrf === undefined
+      ? ''
+      : `<header class="bar"><nav aria-label="Pages"><ul>${PAGES.map(link).join('')}</ul></nav>
+<p id="live" role="status"></p>${isReadOnly ? '<p>Read only</p>' : ''}
+<form method="post" action="/leave">${token(csrf)}<button class="plain">Sign out</button></form></header>`
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${html(title)} · Waybill</title>
+<link rel="stylesheet" href="/console.css">
+<link rel="icon" href="data:,">
+</head>
+<body${isLive ? ' data-live' : ''}>
+<a class="skip" href="#main">Skip to the content</a>
+${PATTERNS}
+${bar}
+${notice === undefined ? '' : `<section class="notice" aria-label="Result"><p role="status">${html(notice)}</p></section>`}
+<main id="main" tabindex="-1">
+${body}
+</main>${csrf === undefined ? '' : '\n<script src="/console.js"></script>'}
+</body>
+</html>
+`
+}
+
+/** Field that proves that a form comes from a page of the session. */
+export const token = (csrf: string): string => `<input type="hidden" name="csrf" value="${html(csrf)}">`
+
+export function errorPage(error: unknown): Omit<Page, 'json'> {
+  if (!(error instanceof WaybillError))
+    return {
+      title: 'Unexpected error',
+      body: '<h1>Unexpected error</h1>\n<p>This is a defect of Waybill. The log of the console has the cause.</p>',
+    }
+  const { code, message, remedy, findings } = error
+  const list = findings.map((one) => `<li>${html(one.message)}</li>`).join('')
+  return {
+    title: code,
+    body: `<h1>${html(message)}</h1>
+<p>Error <code>${html(code)}</code>.</p>${list === '' ? '' : `\n<ul>${list}</ul>`}
+<p>${html(remedy)}</p>`,
+  }
+}
+
+/** @param at milliseconds since the epoch */
+export const timeHtml = (at: number): string => `<time datetime="${iso(at)}">${utcText(at)}</time>`
+
+export const runLink = (run: string): string =>
+  `<a href="/runs/${encodeURIComponent(run)}"><code>${html(run)}</code></a>`
+
+/** Steps with their commands; below each command a link to what the console does for it. */
+export const stepsHtml = (steps: readonly Step[], isReadOnly: boolean): string =>
+  steps
+    .map(({ say, commands }) => {
+      const links = commands.flatMap((one) =>
+        [pageOf(one) ?? (isReadOnly ? undefined : actionOf(one))].flatMap((link) => link ?? []),
+      )
+      return [
+        `<p>${html(say)}</p>`,
+        ...(commands.length === 0 ? [] : [`<pre>${commands.map(html).join('\n')}</pre>`]),
+        ...(links.length === 0 ? [] : [actsHtml(links)]),
+      ].join('\n')
+    })
+    .join('\n')
+
+export const actsHtml = (links: readonly Link[]): string =>
+  links.length === 0
+    ? ''
+    : `<ul class="acts">${links.map(({ to, words }) => `<li><a class="act" href="${html(to)}">${html(words)}</a></li>`).join('')}</ul>`

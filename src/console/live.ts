@@ -1,0 +1,65 @@
+/** Tells open pages that something changed: looks at ledger and refused starts once a second, whatever process writes them. */
+import type { ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { LOOK_EVERY_MS } from '../run/lease.ts'
+import { type Application, ledgerFile } from '../runs/application.ts'
+import { lookAt } from '../system/own-files.ts'
+
+/** Looks after which pages are told in any case: exports become late without a change of the ledger. */
+const LOOKS_IN_VAIN = 30
+
+export interface Live {
+  /** Sends events into this response until it closes. */
+  join(response: ServerResponse): void
+  close(): Promise<void>
+}
+
+export function createLive(application: Pick<Application, 'settings' | 'sleep'>): Live {
+  const open = new Set<ServerResponse>()
+  const ending = new AbortController()
+  const follow = async (): Promise<void> => {
+    let before = versionOf(application)
+    let inVain = 0
+    for (;;) {
+      await application.sleep(LOOK_EVERY_MS, ending.signal)
+      if (open.size === 0) continue
+      const now = versionOf(application)
+      inVain = now === before ? inVain + 1 : 0
+      if (inVain > 0 && inVain < LOOKS_IN_VAIN) continue
+      before = now
+      inVain = 0
+      for (const response of open) response.write('data: changed\n\n')
+    }
+  }
+  const following = follow().catch(() => {})
+  return {
+    join(response) {
+      response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
+      response.write(': open\n\n')
+      open.add(response)
+      response.on('close', () => open.delete(response))
+    },
+    async close() {
+      ending.abort()
+      for (const response of open) response.end()
+      await following
+    },
+  }
+}
+
+/** Size and time of change of the files that processes write: a cheap sign that something is new. */
+function versionOf(application: Pick<Application, 'settings'>): string {
+  const file = ledgerFile(application)
+  const refused = join(application.settings.home, 'refused')
+  return [file, `${file}-wal`, refused].map(signOf).join(' ')
+}
+
+function signOf(path: string): string {
+  try {
+    const found = lookAt(path)
+    return found === undefined ? '' : `${found.mtimeMs}/${found.size}`
+  } catch {
+    // The page itself reports a home that cannot be looked at.
+    return ''
+  }
+}

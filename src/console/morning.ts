@@ -1,0 +1,168 @@
+/** This morning: what needs somebody, the runs of the last nights, what is under way, and what comes next. */
+import { WaybillError } from '../model/errors.ts'
+import { type Need, needJson } from '../needs/needs-of.ts'
+import type { Application } from '../runs/application.ts'
+import { type ExplainedJob, explainJobs } from '../runs/expectations.ts'
+import { readNeeds } from '../runs/needs.ts'
+import { type NightRun, type NightState, type Nights, readNights } from '../runs/nights.ts'
+import { localTime } from '../schedule/fires.ts'
+import { table, words } from '../story/report/figures.ts'
+import { waitsText } from '../story/words.ts'
+import { counted, html } from '../system/shown-text.ts'
+import { ageText } from '../system/text-table.ts'
+import type { Begun } from './actions.ts'
+import { type Page, runLink, stepsHtml, timeHtml } from './layout.ts'
+
+const NIGHTS = 30
+const FIRES = 8
+
+const STATES: Readonly<Record<NightState, readonly [mark: string, words: string]>> = {
+  failed: ['×', 'failed'],
+  left: ['!', 'left something behind'],
+  stopped: ['…', 'not finished'],
+  'under-way': ['▸', 'under way'],
+  well: ['✓', 'all accounted for, or settled since'],
+}
+
+export async function morningPage(
+  application: Application,
+  begun: readonly Begun[],
+  isReadOnly: boolean,
+): Promise<Page> {
+  const needs = await readNeeds(application)
+  // A ledger or folder that cannot be read is one of the needs.
+  const nights = await readNights(application, NIGHTS).catch(onlyKnown)
+  const jobs = (await explainJobs(application, undefined).catch(onlyKnown)) ?? []
+  const now = application.now()
+  const sentence = sentenceOf(needs, nights?.jobs.map(({ job }) => job) ?? [])
+  return {
+    title: sentence,
+    isLive: true,
+    json: { needs: needs.map(needJson) },
+    body: [
+      `<h1>${html(sentence)}</h1>`,
+      begunSection(begun),
+      needsSection(needs, now, isReadOnly),
+      ...(nights === undefined ? [] : [underWaySection(nights), nightsSection(nights)]),
+      firesSection(jobs),
+    ].join('\n'),
+  }
+}
+
+function onlyKnown(error: unknown): undefined {
+  if (!(error instanceof WaybillError)) throw error
+}
+
+/** `2 of 9 jobs need you`: needs without a job are of the installation. */
+export function sentenceOf(needs: readonly Need[], jobs: readonly string[]): string {
+  const inNeed = new Set(needs.flatMap((need) => need.jobs))
+  const all = new Set([...jobs, ...inNeed]).size
+  const installation = needs.filter((need) => need.jobs.length === 0).length
+  const own = installation === 0 ? '' : `${counted(installation, 'matter')} of the installation`
+  if (inNeed.size === 0)
+    return own === ''
+      ? `Nothing needs you: ${counted(all, 'job')}`
+      : `${own} ${installation === 1 ? 'needs' : 'need'} you`
+  const verb = inNeed.size === 1 ? 'needs' : 'need'
+  return `${inNeed.size} of ${counted(all, 'job')} ${verb} you${own === '' ? '' : `, and ${own}`}`
+}
+
+function needsSection(needs: readonly Need[], now: number, isReadOnly: boolean): string {
+  if (needs.length === 0) return ''
+  const one = ({ what, since, runs, steps }: Need): string => `<article class="need">
+<h3>${html(what)}</h3>
+${
+  since === undefined
+    ? ''
+    : `<p class="soft">Since ${timeHtml(since)} (${html(ageText(now - since))})${
+        runs.length === 0
+          ? ''
+          : `, ${runs
+              .slice(0, 3)
+              .map((run) => `run ${runLink(run)}`)
+              .join(', ')}`
+      }</p>`
+}
+${stepsHtml(steps, isReadOnly)}
+</article>`
+  return `<section id="needs" class="steps">
+<h2>${counted(needs.length, 'need')}, oldest first</h2>
+${needs.map(one).join('\n')}
+</section>`
+}
+
+function begunSection(begun: readonly Begun[]): string {
+  if (begun.length === 0) return ''
+  const one = ({ command, at, run, end }: Begun): string =>
+    `<li><code>${html(command)}</code>, ${timeHtml(at)}${run === undefined ? '' : `, run ${runLink(run)}`}: ${html(end ?? 'goes on')}</li>`
+  return `<section id="begun">
+<h2>Begun on this console</h2>
+<ul>${begun.map(one).join('')}</ul>
+</section>`
+}
+
+function underWaySection({ jobs }: Nights): string {
+  const all = jobs.flatMap(({ job, runs }) =>
+    [...runs.values()]
+      .flat()
+      .flatMap(({ run, activity }) => (activity?.kind === 'under-way' ? [{ job, run, activity }] : [])),
+  )
+  if (all.length === 0) return ''
+  const one = ({ job, run, activity: { owner, since, waits } }: (typeof all)[number]): string =>
+    `<li>${html(job)}: run ${runLink(run)} since ${timeHtml(Date.parse(since))}, by process ${html(owner)}${waits === undefined ? '' : `; it ${html(waitsText(waits))}`}</li>`
+  return `<section id="under-way">
+<h2>Under way</h2>
+<ul>${all.map(one).join('')}</ul>
+</section>`
+}
+
+function nightsSection({ days, jobs }: Nights): string {
+  if (jobs.length === 0)
+    return '<section id="nights"><h2>Nights</h2><p class="none">There are no jobs yet.</p></section>'
+  const head = days.map(
+    (day, at) =>
+      `<th scope="col"><span class="hidden">${day}</span><span aria-hidden="true">${at === 0 || day.endsWith('-01') || at % 5 === 4 ? day.slice(8) : ''}</span></th>`,
+  )
+  const line = ({ job, runs }: Nights['jobs'][number]): string =>
+    `<tr><th scope="row">${html(job)}</th>${days.map((day) => `<td>${nightCell(job, day, runs.get(day) ?? [])}</td>`).join('')}</tr>`
+  const key = Object.entries(STATES).map(
+    ([state, [mark, means]]) => `<li><span class="swatch ${state}"></span>${mark} ${means}</li>`,
+  )
+  return `<section id="nights">
+<h2>Nights <span>the last ${days.length} days, UTC</span></h2>
+<div class="scroll" tabindex="0" role="region" aria-label="Jobs by nights">
+<table class="nights"><thead><tr><th scope="col"><span class="hidden">job</span></th>${head.join('')}</tr></thead>
+<tbody>${jobs.map(line).join('\n')}</tbody></table>
+</div>
+<ul class="key">${key.join('')}<li>an empty box: no run</li></ul>
+</section>`
+}
+
+/** The worst of a night's runs, newest first among equals. */
+function nightCell(job: string, day: string, runs: readonly NightRun[]): string {
+  const order = Object.keys(STATES)
+  const [worst] = runs.toSorted((a, b) => order.indexOf(a.state) - order.indexOf(b.state))
+  if (worst === undefined) return '<span class="night"><span class="hidden">no run</span></span>'
+  const [mark, means] = STATES[worst.state]
+  const more = runs.length === 1 ? '' : `, the worst of ${runs.length} runs`
+  return `<a class="night ${worst.state}" href="/runs/${encodeURIComponent(worst.run)}" aria-label="${html(`${job}, ${day}: ${means}${more}`)}" title="${html(`${day}: ${means}${more}`)}">${mark}</a>`
+}
+
+function firesSection(jobs: readonly ExplainedJob[]): string {
+  const fires = jobs
+    .flatMap(({ job, next, zone, pause }) =>
+      pause === undefined ? next.map((at) => ({ job, at, zone })) : [],
+    )
+    .sort((a, b) => a.at - b.at)
+    .slice(0, FIRES)
+  if (fires.length === 0) return ''
+  return `<section id="next-fires">
+<h2>Next fires</h2>
+${table({
+  label: 'Next fires',
+  columns: words('job', 'at', 'UTC'),
+  lines: fires.map(({ job, at, zone }) => [html(job), html(localTime(at, zone)), timeHtml(at)]),
+  kind: 'short',
+})}
+</section>`
+}

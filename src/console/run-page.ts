@@ -1,0 +1,200 @@
+/** A run: the report's sections, its batches in time, and what can be done; its log lines, and the rows of a reason. */
+import { scaleLinear } from 'd3-scale'
+import type { Application } from '../runs/application.ts'
+import { type LogLine, logOfRun, runJson } from '../runs/listed-runs.ts'
+import { detailOfRun, type LeftRow, rowsOfReason, type ShownBatch } from '../runs/run-detail.ts'
+import { nextSteps } from '../story/next-steps.ts'
+import {
+  counts,
+  foldedTable,
+  nameHtml,
+  numbers,
+  outcomeBox,
+  px,
+  table,
+  words,
+} from '../story/report/figures.ts'
+import { readExplanations } from '../story/report/reasons-section.ts'
+import { reportParts } from '../story/report/report-page.ts'
+import type { RunSummary } from '../story/run-story.ts'
+import { counted, html, n } from '../system/shown-text.ts'
+import { logLineText } from '../telemetry/logger.ts'
+import { actsHtml, type Page, runLink, stepsHtml, timeHtml } from './layout.ts'
+import { actionPath, type Link } from './typed-commands.ts'
+
+const BATCHES = 200
+const ROWS = 500
+const LOG_LINES = 500
+
+export async function runPage(application: Application, name: string, isReadOnly: boolean): Promise<Page> {
+  const { facts, batches } = await detailOfRun(application, name, BATCHES)
+  const { summary, reasons } = facts
+  const { head, notes, sections } = reportParts(facts, {
+    writtenAt: application.now(),
+    version: application.version,
+    nextSteps: [],
+    explanations: await readExplanations(),
+  })
+  const steps = nextSteps(summary, reasons)
+  const codes = [...new Set(reasons.filter(({ outcome }) => outcome !== 'held-back').map(({ code }) => code))]
+  const own = sections.map(({ id, body }) => (id === 'reasons' ? body + rowLinks(summary.run, codes) : body))
+  return {
+    title: `${summary.job} ${summary.run}`,
+    isLive: true,
+    json: runJson({ summary, reasons }),
+    body: [
+      // The frame has a header of its own.
+      head.replace(/^<header>/, '<div class="head">').replace(/<\/header>$/, '</div>'),
+      actsHtml([
+        ...(isReadOnly ? [] : runActions(summary)),
+        { to: `${pathOf(summary.run)}/log`, words: 'Log lines' },
+      ]),
+      notes,
+      ...(steps.length === 0
+        ? []
+        : [
+            `<section id="next" class="steps"><h2>Next steps</h2>\n${stepsHtml(steps, isReadOnly)}</section>`,
+          ]),
+      ...own,
+      batchesSection(batches),
+    ].join('\n'),
+  }
+}
+
+const pathOf = (run: string): string => `/runs/${encodeURIComponent(run)}`
+
+function runActions({ run, job, activity, state }: RunSummary): Link[] {
+  const to = (action: string, words: string): Link => ({ to: actionPath(action, { run }), words })
+  if (activity?.kind === 'under-way') return [to('stop', 'Stop')]
+  if (state === 'running' || state === 'interrupted')
+    return [{ to: actionPath('run', { job }), words: `Run ${job}` }, to('give-up', 'Give up')]
+  return [
+    { to: actionPath('run', { job }), words: `Run ${job}` },
+    to('rerun', 'Rerun'),
+    to('reconcile', 'Reconcile'),
+    to('acknowledge', 'Acknowledge'),
+    to('accept', 'Accept'),
+    to('resend', 'Resend'),
+  ]
+}
+
+const rowLinks = (run: string, codes: readonly string[]): string =>
+  codes.length === 0
+    ? ''
+    : `<nav aria-label="Rows of a reason">Rows of ${codes.map((code) => `<a href="${pathOf(run)}/reasons/${encodeURIComponent(code)}">${html(code)}</a>`).join(', ')}</nav>`
+
+const WIDTH = 900
+const HEIGHT = 36
+
+function batchesSection(batches: readonly ShownBatch[]): string {
+  if (batches.length === 0) return ''
+  const begun = Math.min(...batches.map(({ begun_at }) => begun_at))
+  const end = Math.max(...batches.map(({ begun_at, settled_at }) => settled_at ?? begun_at))
+  const x = scaleLinear([begun, Math.max(end, begun + 1)], [0, WIDTH])
+  const bars = batches.map(({ state, answer, begun_at, settled_at }) => {
+    const width = Math.max(2, x(settled_at ?? end) - x(begun_at))
+    const box = `x="${px(Math.min(x(begun_at), WIDTH - 2))}" y="4" width="${px(width)}" height="${HEIGHT - 8}"`
+    return outcomeBox(outcomeOf(state, answer), box)
+  })
+  const lines = batches
+    .toReversed()
+    .map(({ batch_id, kind, records, state, answer, status, attempts, begun_at, settled_at }) => [
+      `<code>${html(batch_id)}</code>`,
+      html(kind),
+      n(records),
+      html(state),
+      html(answer === null ? 'no answer yet' : `${answer}${status === null ? '' : `, HTTP ${status}`}`),
+      n(attempts),
+      timeHtml(begun_at),
+      settled_at === null ? '' : `${n(settled_at - begun_at)} ms`,
+    ])
+  return `<section id="batches">
+<h2>Batches <span>the latest ${n(batches.length)}, by the time of their begin</span></h2>
+<svg class="strip" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true">${bars.join('')}</svg>
+<p class="note">From ${timeHtml(begun)} to ${timeHtml(end)}: ${summed(batches)}.</p>
+${numbers(
+  foldedTable(
+    {
+      label: 'Batches, latest first',
+      columns: [
+        ...words('batch', 'kind'),
+        ...counts('records'),
+        ...words('state', 'answer'),
+        ...counts('tries'),
+        ...words('begun', 'took'),
+      ],
+      lines,
+    },
+    20,
+    'earlier batches',
+  ),
+)}
+</section>`
+}
+
+const summed = (batches: readonly ShownBatch[]): string =>
+  [...Map.groupBy(batches, ({ state, answer }) => answer ?? state)]
+    .map(([what, all]) => `${n(all.length)} ${html(what)}`)
+    .join(', ')
+
+function outcomeOf(state: string, answer: string | null): Parameters<typeof outcomeBox>[0] {
+  if (state === 'planned' || state === 'sending') return 'pending'
+  if (state === 'split') return 'skipped'
+  return answer === 'accepted' ? 'accepted' : answer === null ? 'in-doubt' : 'rejected'
+}
+
+export async function logPage(application: Application, name: string): Promise<Page> {
+  const lines: LogLine[] = []
+  for await (const line of logOfRun(application, name)) lines.push(line)
+  const shown = lines.slice(-LOG_LINES)
+  const texts = shown.map(({ run: _, ...line }) => html(logLineText(line)))
+  return {
+    title: `Log of ${name}`,
+    isLive: true,
+    json: { lines },
+    body: `<h1>Log of run ${runLink(name)}</h1>
+${
+  lines.length === 0
+    ? '<p class="none">The log has no lines of this run: the run started without a log file, or the lines are gone.</p>'
+    : `<p class="soft">${shown.length === lines.length ? counted(lines.length, 'line') : `The latest ${n(shown.length)} of ${counted(lines.length, 'line')}`}, oldest first.</p>
+<pre class="log" tabindex="0">${texts.join('\n')}</pre>`
+}`,
+  }
+}
+
+export async function reasonPage(
+  application: Application,
+  name: string,
+  code: string,
+  isReadOnly: boolean,
+): Promise<Page> {
+  const found = await rowsOfReason(application, name, code, ROWS)
+  const { run, job, rows, hasMore } = found
+  const line = ({ export: name, row, line: place, rule, state, transactionId }: LeftRow): string[] => [
+    n(row),
+    n(place),
+    nameHtml(name),
+    html(rule ?? '(row)'),
+    html(state),
+    transactionId === undefined
+      ? ''
+      : `<a href="/trace?${new URLSearchParams({ transaction: transactionId })}"><code>${html(transactionId)}</code></a>`,
+  ]
+  return {
+    title: `${code} in ${run}`,
+    isLive: true,
+    json: found,
+    body: `<h1>Rows of <code>${html(code)}</code></h1>
+<p>Run ${runLink(run)} of ${html(job)}. Positions and codes alone: values are in the rejects file.</p>
+${isReadOnly ? '' : actsHtml([{ to: actionPath('acknowledge', { run, reason: code }), words: `Acknowledge ${code}` }])}
+${
+  rows.length === 0
+    ? '<p class="none">The run left no row for this reason, or its detail was pruned.</p>'
+    : `${table({
+        label: `Rows of ${code}`,
+        columns: [...counts('row', 'line'), ...words('export', 'rule', 'today', 'transaction')],
+        lines: rows.map(line),
+      })}${hasMore ? `<p class="note">The first ${n(rows.length)}. The rejects file has all.</p>` : ''}`
+}`,
+  }
+}

@@ -1,0 +1,44 @@
+/** Script of the console: shows what changed without a reload. Written as text, since the project has no browser types. */
+export const SCRIPT = `
+const status = document.getElementById('live')
+const isLive = document.body.dataset.live !== undefined
+let busy = false
+let again = false
+let last = document.getElementById('main').innerHTML
+// An element is found again by its id, or by the address that it leads to.
+const keyOf = (element) => element.id || element.getAttribute('href') || element.getAttribute('aria-label')
+const replace = (next) => {
+  const main = document.getElementById('main')
+  const open = new Set([...main.querySelectorAll('details')].flatMap((one, at) => (one.open ? [at] : [])))
+  const focused = main.contains(document.activeElement) ? keyOf(document.activeElement) : undefined
+  const [x, y] = [scrollX, scrollY]
+  main.innerHTML = next.innerHTML
+  for (const [at, one] of [...main.querySelectorAll('details')].entries()) one.open = open.has(at)
+  if (focused) [...main.querySelectorAll('a, [id], [aria-label]')].find((one) => keyOf(one) === focused)?.focus({ preventScroll: true })
+  scrollTo(x, y)
+}
+const refresh = async () => {
+  if (busy) { again = true; return }
+  busy = true
+  try {
+    const answer = await fetch(location.href, { headers: { 'waybill-live': '1' } })
+    if (answer.status === 401) { status.textContent = 'The session has ended: this page is no longer updated.'; events.close(); return }
+    if (!answer.ok) return
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+    const next = page.getElementById('main')
+    if (next === null || next.innerHTML === last) return
+    last = next.innerHTML
+    document.title = page.title
+    replace(next)
+  } catch {
+    // The stream of events reports a console that has ended.
+  } finally {
+    busy = false
+    if (again) { again = false; setTimeout(refresh, 500) }
+  }
+}
+const events = isLive ? new EventSource('/events') : undefined
+events?.addEventListener('open', () => { status.textContent = 'Updates by itself'; refresh() })
+events?.addEventListener('message', refresh)
+events?.addEventListener('error', () => { status.textContent = 'No connection to the console: this page may be old.' })
+`

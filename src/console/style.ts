@@ -1,0 +1,57 @@
+/** Style of the console: the style of a report, with forms, a grid of nights and a strip of batches. */
+import { STYLE as REPORT } from '../story/report/style.ts'
+
+export const STYLE = `${REPORT}
+.hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap }
+.skip { position: absolute; left: -99rem; padding: .5rem 1rem; background: var(--ground) }
+.skip:focus { left: 1rem; top: .5rem; z-index: 1 }
+body { padding-top: 1rem }
+main:focus { outline: none }
+main > h1 { margin: 0 0 .75rem }
+.bar { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; align-items: center; border-bottom: 1px solid var(--line);
+  padding: 0 0 .5rem; margin: 0 0 1.5rem }
+.bar nav { margin: 0; font-size: 1em; flex: 1 1 auto }
+.bar a { display: inline-block; padding: .3rem 0; text-decoration: none }
+.bar a[aria-current] { color: var(--ink); font-weight: 600; border-bottom: 2px solid var(--accepted) }
+.bar form, .bar p { margin: 0 }
+.bar p { color: var(--soft); font-size: .87em }
+:focus-visible { outline: 2px solid var(--accepted); outline-offset: 2px }
+.need { border-left: .3rem solid var(--rejected); padding: .1rem 0 .1rem 1rem; margin: 0 0 1.5rem }
+.need h3 { margin: 0 0 .25rem }
+.need p { margin: 0 0 .25rem; overflow-wrap: anywhere }
+.need pre { margin-bottom: .5rem }
+.acts { display: flex; flex-wrap: wrap; gap: .4rem .6rem; margin: 0 0 .75rem; padding: 0; list-style: none }
+.act, button { display: inline-block; font: inherit; min-height: 2rem; padding: .25rem .8rem; border: 1px solid var(--accepted);
+  border-radius: .3rem; background: var(--ground); color: var(--accepted); text-decoration: none; cursor: pointer }
+.act:hover, button:hover { background: var(--tint) }
+button.does { background: #0b62a4; border-color: #0b62a4; color: #fff; font-weight: 600 }
+.plain { border-color: var(--soft); color: var(--ink) }
+form { margin: 0 0 1.25rem }
+label { display: block; margin: 0 0 .75rem; max-width: 34rem }
+input { display: block; width: 100%; font: inherit; min-height: 2rem; padding: .3rem .5rem; border: 1px solid var(--soft);
+  border-radius: .3rem; background: var(--ground); color: var(--ink) }
+.notice p { margin: 0 }
+.notice { border-top: 0; padding: .6rem 1rem; margin: 0 0 1.25rem; background: var(--tint); border-left: .3rem solid var(--accepted) }
+.nights { width: auto; border-collapse: separate; border-spacing: 2px }
+.nights th, .nights td { padding: 0; border: 0; text-align: center }
+.nights tbody tr + tr > * { border: 0 }
+.nights thead th { font-size: .75em; min-width: 24px; border: 0 }
+.nights tbody th { text-align: left; padding-right: .75rem; min-width: 0; white-space: nowrap; position: sticky; left: 0; background: var(--ground) }
+.night { display: block; width: 24px; height: 24px; line-height: 22px; border: 1px solid var(--own, var(--line)); border-radius: .2rem;
+  color: var(--ink); text-decoration: none; background: color-mix(in srgb, var(--own, transparent) 18%, transparent) }
+.night.well { background: none }
+.key { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; list-style: none; margin: .5rem 0 0; padding: 0; font-size: .87em }
+.under-way { --own: var(--unchanged) } .stopped { --own: var(--pending) } .failed { --own: var(--unaccounted) }
+.ok { --own: var(--accepted) } .warning { --own: var(--rejected) } .problem { --own: var(--unaccounted) }
+.level { white-space: nowrap; border-left: .3rem solid var(--own); padding-left: .5rem }
+.log { max-height: none; font-size: .82em }
+.strip { width: 100%; height: 3rem }
+dl.facts dt { font-size: 1em }
+@media (max-width: 46rem) {
+  .bar { gap: .25rem 1rem }
+  .nights tbody th { max-width: 7.5rem; overflow: hidden; text-overflow: ellipsis }
+}
+@media print {
+  .bar, .acts, form, .skip { display: none }
+}
+`

@@ -1,0 +1,71 @@
+/** Commands that faces suggest, and the pages of the console that show or do the same. A command with other words than here has no page. */
+export interface Link {
+  readonly to: string
+  readonly words: string
+}
+
+/** A run or job, and for an acknowledgement a reason. */
+export interface Subject {
+  readonly run?: string | undefined
+  readonly job?: string | undefined
+  readonly reason?: string | undefined
+  /** Part of a run to rerun: `rejected`, `in-doubt`. */
+  readonly only?: string | undefined
+}
+
+/** Address of the page that shows the effect of an action. */
+export const actionPath = (action: string, subject: Subject): string => {
+  const given = Object.entries(subject).filter(([, value]) => value !== undefined)
+  return `/do/${action}?${new URLSearchParams(given)}`
+}
+
+const WORD = '([\\w.@:+-]+)'
+
+/** Pattern of a command, the action, and the names of its words. */
+const ACTIONS: readonly (readonly [
+  pattern: string,
+  action: string,
+  names: readonly (keyof Subject)[],
+  words: string,
+])[] = [
+  [`acknowledge ${WORD}`, 'acknowledge', ['run'], 'Acknowledge'],
+  [`acknowledge ${WORD} --reason ${WORD}`, 'acknowledge', ['run', 'reason'], 'Acknowledge'],
+  [`acknowledge --job ${WORD}`, 'acknowledge', ['job'], 'Acknowledge'],
+  [`acknowledge --job ${WORD} --reason ${WORD}`, 'acknowledge', ['job', 'reason'], 'Acknowledge'],
+  [`pause ${WORD}`, 'pause', ['job'], 'Pause'],
+  [`unpause ${WORD}`, 'unpause', ['job'], 'End the pause'],
+  [`stop ${WORD}`, 'stop', ['run'], 'Stop'],
+  [`run ${WORD}`, 'run', ['job'], 'Run'],
+  [`rerun ${WORD}`, 'rerun', ['run'], 'Rerun'],
+  [`rerun ${WORD} --only (rejected|in-doubt)`, 'rerun', ['run', 'only'], 'Rerun'],
+  [`reconcile ${WORD}`, 'reconcile', ['run'], 'Reconcile'],
+  [`resolve ${WORD} --accept`, 'accept', ['run'], 'Accept'],
+  [`resolve ${WORD} --resend`, 'resend', ['run'], 'Resend'],
+  [`resolve ${WORD} --give-up`, 'give-up', ['run'], 'Give up'],
+]
+
+const PAGES: readonly (readonly [pattern: string, to: (word: string) => string, words: string])[] = [
+  [`(?:show|watch) ${WORD}`, (run) => `/runs/${run}`, 'Open the run'],
+  ['doctor()', () => '/system', 'Open System'],
+  [`schedule --explain ${WORD}`, (job) => `/schedule#job-${job}`, 'Open Schedule'],
+]
+
+/** The action of a suggested command; undefined for a command that the console does not do. */
+export function actionOf(command: string): Link | undefined {
+  for (const [pattern, action, names, words] of ACTIONS) {
+    const found = new RegExp(`^waybill ${pattern}$`).exec(command)
+    if (found === null) continue
+    const subject = Object.fromEntries(names.map((name, at) => [name, found[at + 1]]))
+    return { to: actionPath(action, subject), words: [words, ...found.slice(1)].join(' ') }
+  }
+  return undefined
+}
+
+/** The page of a command that only shows. */
+export function pageOf(command: string): Link | undefined {
+  for (const [pattern, to, words] of PAGES) {
+    const [, word] = new RegExp(`^waybill ${pattern}$`).exec(command) ?? []
+    if (word !== undefined) return { to: to(word), words }
+  }
+  return undefined
+}

@@ -1,0 +1,134 @@
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
+import { ended } from '../cli/command-line.ts'
+import { layoutOf, openBrowser, photograph } from '../story/report/browser.ts'
+import { deliver, openInstallation, type Served, serve } from './console-under-test.ts'
+
+let browser: Browser
+beforeAll(async () => {
+  browser = await openBrowser()
+})
+afterAll(() => browser?.close())
+
+interface Opened {
+  readonly page: Page
+  readonly complaints: string[]
+}
+
+async function opened(
+  served: Served,
+  width = 1280,
+  colorScheme: 'light' | 'dark' = 'light',
+): Promise<Opened> {
+  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme })
+  onTestFinished(() => context.close())
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('console', (message) => complaints.push(message.text()))
+  page.on('pageerror', (error) => complaints.push(error.message))
+  await page.goto(served.addresses.at(-1) ?? '')
+  return { page, complaints }
+}
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
+const Violations = z.array(z.object({ id: z.string(), nodes: z.array(z.object({ html: z.string() })) }))
+
+/** What axe-core finds wrong, by WCAG 2.2 AA and its own good practice. */
+async function faultsOf(page: Page): Promise<string[]> {
+  await page.evaluate(await readFile(AXE, 'utf8'))
+  const found = await page.evaluate(
+    `axe.run({ rules: { 'target-size': { enabled: true } } }).then(({ violations }) => violations)`,
+  )
+  return Violations.parse(found).flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}`))
+}
+
+const LOOKS = [
+  ['wide', 1280, 'light'],
+  ['narrow', 390, 'light'],
+  ['dark', 1280, 'dark'],
+] as const
+
+test.each(LOOKS)(
+  'each page is sound: %s',
+  async (name, width, scheme) => {
+    const { workplace, run } = await openInstallation({ WAYBILL_LOG_FILE: 'log' })
+    const served = await serve(workplace)
+    const { page, complaints } = await opened(served, width, scheme)
+    const show = JSON.parse((await workplace.waybill('show', run, '--json')).out)
+    const code = z.object({ reasons: z.array(z.object({ code: z.string() })) }).parse(show).reasons[0]?.code
+    const [row] = JSON.parse(
+      z
+        .string()
+        .parse(await page.evaluate(`fetch('/runs/${run}/reasons/${code}?json').then((one) => one.text())`)),
+    ).rows
+    const pages = {
+      morning: '/',
+      run: `/runs/${run}`,
+      reason: `/runs/${run}/reasons/${code}`,
+      log: `/runs/${run}/log`,
+      trace: `/trace?row=${encodeURIComponent(`${row.export}:${row.row}`)}`,
+      schedule: '/schedule',
+      system: '/system',
+      action: `/do/acknowledge?run=${run}`,
+      missing: '/runs/none',
+    }
+    for (const [what, path] of Object.entries(pages)) {
+      await page.setViewportSize({ width, height: 900 })
+      await page.goto(served.base + path)
+      expect.soft(await faultsOf(page), what).toEqual([])
+      const { excess, collisions } = await layoutOf(page)
+      expect.soft({ what, excess, collisions }).toEqual({ what, excess: 0, collisions: [] })
+      await photograph(page, `console-${what}-${name}`)
+    }
+    // The browser says that a page was not found.
+    expect(complaints.filter((one) => !one.includes('404'))).toEqual([])
+  },
+  120_000,
+)
+
+test('the keyboard alone reaches an action and does it', async () => {
+  const { workplace } = await openInstallation()
+  const served = await serve(workplace)
+  const { page } = await opened(served)
+  const focused = () => page.evaluate('document.activeElement.textContent')
+  const tabTo = async (words: RegExp): Promise<void> => {
+    for (let at = 0; at < 60; at++) {
+      await page.keyboard.press('Tab')
+      if (words.test(z.string().parse(await focused()))) return
+    }
+    throw new Error(`the keyboard does not reach ${words}`)
+  }
+  await tabTo(/^Skip/)
+  await page.keyboard.press('Enter')
+  await tabTo(/^Acknowledge /)
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/do/acknowledge**')
+  await tabTo(/^Acknowledge /)
+  await page.keyboard.press('Enter')
+  await page.waitForURL(`${served.base}/`)
+  expect(await page.textContent('[role=status] >> text=Acknowledged')).toContain('Acknowledged: 1 run')
+  expect(await page.textContent('h1')).toBe('Nothing needs you: 1 job')
+}, 60_000)
+
+test('a run of another process shows without a reload, on its page and in the grid', async () => {
+  const { workplace } = await openInstallation()
+  const served = await serve(workplace)
+  const first = await opened(served)
+  const second = await opened(served)
+  await second.page.goto(`${served.base}/schedule`)
+  const rows = (page: Page) => page.locator('a.night').count()
+  expect(await rows(first.page)).toBe(1)
+  await first.page.evaluate('document.body.dataset.same = "yes"')
+  await deliver(workplace, 'acme_20260205.csv', 'Q')
+  const { code } = await ended(workplace.start('run', 'nightly', '--json', '--quiet'))
+  expect(code).toBe(1)
+  await first.page.waitForSelector('a.night[title*="the worst of 2 runs"]')
+  expect(await first.page.evaluate('document.body.dataset.same')).toBe('yes')
+  // One browser acts, and the other shows it.
+  await first.page.goto(`${served.base}/do/pause?job=nightly`)
+  await first.page.click('button.does')
+  await second.page.waitForSelector('text=Paused by')
+}, 60_000)

@@ -238,6 +238,20 @@ module.exports = {
         dependencyTypesNot: ['type-only'],
       },
     },
+    only(
+      'console-on-the-runs',
+      '^src/console/',
+      [
+        MODEL,
+        '^src/(runs|story|needs)/',
+        '^src/system/(own-files|settings|text-table).ts$',
+        '^src/run/(events|lease).ts$',
+        '^src/operate/finding.ts$',
+        '^src/schedule/fires.ts$',
+        '^src/telemetry/logger.ts$',
+      ],
+      'its pages stand on runs, story and needs; it has no rules of its own, and knows no command line',
+    ),
     only('telemetry-alone', '^src/telemetry/', [MODEL, OWN_FILES], 'telemetry is told; it asks nobody'),
     {
       name: 'only-edges-know-the-command-line',

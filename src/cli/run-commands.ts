@@ -101,7 +101,7 @@ export const RUN_COMMANDS = {
       },
       '--read-only': 'offer no actions',
     },
-    note: 'Prints an address that opens one session. Ctrl-C ends the command, after the runs that it has begun.',
+    note: 'Prints an address that opens one session. Ctrl-C ends the command, and interrupts the runs that it has begun.',
     examples: ['waybill console', 'waybill console --listen 127.0.0.1:9500 --read-only'],
     prints: false,
   },

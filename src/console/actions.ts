@@ -42,15 +42,10 @@ const ACTIONS: Readonly<Record<string, Form>> = {
     name: 'Acknowledge',
     of: 'either',
     hasNote: true,
-    command: ({ run, job, reason }) =>
-      command(
-        'acknowledge',
-        ...(run === '' ? ['--job', shellWord(job)] : [shellWord(run)]),
-        ...(reason === '' ? [] : ['--reason', shellWord(reason)]),
-      ),
-    effect: ({ run, reason }, summary) => [
-      `${run === '' ? 'All runs of the job so far' : leftWords(summary)}: what is left behind${reason === '' ? '' : ` for ${reason}`} stays as it is, and needs nobody any more.`,
-      'Nothing is sent. The rows stay in the rejects files. `waybill acknowledge --undo` withdraws it.',
+    command: acknowledgeCommand,
+    effect: (subject, summary) => [
+      `${subject.run === '' ? 'All runs of the job so far' : leftWords(summary)}: what is left behind${subject.reason === '' ? '' : ` for ${subject.reason}`} stays as it is, and needs nobody any more.`,
+      `Nothing is sent. The rows stay in the rejects files. To withdraw it: \`${acknowledgeCommand(subject)} --undo\``,
     ],
     async act({ application, person }, { run, job, reason }) {
       const which = { run: run || undefined, job: job || undefined, reason: reason || undefined }
@@ -177,6 +172,11 @@ const ACTIONS: Readonly<Record<string, Form>> = {
       return `Run ${run} is given up.`
     },
   },
+}
+
+function acknowledgeCommand({ run, job, reason }: Whole): string {
+  const which = run === '' ? ['--job', shellWord(job)] : [shellWord(run)]
+  return command('acknowledge', ...which, ...(reason === '' ? [] : ['--reason', shellWord(reason)]))
 }
 
 const leftWords = (summary: RunSummary | undefined): string =>

@@ -116,12 +116,14 @@ function underWaySection({ jobs }: Nights): string {
 </section>`
 }
 
-function nightsSection({ days, jobs }: Nights): string {
+/** The newest night comes first: a narrow page shows it without scrolling. */
+function nightsSection({ days: oldestFirst, jobs }: Nights): string {
+  const days = oldestFirst.toReversed()
   if (jobs.length === 0)
     return '<section id="nights"><h2>Nights</h2><p class="none">There are no jobs yet.</p></section>'
   const head = days.map(
     (day, at) =>
-      `<th scope="col"><span class="hidden">${day}</span><span aria-hidden="true">${at === 0 || day.endsWith('-01') || at % 5 === 4 ? day.slice(8) : ''}</span></th>`,
+      `<th scope="col"><span class="hidden">${day}</span><span aria-hidden="true">${at % 5 === 0 ? day.slice(5) : ''}</span></th>`,
   )
   const line = ({ job, runs }: Nights['jobs'][number]): string =>
     `<tr><th scope="row">${html(job)}</th>${days.map((day) => `<td>${nightCell(job, day, runs.get(day) ?? [])}</td>`).join('')}</tr>`
@@ -129,7 +131,7 @@ function nightsSection({ days, jobs }: Nights): string {
     ([state, [mark, means]]) => `<li><span class="swatch ${state}"></span>${mark} ${means}</li>`,
   )
   return `<section id="nights">
-<h2>Nights <span>the last ${days.length} days, UTC</span></h2>
+<h2>Nights <span>the last ${days.length} days, newest first, UTC</span></h2>
 <div class="scroll" tabindex="0" role="region" aria-label="Jobs by nights">
 <table class="nights"><thead><tr><th scope="col"><span class="hidden">job</span></th>${head.join('')}</tr></thead>
 <tbody>${jobs.map(line).join('\n')}</tbody></table>

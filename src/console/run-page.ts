@@ -3,6 +3,7 @@ import { scaleLinear } from 'd3-scale'
 import type { Application } from '../runs/application.ts'
 import { type LogLine, logOfRun, runJson } from '../runs/listed-runs.ts'
 import { detailOfRun, type LeftRow, rowsOfReason, type ShownBatch } from '../runs/run-detail.ts'
+import { leftIn } from '../story/balance.ts'
 import { nextSteps } from '../story/next-steps.ts'
 import {
   counts,
@@ -63,18 +64,21 @@ export async function runPage(application: Application, name: string, isReadOnly
 
 const pathOf = (run: string): string => `/runs/${encodeURIComponent(run)}`
 
-function runActions({ run, job, activity, state }: RunSummary): Link[] {
+function runActions(summary: RunSummary): Link[] {
+  const { run, job, activity, state } = summary
   const to = (action: string, words: string): Link => ({ to: actionPath(action, { run }), words })
+  const runJob = { to: actionPath('run', { job }), words: `Run ${job}` }
   if (activity?.kind === 'under-way') return [to('stop', 'Stop')]
-  if (state === 'running' || state === 'interrupted')
-    return [{ to: actionPath('run', { job }), words: `Run ${job}` }, to('give-up', 'Give up')]
+  if (state === 'running' || state === 'interrupted') return [runJob, to('give-up', 'Give up')]
+  const { rows, rejected, inDoubt } = leftIn(summary)
   return [
-    { to: actionPath('run', { job }), words: `Run ${job}` },
-    to('rerun', 'Rerun'),
-    to('reconcile', 'Reconcile'),
-    to('acknowledge', 'Acknowledge'),
-    to('accept', 'Accept'),
-    to('resend', 'Resend'),
+    runJob,
+    ...(rows + rejected + inDoubt === 0 && state === 'finished'
+      ? []
+      : [to('rerun', 'Rerun'), to('acknowledge', 'Acknowledge')]),
+    ...(inDoubt === 0 && summary.reason !== 'given-up'
+      ? []
+      : [to('reconcile', 'Reconcile'), to('accept', 'Accept'), to('resend', 'Resend')]),
   ]
 }
 

@@ -8,7 +8,7 @@ import helmet from '@fastify/helmet'
 import rateLimit from '@fastify/rate-limit'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { z } from 'zod'
-import { codeOf, EXIT, WaybillError } from '../model/errors.ts'
+import { codeOf, WaybillError } from '../model/errors.ts'
 import type { RunListener } from '../run/events.ts'
 import type { Application } from '../runs/application.ts'
 import type { Looking } from '../runs/look-over.ts'
@@ -173,14 +173,14 @@ async function protect({ app, host, application }: Console): Promise<void> {
 const NO_FRAME = { csrf: undefined, notice: undefined, path: '', isReadOnly: true } as const
 
 const STATUS: Readonly<Record<string, number>> = {
+  'usage-wrong': 400,
   'job-held': 409,
   'nothing-left': 409,
   'run-unfinished': 409,
   'run-pruned': 410,
 }
 
-const statusOf = ({ code, exit }: WaybillError): number =>
-  STATUS[code] ?? (code.endsWith('-not-found') ? 404 : exit === EXIT.wrongUse ? 400 : 503)
+const statusOf = ({ code }: WaybillError): number => STATUS[code] ?? (code.endsWith('-not-found') ? 404 : 503)
 
 const Thrown = z.object({ statusCode: z.int().min(400).max(599) })
 const statusGiven = (error: unknown): number => Thrown.safeParse(error).data?.statusCode ?? 500
@@ -343,7 +343,7 @@ function proposalPage({ name, action, subject, command, effect, hasNote }: Propo
     title: name,
     json: { command, effect },
     body: `<h1>${html(name)}</h1>
-${effect.map((line) => `<p>${html(line)}</p>`).join('\n')}
+${effect.map((line) => `<p>${html(line).replaceAll(/`([^`]+)`/g, '<code>$1</code>')}</p>`).join('\n')}
 <p>The command that does the same:</p>
 <pre>${html(command)}</pre>
 <form method="post" action="/do/${html(action)}">${token(csrf)}${fields.join('')}

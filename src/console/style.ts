@@ -32,6 +32,7 @@ input { display: block; width: 100%; font: inherit; min-height: 2rem; padding: .
   border-radius: .3rem; background: var(--ground); color: var(--ink) }
 .notice p { margin: 0 }
 .notice { border-top: 0; padding: .6rem 1rem; margin: 0 0 1.25rem; background: var(--tint); border-left: .3rem solid var(--accepted) }
+.scroll { position: relative }
 .nights { width: auto; border-collapse: separate; border-spacing: 2px }
 .nights th, .nights td { padding: 0; border: 0; text-align: center }
 .nights tbody tr + tr > * { border: 0 }
@@ -46,9 +47,14 @@ input { display: block; width: 100%; font: inherit; min-height: 2rem; padding: .
 .level { white-space: nowrap; border-left: .3rem solid var(--own); padding-left: .5rem }
 .log { max-height: none; font-size: .82em }
 .strip { width: 100%; height: 3rem }
+.head .what { display: none }
+.head dl { display: flex; flex-wrap: wrap; gap: .75rem 2rem; margin: 0 0 1.25rem }
+.checks th { min-width: 0 }
 dl.facts dt { font-size: 1em }
 @media (max-width: 46rem) {
   .bar { gap: .25rem 1rem }
+  .checks tr { grid-template-columns: max-content minmax(0, 1fr) }
+  .checks td:nth-child(n + 3) { grid-column: 1 / -1 }
   .nights tbody th { max-width: 7.5rem; overflow: hidden; text-overflow: ellipsis }
 }
 @media print {

@@ -35,6 +35,7 @@ ${table({
     [`${subject === undefined ? '' : `${subject}: `}${found}`, ...details].map(html).join('<br>'),
     level === 'ok' ? '' : html(remedy ?? ''),
   ]),
+  kind: 'stacked checks',
 })}</section>`,
   }
 }

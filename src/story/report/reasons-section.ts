@@ -54,7 +54,7 @@ function reasonsTable(reasons: readonly Reason[], explanations: Explanations): s
   return foldedTable(
     {
       label: 'Reasons, most frequent first',
-      columns: [...counts('count'), ...words('', 'reason', 'where')],
+      columns: [...counts('count'), ...words('share', 'reason', 'where')],
       lines: merged.map((reason) => lineOf(reason, most, explanations)),
       kind: 'stacked reasons',
     },

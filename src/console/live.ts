@@ -34,7 +34,11 @@ export function createLive(application: Pick<Application, 'settings' | 'sleep'>)
   const following = follow().catch(() => {})
   return {
     join(response) {
-      response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
+      response.writeHead(200, {
+        'content-type': 'text/event-stream',
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+      })
       response.write(': open\n\n')
       open.add(response)
       response.on('close', () => open.delete(response))

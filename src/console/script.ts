@@ -22,7 +22,7 @@ const refresh = async () => {
   busy = true
   try {
     const answer = await fetch(location.href, { headers: { 'waybill-live': '1' } })
-    if (answer.status === 401) { status.textContent = 'The session has ended: this page is no longer updated.'; events.close(); return }
+    if (answer.status === 401) { status.textContent = 'The session has ended: this page is no longer updated.'; rest(); return }
     if (!answer.ok) return
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
     const next = page.getElementById('main')
@@ -37,8 +37,16 @@ const refresh = async () => {
     if (again) { again = false; setTimeout(refresh, 500) }
   }
 }
-const events = isLive ? new EventSource('/events') : undefined
-events?.addEventListener('open', () => { status.textContent = 'Updates by itself'; refresh() })
-events?.addEventListener('message', refresh)
-events?.addEventListener('error', () => { status.textContent = 'No connection to the console: this page may be old.' })
+let events
+const follow = () => {
+  if (!isLive || document.hidden || events !== undefined) return
+  events = new EventSource('/events')
+  events.addEventListener('open', () => { status.textContent = 'Updates by itself'; refresh() })
+  events.addEventListener('message', refresh)
+  events.addEventListener('error', () => { status.textContent = 'No connection to the console: this page may be old.' })
+}
+const rest = () => { events?.close(); events = undefined }
+// Browsers allow six connections to a host: pages behind others hold none.
+document.addEventListener('visibilitychange', () => { if (document.hidden) rest(); else follow() })
+follow()
 `

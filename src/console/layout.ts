@@ -79,9 +79,12 @@ export function errorPage(error: unknown): Omit<Page, 'json'> {
     title: code,
     body: `<h1>${html(message)}</h1>
 <p>Error <code>${html(code)}</code>.</p>${list === '' ? '' : `\n<ul>${list}</ul>`}
-<p>${html(remedy)}</p>`,
+<p>${codeHtml(remedy)}</p>`,
   }
 }
+
+/** Text as HTML, with words between backquotes as code. */
+export const codeHtml = (text: string): string => html(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
 
 /** @param at milliseconds since the epoch */
 export const timeHtml = (at: number): string => `<time datetime="${iso(at)}">${utcText(at)}</time>`

@@ -123,7 +123,7 @@ function nightsSection({ days: oldestFirst, jobs }: Nights): string {
     return '<section id="nights"><h2>Nights</h2><p class="none">There are no jobs yet.</p></section>'
   const head = days.map(
     (day, at) =>
-      `<th scope="col"><span class="hidden">${day}</span><span aria-hidden="true">${at % 5 === 0 ? day.slice(5) : ''}</span></th>`,
+      `<th scope="col"><span class="hidden">${day}</span><span aria-hidden="true" class="day">${at % 5 === 0 ? day.slice(5) : ''}</span></th>`,
   )
   const line = ({ job, runs }: Nights['jobs'][number]): string =>
     `<tr><th scope="row">${html(job)}</th>${days.map((day) => `<td>${nightCell(job, day, runs.get(day) ?? [])}</td>`).join('')}</tr>`

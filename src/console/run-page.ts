@@ -198,6 +198,7 @@ ${
         label: `Rows of ${code}`,
         columns: [...counts('row', 'line'), ...words('export', 'rule', 'today', 'transaction')],
         lines: rows.map(line),
+        kind: 'rows',
       })}${hasMore ? `<p class="note">The first ${n(rows.length)}. The rejects file has all.</p>` : ''}`
 }`,
   }

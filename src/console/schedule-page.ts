@@ -6,7 +6,7 @@ import { localTime } from '../schedule/fires.ts'
 import { table, words } from '../story/report/figures.ts'
 import { waitsText } from '../story/words.ts'
 import { html } from '../system/shown-text.ts'
-import { actsHtml, type Page, runLink, timeHtml } from './layout.ts'
+import { actsHtml, codeHtml, type Page, runLink, timeHtml } from './layout.ts'
 import { actionPath, type Link } from './typed-commands.ts'
 
 export async function schedulePage(application: Application, isReadOnly: boolean): Promise<Page> {
@@ -30,7 +30,7 @@ function jobSection(explained: ExplainedJob, isReadOnly: boolean): string {
       : `"${schedule.cron}" in ${schedule.zone}, missed: ${schedule.missed}`
   return `<section id="job-${html(job)}">
 <h2>${html(job)} <span>${html(what)}</span></h2>
-${problem === undefined ? '' : `<p>${html(problem.message)}. ${html(problem.remedy)}</p>`}
+${problem === undefined ? '' : `<p>${html(problem.message)}. ${codeHtml(problem.remedy)}</p>`}
 ${pause === undefined ? '' : `<p class="notice">Paused by ${html(pause.by)} since ${timeHtml(pause.at)}${pause.note === null ? '' : `: ${html(pause.note)}`}</p>`}
 ${current === undefined ? '' : `<p>Under way: run ${runLink(current.run)} since ${timeHtml(Date.parse(current.since))}${current.waits === undefined ? '' : `; it ${html(waitsText(current.waits))}`}</p>`}
 ${isReadOnly ? '' : actsHtml(actionsOf(explained))}

@@ -15,7 +15,7 @@ import type { Looking } from '../runs/look-over.ts'
 import type { ListenAddress } from '../system/settings.ts'
 import { html } from '../system/shown-text.ts'
 import { createActor, type Proposed, propose } from './actions.ts'
-import { errorPage, framed, type Page, token } from './layout.ts'
+import { codeHtml, errorPage, framed, type Page, token } from './layout.ts'
 import { createLive } from './live.ts'
 import { morningPage } from './morning.ts'
 import { logPage, reasonPage, runPage } from './run-page.ts'
@@ -120,7 +120,7 @@ const invitation = ({ sessions, host }: Pick<Console, 'sessions' | 'host'>): str
   `http://${host()}/enter/${sessions.invite()}`
 
 /** Checks and headers of all requests. */
-async function protect({ app, host, application }: Console): Promise<void> {
+async function protect({ app, host, application, isReadOnly }: Console): Promise<void> {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
     // A foreign name that was turned to loopback (DNS rebinding).
@@ -166,7 +166,10 @@ async function protect({ app, host, application }: Console): Promise<void> {
     reply.code(status)
     if (wantsJson(request) && known)
       return { error: { code: error.code, message: error.message, remedy: error.remedy } }
-    return sendHtml(reply, framed(errorPage(error), { ...NO_FRAME, csrf: sessionOf(request)?.csrf }))
+    return sendHtml(
+      reply,
+      framed(errorPage(error), { ...NO_FRAME, isReadOnly, csrf: sessionOf(request)?.csrf }),
+    )
   })
 }
 
@@ -343,7 +346,7 @@ function proposalPage({ name, action, subject, command, effect, hasNote }: Propo
     title: name,
     json: { command, effect },
     body: `<h1>${html(name)}</h1>
-${effect.map((line) => `<p>${html(line).replaceAll(/`([^`]+)`/g, '<code>$1</code>')}</p>`).join('\n')}
+${effect.map((line) => `<p>${codeHtml(line)}</p>`).join('\n')}
 <p>The command that does the same:</p>
 <pre>${html(command)}</pre>
 <form method="post" action="/do/${html(action)}">${token(csrf)}${fields.join('')}

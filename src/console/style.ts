@@ -49,7 +49,8 @@ input { display: block; width: 100%; font: inherit; min-height: 2rem; padding: .
 .strip { width: 100%; height: 3rem }
 .head .what { display: none }
 .head dl { display: flex; flex-wrap: wrap; gap: .75rem 2rem; margin: 0 0 1.25rem }
-.checks th { min-width: 0 }
+.checks th, .rows th { min-width: 0 }
+.day { display: block; width: 24px; text-align: left; white-space: nowrap }
 dl.facts dt { font-size: 1em }
 @media (max-width: 46rem) {
   .bar { gap: .25rem 1rem }

@@ -6,7 +6,7 @@ import { table, words } from '../story/report/figures.ts'
 import { freeBytes, lookAt } from '../system/own-files.ts'
 import { counted, html, sizeText } from '../system/shown-text.ts'
 import { ageText } from '../system/text-table.ts'
-import { type Page, timeHtml } from './layout.ts'
+import { codeHtml, type Page, timeHtml } from './layout.ts'
 
 const MARKS: Readonly<Record<Level, string>> = { ok: '✓', warning: '!', problem: '×' }
 
@@ -33,7 +33,7 @@ ${table({
     html(check),
     `<span class="level ${level}">${MARKS[level]} ${level}</span>`,
     [`${subject === undefined ? '' : `${subject}: `}${found}`, ...details].map(html).join('<br>'),
-    level === 'ok' ? '' : html(remedy ?? ''),
+    level === 'ok' ? '' : codeHtml(remedy ?? ''),
   ]),
   kind: 'stacked checks',
 })}</section>`,

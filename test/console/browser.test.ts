@@ -1,9 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
+import { JOB as CLINIC_JOB, openClinic } from '../cli/clinic.ts'
 import { ended } from '../cli/command-line.ts'
+import { delivery } from '../cli/nights.ts'
+import { PASS } from '../faults/fault-proxy.ts'
 import { layoutOf, openBrowser, photograph } from '../story/report/browser.ts'
 import { deliver, openInstallation, type Served, serve } from './console-under-test.ts'
 
@@ -113,7 +116,7 @@ test('the keyboard alone reaches an action and does it', async () => {
   expect(await page.textContent('h1')).toBe('Nothing needs you: 1 job')
 }, 60_000)
 
-test('a run of another process shows without a reload, on its page and in the grid', async () => {
+test('a run of another process shows without a reload, and so does what another browser does', async () => {
   const { workplace } = await openInstallation()
   const served = await serve(workplace)
   const first = await opened(served)
@@ -131,4 +134,29 @@ test('a run of another process shows without a reload, on its page and in the gr
   await first.page.goto(`${served.base}/do/pause?job=nightly`)
   await first.page.click('button.does')
   await second.page.waitForSelector('text=Paused by')
+}, 60_000)
+
+test('the page of a run under way follows it to its end', async () => {
+  let batches = 0
+  const hold = Promise.withResolvers<void>()
+  const clinic = await openClinic({
+    job: `${CLINIC_JOB}submit: { concurrency: 1, readLag: 100ms }\n`,
+    async faultOf({ method }) {
+      if (method === 'POST' && ++batches >= 3) await hold.promise
+      return PASS
+    },
+  })
+  await clinic.deliver('day.csv', delivery('p', 2_000))
+  const running = ended(clinic.workplace.start('run', 'clinic', '--json', '--quiet'))
+  await vi.waitFor(() => expect(batches).toBeGreaterThanOrEqual(3), 60_000)
+  const { page } = await opened(await serve(clinic.workplace))
+  await page.click('#under-way a')
+  expect(await page.textContent('.verdict')).toContain('Under way')
+  await page.click('summary >> nth=0')
+  hold.resolve()
+  expect((await running).code).toBe(0)
+  await page.waitForSelector('.verdict >> text=Finished')
+  expect(await page.textContent('#balance .numbers')).toContain('rows read2,000')
+  // What a reader has unfolded stays so.
+  expect(await page.getAttribute('#balance details', 'open')).toBe('')
 }, 60_000)

@@ -33,7 +33,7 @@ const ACTIONS: readonly (readonly [
   [`acknowledge --job ${WORD}`, 'acknowledge', ['job'], 'Acknowledge'],
   [`acknowledge --job ${WORD} --reason ${WORD}`, 'acknowledge', ['job', 'reason'], 'Acknowledge'],
   [`pause ${WORD}`, 'pause', ['job'], 'Pause'],
-  [`unpause ${WORD}`, 'unpause', ['job'], 'End the pause'],
+  [`unpause ${WORD}`, 'unpause', ['job'], 'End the pause of'],
   [`stop ${WORD}`, 'stop', ['run'], 'Stop'],
   [`run ${WORD}`, 'run', ['job'], 'Run'],
   [`rerun ${WORD}`, 'rerun', ['run'], 'Rerun'],

@@ -469,10 +469,13 @@ function leftPart(run: RunInNeed, { outcome, code, subject, which, all }: LeftOf
     all.reduce((total, one) => total + of(one), 0)
   const [rows, records] = [sum((one) => one.rows), sum((one) => one.records)]
   const isRejected = outcome === 'rejected'
+  const exports = new Set(all.map((one) => one.export))
   const part = partOf(run, code, subject, ({ summary, reasons }) =>
     stepsForPart(summary, {
       of: 'left',
-      open: reasons.filter((one) => one.code === code && one.outcome === outcome),
+      open: reasons.filter(
+        (one) => one.code === code && one.outcome === outcome && exports.has(one.exportName),
+      ),
       rejected: isRejected ? rows + records : 0,
       inDoubt: isRejected ? 0 : rows + records,
       which,
@@ -480,7 +483,7 @@ function leftPart(run: RunInNeed, { outcome, code, subject, which, all }: LeftOf
     }),
   )
   const since = Math.min(run.started_at, ...all.map((one) => one.since ?? run.started_at))
-  return { ...part, since, exports: [...new Set(all.map((one) => one.export))], rows, records }
+  return { ...part, since, exports: [...exports], rows, records }
 }
 
 function leftWords(outcome: string): Source['what'] {

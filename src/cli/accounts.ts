@@ -6,9 +6,14 @@ import { confirmAccounts, eraseAccounts, exportCrosswalk, forgetAccounts } from 
 import { counted, n, shownPath } from '../system/shown-text.ts'
 import { type CommandContext, say } from './command-form.ts'
 import type { Action } from './commands.ts'
+import { personOf } from './run.ts'
 
 export const accountsExport: Action<'accounts export'> = async (context, { job, out, ...options }) => {
-  const crosswalk = await exportCrosswalk(context, job, { to: resolve(out), files: options.file ?? [] })
+  const crosswalk = await exportCrosswalk(context, job, {
+    to: resolve(out),
+    by: personOf(context, options),
+    files: options.file ?? [],
+  })
   say(context, options.json, crosswalk, ({ file, written, unknown, gateway }) => [
     `${shownPath(file)}: ${counted(written, 'person', 'people')} with their account ids at ${gateway}`,
     ...(unknown === 0
@@ -22,6 +27,7 @@ export const accountsErase: Action<'accounts erase'> = async (context, options) 
   const erasure = await eraseAccounts(context, {
     file: resolve(options.file),
     job: options.job,
+    by: personOf(context, options),
     dryRun: options.dryRun === true,
     confirm: (people, gateway) =>
       options.yes
@@ -51,8 +57,9 @@ export const accountsErase: Action<'accounts erase'> = async (context, options) 
   return refused === 0 ? EXIT.ok : EXIT.recordsLeftBehind
 }
 
-export const accountsForget: Action<'accounts forget'> = async (context, { file, job, json }) => {
-  const done = await forgetAccounts(context, { file: resolve(file), job })
+export const accountsForget: Action<'accounts forget'> = async (context, { file, job, json, ...acting }) => {
+  const by = personOf(context, acting)
+  const done = await forgetAccounts(context, { file: resolve(file), job, by })
   say(context, json, done, ({ people, forgotten, gateway }) => [
     `${n(forgotten)} of ${counted(people, 'account')} at ${gateway} forgotten; the ledger does not know the others`,
     'The next export with these people registers them again. Runs look up their records first, and send the missing ones.',
@@ -60,8 +67,12 @@ export const accountsForget: Action<'accounts forget'> = async (context, { file,
   return EXIT.ok
 }
 
-export const accountsConfirm: Action<'accounts confirm'> = async (context, { file, job, json }) => {
-  const done = await confirmAccounts(context, { file: resolve(file), job })
+export const accountsConfirm: Action<'accounts confirm'> = async (
+  context,
+  { file, job, json, ...acting },
+) => {
+  const by = personOf(context, acting)
+  const done = await confirmAccounts(context, { file: resolve(file), job, by })
   say(context, json, done, ({ people, confirmed, gateway }) => [
     `${counted(people, 'person', 'people')} at ${gateway} confirmed; ${n(confirmed)} of them had been taken for several people`,
     'To send records that were left behind, use `waybill rerun` with their run.',

@@ -10,6 +10,7 @@ const actionsOf = (program: Command): { readonly [Name in CommandName]: () => Pr
   needs: async () => (await import('./needs.ts')).needs,
   console: async () => (await import('./console.ts')).serveConsole,
   runs: async () => (await import('./runs.ts')).runs,
+  audit: async () => (await import('./audit.ts')).audit,
   show: async () => (await import('./runs.ts')).show,
   watch: async () => (await import('./run.ts')).watch,
   logs: async () => (await import('./runs.ts')).logs,

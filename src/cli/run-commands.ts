@@ -123,6 +123,18 @@ export const RUN_COMMANDS = {
     },
     examples: ['waybill runs --limit 5', 'waybill runs --job nightly-screenings --failed'],
   },
+  audit: {
+    says: 'show who decided, stopped, paused, erased or exported what, when, and why',
+    options: {
+      '--job <job>': 'only actions on this job and its runs',
+      '--since <when>': {
+        says: 'only actions since this day, or not longer ago than 7d or 12h',
+        read: since,
+      },
+    },
+    note: 'People of exports appear by hash alone. `waybill prune` spares the records for WAYBILL_AUDIT_KEEP.',
+    examples: ['waybill audit --since 7d', 'waybill audit --job nightly-screenings --json'],
+  },
   show: {
     says: 'show a run: its balance, and the reasons for rejects',
     arguments: { run: RUN_OR_LATEST },
@@ -142,10 +154,10 @@ export const RUN_COMMANDS = {
   },
   stop: {
     says: 'stop a running job, in any process; the next run of the job continues it',
-    arguments: { run: ['<run>', 'id of the run, or latest'] },
-    options: { '--by <name>': BY },
+    arguments: { run: ['<run>', 'id of the run, or latest; or the job, for its run in progress'] },
+    options: { '--by <name>': BY, '--note <text>': NOTE },
     note: 'Work in flight is finished. The command waits for the end of the run.',
-    examples: ['waybill stop 20260302T071500Z-4f2a9c'],
+    examples: ['waybill stop nightly-screenings', 'waybill stop 20260302T071500Z-4f2a9c'],
   },
   pause: {
     says: 'stop the schedule from starting a job; a running one finishes',
@@ -156,6 +168,7 @@ export const RUN_COMMANDS = {
   unpause: {
     says: 'let the schedule start a paused job again',
     arguments: { job: JOB },
+    options: { '--by <name>': BY, '--note <text>': NOTE },
     examples: ['waybill unpause nightly-screenings'],
   },
   resume: {
@@ -254,6 +267,8 @@ export const RUN_COMMANDS = {
     options: {
       '--out <file>': { says: 'file to write: CSV, readable by its owner alone', mandatory: true },
       '--file <path...>': FILES,
+      '--by <name>': BY,
+      '--note <text>': NOTE,
     },
     examples: ['waybill accounts export roster --out crosswalk.csv'],
   },
@@ -265,6 +280,8 @@ export const RUN_COMMANDS = {
         mandatory: true,
       },
       '--job <job>': AT_JOB,
+      '--by <name>': BY,
+      '--note <text>': NOTE,
     },
     note: 'For records left behind as reference-shared. Sends nothing.',
     examples: ['waybill accounts confirm --file confirmed.csv'],
@@ -274,6 +291,8 @@ export const RUN_COMMANDS = {
     options: {
       '--file <ids.csv>': { says: 'CSV with a column partnerAccountId, or accountId', mandatory: true },
       '--job <job>': AT_JOB,
+      '--by <name>': BY,
+      '--note <text>': NOTE,
     },
     note: 'For accounts that the gateway lost or gave to others. Sends nothing.',
     examples: ['waybill accounts forget --file stale.csv'],
@@ -285,6 +304,8 @@ export const RUN_COMMANDS = {
       '--job <job>': AT_JOB,
       '--dry-run': 'count them, delete nothing',
       '--yes': 'do not ask',
+      '--by <name>': BY,
+      '--note <text>': NOTE,
     },
     note: 'Exit code 1: the gateway refused some of them.',
     examples: ['waybill accounts erase --file leavers.csv --dry-run'],

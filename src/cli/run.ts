@@ -80,8 +80,8 @@ async function runUnderWay(context: CommandContext, job: string): Promise<string
   return runs[0]?.run
 }
 
-export const stop: Action<'stop'> = async (context, { run, by = context.user, json }) => {
-  sayRun(context, await stopRun(context, run, by.trim() === '' ? context.user : by.trim()), json)
+export const stop: Action<'stop'> = async (context, options) => {
+  sayRun(context, await stopRun(context, options.run, personOf(context, options)), options.json)
   return EXIT.ok
 }
 
@@ -100,7 +100,7 @@ export const watch: Action<'watch'> = async (context, { run, json }) => {
 }
 
 export const pause: Action<'pause'> = async (context, options) => {
-  const done = await pauseJob(context, options.job, personOf(context, options))
+  const done = await pauseJob(context, options.job, 'paused', personOf(context, options))
   const words = done.changed
     ? `${done.job} is paused: the schedule does not start it. To continue: waybill unpause ${done.job}`
     : `${done.job} is paused already: waybill schedule --explain ${done.job}`
@@ -108,12 +108,12 @@ export const pause: Action<'pause'> = async (context, options) => {
   return EXIT.ok
 }
 
-export const unpause: Action<'unpause'> = async (context, { job, json }) => {
-  const done = await pauseJob(context, job, 'over')
+export const unpause: Action<'unpause'> = async (context, options) => {
+  const done = await pauseJob(context, options.job, 'scheduled', personOf(context, options))
   const words = done.changed
     ? `${done.job} is scheduled again. Missed runs follow its \`missed\` setting.`
     : `${done.job} was not paused.`
-  context.out(json ? JSON.stringify(done) : words)
+  context.out(options.json ? JSON.stringify(done) : words)
   return EXIT.ok
 }
 

@@ -1,4 +1,5 @@
 /** Small concerns of the ledger beside runs: leases and waiting, the timetable, expectations, notices, pruning. */
+import type { Acting } from './audit.ts'
 import type { FireEvent, NotificationEvent, RunState } from './states.ts'
 import type {
   DeadlineRecord,
@@ -109,7 +110,7 @@ export interface Pauses {
   /** @returns false if the job was paused already */
   begin(jobId: number, pause: Pause): Promise<boolean>
   /** @returns true if the job was paused */
-  end(jobId: number): Promise<boolean>
+  end(jobId: number, acting: Acting): Promise<boolean>
 }
 
 /** Filter of a list of runs. */
@@ -435,7 +436,7 @@ export type DetailCounts = ReturnType<typeof noDetail>
 
 export const noDetail = () => ({
   ...{ chunks: 0, batches: 0, exceptions: 0, decisions: 0, mappings: 0, profiles: 0 },
-  ...{ fires: 0, notifications: 0, deliveries: 0, bytes: 0 },
+  ...{ fires: 0, notifications: 0, deliveries: 0, audit: 0, bytes: 0 },
 })
 
 /** Obstacle to removing the detail of a run. */
@@ -451,6 +452,8 @@ export interface KeptOfEach {
   readonly profiles: number
   /** Files that runs have begun to read. */
   readonly deliveries: number
+  /** Records of the audit since then: milliseconds since the epoch. */
+  readonly auditSince: number
 }
 
 export interface Pruning {

@@ -3,6 +3,7 @@
  * A run writes through a `RunLedger` alone. The `RunLedger` is fenced: once another process has taken the run over, the old token can write
  * nothing more.
  */
+import type { Acting, Audit } from './audit.ts'
 import type {
   Acknowledgements,
   Claimed,
@@ -60,6 +61,7 @@ import type {
   RunRecord,
 } from './tables.ts'
 
+export * from './audit.ts'
 export * from './concerns.ts'
 export * from './left-records.ts'
 export type { Held } from './packed-records.ts'
@@ -173,8 +175,8 @@ export interface Ledger {
   releaseLease(lease: Lease): Promise<void>
   /** Current holder of the job. */
   holder(jobId: number, now: number, isDead: (owner: string) => boolean): Promise<LeaseRecord | undefined>
-  /** Asks the process that runs it to stop. @returns true if a process holds the run */
-  askToStop(runId: string, by: string, now: number): Promise<boolean>
+  /** Asks the process that runs it to stop; noted in the audit. @returns true if a process holds the run */
+  askToStop(runId: string, person: Acting): Promise<boolean>
   /** Latest lease of the job, held or not. */
   lastLease(jobId: number): Promise<LeaseRecord | undefined>
   /** @throws WaybillError `lease-lost`: the search for exports may outlast the lease if the process sleeps */
@@ -253,6 +255,7 @@ export interface Ledger {
   acknowledgements: Acknowledgements
   fires: Fires
   pauses: Pauses
+  audit: Audit
   expectations: Expectations
   notifications: Notifications
   /** Open matters by job. */
@@ -292,15 +295,22 @@ export interface Ledger {
   /**
    * Confirms that each reference stands for a single person, despite earlier findings.
    * @param people by hashed reference, with the keyed hash of the birth date; null: the next birth date that an export gives
+   * @param acting for the audit, a record for each person
    * @returns how many references were shared by several people
    */
-  confirmPeople(gateway: string, people: ReadonlyMap<string, number | null>): Promise<number>
+  confirmPeople(gateway: string, people: ReadonlyMap<string, number | null>, acting?: Acting): Promise<number>
   /**
    * Forgets a person at a gateway: crosswalk, care teams, collected data of jobs. Deliveries to the person count as not delivered.
    * @param references hashes of the person's references
    * @param accountId finds further references of the person in the crosswalk
+   * @param acting for the audit, with the action: the first reference stands for the person
    */
-  forgetPerson(gateway: string, references: readonly string[], accountId: string | null): Promise<void>
+  forgetPerson(
+    gateway: string,
+    references: readonly string[],
+    accountId: string | null,
+    acting?: Acting & { readonly action: 'accounts-erase' | 'accounts-forget' },
+  ): Promise<void>
   /**
    * Erases account ids of forgotten people from the bytes of the ledger's files.
    * @returns false if another process was reading: the log may hold account ids until the reader has ended

@@ -1,6 +1,7 @@
 /** Tables of runs and their exceptions, as Kysely sees them. Instants are milliseconds since the epoch. No column holds health data. */
 
 import type { ColumnType, Generated, Selectable } from 'kysely'
+import type { Audited } from './audit.ts'
 import type { PeopleTables } from './people-tables.ts'
 import type {
   DeadlineTable,
@@ -225,6 +226,7 @@ export interface LedgerTables extends PeopleTables {
   exception: ExceptionTable
   decision: DecisionTable
   resolution: ResolutionTable
+  audit: AuditTable
   held: HeldTable
   timetable: TimetableTable
   pause: PauseTable
@@ -331,4 +333,16 @@ export interface ResolutionTable {
   /** and the person's reason, if given. */
   note: string | null
   at: number
+}
+
+/** Action of a person that no other table keeps (`AuditRecord`). */
+interface AuditTable {
+  id: Generated<number>
+  at: number
+  person: string
+  action: Audited | Decided
+  job: string | null
+  run_id: string | null
+  subject: string | null
+  note: string | null
 }

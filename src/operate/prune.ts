@@ -29,6 +29,8 @@ export interface PruneDependencies {
 export interface PruneRequest {
   /** Runs that ended before lose their detail; older fires, notifications and known files go, too. Milliseconds since the epoch. */
   readonly before: number
+  /** Records of the audit since then stay: milliseconds since the epoch. Default: all stay. */
+  readonly auditSince?: number
   /** Counts without changes. */
   readonly dryRun: boolean
   /** Called after each transaction and the files of each run: other work may run here. */
@@ -68,9 +70,10 @@ export async function prune(deps: PruneDependencies, request: PruneRequest): Pro
     if (run.prunedAt === null) runs.push(run.id)
     else if (done.files.files + countOf(done.detail) > 0) resumed.push(run.id)
   }
+  const keeps = { ...KEPT, auditSince: request.auditSince ?? 0 }
   const rest = request.dryRun
-    ? await pruning.leftovers(KEPT, request.before, runs)
-    : await pruning.removeLeftovers(KEPT, request.before)
+    ? await pruning.leftovers(keeps, request.before, runs)
+    : await pruning.removeLeftovers(keeps, request.before)
   add(detail, rest)
   return { runs, resumed, kept, detail, files }
 }

@@ -10,7 +10,7 @@ import { parse } from 'csv-parse/sync'
 import { readJob, readMappings } from '../definitions/definition-files.ts'
 import { chooseGateway, gatewayNameOf } from '../definitions/jobs.ts'
 import { GatewayError, saysNotFound } from '../gateway/gateway-error.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import type { Acting, Ledger } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
 import type { AccountKey } from '../model/record.ts'
@@ -26,6 +26,7 @@ import { newOwn, openOwn, wasTaken } from '../system/own-files.ts'
 import { compileBirthDate } from '../transform/dates.ts'
 import { type Application, withKnownLedger, withLedgerIfAny } from './application.ts'
 import { sourceSettings } from './connect-gateway.ts'
+import type { Person as Actor } from './resolve.ts'
 import { identityToLook } from './which-installation.ts'
 
 export interface Erasure {
@@ -50,6 +51,8 @@ interface PeopleFile {
   readonly file: string
   /** Job that names the gateway; undefined: gateway of the settings. */
   readonly job?: string | undefined
+  /** For the audit. */
+  readonly by: Actor
 }
 
 interface ErasureRequest extends PeopleFile {
@@ -78,10 +81,10 @@ const AT_ONCE = 8
  */
 export async function eraseAccounts(
   application: Application,
-  { file, job, dryRun, confirm }: ErasureRequest,
+  { file, job, by, dryRun, confirm }: ErasureRequest,
 ): Promise<Erasure | undefined> {
   const { settings, now, randomHex } = application
-  const { gateway, people } = await readPeople(application, { file, job })
+  const { gateway, people } = await readPeople(application, { file, job, by })
   return withLedgerIfAny(application, async (ledger) => {
     const identity = await identityToLook(application, ledger)
     const hashes = people.map(({ account }) => identity.account(account))
@@ -90,6 +93,7 @@ export async function eraseAccounts(
     const scope = { gateway, dryRun, people: people.length, known: crosswalk?.size ?? 0 }
     if (dryRun) return { ...scope, ...counts, receipts: undefined }
     if (!(await confirm(people.length, gateway))) return undefined
+    const acting = { ...by, at: now(), action: 'accounts-erase' as const }
     const day = new Date(now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
     const receipts = join(settings.home, 'erasures', `${day}-${randomHex(3)}.ndjson`)
     const kept = await openOwn(settings.home, receipts)
@@ -105,7 +109,8 @@ export async function eraseAccounts(
         `${JSON.stringify({ line, person, outcome, status, at: new Date(now()).toISOString() })}\n`,
       )
       counts[became]++
-      if (became !== 'refused' && ledger !== undefined) await forget(ledger, identity, gateway, account)
+      if (became !== 'refused' && ledger !== undefined)
+        await forget(ledger, identity, { gateway, account, acting })
     }
     try {
       const sending = plainSending(application, connection.gateway, AT_ONCE, ({ waitMs, what }) =>
@@ -144,18 +149,23 @@ export async function eraseAccounts(
   })
 }
 
+interface Forgetting {
+  readonly gateway: string
+  readonly account: AccountKey
+  readonly acting: Acting & { readonly action: 'accounts-erase' | 'accounts-forget' }
+}
+
 /** Forgets a person by reference and by account id. @returns true if the ledger had the account */
 async function forget(
   ledger: Ledger,
   identity: Identity,
-  gateway: string,
-  account: AccountKey,
+  { gateway, account, acting }: Forgetting,
 ): Promise<boolean> {
   const hashed = identity.account(account)
   const known = (await ledger.accounts(gateway, [hashed])).get(hashed)
   const id = account.type === 'accountId' ? account.reference : (known?.accountId ?? null)
   const byId = id === null ? [] : [identity.account({ reference: id, type: 'accountId' })]
-  await ledger.forgetPerson(gateway, [hashed, ...byId], id)
+  await ledger.forgetPerson(gateway, [hashed, ...byId], id, acting)
   return known !== undefined
 }
 
@@ -168,8 +178,10 @@ export async function forgetAccounts(application: Application, request: PeopleFi
   const { gateway, people } = await readPeople(application, request)
   return withKnownLedger(application, async (ledger) => {
     const identity = await identityToLook(application, ledger)
+    const acting = { ...request.by, at: application.now(), action: 'accounts-forget' as const }
     let forgotten = 0
-    for (const { account } of people) if (await forget(ledger, identity, gateway, account)) forgotten++
+    for (const { account } of people)
+      if (await forget(ledger, identity, { gateway, account, acting })) forgotten++
     return { gateway, people: people.length, forgotten }
   })
 }
@@ -199,7 +211,10 @@ export async function confirmAccounts(application: Application, request: PeopleF
       const day = bornOn(person)
       return [hashed, day === undefined ? null : identity.born(hashed, day)]
     })
-    const confirmed = await ledger.confirmPeople(gateway, new Map(births))
+    const confirmed = await ledger.confirmPeople(gateway, new Map(births), {
+      ...request.by,
+      at: application.now(),
+    })
     return { gateway, people: people.length, confirmed }
   })
 }
@@ -277,7 +292,7 @@ const PEOPLE_AT_ONCE = 500
 export async function exportCrosswalk(
   application: Application,
   name: string,
-  { to, files = [] }: { readonly to: string; readonly files?: readonly string[] },
+  { to, by, files = [] }: { readonly to: string; readonly by: Actor; readonly files?: readonly string[] },
 ): Promise<Crosswalk> {
   const { settings, now } = application
   const job = await readJob(settings, name)
@@ -289,6 +304,9 @@ export async function exportCrosswalk(
       const { found, waiting } = await findExports(arrival, job, files, now)
       if (found.length === 0) throw noneFound(job, waiting)
       const file = await make(to)
+      // Before the first line: a command that is killed has exported, too.
+      const acting = { ...by, at: now(), job: job.definition.job, run: null }
+      await ledger.audit.note({ ...acting, action: 'accounts-export', subject: to })
       const counts = { written: 0, unknown: 0 }
       const seen = new Set<string>()
       const people = new Map<string, string>()

@@ -28,7 +28,10 @@ export async function pruneRuns(
 ): Promise<PrunedInstallation> {
   const { settings, now, interrupt } = application
   const pruned = await withKnownLedger(application, (ledger) =>
-    prune({ ledger, home: settings.home, now, interrupt }, { before, dryRun }),
+    prune(
+      { ledger, home: settings.home, now, interrupt },
+      { before, dryRun, auditSince: now() - settings.auditKeep },
+    ),
   )
   return { ...pruned, ledger: dryRun ? undefined : compactLedger(ledgerFile(application), now()) }
 }

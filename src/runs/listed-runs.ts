@@ -181,13 +181,20 @@ function parsed(text: string): LogLine | undefined {
  * @param by name of the requester
  * @throws WaybillError `run-not-found`; `nothing-left` if the run is not in progress
  */
-export async function stopRun(application: Application, name: string, by: string): Promise<RunStory> {
+export async function stopRun(application: Application, name: string, person: Person): Promise<RunStory> {
   const run = await withKnownLedger(application, async (ledger) => {
-    const found = await nameRun(ledger, name)
-    const activity = await activityOf(ledger, found, application.now(), application.isDead)
-    const isUnderWay = activity?.kind === 'under-way'
-    if (isUnderWay && (await ledger.askToStop(found.id, by, application.now()))) return found.id
-    throw new WaybillError('nothing-left', `run ${found.id} is not under way`)
+    const ofJob = await ledger.runs(Number.MAX_SAFE_INTEGER, { job: name, states: ['running'] })
+    const isJob = ofJob.length > 0 || (await ledger.runs(1, { job: name })).length > 0
+    for (const found of isJob ? ofJob : [await nameRun(ledger, name)]) {
+      const activity = await activityOf(ledger, found, application.now(), application.isDead)
+      const isUnderWay = activity?.kind === 'under-way'
+      if (isUnderWay && (await ledger.askToStop(found.id, { ...person, at: application.now() })))
+        return found.id
+    }
+    throw new WaybillError(
+      'nothing-left',
+      isJob ? `no run of ${name} is under way` : `run ${name} is not under way`,
+    )
   })
   return watchRun(application, run)
 }
@@ -200,17 +207,18 @@ export async function stopRun(application: Application, name: string, by: string
 export async function pauseJob(
   application: Application,
   name: string,
-  pause: Person | 'over',
+  to: 'paused' | 'scheduled',
+  person: Person,
 ): Promise<{ readonly job: string; readonly changed: boolean }> {
   const { settings } = application
   const { definition } = await readJob(settings, name)
   const ledger = await application.openLedger()
   try {
     const jobId = await ledger.jobId(definition.job, gatewayNameOf(settings, definition))
-    const changed =
-      pause === 'over'
-        ? await ledger.pauses.end(jobId)
-        : await ledger.pauses.begin(jobId, { ...pause, at: application.now() })
+    const acting = { ...person, at: application.now() }
+    const changed = await (to === 'paused'
+      ? ledger.pauses.begin(jobId, acting)
+      : ledger.pauses.end(jobId, acting))
     return { job: definition.job, changed }
   } finally {
     await ledger.close()

@@ -292,6 +292,8 @@ async function acknowledgeRuns(
         remedy: 'See what needs somebody with `waybill needs`, and what was decided with `waybill show RUN`.',
       },
     )
+  if (isStart && job !== undefined)
+    await ledger.audit.note({ ...decided, action: 'acknowledge', job, run: null, subject: 'refused start' })
   let inDoubt = 0
   for (const id of runs) inDoubt += leftIn(await summarise(ledger, settings.home, id)).inDoubt
   return { runs, left: await ledger.countRuns({ failed: true }), inDoubt, isStart }

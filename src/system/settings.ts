@@ -97,6 +97,10 @@ const logPath = path('WAYBILL_LOG_FILE')
 const logBytes = parsed('WAYBILL_LOG_FILE_SIZE', byteCount, '10MiB')
 const logFiles = parsed('WAYBILL_LOG_FILES', fileCount, '5, from 1 to 999')
 
+const auditKeep = parsed('WAYBILL_AUDIT_KEEP', yearsOrDays, '6y or 2200d')
+/** Six years: 45 CFR 164.316(b)(2)(i) asks for as long of records of actions on health data. */
+const AUDIT_KEEP_MS = 6 * 366 * 86_400_000
+
 const minFree = parsed('WAYBILL_MIN_FREE', byteCount, '64MiB')
 
 /** Every setting (docs/settings.md). */
@@ -136,6 +140,11 @@ const SETTINGS = {
   minFree: {
     variables: minFree.variables,
     read: (given: Given) => minFree.read(given) ?? MIN_FREE_BYTES,
+  },
+  /** Time for which pruning spares records of the audit, in milliseconds. */
+  auditKeep: {
+    variables: auditKeep.variables,
+    read: (given: Given) => auditKeep.read(given) ?? AUDIT_KEEP_MS,
   },
   /** Address where `waybill schedule` serves its metrics. */
   metrics: parsed('WAYBILL_METRICS', listenAddress, '9464 or 0.0.0.0:9464'),
@@ -299,6 +308,12 @@ export function missingCredentials(
 function byteCount(text: string): number | undefined {
   const [, number, unit = ''] = /^(\d{1,4})([KMG]iB)$/.exec(text) ?? []
   return Number(number) >= 1 ? Number(number) * 1024 ** ('KMG'.indexOf(unit.charAt(0)) + 1) : undefined
+}
+
+/** `6y` or `2200d`, in milliseconds. A year counts 366 days: never less than a year. */
+function yearsOrDays(text: string): number | undefined {
+  const [, number, unit] = /^([1-9]\d{0,4})([yd])$/.exec(text) ?? []
+  return number === undefined ? undefined : Number(number) * (unit === 'y' ? 366 : 1) * 86_400_000
 }
 
 function fileCount(text: string): number | undefined {

@@ -1697,14 +1697,14 @@ export function ledgerConformance(name: string, open: () => Promise<OpenedLedger
     it('asks whoever runs it to stop, as long as somebody does; not what comes after', async () => {
       const stopBy = async () => (await ledger.lastLease(jobId))?.stop_by
       const run = await startRun()
-      expect(await ledger.askToStop('run-9', 'ann', NOW)).toBe(false)
-      expect(await ledger.askToStop('run-1', 'ann', NOW + TTL)).toBe(false)
+      expect(await ledger.askToStop('run-9', { by: 'ann', note: null, at: NOW })).toBe(false)
+      expect(await ledger.askToStop('run-1', { by: 'ann', note: null, at: NOW + TTL })).toBe(false)
       expect(await stopBy()).toBeNull()
-      expect(await ledger.askToStop('run-1', 'ann', NOW + TTL - 1)).toBe(true)
+      expect(await ledger.askToStop('run-1', { by: 'ann', note: null, at: NOW + TTL - 1 })).toBe(true)
       expect(await stopBy()).toBe('ann')
       await ledger.startRun({ ...run.lease, runId: 'run-2' }, begun('run-2'))
       expect(await stopBy()).toBeNull()
-      await ledger.askToStop('run-2', 'ann', NOW)
+      await ledger.askToStop('run-2', { by: 'ann', note: null, at: NOW })
       await lease({ runId: 'run-3', owner: 'there:2' }, () => true)
       expect(await stopBy()).toBeNull()
     })

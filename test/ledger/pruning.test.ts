@@ -96,7 +96,7 @@ test('fires, notifications and deliveries go by their age: what is exactly as ol
     await ledger.releaseLease(run.lease)
   }
   const counts = { fires: 1, notifications: 1, deliveries: 1 }
-  const kept = { profiles: 0, deliveries: 0 }
+  const kept = { profiles: 0, deliveries: 0, auditSince: 0 }
   expect(await ledger.pruning.leftovers(kept, before, [])).toMatchObject(counts)
   expect(await ledger.pruning.removeLeftovers(kept, before)).toMatchObject(counts)
   expect((await ledger.fires.latest(jobId, 9)).map(({ due }) => due)).toEqual([before])
@@ -121,7 +121,7 @@ test('of what exports looked like, the latest of each job and mapping stay', asy
     await run.endRun({ state: 'finished', endedAt: 0, reason: null })
     await ledger.releaseLease(run.lease)
   }
-  const kept = { profiles: 2, deliveries: 9 }
+  const kept = { profiles: 2, deliveries: 9, auditSince: 0 }
   expect(await ledger.pruning.removeLeftovers(kept, 0)).toMatchObject({ profiles: keys.length })
   for (const [job, mapping] of keys) {
     const left = await ledger.profiles({ job, mapping }, 9)

@@ -54,6 +54,7 @@ test('each table that grows with the nights is pruned, or says what bounds it', 
     insert into medical_request values ('gateway', x'01', x'02', 'complete', 1, null);
     insert into timetable values (1, '0 2 * * *', 'Etc/UTC', 1);
     insert into pause values (1, 'ann', null, 1);
+    insert into audit (at, person, action) values (1, 'ann', 'stop');
     insert into fire (job_id, due, state) values (1, 1, 'ended');
     insert into notification (message_id, job_id, kind, subject, target, address, notice, state, next_at, created_at)
       values ('m', 1, 'run-ended', 's', 't', 'a', '{}', 'delivered', 1, 1);
@@ -75,9 +76,13 @@ test('each table that grows with the nights is pruned, or says what bounds it', 
   }
 
   const deps = { ledger, home, now: Date.now, interrupt: new AbortController().signal }
-  const dry = await prune(deps, { before: Date.now() + NIGHT, dryRun: true })
+  const dry = await prune(deps, { before: Date.now() + NIGHT, auditSince: Date.now(), dryRun: true })
   expect(rowsOf(database)).toEqual(before)
-  const pruned = await prune(deps, { before: Date.now() + NIGHT, dryRun: false })
+  const pruned = await prune(deps, {
+    before: Date.now() + NIGHT,
+    auditSince: Date.now(),
+    dryRun: false,
+  })
   expect(pruned.detail).toEqual(dry.detail)
   const after = rowsOf(database)
   const shrunk = [...before].flatMap(([table, rows]) => ((after.get(table) ?? 0) < rows ? [table] : []))

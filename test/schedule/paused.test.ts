@@ -25,8 +25,8 @@ it.each(['once', 'all', 'skip'] as const)(
       { state, ...why },
       { state, ...why },
     ])
-    expect(await ledger.pauses.end(jobId)).toBe(true)
-    expect(await ledger.pauses.end(jobId)).toBe(false)
+    expect(await ledger.pauses.end(jobId, { by: 'ben', note: null, at: clock.now() })).toBe(true)
+    expect(await ledger.pauses.end(jobId, { by: 'ben', note: null, at: clock.now() })).toBe(false)
     await clock.moveTo(at('04:30'))
     await process.stop()
     const since = runs.slice(1)

@@ -7,6 +7,7 @@ import { type Kysely, sql } from 'kysely'
 import { WaybillError } from '../../model/errors.ts'
 import type { Claimed, ClaimRequest, Lease, Ledger, RightOfWay } from '../ledger.ts'
 import { type LeaseRecord, type LedgerTables, processName } from '../tables.ts'
+import { jobName, noteAudit } from './audit.ts'
 import type { Statements } from './database.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 
@@ -54,10 +55,20 @@ export const leasesOf = ({ db, write }: Exclusive): Pick<Ledger, Holding> => ({
     return last && isHeld(last, now, isDead) ? last : undefined
   },
   lastLease: (jobId) => lastLease(db, jobId),
-  async askToStop(runId, by, now) {
-    const held = db.updateTable('lease').where('run_id', '=', runId).where('expires_at', '>', now)
-    return (await held.set({ stop_by: by }).returning('job_id').execute()).length > 0
-  },
+  askToStop: (runId, acting) =>
+    write(async (writer) => {
+      const held = writer
+        .updateTable('lease')
+        .where('run_id', '=', runId)
+        .where('expires_at', '>', acting.at)
+        .set({ stop_by: acting.by })
+        .returning('job_id')
+      const [found] = await held.execute()
+      if (found === undefined) return false
+      const job = await jobName(writer, found.job_id)
+      await noteAudit(writer, { ...acting, action: 'stop', job, run: runId, subject: null })
+      return true
+    }),
 })
 
 const lastLease = (database: Kysely<LedgerTables>, jobId: number): Promise<LeaseRecord | undefined> =>

@@ -9,6 +9,7 @@ import { advanceRun } from '../states.ts'
 import type { ExportRecord, LedgerTables } from '../tables.ts'
 import { confirmPeople } from './account-writes.ts'
 import { arrivalOf, ordersOf } from './arrival.ts'
+import { auditOf, noteAudit } from './audit.ts'
 import { readSuspicion } from './backup.ts'
 import { listingsOf } from './care-team-listing.ts'
 import { type LedgerDatabase, MIGRATIONS, openLedgerDatabase } from './database.ts'
@@ -260,6 +261,7 @@ export async function openLedger(
     acknowledgements: acknowledgementsOf(turns),
     fires: firesOf(turns),
     pauses: pausesOf(turns),
+    audit: auditOf(turns),
     expectations: expectationsOf(turns),
     notifications: notificationsOf(turns),
     standing: () => readStanding(turns),
@@ -267,9 +269,20 @@ export async function openLedger(
     way: rightOfWay(turns),
     pruning: pruning(turns),
     installation,
-    confirmPeople: (gateway, people) => write((writer) => confirmPeople(writer, gateway, people)),
-    forgetPerson: (gateway, references, accountId) =>
-      write((writer) => forgetPerson(writer, gateway, references, ids.seal(accountId))),
+    confirmPeople: (gateway, people, acting) =>
+      write(async (writer) => {
+        const confirmed = await confirmPeople(writer, gateway, people)
+        if (acting !== undefined)
+          for (const subject of people.keys())
+            await noteAudit(writer, { ...acting, action: 'accounts-confirm', job: null, run: null, subject })
+        return confirmed
+      }),
+    forgetPerson: (gateway, references, accountId, acting) =>
+      write(async (writer) => {
+        await forgetPerson(writer, gateway, references, ids.seal(accountId))
+        const [subject = null] = references
+        if (acting !== undefined) await noteAudit(writer, { ...acting, job: null, run: null, subject })
+      }),
     scrubAccounts: () => scrubAccounts(opened.statements, turns),
     async noteBehind(at) {
       await db.insertInto('copy').values({ taken_at: at }).execute()

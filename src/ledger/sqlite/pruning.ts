@@ -189,6 +189,12 @@ const passing = (kept: KeptOfEach, before: number) =>
       bytes: sql`100 + coalesce(length(detail), 0)`,
     },
     {
+      what: 'audit',
+      table: 'audit',
+      old: sql`at < ${Math.min(before, kept.auditSince)}`,
+      bytes: sql`100 + coalesce(length(note), 0) + coalesce(length(subject), 0)`,
+    },
+    {
       what: 'notifications',
       table: 'notification',
       old: sql`created_at < ${before} and state != 'pending'`,

@@ -3,6 +3,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Acknowledgements, Pauses } from '../concerns.ts'
 import type { Ledger, RunFilter } from '../ledger.ts'
 import { RANGE_LENGTH } from '../run-writes.ts'
+import { jobName, noteAudit } from './audit.ts'
 import type { Exclusive } from './exclusive.ts'
 
 type Condition = RawBuilder<boolean>
@@ -213,23 +214,32 @@ export const acknowledgementsOf = ({ db, write }: Exclusive): Acknowledgements =
     }),
 })
 
-export const pausesOf = ({ db }: Exclusive): Pauses => ({
+export const pausesOf = ({ db, write }: Exclusive): Pauses => ({
   of: (jobId) =>
     db
       .selectFrom('pause')
       .select(['person as by', 'note', 'at'])
       .where('job_id', '=', jobId)
       .executeTakeFirst(),
-  async begin(jobId, { by, note, at }) {
-    const begun = await db
-      .insertInto('pause')
-      .values({ job_id: jobId, person: by, note, at })
-      .onConflict((conflict) => conflict.doNothing())
-      .returning('job_id')
-      .execute()
-    return begun.length > 0
-  },
-  async end(jobId) {
-    return (await db.deleteFrom('pause').where('job_id', '=', jobId).returning('job_id').execute()).length > 0
-  },
+  begin: (jobId, { by, note, at }) =>
+    write(async (writer) => {
+      const begun = await writer
+        .insertInto('pause')
+        .values({ job_id: jobId, person: by, note, at })
+        .onConflict((conflict) => conflict.doNothing())
+        .returning('job_id')
+        .execute()
+      if (begun.length === 0) return false
+      const job = await jobName(writer, jobId)
+      await noteAudit(writer, { by, note, at, action: 'pause', job, run: null, subject: null })
+      return true
+    }),
+  end: (jobId, acting) =>
+    write(async (writer) => {
+      const ended = await writer.deleteFrom('pause').where('job_id', '=', jobId).returning('job_id').execute()
+      if (ended.length === 0) return false
+      const job = await jobName(writer, jobId)
+      await noteAudit(writer, { ...acting, action: 'unpause', job, run: null, subject: null })
+      return true
+    }),
 })

@@ -1,19 +1,27 @@
 /** `waybill needs`: the list of what needs somebody, with the commands that end each need. */
 
+import type { AsideExport } from '../ledger/ledger.ts'
 import { EXIT } from '../model/errors.ts'
 import { type Need, needJson } from '../needs/needs-of.ts'
 import { readNeeds } from '../runs/needs.ts'
+import { readAside } from '../runs/put-aside.ts'
 import { stepLines } from '../story/next-steps.ts'
-import { counted, type Line, utcTime } from '../system/shown-text.ts'
+import { counted, iso, type Line, shellWord, utcTime } from '../system/shown-text.ts'
 import { ageText, folded } from '../system/text-table.ts'
 import type { Action } from './commands.ts'
 
 export const needs: Action<'needs'> = async (context, { job, json, exitCode }) => {
   const all = await readNeeds(context, job)
-  if (json) context.out(JSON.stringify({ needs: all.map(needJson) }))
-  else context.out(needsText(all, context.now(), context.columns))
+  const aside = await readAside(context, job)
+  if (json) context.out(JSON.stringify({ needs: all.map(needJson), putAside: aside.map(asideJson) }))
+  else context.out([...needsText(all, context.now(), context.columns), ...aside.map(asideLine)])
   return exitCode === true && all.length > 0 ? EXIT.recordsLeftBehind : EXIT.ok
 }
+
+const asideJson = ({ exportRow: _, at, ...one }: AsideExport) => ({ ...one, at: iso(at) })
+
+const asideLine = ({ export: name, job, by, note, at }: AsideExport): string =>
+  `Put aside: ${name} of ${job}, by ${by} on ${utcTime(at)} UTC (${note}). To read the file again: waybill put-aside ${shellWord(name)} --job ${shellWord(job)} --undo`
 
 function needsText(all: readonly Need[], now: number, columns: number | undefined): Line[] {
   if (all.length === 0) return ['Nothing needs somebody.']

@@ -22,6 +22,7 @@ const actionsOf = (program: Command): { readonly [Name in CommandName]: () => Pr
   rerun: async () => (await import('./run.ts')).rerun,
   resolve: async () => (await import('./run.ts')).resolve,
   acknowledge: async () => (await import('./run.ts')).acknowledge,
+  'put-aside': async () => (await import('./put-aside.ts')).putAside,
   reconcile: async () => (await import('./run.ts')).reconcile,
   'accounts export': async () => (await import('./accounts.ts')).accountsExport,
   'accounts confirm': async () => (await import('./accounts.ts')).accountsConfirm,

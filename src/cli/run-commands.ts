@@ -242,6 +242,18 @@ export const RUN_COMMANDS = {
       'waybill acknowledge --reason code-unknown',
     ],
   },
+  'put-aside': {
+    says: 'have later runs pass over an unreadable export, until its content changes',
+    arguments: { export: ['<export>', 'name of the export, as `waybill needs` shows it'] },
+    options: {
+      '--reason <text>': NOTE,
+      '--job <job>': 'job that found the export, if several have one of this name',
+      '--undo': 'let runs read the export again',
+      '--by <name>': BY,
+    },
+    note: 'The file itself stays where it is. `waybill run JOB --file` reads it all the same.',
+    examples: ['waybill put-aside acme_20260302.csv --reason "the vendor sends a new one"'],
+  },
   reconcile: {
     says: 'read profiles to find out whether unanswered records arrived; sends nothing',
     arguments: { run: RUN_OR_MANY },

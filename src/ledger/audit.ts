@@ -42,3 +42,33 @@ export interface Audit {
   /** Oldest first: decisions on runs, which the ledger keeps with the runs, and all other actions. */
   read(question: AuditQuestion): Promise<readonly AuditRecord[]>
 }
+
+export interface AsideExport extends Acting {
+  readonly job: string
+  readonly export: string
+  /** Latest reading of the export, which failed. */
+  readonly exportRow: number
+}
+
+/** Exports that a person has put aside. */
+export interface PutAside {
+  /** Contents put aside (`asideContent`), by the path of the export. */
+  contents(jobId: number): Promise<ReadonlyMap<string, string>>
+  list(): Promise<readonly AsideExport[]>
+  /** Jobs whose latest reading of an export of this name failed. */
+  jobsOf(name: string): Promise<readonly string[]>
+  /** @returns false if no export of this name is unread */
+  begin(name: string, job: string, acting: Acting): Promise<boolean>
+  /** @returns true if the export was put aside */
+  end(name: string, job: string, acting: Acting): Promise<boolean>
+}
+
+/** Content of an export: hash, or time and size as the source lists them for a file that cannot be fetched or unpacked. */
+export const asideContent = ({
+  sha256,
+  delivered,
+}: {
+  readonly sha256: string
+  readonly delivered?: { readonly modifiedAt: number; readonly bytes: number } | undefined
+}): string =>
+  sha256 === '' && delivered !== undefined ? `${delivered.modifiedAt} ${delivered.bytes}` : sha256

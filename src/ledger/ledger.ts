@@ -3,7 +3,7 @@
  * A run writes through a `RunLedger` alone. The `RunLedger` is fenced: once another process has taken the run over, the old token can write
  * nothing more.
  */
-import type { Acting, Audit } from './audit.ts'
+import type { Acting, Audit, PutAside } from './audit.ts'
 import type {
   Acknowledgements,
   Claimed,
@@ -256,6 +256,7 @@ export interface Ledger {
   fires: Fires
   pauses: Pauses
   audit: Audit
+  putAside: PutAside
   expectations: Expectations
   notifications: Notifications
   /** Open matters by job. */

@@ -227,6 +227,7 @@ export interface LedgerTables extends PeopleTables {
   decision: DecisionTable
   resolution: ResolutionTable
   audit: AuditTable
+  put_aside: PutAsideTable
   held: HeldTable
   timetable: TimetableTable
   pause: PauseTable
@@ -345,4 +346,16 @@ interface AuditTable {
   run_id: string | null
   subject: string | null
   note: string | null
+}
+
+/** Export that runs pass over while its content is the same (`asideContent`). */
+interface PutAsideTable {
+  job_id: number
+  path: string
+  name: string
+  content: string
+  export_row: number
+  person: string
+  note: string | null
+  at: number
 }

@@ -82,7 +82,9 @@ async function* discover(plan: RunPlan, run: OpenRun, world: World): AsyncGenera
   switch (exports.from) {
     case 'found': {
       const { found, mappings, acceptDrift } = exports
-      return yield* startExports(run, arrival, found, mappings, memoryOf(acceptDrift))
+      // A file that a person names is read.
+      const aside = plan.part === 'files' ? undefined : await ledger.putAside.contents(run.stages.load.jobId)
+      return yield* startExports(run, arrival, found, mappings, memoryOf(acceptDrift), [], aside)
     }
     case 'unfinished':
       yield* resumeExports(

@@ -5,6 +5,7 @@ import type { JobSource } from '../definitions/export-definition.ts'
 import { notAsAnnounced } from '../extract/arrival/verify-delivery.ts'
 import { type ContentLimits, fingerprint } from '../extract/content.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
+import { asideContent } from '../ledger/audit.ts'
 import type {
   ExportFault,
   ExportRecord,
@@ -129,7 +130,10 @@ export async function* bringExports(
   }
 }
 
-/** Brings new exports and records each in the ledger: from then on the export is part of the run. */
+/**
+ * Brings new exports and records each in the ledger: from then on the export is part of the run.
+ * @param aside contents to pass over, by path
+ */
 export async function* startExports(
   run: RunWriter,
   arrival: Arrival,
@@ -137,9 +141,18 @@ export async function* startExports(
   mappings: ReadonlyMap<string, LoadedMapping>,
   memory: DriftMemory,
   begun: Begun = [],
+  aside: ReadonlyMap<string, string> = new Map(),
 ): AsyncGenerator<ExportStep> {
   const brought = bringExports(run.events, arrival, deliveries, mappings, memory, begun)
   for await (const { start, watch, here } of brought) {
+    if (aside.get(start.path) === asideContent(start)) {
+      run.events.emit({
+        type: 'exportNoted',
+        name: start.name,
+        notes: ['passed over: a person has put the export aside'],
+      })
+      continue
+    }
     // One write: an export left open by a kill would be resumed as if nothing were wrong.
     const failed = 'error' in here ? { failed: exportFault(here.error) } : {}
     const record = await run.runLedger.addExport({ ...start, ...failed })

@@ -3,6 +3,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import {
+  type AsideExport,
   type ChunkRecord,
   type ExportRecord,
   type LeaseRecord,
@@ -218,6 +219,7 @@ async function exportsOf(
     run,
     records.flatMap(({ name, reason }) => (reason === null ? [] : [name])),
   )
+  const aside = records.some(({ reason }) => reason !== null) ? await ledger.putAside.list() : []
   const live = new Map(worked.map(({ ordinal, counts }) => [ordinal, counts]))
   return records.map((record) => {
     const { id, name, sha256, state, reading, mapping, totals, reason: error, detail, remedy } = record
@@ -247,10 +249,14 @@ async function exportsOf(
         ? { rejects: rejectsPath({ rejectsFolder: join(home, run.rejects_path) }, record) }
         : {}),
       ...(error !== null && run.part === 'files' ? { named: record.path } : {}),
+      ...present({ putAside: asideWords(aside.find(({ exportRow }) => exportRow === id)) }),
       ...present({ error, detail, remedy, readSince: error === null ? undefined : since.get(name) }),
     }
   })
 }
+
+const asideWords = (aside: AsideExport | undefined): ExportSummary['putAside'] =>
+  aside && { by: aside.by, ...present({ note: aside.note }), at: iso(aside.at) }
 
 /** Matches the file by size: a vendor may have put the next export in this place, and reading a large file takes long. */
 const fileOf = ({ path, archived, bytes }: ExportRecord): string | undefined =>

@@ -139,7 +139,21 @@ export function stepsForPart(summary: RunSummary, part: Part): readonly Step[] {
     }
     case 'export': {
       const exports = summary.exports.filter(({ name }) => name === part.name)
-      return [...exportSteps({ ...summary, exports }, typed), stays(summary.run, '--reason', part.code)]
+      return [
+        ...exportSteps({ ...summary, exports }, typed),
+        stays(summary.run, '--reason', part.code),
+        step(
+          'If no other file will come, later runs pass over this one',
+          command(
+            'put-aside',
+            shellWord(part.name),
+            '--job',
+            shellWord(summary.job),
+            '--reason',
+            'unreadable',
+          ),
+        ),
+      ]
     }
     case 'failure':
       return [...failedSteps(summary, part.reasons, typed), stays(summary.run)]
@@ -227,7 +241,8 @@ function interruptedSteps({ run, reason = '', exports }: RunSummary, { again, se
 function exportSteps(summary: RunSummary, { again, path }: Typed): Step[] {
   const { backfill } = summary
   const failed = failedExports(summary).filter(
-    ({ error, readSince }) => readSince === undefined && !isAcknowledged(summary, error),
+    ({ error, readSince, putAside }) =>
+      readSince === undefined && putAside === undefined && !isAcknowledged(summary, error),
   )
   if (failed.length === 0) return []
   const has = (code: string): boolean => failed.some(({ error }) => error === code)

@@ -95,6 +95,8 @@ export interface ExportSummary {
   readonly named?: string
   /** Later run of the job that read an export of this name to the end, for a failed export. */
   readonly readSince?: string
+  /** Decision by which later runs pass over this failed export. */
+  readonly putAside?: { readonly by: string; readonly note?: string; readonly at: string }
 }
 
 /** The sum is all open problems of a run: rows and records rejected or in doubt, and actions owed on care teams. */

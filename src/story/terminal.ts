@@ -285,6 +285,13 @@ function relatedRuns(summary: RunSummary): string[] {
       ({ decision, code, by, note, at }) =>
         `Decided at ${toSecond(at)} by ${by}: ${decision}${code === undefined ? '' : ` ${code}`}${note === undefined ? '' : `. ${note}`}`,
     ),
+    ...summary.exports.flatMap(({ name, putAside: aside }) =>
+      aside === undefined
+        ? []
+        : [
+            `${name} was put aside by ${aside.by} at ${toSecond(aside.at)}${aside.note === undefined ? '' : `. ${aside.note}`}`,
+          ],
+    ),
     ...(count === 0 ? [] : [`Settled since: ${n(count)} of ${n(rejected)} rejected, ${shares}.`]),
     ...prunedNote(summary),
   ]

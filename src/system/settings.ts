@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { type Finding, reasonOf, WaybillError } from '../model/errors.ts'
 import { doubtsOf, doubtText } from './obeyed-files.ts'
+import { didYouMean } from './schema-problems.ts'
 
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
 export const LOG_FORMATS = ['text', 'json'] as const
@@ -261,6 +262,13 @@ export function examineSettings(
   return { settings, findings }
 }
 
+/** Compares without the common beginning: any two names would be near each other with it. */
+const meantSetting = (name: string): string =>
+  didYouMean(
+    name.slice('WAYBILL_'.length),
+    VARIABLES.map((one) => one.slice('WAYBILL_'.length)),
+  ).replace('"', '"WAYBILL_')
+
 /** Reports variables that make runs unsafe, or are misspelled. */
 function checkNames(values: Readonly<Record<string, string | undefined>>, report: Report): void {
   for (const [name, value = ''] of Object.entries(values)) {
@@ -271,7 +279,10 @@ function checkNames(values: Readonly<Record<string, string | undefined>>, report
       !name.startsWith('WAYBILL_NOTICE_') &&
       !VARIABLES.includes(name)
     )
-      report(name, `is not a setting of Waybill; the settings are: ${VARIABLES.join(', ')}`)
+      report(
+        name,
+        `is not a setting of Waybill${meantSetting(name) || `; the settings are: ${VARIABLES.join(', ')}`}`,
+      )
     // The AWS SDK sends the token for its credentials to this address.
     if (/^AWS_ENDPOINT_URL(_|$)/.test(name) && value !== '' && !isPrivate(value)) report(name, MUST_BE_HTTPS)
   }

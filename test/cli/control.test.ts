@@ -54,7 +54,7 @@ async function openScene(): Promise<Scene> {
 test('a run of another process is stopped: what is under way is finished, and the next run goes on', async () => {
   const scene = await openScene()
   const { over, release } = await scene.begin()
-  const stopping = ended(scene.workplace.start('stop', 'latest', '--by', 'ann'))
+  const stopping = ended(scene.workplace.start('stop', 'clinic', '--by', 'ann'))
   await vi.waitFor(() => expect(scene.query('select stop_by from lease')).toEqual([{ stop_by: 'ann' }]), {
     timeout: 60_000,
   })
@@ -69,6 +69,8 @@ test('a run of another process is stopped: what is under way is finished, and th
   expect(stop.out).toContain(': interrupted (asked-to-stop), exit code 130, after')
   expect(stop.out).toContain('Because  ann has stopped it')
   expect(stop.out).toContain('    waybill run clinic')
+  const ofJob = await scene.workplace.waybill('stop', 'clinic')
+  expect([ofJob.code, ofJob.err]).toEqual([2, expect.stringContaining('no run of clinic is under way')])
   const again = await scene.workplace.waybill('stop', summary.run)
   expect([again.code, again.err]).toEqual([2, expect.stringContaining('is not under way')])
 

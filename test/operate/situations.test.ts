@@ -255,6 +255,22 @@ const SITUATIONS: readonly Situation[] = [
     end: (scene) => scene.type('acknowledge'),
   },
   {
+    row: 25,
+    name: 'an unreadable file that was put aside lies there for a month',
+    night: async (scene) => {
+      await scene.deliver('a.csv', HEADER + ANN)
+      await scene.deliver('b.csv', Buffer.from([0xff, 0xfe, 0, 1, 2, 3]))
+      return scene.run()
+    },
+    exit: 1,
+    need: { cause: 'export-failed' },
+    async end(scene) {
+      expect((await scene.type('put-aside')).code).toBe(0)
+      for (const days of [1, 15, 30]) expect((await scene.later(days, 'run', 'clinic')).code).toBe(0)
+      await scene.look('backup', 'saved.sqlite')
+    },
+  },
+  {
     row: 26,
     name: 'the mapping does not know a unit',
     night: async (scene) => {

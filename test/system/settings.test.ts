@@ -40,6 +40,13 @@ describe('the log file', () => {
 })
 
 test.each([
+  ['WAYBILL_GATEWY_URL', 'is not a setting of Waybill; did you mean "WAYBILL_GATEWAY_URL"?'],
+  ['WAYBILL_QQQQQQ', 'is not a setting of Waybill; the settings are: WAYBILL_GATEWAY_URL'],
+])('of a wrong name %s, the nearest setting is named', (name, said) => {
+  expect(read({ [name]: 'x' }).findings.join()).toContain(said)
+})
+
+test.each([
   ['9464', { host: '127.0.0.1', port: 9464 }],
   ['0', { host: '127.0.0.1', port: 0 }],
   ['0.0.0.0:9464', { host: '0.0.0.0', port: 9464 }],

@@ -248,6 +248,8 @@ export const SHAPE = [
   `create table timetable (job_id integer primary key, cron text not null, zone text not null,
     seen_until integer not null)`,
   `create table pause (job_id integer primary key, person text not null, note text, at integer not null)`,
+  `create table put_aside (job_id integer not null, path text not null, name text not null, content text not null,
+    export_row integer not null, person text not null, note text, at integer not null, primary key (job_id, path)) without rowid`,
   `create table audit (id integer primary key, at integer not null, person text not null, action text not null, job text,
     run_id text, subject text, note text)`,
   `create table fire (job_id integer not null, due integer not null, state text not null, made_up_by integer, owner text,

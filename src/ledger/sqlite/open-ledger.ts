@@ -23,6 +23,7 @@ import { lookupsOf } from './lookups.ts'
 import { notificationsOf } from './notifications.ts'
 import { readOpenWork } from './open-work.ts'
 import { forgetPerson, pruning, scrubAccounts } from './pruning.ts'
+import { putAsideOf } from './put-aside.ts'
 import { reasonsOf } from './reasons.ts'
 import { createRunLedger } from './run-ledger.ts'
 import { acknowledgementsOf, listedRunsOf, pausesOf } from './runs.ts'
@@ -262,6 +263,7 @@ export async function openLedger(
     fires: firesOf(turns),
     pauses: pausesOf(turns),
     audit: auditOf(turns),
+    putAside: putAsideOf(turns),
     expectations: expectationsOf(turns),
     notifications: notificationsOf(turns),
     standing: () => readStanding(turns),

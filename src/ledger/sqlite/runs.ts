@@ -127,6 +127,9 @@ const PUT_RIGHT: Condition = sql`exists (select 1 from export other join run rea
   and ((reader.started_at > run.started_at and other.state = 'finished' and other.reading = 'whole')
     or (other.sha256 = export.sha256 and other.reason = export.reason and ${acknowledged('reader.id', 'other.reason')})))`
 
+const PUT_ASIDE: Condition = sql`exists (select 1 from put_aside aside
+  where aside.job_id = run.job_id and aside.path = export.path and export.id <= aside.export_row)`
+
 /**
  * A later reading of this export (a corrected rejects file, a retry of selected rows, or the whole file) has left the row or record behind again,
  * and now accounts for the row. Or another reading left the row behind, and a person acknowledged the other reject.
@@ -146,7 +149,7 @@ const left = (which: Condition): Condition => sql`exists (select 1 from export
 const FAILED_STILL: Condition = sql`(run.state = 'failed' and not ${acknowledged('run.id', 'run.reason')} and not ${FOLLOWED})`
 
 const UNREAD_STILL: Condition = sql`(export.state = 'failed'
-  and not ${acknowledged('run.id', 'export.reason')} and not ${PUT_RIGHT})`
+  and not ${acknowledged('run.id', 'export.reason')} and not ${PUT_RIGHT} and not ${PUT_ASIDE})`
 
 const REJECTED_STILL: Condition = sql`(exception.state = 'rejected'
   and not ${acknowledged('run.id', 'exception.code')} and not ${TAKEN_OVER})`

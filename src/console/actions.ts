@@ -62,7 +62,7 @@ const ACTIONS: Readonly<Record<string, Form>> = {
       'The schedule no longer starts the job, until somebody ends the pause. A running one finishes.',
     ],
     async act({ application, person }, { job }) {
-      const { changed } = await pauseJob(application, job, person)
+      const { changed } = await pauseJob(application, job, 'paused', person)
       return changed ? `${job} is paused.` : `${job} was paused already.`
     },
   },
@@ -71,8 +71,8 @@ const ACTIONS: Readonly<Record<string, Form>> = {
     of: 'job',
     command: ({ job }) => command('unpause', shellWord(job)),
     effect: () => ['The schedule starts the job again. Missed runs follow its `missed` setting.'],
-    async act({ application }, { job }) {
-      const { changed } = await pauseJob(application, job, 'over')
+    async act({ application, person }, { job }) {
+      const { changed } = await pauseJob(application, job, 'scheduled', person)
       return changed ? `${job} is scheduled again.` : `${job} was not paused.`
     },
   },
@@ -100,7 +100,7 @@ const ACTIONS: Readonly<Record<string, Form>> = {
       'Requests in flight are finished, and nothing new begins. The next run of the job continues this one.',
     ],
     async act({ application, person }, { run }) {
-      return ended((await stopRun(application, run, person.by)).summary)
+      return ended((await stopRun(application, run, person)).summary)
     },
   },
   rerun: {

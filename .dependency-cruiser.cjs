@@ -42,7 +42,7 @@ module.exports = {
     only(
       'settings-stand-alone',
       '^src/system/settings.ts$',
-      [MODEL, OBEYED_FILES],
+      [MODEL, MEANT, OBEYED_FILES],
       'settings.ts reads the environment and no more',
     ),
     only(

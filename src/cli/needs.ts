@@ -4,9 +4,9 @@ import type { AsideExport } from '../ledger/ledger.ts'
 import { EXIT } from '../model/errors.ts'
 import { type Need, needJson } from '../needs/needs-of.ts'
 import { readNeeds } from '../runs/needs.ts'
-import { readAside } from '../runs/put-aside.ts'
+import { asideJson, readAside } from '../runs/put-aside.ts'
 import { stepLines } from '../story/next-steps.ts'
-import { counted, iso, type Line, shellWord, utcTime } from '../system/shown-text.ts'
+import { counted, type Line, shellWord, utcTime } from '../system/shown-text.ts'
 import { ageText, folded } from '../system/text-table.ts'
 import type { Action } from './commands.ts'
 
@@ -17,8 +17,6 @@ export const needs: Action<'needs'> = async (context, { job, json, exitCode }) =
   else context.out([...needsText(all, context.now(), context.columns), ...aside.map(asideLine)])
   return exitCode === true && all.length > 0 ? EXIT.recordsLeftBehind : EXIT.ok
 }
-
-const asideJson = ({ exportRow: _, at, ...one }: AsideExport) => ({ ...one, at: iso(at) })
 
 const asideLine = ({ export: name, job, by, note, at }: AsideExport): string =>
   `Put aside: ${name} of ${job}, by ${by} on ${utcTime(at)} UTC (${note}). To read the file again: waybill put-aside ${shellWord(name)} --job ${shellWord(job)} --undo`

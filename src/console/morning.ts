@@ -5,6 +5,7 @@ import type { Application } from '../runs/application.ts'
 import { type ExplainedJob, explainJobs } from '../runs/expectations.ts'
 import { readNeeds } from '../runs/needs.ts'
 import { type NightRun, type NightState, type Nights, readNights } from '../runs/nights.ts'
+import { asideJson, readAside } from '../runs/put-aside.ts'
 import { localTime } from '../schedule/fires.ts'
 import { table, words } from '../story/report/figures.ts'
 import { waitsText } from '../story/words.ts'
@@ -38,7 +39,7 @@ export async function morningPage(
   return {
     title: sentence,
     isLive: true,
-    json: { needs: needs.map(needJson) },
+    json: { needs: needs.map(needJson), putAside: (await readAside(application)).map(asideJson) },
     body: [
       `<h1>${html(sentence)}</h1>`,
       begunSection(begun),

@@ -1,18 +1,5 @@
 /** Records of what people did to runs, jobs and accounts: who, when, on what, and why. No health data; people of exports appear by hash alone. */
-import type { Decided } from './tables.ts'
-
-/** Actions beside the decisions on runs, which `resolution` has. */
-export type Audited =
-  | 'stop'
-  | 'pause'
-  | 'unpause'
-  | 'put-aside'
-  | 'undo-put-aside'
-  | 'acknowledge'
-  | 'accounts-export'
-  | 'accounts-confirm'
-  | 'accounts-forget'
-  | 'accounts-erase'
+import type { Audited, Decided } from './tables.ts'
 
 /** Person who acts, and the reason if given. */
 export interface Acting {

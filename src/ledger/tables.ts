@@ -1,7 +1,6 @@
 /** Tables of runs and their exceptions, as Kysely sees them. Instants are milliseconds since the epoch. No column holds health data. */
 
 import type { ColumnType, Generated, Selectable } from 'kysely'
-import type { Audited } from './audit.ts'
 import type { PeopleTables } from './people-tables.ts'
 import type {
   DeadlineTable,
@@ -317,6 +316,19 @@ export interface DecisionTable {
   resolution: number | null
   at: number
 }
+
+/** Actions beside the decisions on runs, which `resolution` has. */
+export type Audited =
+  | 'stop'
+  | 'pause'
+  | 'unpause'
+  | 'put-aside'
+  | 'undo-put-aside'
+  | 'acknowledge'
+  | 'accounts-export'
+  | 'accounts-confirm'
+  | 'accounts-forget'
+  | 'accounts-erase'
 
 export type Decided = 'accept' | 'resend' | 'give-up' | 'acknowledge' | 'undo-acknowledge'
 

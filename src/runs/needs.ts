@@ -19,7 +19,7 @@ const LOOKED_AT_MS = 10 * 60_000
 export type NeedsContext = Pick<Application, 'settings' | 'now' | 'isDead' | 'openLedger'>
 
 /**
- * @param job undefined: of all jobs, and of the installation
+ * @param job undefined: of all jobs; needs of the installation come with each
  * @param opened ledger of a process that has it open
  * @returns needs, oldest first
  */
@@ -29,7 +29,8 @@ export async function readNeeds(
   opened?: Ledger,
 ): Promise<readonly Need[]> {
   const needs = needsOf(await factsOf(application, opened))
-  return job === undefined ? needs : needs.filter(({ jobs }) => jobs.includes(job))
+  // A need of the installation concerns every job.
+  return job === undefined ? needs : needs.filter(({ jobs }) => jobs.length === 0 || jobs.includes(job))
 }
 
 async function factsOf(application: NeedsContext, opened: Ledger | undefined): Promise<NeedsFacts> {

@@ -620,6 +620,7 @@ test('no backup for a month: a need of the installation', async () => {
   await scene.run()
   await scene.later(31, 'runs')
   expect(await scene.needs()).toMatchObject([{ cause: 'backup-old', jobs: [] }])
+  expect(await scene.needs('--job', 'clinic')).toHaveLength(1)
   await scene.look('backup', 'saved.sqlite')
   expect(await scene.needs()).toEqual([])
 })

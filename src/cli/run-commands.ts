@@ -8,7 +8,7 @@ import type { CommandForm } from './command-form.ts'
 
 export const JOB = ['<job>', 'name of a file in the jobs folder, without .yaml'] as const
 const RUN = ['<run>', 'id of the run'] as const
-const RUN_OR_MANY = ['[run]', 'id of the run; without it, all runs that --job and --reason choose'] as const
+const RUN_OR_MANY = ['[run]', 'id of the run; without it, the runs that options choose'] as const
 export const RUN_OR_LATEST = ['[run]', 'id of the run; without it, the latest'] as const
 const NOTE = 'reason, stored in the ledger and shown: no health data'
 const AT_JOB = 'at the gateway of this job (default: WAYBILL_GATEWAY_URL)'
@@ -18,12 +18,14 @@ const ACCEPT_END = 'accept exports that look cut off (export-cut) as complete'
 const ACCEPT_DRIFT = 'accept exports that differ from earlier deliveries'
 const BY = 'name to record (default: the user of this machine)'
 
+const SINCE = { says: 'only runs since this day, or not longer ago than 7d or 12h', read: since } as const
+
 /** Options that choose several runs among those of `needs`. */
 const MANY = {
   '--job <job>': 'all runs of this job that left something behind',
   '--reason <code>': 'only runs that left something behind for this reason',
   '--export <name>': 'only runs that have read an export of this name',
-  '--since <when>': { says: 'only runs since this day, or not longer ago than 7d or 12h', read: since },
+  '--since <when>': SINCE,
 } as const
 
 export const RUN_COMMANDS = {
@@ -112,10 +114,7 @@ export const RUN_COMMANDS = {
       '--page <n>': { says: 'page to show; page 1 has the newest runs', read: positiveNumber, else: 1 },
       '--job <job>': 'only runs of this job',
       '--failed': 'only runs that did not finish, or left something behind',
-      '--since <when>': {
-        says: 'only runs started since a day (UTC) or within an age, like 7d',
-        read: since,
-      },
+      '--since <when>': SINCE,
       '--state <state>': {
         says: 'only runs in this state',
         choices: ['under-way', 'stopped', 'interrupted', 'finished', 'failed'],
@@ -231,9 +230,9 @@ export const RUN_COMMANDS = {
       '--reason <code>': 'only rows and records with this reason; without a run, in all runs so far',
       '--job <job>': 'all runs of this job so far, and its refused start',
       '--export <name>': 'only runs that have read an export of this name',
-      '--since <when>': { says: 'only runs since this day, or not longer ago than 7d or 12h', read: since },
+      '--since <when>': SINCE,
       '--dry-run': 'list the runs, acknowledge nothing',
-      '--undo': 'withdraw the acknowledgement',
+      '--undo': { says: 'withdraw the acknowledgement', not: ['since', 'export', 'dryRun'] },
       '--by <name>': BY,
       '--note <text>': NOTE,
     },

@@ -14,7 +14,6 @@ import {
   beginBackfill,
   beginRerun,
   beginRun,
-  chooseRuns,
   type DryRunResult,
   type ReconciledRun,
   reconcile as reconcileRun,
@@ -40,6 +39,7 @@ import { type CommandContext, say } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
 import { beginOnTerminal, sayRun, watchOnTerminal } from './display.ts'
 import { fitLines, isSuspicious, newReasonsLines } from './fit-text.ts'
+import { assertOneWay, choiceOf, listChosen, ofEach } from './many-runs.ts'
 import { tellingWaits } from './run-reporter.ts'
 import { describeError, errorLines } from './terminal-text.ts'
 
@@ -268,63 +268,17 @@ const rangeText = ({ from, to, in: folder }: BackfillRange): string =>
   `${from} to ${to}${folder === undefined ? '' : ` in ${folder}`}`
 
 export const rerun: Action<'rerun'> = async (context, options) => {
+  assertOneWay(options)
+  const choice = choiceOf(options, context.now())
+  if (options.dryRun) return listChosen(context, choice, options.json)
   const retry = (run: string, watch: BeginWatch): Promise<JobEnd> =>
     beginRerun(context, watch, run, options.only)
   if (options.run !== undefined) return (await retry(options.run, beginOnTerminal(context, options))).exit
   const watch = options.json ? watchOnTerminal(context, true) : beginOnTerminal(context, options)
-  return ofMany(context, options, async (run) => {
+  return ofEach(context, choice, options.json, async (run) => {
     const { summary, exit, error } = await retry(run, watch)
     return { shown: { ...summary, ...errorAsJson(error) }, exit }
   })
-}
-
-/**
- * Does to each chosen run what the command does to one, oldest first. A run that an earlier one has settled is passed over.
- * @returns the highest exit code
- */
-async function ofMany(
-  context: CommandContext,
-  {
-    run,
-    dryRun,
-    json,
-    job,
-    reason,
-    since,
-    ...more
-  }: Options<'rerun'> | Options<'reconcile'> | Options<'acknowledge'>,
-  act: (run: string) => Promise<{ readonly shown: object; readonly exit: number }>,
-): Promise<number> {
-  const choice = { job, reason, export: more.export, since: since?.(context.now()) }
-  if (Object.values(choice).every((one) => one === undefined))
-    throw new WaybillError('usage-wrong', 'name a run, or choose several with --job or --reason', {
-      remedy: 'Look for them with `waybill needs`.',
-    })
-  const chosen = await chooseRuns(context, choice)
-  if (dryRun) {
-    const listed = chosen.map(({ startedAt, ...one }) => ({
-      ...one,
-      startedAt: new Date(startedAt).toISOString(),
-    }))
-    say(context, json, { dryRun, runs: listed }, () =>
-      plainTable(
-        ['run', 'job', 'started'],
-        listed.map((one) => Object.values(one)),
-        'none',
-      ),
-    )
-    return EXIT.ok
-  }
-  const ends: { shown: object; exit: number }[] = []
-  for (const one of chosen) {
-    const end = await act(one.run).catch((error: unknown) => {
-      if (error instanceof WaybillError && error.code === 'nothing-left') return undefined
-      throw error
-    })
-    if (end !== undefined) ends.push(end)
-  }
-  if (json) context.out(JSON.stringify({ runs: ends.map(({ shown }) => shown) }))
-  return Math.max(EXIT.ok, ...ends.map(({ exit }) => exit))
 }
 
 /** @throws WaybillError `usage-wrong`: a sample of nothing */
@@ -332,6 +286,9 @@ export const reconcile: Action<'reconcile'> = async (context, options) => {
   const { verify, sample, seed } = options
   if ((sample !== undefined && !verify) || (seed !== undefined && sample === undefined))
     throw new WaybillError('usage-wrong', '--sample needs --verify, and --seed needs --sample')
+  assertOneWay(options)
+  const choice = choiceOf(options, context.now())
+  if (options.dryRun) return listChosen(context, choice, options.json)
   const how = verify ? { sample: sample ?? { kind: 'all' as const }, seed } : undefined
   const one = async (run: string) => {
     const reconciled = await reconcileRun(context, watchOnTerminal(context, true), run, how)
@@ -341,7 +298,7 @@ export const reconcile: Action<'reconcile'> = async (context, options) => {
     const exit = bad ? EXIT.recordsLeftBehind : EXIT.ok
     return { shown: { found, missed, batches, reads, inDoubt, verified, summary }, exit }
   }
-  if (options.run === undefined) return ofMany(context, options, one)
+  if (options.run === undefined) return ofEach(context, choice, options.json, one)
   const { shown, exit } = await one(options.run)
   if (options.json) context.out(JSON.stringify(shown))
   return exit
@@ -434,10 +391,12 @@ export function personOf(
 const count = (records: number): string => `${counted(records, 'record')} in doubt`
 
 export const acknowledge: Action<'acknowledge'> = async (context, options) => {
-  const { run, reason, job, undo = false } = options
-  const since = options.since?.(context.now())
-  if (options.dryRun) return ofMany(context, options, async () => ({ shown: {}, exit: EXIT.ok }))
-  const which = { run, reason, job, export: options.export, since, undo }
+  const { reason, job, undo = false } = options
+  // A reason chooses among what one run left behind, too.
+  assertOneWay(options.run === undefined ? options : { ...options, reason: undefined })
+  const choice = choiceOf(options, context.now())
+  if (options.dryRun) return listChosen(context, choice, options.json)
+  const which = { ...choice, undo }
   const done = await acknowledgeRuns(context, which, personOf(context, options))
   const { runs, left, inDoubt, isStart } = done
   const ofRuns = runs.length === 1 ? runs.join() : `in ${counted(runs.length, 'run')}`

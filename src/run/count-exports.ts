@@ -20,7 +20,7 @@ import type { ExportDrift } from '../watch/drift.ts'
 import { withoutFew } from '../watch/fit-facts.ts'
 import { createFitWatch, type FitReport } from '../watch/judge-fit.ts'
 import { type Chunk, type ChunkRow, cutChunks } from './chunks.ts'
-import { bringExports } from './exports-of-run.ts'
+import { bringExports, withoutAside } from './exports-of-run.ts'
 import type { CountPlan, CountWorld, DeliveredBefore } from './plan.ts'
 import { assertReadWhole, openReading } from './rows.ts'
 import { WITHDRAWN } from './taken-back.ts'
@@ -74,7 +74,8 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
   let deliveredBefore = 0
   /** People with a changed name: a run reports each person once. */
   const people = new Set<string>()
-  for await (const { start, watch, here } of bringExports(events, arrival, found, mappings, memory)) {
+  const brought = bringExports(events, arrival, found, mappings, memory)
+  for await (const { start, watch, here } of withoutAside(events, brought, world.aside)) {
     const { name, sha256, exportId } = start
     try {
       if ('error' in here) throw here.error

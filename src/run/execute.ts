@@ -7,6 +7,7 @@
  * exports-of-run.ts finds, fetches and fingerprints exports; load/load-chunk.ts recognises, registers and delivers a chunk, load/deliver.ts a
  * batch; settlement.ts settles it.
  */
+import { NONE_ASIDE } from '../ledger/audit.ts'
 import { NAME_CHANGED } from '../load/accounts.ts'
 import { noteMissing, settleOwed } from '../load/care-team-owed.ts'
 import { loadChunk } from '../load/load-chunk.ts'
@@ -79,12 +80,13 @@ async function* discover(plan: RunPlan, run: OpenRun, world: World): AsyncGenera
     ...{ ledger, job: job.definition.job, rules: job.definition.drift, accept, mayStop: true },
     ...{ whole: plan.limit === Number.POSITIVE_INFINITY, now: run.stages.startedAt },
   })
+  const contentsAside = () => ledger.putAside.contents(run.stages.load.jobId)
   switch (exports.from) {
     case 'found': {
       const { found, mappings, acceptDrift } = exports
       // A file that a person names is read.
-      const aside = plan.part === 'files' ? undefined : await ledger.putAside.contents(run.stages.load.jobId)
-      return yield* startExports(run, arrival, found, mappings, memoryOf(acceptDrift), [], aside)
+      const aside = plan.part === 'files' ? NONE_ASIDE : await contentsAside()
+      return yield* startExports(run, arrival, found, mappings, memoryOf(acceptDrift), aside)
     }
     case 'unfinished':
       yield* resumeExports(
@@ -99,7 +101,14 @@ async function* discover(plan: RunPlan, run: OpenRun, world: World): AsyncGenera
       if (plan.settlesOnly === true) throw settledOnly()
       return
     case 'range':
-      return yield* exportsInRange(run, world, exports, plan.resumed, memoryOf(exports.acceptDrift))
+      return yield* exportsInRange(
+        run,
+        world,
+        exports,
+        plan.resumed,
+        memoryOf(exports.acceptDrift),
+        await contentsAside(),
+      )
     case 'run':
       return yield* startSelected(run, exports)
   }

@@ -1,6 +1,7 @@
 /** Exports of a range of days not finished by their run, oldest first. */
 import type { JobSource } from '../definitions/export-definition.ts'
 import { nameThere } from '../extract/sources/source.ts'
+import type { AsideContents } from '../ledger/audit.ts'
 import type { BackfillRange, RunRecord } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { DriftMemory } from '../watch/drift-watch.ts'
@@ -64,6 +65,7 @@ export async function* exportsInRange(
   { range, sources, mappings }: Extract<PlannedExports, { readonly from: 'range' }>,
   unfinished: RunRecord | undefined,
   memory: DriftMemory,
+  aside: AsideContents,
 ): AsyncGenerator<ExportStep> {
   const look = await lookInRange({ range, sources, arrival, now })
   const all = acceptingEnds(
@@ -111,7 +113,7 @@ export async function* exportsInRange(
       await arrival.forget(found)
     }
   }
-  for await (const step of startExports(run, arrival, open(), mappings, memory, begun))
+  for await (const step of startExports(run, arrival, open(), mappings, memory, aside, begun))
     yield { ...step, position }
 }
 

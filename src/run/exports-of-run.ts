@@ -5,7 +5,7 @@ import type { JobSource } from '../definitions/export-definition.ts'
 import { notAsAnnounced } from '../extract/arrival/verify-delivery.ts'
 import { type ContentLimits, fingerprint } from '../extract/content.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
-import { asideContent } from '../ledger/audit.ts'
+import { type AsideContents, asideContent } from '../ledger/audit.ts'
 import type {
   ExportFault,
   ExportRecord,
@@ -130,9 +130,25 @@ export async function* bringExports(
   }
 }
 
+/** Passes over exports that a person has put aside, and notes each. */
+export async function* withoutAside(
+  events: Pick<RunEvents, 'emit'>,
+  brought: AsyncIterable<BroughtExport>,
+  aside: AsideContents,
+): AsyncGenerator<BroughtExport> {
+  for await (const one of brought) {
+    const { start } = one
+    if (aside.get(start.path) !== asideContent(start)) {
+      yield one
+      continue
+    }
+    const notes = ['passed over: a person has put the export aside']
+    events.emit({ type: 'exportNoted', name: start.name, notes })
+  }
+}
+
 /**
  * Brings new exports and records each in the ledger: from then on the export is part of the run.
- * @param aside contents to pass over, by path
  */
 export async function* startExports(
   run: RunWriter,
@@ -140,19 +156,11 @@ export async function* startExports(
   deliveries: Iterable<FoundExport> | AsyncIterable<FoundExport>,
   mappings: ReadonlyMap<string, LoadedMapping>,
   memory: DriftMemory,
+  aside: AsideContents,
   begun: Begun = [],
-  aside: ReadonlyMap<string, string> = new Map(),
 ): AsyncGenerator<ExportStep> {
   const brought = bringExports(run.events, arrival, deliveries, mappings, memory, begun)
-  for await (const { start, watch, here } of brought) {
-    if (aside.get(start.path) === asideContent(start)) {
-      run.events.emit({
-        type: 'exportNoted',
-        name: start.name,
-        notes: ['passed over: a person has put the export aside'],
-      })
-      continue
-    }
+  for await (const { start, watch, here } of withoutAside(run.events, brought, aside)) {
     // One write: an export left open by a kill would be resumed as if nothing were wrong.
     const failed = 'error' in here ? { failed: exportFault(here.error) } : {}
     const record = await run.runLedger.addExport({ ...start, ...failed })

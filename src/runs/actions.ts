@@ -4,6 +4,7 @@
  */
 import { type Job, readJob, readMappings } from '../definitions/definition-files.ts'
 import { assertTellable, chooseGateway, gatewayNameOf } from '../definitions/jobs.ts'
+import { NONE_ASIDE } from '../ledger/audit.ts'
 import type { BackfillRange, Ledger, RunFilter, RunRecord, Selection } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { notingRefusedStart } from '../needs/refused-starts.ts'
@@ -18,7 +19,7 @@ import { leftIn } from '../story/balance.ts'
 import { gatherStory } from '../story/facts.ts'
 import type { JobEnd, RunStory } from '../story/run-story.ts'
 import { present, shellWord } from '../system/shown-text.ts'
-import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from './amend-run.ts'
+import { amendRun, assertNoneUnfinished, assertSameGateway, findRun, nameRun } from './amend-run.ts'
 import { type Application, findJobOfRun, withKnownLedger, withLedgerIfAny } from './application.ts'
 import {
   type BackfillLook,
@@ -130,7 +131,19 @@ export async function tryRun(
       if (found.length === 0) throw noneFound(job, waiting)
       const doubts = await doubtsOf(settings, mappings.values())
       const events = createRunEvents()
-      const world = { arrival, ledger, countDelivered: countBefore, identity, now, doubts, events }
+      // A file that a person names is read.
+      const aside =
+        known === undefined || files.length > 0 ? NONE_ASIDE : await ledger?.putAside.contents(known.jobId)
+      const world = {
+        arrival,
+        ledger,
+        aside: aside ?? NONE_ASIDE,
+        countDelivered: countBefore,
+        identity,
+        now,
+        doubts,
+        events,
+      }
       const exports = {
         from: 'found',
         found: acceptingEnds(found, acceptEnd),
@@ -198,15 +211,19 @@ export async function beginRerun(
 }
 
 /** Runs to choose among those that left something behind. */
-export type RunChoice = Pick<RunFilter, 'job' | 'reason' | 'export' | 'since'>
+export interface RunChoice extends Pick<RunFilter, 'job' | 'reason' | 'export' | 'since'> {
+  /** Id, or what names a run. */
+  readonly run?: string | undefined
+}
 
-/** Runs that have ended, left something behind, and fit the choice; oldest first. @throws WaybillError `nothing-left` for none */
+/** Runs that have ended, left something behind, and fit the choice; oldest first. @throws WaybillError `nothing-left` for none; `run-not-found` */
 export const chooseRuns = (
   application: Application,
-  choice: RunChoice,
+  { run, ...choice }: RunChoice,
 ): Promise<readonly { readonly run: string; readonly job: string; readonly startedAt: number }[]> =>
   withKnownLedger(application, async (ledger) => {
-    const only = { ...choice, failed: true, states: ['finished', 'failed'] } as const
+    const among = run === undefined ? undefined : [(await nameRun(ledger, run)).id]
+    const only = { ...choice, among, failed: true, states: ['finished', 'failed'] } as const
     const runs = await ledger.runs(Number.MAX_SAFE_INTEGER, only)
     if (runs.length === 0)
       throw new WaybillError('nothing-left', 'no run with something left behind fits this choice', {

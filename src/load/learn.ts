@@ -1,7 +1,7 @@
 /** Event that changes the memory of a slot: events are the only way to change a slot. */
 import { isDeepStrictEqual } from 'node:util'
 import { FINAL } from '../model/entry.ts'
-import { type Content, type Doubt, EMPTY, type Incoming, type Slot, WITHDRAWN, type Word } from './decide.ts'
+import { type Content, type Doubt, type Incoming, type Slot, WITHDRAWN, type Word } from './decide.ts'
 
 export type SlotEvent =
   /** An export gives the word. All lines of a chunk are learned before any is decided. */
@@ -26,8 +26,6 @@ export type SlotEvent =
     }
   /** Another rule of the row was sent, and the row lacks this rule. */
   | { readonly what: 'lapsed' }
-  /** The person was erased, at the gateway or here. */
-  | { readonly what: 'forgotten' }
 
 const SEEN = { seen: 'whole', isLapsed: false } as const
 
@@ -61,8 +59,6 @@ export function learn(slot: Slot, event: SlotEvent): Slot {
       return event.isSuspect ? withDoubt(slot, event.content, 'unreadable') : slot
     case 'lapsed':
       return slot.stored === undefined ? slot : { ...slot, seen: 'nothing', isLapsed: true }
-    case 'forgotten':
-      return EMPTY
   }
 }
 
@@ -143,7 +139,8 @@ const without = ({ doubts }: Slot, content: Content): readonly Doubt[] =>
 const hide = ({ content }: Doubt): Doubt => ({ content, state: 'hidden' })
 
 /**
- * Takes over the slot of a renamed rule: a rule missing from the row, with equal content stored or in doubt.
+ * Takes over the slot of a renamed rule: a rule missing from the row, with equal content stored or in doubt. A rule with content of its own takes
+ * over doubts alone: a rule that has its former name back.
  * @param slot of the rule under its present name
  * @param others slots of the row whose rules the row lacks
  * @returns the new slot, and the slot taken over; undefined without a match
@@ -153,13 +150,17 @@ export function takeOver<One extends Slot>(
   content: Content,
   others: readonly One[],
 ): { readonly slot: Slot; readonly from: One } | undefined {
-  if (slot.stored !== undefined && !slot.isLapsed) return undefined
-  const from = others.find(
-    (one) => one.stored === content || one.doubts.some((doubt) => doubt.content === content),
+  const hasOwn = slot.stored !== undefined && !slot.isLapsed
+  const from = others.find((one) =>
+    hasOwn && one.stored !== undefined
+      ? false
+      : one.stored === content || one.doubts.some((doubt) => doubt.content === content),
   )
   if (from === undefined) return undefined
-  const { stored, latest, doubts, seen, isLapsed } = from
-  const taken = { stored, latest, doubts: [...slot.doubts, ...doubts], seen, isLapsed }
+  const doubts = [...slot.doubts, ...from.doubts]
+  if (hasOwn) return { slot: { ...slot, doubts }, from }
+  const { stored, latest, seen, isLapsed } = from
+  const taken = { stored, latest, doubts, seen, isLapsed }
   // A word under the new name may be newer or older.
   const word = slot.latest && { ...slot.latest, isRenewed: false }
   return { slot: word === undefined ? taken : learn(taken, { what: 'said', incoming: word }), from }

@@ -42,6 +42,7 @@ const doubt = (content: string, state: Doubt['state']): Doubt => ({ content, sta
 
 const A = 'a'
 const B = 'b'
+const C = 'c'
 const later = word(B, placeOf(9))
 
 const CASES: readonly [line: number, step: Step, slot: Slot, content: string, Surroundings][] = [
@@ -241,7 +242,6 @@ describe('what is learned', () => {
       { seen: 'nothing', isLapsed: true },
     ],
     ['that its row was sent without it, where it has nothing', {}, { what: 'lapsed' }, {}],
-    ['that the person was erased', { stored: A, doubts }, { what: 'forgotten' }, { ...EMPTY }],
   ])('%s', (_name, before, event, after) => {
     const slot = slotOf(before)
     expect(learn(slot, event)).toEqual({ ...slot, ...after })
@@ -292,6 +292,18 @@ describe('what is learned', () => {
     ['it had something else', EMPTY, { stored: B }, false],
     ['this one has something of its own', slotOf({ stored: B }), { stored: A }, false],
     ['this one lapsed', slotOf({ stored: B, isLapsed: true }), { stored: A }, true],
+    [
+      'this one has something of its own, and it is in doubt',
+      slotOf({ stored: B }),
+      { doubts: [doubt(A, 'sent')] },
+      true,
+    ],
+    [
+      'both have something, and it is in doubt',
+      slotOf({ stored: B }),
+      { stored: B, doubts: [doubt(A, 'sent')] },
+      false,
+    ],
   ])(
     'a rule that its row does not say gives its slot to another name: %s',
     (_name, slot, former, isTaken) => {
@@ -299,6 +311,12 @@ describe('what is learned', () => {
       expect(takeOver(slot, A, [slotOf({}), other])?.from).toBe(isTaken ? other : undefined)
     },
   )
+
+  it('a rule with content of its own takes over the doubts alone', () => {
+    const own = slotOf({ stored: B, latest: word(A), doubts: [doubt(C, 'hidden')] })
+    const taken = takeOver(own, A, [slotOf({ doubts: [doubt(A, 'sent')], latest: word(A, placeOf(1)) })])
+    expect(taken?.slot).toEqual({ ...own, doubts: [doubt(C, 'hidden'), doubt(A, 'sent')] })
+  })
 
   it.each([
     ['the newer of both', placeOf(9), placeOf(5), B],

@@ -69,62 +69,19 @@ export interface InstallationFacts {
 /** @param version of the program */
 export function createMetrics(version: string) {
   const registry = new Registry()
-  const registers = [registry]
-  collectDefaultMetrics({ register: registry })
-  for (const name of MISNAMED) registry.removeSingleMetric(name)
-  const gauge = (name: string, help: string, labelNames: readonly string[] = []) =>
-    new Gauge({ name: `waybill_${name}`, help, labelNames, registers })
+  const instruments = createInstruments(registry, version)
+  const { count, running, runSeconds, requestSeconds, valid, lastRun } = instruments
+  const { free, ledger, backedUp, untold, overdue, needs, backfills } = instruments
   /** @param read called at each request for metrics */
   const asked = (name: string, help: string, labelNames: readonly string[], read: (gauge: Gauge) => void) => {
     const made: Gauge = new Gauge({
       name: `waybill_${name}`,
       help,
       labelNames,
-      registers,
+      registers: [registry],
       collect: () => read(made),
     })
   }
-  const histogram = (name: string, help: string, label: string, buckets: number[]) =>
-    new Histogram({ name: `waybill_${name}_seconds`, help, labelNames: [label], buckets, registers })
-
-  gauge('build_info', '1, with the version of the program.', ['version']).set({ version }, 1)
-  const counters = new Map(
-    Object.entries(COUNTERS).map(([name, { help, labels: labelNames }]) => [
-      name,
-      new Counter<string>({ name: `waybill_${name}_total`, help, labelNames, registers }),
-    ]),
-  )
-  const count = (...[name, labels, more = 1]: Counted): void => counters.get(name)?.inc(labels, more)
-  const running = gauge('run_under_way', '1 while a run of the job is under way in this process.', ['job'])
-  const runSeconds = histogram('run_duration', 'Working time of runs.', 'job', RUN_SECONDS)
-  const requestSeconds = histogram(
-    'gateway_request_duration',
-    'Duration of requests to the gateway.',
-    'operation',
-    REQUEST_SECONDS,
-  )
-  const valid = gauge('job_valid', '1 if the file of a scheduled job and its mappings are valid.', ['job'])
-  const lastRun = registerLastRun(registry)
-  const free = gauge('home_free_bytes', 'Free bytes on the disk of the home.')
-  const ledger = gauge('ledger_size_bytes', 'Size of the file of the ledger.')
-  const backedUp = gauge(
-    'last_backup_timestamp_seconds',
-    'Time of the last waybill backup of the ledger. 0: none known in this home.',
-  )
-  // A gauge without labels is 0 from the start: an alert would take 0 for a full disk.
-  for (const bare of [free, ledger, backedUp]) bare.remove()
-  const untold = gauge('notifications_undelivered', 'Undelivered notifications: pending, or given up.', [
-    'job',
-    'state',
-  ])
-  const overdue = gauge(
-    'exports_overdue',
-    'Expectations of the job whose latest deadline has passed without their exports.',
-    ['job'],
-  )
-  const needs = gauge('needs', 'Needs: what waits for a person, as `waybill needs` lists it.', ['cause'])
-  const backfills = gauge('backfill_unfinished', '1 for a job with an unfinished backfill.', ['job'])
-
   return {
     /** The text format of Prometheus, and its media type. */
     text: () => registry.metrics(),
@@ -181,6 +138,71 @@ export function createMetrics(version: string) {
     neverRan: lastRun.never,
     /** Removes the metrics of the last run of a removed job. */
     forgetLastRun: lastRun.forget,
+  }
+}
+
+/** Metrics that Waybill sets itself. */
+function createInstruments(registry: Registry, version: string) {
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+  for (const name of MISNAMED) registry.removeSingleMetric(name)
+  const gauge = (name: string, help: string, labelNames: readonly string[] = []) =>
+    new Gauge({ name: `waybill_${name}`, help, labelNames, registers })
+  const histogram = (name: string, help: string, label: string, buckets: number[]) =>
+    new Histogram({ name: `waybill_${name}_seconds`, help, labelNames: [label], buckets, registers })
+
+  gauge('build_info', '1, with the version of the program.', ['version']).set({ version }, 1)
+  const counters = new Map(
+    Object.entries(COUNTERS).map(([name, { help, labels: labelNames }]) => [
+      name,
+      new Counter<string>({ name: `waybill_${name}_total`, help, labelNames, registers }),
+    ]),
+  )
+  const count = (...[name, labels, more = 1]: Counted): void => counters.get(name)?.inc(labels, more)
+  const running = gauge('run_under_way', '1 while a run of the job is under way in this process.', ['job'])
+  const runSeconds = histogram('run_duration', 'Working time of runs.', 'job', RUN_SECONDS)
+  const requestSeconds = histogram(
+    'gateway_request_duration',
+    'Duration of requests to the gateway.',
+    'operation',
+    REQUEST_SECONDS,
+  )
+  const valid = gauge('job_valid', '1 if the file of a scheduled job and its mappings are valid.', ['job'])
+  const lastRun = registerLastRun(registry)
+  const free = gauge('home_free_bytes', 'Free bytes on the disk of the home.')
+  const ledger = gauge('ledger_size_bytes', 'Size of the file of the ledger.')
+  const backedUp = gauge(
+    'last_backup_timestamp_seconds',
+    'Time of the last waybill backup of the ledger. 0: none known in this home.',
+  )
+  // A gauge without labels is 0 from the start: an alert would take 0 for a full disk.
+  for (const bare of [free, ledger, backedUp]) bare.remove()
+  const untold = gauge('notifications_undelivered', 'Undelivered notifications: pending, or given up.', [
+    'job',
+    'state',
+  ])
+  const overdue = gauge(
+    'exports_overdue',
+    'Expectations of the job whose latest deadline has passed without their exports.',
+    ['job'],
+  )
+  const needs = gauge('needs', 'Needs: what waits for a person, as `waybill needs` lists it.', ['cause'])
+  const backfills = gauge('backfill_unfinished', '1 for a job with an unfinished backfill.', ['job'])
+
+  return {
+    count,
+    running,
+    runSeconds,
+    requestSeconds,
+    valid,
+    lastRun,
+    free,
+    ledger,
+    backedUp,
+    untold,
+    overdue,
+    needs,
+    backfills,
   }
 }
 

@@ -230,7 +230,7 @@ module.exports = {
         path: '^src/(expect|ledger|load|run|schedule)/',
         pathNot: [
           '^src/expect/expectation-text.ts$',
-          '^src/ledger/(ledger|concerns).ts$',
+          '^src/ledger/(ledger|concerns|runs).ts$',
           '^src/load/batch-text.ts$',
           '^src/run/joined-exports.ts$',
           '^src/schedule/fires.ts$',

@@ -21,7 +21,7 @@ export interface AccountsContext {
   readonly gateway: Gateway
   /** Name of the gateway in the ledger: its address. */
   readonly gatewayName: string
-  readonly ledger: Pick<Ledger, 'accounts' | 'registeredBy' | 'forgotten' | 'sharedReferences'>
+  readonly ledger: Pick<Ledger, 'people'>
   readonly runLedger: RunLedger
   readonly sending: Sending
   readonly identity: Identity
@@ -86,7 +86,7 @@ export async function resolveAccounts(
   const { identity } = context
   const { hashes, people, births } = peopleIn(identity, entries)
   const before = peopleOf(identity, settled ?? [])
-  const known = await context.ledger.accounts(context.gatewayName, [
+  const known = await context.ledger.people.accounts(context.gatewayName, [
     ...new Set([...people.keys(), ...before.all]),
   ])
   const shared = await sharedPeople(context, [...people.keys()], known, births)
@@ -95,7 +95,7 @@ export async function resolveAccounts(
   const own =
     settled === undefined
       ? NOBODY
-      : await context.ledger.registeredBy(context.gatewayName, [...known.keys()], runId)
+      : await context.ledger.people.registeredBy(context.gatewayName, [...known.keys()], runId)
   const { refusals, left, registered, open } = await registerMissing(
     context,
     { people, known, births, toClaim },
@@ -161,13 +161,13 @@ function peopleIn(identity: Identity, entries: readonly Entry[]) {
 
 /** @returns hashed references of people whose name differs from the crosswalk, but whose birth date does not */
 export async function renamedPeople(
-  ledger: Pick<Ledger, 'accounts'>,
+  ledger: Pick<Ledger, 'people'>,
   gatewayName: string,
   identity: Identity,
   entries: readonly Entry[],
 ): Promise<string[]> {
   const { people, births } = peopleIn(identity, entries)
-  const known = await ledger.accounts(gatewayName, [...people.keys()])
+  const known = await ledger.people.accounts(gatewayName, [...people.keys()])
   return [...newNames(identity, people, known)].flatMap(([hashed, { changedAt }]) => {
     const { born = null } = known.get(hashed) ?? {}
     return changedAt === undefined || (born !== null && born !== births.get(hashed)) ? [] : hashed
@@ -185,7 +185,7 @@ async function sharedPeople(
   known: ReadonlyMap<string, KnownAccount>,
   births: ReadonlyMap<string, number>,
 ): Promise<ReadonlySet<string>> {
-  const shared = await ledger.sharedReferences(gatewayName, people)
+  const shared = await ledger.people.sharedReferences(gatewayName, people)
   const found = new Set<string>()
   const missing = new Map<string, number>()
   for (const [hashed, born] of births) {
@@ -268,9 +268,9 @@ async function registerMissing(
     const missing = [...claimed].filter(isMissing)
     if (missing.length === 0) return
     // Another job may have registered them before they were claimed.
-    for (const account of (await context.ledger.accounts(context.gatewayName, missing)).values())
+    for (const account of (await context.ledger.people.accounts(context.gatewayName, missing)).values())
       known.set(account.reference, account)
-    const forgotten = await context.ledger.forgotten(context.gatewayName, () => missing)
+    const forgotten = await context.ledger.people.forgotten(context.gatewayName, () => missing)
     const open = missing.filter(isMissing).flatMap((hashed) => {
       const rows = people.get(hashed) ?? []
       // A row complete enough to register takes precedence over an incomplete row of the person.
@@ -455,7 +455,7 @@ export async function loadRoster(
   const accounts = await resolveAccounts(context, entries, 'await', resumed ? [] : undefined)
   const { ledger, gatewayName, identity } = context
   const hashes = entries.map((entry) => identity.account(entry.account))
-  const known = await ledger.accounts(gatewayName, [...new Set(hashes)])
+  const known = await ledger.people.accounts(gatewayName, [...new Set(hashes)])
   const counted = new Set<string>()
   const outcomes = entries.map((entry, at): EntryOutcome => {
     const { account } = entry

@@ -34,7 +34,7 @@ export interface AssessmentContext extends Pick<Delivery, 'ledger' | 'identity' 
   readonly gateway: Gateway
   readonly sending: Sending
   readonly accounts: AccountsContext
-  readonly memory: Pick<Ledger, 'delivered' | 'batchesOf' | 'exceptionsOf'>
+  readonly memory: Pick<Ledger, 'slots' | 'chunks'>
   readonly jobId: number
   /** People whose tests are in progress at once: each may run a command for a token. */
   readonly concurrency: number
@@ -69,7 +69,7 @@ export async function loadAssessments(
   const { memory, jobId } = context
   const { exportRow, chunk, exportId } = speaks
   const key = { exportRow, chunk }
-  const known = { delivered: await memory.delivered(jobId, rowKeysOf(entries)), held: NOTHING_HELD }
+  const known = { delivered: await memory.slots.delivered(jobId, rowKeysOf(entries)), held: NOTHING_HELD }
   const slots = new ChunkSlots(known, entries, speaks, NOTHING_UNCERTAIN)
   slots.hear(entries, [])
   const outcomes = new Outcomes()

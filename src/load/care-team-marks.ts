@@ -34,10 +34,7 @@ import type { Sending } from './sending.ts'
 export interface CareTeamContext extends CareTeamRules {
   readonly gateway: Gateway
   readonly gatewayName: string
-  readonly ledger: Pick<
-    Ledger,
-    'careTeams' | 'owedCareTeams' | 'sharedIds' | 'heldContents' | 'missingCareTeams'
-  >
+  readonly ledger: Pick<Ledger, 'careTeams' | 'people' | 'slots'>
   readonly claims: Claims
   readonly jobId: number
   readonly sending: Sending

@@ -47,17 +47,17 @@ export async function settleOwed(context: CareTeamContext): Promise<void> {
   const { gatewayName, ledger } = context
   let after = ''
   for (;;) {
-    const hashes = await ledger.owedCareTeams(gatewayName, context.jobId, after, ACCOUNTS_AT_ONCE)
+    const hashes = await ledger.careTeams.owed(gatewayName, context.jobId, after, ACCOUNTS_AT_ONCE)
     const last = hashes.at(-1)
     if (last === undefined) return
     after = last
     await claimEach(context, hashes, async (claimed) => {
-      const known = await ledger.careTeams(gatewayName, claimed)
-      const inDoubt = await ledger.heldContents(waitedFor([...known.values()].flat()))
+      const known = await ledger.careTeams.ofAccounts(gatewayName, claimed)
+      const inDoubt = await ledger.slots.heldContents(waitedFor([...known.values()].flat()))
       const idOf = (ofOne: readonly KnownCareTeam[]): string | null =>
         ofOne.find((one) => one.accountId !== null)?.accountId ?? null
       const ids = [...known.values()].flatMap((ofOne) => idOf(ofOne) ?? [])
-      const shared = await ledger.sharedIds(gatewayName, ids)
+      const shared = await ledger.people.sharedIds(gatewayName, ids)
       const saved: KnownCareTeam[] = []
       await allDone(
         [...known].map(async ([hash, ofOne]) => {
@@ -97,12 +97,12 @@ const owes = (one: KnownCareTeam, job: CareTeamJob): boolean => owesMark(one, jo
 export async function owedBy(
   job: CareTeamJob & {
     readonly gatewayName: string
-    readonly ledger: Pick<Ledger, 'careTeams' | 'owedCareTeams'>
+    readonly ledger: Pick<Ledger, 'careTeams'>
   },
 ): Promise<KnownCareTeam[]> {
   const { gatewayName, ledger, jobId } = job
-  const accounts = await ledger.owedCareTeams(gatewayName, jobId, '', Number.MAX_SAFE_INTEGER)
-  const known = await ledger.careTeams(gatewayName, accounts)
+  const accounts = await ledger.careTeams.owed(gatewayName, jobId, '', Number.MAX_SAFE_INTEGER)
+  const known = await ledger.careTeams.ofAccounts(gatewayName, accounts)
   return [...known.values()].flat().filter((one) => owes(one, job))
 }
 
@@ -116,11 +116,16 @@ export async function settleOwedOf(
 ): Promise<readonly KnownCareTeam[]> {
   if (!person.known.some((one) => owesDeletion(one, context))) return []
   const stored = person.known.find(({ accountId }) => accountId !== null)?.accountId ?? null
-  if (stored !== null && !(await context.ledger.sharedIds(context.gatewayName, [stored])).has(stored))
+  if (stored !== null && !(await context.ledger.people.sharedIds(context.gatewayName, [stored])).has(stored))
     return []
   const listed = await listCareTeams(context, person)
   if (listed === null) return []
-  return settleAccount(context, person, listed, await context.ledger.heldContents(waitedFor(person.known)))
+  return settleAccount(
+    context,
+    person,
+    listed,
+    await context.ledger.slots.heldContents(waitedFor(person.known)),
+  )
 }
 
 /** Contents of records that may be in doubt. */
@@ -253,7 +258,7 @@ export interface Listing {
 const NOTHING_LISTED: Listing = { isUnlisted: () => false, isListedAgain: () => false }
 
 interface ListingContext {
-  readonly memory: Pick<Ledger, 'listedCareTeams'>
+  readonly memory: Pick<Ledger, 'careTeams'>
   readonly careTeams: CareTeamRules & {
     readonly gatewayName: string
     readonly ledger: Pick<Ledger, 'careTeams'>
@@ -270,9 +275,9 @@ export async function listingOf(
 ): Promise<Listing> {
   if (entries.length === 0) return NOTHING_LISTED
   const hashes = new Map(entries.map(({ account }) => [account.reference, identity.account(account)]))
-  const listings = await memory.listedCareTeams(jobId, [...hashes.values()])
+  const listings = await memory.careTeams.listed(jobId, [...hashes.values()])
   if (listings.size === 0) return NOTHING_LISTED
-  const known = await careTeams.ledger.careTeams(careTeams.gatewayName, [...listings.keys()])
+  const known = await careTeams.ledger.careTeams.ofAccounts(careTeams.gatewayName, [...listings.keys()])
   const of = (entry: Entry): { listing?: CareTeamListing; npi: string; had?: KnownCareTeam } => {
     const hash = hashes.get(entry.account.reference) ?? ''
     const npi = identity.npi(entry.evidence.npi ?? '')
@@ -326,7 +331,7 @@ export async function noteMissing(
 ): Promise<void> {
   const { ledger, runLedger, gatewayName, owed, tallies } = context
   for (;;) {
-    const missing = await ledger.missingCareTeams(jobId, arrival, AT_ONCE)
+    const missing = await ledger.careTeams.missing(jobId, arrival, AT_ONCE)
     if (missing === 'unreadable') {
       tallies.careTeams.unjudged++
       return
@@ -336,7 +341,7 @@ export async function noteMissing(
       context,
       missing.map(({ account }) => account),
       async (claimed) => {
-        const known = await ledger.careTeams(gatewayName, claimed)
+        const known = await ledger.careTeams.ofAccounts(gatewayName, claimed)
         const own = missing.filter(({ account }) => claimed.includes(account))
         const owing = own.flatMap((one) => {
           const had = known.get(one.account)?.find(({ npi }) => npi === one.npi)

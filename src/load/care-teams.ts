@@ -89,7 +89,7 @@ export async function careTeamsToClaim(
 ): Promise<ReadonlySet<string>> {
   const accounts = accountsOf(identity, entries, listed)
   const still = accounts.filter((one) => one.entries.every(isUnchanged))
-  const known = await ledger.careTeams(
+  const known = await ledger.careTeams.ofAccounts(
     gatewayName,
     still.map(({ hash }) => hash),
   )
@@ -307,7 +307,7 @@ async function peopleOf(
   accounts: readonly TeamAccount[],
   { accountIds, registered }: Pick<ResolvedAccounts, 'accountIds' | 'registered'>,
 ): Promise<Person[]> {
-  const known = await ledger.careTeams(
+  const known = await ledger.careTeams.ofAccounts(
     gatewayName,
     accounts.map(({ hash }) => hash),
   )

@@ -1,5 +1,5 @@
 /** Decides the step for each record of a chunk by its slot, and reads profiles where a decision needs one. */
-import type { Ledger } from '../ledger/ledger.ts'
+import type { Exports } from '../ledger/ledger.ts'
 import type { Entry, MappedRow, WithdrawnEntry } from '../model/entry.ts'
 import { parseTransactionId } from '../model/ids.ts'
 import { type EntryOutcome, Outcomes } from '../model/outcome.ts'
@@ -13,7 +13,7 @@ import { isSuspect, type Uncertain } from './usual-rows.ts'
 
 export interface DecisionContext extends Uncertain {
   readonly reconciler: Pick<Reconciler, 'readBackAny'>
-  readonly memory: Pick<Ledger, 'exportsWithContent'>
+  readonly memory: { readonly exports: Pick<Exports, 'withContent'> }
   readonly stale: StaleAccounts
   readonly held: Surroundings['doubts']
 }
@@ -117,7 +117,7 @@ export class ChunkDecisions {
   private async inItsPlace(id: string): Promise<'other' | 'hidden'> {
     const { exportId } = parseTransactionId(id) ?? {}
     if (exportId === undefined) return 'hidden'
-    return (await this.context.memory.exportsWithContent(exportId)).length === 0 ? 'other' : 'hidden'
+    return (await this.context.memory.exports.withContent(exportId)).length === 0 ? 'other' : 'hidden'
   }
 
   /** Decides the open entries once more. */

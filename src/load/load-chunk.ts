@@ -28,19 +28,7 @@ import { type TakenBack, takenBackOf } from './withdrawn.ts'
 
 export interface LoadContext extends Delivery {
   readonly firstContact: FirstContact
-  readonly memory: Pick<
-    Ledger,
-    | 'delivered'
-    | 'held'
-    | 'heldSeries'
-    | 'batchesOf'
-    | 'exceptionsOf'
-    | 'listedCareTeams'
-    | 'exportRecord'
-    | 'exportsWithContent'
-    | 'chunksOf'
-    | 'left'
-  >
+  readonly memory: Pick<Ledger, 'slots' | 'chunks' | 'careTeams' | 'exports' | 'left'>
   readonly accounts: AccountsContext
   readonly careTeams: CareTeamContext
   readonly claims: Claims
@@ -175,8 +163,8 @@ async function remember(context: LoadContext, chunk: ChunkToLoad) {
   const { entries } = chunk
   const rowKeys = rowKeysOf([...entries, ...chunk.withdrawn])
   const known = {
-    delivered: await context.memory.delivered(context.jobId, rowKeys),
-    held: await context.memory.held(context.jobId, rowKeys),
+    delivered: await context.memory.slots.delivered(context.jobId, rowKeys),
+    held: await context.memory.slots.held(context.jobId, rowKeys),
   }
   const slots = new ChunkSlots(known, entries, chunk, context)
   const decisions = new ChunkDecisions(context, slots, (entries.at(-1)?.place ?? -1) + 1)

@@ -42,7 +42,7 @@ export interface MedicalRecordsContext {
   readonly gateway: Pick<Gateway, 'medicalRecords'>
   /** Name of the gateway in the ledger: its address. */
   readonly gatewayName: string
-  readonly ledger: Pick<Ledger, 'medicalRequests'>
+  readonly ledger: Pick<Ledger, 'people'>
   readonly runLedger: Pick<RunLedger, 'saveMedicalRequests' | 'lease'>
   readonly sending: Pick<Sending, 'idempotent' | 'read'>
   readonly identity: Pick<Identity, 'request' | 'requestBody'>
@@ -74,7 +74,7 @@ export async function loadMedicalRecords(
   const outcomes = new Outcomes()
   const { last, earlier } = lastOfEach(wantedRequests(entries, identity, arrival))
   outcomes.note(earlier.map(({ one: { entry }, isOther }) => unchanged(entry, isOther)))
-  const known = await ledger.medicalRequests(
+  const known = await ledger.people.medicalRequests(
     gatewayName,
     last.map(({ reference }) => reference),
   )

@@ -11,7 +11,7 @@ import { type Channel, type Message, NotDelivered, type Notice, readNotice } fro
 const AT_ONCE = 4
 
 export interface OutboxParts {
-  readonly ledger: Pick<Ledger, 'jobId' | 'notifications'>
+  readonly ledger: Pick<Ledger, 'jobs' | 'notifications'>
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
@@ -51,7 +51,7 @@ export function createOutbox(parts: OutboxParts) {
     async tell(notice: Notice, targets: readonly Target[]): Promise<void> {
       const failures = targets.filter((target) => wants(target, { ...notice, known: undefined }))
       if (failures.length === 0) return
-      const jobId = await ledger.jobId(notice.job, notice.gateway)
+      const jobId = await ledger.jobs.id(notice.job, notice.gateway)
       const wanted: Target[] = []
       // A known failure is new to a target that was never notified.
       for (const target of failures)

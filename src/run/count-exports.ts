@@ -142,7 +142,7 @@ const NONE_DELIVERED: DeliveredBefore = { records: 0, withdrawn: [], renamed: []
 /** @returns a counter of delivered records in a chunk; each kind of record has its own memory */
 export const countDelivered =
   (
-    ledger: Pick<Ledger, 'delivered' | 'forgotten' | 'accounts' | 'medicalRequests'>,
+    ledger: Pick<Ledger, 'slots' | 'people'>,
     identity: Identity,
     { jobId, gateway }: { readonly jobId: number; readonly gateway: string },
   ) =>
@@ -152,14 +152,14 @@ export const countDelivered =
     const kind = entries[0]?.kind
     if (kind === 'account') {
       const hashes = entries.map((entry) => identity.account(entry.account))
-      const known = await ledger.accounts(gateway, [...new Set(hashes)])
+      const known = await ledger.people.accounts(gateway, [...new Set(hashes)])
       const renamed = await renamedAmong(entries)
       return { ...counted(hashes.filter((one) => known.has(one)).length), renamed }
     }
     if (kind === 'medicalRecords') {
       const requests = entries.flatMap((entry) => (entry instanceof RequestEntry ? entry.request : []))
       const hashes = requests.map(({ reference }) => identity.request(reference))
-      const known = await ledger.medicalRequests(gateway, [...new Set(hashes)])
+      const known = await ledger.people.medicalRequests(gateway, [...new Set(hashes)])
       const isDone = requests.filter(({ body, isWithdrawn }, at) => {
         const { state, content } = known.get(hashes[at] ?? '') ?? {}
         return isWithdrawn
@@ -170,7 +170,7 @@ export const countDelivered =
     }
     const all = [...entries, ...withdrawn]
     await renewRowKeys(ledger, gateway, identity, all)
-    const delivered = await ledger.delivered(jobId, rowKeysOf(all))
+    const delivered = await ledger.slots.delivered(jobId, rowKeysOf(all))
     const slotOf = ({ rowKey, ruleHash }: Entry): KeptSlot | undefined =>
       delivered.get(rowKey)?.find(({ rule }) => rule === ruleHash)
     const open = entries.filter((entry) => !isStored(slotOf(entry), entry))

@@ -127,7 +127,7 @@ async function runExport(run: OpenRun, step: ExportStep): Promise<ExportEnd | un
     if (!isExportProblem(error)) throw error
     const { record } = step
     // Records sent by an earlier process must be settled first: once the export is over, nobody would look for them.
-    const chunks = await run.stages.ledger.chunksOf(record.id)
+    const chunks = await run.stages.ledger.chunks.ofExport(record.id)
     if (chunks.some(({ state }) => state === 'open')) throw error
     await run.runLedger.endExport(record.id, 'failed', exportFault(error))
     run.events.emit({ type: 'exportFailed', name: record.name, error })
@@ -145,11 +145,11 @@ async function carryOut(
   { record, mapping, limits, watch, isSmall = false, position }: ExportStep,
 ): Promise<ExportEnd> {
   const { opened, mapper } = await openRows(stages, record, mapping, limits)
-  const arrival = await stages.ledger.arrivalOf(stages.load.jobId, record)
+  const arrival = await stages.ledger.exports.arrivalOf(stages.load.jobId, record)
   const isRenewed = await wasReadOtherwise(stages, record)
   const inFront = columnsInFront(opened.columns, mapping.read)
   const listsTeams = listsCareTeams(stages, record, mapping)
-  const resumption = resumptionOf(await stages.ledger.chunksOf(record.id))
+  const resumption = resumptionOf(await stages.ledger.chunks.ofExport(record.id))
   const { counts } = resumption
   const rejects = openAppended(
     stages.home,
@@ -270,7 +270,7 @@ async function wasReadOtherwise(
   record: ExportStep['record'],
 ): Promise<boolean> {
   if (record.reading === 'rejects') return true
-  const last = await ledger.lastReading(load.jobId, record)
+  const last = await ledger.exports.lastReading(load.jobId, record)
   if (last === undefined) return false
-  return (await ledger.exportRecord(last))?.mapping_digest !== record.mapping_digest
+  return (await ledger.exports.find(last))?.mapping_digest !== record.mapping_digest
 }

@@ -75,7 +75,7 @@ export async function* exportsInRange(
   const positions = positionsOf(all)
   const addresses = all.map(({ source, delivery }) => source.address(delivery.name))
   if (unfinished !== undefined) {
-    const paths = new Map((await ledger.exportsOf(run.id)).map(({ id, path }) => [id, path]))
+    const paths = new Map((await ledger.exports.ofRun(run.id)).map(({ id, path }) => [id, path]))
     const places = new Map(addresses.map((address, at) => [address, positions[at]]))
     for await (const step of resumeExports(run, arrival, sources, ledger, unfinished, memory)) {
       onDelivery?.()
@@ -85,7 +85,7 @@ export async function* exportsInRange(
     }
   }
   // An archive left in the middle goes first: exports that appear in the range meanwhile must not make it look finished.
-  const begun = await ledger.exportsOf(run.id)
+  const begun = await ledger.exports.ofRun(run.id)
   const last = begun.at(-1)
   const inOrder = [...addresses.entries()].sort(
     ([, a], [, b]) => Number(isMemberOf(b, last?.path)) - Number(isMemberOf(a, last?.path)),

@@ -184,7 +184,7 @@ export async function* resumeExports(
   memory: DriftMemory | undefined,
 ): AsyncGenerator<ExportStep> {
   await arrival.clearUnpacked()
-  for (const record of await ledger.exportsOf(unfinished.id)) {
+  for (const record of await ledger.exports.ofRun(unfinished.id)) {
     if (record.state !== 'open') continue
     const content = await keptMapping(ledger, record)
     const received = await receiveBegun(arrival, sources, record)
@@ -208,7 +208,7 @@ export async function* resumeExports(
 
 /** Drift watch of a resumed export, judged before it began: findings stop nothing now. Settled rows are read once more. */
 async function watchOn(
-  ledger: Pick<Ledger, 'chunksOf'>,
+  ledger: Pick<Ledger, 'chunks'>,
   memory: DriftMemory,
   { id, name, sha256, reading, drift }: ExportRecord,
   { file, limits, version }: ReceivedExport,
@@ -218,7 +218,7 @@ async function watchOn(
   const accept = readDrift(drift).some(({ level }) => level === 'accepted')
   const watch = await watchDrift({ ...memory, accept, mayStop: false }, mapping, sha256)
   if (watch === undefined) return undefined
-  const { rows } = resumptionOf(await ledger.chunksOf(id)).counts
+  const { rows } = resumptionOf(await ledger.chunks.ofExport(id)).counts
   try {
     await watch.catchUp(await openExport(file, mapping.read, limits, version), name, rows.read)
     return watch

@@ -70,10 +70,10 @@ export async function joinAndKeep(
 
 /** Mapping by which an export was read, from the ledger. @throws WaybillError `mapping-not-found` */
 export async function keptMapping(
-  ledger: Pick<Ledger, 'mapping'>,
+  ledger: Pick<Ledger, 'exports'>,
   { name, mapping_digest }: Pick<ExportRecord, 'name' | 'mapping_digest'>,
 ): Promise<string> {
-  const content = await ledger.mapping(mapping_digest)
+  const content = await ledger.exports.mapping(mapping_digest)
   if (content !== undefined) return content
   throw new WaybillError('mapping-not-found', `the ledger has lost the mapping of ${name}`)
 }

@@ -9,7 +9,7 @@ import type { DriftFinding } from '../watch/drift.ts'
 import type { ReceivedExport } from './arrival.ts'
 
 interface EndMemory {
-  readonly ledger: Pick<Ledger, 'lastEnd'>
+  readonly ledger: Pick<Ledger, 'exports'>
   readonly job: string
 }
 
@@ -52,7 +52,7 @@ export async function judgeEnd(
   if (end === undefined) return { isEnded: undefined }
   const { isEnded, cut } = end
   if (isVouched || (isEnded && cut === undefined)) return { isEnded }
-  const before = await memory?.ledger.lastEnd({ job: memory.job, mapping: name }, sha256)
+  const before = await memory?.ledger.exports.lastEnd({ job: memory.job, mapping: name }, sha256)
   if (before === 'read') return { isEnded }
   if (cut !== undefined) throw cutOff(address, cut)
   if (before === 'ended')

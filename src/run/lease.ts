@@ -44,14 +44,14 @@ export interface HeldJob {
 export async function holdJob(deps: WaitingDependencies, turn: Turn): Promise<HeldJob> {
   const { ledger, now } = deps
   const lease = await awaitLease(deps, turn)
-  const runLedger = ledger.amendRun(lease)
+  const runLedger = ledger.runs.amend(lease)
   const losing = new AbortController()
   const renewing = every(RENEW_EVERY_MS, () =>
     runLedger.renew(now(), LEASE_MS).catch((reason) => losing.abort(reason)),
   )
   const stopping = new AbortController()
   const hearStop = async (): Promise<void> => {
-    const last = await ledger.lastLease(lease.jobId)
+    const last = await ledger.leases.last(lease.jobId)
     if (last?.token === lease.token && last.stop_by !== null)
       stopping.abort(new WaybillError('asked-to-stop', `${last.stop_by} has stopped it`))
   }
@@ -64,7 +64,7 @@ export async function holdJob(deps: WaitingDependencies, turn: Turn): Promise<He
     async release() {
       // A later renewal would hold the job for another minute.
       await Promise.all([renewing.stop(), hearing.stop()])
-      await ledger.releaseLease(lease)
+      await ledger.leases.release(lease)
     },
   }
 }
@@ -82,7 +82,7 @@ async function awaitLease(deps: WaitingDependencies, turn: Turn): Promise<Lease>
     for (;;) {
       const first = givesWay ? await ledger.way.waiter(jobId, now(), isDead) : undefined
       const request = { jobId, runId, givesWay, owner, now: now(), ttlMs: LEASE_MS }
-      const answer = first === undefined ? await ledger.acquireLease(request, isDead) : undefined
+      const answer = first === undefined ? await ledger.leases.acquire(request, isDead) : undefined
       if (answer?.ok) return answer.lease
       const ahead = answer === undefined ? first : answer.holder
       if (answer !== undefined) refuseBeside(turn, answer.holder, waitsFor !== undefined)

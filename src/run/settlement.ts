@@ -213,12 +213,12 @@ async function rulingOf(
 
 /** Contents superseded later in the chunk, or with another record in doubt in the same place. */
 async function rivalled(
-  ledger: Pick<Ledger, 'held'>,
+  ledger: Pick<Ledger, 'slots'>,
   jobId: number,
   outcomes: readonly EntryOutcome[],
 ): Promise<(content: string) => boolean> {
   const taken = outcomes.filter(isWithGateway)
-  const held = await ledger.held(jobId, rowKeysOf(taken.map(({ entry }) => entry)))
+  const held = await ledger.slots.held(jobId, rowKeysOf(taken.map(({ entry }) => entry)))
   const placeOfRule = ({ rowKey, ruleHash }: Entry): string => `${rowKey}${ruleHash}`
   const last = new Map(taken.map(({ entry }) => [placeOfRule(entry), entry.content]))
   const found = taken.filter(

@@ -90,8 +90,8 @@ export async function resumeBackfill(
   const { settings } = application
   const { definition } = await readJob(settings, name)
   const range = await withKnownLedger(application, async (ledger) => {
-    const jobId = await ledger.jobId(definition.job, gatewayNameOf(settings, definition))
-    const unfinished = await ledger.unfinishedRun(jobId, 'backfill')
+    const jobId = await ledger.jobs.id(definition.job, gatewayNameOf(settings, definition))
+    const unfinished = await ledger.runs.unfinished(jobId, 'backfill')
     return unfinished && rangeOf(unfinished)
   })
   if (range === undefined)
@@ -122,7 +122,7 @@ export async function tryRun(
   const tried = (ledger?: Ledger) =>
     withPassingArrival(sourceSettings(application), async (arrival) => {
       const gateway = gatewayNameOf(settings, job.definition)
-      const jobId = await ledger?.knownJobId(job.definition.job, gateway)
+      const jobId = await ledger?.jobs.known(job.definition.job, gateway)
       const identity = await identityToLook(application, ledger)
       const known = jobId === undefined || ledger === undefined ? undefined : { jobId, gateway }
       const countBefore = known && ledger && countDelivered(ledger, identity, known)
@@ -224,7 +224,7 @@ export const chooseRuns = (
   withKnownLedger(application, async (ledger) => {
     const among = run === undefined ? undefined : [(await nameRun(ledger, run)).id]
     const only = { ...choice, among, failed: true, states: ['finished', 'failed'] } as const
-    const runs = await ledger.runs(Number.MAX_SAFE_INTEGER, only)
+    const runs = await ledger.runs.list(Number.MAX_SAFE_INTEGER, only)
     if (runs.length === 0)
       throw new WaybillError('nothing-left', 'no run with something left behind fits this choice', {
         remedy: 'See what is left with `waybill needs`.',
@@ -243,7 +243,10 @@ async function lookBefore(application: Application, job: Job, range: BackfillRan
   )
   const { found } = look
   const unfinished = async (ledger?: Ledger): Promise<RunRecord | undefined> =>
-    ledger?.unfinishedRun(await ledger.jobId(definition.job, gatewayNameOf(settings, definition)), 'backfill')
+    ledger?.runs.unfinished(
+      await ledger.jobs.id(definition.job, gatewayNameOf(settings, definition)),
+      'backfill',
+    )
   if (found.length === 0 && (await withLedgerIfAny(application, unfinished)) === undefined)
     throw noneInRange(definition.job, sources, range)
   return { found, ...leftOut(job, range, look, mappings) }

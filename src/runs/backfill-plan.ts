@@ -78,11 +78,11 @@ export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRa
   const look = await lookInRange({ range, sources, arrival, now })
   const { found } = look
   if (found.length === 0) throw noneInRange(name, sources, range)
-  const runs = ((await parts.ledger?.runs(RUNS_LISTED, { job: name })) ?? []).filter(
+  const runs = ((await parts.ledger?.runs.list(RUNS_LISTED, { job: name })) ?? []).filter(
     (run) => run.gateway === gateway,
   )
   const unfinished = runs.find((run) => isUnfinished(run.state) && sameRange(rangeOf(run), range))
-  const begun = unfinished && (await parts.ledger?.exportsOf(unfinished.id))
+  const begun = unfinished && (await parts.ledger?.exports.ofRun(unfinished.id))
   const begunBy = begun && Map.groupBy(begun, ({ mapping }) => mapping)
   const isOpenFor = new Map(
     [...mappings].map(([key, { name }]) => [
@@ -174,7 +174,7 @@ async function planOne(
   const { sha256, exportId, bytes } = await fingerprint(file, limits.signal, version)
   try {
     const rows = await countRows(await openExport(file, read, limits, version))
-    const records = (await ledger?.exportsWithContent(exportId)) ?? []
+    const records = (await ledger?.exports.withContent(exportId)) ?? []
     const same = records.filter((record) => record.sha256 === sha256)
     const deliveredBefore = ledger !== undefined && (await wasRead(ledger, { job, gateway }, same, rows))
     return { name, date, bytes, rows, deliveredBefore }
@@ -193,7 +193,7 @@ async function wasRead(
 ): Promise<boolean> {
   for (const record of records) {
     if (record.state !== 'finished' || record.reading !== 'whole') continue
-    const run = await ledger.run(record.run_id)
+    const run = await ledger.runs.find(record.run_id)
     if (run?.job !== job || run.gateway !== gateway) continue
     if ((await rowsRead(ledger, record)) >= rows) return true
   }
@@ -202,7 +202,7 @@ async function wasRead(
 
 async function rowsRead(ledger: Ledger, { id, totals }: ExportRecord): Promise<number> {
   if (totals !== null) return readCounts(totals).rows.read
-  const chunks = (await ledger.chunksOf(id)).filter(({ state }) => state === 'settled')
+  const chunks = (await ledger.chunks.ofExport(id)).filter(({ state }) => state === 'settled')
   return chunks.reduce((total, { counts }) => total + readCounts(counts).rows.read, 0)
 }
 
@@ -394,7 +394,7 @@ async function pastRuns(ledger: Ledger, home: string, runs: readonly RunRecord[]
 /** Working time of a run that was killed or is in progress, since no record of it exists: from the start to the last settled chunk. */
 async function knownSpan(ledger: Ledger, { id, started_at: from }: RunRecord): Promise<number> {
   let to = from
-  for (const record of await ledger.exportsOf(id))
-    for (const { settled_at: at } of await ledger.chunksOf(record.id)) to = Math.max(to, at ?? from)
+  for (const record of await ledger.exports.ofRun(id))
+    for (const { settled_at: at } of await ledger.chunks.ofExport(record.id)) to = Math.max(to, at ?? from)
   return to - from
 }

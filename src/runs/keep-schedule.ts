@@ -111,7 +111,7 @@ async function keep(
   })
   served?.ready(async () => {
     try {
-      await deps.ledger.runs(1)
+      await deps.ledger.runs.list(1)
       await readJobs()
       return undefined
     } catch (error) {

@@ -77,7 +77,7 @@ async function inLedger(
   latestAt: number | undefined,
 ): Promise<Omit<NeedsFacts, 'now' | 'refused' | 'room' | 'ledger'>> {
   const { home } = application.settings
-  const work = await ledger.openWork(now)
+  const work = await ledger.overview.openWork(now)
   const owing = await Promise.all(work.owing.map((run) => summarise(ledger, home, run)))
   return {
     runs: await runsInNeed(application, ledger, now),
@@ -98,10 +98,10 @@ async function runsInNeed(
   ledger: Ledger,
   now: number,
 ): Promise<RunInNeed[]> {
-  const open = await ledger.openMatters()
+  const open = await ledger.runs.openMatters()
   const activities = new Map<string, RunActivity>()
   const runs: Omit<RunInNeed, 'story'>[] = []
-  for (const run of await ledger.runs(Number.MAX_SAFE_INTEGER, { failed: true })) {
+  for (const run of await ledger.runs.list(Number.MAX_SAFE_INTEGER, { failed: true })) {
     const activity = run.state === 'running' ? await activityOf(ledger, run, now, isDead) : undefined
     if (activity?.kind === 'under-way') continue
     if (activity !== undefined) activities.set(run.id, activity)

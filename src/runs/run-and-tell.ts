@@ -140,17 +140,17 @@ async function tellRefusal(
 
 /** Until the next run starts, equal refusals are notified once. */
 const latestRun = async (ledger: Pick<Ledger, 'runs'>, job: string): Promise<string | undefined> =>
-  (await ledger.runs(1, { job }))[0]?.id
+  (await ledger.runs.list(1, { job }))[0]?.id
 
 /** @returns true if another process holds the job */
 export async function tellHolder(
   teller: Teller,
-  ledger: Pick<Ledger, 'jobId' | 'lastLease'>,
+  ledger: Pick<Ledger, 'jobs' | 'leases'>,
   about: About,
   targets: readonly Target[],
   now: () => number,
 ): Promise<boolean> {
-  const lease = await ledger.lastLease(await ledger.jobId(about.job, about.gateway))
+  const lease = await ledger.leases.last(await ledger.jobs.id(about.job, about.gateway))
   if (lease === undefined || lease.expires_at <= now()) return false
   const { owner, run_id: run, acquired_at: since } = lease
   await teller.tell(heldNotice(about, { owner: processName(owner), run, since }), targets)
@@ -173,15 +173,15 @@ export async function tellDeadRun(
   targets: readonly Target[],
   goesOn: boolean,
 ): Promise<void> {
-  const jobId = await ledger.jobId(job, gateway)
-  const lease = await ledger.lastLease(jobId)
+  const jobId = await ledger.jobs.id(job, gateway)
+  const lease = await ledger.leases.last(jobId)
   if (lease === undefined || (lease.expires_at > now() && !isDead(lease.owner))) return
   for (const kind of ['ordinary', 'backfill'] as const) {
-    const run = await ledger.unfinishedRun(jobId, kind)
+    const run = await ledger.runs.unfinished(jobId, kind)
     if (run?.state !== 'running' || run.id !== lease.run_id) continue
     // Reads the lease again: lease and run belong to one moment only if no process took the job in between, since a process ends a run
     // before it releases the lease.
-    if ((await ledger.lastLease(jobId))?.token !== lease.token) return
+    if ((await ledger.leases.last(jobId))?.token !== lease.token) return
     const { owner, acquired_at: since } = lease
     const about = { job, gateway, at: now() }
     const holder = { owner: processName(owner), run: run.id, since }

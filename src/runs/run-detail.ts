@@ -32,8 +32,8 @@ export async function detailOfRun(application: Application, name: string, most: 
 
 async function latestBatches(ledger: Ledger, run: string, most: number): Promise<ShownBatch[]> {
   const found: BatchRecord[] = []
-  for (const { export_row: exportRow, number: chunk } of (await ledger.chunksOfRun(run)).reverse()) {
-    found.push(...(await ledger.batchesOf({ exportRow, chunk })))
+  for (const { export_row: exportRow, number: chunk } of (await ledger.chunks.ofRun(run)).reverse()) {
+    found.push(...(await ledger.chunks.batches({ exportRow, chunk })))
     if (found.length >= most) break
   }
   return found.sort((a, b) => a.begun_at - b.begun_at || a.id - b.id).slice(-most)
@@ -77,8 +77,8 @@ export const rowsOfReason = (
   withKnownLedger(application, async (ledger) => {
     const { id, job } = await nameRun(ledger, name)
     const rows: LeftRow[] = []
-    for (const { id: exportRow, name: exportName, export_id } of await ledger.exportsOf(id))
-      for (const chunk of await ledger.chunksOf(exportRow)) {
+    for (const { id: exportRow, name: exportName, export_id } of await ledger.exports.ofRun(id))
+      for (const chunk of await ledger.chunks.ofExport(exportRow)) {
         for (const one of await exceptionsOf(ledger, chunk, code)) {
           const { row, line, rule, content, state } = one
           const made =
@@ -93,4 +93,6 @@ export const rowsOfReason = (
   })
 
 const exceptionsOf = async (ledger: Ledger, { export_row, number }: ChunkRecord, code: string) =>
-  (await ledger.exceptionsOf({ exportRow: export_row, chunk: number })).filter((one) => one.code === code)
+  (await ledger.chunks.exceptions({ exportRow: export_row, chunk: number })).filter(
+    (one) => one.code === code,
+  )

@@ -92,7 +92,7 @@ export async function tellInstallation(
       freeBytes: freeBytes(home),
       ledgerBytes: statSync(ledgerFile({ settings })).size,
       lastBackupAt: await lastBackupAt(home),
-      ...(await ledger.standing()),
+      ...(await ledger.overview.standing()),
       needs: (await readNeeds(application, undefined, ledger)).map(({ cause }) => cause),
     })
   } catch {

@@ -81,7 +81,7 @@ const mailedReport =
     if (kind !== 'run-ended' || of === undefined) return []
     const { run } = of
     try {
-      const record = await ledger.run(run)
+      const record = await ledger.runs.find(run)
       if (record === undefined || record.pruned_at !== null) return []
       const { runReport } = await import('../story/report/report-page.ts')
       const parts = { ledger, home: settings.home, now: now(), isDead, version }

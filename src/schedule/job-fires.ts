@@ -26,7 +26,7 @@ export async function tendJob<Job>(
   const { ledger, gatewayOf, events, now } = parts
   const { fires } = ledger
   const { name } = listed
-  const jobId = await ledger.jobId(name, gatewayOf(name))
+  const jobId = await ledger.jobs.id(name, gatewayOf(name))
   const known = await fires.timetable(jobId)
   const schedule = 'problem' in listed ? undefined : listed.schedule
   if (!('problem' in listed) && schedule === undefined) {
@@ -109,7 +109,7 @@ async function isHeldOrAwaited<Job>(
   { ledger, now, isDead }: ScheduleParts<Job>,
   jobId: number,
 ): Promise<boolean> {
-  const holder = await ledger.holder(jobId, now(), isDead)
+  const holder = await ledger.leases.holder(jobId, now(), isDead)
   if (holder === undefined || holder.gives_way === 0) return holder !== undefined
   return (await ledger.way.waiter(jobId, now(), isDead)) !== undefined
 }
@@ -129,7 +129,7 @@ async function hindrance<Job>(
   }
   if (running !== undefined)
     return heldBy(running.owner ?? 'a process', running.run_id, running.begun_at ?? running.due)
-  const holder = await ledger.holder(jobId, now(), isDead)
+  const holder = await ledger.leases.holder(jobId, now(), isDead)
   // A backfill releases the job on request; the run makes the request.
   if (holder === undefined || holder.gives_way !== 0) return undefined
   return heldBy(holder.owner, holder.run_id, holder.acquired_at)
@@ -160,7 +160,7 @@ async function runFire<Job>(
     const end = await parts.run(job, note, fire).catch((error: unknown) => endOf(error, name, events))
     await noted
     if (end === 'held') {
-      const holder = await ledger.holder(fire.job_id, now(), parts.isDead)
+      const holder = await ledger.leases.holder(fire.job_id, now(), parts.isDead)
       const why = holder && heldBy(holder.owner, holder.run_id, holder.acquired_at)
       const missed = await fires.move(fire, 'miss', { reason: 'job-held', ...why, made_up_by: null })
       if (missed !== undefined) events.missed(name, missed)

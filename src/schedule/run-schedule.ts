@@ -82,7 +82,7 @@ function jobReader<Job>({ ledger, gatewayOf, now, readJobs, events }: SchedulePa
       const jobs = await readJobs()
       const names = new Set(jobs.map(({ name }) => name))
       for (const { name } of last.filter((job) => !names.has(job.name))) {
-        await ledger.fires.forget(await ledger.jobId(name, gatewayOf(name)), 'unscheduled', now())
+        await ledger.fires.forget(await ledger.jobs.id(name, gatewayOf(name)), 'unscheduled', now())
         if (reported.delete(name)) events.unscheduled(name)
       }
       for (const job of jobs) {

@@ -31,7 +31,9 @@ export interface LookPlan {
 }
 
 export interface ScheduleParts<Job> {
-  readonly ledger: Pick<Ledger, 'fires' | 'holder' | 'jobId' | 'pauses'> & {
+  readonly ledger: Pick<Ledger, 'fires' | 'pauses'> & {
+    readonly jobs: Pick<Ledger['jobs'], 'id'>
+    readonly leases: Pick<Ledger['leases'], 'holder'>
     readonly way: Pick<Ledger['way'], 'waiter'>
   }
   /** Name of a job's gateway in the ledger; for a removed or unreadable job, the last known one. */

@@ -30,7 +30,7 @@ export const DELIVERIES_COMPARED = 20
 export interface DriftMemory {
   readonly job: string
   readonly rules: DriftDefinition
-  readonly ledger: Pick<Ledger, 'profiles' | 'isProfiled' | 'expectations' | 'lastEnd'>
+  readonly ledger: Pick<Ledger, 'profiles' | 'expectations' | 'exports'>
   /** True if exports are accepted despite drift. */
   readonly accept: boolean
   /** True if findings may stop an export, which is then read ahead; else findings are only reported. */
@@ -75,8 +75,8 @@ export async function watchDrift(
   const { job, rules, ledger } = memory
   if (!comparesDrift(rules)) return undefined
   const key = { job, mapping: mapping.name }
-  if (await ledger.isProfiled(key, sha256)) return undefined
-  const profiles = await ledger.profiles(key, DELIVERIES_COMPARED)
+  if (await ledger.profiles.has(key, sha256)) return undefined
+  const profiles = await ledger.profiles.latest(key, DELIVERIES_COMPARED)
   const earlier = profiles.map(({ accepted, content }): EarlierDelivery => {
     return { accepted, profile: ExportProfile.parse(JSON.parse(content)) }
   })

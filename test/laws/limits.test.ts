@@ -310,7 +310,7 @@ const STILL = {
 const open = async () => {
   const file = join(await temporaryFolder(), 'ledger.sqlite')
   const ledger = await openLedger(file)
-  const jobId = await ledger.jobId('job', 'https://gateway.example')
+  const jobId = await ledger.jobs.id('job', 'https://gateway.example')
   return { file, ledger, jobId }
 }
 
@@ -320,12 +320,12 @@ test.each([
 ])('a process that gave no sign for %i ms has worked for %i of them', async (silent, worked) => {
   const { ledger, jobId } = await open()
   const request = { jobId, runId: 'run', owner: 'host:1', now: DAY, ttlMs: MINUTE }
-  const answer = await ledger.acquireLease(request, () => false)
+  const answer = await ledger.leases.acquire(request, () => false)
   if (!answer.ok) expect.fail('the job is free')
   const start = { id: 'run', jobId, startedAt: DAY, rejectsPath: 'rejects', receiptsPath: 'receipts' }
-  const runLedger = await ledger.startRun(answer.lease, start)
+  const runLedger = await ledger.runs.start(answer.lease, start)
   await runLedger.renew(DAY + silent, MINUTE)
-  expect((await ledger.run('run'))?.worked_ms).toBe(worked)
+  expect((await ledger.runs.find('run'))?.worked_ms).toBe(worked)
   await ledger.close()
 })
 
@@ -334,7 +334,7 @@ test('a job is held for a minute without a sign of its process, and no longer', 
   const turn = { jobId, job: 'job', runId: 'run', givesWay: false }
   const held = await holdJob({ ledger, owner: 'host:1', now: () => DAY, ...STILL }, turn)
   const isFreeAt = async (now: number): Promise<boolean> =>
-    (await ledger.holder(jobId, now, () => false)) === undefined
+    (await ledger.leases.holder(jobId, now, () => false)) === undefined
   expect([await isFreeAt(DAY + MINUTE - 1), await isFreeAt(DAY + MINUTE)]).toEqual([false, true])
   await held.release()
   await ledger.close()
@@ -357,7 +357,7 @@ test.each([
     .run(jobId, state, 30 * DAY - age)
   database.close()
   const opened = await openLedger(file)
-  expect((await opened.openWork(30 * DAY)).undelivered).toHaveLength(told)
+  expect((await opened.overview.openWork(30 * DAY)).undelivered).toHaveLength(told)
   await opened.close()
 })
 

@@ -6,7 +6,7 @@ test('who was not told of a run is known by what became of the newest notificati
   const ledger = await openLedger(':memory:')
   onTestFinished(() => ledger.close())
   const { notifications } = ledger
-  const jobId = await ledger.jobId('nightly', 'gateway')
+  const jobId = await ledger.jobs.id('nightly', 'gateway')
   let ids = 0
   /** @param ends what becomes of it; undefined: it waits */
   const tell = async (subject: string, address: string, ends?: 'deliver' | 'give-up', kind = 'run-ended') => {
@@ -44,8 +44,8 @@ test('a target knows how a job ends by the newest notification of an end, where 
   onTestFinished(() => ledger.close())
   const { notifications } = ledger
   const [nightly, weekly] = [
-    await ledger.jobId('nightly', 'gateway'),
-    await ledger.jobId('weekly', 'gateway'),
+    await ledger.jobs.id('nightly', 'gateway'),
+    await ledger.jobs.id('weekly', 'gateway'),
   ]
   let ids = 0
   const tell = async (jobId: number, target: string, kind: string, ends?: 'deliver' | 'give-up') => {

@@ -61,7 +61,7 @@ async function startRequester(faultOf: (request: Passing) => Fault = () => PASS)
       loading.proxy.seen.filter((one) => one.method === method && one.path === path).length,
     async stateOf(reference: string) {
       const hashed = IDENTITY.request(reference)
-      return (await loading.ledger.medicalRequests(loading.reference.url, [hashed])).get(hashed)?.state
+      return (await loading.ledger.people.medicalRequests(loading.reference.url, [hashed])).get(hashed)?.state
     },
   }
 }

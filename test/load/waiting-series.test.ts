@@ -20,7 +20,7 @@ async function waited(
   await waitForLate(
     {
       ...{ inDoubt: 'hold', held: 'hold', jobId: 1, readLagMs: LAG_MS, now: () => NOW },
-      ...{ identity: IDENTITY, memory: { heldSeries: async () => new Set<string>() } },
+      ...{ identity: IDENTITY, memory: { slots: { heldSeries: async () => new Set<string>() } } },
       suspicion: { copy: 0, until: said.behindSince },
       pause: async (ms) => void waits.push(ms),
     },

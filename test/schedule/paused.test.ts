@@ -13,7 +13,7 @@ it.each(['once', 'all', 'skip'] as const)(
     const process = start('here:1', MINUTE)
     await clock.moveTo(at('01:30'))
     expect(runs).toHaveLength(1)
-    const jobId = await ledger.jobId('hourly', 'gateway')
+    const jobId = await ledger.jobs.id('hourly', 'gateway')
     expect(await ledger.pauses.begin(jobId, { by: 'ann', note: 'moving', at: clock.now() })).toBe(true)
     expect(await ledger.pauses.begin(jobId, { by: 'ben', note: null, at: clock.now() })).toBe(false)
     await clock.moveTo(at('03:30'))

@@ -63,7 +63,7 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
   let ids = 0
   const jobsFolder = { gone: false }
   const records = async (job: string): Promise<FireRecord[]> =>
-    (await ledger.fires.latest(await ledger.jobId(job, 'gateway'), 10_000)).reverse()
+    (await ledger.fires.latest(await ledger.jobs.id(job, 'gateway'), 10_000)).reverse()
   return {
     clock,
     ledger,
@@ -91,8 +91,8 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
       const { fires } = ledger
       const over = runSchedule<string>({
         ledger: {
-          jobId: alive(ledger.jobId),
-          holder: alive(ledger.holder),
+          jobs: { id: alive(ledger.jobs.id) },
+          leases: { holder: alive(ledger.leases.holder) },
           pauses: ledger.pauses,
           way: { waiter: alive(ledger.way.waiter) },
           fires: {
@@ -119,9 +119,9 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
         },
         async run(job, onRun) {
           const runId = `run-${++ids}`
-          const jobId = await ledger.jobId(job, 'gateway')
+          const jobId = await ledger.jobs.id(job, 'gateway')
           const asked = { jobId, runId, owner, now: clock.now(), ttlMs: LEASE_MS }
-          const answer = await ledger.acquireLease(asked, isDead)
+          const answer = await ledger.leases.acquire(asked, isDead)
           if (!answer.ok) throw new WaybillError('job-held', `held by ${answer.holder.owner}`)
           runs.push(`${job} ${short(clock.now())} ${owner}`)
           onRun(runId)
@@ -130,7 +130,7 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
             () => true,
             () => false,
           )
-          await alive(ledger.releaseLease)(answer.lease)
+          await alive(ledger.leases.release)(answer.lease)
           if (fails !== undefined) throw fails
           return isWhole ? { run: runId, exit: 0 } : { run: runId, exit: 130, error: 'interrupted' }
         },

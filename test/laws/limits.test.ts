@@ -13,7 +13,6 @@ import { unpack } from '../../src/gateway/exchange.ts'
 import { authorizationFault } from '../../src/gateway/medical-records.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import {
-  retryAfterWait,
   beginPace,
   CLOSED,
   failed,
@@ -22,6 +21,7 @@ import {
   paceAccepted,
   paceBegun,
   paceRefused,
+  retryAfterWait,
 } from '../../src/load/flow.ts'
 import { batchWaits, failedAgain } from '../../src/load/outage.ts'
 import { decide } from '../../src/load/retry-policy.ts'

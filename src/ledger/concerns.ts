@@ -390,7 +390,7 @@ export interface Notifications {
    * True if the target was notified of the end of any run of the job, or still will be. False if the latest notice was given up, or without a
    * notice.
    */
-  isTold(jobId: number, target: string): Promise<boolean>
+  isNotified(jobId: number, target: string): Promise<boolean>
   /**
    * Stores notifications in one transaction, for delivery at once. Notifications already stored for a target are left out.
    * @returns number of new notifications

@@ -335,7 +335,7 @@ export type PageAnswered = { readonly submission: AnswerSubmission } | { readonl
  * never the answer
  */
 export function submissionOf(page: AssessmentPage, answers: readonly TestAnswer[]): PageAnswered {
-  const said: AnswerSubmission['answers'] = {}
+  const chosenOf: AnswerSubmission['answers'] = {}
   for (const { id, answers: options, required } of page.questions) {
     const chosen: AnswerSubmission['answers'][string] = []
     for (const { fact, option } of answers.filter(({ question }) => question === id)) {
@@ -353,10 +353,10 @@ export function submissionOf(page: AssessmentPage, answers: readonly TestAnswer[
         )
       chosen.push({ [first.factId]: first.answerId })
     }
-    if (chosen.length > 0) said[id] = chosen
+    if (chosen.length > 0) chosenOf[id] = chosen
     else if (required === true) return refused('answer-missing', `the question "${id}" needs an answer`)
   }
-  return { submission: { moduleId: page.moduleId, questionGroupId: page.questionGroupId, answers: said } }
+  return { submission: { moduleId: page.moduleId, questionGroupId: page.questionGroupId, answers: chosenOf } }
 }
 
 const refused = (code: string, message: string): PageAnswered => ({ fault: fault(code, message) })

@@ -28,7 +28,7 @@ import {
 } from './care-team-state.ts'
 import type { Claims } from './claims.ts'
 import type { StaleAccounts } from './delivery.ts'
-import { refusalWords, told, type Words } from './gateway-words.ts'
+import { messageOf, refusalWords, type Words } from './gateway-words.ts'
 import type { Sending } from './sending.ts'
 
 export interface CareTeamContext extends CareTeamRules {
@@ -212,7 +212,7 @@ export function knownNow(
     const before = rows.get(npi)
     const at = Math.max(before?.observedAt ?? observedAt, observedAt)
     const row = { account: hash, npi, observedAt: at, storedAt: now, accountId, content }
-    rows.set(npi, { ...NOTHING_SAID, ...before, ...row, heardAt: Math.max(before?.heardAt ?? 0, place) })
+    rows.set(npi, { ...NO_STATE, ...before, ...row, heardAt: Math.max(before?.heardAt ?? 0, place) })
   }
   for (const [npi, owed] of deletions) {
     if (owed.length === 0 || rows.has(npi)) continue
@@ -239,7 +239,7 @@ export function knownNow(
   })
 }
 
-const NOTHING_SAID = { mark: 'none', deletions: [], heardAt: 0, markBy: null, deletionsBy: null } as const
+const NO_STATE = { mark: 'none', deletions: [], heardAt: 0, markBy: null, deletionsBy: null } as const
 
 export const reasonOf = (
   stage: 'replace' | 'primary-care',
@@ -249,7 +249,7 @@ export const reasonOf = (
 ): Reason => ({
   stage,
   code,
-  ...told(words, entry),
+  ...messageOf(words, entry),
 })
 
 export interface OwedBook {

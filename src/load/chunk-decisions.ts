@@ -176,7 +176,7 @@ export class ChunkDecisions {
     const last = new Map(withdrawn.map((entry) => [`${entry.rowKey}${entry.ruleHash}`, entry]))
     return [...last.values()].flatMap((entry) => {
       const slot = this.slots.of(entry)
-      const around = { ...this.around(entry), isTold: !isTakenUp && this.slots.isTold(entry) }
+      const around = { ...this.around(entry), isReported: !isTakenUp && this.slots.isReported(entry) }
       if (decide(slot, WITHDRAWN, around) !== 'withdrawn') return []
       const contents = [
         ...(slot.stored === undefined ? [] : [slot.stored]),
@@ -201,7 +201,7 @@ export class ChunkDecisions {
       // False: no batch of a waiting series is sent.
       isBehindDoubt: false,
       isTwin: this.slots.isTwin(entry),
-      isTold: false,
+      isReported: false,
       isRefused: this.accounts?.refusalOf(entry) !== undefined,
       doubts: this.context.held,
     }

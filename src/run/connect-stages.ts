@@ -119,7 +119,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
     assertHeld: runLedger.assertHeld,
     signal: parts.signal,
     onWait: (wait) => events.emit({ type: 'waiting', ...wait }),
-    onOutage: outages.told,
+    onOutage: outages.changed,
   })
   const reconciler: Reconciler = {
     match: matchAnswer,
@@ -160,7 +160,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
     sending,
     identity,
     buffers: createBodyBuffers(),
-    toldIds: new Map<string, string>(),
+    learnedIds: new Map<string, string>(),
     sizes,
     inDoubt: submit.inDoubt,
     batchesAreAtomic: submit.batchesAreAtomic,

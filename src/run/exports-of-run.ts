@@ -87,7 +87,7 @@ export async function* bringExports(
     if (mapping === undefined)
       throw new WaybillError('mapping-not-found', `there is no mapping ${found.mapping}`)
     const sized = memory && (await smallOfRun(memory.ledger, found, memory.now))
-    if (sized?.isTold === false) events.emit({ type: 'exportSmall', ...sized.small })
+    if (sized?.isReported === false) events.emit({ type: 'exportSmall', ...sized.small })
     const isSmall = sized !== undefined
     const { name } = found.delivery
     const path = found.source.address(name)

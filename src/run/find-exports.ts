@@ -246,7 +246,7 @@ export async function smallOfRun(
   ledger: Pick<Ledger, 'expectations'>,
   { delivery, source, sized }: FoundSized,
   begunAt: number,
-): Promise<{ readonly small: SmallDelivery; readonly isTold: boolean } | undefined> {
+): Promise<{ readonly small: SmallDelivery; readonly isReported: boolean } | undefined> {
   if (sized === undefined) return undefined
   const taken = await takenFrom(ledger, sized.key, source.address)
   const own = fileKey(delivery)
@@ -255,8 +255,8 @@ export async function smallOfRun(
   const [small] = smallOnes(sized.share, [delivery], earlier)
   if (small === undefined) return undefined
   const judged = await ledger.expectations.judged(sized.key)
-  const isTold = judged.some(({ known }) => knownKeys(known)?.has(own) === true)
-  return { small: { ...small, source: sized.key.source, mapping: sized.key.mapping }, isTold }
+  const isReported = judged.some(({ known }) => knownKeys(known)?.has(own) === true)
+  return { small: { ...small, source: sized.key.source, mapping: sized.key.mapping }, isReported }
 }
 
 /** Keys of the files found by a judgement; undefined if nobody could look. @param known from the ledger */

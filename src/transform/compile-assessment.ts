@@ -51,14 +51,14 @@ export function compileAssessment(site: RuleSite, definition: AssessmentDefiniti
     apply(scope, facts) {
       const refuse = (found: Fault, from: string | undefined) =>
         rejected('assessment', ASSESSMENT, found, from)
-      const said: TestAnswer[] = []
+      const given: TestAnswer[] = []
       for (const { question, fact, field } of answers) {
         const option = field.read(scope)
         if (typeof option !== 'string') return refuse(option, field.from)
-        if (option !== '') said.push({ question, fact, option })
+        if (option !== '') given.push({ question, fact, option })
       }
-      if (said.length === 0) return refuse(NO_ANSWERS, undefined)
-      return new AnswersEntry(frameOf(), ASSESSMENT, facts, never, said)
+      if (given.length === 0) return refuse(NO_ANSWERS, undefined)
+      return new AnswersEntry(frameOf(), ASSESSMENT, facts, never, given)
     },
   }
 }

@@ -74,7 +74,7 @@ export function compileRow(context: CompileContext, row: RowBlock): CompiledRow 
       'a row is skipped by what stands in the row itself, not in a level of it; use `when` in the rules',
     )
   const { register } = row.account
-  const person = register === undefined ? NOTHING_SAID : compileRegister(context, register)
+  const person = register === undefined ? UNKNOWN_PERSON : compileRegister(context, register)
   return {
     ...person,
     skip,
@@ -148,7 +148,7 @@ const refused = (
   message: string,
 ): { ok: false; issue: Issue } => ({ ok: false, issue: issueOf(fault(code, message), field?.from) })
 
-const NOTHING_SAID: CompiledPerson = { bornAt: () => Number.NEGATIVE_INFINITY, nameOf: () => '' }
+const UNKNOWN_PERSON: CompiledPerson = { bornAt: () => Number.NEGATIVE_INFINITY, nameOf: () => '' }
 
 /** Compiles registration. All six fields are required: the interface does not name optional fields ("Registration"). */
 function compileRegister(context: CompileContext, register: RegisterDefinition): CompiledPerson {

@@ -30,7 +30,7 @@ const Pattern = z.string().superRefine((pattern, context) => {
 })
 
 /** An optional key, with its description for editors. */
-export const told = <Schema extends z.ZodType>(description: string, schema: Schema) =>
+export const described = <Schema extends z.ZodType>(description: string, schema: Schema) =>
   schema.optional().meta({ description })
 
 /** Reports a fault of a key. */
@@ -67,26 +67,26 @@ const Parts: z.ZodType<readonly FieldDefinition[]> = z.lazy(() => z.array(FieldD
 
 /** Keys of a field that is read. Shared by all definitions: a field has equal keys everywhere. */
 export const readKeys = {
-  from: told('The column (CSV) or path (JSON) to read.', z.string().min(1)),
-  firstOf: told('The first of these fields that is not empty.', Parts),
-  concat: told('These fields one behind the other.', Parts),
+  from: described('The column (CSV) or path (JSON) to read.', z.string().min(1)),
+  firstOf: described('The first of these fields that is not empty.', Parts),
+  concat: described('These fields one behind the other.', Parts),
   expression: z.string().min(1).optional(),
-  separator: told('What stands between the parts of concat.', z.string()),
-  emptyWhen: told('Texts that mean nothing here.', z.array(Text)),
+  separator: described('What stands between the parts of concat.', z.string()),
+  emptyWhen: described('Texts that mean nothing here.', z.array(Text)),
   split: z
     .strictObject({
       by: z.string().min(1),
       take: z.int().refine((take) => take !== 0, 'counts parts from 1, or from the end: -1 is the last'),
     })
     .optional(),
-  extract: told('A regular expression (RE2): its first group, or all of it, is taken.', Pattern),
-  case: told('Turns letters into capitals, or small ones.', z.enum(['upper', 'lower'])),
+  extract: described('A regular expression (RE2): its first group, or all of it, is taken.', Pattern),
+  case: described('Turns letters into capitals, or small ones.', z.enum(['upper', 'lower'])),
 }
 
 export const fieldKeys = {
   ...readKeys,
-  table: told('Turns values into others: inline, or the name of a CSV in mappings/tables.', Table),
-  otherwise: told('What becomes of a value that the table does not have.', Text),
+  table: described('Turns values into others: inline, or the name of a CSV in mappings/tables.', Table),
+  otherwise: described('What becomes of a value that the table does not have.', Text),
 }
 
 /** Rejects a field without a source, or with two. */
@@ -138,9 +138,12 @@ const DateFrom = z
     /** Zone of local times: constant for all rows, or a field with its name. */
     zone: z.union([Zone(', or { from: … } where it is a column'), FieldObject]).optional(),
     /** Read by the offset before the jump (forward) or after it (backward). */
-    skipped: told('A local time that the clocks jumped over.', z.enum(['reject', 'forward', 'backward'])),
-    doubled: told('A local time that happened twice.', z.enum(['reject', 'earlier', 'later'])),
-    partial: told('A year or month alone: start takes its first instant.', z.enum(['reject', 'start'])),
+    skipped: described(
+      'A local time that the clocks jumped over.',
+      z.enum(['reject', 'forward', 'backward']),
+    ),
+    doubled: described('A local time that happened twice.', z.enum(['reject', 'earlier', 'later'])),
+    partial: described('A year or month alone: start takes its first instant.', z.enum(['reject', 'start'])),
     since: z.iso
       .date('must be a day like 1985-01-31')
       .default('1990-01-01')
@@ -176,7 +179,7 @@ export const BirthDateDefinition = z.union([
     .strictObject({
       ...fieldKeys,
       format: Formats,
-      century: told(
+      century: described(
         'The first of the hundred years that two digits of a year mean: with 1926, 26 is 1926 and 25 is 2025.',
         z.int().min(1900, CENTURY_BOUNDS).max(2000, CENTURY_BOUNDS),
       ),
@@ -200,8 +203,8 @@ export const COMPARISONS = ['<', '<=', '>', '>='] as const
 const Test = z
   .strictObject({
     is: Text.optional(),
-    in: told('The cell is one of these.', z.array(Text).min(1)),
-    matches: told('A regular expression (RE2) that the cell fits.', Pattern),
+    in: described('The cell is one of these.', z.array(Text).min(1)),
+    matches: described('A regular expression (RE2) that the cell fits.', Pattern),
     '<': Text.optional(),
     '<=': Text.optional(),
     '>': Text.optional(),

@@ -6,10 +6,10 @@ import { Checks } from './checks.ts'
 import {
   BirthDateDefinition,
   DateDefinition,
+  described,
   FieldDefinition,
   refuser,
   Text,
-  told,
   WhenDefinition,
   WordOrField,
 } from './field-definition.ts'
@@ -53,7 +53,7 @@ const ReadBlock = z
   .looseObject({
     format: z.enum(['csv', 'xlsx', 'ndjson', 'json', 'hl7v2', 'records']),
     /** `{ order: "$.ORDERS[*]", obx: "order.OBX[*]" }`, `{ dx: { from: dx_codes, by: ";" } }` */
-    each: told(
+    each: described(
       'Named levels of a row, each behind those that it lies in: the elements of a list, or the parts of a text.',
       z
         .record(
@@ -94,7 +94,7 @@ const Source = z.strictObject({
   name: WordOrField,
   type: WordOrField,
   sendingSystem: WordOrField.optional(),
-  notes: told('Left out where it is empty.', WordOrField),
+  notes: described('Left out where it is empty.', WordOrField),
   dataQuality: WordOrField.optional(),
 })
 
@@ -107,11 +107,11 @@ const RowBlock = z.strictObject({
     .strictObject({
       reference: FieldDefinition.meta({ description: 'The column or path that names the person.' }),
       type: z.enum(['accountId', 'partnerAccountId']).default('partnerAccountId'),
-      sponsor: told(
+      sponsor: described(
         'Who pays for the person, as sent with every record; left out where it is empty.',
         FieldDefinition,
       ),
-      register: told('Data of people whom the gateway does not know yet.', Register),
+      register: described('Data of people whom the gateway does not know yet.', Register),
     })
     .refine((account) => account.type === 'partnerAccountId' || account.register === undefined, {
       message:
@@ -119,11 +119,14 @@ const RowBlock = z.strictObject({
       path: ['register'],
     }),
   observedAt: DateDefinition.optional(),
-  issuedAt: told('When a result was issued: of two for one place the later issued stands.', DateDefinition),
+  issuedAt: described(
+    'When a result was issued: of two for one place the later issued stands.',
+    DateDefinition,
+  ),
   source: Source.optional(),
-  skipWhen: told('Rows to leave out.', WhenDefinition),
+  skipWhen: described('Rows to leave out.', WhenDefinition),
   checks: Checks.prefault({}),
-  emptyWhen: told('Texts that mean nothing, wherever they stand, like ND or NA.', z.array(Text).min(1)),
+  emptyWhen: described('Texts that mean nothing, wherever they stand, like ND or NA.', z.array(Text).min(1)),
   ...valueKeys,
 })
 /** The `row` block with the defaults of a roster. */
@@ -215,7 +218,7 @@ export const MappingDefinition = z
     /** Laid over the shipped catalog and the job's catalog. */
     catalog: CatalogExtension.optional(),
     joins: z.record(word('a join is named by a word'), Join).optional(),
-    expected: told(
+    expected: described(
       'What `check` finds suspicious about exports and is right all the same, with the reason.',
       z.array(Expected).min(1),
     ),
@@ -226,11 +229,14 @@ export const MappingDefinition = z
       .union([z.record(RuleName, WideCondition).meta(keysOf('conditions')), z.array(LongCondition).min(1)])
       .optional(),
     careTeams: z.union([z.record(RuleName, CareTeam), z.array(CareTeam).min(1)]).optional(),
-    medicalRecords: told(
+    medicalRecords: described(
       'Requests for medical records. They have a mapping of their own.',
       z.record(RuleName, MedicalRecordsDefinition),
     ),
-    assessment: told('Answers to the paged test. They have a mapping of their own.', AssessmentDefinition),
+    assessment: described(
+      'Answers to the paged test. They have a mapping of their own.',
+      AssessmentDefinition,
+    ),
   })
   .superRefine((mapping, context) => {
     const { account, observedAt, source } = mapping.row

@@ -7,13 +7,13 @@ import {
   BirthDateDefinition,
   checkSource,
   DateDefinition,
+  described,
   FieldDefinition,
   fieldKeys,
   readKeys,
   refuser,
   Table,
   Text,
-  told,
   WhenDefinition,
   WordOrField,
 } from './field-definition.ts'
@@ -29,15 +29,15 @@ const NumberFormat = z
     path: ['group'],
   })
 
-const ignored = told(
+const ignored = described(
   'What stands beside a value and is left out: parts of its structure, like OBX-4 or interpretation, or columns.',
   z.array(z.string().min(1)).min(1),
 )
 
 /** Written form of values: for a rule, or in `row` for all values. */
 export const valueKeys = {
-  number: told('Marks of numbers, like { decimal: "," }.', NumberFormat),
-  comparators: told(
+  number: described('Marks of numbers, like { decimal: "," }.', NumberFormat),
+  comparators: described(
     'What becomes of bounds like <5: rejected, left out, or sent as the limit.',
     z.enum(['reject', 'skip', 'limit']),
   ),
@@ -53,18 +53,18 @@ const ruleKeys = { when: WhenDefinition.optional(), observedAt: DateDefinition.o
 /** Keys shared by wide and long rules of measurements. */
 const measurementKeys = {
   ...valueKeys,
-  form: told('Heights as people say them in the United States.', z.literal('feet-and-inches')),
-  refRange: told('The column or path of the reference range, as text.', FieldDefinition),
-  refLow: told('Its lower bound; alone where there is no upper one.', FieldDefinition),
-  refHigh: told('Its upper bound.', FieldDefinition),
-  refUnit: told(
+  form: described('Heights as people say them in the United States.', z.literal('feet-and-inches')),
+  refRange: described('The column or path of the reference range, as text.', FieldDefinition),
+  refLow: described('Its lower bound; alone where there is no upper one.', FieldDefinition),
+  refHigh: described('Its upper bound.', FieldDefinition),
+  refUnit: described(
     'Its unit, where that is another than the unit of the value, and neither in a heading nor beside a bound of FHIR.',
     FieldDefinition,
   ),
   ...ruleKeys,
 }
 
-const UNIT_TOLD = 'the form tells the unit already: leave one of them out'
+const UNIT_GIVEN = 'the form tells the unit already: leave one of them out'
 
 /** Wide form: a rule named by its catalog key, or with a `catalog` key, that reads a column. A bare unit is the unit itself. */
 export const WideBiometric = z.union([
@@ -74,14 +74,14 @@ export const WideBiometric = z.union([
       ...fieldKeys,
       ...measurementKeys,
       catalog: z.string().meta(keysOf('biometrics')).optional(),
-      unit: told(
+      unit: described(
         "The unit of the column, where it is not the catalog's; or { from: … } where it is read.",
         WordOrField,
       ),
     })
     .superRefine((rule, context) => {
       checkSource(rule, context)
-      if (rule.form !== undefined && rule.unit !== undefined) refuser(context)('unit', UNIT_TOLD)
+      if (rule.form !== undefined && rule.unit !== undefined) refuser(context)('unit', UNIT_GIVEN)
     }),
 ])
 
@@ -89,7 +89,7 @@ export const WideBiometric = z.union([
 const CodeDefinition = z
   .strictObject({
     ...readKeys,
-    system: told(
+    system: described(
       "The code system, where codes are the catalog's.",
       z.enum(['LOINC', 'SNOMED', 'ICD-10-CM', 'ICD-9-CM']),
     ),
@@ -132,7 +132,7 @@ export const LongBiometric = z
       .strictObject({
         ...fieldKeys,
         keep: z.array(Text).min(1),
-        withdrawn: told(
+        withdrawn: described(
           'States of results that the source has taken back. Of one that was delivered a person is told, as the gateway cannot delete it.',
           z.array(Text).min(1),
         ),
@@ -143,7 +143,7 @@ export const LongBiometric = z
   .superRefine((rule, context) => {
     if ((rule.form === undefined) !== (rule.unit === undefined)) return
     const missing = 'is missing: a column, a path or { constant: mg/dL }'
-    refuser(context)('unit', rule.unit === undefined ? missing : UNIT_TOLD)
+    refuser(context)('unit', rule.unit === undefined ? missing : UNIT_GIVEN)
   })
   .superRefine(checkCoded)
 
@@ -154,7 +154,10 @@ const OptionalWord = z.union([
     .strictObject({
       ...fieldKeys,
       constant: Text.optional(),
-      optional: told('Where it is empty, the record goes out without; else it is rejected.', z.boolean()),
+      optional: described(
+        'Where it is empty, the record goes out without; else it is rejected.',
+        z.boolean(),
+      ),
     })
     .superRefine(checkSource),
 ])
@@ -164,16 +167,16 @@ export const isOptional = (field: z.infer<typeof OptionalWord> | undefined): boo
 
 const Medication = z.strictObject({
   code: FieldDefinition.meta({ description: 'Its code; where it is empty, the medication is left out.' }),
-  system: told('The code system of `code`.', z.enum(['RxNorm', 'NDC', 'ATC', 'SNOMED'])),
-  name: told('What it is called.', FieldDefinition),
+  system: described('The code system of `code`.', z.enum(['RxNorm', 'NDC', 'ATC', 'SNOMED'])),
+  name: described('What it is called.', FieldDefinition),
   when: WhenDefinition.optional(),
 })
 export type MedicationDefinition = z.infer<typeof Medication>
 
 const Family = z
   .strictObject({
-    history: told('What the family history says; a bare word is sent as it stands.', WordOrField),
-    member: told(
+    history: described('What the family history says; a bare word is sent as it stands.', WordOrField),
+    member: described(
       'Relatives who have, or had, it: a list of fields, or the relatives each with its condition.',
       z.union([z.array(FieldDefinition).min(1), z.record(z.string().min(1), WhenDefinition)]),
     ),
@@ -183,13 +186,13 @@ export type FamilyDefinition = z.infer<typeof Family>
 
 /** Keys of a condition beside its code. */
 const conditionKeys = {
-  status: told('A bare word is the status itself. Where it is not given, none goes out.', OptionalWord),
-  withdrawn: told(
+  status: described('A bare word is the status itself. Where it is not given, none goes out.', OptionalWord),
+  withdrawn: described(
     'Conditions that the source has taken back. Of one that was delivered a person is told, as the gateway cannot delete it.',
     WhenDefinition,
   ),
-  medication: told('Medications that are taken for it.', z.array(Medication).min(1)),
-  family: told('The same condition in the family.', Family),
+  medication: described('Medications that are taken for it.', z.array(Medication).min(1)),
+  family: described('The same condition in the family.', Family),
   ignore: ignored,
   ...ruleKeys,
 }
@@ -206,7 +209,7 @@ export const CareTeam = z.strictObject({
   ...ruleKeys,
   npi: FieldDefinition,
   name: FieldDefinition,
-  type: told(
+  type: described(
     'A bare word is the type itself. Where it is not given, `PCP` goes out for rules with `primary`, and no type for others.',
     OptionalWord,
   ),
@@ -234,7 +237,7 @@ const DateOfService = z.union([
 ])
 
 const Dates = z.strictObject({
-  type: told('`startEnd` where it is not given.', FieldDefinition),
+  type: described('`startEnd` where it is not given.', FieldDefinition),
   start: DateOfService,
   end: DateOfService,
 })
@@ -254,11 +257,11 @@ export const MedicalRecordsDefinition = z.strictObject({
     firstName: FieldDefinition,
     lastName: FieldDefinition,
     dob: BirthDateDefinition,
-    type: told('Of the reference.', FieldDefinition),
-    reference: told('That of row.account where it is not given.', FieldDefinition),
+    type: described('Of the reference.', FieldDefinition),
+    reference: described('That of row.account where it is not given.', FieldDefinition),
     zip: FieldDefinition.optional(),
   }),
-  provider: told(
+  provider: described(
     'From whom records are asked for. `others` takes fields that the interface does not name.',
     z.strictObject({
       ...(Object.fromEntries(PROVIDER_FIELDS.map((name) => [name, FieldDefinition.optional()])) as Record<
@@ -269,7 +272,7 @@ export const MedicalRecordsDefinition = z.strictObject({
     }),
   ),
   request: z.strictObject({
-    type: told('Sent empty where it is not given.', FieldDefinition),
+    type: described('Sent empty where it is not given.', FieldDefinition),
     requestType: WordOrField.meta({
       description: 'One of those that the gateway lists, by id or name; a bare word is the type itself.',
     }),
@@ -277,16 +280,16 @@ export const MedicalRecordsDefinition = z.strictObject({
       description: 'Of that type, by id or name; a bare word is the sub-type itself.',
     }),
     datesOfService: Dates,
-    disclosures: told(
+    disclosures: described(
       'What may be disclosed; a bare word is the disclosure itself, and a field gives none, or several with commas.',
       z.array(WordOrField).min(1),
     ),
   }),
-  authorization: told(
+  authorization: described(
     'The PDF with which the patient allows it; it lies in the folder that the job names.',
     z.strictObject({ file: FieldDefinition.meta({ description: 'Its name, without a folder.' }) }),
   ),
-  webhook: told(
+  webhook: described(
     'Reserved by the interface; the address is always sent empty.',
     z.strictObject({
       sendStatusChange: z
@@ -294,6 +297,6 @@ export const MedicalRecordsDefinition = z.strictObject({
         .meta({ description: 'true or false, or the field that says so.' }),
     }),
   ),
-  withdrawn: told('Requests that are to be withdrawn.', WhenDefinition),
+  withdrawn: described('Requests that are to be withdrawn.', WhenDefinition),
 })
 export type MedicalRecordsDefinition = z.infer<typeof MedicalRecordsDefinition>

@@ -24,7 +24,7 @@ export interface CompiledSource {
 }
 
 const KEYS = ['name', 'type', 'notes', 'sendingSystem', 'dataQuality'] as const
-type Said = Partial<Record<(typeof KEYS)[number], string>>
+type SourceValues = Partial<Record<(typeof KEYS)[number], string>>
 
 const NO_SOURCE = fault('source-missing', 'there is no name, or no type, of the source')
 /** Limit of cached sources: notes may differ in every row. */
@@ -48,16 +48,16 @@ export function compileSource(context: CompileContext, source: RowBlock['source'
   return {
     enter(scope) {
       if (isFixed && current !== undefined) return undefined
-      const said: Said = {}
+      const values: SourceValues = {}
       for (const { key, field } of fields) {
         const text = field.read(scope)
         if (typeof text !== 'string') return issueOf(text, field.from)
-        if (text !== '') said[key] = text
+        if (text !== '') values[key] = text
         else if (key === 'name' || key === 'type') return issueOf(NO_SOURCE, field.from)
       }
-      const asked = JSON.stringify(said)
+      const asked = JSON.stringify(values)
       const before = known.get(asked)
-      current = before ?? textOf(said)
+      current = before ?? textOf(values)
       if (before === undefined) {
         if (known.size >= KEPT) known.clear()
         known.set(asked, current)
@@ -81,7 +81,7 @@ export function compileSource(context: CompileContext, source: RowBlock['source'
   }
 }
 
-function textOf({ name = '', type = '', notes, sendingSystem, dataQuality }: Said): SourceText {
+function textOf({ name = '', type = '', notes, sendingSystem, dataQuality }: SourceValues): SourceText {
   const quality = dataQuality === undefined ? '' : `"dataQuality":${JSON.stringify(dataQuality)},`
   const system = sendingSystem === undefined ? '' : `,"sendingSystem":${JSON.stringify(sendingSystem)}`
   const beforeKey = (noted: string | undefined): string => {

@@ -31,7 +31,7 @@ export interface Part {
   /** Texts, in capitals, that do not change the value. */
   readonly neutral?: ReadonlySet<string>
   /** Part with equal meaning: if the rule reads it, this part counts as read, unless it contradicts that part's neutral texts. */
-  readonly toldBy?: string | number
+  readonly givenBy?: string | number
 }
 
 const part = (
@@ -91,8 +91,8 @@ export const OF_OBSERVATION: readonly Part[] = [
   FHIR.value,
   FHIR.component,
   part('valueQuantity.comparator', OF_VALUE.bound),
-  part('valueQuantity.unit', UNIT_UNREAD, undefined, { toldBy: 'valueQuantity.code' }),
-  part('valueQuantity.code', UNIT_UNREAD, undefined, { name: 'unit', toldBy: 'valueQuantity.unit' }),
+  part('valueQuantity.unit', UNIT_UNREAD, undefined, { givenBy: 'valueQuantity.code' }),
+  part('valueQuantity.code', UNIT_UNREAD, undefined, { name: 'unit', givenBy: 'valueQuantity.unit' }),
   FHIR.status,
   part(
     'dataAbsentReason',
@@ -120,7 +120,7 @@ export const CONTRADICTED = fault(
   'the state says that the condition holds, and what stands beside it that it has ended',
 )
 const ABATED = ['DateTime', 'Age', 'Period', 'Range', 'String', 'Boolean'].map((form) =>
-  part(`abatement${form}`, NOT_HELD, ['FALSE'], { name: 'abatement', toldBy: 'clinicalStatus' }),
+  part(`abatement${form}`, NOT_HELD, ['FALSE'], { name: 'abatement', givenBy: 'clinicalStatus' }),
 )
 
 /** Parts beside the code of a condition: FHIR R4, Condition; HL7 v2.5.1, 6.5.2 (tables 0052, 0206) and 12.4.2 (0287); Redox. */
@@ -135,13 +135,13 @@ export const OF_CONDITION = {
   PRB: fieldsOf(
     'PRB',
     part(1, NOT_HELD, ['AD', 'CO', 'LI', 'UC', 'UP']),
-    part(9, NOT_HELD, undefined, { toldBy: 14 }),
+    part(9, NOT_HELD, undefined, { givenBy: 14 }),
     part(13, NOT_HELD, ['CONFIRMED', 'C']),
     part(14, NOT_HELD, ['ACTIVE', 'A']),
   ),
   problem: [
     part('Status', NOT_HELD, ['ACTIVE', '55561003']),
-    part('EndDate', NOT_HELD, undefined, { toldBy: 'Status' }),
+    part('EndDate', NOT_HELD, undefined, { givenBy: 'Status' }),
   ],
   diagnosis: [part('Type', NOT_HELD, ['FINAL', 'DISCHARGE'])],
 } satisfies Readonly<Record<string, readonly Part[]>>

@@ -178,11 +178,11 @@ function createWatch(
       const stops = memory.mayStop ? found.filter(({ level }) => level === 'stop') : []
       if (stops.length === 0) return
       const findings = stops.map(({ measure, message }) => ({ place: {}, message: `${measure}: ${message}` }))
-      const told = findings.slice(0, FINDINGS_TOLD).map(({ message }) => message)
-      const rest = findings.length - told.length
+      const named = findings.slice(0, FINDINGS_NAMED).map(({ message }) => message)
+      const rest = findings.length - named.length
       throw new WaybillError(
         'export-drifted',
-        `${exportName} differs from earlier deliveries by more than the job allows: ${told.join('; ')}${rest === 0 ? '' : `; and ${rest} more`}`,
+        `${exportName} differs from earlier deliveries by more than the job allows: ${named.join('; ')}${rest === 0 ? '' : `; and ${rest} more`}`,
         { place: { file: path }, findings },
       )
     },
@@ -216,7 +216,7 @@ function createWatch(
 }
 
 /** Findings named in an error message; the ledger has all of them. */
-const FINDINGS_TOLD = 10
+const FINDINGS_NAMED = 10
 
 /** Rows for judging medians and rejects before anything is sent: enough for a median, and soon read. */
 const ROWS_AHEAD = 2_000

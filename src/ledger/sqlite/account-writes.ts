@@ -51,11 +51,11 @@ const updateAccount = (
   writer: Writer,
   gateway: string,
   reference: string,
-  said: { readonly born?: number | null; readonly named?: number | null },
+  hashes: { readonly born?: number | null; readonly named?: number | null },
 ) =>
   writer
     .updateTable('account')
-    .set(said)
+    .set(hashes)
     .where('gateway', '=', gateway)
     .where('reference', '=', Buffer.from(reference, 'hex'))
 

@@ -435,8 +435,17 @@ export interface PrunableRun extends Pick<RunRecord, 'backfill' | 'backfill_fold
 export type DetailCounts = ReturnType<typeof noDetail>
 
 export const noDetail = () => ({
-  ...{ chunks: 0, batches: 0, exceptions: 0, decisions: 0, mappings: 0, profiles: 0 },
-  ...{ fires: 0, notifications: 0, deliveries: 0, audit: 0, bytes: 0 },
+  chunks: 0,
+  batches: 0,
+  exceptions: 0,
+  decisions: 0,
+  mappings: 0,
+  profiles: 0,
+  fires: 0,
+  notifications: 0,
+  deliveries: 0,
+  audit: 0,
+  bytes: 0,
 })
 
 /** Obstacle to removing the detail of a run. */

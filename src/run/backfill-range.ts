@@ -133,7 +133,8 @@ export function rangeOf({
   if (from === undefined || to === undefined) return undefined
   const rate = options.flatMap((option) => /^rate=(.+)$/.exec(option)?.[1] ?? []).at(0)
   return {
-    ...{ from, to },
+    from,
+    to,
     ...(folder === null ? {} : { in: folder }),
     ...(rate === undefined ? {} : { rate: Number(rate) }),
     ...(options.includes('accept-drift') ? { acceptDrift: true } : {}),

@@ -98,7 +98,8 @@ export function openCollection(
     ...(destination === undefined
       ? { folder: whole }
       : { folder: addressIn(destination.place.shown, run), aside: folder }),
-    ...{ files: Object.fromEntries(written), isWhole },
+    files: Object.fromEntries(written),
+    isWhole,
   })
   const appendTo = async (name: string, text: string, lines: number): Promise<void> => {
     const head = written.get(name)?.bytes ? '' : (heads.get(name) ?? '')

@@ -192,7 +192,8 @@ export async function* resumeExports(
     const mapping = await rejoin(content, record.name, arrival.kept, received.beside)
     yield {
       record: { ...record, path: received.file, version: received.version },
-      ...{ mapping, limits: received.limits },
+      mapping,
+      limits: received.limits,
       watch: memory && (await watchOn(ledger, memory, record, received, mapping)),
     }
   }

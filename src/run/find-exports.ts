@@ -226,7 +226,10 @@ export async function takenFrom(
 }
 
 const takenFile = ({ name, bytes, modified_at, taken_at }: DeliveryRecord): TakenFile => ({
-  ...{ name, bytes, modifiedAt: modified_at, takenAt: taken_at },
+  name,
+  bytes,
+  modifiedAt: modified_at,
+  takenAt: taken_at,
 })
 
 interface FoundSized {

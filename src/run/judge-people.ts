@@ -59,6 +59,10 @@ export function judgePeople(rows: readonly ReadRow[]): JudgedPeople {
 }
 
 const rejectedRow = ({ row, line, byteOffset, account }: MappedRow, issue: Issue): RejectedRow => ({
-  ...{ row, line, byteOffset, account, issue },
+  row,
+  line,
+  byteOffset,
+  account,
+  issue,
   outcome: 'rejected',
 })

@@ -84,8 +84,13 @@ export function inspectLedger(file: string, now: number): LedgerFacts | undefine
 }
 
 const NOTHING_KNOWN = {
-  ...{ leases: [], givenUp: [] },
-  ...{ latestRunAt: undefined, copiedAt: undefined, fingerprint: undefined, gateways: [], isOfUse: false },
+  leases: [],
+  givenUp: [],
+  latestRunAt: undefined,
+  copiedAt: undefined,
+  fingerprint: undefined,
+  gateways: [],
+  isOfUse: false,
 }
 
 /** Reads the contents; of a damaged ledger that cannot be read, the damage is what counts. */

@@ -55,7 +55,10 @@ export async function readOpenWork({ db }: Exclusive, now: number): Promise<Open
       and json_extract(run.tallies, '$.careTeams.owed') > 0`)
   return {
     undelivered: undelivered.map(({ latest: _, ...one }) => one),
-    ...{ overdue, pauses, missed, timetables },
+    overdue,
+    pauses,
+    missed,
+    timetables,
     copy: copy && { takenAt: copy.takenAt, jobs: behind.map(({ job }) => job) },
     firstRunAt: first?.at ?? undefined,
     owing: owing.map(({ run }) => run),

@@ -200,8 +200,7 @@ async function sharedPeople(
 
 export const NAME_CHANGED = {
   code: 'name-changed',
-  message:
-    'has another name than before, under the same reference; the summary counts such people as name-changed',
+  message: 'has a new name under the same reference; the summary counts such people as name-changed',
 } as const
 
 /** Keyed hash of the name that a row gives, without case, accents and blanks. */
@@ -391,7 +390,7 @@ export function registrationOf(entry: Entry): Registration | Reason {
   if (draft === undefined)
     return reasonOf(
       'account-unknown',
-      'the person is not known to be registered, and the mapping has no account.register to do it with',
+      'the ledger does not know the person, and the mapping has no account.register',
     )
   if (draft.ok) return draft.registration
   const { code, message, field } = draft.issue
@@ -431,7 +430,7 @@ async function registerOne(
     if (account.class !== 'ambiguous')
       return { stage: 'register', code: 'registration-refused', ...messageOf(refusalWords(account), entry) }
     const answer = account.status === undefined ? 'no answer' : `HTTP ${account.status}`
-    const words = messageOf({ ours: `${answer}, again and again, while the gateway answers others` }, entry)
+    const words = messageOf({ ours: `${answer} on every try; other requests succeed` }, entry)
     return { stage: 'register', code: 'registration-fails', ...words }
   }
   if (account.isNew && !wasForgotten) return account
@@ -485,7 +484,7 @@ const reasonOf = (code: string, message: string): Reason => ({
 
 const REFERENCE_SHARED = reasonOf(
   'reference-shared',
-  'not sent: exports give several birth dates under the reference of the person, which therefore stands for several people',
+  "not sent: exports give several birth dates for the person's reference, so several people share it",
 )
 
 const NOT_REGISTERED = reasonOf(

@@ -172,7 +172,7 @@ export async function carryOutMark(
 }
 
 const WAITS: Words = {
-  ours: 'nobody knows yet whether the entry is stored; the mark is set by a run that finds it in the list',
+  ours: 'the entry is in doubt; a run that finds the entry in the list sets the mark',
 }
 
 /**

@@ -225,7 +225,7 @@ export function listedAsError(
 
 const OF_STALE = 'the gateway has another account of the person than before, or none'
 const NOT_SENT = `not sent: ${OF_STALE}`
-const UNCLEAR = `nobody knows whether it is stored: ${OF_STALE}`
+const UNCLEAR = `the record may be stored: ${OF_STALE}`
 
 /** Reason of records not sent because the person's account is stale (`stale-accounts.ts`). */
 export const ACCOUNT_STALE: Reason = {

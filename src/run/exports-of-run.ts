@@ -149,7 +149,7 @@ export async function* startExports(
       run.events.emit({
         type: 'exportNoted',
         name: start.name,
-        notes: ['passed over: a person has put the export aside'],
+        notes: ['skipped: a person put the export aside'],
       })
       continue
     }
@@ -183,9 +183,9 @@ export async function* resumeExports(
     if (received === undefined) {
       throw new WaybillError(
         'export-changed',
-        `${record.path} is gone, or is not the file that run ${run.id} began with`,
+        `${record.path} is gone, or differs from the file at the start of run ${run.id}`,
         {
-          remedy: `Put the file with the SHA-256 ${record.sha256} back: what was in flight can only be settled with it.`,
+          remedy: `Put the file with the SHA-256 ${record.sha256} back: only this file can settle the records in flight.`,
         },
       )
     }

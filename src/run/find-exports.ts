@@ -145,9 +145,9 @@ function sourceOf(job: Job, file: string): JobSource {
   const patterns = job.sources.map(({ match }) => match).join(', ')
   throw new WaybillError(
     'usage-wrong',
-    `${file} fits none of the patterns of the job (${patterns}), so its mapping is not known`,
+    `${file} matches no pattern of the job (${patterns}), so its mapping is unknown`,
     {
-      remedy: 'Name the file so that it fits a pattern, or make a job of one source for it.',
+      remedy: 'Rename the file to match a pattern, or make a job of one source for it.',
     },
   )
 }

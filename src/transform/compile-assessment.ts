@@ -37,7 +37,7 @@ export function compileAssessment(site: RuleSite, definition: AssessmentDefiniti
     return [compiled(written, at)]
   })
   const branch = branchOf(...answers.map(({ field }) => field))
-  if (branch > 0) context.report(path, 'answers are read from the row itself, not from a level of it')
+  if (branch > 0) context.report(path, 'answers are read from the row, not from a level')
   const frameOf = source.each(({ type, beforeKey, afterKey }) =>
     createFrame({
       ...{ kind: 'assessment', sourceType: type, codes: [], name: '' },

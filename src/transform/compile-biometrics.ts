@@ -132,7 +132,10 @@ function compileStatus(
   )
   const both = definition.withdrawn?.find((text) => kept.has(text))
   if (both !== undefined)
-    context.report([...path, 'withdrawn'], `"${both}" is kept already: a result is kept, or it is withdrawn`)
+    context.report(
+      [...path, 'withdrawn'],
+      `"${both}" is under keep, too: a state is either kept or withdrawn`,
+    )
   return {
     branch: state.branch,
     read(scope) {

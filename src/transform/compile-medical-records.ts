@@ -25,14 +25,14 @@ interface Part {
 const missing = (name: string): Fault => fault('value-missing', `there is no ${name}`)
 const NO_DATE = fault(
   'date-invalid',
-  'the date fits none of the forms that the mapping gives, or is a birth date before 1900',
+  "the date matches none of the mapping's formats, or is a birth date before 1900",
 )
-const NO_DISCLOSURE = fault('disclosure-unknown', 'the interface has no such disclosure')
+const NO_DISCLOSURE = fault('disclosure-unknown', 'the interface does not have this disclosure')
 const NO_FLAG = fault('flag-not-true-or-false', 'the field is neither true nor false')
 const DATES_CROSSED = fault('date-invalid', 'the dates of service end before they begin')
 const BADLY_NAMED = fault(
   'authorization-badly-named',
-  'the authorization is named by a path, not by a file name',
+  'the name of the authorization is a path, not a file name',
 )
 
 /** Name of a file in its own folder, on every system; never a path. */
@@ -201,7 +201,7 @@ function disclosuresOf(
   const fields = written.map((one, index) => {
     const place = [...path, ...at, index]
     if (typeof one === 'string' && !isDisclosure(one))
-      context.report(place, `"${one}" is no disclosure that the interface has`)
+      context.report(place, `"${one}" is no disclosure of the interface`)
     return compileField(context, context.word(one, place), place)
   })
   const from = fields.flatMap((field) => field.from ?? []).join(', ')

@@ -43,17 +43,17 @@ const PIECES = /'([^']*)'|([A-Za-z])\2*|./gs
  */
 export function tokensFault(format: string): string | undefined {
   const bare = format.replaceAll(/'[^']*'/g, ' ')
-  if (bare.includes("'")) return `"${format}" opens a quote that it does not close`
+  if (bare.includes("'")) return `"${format}" has an unclosed quote`
   const tokens: string[] = bare.match(/([A-Za-z])\1*/g) ?? []
   const unknown = tokens.find((token) => !Object.hasOwn(DIGITS, token) && !WORDS.test(token))
   if (unknown !== undefined)
-    return `"${unknown}" in "${format}" is no token${didYouMean(unknown, COMMON_TOKENS)}: a form reads like MM/dd/yyyy HH:mm, text in it stands in 'quotes'`
+    return `"${unknown}" in "${format}" is no token${didYouMean(unknown, COMMON_TOKENS)}: write a form like MM/dd/yyyy HH:mm, with text in 'quotes'`
   if (!['y', 'M', 'd'].every((letter) => tokens.some((token) => token.startsWith(letter))))
-    return `"${format}" must tell year, month and day (yyyy, MM, dd)`
+    return `"${format}" needs year, month and day (yyyy, MM, dd)`
   if (tokens.some((token) => token.startsWith('h')) && !tokens.includes('a'))
-    return `"${format}" must tell morning from afternoon: add a, or write HH for 24 hours`
+    return `"${format}" has hours without half of the day: add a, or write HH for 24 hours`
   return endsNowhere(format)
-    ? `"${format}" does not tell where one number ends and the next begins: write MM, dd, HH, mm, or a sign between them`
+    ? `"${format}" does not separate its numbers: write MM, dd, HH, mm, or a sign between them`
     : undefined
 }
 

@@ -24,7 +24,7 @@ export interface CompiledRange {
   readonly read: (scope: Scope) => ReadRange | { readonly fault: Fault; readonly from: string | undefined }
 }
 
-const NO_NUMBER = fault('bound-not-a-number', 'a bound of the reference range is no number')
+const NO_NUMBER = fault('bound-not-a-number', 'a bound of the reference range is not a number')
 const CROSSED = fault('bounds-crossed', 'the lower bound of the reference range is above the upper one')
 const TWO_UNITS = fault('unit-mismatch', 'the bounds of the reference range have different units')
 

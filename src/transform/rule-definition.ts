@@ -30,7 +30,7 @@ const NumberFormat = z
   })
 
 const ignored = described(
-  'What stands beside a value and is left out: parts of its structure, like OBX-4 or interpretation, or columns.',
+  'Ignored parts beside a value: of its structure, like OBX-4 or interpretation, or columns.',
   z.array(z.string().min(1)).min(1),
 )
 
@@ -38,7 +38,7 @@ const ignored = described(
 export const valueKeys = {
   number: described('Marks of numbers, like { decimal: "," }.', NumberFormat),
   comparators: described(
-    'What becomes of bounds like <5: rejected, left out, or sent as the limit.',
+    'Treatment of bounds like <5: rejected, left out, or sent as the limit.',
     z.enum(['reject', 'skip', 'limit']),
   ),
   ignore: ignored,
@@ -53,18 +53,18 @@ const ruleKeys = { when: WhenDefinition.optional(), observedAt: DateDefinition.o
 /** Keys shared by wide and long rules of measurements. */
 const measurementKeys = {
   ...valueKeys,
-  form: described('Heights as people say them in the United States.', z.literal('feet-and-inches')),
+  form: described('Heights in feet and inches, as in the United States.', z.literal('feet-and-inches')),
   refRange: described('The column or path of the reference range, as text.', FieldDefinition),
-  refLow: described('Its lower bound; alone where there is no upper one.', FieldDefinition),
-  refHigh: described('Its upper bound.', FieldDefinition),
+  refLow: described('The lower bound, also without an upper one.', FieldDefinition),
+  refHigh: described('The upper bound.', FieldDefinition),
   refUnit: described(
-    'Its unit, where that is another than the unit of the value, and neither in a heading nor beside a bound of FHIR.',
+    "The unit of the bounds, if different from the value's, and neither in a heading nor beside a bound of FHIR.",
     FieldDefinition,
   ),
   ...ruleKeys,
 }
 
-const UNIT_GIVEN = 'the form tells the unit already: leave one of them out'
+const UNIT_GIVEN = 'the form gives the unit: leave one of them out'
 
 /** Wide form: a rule named by its catalog key, or with a `catalog` key, that reads a column. A bare unit is the unit itself. */
 export const WideBiometric = z.union([
@@ -75,7 +75,7 @@ export const WideBiometric = z.union([
       ...measurementKeys,
       catalog: z.string().meta(keysOf('biometrics')).optional(),
       unit: described(
-        "The unit of the column, where it is not the catalog's; or { from: … } where it is read.",
+        "The unit of the column, if not the catalog's; or { from: … } to read it.",
         WordOrField,
       ),
     })
@@ -90,14 +90,14 @@ const CodeDefinition = z
   .strictObject({
     ...readKeys,
     system: described(
-      "The code system, where codes are the catalog's.",
+      'The code system, for codes of the catalog.',
       z.enum(['LOINC', 'SNOMED', 'ICD-10-CM', 'ICD-9-CM']),
     ),
     table: Table.optional(),
     unknown: z
       .enum(['reject', 'skip'])
       .default('reject')
-      .meta({ description: 'What becomes of codes that are not known.' }),
+      .meta({ description: 'Treatment of unknown codes.' }),
   })
   .superRefine(checkSource)
   .refine((code) => (code.system === undefined) !== (code.table === undefined), {
@@ -117,9 +117,8 @@ function checkCoded(
 ): void {
   const refuse = refuser(context)
   if (code === undefined && catalog === undefined)
-    refuse('code', 'is missing: a rule of a list needs a code that is read, or a catalog entry')
-  if (code !== undefined && catalog !== undefined)
-    refuse('code', 'cannot stand beside catalog, which says what it is already')
+    refuse('code', 'is missing: a rule of a list needs a code or a catalog entry')
+  if (code !== undefined && catalog !== undefined) refuse('code', 'excludes catalog, which names the entry')
 }
 
 export const LongBiometric = z
@@ -133,7 +132,7 @@ export const LongBiometric = z
         ...fieldKeys,
         keep: z.array(Text).min(1),
         withdrawn: described(
-          'States of results that the source has taken back. Of one that was delivered a person is told, as the gateway cannot delete it.',
+          'States of withdrawn results. A delivered one is reported, because the gateway cannot delete it.',
           z.array(Text).min(1),
         ),
       })
@@ -154,10 +153,7 @@ const OptionalWord = z.union([
     .strictObject({
       ...fieldKeys,
       constant: Text.optional(),
-      optional: described(
-        'Where it is empty, the record goes out without; else it is rejected.',
-        z.boolean(),
-      ),
+      optional: described('If empty, the record is sent without it; otherwise rejected.', z.boolean()),
     })
     .superRefine(checkSource),
 ])
@@ -166,32 +162,32 @@ export const isOptional = (field: z.infer<typeof OptionalWord> | undefined): boo
   field === undefined || (typeof field === 'object' && field.optional === true)
 
 const Medication = z.strictObject({
-  code: FieldDefinition.meta({ description: 'Its code; where it is empty, the medication is left out.' }),
+  code: FieldDefinition.meta({ description: 'The code; if empty, the medication is left out.' }),
   system: described('The code system of `code`.', z.enum(['RxNorm', 'NDC', 'ATC', 'SNOMED'])),
-  name: described('What it is called.', FieldDefinition),
+  name: described('The name.', FieldDefinition),
   when: WhenDefinition.optional(),
 })
 export type MedicationDefinition = z.infer<typeof Medication>
 
 const Family = z
   .strictObject({
-    history: described('What the family history says; a bare word is sent as it stands.', WordOrField),
+    history: described('The family history; a bare word is a constant.', WordOrField),
     member: described(
-      'Relatives who have, or had, it: a list of fields, or the relatives each with its condition.',
+      'Relatives with the condition: a list of fields, or relatives each with a condition in the row.',
       z.union([z.array(FieldDefinition).min(1), z.record(z.string().min(1), WhenDefinition)]),
     ),
   })
-  .refine(({ history, member }) => (history ?? member) !== undefined, 'says nothing: give history or member')
+  .refine(({ history, member }) => (history ?? member) !== undefined, 'is empty: give history or member')
 export type FamilyDefinition = z.infer<typeof Family>
 
 /** Keys of a condition beside its code. */
 const conditionKeys = {
-  status: described('A bare word is the status itself. Where it is not given, none goes out.', OptionalWord),
+  status: described('A bare word is the status itself. Without this key, none is sent.', OptionalWord),
   withdrawn: described(
-    'Conditions that the source has taken back. Of one that was delivered a person is told, as the gateway cannot delete it.',
+    'Withdrawn conditions. A delivered one is reported, because the gateway cannot delete it.',
     WhenDefinition,
   ),
-  medication: described('Medications that are taken for it.', z.array(Medication).min(1)),
+  medication: described('Medications for the condition.', z.array(Medication).min(1)),
   family: described('The same condition in the family.', Family),
   ignore: ignored,
   ...ruleKeys,
@@ -210,7 +206,7 @@ export const CareTeam = z.strictObject({
   npi: FieldDefinition,
   name: FieldDefinition,
   type: described(
-    'A bare word is the type itself. Where it is not given, `PCP` goes out for rules with `primary`, and no type for others.',
+    'A bare word is the type itself. Default: `PCP` for rules with `primary`, otherwise none.',
     OptionalWord,
   ),
   /** A condition decides for each entry: primary care physician, or not (any longer). */
@@ -237,7 +233,7 @@ const DateOfService = z.union([
 ])
 
 const Dates = z.strictObject({
-  type: described('`startEnd` where it is not given.', FieldDefinition),
+  type: described('Default: `startEnd`.', FieldDefinition),
   start: DateOfService,
   end: DateOfService,
 })
@@ -251,18 +247,18 @@ const PROVIDER_FIELDS = [
 export const MedicalRecordsDefinition = z.strictObject({
   when: WhenDefinition.optional(),
   reference: FieldDefinition.meta({
-    description: 'Its reference number: decides between a new request and a change.',
+    description: 'The reference number: decides between a new request and a change.',
   }),
   patient: z.strictObject({
     firstName: FieldDefinition,
     lastName: FieldDefinition,
     dob: BirthDateDefinition,
     type: described('Of the reference.', FieldDefinition),
-    reference: described('That of row.account where it is not given.', FieldDefinition),
+    reference: described('Default: that of row.account.', FieldDefinition),
     zip: FieldDefinition.optional(),
   }),
   provider: described(
-    'From whom records are asked for. `others` takes fields that the interface does not name.',
+    'The provider of the records. `others` takes fields outside the interface.',
     z.strictObject({
       ...(Object.fromEntries(PROVIDER_FIELDS.map((name) => [name, FieldDefinition.optional()])) as Record<
         (typeof PROVIDER_FIELDS)[number],
@@ -272,31 +268,31 @@ export const MedicalRecordsDefinition = z.strictObject({
     }),
   ),
   request: z.strictObject({
-    type: described('Sent empty where it is not given.', FieldDefinition),
+    type: described('Sent empty by default.', FieldDefinition),
     requestType: WordOrField.meta({
-      description: 'One of those that the gateway lists, by id or name; a bare word is the type itself.',
+      description: 'A type listed by the gateway, by id or name; a bare word is the type itself.',
     }),
     requestSubType: WordOrField.meta({
-      description: 'Of that type, by id or name; a bare word is the sub-type itself.',
+      description: 'A sub-type, by id or name; a bare word is the sub-type itself.',
     }),
     datesOfService: Dates,
     disclosures: described(
-      'What may be disclosed; a bare word is the disclosure itself, and a field gives none, or several with commas.',
+      'Permitted disclosures; a bare word is the disclosure itself, a field gives none, or several with commas.',
       z.array(WordOrField).min(1),
     ),
   }),
   authorization: described(
-    'The PDF with which the patient allows it; it lies in the folder that the job names.',
-    z.strictObject({ file: FieldDefinition.meta({ description: 'Its name, without a folder.' }) }),
+    "The patient's authorization, a PDF in the folder named by the job.",
+    z.strictObject({ file: FieldDefinition.meta({ description: 'The file name, without a folder.' }) }),
   ),
   webhook: described(
     'Reserved by the interface; the address is always sent empty.',
     z.strictObject({
       sendStatusChange: z
         .union([z.boolean(), FieldDefinition])
-        .meta({ description: 'true or false, or the field that says so.' }),
+        .meta({ description: 'true or false, or a field with either.' }),
     }),
   ),
-  withdrawn: described('Requests that are to be withdrawn.', WhenDefinition),
+  withdrawn: described('Requests to withdraw.', WhenDefinition),
 })
 export type MedicalRecordsDefinition = z.infer<typeof MedicalRecordsDefinition>

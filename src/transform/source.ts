@@ -26,7 +26,7 @@ export interface CompiledSource {
 const KEYS = ['name', 'type', 'notes', 'sendingSystem', 'dataQuality'] as const
 type SourceValues = Partial<Record<(typeof KEYS)[number], string>>
 
-const NO_SOURCE = fault('source-missing', 'there is no name, or no type, of the source')
+const NO_SOURCE = fault('source-missing', 'the source has no name or no type')
 /** Limit of cached sources: notes may differ in every row. */
 const KEPT = 1_000
 
@@ -37,8 +37,7 @@ export function compileSource(context: CompileContext, source: RowBlock['source'
     if (written === undefined) return []
     const path: KeyPath = ['row', 'source', key]
     const field = compileField(context, context.word(written, path), path)
-    if (field.branch > 0)
-      context.report(path, 'the source must be read from the row itself, not from a level of it')
+    if (field.branch > 0) context.report(path, 'the source must be read from the row, not from a level')
     const isConstant = typeof written === 'string' || written.constant !== undefined
     return [{ key, field, isConstant }]
   })

@@ -269,7 +269,7 @@ class World {
     for (const { row, slot, content, state } of open.intents) {
       const line = open.file.lines[row]
       if (line === undefined) continue
-      this.tell(slot, { what: 'said', incoming: this.incomingOf(open, row, line) })
+      this.tell(slot, { what: 'exported', incoming: this.incomingOf(open, row, line) })
       this.tell(slot, { what: 'sending', content })
       this.tell(slot, { what: state, content })
     }
@@ -421,7 +421,7 @@ class World {
     for (const { row, line } of rows) {
       const incoming = this.incomingOf(open, row, line)
       this.takeOver(line, incoming)
-      this.tell(this.keyOf(line.visit), { what: 'said', incoming })
+      this.tell(this.keyOf(line.visit), { what: 'exported', incoming })
     }
     // An older visit goes before a newer one, a line before those below it.
     for (const { row, line } of rows.toSorted((a, b) => a.line.visit - b.line.visit || a.row - b.row))
@@ -493,7 +493,7 @@ class World {
       isSuspect: ledger.isSuspect,
       isBehindDoubt: older.some(([, { doubts }]) => doubts.some(isOpen)),
       isTwin: false,
-      isTold: false,
+      isReported: false,
       isRefused: false,
       doubts: this.policy,
     }

@@ -35,9 +35,9 @@ import { waitsText } from '../story/words.ts'
 import { counted, type Lines, n, sizeText } from '../system/shown-text.ts'
 import { fittedTable, plainTable } from '../system/text-table.ts'
 import { createCounting, createProgress } from '../telemetry/progress.ts'
-import { type CommandContext, say } from './command-form.ts'
+import { type CommandContext, print } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
-import { beginOnTerminal, sayRun, watchOnTerminal } from './display.ts'
+import { beginOnTerminal, printRun, watchOnTerminal } from './display.ts'
 import { fitLines, isSuspicious, newReasonsLines } from './fit-text.ts'
 import { assertOneWay, choiceOf, listChosen, ofEach } from './many-runs.ts'
 import { tellingWaits } from './run-reporter.ts'
@@ -81,7 +81,7 @@ async function runUnderWay(context: CommandContext, job: string): Promise<string
 }
 
 export const stop: Action<'stop'> = async (context, options) => {
-  sayRun(context, await stopRun(context, options.run, personOf(context, options)), options.json)
+  printRun(context, await stopRun(context, options.run, personOf(context, options)), options.json)
   return EXIT.ok
 }
 
@@ -95,7 +95,7 @@ export const watch: Action<'watch'> = async (context, { run, json }) => {
     last = words
     progress.note(words)
   })
-  sayRun(context, shown, json)
+  printRun(context, shown, json)
   return shown.summary.exit ?? EXIT.interrupted
 }
 
@@ -332,7 +332,7 @@ export const resolve: Action<'resolve'> = async (context, options) => {
 async function endRun(context: CommandContext, options: Options<'resolve'>): Promise<number> {
   const person = personOf(context, options)
   const { summary, reasons } = await abandon(context, tellingWaits(context), options.run, person)
-  say(context, options.json, { decision: 'give-up', records: 0, summary }, () => [
+  print(context, options.json, { decision: 'give-up', records: 0, summary }, () => [
     `Run ${summary.run} is given up: it will not be finished.`,
     ...hadInHand(summary),
     ...summaryLines(summary, reasons, context.columns),
@@ -354,7 +354,7 @@ async function acceptAll(context: CommandContext, options: Options<'resolve'>): 
   const { transaction } = options
   const decided = await accept(context, tellingWaits(context), options.run, person, transaction)
   const { records, summary, reasons } = decided
-  say(context, options.json, { decision: 'accept', records, summary }, () => [
+  print(context, options.json, { decision: 'accept', records, summary }, () => [
     `${count(records)} of run ${summary.run} ${records === 1 ? 'counts' : 'count'} as delivered.`,
     ...summaryLines(summary, reasons, context.columns),
   ])
@@ -368,7 +368,7 @@ async function resendAll(context: CommandContext, options: Options<'resolve'>): 
   const { records, resent, summary, reasons } = decided
   const { error } = resent
   const json = { decision: 'resend', records, summary, resent: resent.summary, ...errorAsJson(error) }
-  say(context, options.json, json, () => [
+  print(context, options.json, json, () => [
     `${count(records)} of run ${summary.run} released; run ${resent.summary.run} sent the records missing at the gateway.`,
     ...summaryLines(resent.summary, resent.reasons, context.columns),
     ...summaryLines(summary, reasons, context.columns),
@@ -403,7 +403,7 @@ export const acknowledge: Action<'acknowledge'> = async (context, options) => {
   const ofStart = `the refused start of ${job}`
   const what = isStart ? (runs.length === 0 ? ofStart : `${ofRuns}, and ${ofStart}`) : ofRuns
   const words = `${reason === undefined ? '' : ` for ${reason}`} ${what}`
-  say(context, options.json, { ...done, undo }, () => [
+  print(context, options.json, { ...done, undo }, () => [
     `${undo ? 'No longer acknowledged' : 'Acknowledged'}:${words}`,
     ...(inDoubt === 0
       ? []

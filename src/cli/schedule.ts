@@ -28,7 +28,7 @@ import { counted, iso, utcTime } from '../system/shown-text.ts'
 import { fittedTable, folded, plainTable } from '../system/text-table.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { NO_PROGRESS } from '../telemetry/progress.ts'
-import { type CommandContext, say } from './command-form.ts'
+import { type CommandContext, print } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { watchOnTerminal } from './display.ts'
 import { createRunReporter } from './run-reporter.ts'
@@ -215,7 +215,7 @@ export const notify: Action<'notify'> = async (context, options) => {
     })),
   )
   const waiting = await deliverWaiting(context, name)
-  say(context, options.json, { job: name, targets: targetEnds, waiting }, () => [
+  print(context, options.json, { job: name, targets: targetEnds, waiting }, () => [
     ...targetEnds.map(({ target, error }) =>
       error === undefined ? `delivered  ${target}` : `failed     ${target}: ${error}`,
     ),

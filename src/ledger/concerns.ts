@@ -297,7 +297,7 @@ export interface Notifications {
    * True if the target was notified of the end of any run of the job, or still will be. False if the latest notice was given up, or without a
    * notice.
    */
-  isTold(jobId: number, target: string): Promise<boolean>
+  isNotified(jobId: number, target: string): Promise<boolean>
   /**
    * Stores notifications in one transaction, for delivery at once. Notifications already stored for a target are left out.
    * @returns number of new notifications
@@ -342,8 +342,17 @@ export interface PrunableRun extends Pick<RunRecord, 'backfill' | 'backfill_fold
 export type DetailCounts = ReturnType<typeof noDetail>
 
 export const noDetail = () => ({
-  ...{ chunks: 0, batches: 0, exceptions: 0, decisions: 0, mappings: 0, profiles: 0 },
-  ...{ fires: 0, notifications: 0, deliveries: 0, audit: 0, bytes: 0 },
+  chunks: 0,
+  batches: 0,
+  exceptions: 0,
+  decisions: 0,
+  mappings: 0,
+  profiles: 0,
+  fires: 0,
+  notifications: 0,
+  deliveries: 0,
+  audit: 0,
+  bytes: 0,
 })
 
 /** Obstacle to removing the detail of a run. */

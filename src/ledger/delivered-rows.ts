@@ -115,9 +115,15 @@ function marksOf({ word, latest }: KeptSlot): number {
 }
 
 const wordOf = (marks: number, arrival: number, row: number, issued: number): KeptWord => ({
-  ...{ arrival, row, issued, rank: marks & 3 },
-  ...{ isLate: (marks & 4) !== 0, isStored: (marks & 8) !== 0, isLapsed: (marks & 16) !== 0 },
-  ...{ seen: SEEN[(marks >> 7) & 3] ?? 'nothing', copy: marks >> 9 },
+  arrival,
+  row,
+  issued,
+  rank: marks & 3,
+  isLate: (marks & 4) !== 0,
+  isStored: (marks & 8) !== 0,
+  isLapsed: (marks & 16) !== 0,
+  seen: SEEN[(marks >> 7) & 3] ?? 'nothing',
+  copy: marks >> 9,
 })
 const hasLatest = (marks: number): boolean => (marks & 32) !== 0
 const isWithdrawn = (marks: number): boolean => (marks & 64) !== 0

@@ -65,7 +65,10 @@ const moves =
 
 export const advanceRun = moves<RunState, RunEvent>('run', {
   running: {
-    ...{ finish: 'finished', interrupt: 'interrupted', fail: 'failed', resume: 'running' },
+    finish: 'finished',
+    interrupt: 'interrupted',
+    fail: 'failed',
+    resume: 'running',
     'give-up': 'failed',
   },
   interrupted: { resume: 'running', 'give-up': 'failed' },
@@ -77,8 +80,13 @@ export const advanceBatch = moves<BatchState, BatchEvent>('batch', {
 })
 export const advanceLeft = moves<LeftState, LeftEvent>('record', {
   'in-doubt': {
-    ...{ accept: 'accepted', resend: 'in-doubt', find: 'accepted', miss: 'rejected' },
-    ...{ deliver: 'settled', refuse: 'rejected', supersede: 'settled' },
+    accept: 'accepted',
+    resend: 'in-doubt',
+    find: 'accepted',
+    miss: 'rejected',
+    deliver: 'settled',
+    refuse: 'rejected',
+    supersede: 'settled',
   },
   rejected: { deliver: 'settled' },
 })

@@ -5,7 +5,7 @@ import { type Content, type Doubt, type Incoming, type Slot, WITHDRAWN, type Wor
 
 export type SlotEvent =
   /** An export gives the word. All lines of a chunk are learned before any is decided. */
-  | { readonly what: 'said'; readonly incoming: Incoming }
+  | { readonly what: 'exported'; readonly incoming: Incoming }
   /** The bytes of the content may have left. */
   | { readonly what: 'sending'; readonly content: Content }
   | { readonly what: 'accepted' | 'refused'; readonly content: Content }
@@ -31,8 +31,8 @@ const SEEN = { seen: 'whole', isLapsed: false } as const
 
 export function learn(slot: Slot, event: SlotEvent): Slot {
   switch (event.what) {
-    case 'said':
-      return said(slot, event.incoming)
+    case 'exported':
+      return learnExported(slot, event.incoming)
     case 'sending':
       return sending(slot, event.content)
     // The record was sent behind all records in doubt, and supersedes them.
@@ -62,7 +62,7 @@ export function learn(slot: Slot, event: SlotEvent): Slot {
   }
 }
 
-function said(slot: Slot, incoming: Incoming): Slot {
+function learnExported(slot: Slot, incoming: Incoming): Slot {
   const { content, place, isLate, isRenewed } = incoming
   const { latest } = slot
   const order = latest === undefined ? 1 : orderOf(incoming, latest)
@@ -163,5 +163,5 @@ export function takeOver<One extends Slot>(
   const taken = { stored, latest, doubts, seen, isLapsed }
   // A word under the new name may be newer or older.
   const word = slot.latest && { ...slot.latest, isRenewed: false }
-  return { slot: word === undefined ? taken : learn(taken, { what: 'said', incoming: word }), from }
+  return { slot: word === undefined ? taken : learn(taken, { what: 'exported', incoming: word }), from }
 }

@@ -13,7 +13,12 @@ import { type AssessmentContext, loadAssessments } from './assessment.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
 import type { CareTeamContext, FollowUpFailure } from './care-team-marks.ts'
 import { type Listing, listingOf } from './care-team-owed.ts'
-import { type CareTeamsOfChunk, careTeamsOf, careTeamsToClaim, type SaidOfCareTeams } from './care-teams.ts'
+import {
+  type CareTeamStatements,
+  type CareTeamsOfChunk,
+  careTeamsOf,
+  careTeamsToClaim,
+} from './care-teams.ts'
 import { ChunkDecisions, waitsForOlder } from './chunk-decisions.ts'
 import type { Claims } from './claims.ts'
 import { deliver, planned, settleUnanswered } from './deliver.ts'
@@ -87,8 +92,8 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
   if (kind === 'account') {
     const { names, ...loaded } = await loadRoster(context.accounts, entries, resumed)
     // A roster read again repeats all names.
-    const told = chunk.isAgain || chunk.isBackfill ? {} : { names }
-    return { ...NOTHING_OF_PROFILES, ...loaded, ...told }
+    const newNames = chunk.isAgain || chunk.isBackfill ? {} : { names }
+    return { ...NOTHING_OF_PROFILES, ...loaded, ...newNames }
   }
   if (kind === 'medicalRecords')
     return {
@@ -247,7 +252,7 @@ async function load(
 
 interface Decided {
   readonly decisions: ChunkDecisions
-  readonly teams: SaidOfCareTeams
+  readonly teams: CareTeamStatements
   readonly accounts: ResolvedAccounts
   readonly place: SendingPlace
 }
@@ -290,7 +295,7 @@ async function careTeamWords(
   context: LoadContext,
   chunk: ChunkToLoad,
   slots: ChunkSlots,
-): Promise<SaidOfCareTeams & { readonly listing: Listing }> {
+): Promise<CareTeamStatements & { readonly listing: Listing }> {
   const teams = chunk.entries.filter(isCareTeam)
   const listing = await listingOf(context, teams, chunk)
   return {

@@ -27,7 +27,7 @@ export interface Outage extends Cause {
   readonly isNotable: boolean
 }
 
-export interface ToldOutage extends Outage {
+export interface ReportedOutage extends Outage {
   readonly isOver: boolean
   /** End of the run, unless a request succeeds. */
   readonly givesUpAt: number
@@ -86,7 +86,7 @@ export interface OutageOptions {
   readonly patienceMs: number
   readonly now: () => number
   /** Called at the start of a notable outage, with a new cause, and at its end. */
-  readonly onOutage: (outage: ToldOutage) => void
+  readonly onOutage: (outage: ReportedOutage) => void
 }
 
 export type OutageWatch = ReturnType<typeof watchOutage>
@@ -94,10 +94,10 @@ export type OutageWatch = ReturnType<typeof watchOutage>
 export function watchOutage({ patienceMs, now, onOutage }: OutageOptions) {
   let outage: Outage | undefined
   let takenAt = Number.NEGATIVE_INFINITY
-  const tell = (told: Outage, isOver: boolean): void =>
-    onOutage({ ...told, isOver, givesUpAt: told.since + patienceMs })
+  const report = (one: Outage, isOver: boolean): void =>
+    onOutage({ ...one, isOver, givesUpAt: one.since + patienceMs })
   const goesOn = (next: Outage | undefined): void => {
-    if (next !== undefined && isNews(outage, next)) tell(next, false)
+    if (next !== undefined && isNews(outage, next)) report(next, false)
     outage = next
   }
   const watch = {
@@ -124,7 +124,7 @@ export function watchOutage({ patienceMs, now, onOutage }: OutageOptions) {
       goesOn(batchWaits(outage, cause, { since, now: now(), waitMs, takenAt }))
     },
     end(): void {
-      if (outage?.isNotable === true) tell(outage, true)
+      if (outage?.isNotable === true) report(outage, true)
       outage = undefined
     },
   }

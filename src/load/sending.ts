@@ -321,7 +321,7 @@ const neverLeft = (error: unknown): boolean =>
 const impatient = (operation: string, { status, what }: Cause, waitedMs: number): WaybillError =>
   new WaybillError(
     status === undefined ? 'gateway-unreachable' : 'gateway-failing',
-    `the gateway did not let "${operation}" through for ${Math.round(waitedMs / 1000)} s (last: ${what}); the job's patience is at its end`,
+    `"${operation}" did not succeed for ${Math.round(waitedMs / 1000)} s, the patience of the job (last: ${what})`,
   )
 
 const refusedCredentials = (operation: string, cause: GatewayError): WaybillError =>

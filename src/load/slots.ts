@@ -51,9 +51,9 @@ export class ChunkSlots {
   /** Verdict on the row, by the place of an entry. */
   private readonly usual: readonly ('new' | 'known' | undefined)[]
   /** Rules in the chunk, with their contents, by row key. */
-  private readonly said = new Map<string, Map<string, Set<Content>>>()
+  private readonly exported = new Map<string, Map<string, Set<Content>>>()
   /** Withdrawals that a person was notified of before. */
-  private readonly told = new Set<Entry>()
+  private readonly reported = new Set<Entry>()
   /** Rules of slots for results in lists. */
   private readonly listed = new Set<string>()
   /** Records that repeat an earlier record of the chunk. */
@@ -87,8 +87,8 @@ export class ChunkSlots {
 
   private hearAll(heard: readonly Entry[]): void {
     for (const entry of heard) {
-      const rules = this.said.get(entry.rowKey) ?? new Map<string, Set<Content>>()
-      this.said.set(entry.rowKey, rules)
+      const rules = this.exported.get(entry.rowKey) ?? new Map<string, Set<Content>>()
+      this.exported.set(entry.rowKey, rules)
       const contents = rules.get(entry.ruleHash) ?? new Set()
       if (contents.has(contentOf(entry))) this.repeated.add(entry)
       rules.set(entry.ruleHash, contents.add(contentOf(entry)))
@@ -98,8 +98,8 @@ export class ChunkSlots {
     for (const entry of heard) {
       const slot = this.takeOver(entry)
       const incoming = this.incomingOf(entry)
-      if (incoming.content === WITHDRAWN && slot.now.latest?.content === WITHDRAWN) this.told.add(entry)
-      slot.now = learn(slot.now, { what: 'said', incoming })
+      if (incoming.content === WITHDRAWN && slot.now.latest?.content === WITHDRAWN) this.reported.add(entry)
+      slot.now = learn(slot.now, { what: 'exported', incoming })
     }
   }
 
@@ -120,7 +120,7 @@ export class ChunkSlots {
 
   /** Verdict on the row of the entry; undefined where each record is decided by itself. */
   usualOf(entry: Entry): 'new' | 'known' | undefined {
-    return this.said.has(entry.rowKey) ? undefined : this.usual[entry.place]
+    return this.exported.has(entry.rowKey) ? undefined : this.usual[entry.place]
   }
 
   /** True for a stored record, or a record superseded by a newer word. */
@@ -160,7 +160,7 @@ export class ChunkSlots {
   /** True for a record repeated and stored under another rule of its row. */
   isTwin(entry: Entry): boolean {
     const content = contentOf(entry)
-    const rules = this.said.get(entry.rowKey) ?? new Map<string, ReadonlySet<Content>>()
+    const rules = this.exported.get(entry.rowKey) ?? new Map<string, ReadonlySet<Content>>()
     return [...rules].some(
       ([rule, contents]) =>
         rule !== entry.ruleHash &&
@@ -170,8 +170,8 @@ export class ChunkSlots {
   }
 
   /** True for a withdrawal that a person was notified of before. */
-  isTold(entry: Entry): boolean {
-    return this.told.has(entry)
+  isReported(entry: Entry): boolean {
+    return this.reported.has(entry)
   }
 
   learn(entry: Entry, event: SlotEvent): void {
@@ -261,7 +261,7 @@ export class ChunkSlots {
   }
 
   private keptRow(rowKey: string, slots: RowSlots): DeliveredRow | undefined {
-    const rules = this.said.get(rowKey)
+    const rules = this.exported.get(rowKey)
     // Each export shows a different part of a list: a missing result says nothing.
     const hasOtherRule = [...slots].some(
       ([rule, { before, now }]) =>
@@ -287,7 +287,7 @@ export class ChunkSlots {
     const { rowKey, ruleHash } = entry
     const slots = this.rowOf(rowKey)
     const slot = this.remembered(entry)
-    const rules = this.said.get(rowKey)
+    const rules = this.exported.get(rowKey)
     const others = [...slots].flatMap(([rule, { now }]) =>
       rules?.has(rule) === true ? [] : [{ ...now, rule }],
     )

@@ -55,7 +55,7 @@ export function createOutbox(parts: OutboxParts) {
       const wanted: Target[] = []
       // A known failure is new to a target that was never notified.
       for (const target of failures)
-        if (wants(target, notice) || !(await ledger.notifications.isTold(jobId, keyOf(target))))
+        if (wants(target, notice) || !(await ledger.notifications.isNotified(jobId, keyOf(target))))
           wanted.push(target)
       const { kind, subject } = notice
       const written = JSON.stringify(notice)

@@ -190,8 +190,8 @@ async function rulingOf(
   if (record.reading === 'whole' && events.size === 0) return { ruling: undefined, sentAs: new Map() }
   const isRivalled = events.size === 0 ? () => false : await rivalled(ledger, jobId, outcomes)
   // A doubt of a later export stays open if another record may be in its place by now: the later export has yet to deliver.
-  const isOpen = ({ content, arrival: saidBy }: DoubtRecord): boolean =>
-    saidBy > arrival && content !== null && isRivalled(content)
+  const isOpen = ({ content, arrival: heldArrival }: DoubtRecord): boolean =>
+    heldArrival > arrival && content !== null && isRivalled(content)
   const { ruling: doubts, sentAs } = await releaseDoubts(ledger, jobId, events, runId, isOpen)
   if (record.reading === 'whole')
     return { ruling: { run: runId, decisions: doubts.decisions, released: doubts.released }, sentAs }

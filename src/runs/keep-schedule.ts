@@ -218,7 +218,7 @@ const nextOfSchedule = ({ run, state, reason }: RunSummary): readonly Step[] | u
  * Reasons of missed fires that need no notice: `paused` is known to the person who paused the job; `job-invalid` has a notice of its own;
  * for `earlier-first`, the earlier fire was notified when it was missed or interrupted.
  */
-const TOLD_OTHERWISE: ReadonlySet<string> = new Set(['job-invalid', 'earlier-first', 'paused'])
+const REPORTED_OTHERWISE: ReadonlySet<string> = new Set(['job-invalid', 'earlier-first', 'paused'])
 
 export function createScheduleTeller(
   context: TellerContext,
@@ -243,7 +243,8 @@ export function createScheduleTeller(
   const targetsFor = async (job: string): Promise<readonly Target[]> =>
     (await readTargets(context.settings, job)) ?? known.get(job) ?? []
   const note = (job: string, fire: FireRecord, isNews: boolean): void => {
-    if (isNews && !TOLD_OTHERWISE.has(fire.reason ?? '')) missed.set(job, [...(missed.get(job) ?? []), fire])
+    if (isNews && !REPORTED_OTHERWISE.has(fire.reason ?? ''))
+      missed.set(job, [...(missed.get(job) ?? []), fire])
   }
 
   const tellMissed = async (job: string, fires: readonly FireRecord[]): Promise<void> => {

@@ -4,7 +4,7 @@ import type { Job } from '../definitions/definition-files.ts'
 import { readGatewayName, readTargets, targetsOf } from '../definitions/jobs.ts'
 import type { Target } from '../definitions/notify-definition.ts'
 import { smallNotice } from '../expect/expectation-text.ts'
-import { isToldMissing } from '../expect/expectation-watch.ts'
+import { isReportedMissing } from '../expect/expectation-watch.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
@@ -29,9 +29,9 @@ import { isNothingFound } from './scheduled-jobs.ts'
 import { createTeller, type Teller, tellAtOnce } from './teller.ts'
 
 /** Errors that were notified already. */
-const TOLD = new WeakSet<object>()
+const REPORTED = new WeakSet<object>()
 
-export interface ToldRun {
+export interface ReportedRun {
   readonly teller: Teller
   readonly deps: RunDependencies
   readonly job: Job
@@ -46,7 +46,7 @@ export interface ToldRun {
 /** Notifies the end of `work`, and rethrows its error. The caller delivers the last notification. */
 export async function runAndTell(
   { logger }: Pick<Application, 'logger'>,
-  { teller, deps, job, next, refusals, work }: ToldRun,
+  { teller, deps, job, next, refusals, work }: ReportedRun,
 ): Promise<JobEnd> {
   const targets = targetsOf(job)
   const name = job.definition.job
@@ -109,12 +109,12 @@ export async function runAndTell(
         // Only the last run can have been in progress when the ledger failed.
         else if (id === [...begun].at(-1)) await teller.tell(brokenOffNotice(about(), id, error), targets)
       }
-      const isTold = typeof refusals === 'boolean' ? refusals : await refusals(error)
+      const isReported = typeof refusals === 'boolean' ? refusals : await refusals(error)
       // The watch of expectations has notified the missing export already.
-      const isKnown = isNothingFound(error) && (await isToldMissing(deps, job))
-      if (!stopped && isTold && !isKnown) await tellRefusal(teller, deps, about(), targets, error)
+      const isKnown = isNothingFound(error) && (await isReportedMissing(deps, job))
+      if (!stopped && isReported && !isKnown) await tellRefusal(teller, deps, about(), targets, error)
     })
-    if (typeof error === 'object' && error !== null) TOLD.add(error)
+    if (typeof error === 'object' && error !== null) REPORTED.add(error)
     throw error
   } finally {
     await noted
@@ -198,8 +198,8 @@ export async function tellingRefusals<Result>(
   try {
     return await act()
   } catch (error) {
-    const isTold = typeof error === 'object' && error !== null && TOLD.has(error)
-    const targets = isTold ? undefined : await readTargets(context.settings, name)
+    const isReported = typeof error === 'object' && error !== null && REPORTED.has(error)
+    const targets = isReported ? undefined : await readTargets(context.settings, name)
     if (targets !== undefined && targets.length > 0)
       await tellUnopened(context, parsePath(name).name, targets, error)
     throw error

@@ -132,7 +132,10 @@ function compileStatus(
   )
   const both = definition.withdrawn?.find((text) => kept.has(text))
   if (both !== undefined)
-    context.report([...path, 'withdrawn'], `"${both}" is kept already: a result is kept, or it is withdrawn`)
+    context.report(
+      [...path, 'withdrawn'],
+      `"${both}" is under keep, too: a state is either kept or withdrawn`,
+    )
   return {
     branch: state.branch,
     read(scope) {
@@ -304,8 +307,9 @@ function compileMeasurement(
   const write: MeasurementWriter['write'] = (rule, measured, scope, facts, rowDate) => {
     const conversion = unit.fixed ?? conversionOf(context, entry, unit.read(scope))
     if (!conversion.ok) return rejected('biometric', rule, conversion, unit.from)
-    const told = range?.read(scope)
-    if (told !== undefined && 'fault' in told) return rejected('biometric', rule, told.fault, told.from)
+    const bounds = range?.read(scope)
+    if (bounds !== undefined && 'fault' in bounds)
+      return rejected('biometric', rule, bounds.fault, bounds.from)
     if (typeof measured === 'object' && 'code' in measured) return rejected('biometric', rule, measured, from)
     const text = typeof measured === 'string' ? measured : measured.text
     const converted = conversion.same ? Number(text) : conversion.convert(Number(text))
@@ -319,7 +323,7 @@ function compileMeasurement(
       const issue = context.checks.found('plausible-range', 'biometric', rule, outside.issue)
       if (issue !== undefined) return outside
     }
-    const ranged = told === undefined ? '' : rangeText(context, told, unit.read(scope), readNumber, entry)
+    const ranged = bounds === undefined ? '' : rangeText(context, bounds, unit.read(scope), readNumber, entry)
     if (typeof ranged !== 'string') return rejected('biometric', rule, ranged, undefined)
     const { plain, noted, withNote } = framesOf()
     if (typeof measured !== 'string')

@@ -83,8 +83,8 @@ export function unreadBeside(
   const ofRow = unread.flatMap((column) => {
     const part = partOfRow(nameWords(column, names.naming), names.words)
     // A remark on a visit rarely voids a value; a remark on a result does.
-    const isTold = part === 'remark' ? Array.isArray(biometrics) : part !== 'value' || rules.length > 0
-    return part === undefined || !isTold || isIgnored(column) ? [] : [beside(null, column, OF_ROW[part])]
+    const matters = part === 'remark' ? Array.isArray(biometrics) : part !== 'value' || rules.length > 0
+    return part === undefined || !matters || isIgnored(column) ? [] : [beside(null, column, OF_ROW[part])]
   })
   if (Array.isArray(biometrics)) return ofRow
   const ofRules = rules.flatMap(([rule, written]) => {

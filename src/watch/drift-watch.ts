@@ -150,7 +150,7 @@ class Comparison {
     const stops = this.memory.mayStop ? this.found.filter(({ level }) => level === 'stop') : []
     if (stops.length === 0) return
     const findings = stops.map(({ measure, message }) => ({ place: {}, message: `${measure}: ${message}` }))
-    const named = findings.slice(0, FINDINGS_TOLD).map(({ message }) => message)
+    const named = findings.slice(0, FINDINGS_NAMED).map(({ message }) => message)
     const rest = findings.length - named.length
     throw new WaybillError(
       'export-drifted',
@@ -259,7 +259,7 @@ async function profileRows(
 }
 
 /** Findings named in an error message; the ledger has all of them. */
-const FINDINGS_TOLD = 10
+const FINDINGS_NAMED = 10
 
 /** Rows for judging medians and rejects before anything is sent: enough for a median, and soon read. */
 const ROWS_AHEAD = 2_000

@@ -10,6 +10,12 @@ const documented = sections(page('docs/gateway.md'), 2)
 const endpoints = tableRows(documented.get('Endpoints') ?? '')
 const questions = tableRows(documented.get('Where the document leaves a question open') ?? '')
 
+/** Endpoints that the interface document writes in another way. */
+const ROWS_OF_THE_DOCUMENT = new Map([
+  ['GET /health-profile/care-teams', 'GET not shown'],
+  ['PUT /authorizationUploadUrl', 'PUT authorizationUploadUrl (value returned by the create/update call)'],
+])
+
 const conformance = new Set(SUITE.map(({ section, row }) => `${section} / ${row}`))
 const sources = (file: string): string =>
   globSync(`{test/gateway,packages/reference-gateway/test}/${file}.test.ts`, { cwd: PROJECT })
@@ -57,10 +63,11 @@ describe('docs/gateway.md', () => {
     expect(questions.map(([number]) => Number(number))).toEqual(Array.from({ length: 57 }, (_, at) => at + 1))
   })
 
-  it.each(endpoints.map(([endpoint, , , test = '']) => [endpoint, test]))(
-    'names a case that is there: %s',
-    (_, test) => {
-      expect(test).toSatisfy(isTest)
+  it.each(Object.values(ENDPOINTS).map(({ method, path }) => `${method} ${path}`))(
+    'is right that the suite has a case for %s',
+    (endpoint) => {
+      const row = ROWS_OF_THE_DOCUMENT.get(endpoint) ?? endpoint
+      expect(SUITE.map((one) => one.row)).toContain(row)
     },
   )
 

@@ -33,7 +33,7 @@ const around = (more: Partial<Surroundings> = {}): Surroundings => ({
     isAsked: false,
     isBehindDoubt: false,
     isTwin: false,
-    isTold: false,
+    isReported: false,
     isRefused: false,
   },
   ...{ doubts: 'hold', ...more },
@@ -59,7 +59,7 @@ const CASES: readonly [line: number, step: Step, slot: Slot, content: string, Su
   [4, 'outdated', slotOf({ stored: B, latest: word(B) }), A, around()],
   [5, 'withdrawn', slotOf({ stored: A, latest: word(WITHDRAWN) }), WITHDRAWN, around()],
   [5, 'withdrawn', slotOf({ doubts: [doubt(A, 'hidden')] }), WITHDRAWN, around({ isRefused: true })],
-  [5, 'nothing', slotOf({ stored: A }), WITHDRAWN, around({ isTold: true })],
+  [5, 'nothing', slotOf({ stored: A }), WITHDRAWN, around({ isReported: true })],
   [5, 'nothing', EMPTY, WITHDRAWN, around({ isSuspect: true })],
   [6, 'ask', EMPTY, A, around({ isSuspect: true })],
   [6, 'ask', slotOf({ stored: A, seen: 'nothing' }), A, around({ isSuspect: true })],
@@ -153,29 +153,34 @@ describe('what is learned', () => {
     [
       'a newer word',
       { latest: word(A) },
-      { what: 'said', incoming: incoming(B, { place: placeOf(6) }) },
+      { what: 'exported', incoming: incoming(B, { place: placeOf(6) }) },
       { latest: { ...word(B, placeOf(6)), isNews: true } },
     ],
-    ['another one in its place', { latest: word(A) }, { what: 'said', incoming: incoming(B) }, {}],
+    ['another one in its place', { latest: word(A) }, { what: 'exported', incoming: incoming(B) }, {}],
     [
       'another one in its place, by another mapping',
       { latest: word(A) },
-      { what: 'said', incoming: incoming(B, { isRenewed: true }) },
+      { what: 'exported', incoming: incoming(B, { isRenewed: true }) },
       { latest: { ...word(B), isNews: true } },
     ],
     [
       'a withdrawal behind a corrected result',
       { latest: word(A, placeOf(5, { rank: 2 })) },
-      { what: 'said', incoming: incoming(WITHDRAWN, { place: placeOf(5, { row: 2 }) }) },
+      { what: 'exported', incoming: incoming(WITHDRAWN, { place: placeOf(5, { row: 2 }) }) },
       { latest: { ...word(WITHDRAWN, placeOf(5, { row: 2 })), isNews: true } },
     ],
     [
       'a result behind a withdrawal',
       { latest: word(WITHDRAWN, placeOf(5, { rank: 2 })) },
-      { what: 'said', incoming: incoming(A, { place: placeOf(5, { row: 2 }) }) },
+      { what: 'exported', incoming: incoming(A, { place: placeOf(5, { row: 2 }) }) },
       { latest: { ...word(A, placeOf(5, { row: 2 })), isNews: true } },
     ],
-    ['an older one', { latest: word(A) }, { what: 'said', incoming: incoming(B, { place: placeOf(4) }) }, {}],
+    [
+      'an older one',
+      { latest: word(A) },
+      { what: 'exported', incoming: incoming(B, { place: placeOf(4) }) },
+      {},
+    ],
     ['what is sent', {}, { what: 'sending', content: A }, { doubts: [doubt(A, 'sent')] }],
     [
       'what is sent again',
@@ -283,7 +288,7 @@ describe('what is learned', () => {
     ['a corrected one, repeated', { latest: word(A) }, incoming(A, { place: placeOf(9, { rank: 2 }) }), true],
   ])('of what is said, %s is written down or not', (_name, before, said, isWritten) => {
     const slot = slotOf(before)
-    expect(isWorthWriting(slot, learn(slot, { what: 'said', incoming: said }))).toBe(isWritten)
+    expect(isWorthWriting(slot, learn(slot, { what: 'exported', incoming: said }))).toBe(isWritten)
   })
 
   it.each<[string, Slot, Partial<Slot>, boolean]>([

@@ -29,7 +29,7 @@ export function notificationsOf({ db, write }: Exclusive): Notifications {
         )
         .sort((a, b) => (a.target < b.target ? -1 : 1))
     },
-    async isTold(jobId, target) {
+    async isNotified(jobId, target) {
       const latest = await db
         .selectFrom('notification')
         .select('state')

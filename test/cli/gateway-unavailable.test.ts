@@ -109,7 +109,7 @@ test('a job that another process runs: exit 5, naming it; once that one is dead,
   const second = await clinic.run()
   expect(second.code).toBe(5)
   expect(second.err).toContain('error job-held')
-  expect(second.err).toContain(`:${holder.pid} (run `)
+  expect(second.err).toContain(`:${holder.pid} runs the job clinic (run `)
 
   hang = false
   const gone = new Promise((resolve) => holder.once('close', resolve))

@@ -52,7 +52,7 @@ describe('docs/reasons.md', () => {
 })
 
 describe('docs/delivery.md', () => {
-  const rows = tableRows(sections(page('docs/delivery.md'), 2).get('What an answer means') ?? '')
+  const rows = tableRows(sections(page('docs/delivery.md'), 2).get('Classes of answers') ?? '')
   const classOf = (part: string): string | undefined =>
     rows.find(([what = '']) => what.includes(part))?.[1]?.replaceAll('`', '')
 

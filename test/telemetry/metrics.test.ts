@@ -364,7 +364,7 @@ describe('names', () => {
     metrics.lastRun(LAST)
     const known = described(await metrics.text())
     const text = page('docs/metrics.md')
-    const rows = ['Of a schedule', 'Of the installation', 'Of the last run'].flatMap((part) =>
+    const rows = ['Metrics of a schedule', 'Metrics of the installation', 'Metrics of the last run'].flatMap((part) =>
       tableRows(sections(text, 2).get(part) ?? ''),
     )
     const documented = rows.map(([name = '', type]) => `${name.replaceAll('`', '')} ${type}`)

@@ -283,7 +283,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     return () => meantBy(['*.csv', '*.manifest'], listingOf(listing).refused)
   }),
   'a backfill: exports': {
-    n: 40,
+    n: 20,
     prepare: command(
       (n) => ({
         'jobs/clinic.yaml': JOB.replace('*.csv', '{date:yyyyMMdd}_*.csv'),

@@ -267,7 +267,7 @@ async function previewOf(
       }
       const seen = previewRow(row, opened.columns, outcome)
       if (html !== undefined) previewed.push(seen)
-      else if (options.json) context.out(JSON.stringify(asJson(identity, exportId, outcome)))
+      else if (options.json) context.out(JSON.stringify(previewJson(identity, exportId, outcome)))
       else {
         const written = options.full ? [recordsOf(identity, exportId, outcome)] : []
         context.out(previewText(seen, ...written))
@@ -299,7 +299,7 @@ function recordsOf(identity: Identity, exportId: string, outcome: RowOutcome): s
   return createEntries(identity, exportId, outcome).map((entry) => recordText(entry, '(batch)'))
 }
 
-function asJson(identity: Identity, exportId: string, outcome: RowOutcome): object {
+export function previewJson(identity: Identity, exportId: string, outcome: RowOutcome): object {
   const { row, line } = outcome
   const rejected = outcome.outcome === 'mapped' ? outcome.rejected : []
   const issue = outcome.outcome === 'rejected' ? { issue: outcome.issue } : {}

@@ -32,7 +32,7 @@ test('an address opens one session, and whoever has none sees nothing', async ()
 
   const entered = await ask(address)
   expect(entered.headers['set-cookie']).toEqual([
-    expect.stringMatching(/^waybill-\d+=[0-9a-f]{32}; Path=\/; HttpOnly; SameSite=Strict$/),
+    expect.stringMatching(/^waybill-\d+=[0-9a-f]{32}; Path=\/; HttpOnly; SameSite=Lax$/),
   ])
   expect((await ask(address)).status).toBe(403)
   // Another browser comes in by the next address, and the first one stays.
@@ -64,7 +64,7 @@ test('a session ends when nobody uses it, and after its length; requests of the 
   const since = at
   while (at + IDLE_MS / 2 < since + LENGTH_MS) {
     at += IDLE_MS / 2
-    expect((await busy.get('/console.css')).status).toBe(200)
+    expect((await busy.get('/page.css')).status).toBe(200)
     expect((await busy.get('/trace')).status).toBe(200)
   }
   at = since + LENGTH_MS - 1
@@ -107,7 +107,7 @@ test('every answer has the headers of a strict policy', async () => {
   const { workplace } = await openInstallation()
   const served = await serve(workplace)
   const { get } = await enter(served)
-  for (const path of ['/', '/console.js', '/nowhere']) {
+  for (const path of ['/', '/page.js', '/nowhere']) {
     const { headers } = await get(path)
     expect(headers['content-security-policy']).toBe(
       "default-src 'none';script-src 'self';style-src 'self';img-src data:;connect-src 'self';form-action 'self';base-uri 'none';frame-ancestors 'none'",
@@ -219,8 +219,9 @@ test('read only, there is no action', async () => {
   const served = await serve(workplace, ['--read-only'])
   const { get, post, csrf } = await enter(served)
   for (const path of ['/', `/runs/${run}`, '/schedule']) expect((await get(path)).text).not.toContain('/do/')
-  expect((await get(`/do/acknowledge?run=${run}`)).status).toBe(404)
-  expect((await post('/do/acknowledge', { csrf, run })).status).toBe(404)
+  expect((await get(`/do/acknowledge?run=${run}`)).status).toBe(403)
+  expect((await post('/do/acknowledge', { csrf, run })).status).toBe(403)
+  expect(JSON.parse((await get('/?json')).text).needs).toHaveLength(1)
   // A look is none: the person is asked for in a form, so that no address has the reference.
   const traced = await post('/trace', { csrf, person: 'P-2' })
   expect(traced.text).toContain('diastolic-bp')

@@ -4,7 +4,7 @@ import { EXIT } from '../model/errors.ts'
 import { NO_PROGRESS } from '../telemetry/progress.ts'
 import type { Action } from './commands.ts'
 import { countCases } from './mapping-try.ts'
-import { mappingViews } from './mapping-views.ts'
+import { MAPPING_VIEWS } from './mapping-views.ts'
 import { createRunReporter } from './run-reporter.ts'
 
 export const serveConsole: Action<'console'> = async (
@@ -18,7 +18,7 @@ export const serveConsole: Action<'console'> = async (
     isReadOnly: readOnly === true,
     showsValues: healthData === true,
     looking: { settingsFindings, servers: false, countCases: (name) => countCases(settings, name) },
-    mappings: mappingViews(context),
+    mappings: MAPPING_VIEWS,
     listener: () => createRunReporter(NO_PROGRESS, logger, now),
     onAddress: (url) => context.out(`Open once, in one browser: ${url}`),
   })

@@ -191,14 +191,14 @@ export interface Bound extends Reading {
 
 /** @throws WaybillError as `readMapping`, and what opening the export throws */
 export async function bound(
-  context: CommandContext,
+  { settings, now }: Pick<CommandContext, 'settings' | 'now'>,
   name: string,
   { name: exportName, file, limits, beside }: ReceivedExport,
 ): Promise<Bound> {
-  const loaded = await readMapping(context.settings, name)
+  const loaded = await readMapping(settings, name)
   const { mapping } = await joinExports(loaded, exportName, beside)
   const opened = await openExport(file, mapping.read, limits)
-  const map = mapping.compiled.bind(opened.columns, exportName, context.now())
+  const map = mapping.compiled.bind(opened.columns, exportName, now())
   return { read: mapping.read, mapping, opened, map }
 }
 

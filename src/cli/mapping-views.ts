@@ -7,9 +7,8 @@ import type { LoadedMapping } from '../definitions/definition-files.ts'
 import { fingerprint } from '../extract/content.ts'
 import { openExport } from '../extract/open-export.ts'
 import type { ReceivedExport } from '../run/arrival.ts'
-import { knownIdentity } from '../runs/application.ts'
+import { type Application, knownIdentity } from '../runs/application.ts'
 import { withMappingSample } from '../runs/mapping-samples.ts'
-import type { CommandContext } from './command-form.ts'
 import { type Bound, bound, previewJson } from './mapping-try.ts'
 
 /** Rows to compare at most: a page does not wait for a whole large export. */
@@ -18,11 +17,11 @@ const ROWS_COMPARED = 20_000
 /** Lines around a changed line. */
 const SURROUNDING = 3
 
-export const mappingViews = (context: CommandContext): MappingViews => ({
-  compare: (mapping, exportRow) =>
-    withMappingSample(context, exportRow, async ({ sample, kept }) => {
-      const before = await boundKept(context, kept, sample)
-      const after = await bound(context, mapping, sample)
+export const MAPPING_VIEWS: MappingViews = {
+  compare: (application, mapping, exportRow) =>
+    withMappingSample(application, exportRow, async ({ sample, kept }) => {
+      const before = await boundKept(application, kept, sample)
+      const after = await bound(application, mapping, sample)
       const comparison = createComparison(0)
       let read = 0
       compare: for await (const pairs of rowPairs(before, after))
@@ -33,11 +32,11 @@ export const mappingViews = (context: CommandContext): MappingViews => ({
       const { rows, outcomes, rules } = comparison.result()
       return { rows, outcomes, rules }
     }),
-  preview: (mapping, exportRow, most) =>
-    withMappingSample(context, exportRow, async ({ sample }) => {
-      const { opened, map } = await bound(context, mapping, sample)
-      const { exportId } = await fingerprint(sample.file, context.interrupt)
-      const identity = await knownIdentity(context)
+  preview: (application, mapping, exportRow, most) =>
+    withMappingSample(application, exportRow, async ({ sample }) => {
+      const { opened, map } = await bound(application, mapping, sample)
+      const { exportId } = await fingerprint(sample.file, application.interrupt)
+      const identity = await knownIdentity(application)
       const shown: PreviewedRow[] = []
       const json: object[] = []
       read: for await (const block of opened.rows())
@@ -59,10 +58,10 @@ export const mappingViews = (context: CommandContext): MappingViews => ({
       sides.slice(Math.max(0, at - SURROUNDING), at + SURROUNDING + 1).some(({ side }) => side !== ' '),
     )
   },
-})
+}
 
 async function boundKept(
-  { now }: Pick<CommandContext, 'now'>,
+  { now }: Pick<Application, 'now'>,
   mapping: LoadedMapping,
   { name, file, limits }: ReceivedExport,
 ): Promise<Bound> {

@@ -28,9 +28,10 @@ export interface ComparedOutcomes {
 /** Tools for mappings, handed in. */
 export interface MappingViews {
   /** Compares the mapping of the export's run with the mapping of today. @throws WaybillError `export-gone`, `mapping-invalid` … */
-  compare(mapping: string, exportRow: number): Promise<ComparedOutcomes>
+  compare(application: Application, mapping: string, exportRow: number): Promise<ComparedOutcomes>
   /** First rows of the export as records: health data. */
   preview(
+    application: Application,
     mapping: string,
     exportRow: number,
     rows: number,
@@ -74,7 +75,7 @@ export async function mappingPage(
   const samples = await readSamples(application, mapping, SAMPLES)
   const sample = samples.find(({ exportRow }) => exportRow === asked) ?? samples[0]
   const { file, now, before } = await mappingTexts(application, mapping, sample?.exportRow)
-  const compared = sample && (await views.compare(mapping, sample.exportRow).catch(onlyKnown))
+  const compared = sample && (await views.compare(application, mapping, sample.exportRow).catch(onlyKnown))
   return {
     title: `Mapping ${mapping}`,
     json: {
@@ -181,7 +182,7 @@ export async function previewPage(
     throw new WaybillError('export-gone', 'no run of the last weeks has read such an export')
   const { job, run, export: name } = sample
   await noteValuesSeen(application, { job, run, subject: name }, person)
-  const { json, html: rows } = await views.preview(mapping, sample.exportRow, ROWS)
+  const { json, html: rows } = await views.preview(application, mapping, sample.exportRow, ROWS)
   return {
     title: `Rows of ${name}`,
     json,

@@ -35,7 +35,11 @@ export interface ConsoleParts {
  * @throws WaybillError `usage-wrong` for an address that is no loopback address, or a place in use
  */
 export async function startConsole(parts: ConsoleParts): Promise<{ close(): Promise<void> }> {
-  const { application, listener, listen, onAddress } = parts
+  const { looking, mappings, listener, listen, onAddress } = parts
+  // Safe on a copy of a ledger: SQLite itself refuses writes.
+  const application = parts.isReadOnly
+    ? { ...parts.application, openLedger: parts.application.readLedger }
+    : parts.application
   const { now, randomHex } = application
   assertLoopback(listen)
   const door = await createDoor({
@@ -51,7 +55,7 @@ export async function startConsole(parts: ConsoleParts): Promise<{ close(): Prom
   })
   const actor = createActor(application, listener)
   const live = createLive(application)
-  const all: Console = { ...parts, door, actor, live }
+  const all: Console = { application, looking, mappings, door, actor, live }
   servePages(all)
   serveActions(all)
   try {

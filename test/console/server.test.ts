@@ -1,8 +1,9 @@
-import { writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { IDLE_MS, LENGTH_MS } from '../../src/console/sessions.ts'
+import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { createWorkplace } from '../cli/command-line.ts'
 import { type Answer, ask, deliver, EXPORT, enter, openInstallation, serve } from './console-under-test.ts'
 
@@ -226,6 +227,41 @@ test('read only, there is no action', async () => {
   const traced = await post('/trace', { csrf, person: 'P-2' })
   expect(traced.text).toContain('diastolic-bp')
   expect(traced.text).not.toContain('P-2')
+})
+
+test('read only, the bytes of a copied ledger stay the same on every page', async () => {
+  const { workplace, run } = await openInstallation()
+  const copy = await createWorkplace()
+  const ledger = join(copy.home, 'ledger.sqlite')
+  await mkdir(copy.home, { recursive: true, mode: 0o700 })
+  await workplace.waybill('backup', ledger)
+  await copyFile(join(workplace.folder, 'jobs/nightly.yaml'), join(copy.folder, 'jobs/nightly.yaml'))
+  const before = await readFile(ledger)
+  const served = await serve(copy, ['--read-only'])
+  const { get, post, csrf } = await enter(served)
+  const pages = [
+    '/',
+    `/runs/${run}`,
+    '/in-doubt',
+    '/exports',
+    '/backfill',
+    '/mappings',
+    '/mappings/acme-onsite',
+    '/schedule',
+    '/system',
+  ]
+  for (const path of pages) expect({ path, status: (await get(path)).status }).toEqual({ path, status: 200 })
+  const actions = ['acknowledge', 'rerun', 'reconcile', 'accept', 'resend', 'give-up', 'stop']
+  for (const action of actions) expect((await post(`/do/${action}`, { csrf, run })).status).toBe(403)
+  for (const action of ['run', 'pause', 'unpause', 'backfill'])
+    expect((await post(`/do/${action}`, { csrf, job: 'nightly' })).status).toBe(403)
+  expect(await served.end()).toBe(0)
+  expect((await readFile(ledger)).equals(before)).toBe(true)
+
+  // The ledger itself refuses, whoever asks.
+  const opened = await openLedger(ledger, undefined, undefined, undefined, 'read')
+  onTestFinished(() => opened.close())
+  await expect(opened.jobId('another', 'built-in')).rejects.toThrow(/readonly|query_only|read-only/i)
 })
 
 test('a ledger that cannot be read, a broken job file and no ledger at all are shown', async () => {

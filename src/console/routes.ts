@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { WaybillError } from '../model/errors.ts'
 import type { Application } from '../runs/application.ts'
 import type { Looking } from '../runs/look-over.ts'
+import type { Person } from '../runs/resolve.ts'
 import { html } from '../system/shown-text.ts'
 import { type createActor, type Proposed, propose } from './actions.ts'
 import { backfillPage } from './backfill-page.ts'
@@ -14,7 +15,7 @@ import { codeHtml, framed, type Page, token, type Viewer, viewerOf } from './lay
 import type { createLive } from './live.ts'
 import { type MappingViews, mappingPage, mappingsPage, previewPage } from './mapping-page.ts'
 import { morningPage } from './morning.ts'
-import { reasonPage } from './reason-page.ts'
+import { reasonPage, valuesPage } from './reason-page.ts'
 import { logPage, runPage } from './run-page.ts'
 import { schedulePage } from './schedule-page.ts'
 import type { Role } from './sessions.ts'
@@ -38,6 +39,12 @@ function viewerIn(request: FastifyRequest): Viewer {
   if (viewer === undefined) throw new RangeError('the page is served without a session')
   return viewer
 }
+
+/** Person for the audit. */
+const personIn = (request: FastifyRequest, note: string | null = null): Person => ({
+  by: inSession(request).user.name,
+  note,
+})
 
 /** Answers with a page, or with its JSON if the address ends in `?json`. */
 function answer({ door }: Console, request: FastifyRequest, reply: FastifyReply, page: Page): FastifyReply {
@@ -74,6 +81,11 @@ export function servePages(all: Console): void {
     const { run, code } = OfReason.parse(params)
     return reasonPage(application, run, code, viewer)
   })
+  page('/runs/:run/reasons/:code/values', async (request) => {
+    assertRole(request, 'health-data', 'see values of rows')
+    const { run, code } = OfReason.parse(request.params)
+    return valuesPage(application, run, code, personIn(request))
+  })
   page('/in-doubt', (_, viewer) => inDoubtPage(application, viewer))
   page('/exports', (request) => exportsPage(application, queryOf(request).get('job') ?? undefined))
   page('/backfill', (request, viewer) => {
@@ -89,8 +101,7 @@ export function servePages(all: Console): void {
   page('/mappings/:mapping/rows', async (request) => {
     assertRole(request, 'health-data', 'see rows of an export')
     const { mapping } = OfMapping.parse(request.params)
-    const person = { by: inSession(request).user.name, note: null }
-    return previewPage(application, mappings, mapping, sampleIn(request), person)
+    return previewPage(application, mappings, mapping, sampleIn(request), personIn(request))
   })
   page('/schedule', (_, viewer) => schedulePage(application, viewer))
   page('/system', () => systemPage(application, looking))
@@ -149,7 +160,7 @@ export function serveActions(all: Console): void {
     const form = formOf(request)
     assertRole(request, 'operator', 'act')
     const { action } = OfAction.parse(request.params)
-    const person = { by: inSession(request).user.name, note: form.get('note')?.trim() || null }
+    const person = personIn(request, form.get('note')?.trim() || null)
     const { words, run } = await actor.act(action, subjectIn(form), person)
     inSession(request).notice = words
     if (action === 'acknowledge') return door.redirect(reply, '/')

@@ -69,7 +69,7 @@ test.each(LOOKS)(
   'each page is sound: %s',
   async (name, width, scheme) => {
     const { workplace, run } = await openInstallation({ WAYBILL_LOG_FILE: 'log' })
-    const served = await serve(workplace)
+    const served = await serve(workplace, ['--health-data'])
     const { page, complaints } = await opened(served, width, scheme)
     const show = JSON.parse((await workplace.waybill('show', run, '--json')).out)
     const code = z.object({ reasons: z.array(z.object({ code: z.string() })) }).parse(show).reasons[0]?.code
@@ -82,6 +82,7 @@ test.each(LOOKS)(
       morning: '/',
       run: `/runs/${run}`,
       reason: `/runs/${run}/reasons/${code}`,
+      values: `/runs/${run}/reasons/${code}/values`,
       log: `/runs/${run}/log`,
       trace: `/trace?row=${encodeURIComponent(`${row.export}:${row.row}`)}`,
       'in-doubt': '/in-doubt',

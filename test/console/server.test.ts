@@ -264,6 +264,29 @@ test('read only, the bytes of a copied ledger stay the same on every page', asyn
   await expect(opened.jobId('another', 'built-in')).rejects.toThrow(/readonly|query_only|read-only/i)
 })
 
+test('values of rows need a role, come from the rejects file, and are in the audit', async () => {
+  const { workplace, run } = await openInstallation()
+  const path = `/runs/${run}/reasons/value-not-a-number`
+  const plain = await enter(await serve(workplace))
+  expect((await plain.get(path)).text).not.toContain('/values')
+  const refused = await plain.get(`${path}/values`)
+  expect(refused.status).toBe(403)
+  expect(refused.text).toContain('the role health-data is missing')
+  expect(refused.text).not.toContain('Moor')
+  expect((await plain.get(`${path}/values?json`)).status).toBe(403)
+  expect(JSON.parse((await workplace.waybill('audit', '--json')).out).audit).toEqual([])
+
+  const seeing = await enter(await serve(workplace, ['--health-data']))
+  expect((await seeing.get(path)).text).toContain(`href="${path}/values"`)
+  const { text } = await seeing.get(`${path}/values`)
+  // The row of P-2, whose value is a word.
+  expect(text).toContain('<dt>dbp</dt><dd>high</dd>')
+  expect(text).toContain('<dt>last_name</dt><dd>Moor</dd>')
+  expect(text).not.toContain('Reed')
+  const { audit } = JSON.parse((await workplace.waybill('audit', '--json')).out)
+  expect(audit).toMatchObject([{ action: 'see-values', job: 'nightly', run, subject: 'value-not-a-number' }])
+})
+
 test('a ledger that cannot be read, a broken job file and no ledger at all are shown', async () => {
   const empty = await createWorkplace()
   const { get } = await enter(await serve(empty))

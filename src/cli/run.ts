@@ -23,7 +23,7 @@ import {
   tryBackfill,
   tryRun,
 } from '../runs/actions.ts'
-import type { BackfillLook, BackfillPlan } from '../runs/backfill-plan.ts'
+import { type BackfillLook, type BackfillPlan, backfillPlanJson } from '../runs/backfill-plan.ts'
 import { listRuns, pauseJob, stopRun, watchRun } from '../runs/listed-runs.ts'
 import { acknowledge as acknowledgeRuns, type Person } from '../runs/resolve.ts'
 import type { BeginWatch } from '../runs/run-job.ts'
@@ -213,14 +213,6 @@ function backfillPlanText(plan: BackfillPlan): string[] {
       error === undefined ? [] : [`  ${name}: would not be sent`, ...describeError(error).slice(1)],
     ),
   ]
-}
-
-function backfillPlanJson(plan: BackfillPlan): object {
-  const exports = plan.exports.map(({ error, ...one }) => ({
-    ...one,
-    ...errorAsJson(error),
-  }))
-  return { ...plan, dryRun: true, exports }
 }
 
 const goesOnLine = ({ unfinished }: BackfillPlan): string[] =>

@@ -329,6 +329,7 @@ export type Audited =
   | 'accounts-confirm'
   | 'accounts-forget'
   | 'accounts-erase'
+  | 'see-values'
 
 export type Decided = 'accept' | 'resend' | 'give-up' | 'acknowledge' | 'undo-acknowledge'
 

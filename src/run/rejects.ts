@@ -213,6 +213,34 @@ function endsWithRejectColumns(columns: readonly string[]): boolean {
   return REJECT_COLUMNS.every((name, at) => columns[columns.length - REJECT_COLUMNS.length + at] === name)
 }
 
+export interface RejectedValues {
+  readonly row: number
+  /** Undefined for a row that was rejected as a whole. */
+  readonly rule: string | undefined
+  readonly code: string
+  /** Column and cell as in the export, without empty cells; a row that does not fit the columns, as one text. */
+  readonly values: readonly (readonly [column: string, cell: string])[]
+}
+
+/**
+ * Reads the lines of a rejects file: health data.
+ * @throws WaybillError `export-changed` for a file that is none, `export-unreadable`
+ */
+export async function* valuesOfRejects(file: string): AsyncGenerator<RejectedValues> {
+  const opened = await openAsRejects(file)
+  if (opened === undefined) throw notAsItWas(file)
+  const columns = opened.columns?.slice(0, -REJECT_COLUMNS.length) ?? []
+  for await (const block of opened.rows())
+    for (const line of block) {
+      const { cells, origin, rule, code, raw } = noteOf(file, line)
+      const values = columns.flatMap((column, at) => {
+        const cell = cells[at] ?? ''
+        return cell === '' ? [] : [[revived(column), cell] as const]
+      })
+      yield { row: origin.row, rule, code, values: raw === '' ? values : [...values, ['_raw', raw]] }
+    }
+}
+
 export interface OpenRejects {
   readonly opened: OpenExport
   /** Limits each line to the rejected record; records of the row that need no correction are left out. */

@@ -136,7 +136,7 @@ async function explain(
 ): Promise<ExplainedJob> {
   const at = now()
   const schedule = 'problem' in listed ? undefined : listed.schedule
-  const jobId = await ledger?.jobs.id(listed.name, await readGatewayName(settings, listed.name))
+  const jobId = await ledger?.jobs.known(listed.name, await readGatewayName(settings, listed.name))
   const { fires, known } = await readFires(ledger, jobId)
   const holder = jobId === undefined ? undefined : await ledger?.leases.holder(jobId, at, isDead)
   const dues = known === undefined ? [] : (comeDue(known, schedule, at)?.fires ?? [])

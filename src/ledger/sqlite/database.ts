@@ -21,13 +21,18 @@ const LONGEST_KEPT = 2_000
  * Opens the file. WAL: readers never wait. `synchronous = FULL`: an intent is on the disk before the bytes of the batch leave
  * (sqlite.org/pragma.html#pragma_synchronous: NORMAL would not sync a WAL commit).
  */
-export function openSqlite(file: string, busyTimeoutMs: number): SqliteDatabase {
+export function openSqlite(
+  file: string,
+  busyTimeoutMs: number,
+  access: 'write' | 'read' = 'write',
+): SqliteDatabase {
   const database = openWithRoom((isAlone) => {
-    const opened = new DatabaseSync(file, { timeout: busyTimeoutMs })
+    const opened = new DatabaseSync(file, { timeout: busyTimeoutMs, readOnly: access === 'read' })
     if (isAlone) opened.exec('pragma locking_mode = exclusive')
     return opened
   })
   try {
+    if (access === 'read') return adapted(database)
     // Only a file without pages accepts incremental vacuum (sqlite.org/pragma.html#pragma_auto_vacuum).
     if (database.prepare('pragma page_count').get()?.['page_count'] === 0)
       database.exec('pragma auto_vacuum = incremental')
@@ -36,6 +41,10 @@ export function openSqlite(file: string, busyTimeoutMs: number): SqliteDatabase 
     database.close()
     throw error
   }
+  return adapted(database)
+}
+
+function adapted(database: DatabaseSync): SqliteDatabase {
   const statements = new Map<string, SqliteStatement>()
   return {
     prepare(sql) {
@@ -137,8 +146,12 @@ export interface LedgerDatabase {
   readonly turn: ReturnType<typeof pLimit>
 }
 
-export function openLedgerDatabase(file: string, busyTimeoutMs: number): LedgerDatabase {
-  const sqlite = openSqlite(file, busyTimeoutMs)
+export function openLedgerDatabase(
+  file: string,
+  busyTimeoutMs: number,
+  access?: 'write' | 'read',
+): LedgerDatabase {
+  const sqlite = openSqlite(file, busyTimeoutMs, access)
   return {
     kysely: new Kysely<LedgerTables>({ dialect: new LedgerDialect({ database: sqlite }) }),
     turn: pLimit(1),

@@ -39,6 +39,7 @@ const BUSY_TIMEOUT_MS = 10_000
  * @param place boot and PID namespace of this process (`ProcessTable.place`): differs after each start of the machine; undefined where unknown
  * @param onNew called before a new ledger is made; throws to refuse a new ledger
  * @param ids cipher of account ids
+ * @param access `read`: SQLite refuses all writes, and a ledger of an older form stays as it is
  * @throws WaybillError `ledger-unusable` (cannot be opened or written), `ledger-newer` (written by a newer program), `ledger-older`; errors of
  * `onNew`
  */
@@ -47,8 +48,9 @@ export async function openLedger(
   place?: string,
   onNew?: OnNewLedger,
   ids: AccountIdCipher = NO_ACCOUNT_IDS,
+  access: 'write' | 'read' = 'write',
 ): Promise<Ledger> {
-  const opened = await openDatabase(file, onNew)
+  const opened = await openDatabase(file, access, onNew)
   const turns = createExclusive(opened)
   const { installation, assertKey } = installationOf(turns)
   const delivered = deliveredOf(opened.statements)
@@ -81,17 +83,22 @@ export async function openLedger(
   }
 }
 
-async function openDatabase(file: string, onNew?: OnNewLedger): Promise<LedgerDatabase> {
+async function openDatabase(
+  file: string,
+  access: 'write' | 'read',
+  onNew?: OnNewLedger,
+): Promise<LedgerDatabase> {
   let opened: LedgerDatabase
   try {
-    opened = openLedgerDatabase(file, BUSY_TIMEOUT_MS)
+    opened = openLedgerDatabase(file, BUSY_TIMEOUT_MS, access)
   } catch (cause) {
     throw unusable(file, 'opened', cause)
   }
   try {
     // A single writing transaction: a process killed in the middle leaves the file unchanged, two processes that open the file at once take
     // turns, and a read-only file is found here, not at the first intent.
-    await opened.kysely.transaction().execute((writer) => migrate(writer, file, onNew))
+    if (access === 'read') await assertCurrent(opened.kysely, file)
+    else await opened.kysely.transaction().execute((writer) => migrate(writer, file, onNew))
     return opened
   } catch (cause) {
     await opened.kysely.destroy()
@@ -100,26 +107,40 @@ async function openDatabase(file: string, onNew?: OnNewLedger): Promise<LedgerDa
   }
 }
 
+/** @throws WaybillError as `assertKnown`, and `ledger-unusable` for a file without the tables of this version */
+async function assertCurrent(database: Kysely<LedgerTables>, file: string): Promise<void> {
+  const applied = await appliedMigrations(database)
+  assertKnown(applied, file)
+  if (applied.length < Object.keys(MIGRATIONS).length)
+    throw new WaybillError('ledger-unusable', `the ledger ${file} lacks tables of this version`, {
+      place: { file },
+      remedy: 'Open it once with a command that writes, like `waybill doctor`.',
+    })
+}
+
 /** @throws WaybillError `ledger-newer`, `ledger-older` (from before the first release: hashes were made in another way) */
+function assertKnown(applied: readonly string[], file: string): void {
+  const unknown = applied.filter((name) => MIGRATIONS[name] === undefined)
+  if (unknown.length === 0) return
+  const [oldest = ''] = Object.keys(MIGRATIONS)
+  const isOlder = unknown.every((name) => name < oldest)
+  const words = isOlder
+    ? 'has a form from before the first release'
+    : 'was written by a newer version of Waybill'
+  throw new WaybillError(
+    isOlder ? 'ledger-older' : 'ledger-newer',
+    `the ledger ${file} ${words} (it has ${unknown.join(', ')})`,
+    { place: { file } },
+  )
+}
+
 async function migrate(
   writer: Transaction<LedgerTables>,
   file: string,
   onNew: OnNewLedger | undefined,
 ): Promise<void> {
   const applied = await appliedMigrations(writer)
-  const unknown = applied.filter((name) => MIGRATIONS[name] === undefined)
-  if (unknown.length > 0) {
-    const [oldest = ''] = Object.keys(MIGRATIONS)
-    const isOlder = unknown.every((name) => name < oldest)
-    const words = isOlder
-      ? 'has a form from before the first release'
-      : 'was written by a newer version of Waybill'
-    throw new WaybillError(
-      isOlder ? 'ledger-older' : 'ledger-newer',
-      `the ledger ${file} ${words} (it has ${unknown.join(', ')})`,
-      { place: { file } },
-    )
-  }
+  assertKnown(applied, file)
   if (applied.length === Object.keys(MIGRATIONS).length) return
   const behindSince = applied.length === 0 ? onNew?.() : undefined
   const migrator = new Migrator({ db: writer, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } })

@@ -203,7 +203,7 @@ export interface Ledger {
   exportsOf(runId: string): Promise<(ExportRecord & { readonly mapping: string | null })[]>
   /** Open exports of unfinished runs, for all jobs of this name, at any gateway. */
   openExports(job: string): Promise<OpenExport[]>
-  /** What runs left open, by run: neither settled by a later run nor acknowledged. Runs that left nothing are missing. */
+  /** Open work by run: neither settled by a later run nor acknowledged. Runs without open work are missing. */
   openMatters(): Promise<ReadonlyMap<string, OpenMatters>>
   exportRecord(exportRow: number): Promise<ExportRecord | undefined>
   exportsWithContent(exportId: string): Promise<ExportRecord[]>

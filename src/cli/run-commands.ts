@@ -231,7 +231,10 @@ export const RUN_COMMANDS = {
       '--reason <code>': 'only rows and records with this reason; without a run, in all runs so far',
       '--job <job>': 'all runs of this job so far, and its refused start',
       '--export <name>': 'only runs that read an export of this name',
-      '--since <when>': { says: 'only runs started since a day (UTC) or within an age, like 7d', read: since },
+      '--since <when>': {
+        says: 'only runs started since a day (UTC) or within an age, like 7d',
+        read: since,
+      },
       '--dry-run': 'list the runs, acknowledge nothing',
       '--undo': 'withdraw the acknowledgement',
       '--by <name>': BY,

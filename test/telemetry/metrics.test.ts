@@ -364,8 +364,8 @@ describe('names', () => {
     metrics.lastRun(LAST)
     const known = described(await metrics.text())
     const text = page('docs/metrics.md')
-    const rows = ['Metrics of a schedule', 'Metrics of the installation', 'Metrics of the last run'].flatMap((part) =>
-      tableRows(sections(text, 2).get(part) ?? ''),
+    const rows = ['Metrics of a schedule', 'Metrics of the installation', 'Metrics of the last run'].flatMap(
+      (part) => tableRows(sections(text, 2).get(part) ?? ''),
     )
     const documented = rows.map(([name = '', type]) => `${name.replaceAll('`', '')} ${type}`)
     expect(documented.sort()).toEqual(

@@ -10,9 +10,10 @@ import { type Dictionary, hasWord, type KnownNames, nameWords } from './names.ts
 /** Finds rules with doubtful columns. Only for wide CSV: paths of JSON are named by their shape. */
 export function doubtfulColumns(
   { read, row, biometrics = {}, conditions = {} }: MappingDefinition,
-  { naming, measurements, conditions: diagnoses, words, catalog }: KnownNames,
+  names: KnownNames,
 ): Suspicion[] {
   if (!isTable(read.format)) return []
+  const { naming, measurements, conditions: diagnoses, words, catalog } = names
   const judge = (
     rule: string,
     key: string,

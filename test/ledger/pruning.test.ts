@@ -95,10 +95,13 @@ test('fires, notifications and deliveries go by their age: what is exactly as ol
     await beginExport(run, { delivered })
     await ledger.releaseLease(run.lease)
   }
-  const counts = { fires: 1, notifications: 1, deliveries: 1 }
+  const counts = {
+    ...{ chunks: 0, batches: 0, exceptions: 0, decisions: 0, mappings: 0, profiles: 0, audit: 0 },
+    ...{ fires: 1, notifications: 1, deliveries: 1, bytes: expect.any(Number) },
+  }
   const kept = { profiles: 0, deliveries: 0, auditSince: 0 }
-  expect(await ledger.pruning.leftovers(kept, before, [])).toMatchObject(counts)
-  expect(await ledger.pruning.removeLeftovers(kept, before)).toMatchObject(counts)
+  expect(await ledger.pruning.leftovers(kept, before, [])).toEqual(counts)
+  expect(await ledger.pruning.removeLeftovers(kept, before)).toEqual(counts)
   expect((await ledger.fires.latest(jobId, 9)).map(({ due }) => due)).toEqual([before])
   expect((await ledger.expectations.taken('nightly', 'm', 9)).map(({ name }) => name)).toEqual([`${before}`])
   expect(await ledger.pruning.leftovers(kept, before, [])).toMatchObject({ fires: 0, deliveries: 0 })

@@ -169,6 +169,7 @@ const NOTHING_KNOWN = {
   exit: null,
   error: null,
   detail: null,
+  retry_at: null,
 }
 
 async function readFires(ledger: Ledger | undefined, jobId: number | undefined) {

@@ -34,7 +34,7 @@ import type { Application } from './application.ts'
 import { type RunWatch, type Surroundings, withGateways } from './connect-gateway.ts'
 import { expectationParts } from './expectations.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
-import { runAndTell, tellDeadRun, tellHolder } from './run-and-tell.ts'
+import { runAndTell, tellDeadRun, tellHolder, tellLastTry } from './run-and-tell.ts'
 import { runJob } from './run-job.ts'
 import {
   countEnd,
@@ -137,12 +137,12 @@ async function keep(
       if (metrics !== undefined) await tellInstallation(application, deps.ledger, metrics)
       return jobs
     },
-    run: (job, onRun, fire) =>
+    run: (job, onRun, fire, retryAt) =>
       notingRefusedStart({ home: settings.home, now: application.now }, job.definition.job, () =>
         telling.running(job.definition.job, async () => {
           const atGateway = await at(chooseGateway(settings, job))
           sentTo.add(atGateway.gateway)
-          return runOnce(application, watched, atGateway, [job, onRun, fire])
+          return runOnce(application, watched, atGateway, [job, onRun, fire, retryAt])
         }),
       ),
     planLook: (job) => planLooks(expecting, job),
@@ -167,7 +167,7 @@ async function runOnce(
   application: Application,
   { teller, metrics, reporter }: Watched,
   deps: RunDependencies,
-  [job, onRun, fire]: Parameters<ScheduleParts<Job>['run']>,
+  [job, onRun, fire, retryAt]: Parameters<ScheduleParts<Job>['run']>,
 ): Promise<FireEnd> {
   const { logger } = application
   const name = job.definition.job
@@ -185,6 +185,7 @@ async function runOnce(
     deps: { ...deps, events },
     job,
     next: nextOfSchedule,
+    isTriedAgain: (code) => retryAt(code) !== undefined,
     refusals: async (error) => !(await isNothing(error)),
     work: (given) =>
       tellingLastRun(
@@ -222,7 +223,7 @@ const TOLD_OTHERWISE: ReadonlySet<string> = new Set(['job-invalid', 'earlier-fir
 
 export function createScheduleTeller(
   context: TellerContext,
-  deps: Pick<RunDependencies, 'ledger' | 'now' | 'isDead'> & Pick<ScheduleParts<Job>, 'gatewayOf'>,
+  deps: Pick<RunDependencies, 'ledger' | 'home' | 'now' | 'isDead'> & Pick<ScheduleParts<Job>, 'gatewayOf'>,
 ) {
   const { ledger, gatewayOf, now } = deps
   const known = new Map<string, readonly Target[]>()
@@ -237,6 +238,7 @@ export function createScheduleTeller(
   let gone: { readonly problem?: WaybillError } | undefined
   let broken = new Map<string, WaybillError>()
   let missed = new Map<string, FireRecord[]>()
+  let givenUp = new Map<string, FireRecord>()
   let delivery: Promise<void> | undefined
 
   const about = (job: string): About => ({ job, gateway: gatewayOf(job), at: now() })
@@ -267,9 +269,10 @@ export function createScheduleTeller(
     }
   }
   const tellAll = async (): Promise<void> => {
-    const [problems, fires, lost] = [broken, missed, gone]
+    const [problems, fires, lost, ended] = [broken, missed, gone, givenUp]
     broken = new Map()
     missed = new Map()
+    givenUp = new Map()
     gone = undefined
     if (lost !== undefined) await tellGone(lost.problem)
     for (const [job, problem] of problems) {
@@ -277,6 +280,8 @@ export function createScheduleTeller(
       await teller.tell(brokenNotice(about(job), problem, version), await targetsFor(job))
     }
     for (const [job, ofJob] of fires) await tellMissed(job, ofJob)
+    for (const [job, fire] of ended)
+      if (!underWay.has(job)) await tellLastTry(teller, deps, about(job), await targetsFor(job), fire)
     for (const [job, scheduled] of jobs) {
       const targets = known.get(job) ?? []
       const atGateway = { ...deps, gatewayName: gatewayOf(job) }
@@ -296,6 +301,7 @@ export function createScheduleTeller(
       begun: note,
       missed: (job, fire) => note(job, fire, true),
       skipped: note,
+      gaveUp: (job, fire) => givenUp.set(job, fire),
       trouble(job, error) {
         if (job === undefined && error instanceof WaybillError && error.code === 'job-not-found')
           gone = { problem: error }

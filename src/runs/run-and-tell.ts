@@ -5,7 +5,7 @@ import { readGatewayName, readTargets, targetsOf } from '../definitions/jobs.ts'
 import type { Target } from '../definitions/notify-definition.ts'
 import { smallNotice } from '../expect/expectation-text.ts'
 import { isToldMissing } from '../expect/expectation-watch.ts'
-import { type Ledger, processName } from '../ledger/ledger.ts'
+import { type FireRecord, type Ledger, processName } from '../ledger/ledger.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
 import type { RunDependencies } from '../run/events.ts'
@@ -39,6 +39,8 @@ export interface ToldRun {
   readonly next?: (summary: RunSummary) => readonly Step[] | undefined
   /** True to notify a run that was refused; false if the person who typed the command sees the error. */
   readonly refusals: boolean | ((error: unknown) => Promise<boolean>)
+  /** True for an end after which the run is tried again: the last try is notified alone. */
+  readonly isTriedAgain?: (code: string | undefined) => boolean
   /** Runs the job with the given dependencies. */
   readonly work: (deps: RunDependencies) => Promise<JobEnd>
 }
@@ -46,7 +48,7 @@ export interface ToldRun {
 /** Notifies the end of `work`, and rethrows its error. The caller delivers the last notification. */
 export async function runAndTell(
   { logger }: Pick<Application, 'logger'>,
-  { teller, deps, job, next, refusals, work }: ToldRun,
+  { teller, deps, job, next, refusals, isTriedAgain = () => false, work }: ToldRun,
 ): Promise<JobEnd> {
   const targets = targetsOf(job)
   const name = job.definition.job
@@ -96,7 +98,8 @@ export async function runAndTell(
       const { resumed, exit, error } = end
       if (resumed !== undefined) await tellRun(resumed)
       // The process that took the run over notifies its end.
-      if (error?.code !== 'lease-lost') await tellRun(end, { exit, error: error?.code })
+      if (error?.code !== 'lease-lost' && !isTriedAgain(error?.code))
+        await tellRun(end, { exit, error: error?.code })
     })
     return end
   } catch (error) {
@@ -112,7 +115,8 @@ export async function runAndTell(
       const isTold = typeof refusals === 'boolean' ? refusals : await refusals(error)
       // The watch of expectations has notified the missing export already.
       const isKnown = isNothingFound(error) && (await isToldMissing(deps, job))
-      if (!stopped && isTold && !isKnown) await tellRefusal(teller, deps, about(), targets, error)
+      const isLast = !isTriedAgain(endingOf(error).code)
+      if (!stopped && isTold && isLast && !isKnown) await tellRefusal(teller, deps, about(), targets, error)
     })
     if (typeof error === 'object' && error !== null) TOLD.add(error)
     throw error
@@ -187,6 +191,22 @@ export async function tellDeadRun(
     const holder = { owner: processName(owner), run: run.id, since }
     await teller.tell(deadRunNotice(about, holder, goesOn && kind === 'ordinary'), targets)
   }
+}
+
+/** Notifies the end of a run whose tries are over without another one. The last try was not notified. */
+export async function tellLastTry(
+  teller: Teller,
+  deps: Pick<RunDependencies, 'ledger' | 'home'>,
+  about: About,
+  targets: readonly Target[],
+  { run_id, exit, ended_at }: FireRecord,
+): Promise<void> {
+  const story = run_id === null ? undefined : await gatherStory(deps, run_id)
+  // A person, or a run typed by hand, has ended the run.
+  if (targets.length === 0 || story?.summary.state !== 'interrupted') return
+  const next = nextSteps(story.summary, [], shellWord)
+  const end = { exit: exit ?? exitOf(story.summary), next, at: ended_at ?? about.at }
+  await teller.tell(runNotice({ ...story, ...end }), targets)
 }
 
 /** Notifies errors before the start of a run: an invalid job file, or a ledger that cannot be opened. */

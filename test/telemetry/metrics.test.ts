@@ -254,7 +254,7 @@ test('jobs, fires and requests are counted', async () => {
   const events = createScheduleEvents(countSchedule(metrics, () => NOW))
   const fire = (state: FireRecord['state']): FireRecord => ({
     ...{ job_id: 1, due: 0, state, owner: null, run_id: null, begun_at: null, ended_at: null },
-    ...{ exit: null, error: null, reason: null, detail: null, made_up_by: null },
+    ...{ exit: null, error: null, reason: null, detail: null, made_up_by: null, retry_at: null },
   })
   const timetable = { cron: '15 2 * * *', zone: 'America/New_York' }
   for (const job of ['a', 'b', 'c']) events.scheduled(job, timetable, 0)

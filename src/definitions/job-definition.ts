@@ -156,6 +156,9 @@ export const JobDefinition = z
           })
           .optional()
           .meta({ description: 'Further tries of a run that ended because the gateway was away.' }),
+        done: TimeOfDay.optional().meta({
+          description: 'Time of day in the zone by which the run has to be done, like "06:00".',
+        }),
       })
       .optional(),
     exports: z

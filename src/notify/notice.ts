@@ -12,6 +12,7 @@ export const NOTICE_KINDS = [
   'job-held',
   'job-broken',
   'fire-missed',
+  'job-late',
   'jobs-gone',
   'export-late',
   'export-small',

@@ -56,10 +56,11 @@ const expectationJson = ({ key, expect, last, next }: ExplainedExpectation): obj
 })
 
 /** Timetable of a job in one line. */
-export function scheduleWords({ cron, zone, missed, retry }: JobSchedule): string {
+export function scheduleWords({ cron, zone, missed, retry, done }: JobSchedule): string {
   const until = retry?.until === undefined ? '' : ` until ${retry.until}`
   const tries = retry === undefined ? '' : `, retry every ${durationText(retry.every)}${until}`
-  return `"${cron}" in ${zone}, missed: ${missed}${tries}`
+  const by = done === undefined ? '' : `, done by ${done}`
+  return `"${cron}" in ${zone}, missed: ${missed}${tries}${by}`
 }
 
 const REASONS: Readonly<Record<string, string>> = {

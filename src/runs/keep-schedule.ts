@@ -13,7 +13,7 @@ import { keyOf, type Target } from '../definitions/notify-definition.ts'
 import { planLooks } from '../expect/expectation-watch.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
-import { WaybillError } from '../model/errors.ts'
+import { allDone, WaybillError } from '../model/errors.ts'
 import { noteRefusedStart, notingRefusedStart } from '../needs/refused-starts.ts'
 import { trafficOf } from '../run/connect-stages.ts'
 import { createRunEvents, type RunDependencies, type RunListener } from '../run/events.ts'
@@ -22,6 +22,7 @@ import {
   createScheduleEvents,
   type FireEnd,
   type ListedJob,
+  type LookPlan,
   type ScheduleEvents,
   type ScheduleParts,
 } from '../schedule/schedule-parts.ts'
@@ -34,6 +35,7 @@ import type { Application } from './application.ts'
 import { type RunWatch, type Surroundings, withGateways } from './connect-gateway.ts'
 import { expectationParts } from './expectations.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
+import { createDeadlineWatch } from './late-jobs.ts'
 import { runAndTell, tellDeadRun, tellHolder, tellLastTry } from './run-and-tell.ts'
 import { runJob } from './run-job.ts'
 import {
@@ -109,6 +111,7 @@ async function keep(
     // Other sources of the job may take minutes to answer, while the schedule sleeps.
     void telling.teller.deliver()
   })
+  const deadlines = createDeadlineWatch(settings, deps.ledger, telling.teller)
   served?.ready(async () => {
     try {
       await deps.ledger.runs(1)
@@ -145,7 +148,8 @@ async function keep(
           return runOnce(application, watched, atGateway, [job, onRun, fire, retryAt])
         }),
       ),
-    planLook: (job) => planLooks(expecting, job),
+    planLook: async (job) =>
+      bothLooks(await planLooks(expecting, job), await deadlines.planLook(job, application.now())),
     events: createScheduleEvents(
       ...(metrics === undefined ? [] : [countSchedule(metrics, application.now)]),
       ...[events, telling.events],
@@ -154,6 +158,16 @@ async function keep(
   })
   await telling.end()
   logger.info('the schedule has ended')
+}
+
+/** Looks for exports and deadlines, at the earlier of their times. */
+function bothLooks(...plans: readonly LookPlan[]): LookPlan {
+  const next = plans.flatMap((plan) => plan.next ?? [])
+  const looks = plans.flatMap(({ look }) => look ?? [])
+  return {
+    next: next.length === 0 ? undefined : Math.min(...next),
+    look: looks.length === 0 ? undefined : async () => void (await allDone(looks.map((look) => look()))),
+  }
 }
 
 /** Observers of the runs. */

@@ -7,6 +7,8 @@ export interface JobSchedule extends Timetable {
   readonly missed: MissedPolicy
   /** Further tries while the gateway is away: interval in milliseconds, and the time of day of the last. */
   readonly retry?: { readonly every: number; readonly until?: string | undefined } | undefined
+  /** Time of day by which the run of a fire has to be done. */
+  readonly done?: string | undefined
 }
 
 /** A file of the jobs folder: a job with its schedule, if any, or a problem; `job` with a problem: the problem is in a file of the job. */

@@ -1,10 +1,13 @@
 /** Keeps the schedule of a workplace within this process, on a clock that goes on to the next moment that is waited for; all else is real. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { createIdleClock } from '../load/idle-clock.ts'
 import type { HookServer } from '../notify/hook-server.ts'
-import type { Ended, Workplace } from './command-line.ts'
+import { type Ended, ended, type Workplace } from './command-line.ts'
+
+const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
 
 /** Requests of this process that have no answer yet. */
 function watchRequests(): () => number {
@@ -31,16 +34,24 @@ export const titlesOf = ({ seen }: Pick<HookServer, 'seen'>): string[] =>
   })
 
 export interface Scheduled {
-  /** Runs `waybill schedule` from an instant to another. @param during called with the time whenever the schedule wakes */
-  keep(from: string, to: string, during?: (now: string) => void): Promise<Ended>
+  /**
+   * Runs `waybill schedule` from an instant to another.
+   * @param during called with the time whenever something wakes; the clock stands meanwhile
+   */
+  keep(from: string, to: string, during?: (now: string) => void | Promise<void>): Promise<Ended>
+  /** A command of another process at an instant, also while the schedule is kept. */
+  beside(instant: string, ...args: string[]): Promise<Ended>
 }
 
 export function scheduledNights(workplace: Workplace): Scheduled {
   const open = watchRequests()
   const isReading = (): boolean => process.getActiveResourcesInfo().some((one) => one.startsWith('FSReq'))
   return {
+    beside: (instant, ...args) => ended(workplace.startProgram(FAST_CLOCK, instant, '1', ...args)),
     async keep(from, to, during = () => {}) {
-      const clock = createIdleClock(Date.parse(from), () => open() === 0 && !isReading())
+      let looking = 0
+      const isIdle = (): boolean => open() === 0 && looking === 0 && !isReading()
+      const clock = createIdleClock(Date.parse(from), isIdle)
       const interrupt = new AbortController()
       const isOver = (): boolean => clock.now >= Date.parse(to)
       return workplace.waybillWith(
@@ -50,7 +61,9 @@ export function scheduledNights(workplace: Workplace): Scheduled {
           now: () => clock.now,
           async sleep(ms, signal) {
             await clock.sleep(Math.min(ms, Math.max(0, Date.parse(to) - clock.now)), signal)
-            during(new Date(clock.now).toISOString())
+            looking++
+            await during(new Date(clock.now).toISOString())
+            looking--
             if (isOver()) interrupt.abort()
           },
         }),

@@ -135,8 +135,9 @@ function explainedText(explained: ExplainedJob, columns: number | undefined): st
   const lines = [`${job}: ${what}`]
   if (pause !== undefined) {
     const why = pause.note === null ? '' : `: ${pause.note}`
+    const until = pause.until === null ? '' : ` until ${localTime(pause.until, zone)}`
     lines.push(
-      `paused by ${pause.by} since ${toSecond(iso(pause.at))}${why}. To continue: waybill unpause ${job}`,
+      `paused by ${pause.by} since ${toSecond(iso(pause.at))}${until}${why}. To continue: waybill unpause ${job}`,
     )
   }
   if (current !== undefined) lines.push(currentText(current))

@@ -31,7 +31,7 @@ function jobSection(explained: ExplainedJob, isReadOnly: boolean): string {
   return `<section id="job-${html(job)}">
 <h2>${html(job)} <span>${html(what)}</span></h2>
 ${problem === undefined ? '' : `<p>${html(problem.message)}. ${codeHtml(problem.remedy)}</p>`}
-${pause === undefined ? '' : `<p class="notice">Paused by ${html(pause.by)} since ${timeHtml(pause.at)}${pause.note === null ? '' : `: ${html(pause.note)}`}</p>`}
+${pause === undefined ? '' : `<p class="notice">Paused by ${html(pause.by)} since ${timeHtml(pause.at)}${pause.until === null ? '' : ` until ${timeHtml(pause.until)}`}${pause.note === null ? '' : `: ${html(pause.note)}`}</p>`}
 ${current === undefined ? '' : `<p>Under way: run ${runLink(current.run)} since ${timeHtml(Date.parse(current.since))}${current.waits === undefined ? '' : `; it ${html(waitsText(current.waits))}`}</p>`}
 ${isReadOnly ? '' : actsHtml(actionsOf(explained))}
 ${firesTable(

@@ -103,11 +103,14 @@ export interface Pause {
   readonly note: string | null
   /** Milliseconds since the epoch. */
   readonly at: number
+  /** End of the pause, in milliseconds since the epoch; null for a pause that a person ends. */
+  readonly until: number | null
 }
 
 export interface Pauses {
-  of(jobId: number): Promise<Pause | undefined>
-  /** @returns false if the job was paused already */
+  /** Undefined once the end has come. */
+  of(jobId: number, now: number): Promise<Pause | undefined>
+  /** Pauses the job, or gives a pause a new end. @returns false if the job was paused already and the pause gives no end */
   begin(jobId: number, pause: Pause): Promise<boolean>
   /** @returns true if the job was paused */
   end(jobId: number, acting: Acting): Promise<boolean>
@@ -339,6 +342,7 @@ export interface OpenWork {
   readonly overdue: readonly (Pick<DeadlineRecord, 'job' | 'source' | 'due' | 'expected' | 'arrived'> & {
     readonly state: 'missing' | 'unreachable'
   })[]
+  /** Pauses without an end. */
   readonly pauses: readonly (Pause & { readonly job: string })[]
   /** Fires that nothing has made up for, and that no run has followed. */
   readonly missed: readonly { readonly job: string; readonly due: number; readonly reason: string }[]

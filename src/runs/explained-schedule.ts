@@ -16,7 +16,12 @@ export function explainedJson(explained: ExplainedJob): object {
   return {
     job,
     schedule,
-    paused: pause && { by: pause.by, note: pause.note ?? undefined, since: instant(pause.at) },
+    paused: pause && {
+      by: pause.by,
+      note: pause.note ?? undefined,
+      since: instant(pause.at),
+      until: instant(pause.until),
+    },
     now: current && { run: current.run, owner: current.owner, since: current.since, waits: current.waits },
     ...errorAsJson(problem),
     last: last.map((fire) => ({

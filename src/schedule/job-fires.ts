@@ -1,7 +1,7 @@
 /** Fires of a job at a wake-up: stores new due fires, decides about open fires, starts a run. */
 import { type FireChange, type FireRecord, processName } from '../ledger/ledger.ts'
 import { EXIT, endingOf } from '../model/errors.ts'
-import { present } from '../system/shown-text.ts'
+import { iso, present } from '../system/shown-text.ts'
 import { comeDue, decide, type Hindrance } from './fires.ts'
 import type { FireRunEnd, JobSchedule, ListedJob, RetryDecision, ScheduleParts } from './schedule-parts.ts'
 import { nextTry, stepOf } from './tries.ts'
@@ -163,10 +163,11 @@ async function hindrance<Job>(
   running: FireRecord | undefined,
 ): Promise<Hindrance | undefined> {
   if ('problem' in listed) return { reason: 'job-invalid', detail: listed.problem.message }
-  const pause = await ledger.pauses.of(jobId)
+  const pause = await ledger.pauses.of(jobId, now())
   if (pause !== undefined) {
     const why = pause.note === null ? '' : `: ${pause.note}`
-    return { reason: 'paused', detail: `${pause.by}, since ${new Date(pause.at).toISOString()}${why}` }
+    const until = pause.until === null ? '' : ` until ${iso(pause.until)}`
+    return { reason: 'paused', detail: `${pause.by}, since ${iso(pause.at)}${until}${why}` }
   }
   if (running !== undefined)
     return heldBy(running.owner ?? 'a process', running.run_id, running.begun_at ?? running.due)

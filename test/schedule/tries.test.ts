@@ -143,7 +143,7 @@ describe('on a schedule', () => {
     await clock.moveTo(at('02:50Z'))
     const jobId = await ledger.jobId('nightly', 'gateway')
     const acting = { by: 'ann', note: null, at: clock.now() }
-    await ledger.pauses.begin(jobId, acting)
+    await ledger.pauses.begin(jobId, { ...acting, until: null })
     await clock.moveTo(at('04:02Z'))
     await ledger.pauses.end(jobId, acting)
     await clock.moveTo(at('04:20Z'))

@@ -13,6 +13,7 @@ import {
   TimeOfDay,
   ZoneName,
 } from './export-definition.ts'
+import { HeartbeatDefinition } from './heartbeat-definition.ts'
 import { NotifyDefinition } from './notify-definition.ts'
 
 /** The schedule looks at its jobs once a minute. */
@@ -259,6 +260,7 @@ export const JobDefinition = z
       .prefault({}),
     drift: DriftDefinition.prefault({}),
     notify: NotifyDefinition.default([]),
+    heartbeat: HeartbeatDefinition.optional(),
     stopWhen: z
       .strictObject({
         rejectedRows: Share.optional(),

@@ -118,7 +118,7 @@ export const NotifyDefinition = z
   .meta({ description: 'Targets of notices about runs: one target or a list.' })
 
 /** Checks an address. No message shows the address, as it may be the secret that allows posting. */
-function isSafeAddress(text: string): boolean {
+export function isSafeAddress(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, hostname } = new URL(text)
   const loopback = ['127.0.0.1', 'localhost', '[::1]'].includes(hostname)

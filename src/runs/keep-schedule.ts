@@ -13,7 +13,7 @@ import { keyOf, type Target } from '../definitions/notify-definition.ts'
 import { planLooks } from '../expect/expectation-watch.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
-import { allDone, WaybillError } from '../model/errors.ts'
+import { allDone, EXIT, WaybillError } from '../model/errors.ts'
 import { noteRefusedStart, notingRefusedStart } from '../needs/refused-starts.ts'
 import { trafficOf } from '../run/connect-stages.ts'
 import { createRunEvents, type RunDependencies, type RunListener } from '../run/events.ts'
@@ -34,8 +34,10 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { Application } from './application.ts'
 import { type RunWatch, type Surroundings, withGateways } from './connect-gateway.ts'
 import { expectationParts } from './expectations.ts'
+import { beating, createHeartbeatWatch } from './heartbeats.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
 import { createDeadlineWatch } from './late-jobs.ts'
+import { readNeeds } from './needs.ts'
 import { runAndTell, tellDeadRun, tellHolder, tellLastTry } from './run-and-tell.ts'
 import { runJob } from './run-job.ts'
 import {
@@ -111,6 +113,7 @@ async function keep(
     // Other sources of the job may take minutes to answer, while the schedule sleeps.
     void telling.teller.deliver()
   })
+  const heartbeats = createHeartbeatWatch(application, deps.ledger, deps.gatewayOf)
   const deadlines = createDeadlineWatch(settings, deps.ledger, telling.teller)
   served?.ready(async () => {
     try {
@@ -138,15 +141,23 @@ async function keep(
       telling.listed(jobs)
       await seen?.listed(jobs)
       if (metrics !== undefined) await tellInstallation(application, deps.ledger, metrics)
+      await heartbeats.listed(jobs, () => readNeeds(application, undefined, deps.ledger))
       return jobs
     },
     run: (job, onRun, fire, retryAt) =>
       notingRefusedStart({ home: settings.home, now: application.now }, job.definition.job, () =>
-        telling.running(job.definition.job, async () => {
-          const atGateway = await at(chooseGateway(settings, job))
-          sentTo.add(atGateway.gateway)
-          return runOnce(application, watched, atGateway, [job, onRun, fire, retryAt])
-        }),
+        telling.running(job.definition.job, () =>
+          beating(application, job, {
+            async work() {
+              const atGateway = await at(chooseGateway(settings, job))
+              sentTo.add(atGateway.gateway)
+              return runOnce(application, watched, atGateway, [job, onRun, fire, retryAt])
+            },
+            endOf: (end: FireEnd) =>
+              end === 'nothing' ? { exit: EXIT.ok, code: undefined } : { exit: end.exit, code: end.error },
+            isTriedAgain: (code) => retryAt(code) !== undefined,
+          }),
+        ),
       ),
     planLook: async (job) =>
       bothLooks(await planLooks(expecting, job), await deadlines.planLook(job, application.now())),
@@ -156,7 +167,7 @@ async function keep(
       { broken: (job, problem) => noteRefusedStart(settings.home, job, problem, application.now()) },
     ),
   })
-  await telling.end()
+  await Promise.all([telling.end(), heartbeats.end()])
   logger.info('the schedule has ended')
 }
 

@@ -160,6 +160,9 @@ export const JobDefinition = z
         done: TimeOfDay.optional().meta({
           description: 'Time of day in the zone by which the run has to be done, like "06:00".',
         }),
+        digest: TimeOfDay.optional().meta({
+          description: 'Time of day in the zone of the daily digest of all jobs to the targets of this job.',
+        }),
       })
       .optional(),
     exports: z

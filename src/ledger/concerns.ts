@@ -395,6 +395,8 @@ export interface Notifications {
    * notice.
    */
   isTold(jobId: number, target: string): Promise<boolean>
+  /** True if the latest notice to the target on runs of the job told a failure: the target waits for good news. */
+  heardFailure(jobId: number, target: string): Promise<boolean>
   /**
    * Stores notifications in one transaction, for delivery at once. Notifications already stored for a target are left out.
    * @returns number of new notifications

@@ -13,6 +13,8 @@ export const NOTICE_KINDS = [
   'job-broken',
   'fire-missed',
   'job-late',
+  'job-recovered',
+  'digest',
   'jobs-gone',
   'export-late',
   'export-small',

@@ -33,6 +33,7 @@ import type { ListenAddress, Settings } from '../system/settings.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Application } from './application.ts'
 import { type RunWatch, type Surroundings, withGateways } from './connect-gateway.ts'
+import { createDigestWatch } from './digests.ts'
 import { expectationParts } from './expectations.ts'
 import { beating, createHeartbeatWatch } from './heartbeats.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
@@ -105,16 +106,7 @@ async function keep(
   const deps = { ...common, gatewayOf: (job: string) => known.get(job) ?? gatewayNameOf(settings) }
   const seen = metrics && watchJobs(application, deps, metrics)
   const telling = createScheduleTeller(application, deps)
-  const expecting = expectationParts(application, deps.ledger, async (job, notice) => {
-    const { title, cause } = notice
-    const words = `${title.replace(/^Waybill: /, '')}${cause === undefined ? '' : `. Because ${cause}`}`
-    logger[notice.failure ? 'warn' : 'info'](words, { job: notice.job })
-    await telling.teller.tell(notice, targetsOf(job))
-    // Other sources of the job may take minutes to answer, while the schedule sleeps.
-    void telling.teller.deliver()
-  })
-  const heartbeats = createHeartbeatWatch(application, deps.ledger, deps.gatewayOf)
-  const deadlines = createDeadlineWatch(settings, deps.ledger, telling.teller)
+  const looks = createLooks(application, deps, telling.teller)
   served?.ready(async () => {
     try {
       await deps.ledger.runs(1)
@@ -141,7 +133,7 @@ async function keep(
       telling.listed(jobs)
       await seen?.listed(jobs)
       if (metrics !== undefined) await tellInstallation(application, deps.ledger, metrics)
-      await heartbeats.listed(jobs, () => readNeeds(application, undefined, deps.ledger))
+      await looks.listed(jobs)
       return jobs
     },
     run: (job, onRun, fire, retryAt) =>
@@ -159,20 +151,49 @@ async function keep(
           }),
         ),
       ),
-    planLook: async (job) =>
-      bothLooks(await planLooks(expecting, job), await deadlines.planLook(job, application.now())),
+    planLook: looks.planLook,
     events: createScheduleEvents(
       ...(metrics === undefined ? [] : [countSchedule(metrics, application.now)]),
       ...[events, telling.events],
       { broken: (job, problem) => noteRefusedStart(settings.home, job, problem, application.now()) },
     ),
   })
-  await Promise.all([telling.end(), heartbeats.end()])
+  await Promise.all([telling.end(), looks.end()])
   logger.info('the schedule has ended')
 }
 
-/** Looks for exports and deadlines, at the earlier of their times. */
-function bothLooks(...plans: readonly LookPlan[]): LookPlan {
+/** What the schedule does at its times beside runs: looks for exports, deadlines and digests; sends heartbeats. */
+function createLooks(
+  application: Application,
+  deps: Pick<RunDependencies, 'ledger'> & Pick<ScheduleParts<Job>, 'gatewayOf'>,
+  teller: Teller,
+) {
+  const { settings, logger, now } = application
+  const { ledger, gatewayOf } = deps
+  const expecting = expectationParts(application, ledger, async (job, notice) => {
+    const { title, cause } = notice
+    const words = `${title.replace(/^Waybill: /, '')}${cause === undefined ? '' : `. Because ${cause}`}`
+    logger[notice.failure ? 'warn' : 'info'](words, { job: notice.job })
+    await teller.tell(notice, targetsOf(job))
+    // Other sources of the job may take minutes to answer, while the schedule sleeps.
+    void teller.deliver()
+  })
+  const heartbeats = createHeartbeatWatch(application, ledger, gatewayOf)
+  const deadlines = createDeadlineWatch(settings, ledger, teller)
+  const digests = createDigestWatch(application, ledger, teller, gatewayOf)
+  return {
+    async listed(jobs: readonly ListedJob<Job>[]): Promise<void> {
+      digests.listed(jobs)
+      await heartbeats.listed(jobs, () => readNeeds(application, undefined, ledger))
+    },
+    planLook: async (job: Job): Promise<LookPlan> =>
+      allLooks(await planLooks(expecting, job), await deadlines.planLook(job, now()), digests.planLook(job)),
+    end: heartbeats.end,
+  }
+}
+
+/** Does several looks, and plans the next at the earliest of their times. */
+function allLooks(...plans: readonly LookPlan[]): LookPlan {
   const next = plans.flatMap((plan) => plan.next ?? [])
   const looks = plans.flatMap(({ look }) => look ?? [])
   return {

@@ -6,7 +6,7 @@ import type { Target } from '../definitions/notify-definition.ts'
 import { smallNotice } from '../expect/expectation-text.ts'
 import { isToldMissing } from '../expect/expectation-watch.ts'
 import { type FireRecord, type Ledger, processName } from '../ledger/ledger.ts'
-import { endingOf, WaybillError } from '../model/errors.ts'
+import { EXIT, endingOf, WaybillError } from '../model/errors.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
 import type { RunDependencies } from '../run/events.ts'
 import { exitOf } from '../story/balance.ts'
@@ -19,6 +19,7 @@ import {
   driftNotice,
   type EndedRun,
   heldNotice,
+  recoveredNotice,
   refusalNotice,
   runNotice,
 } from '../story/notices.ts'
@@ -96,6 +97,8 @@ export async function runAndTell(
     const end = await work({ ...deps, events })
     await quietly(async () => {
       const { resumed, exit, error } = end
+      // Before the notice of the end: a target that gets every end has heard of the failure last.
+      if (refusals !== false && isGood(end)) await teller.tell(recoveredNotice(about(), end), targets)
       if (resumed !== undefined) await tellRun(resumed)
       // The process that took the run over notifies its end.
       if (error?.code !== 'lease-lost' && !isTriedAgain(error?.code))
@@ -124,6 +127,10 @@ export async function runAndTell(
     await noted
   }
 }
+
+/** True for a whole run of the job with nothing left behind. */
+const isGood = ({ exit, summary: { state, origin, backfill } }: JobEnd): boolean =>
+  exit === EXIT.ok && state === 'finished' && origin === undefined && backfill === undefined
 
 function endOf(error: unknown): Pick<EndedRun, 'exit' | 'error'> {
   const { code, exit } = endingOf(error)

@@ -54,9 +54,13 @@ export function firesBetween(timetable: Timetable, after: number, until: number,
 }
 
 /** First instant after the given one at which clocks of the zone show the time of day, as a cron line means it. @param time `06:00` */
-export function timeOfDayAfter(time: string, zone: string, after: number): number {
+export const timeOfDayAfter = (time: string, zone: string, after: number): number =>
+  firesAfter(timetableOfDay(time, zone), after).next().value
+
+/** Timetable of a time of day, each day. @param time `06:00` */
+export function timetableOfDay(time: string, zone: string): Timetable {
   const [hour, minute] = time.split(':').map(Number)
-  return firesAfter({ cron: `${minute} ${hour} * * *`, zone }, after).next().value
+  return { cron: `${minute} ${hour} * * *`, zone }
 }
 
 /** @param day midnight of the calendar day, as if in UTC */

@@ -9,6 +9,8 @@ export interface JobSchedule extends Timetable {
   readonly retry?: { readonly every: number; readonly until?: string | undefined } | undefined
   /** Time of day by which the run of a fire has to be done. */
   readonly done?: string | undefined
+  /** Time of day of the digest. */
+  readonly digest?: string | undefined
 }
 
 /** A file of the jobs folder: a job with its schedule, if any, or a problem; `job` with a problem: the problem is in a file of the job. */

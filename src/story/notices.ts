@@ -360,6 +360,26 @@ export function missedNotice(
   }
 }
 
+/** Notice of the first good run of a job to targets that last heard of a failure. */
+export function recoveredNotice(about: About, { summary }: Pick<RunStory, 'summary'>): UnsentNotice {
+  const { job } = about
+  const { run, startedAt, rows } = summary
+  return {
+    ...about,
+    kind: 'job-recovered',
+    subject: run,
+    failure: false,
+    title: `Waybill: ${job} has recovered`,
+    text: [
+      `Run      ${run}, finished: all accounted for`,
+      `Time     started ${utc(Date.parse(startedAt))}, ${workedWords(summary)} of work`,
+      `Rows     ${rowsWords(rows)}`,
+    ],
+    next: ['  Earlier runs may still need somebody', `    waybill needs --job ${job}`],
+    data: { run, startedAt },
+  }
+}
+
 /** A fire whose run was not done by its deadline. */
 interface LateFacts {
   readonly due: number

@@ -1,5 +1,6 @@
 /** Keeps the schedule of a workplace within this process, on a clock that goes on to the next moment that is waited for; all else is real. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { ClientRequest } from 'node:http'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
@@ -9,20 +10,23 @@ import { type Ended, ended, type Workplace } from './command-line.ts'
 
 const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
 
-/** Requests of this process that have no answer yet. */
+/** Work that takes longer waits for the clock: a request that hangs, or a socket that is kept. */
+const HANGS_MS = 300
+
+/** Number of requests of this process that are under way. */
 function watchRequests(): () => number {
-  let open = 0
-  const begin = (): void => void open++
-  const end = (): void => void open--
+  const open = new Set<ClientRequest>()
+  const begin = (message: unknown): void => {
+    const { request } = Started.parse(message)
+    open.add(request)
+    request.once('close', () => open.delete(request))
+  }
   subscribe('http.client.request.start', begin)
-  const ends = ['http.client.response.finish', 'http.client.request.error']
-  for (const name of ends) subscribe(name, end)
-  onTestFinished(() => {
-    unsubscribe('http.client.request.start', begin)
-    for (const name of ends) unsubscribe(name, end)
-  })
-  return () => open
+  onTestFinished(() => void unsubscribe('http.client.request.start', begin))
+  return () => open.size
 }
+
+const Started = z.object({ request: z.instanceof(ClientRequest) })
 
 const Posted = z.object({ type: z.string(), data: z.object({ title: z.string() }) })
 
@@ -50,7 +54,13 @@ export function scheduledNights(workplace: Workplace): Scheduled {
     beside: (instant, ...args) => ended(workplace.startProgram(FAST_CLOCK, instant, '1', ...args)),
     async keep(from, to, during = () => {}) {
       let looking = 0
-      const isIdle = (): boolean => open() === 0 && looking === 0 && !isReading()
+      let busySince: number | undefined
+      const isIdle = (): boolean => {
+        if (looking > 0) return false
+        if (open() === 0 && !isReading()) busySince = undefined
+        else busySince ??= performance.now()
+        return busySince === undefined || performance.now() - busySince > HANGS_MS
+      }
       const clock = createIdleClock(Date.parse(from), isIdle)
       const interrupt = new AbortController()
       const isOver = (): boolean => clock.now >= Date.parse(to)

@@ -116,6 +116,13 @@ export interface Pauses {
   end(jobId: number, acting: Acting): Promise<boolean>
 }
 
+/** Notification targets of jobs, as their files last named them: JSON. */
+export interface LastTargets {
+  /** Undefined for a job without any, and for targets that another key has encrypted. */
+  of(job: string): Promise<string | undefined>
+  keep(job: string, targets: string): Promise<void>
+}
+
 /** Filter of a list of runs. */
 export interface RunFilter {
   readonly job?: string | undefined

@@ -13,6 +13,7 @@ import type {
   Fires,
   Installation,
   KnownCount,
+  LastTargets,
   Lease,
   LeaseAnswer,
   LeaseRequest,
@@ -256,6 +257,7 @@ export interface Ledger {
   fires: Fires
   pauses: Pauses
   audit: Audit
+  lastTargets: LastTargets
   putAside: PutAside
   expectations: Expectations
   notifications: Notifications

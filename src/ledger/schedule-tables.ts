@@ -1,5 +1,6 @@
 /** Tables of the schedule: timetables, fires, deliveries, deadlines, notifications. Instants are milliseconds since the epoch. */
 import type { ColumnType, Generated } from 'kysely'
+import type { SealedId } from './sealed-ids.ts'
 import type { DeadlineState, FireState, NotificationState } from './states.ts'
 
 /** When a job is due, as last seen by the schedule. */
@@ -25,7 +26,7 @@ export interface PauseTable {
 export interface LastTargetsTable {
   job: string
   /** JSON, encrypted by the key of the installation: addresses and commands may hold secrets. */
-  targets: string
+  targets: SealedId
 }
 
 /** Null until known. */

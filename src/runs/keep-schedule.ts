@@ -51,7 +51,7 @@ import {
   watchJobs,
 } from './schedule-metrics.ts'
 import { createJobList, isNothingExplained, isNothingFound, versionOfFolder } from './scheduled-jobs.ts'
-import { createTeller, type Teller, type TellerContext } from './teller.ts'
+import { createTeller, keepTargets, lastTargets, type Teller, type TellerContext } from './teller.ts'
 
 /** Interval at which the schedule reads job files again. */
 const REREAD_MS = 60_000
@@ -226,6 +226,7 @@ async function runOnce(
   const options = { files: [], limit: Number.POSITIVE_INFINITY, acceptDrift: false }
   const isNothing = async (error: unknown): Promise<boolean> =>
     isNothingFound(error) && (await isNothingExplained(deps.ledger, deps.gatewayName, job, fire))
+  await keepTargets(deps.ledger, job)
   const ended = await runAndTell(application, {
     teller,
     deps: { ...deps, events },
@@ -289,7 +290,7 @@ export function createScheduleTeller(
 
   const about = (job: string): About => ({ job, gateway: gatewayOf(job), at: now() })
   const targetsFor = async (job: string): Promise<readonly Target[]> =>
-    (await readTargets(context.settings, job)) ?? known.get(job) ?? []
+    (await readTargets(context.settings, job)) ?? known.get(job) ?? (await lastTargets(ledger, job)) ?? []
   const note = (job: string, fire: FireRecord, isNews: boolean): void => {
     if (isNews && !TOLD_OTHERWISE.has(fire.reason ?? '')) missed.set(job, [...(missed.get(job) ?? []), fire])
   }

@@ -25,9 +25,9 @@ import {
 } from '../story/notices.ts'
 import type { JobEnd, RunStory, RunSummary } from '../story/run-story.ts'
 import { shellWord } from '../system/shown-text.ts'
-import type { Application } from './application.ts'
+import { type Application, withLedgerIfAny } from './application.ts'
 import { isNothingFound } from './scheduled-jobs.ts'
-import { createTeller, type Teller, tellAtOnce } from './teller.ts'
+import { createTeller, lastTargets, type Teller, tellAtOnce } from './teller.ts'
 
 /** Errors that were notified already. */
 const TOLD = new WeakSet<object>()
@@ -226,11 +226,25 @@ export async function tellingRefusals<Result>(
     return await act()
   } catch (error) {
     const isTold = typeof error === 'object' && error !== null && TOLD.has(error)
-    const targets = isTold ? undefined : await readTargets(context.settings, name)
-    if (targets !== undefined && targets.length > 0)
-      await tellUnopened(context, parsePath(name).name, targets, error)
+    if (!isTold) await tellRefused(context, name, error)
     throw error
   }
+}
+
+async function tellRefused(context: Application, name: string, error: unknown): Promise<void> {
+  const job = parsePath(name).name
+  const targets = await readTargets(context.settings, name)
+  if (targets !== undefined) {
+    if (targets.length > 0) await tellUnopened(context, job, targets, error)
+    return
+  }
+  // A name without a file is most often mistyped.
+  if (endingOf(error).code === 'job-not-found') return
+  // The error itself may be that of the ledger.
+  const last = await withLedgerIfAny(context, async (ledger) => ledger && lastTargets(ledger, job)).catch(
+    () => undefined,
+  )
+  if (last !== undefined && last.length > 0) await tellUnopened(context, job, last, error)
 }
 
 async function tellUnopened(

@@ -17,6 +17,7 @@ import { deliveredOf } from './delivered.ts'
 import { createExclusive } from './exclusive.ts'
 import { readStanding } from './inspect.ts'
 import { installationOf } from './installation.ts'
+import { lastTargetsOf } from './last-targets.ts'
 import { assertHeld, leasesOf, nameRun, rightOfWay } from './leases.ts'
 import { isPerhapsSent, leftBehind } from './left-behind.ts'
 import { lookupsOf } from './lookups.ts'
@@ -263,6 +264,7 @@ export async function openLedger(
     fires: firesOf(turns),
     pauses: pausesOf(turns),
     audit: auditOf(turns),
+    lastTargets: lastTargetsOf(turns, ids),
     putAside: putAsideOf(turns),
     expectations: expectationsOf(turns),
     notifications: notificationsOf(turns),

@@ -14,6 +14,7 @@ import { planLooks } from '../expect/expectation-watch.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
 import { allDone, EXIT, WaybillError } from '../model/errors.ts'
+import type { Need } from '../needs/needs-of.ts'
 import { noteRefusedStart, notingRefusedStart } from '../needs/refused-starts.ts'
 import { trafficOf } from '../run/connect-stages.ts'
 import { createRunEvents, type RunDependencies, type RunListener } from '../run/events.ts'
@@ -132,8 +133,10 @@ async function keep(
         if (job !== undefined) known.set(name, gatewayNameOf(settings, job.definition))
       telling.listed(jobs)
       await seen?.listed(jobs)
-      if (metrics !== undefined) await tellInstallation(application, deps.ledger, metrics)
-      await looks.listed(jobs)
+      let read: Promise<readonly Need[]> | undefined
+      const needs = () => (read ??= readNeeds(application, undefined, deps.ledger))
+      if (metrics !== undefined) await tellInstallation(application, deps.ledger, metrics, needs)
+      await looks.listed(jobs, needs)
       return jobs
     },
     run: (job, onRun, fire, retryAt) =>
@@ -182,9 +185,9 @@ function createLooks(
   const deadlines = createDeadlineWatch(settings, ledger, teller)
   const digests = createDigestWatch(application, ledger, teller, gatewayOf)
   return {
-    async listed(jobs: readonly ListedJob<Job>[]): Promise<void> {
+    async listed(jobs: readonly ListedJob<Job>[], needs: () => Promise<readonly Need[]>): Promise<void> {
       digests.listed(jobs)
-      await heartbeats.listed(jobs, () => readNeeds(application, undefined, ledger))
+      await heartbeats.listed(jobs, needs)
     },
     planLook: async (job: Job): Promise<LookPlan> =>
       allLooks(await planLooks(expecting, job), await deadlines.planLook(job, now()), digests.planLook(job)),

@@ -439,6 +439,12 @@ describe('served', () => {
     expect(await answer.text()).toContain('waybill_build_info{version="1"} 1')
     const health = await fetch(`${server.url}/health`)
     expect([health.status, await health.json()]).toEqual([200, { status: 'ok', version: '1' }])
+    serving.metrics.installation({ ...FACTS, needs: ['run-failed', 'paused', 'run-failed'] })
+    const needing = await fetch(`${server.url}/health`)
+    expect([needing.status, await needing.json()]).toEqual([
+      200,
+      { status: 'ok', version: '1', needs: { 'run-failed': 2, paused: 1 } },
+    ])
     ending = true
     expect((await fetch(`${server.url}/health`)).status).toBe(503)
     expect((await fetch(`${server.url}/`)).status).toBe(404)

@@ -162,8 +162,15 @@ export const RUN_COMMANDS = {
   pause: {
     says: 'stop the schedule from starting a job; a running one finishes',
     arguments: { job: JOB },
-    options: { '--by <name>': BY, '--note <text>': NOTE },
-    examples: ['waybill pause nightly-screenings --note "the vendor is moving"'],
+    options: {
+      '--until <time>': 'end of the pause, in the zone of the schedule: 06:00, 2026-03-02T06:00, or 2h',
+      '--by <name>': BY,
+      '--note <text>': NOTE,
+    },
+    examples: [
+      'waybill pause nightly-screenings --note "the vendor is moving"',
+      'waybill pause nightly-screenings --until 06:00',
+    ],
   },
   unpause: {
     says: 'let the schedule start a paused job again',

@@ -24,7 +24,8 @@ import {
   tryRun,
 } from '../runs/actions.ts'
 import { type BackfillLook, type BackfillPlan, backfillPlanJson } from '../runs/backfill-plan.ts'
-import { listRuns, pauseJob, stopRun, watchRun } from '../runs/listed-runs.ts'
+import { listRuns, stopRun, watchRun } from '../runs/listed-runs.ts'
+import { type PausedJob, pauseJob, unpauseJob } from '../runs/pauses.ts'
 import { acknowledge as acknowledgeRuns, type Person } from '../runs/resolve.ts'
 import type { BeginWatch } from '../runs/run-job.ts'
 import { type SampleSize, type Verified, verifiedBadly } from '../runs/verify.ts'
@@ -32,7 +33,7 @@ import { durationText } from '../story/report/figures.ts'
 import type { JobEnd, RunSummary } from '../story/run-story.ts'
 import { driftLines, leftOutLine, summaryLines, warningsLine } from '../story/terminal.ts'
 import { waitsText } from '../story/words.ts'
-import { counted, type Lines, n, sizeText } from '../system/shown-text.ts'
+import { counted, iso, type Lines, n, sizeText, utcTime } from '../system/shown-text.ts'
 import { fittedTable, plainTable } from '../system/text-table.ts'
 import { createCounting, createProgress } from '../telemetry/progress.ts'
 import { type CommandContext, print } from './command-form.ts'
@@ -100,20 +101,26 @@ export const watch: Action<'watch'> = async (context, { run, json }) => {
 }
 
 export const pause: Action<'pause'> = async (context, options) => {
-  const done = await pauseJob(context, options.job, 'paused', personOf(context, options))
+  const done = await pauseJob(context, options.job, personOf(context, options), options.until)
+  const end = done.until === undefined ? '' : ` until ${utcTime(done.until)} UTC`
   const words = done.changed
-    ? `${done.job} is paused: the schedule does not start it. To continue: waybill unpause ${done.job}`
+    ? `${done.job} is paused${end}: the schedule does not start it. To continue: waybill unpause ${done.job}`
     : `${done.job} is paused already: waybill schedule --explain ${done.job}`
-  context.out(options.json ? JSON.stringify(done) : words)
+  context.out(options.json ? JSON.stringify(pauseJson(done)) : words)
   return EXIT.ok
 }
 
+const pauseJson = ({ until, ...done }: PausedJob): object => ({
+  ...done,
+  ...(until === undefined ? {} : { until: iso(until) }),
+})
+
 export const unpause: Action<'unpause'> = async (context, options) => {
-  const done = await pauseJob(context, options.job, 'scheduled', personOf(context, options))
+  const done = await unpauseJob(context, options.job, personOf(context, options))
   const words = done.changed
     ? `${done.job} is scheduled again. Missed runs follow its \`missed\` setting.`
     : `${done.job} was not paused.`
-  context.out(options.json ? JSON.stringify(done) : words)
+  context.out(options.json ? JSON.stringify(pauseJson(done)) : words)
   return EXIT.ok
 }
 

@@ -6,7 +6,8 @@ import { WaybillError } from '../model/errors.ts'
 import type { RunListener } from '../run/events.ts'
 import { abandon, accept, beginBackfill, beginRerun, beginRun, reconcile, resend } from '../runs/actions.ts'
 import type { Application } from '../runs/application.ts'
-import { pauseJob, showRun, stopRun } from '../runs/listed-runs.ts'
+import { showRun, stopRun } from '../runs/listed-runs.ts'
+import { pauseJob, unpauseJob } from '../runs/pauses.ts'
 import { putAside } from '../runs/put-aside.ts'
 import { acknowledge, type Person } from '../runs/resolve.ts'
 import { command } from '../story/next-steps.ts'
@@ -65,7 +66,7 @@ const ACTIONS: Readonly<Record<string, Form>> = {
       'The schedule no longer starts the job, until somebody ends the pause. A running one finishes.',
     ],
     async act({ application, person }, { job }) {
-      const { changed } = await pauseJob(application, job, 'paused', person)
+      const { changed } = await pauseJob(application, job, person)
       return changed ? `${job} is paused.` : `${job} was paused already.`
     },
   },
@@ -75,7 +76,7 @@ const ACTIONS: Readonly<Record<string, Form>> = {
     command: ({ job }) => command('unpause', shellWord(job)),
     effect: () => ['The schedule starts the job again. Missed runs follow its `missed` setting.'],
     async act({ application, person }, { job }) {
-      const { changed } = await pauseJob(application, job, 'scheduled', person)
+      const { changed } = await unpauseJob(application, job, person)
       return changed ? `${job} is scheduled again.` : `${job} was not paused.`
     },
   },

@@ -1,7 +1,7 @@
 /** Schedule: the last and next fires of each job, its expectations and its pause. */
 import type { Application } from '../runs/application.ts'
 import { type ExplainedJob, explainJobs } from '../runs/expectations.ts'
-import { DEADLINE_WORDS, explainedJson, fireWords } from '../runs/explained-schedule.ts'
+import { DEADLINE_WORDS, explainedJson, fireWords, scheduleWords } from '../runs/explained-schedule.ts'
 import { localTime } from '../schedule/fires.ts'
 import { table, words } from '../story/report/figures.ts'
 import { waitsText } from '../story/words.ts'
@@ -27,11 +27,11 @@ function jobSection(explained: ExplainedJob, viewer: Viewer): string {
       ? problem === undefined
         ? 'no schedule'
         : `cannot run: ${problem.code}`
-      : `"${schedule.cron}" in ${schedule.zone}, missed: ${schedule.missed}`
+      : scheduleWords(schedule)
   return `<section id="job-${html(job)}">
 <h2>${html(job)} <span>${html(what)}</span></h2>
 ${problem === undefined ? '' : `<p>${html(problem.message)}. ${codeHtml(problem.remedy)}</p>`}
-${pause === undefined ? '' : `<p class="notice">Paused by ${html(pause.by)} since ${timeHtml(pause.at)}${pause.note === null ? '' : `: ${html(pause.note)}`}</p>`}
+${pause === undefined ? '' : `<p class="notice">Paused by ${html(pause.by)} since ${timeHtml(pause.at)}${pause.until === null ? '' : ` until ${timeHtml(pause.until)}`}${pause.note === null ? '' : `: ${html(pause.note)}`}</p>`}
 ${current === undefined ? '' : `<p>Under way: run ${runLink(current.run)} since ${timeHtml(Date.parse(current.since))}${current.waits === undefined ? '' : `; it ${html(waitsText(current.waits))}`}</p>`}
 ${viewer.mayAct ? actsHtml(actionsOf(explained)) : ''}
 ${firesTable(

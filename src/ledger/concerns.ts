@@ -118,14 +118,24 @@ export interface Pause {
   readonly note: string | null
   /** Milliseconds since the epoch. */
   readonly at: number
+  /** End of the pause, in milliseconds since the epoch; null for a pause that a person ends. */
+  readonly until: number | null
 }
 
 export interface Pauses {
-  of(jobId: number): Promise<Pause | undefined>
-  /** @returns false if the job was paused already */
+  /** Undefined once the end has come. */
+  of(jobId: number, now: number): Promise<Pause | undefined>
+  /** Pauses the job, or gives a pause a new end. @returns false if the job was paused already and the pause gives no end */
   begin(jobId: number, pause: Pause): Promise<boolean>
   /** @returns true if the job was paused */
   end(jobId: number, acting: Acting): Promise<boolean>
+}
+
+/** Notification targets of jobs, as their files last named them: JSON. */
+export interface LastTargets {
+  /** Undefined for a job without any, and for targets that another key has encrypted. */
+  of(job: string): Promise<string | undefined>
+  keep(job: string, targets: string): Promise<void>
 }
 
 /** Suspicion against a copied ledger: the original may have sent more since. */
@@ -246,6 +256,7 @@ export interface OpenWork {
   readonly overdue: readonly (Pick<DeadlineRecord, 'job' | 'source' | 'due' | 'expected' | 'arrived'> & {
     readonly state: 'missing' | 'unreachable'
   })[]
+  /** Pauses without an end. */
   readonly pauses: readonly (Pause & { readonly job: string })[]
   /** Fires that nothing has made up for, and that no run has followed. */
   readonly missed: readonly { readonly job: string; readonly due: number; readonly reason: string }[]
@@ -298,6 +309,8 @@ export interface Notifications {
    * notice.
    */
   isNotified(jobId: number, target: string): Promise<boolean>
+  /** True if the latest notice to the target on runs of the job told a failure: the target waits for good news. */
+  heardFailure(jobId: number, target: string): Promise<boolean>
   /**
    * Stores notifications in one transaction, for delivery at once. Notifications already stored for a target are left out.
    * @returns number of new notifications

@@ -6,6 +6,7 @@ import type {
   DeadlineTable,
   DeliveryTable,
   FireTable,
+  LastTargetsTable,
   NotificationTable,
   PauseTable,
   TimetableTable,
@@ -230,6 +231,7 @@ export interface LedgerTables extends PeopleTables {
   held: HeldTable
   timetable: TimetableTable
   pause: PauseTable
+  last_targets: LastTargetsTable
   fire: FireTable
   notification: NotificationTable
   copy: CopyTable

@@ -68,6 +68,7 @@ export interface InstallationFacts {
 
 /** @param version of the program */
 export function createMetrics(version: string) {
+  let needsNow: Readonly<Record<string, number>> | undefined
   const registry = new Registry()
   const instruments = createInstruments(registry, version)
   const { count, running, runSeconds, requestSeconds, valid, lastRun } = instruments
@@ -117,6 +118,8 @@ export function createMetrics(version: string) {
         of.reset()
         for (const [job, at] of read()) of.set({ job }, at / 1000)
       }),
+    /** Numbers of needs by cause, as last read; undefined before the first reading. */
+    needs: (): Readonly<Record<string, number>> | undefined => needsNow,
     /** Replaces the facts on open work and free space. */
     installation(facts: InstallationFacts) {
       free.set(facts.freeBytes)
@@ -127,6 +130,9 @@ export function createMetrics(version: string) {
       for (const { job, count } of facts.overdue) overdue.set({ job }, count)
       for (const job of facts.backfills) backfills.set({ job }, 1)
       for (const cause of facts.needs) needs.inc({ cause })
+      needsNow = Object.fromEntries(
+        [...Map.groupBy(facts.needs, (cause) => cause)].map(([cause, { length }]) => [cause, length]),
+      )
     },
     /** @param isValid undefined for a job without schedule */
     jobSeen(job: string, isValid: boolean | undefined) {
@@ -226,7 +232,7 @@ export interface MetricsServing {
   readonly host: string
   /** 0 for a free port. */
   readonly port: number
-  readonly metrics: Pick<Metrics, 'text' | 'mediaType'>
+  readonly metrics: Pick<Metrics, 'text' | 'mediaType' | 'needs'>
   readonly version: string
   /** True if the process is about to end, and is unhealthy. */
   readonly isEnding: () => boolean
@@ -242,7 +248,9 @@ export async function serveMetrics(serving: MetricsServing) {
   server.get('/metrics', async (_, reply) => reply.type(metrics.mediaType).send(await metrics.text()))
   server.get('/health', async (_, reply) => {
     const ending = serving.isEnding()
-    return reply.code(ending ? 503 : 200).send({ status: ending ? 'ending' : 'ok', version })
+    // Needs are for people: a process that lives is not restarted for them.
+    const needs = metrics.needs()
+    return reply.code(ending ? 503 : 200).send({ status: ending ? 'ending' : 'ok', version, needs })
   })
   server.get('/ready', async (_, reply) => {
     const hindrance = serving.isEnding() ? 'the schedule is ending' : await serving.hindrance()

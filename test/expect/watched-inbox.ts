@@ -209,6 +209,7 @@ export async function watchInbox(startAt: string, yaml: string): Promise<Watched
             abandoned: () => {},
             recovered: () => {},
             ended: () => {},
+            gaveUp: () => {},
             missed: () => {},
           },
           broken: (_, { message }) => troubles.push(message),

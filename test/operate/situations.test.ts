@@ -168,6 +168,8 @@ const SITUATIONS: readonly Situation[] = [
     exit: 2,
     need: { cause: 'start-refused', code: 'job-invalid' },
     async end(scene) {
+      // Who is notified the file says no more.
+      expect(scene.hook.titles()).toEqual(['waybill.run-refused Waybill: clinic was not run (job-invalid)'])
       await scene.workplace.job('clinic', JOB)
       expect((await scene.type('run')).code).toBe(0)
     },

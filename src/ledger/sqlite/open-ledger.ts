@@ -12,6 +12,7 @@ import { createExclusive } from './exclusive.ts'
 import { chunksOf, exportsOf, jobsOf, profilesOf } from './exports.ts'
 import { readStanding } from './inspect.ts'
 import { installationOf } from './installation.ts'
+import { lastTargetsOf } from './last-targets.ts'
 import { leasesOf, rightOfWay } from './leases.ts'
 import { leftBehind } from './left-behind.ts'
 import { careTeamsOf, peopleOf, slotsOf } from './lookups.ts'
@@ -72,6 +73,7 @@ export async function openLedger(
     acknowledgements: acknowledgementsOf(turns),
     putAside: putAsideOf(turns),
     audit: auditOf(turns),
+    lastTargets: lastTargetsOf(turns, ids),
     fires: firesOf(turns),
     pauses: pausesOf(turns),
     expectations: expectationsOf(turns),

@@ -28,7 +28,8 @@ export async function readOpenWork({ db }: Exclusive, now: number): Promise<Open
         and later.timetable = deadline.timetable)
     order by due`)
   const pauses = await rows(sql<OpenWork['pauses'][number]>`
-    select job.name as job, person as by, note, at from pause join job on job.id = pause.job_id order by at`)
+    select job.name as job, person as by, note, at, until from pause join job on job.id = pause.job_id
+    where until is null order by at`)
   // A run that has finished since has read what had come by then.
   const missed = await rows(sql<OpenWork['missed'][number]>`
     select job.name as job, due, fire.reason as reason from fire join job on job.id = fire.job_id

@@ -283,7 +283,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     return () => meantBy(['*.csv', '*.manifest'], listingOf(listing).refused)
   }),
   'a backfill: exports': {
-    n: 20,
+    n: 40,
     prepare: command(
       (n) => ({
         'jobs/clinic.yaml': JOB.replace('*.csv', '{date:yyyyMMdd}_*.csv'),

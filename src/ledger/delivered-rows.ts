@@ -54,6 +54,7 @@ export function packRows(rows: readonly DeliveredRow[]): Pack[] {
   let bytes = Buffer.allocUnsafe(2 * PACK_BYTES)
   let at = 0
   let offsets: number[] = []
+  const runs: number[] = []
   const close = (): void => {
     packs.push({ bytes: Buffer.concat([words.bytes(), bytes.subarray(0, at)]), offsets })
     words = new Words()
@@ -68,31 +69,42 @@ export function packRows(rows: readonly DeliveredRow[]): Pack[] {
     at += bytes.write(rowKey, at, KEY_BYTES, 'hex')
     const base = records[0]?.word.row ?? 0
     at = writeVarint(bytes, at, base)
-    const issued = records.reduce(
-      (least, { word }) => Math.min(least, word.issued),
-      records[0]?.word.issued ?? 0,
-    )
+    const issued = earliestOf(records)
     at = writeVarint(bytes, at, issued)
-    const runs: number[] = []
+    runs.length = 0
     let next = -1
-    for (const record of records) {
+    for (let slot = 0; slot < records.length; slot++) {
+      const record = records[slot]
+      if (record === undefined) continue
       const word = words.numberOf(record, base, issued, Math.max(next, 0))
       if (word === next) runs.push((runs.pop() ?? 0) + 1)
       else runs.push(word, 1)
       next = word + 1
     }
     at = writeVarint(bytes, at, runs.length / 2)
-    for (const number of runs) at = writeVarint(bytes, at, number)
-    for (const { first, last, latest } of records) {
-      at = bytes.writeInt32BE(last, bytes.writeInt32BE(first, at))
-      if (latest !== undefined && latest !== 'withdrawn')
-        at = bytes.writeInt32BE(latest.last, bytes.writeInt32BE(latest.first, at))
+    for (let run = 0; run < runs.length; run++) at = writeVarint(bytes, at, runs[run] ?? 0)
+    for (let slot = 0; slot < records.length; slot++) {
+      const record = records[slot]
+      if (record === undefined) continue
+      const { latest } = record
+      at = writeContent(bytes, at, record)
+      if (latest !== undefined && latest !== 'withdrawn') at = writeContent(bytes, at, latest)
     }
     // The next row is probably as long.
     if (words.size + at + (at - start) > PACK_BYTES) close()
   }
   if (offsets.length > 0) close()
   return packs
+}
+
+const writeContent = (bytes: Buffer, at: number, { first, last }: ContentWords): number =>
+  bytes.writeInt32BE(last, bytes.writeInt32BE(first, at))
+
+function earliestOf(slots: readonly KeptSlot[]): number {
+  let earliest = slots[0]?.word.issued ?? 0
+  for (let slot = 1; slot < slots.length; slot++)
+    earliest = Math.min(earliest, slots[slot]?.word.issued ?? earliest)
+  return earliest
 }
 
 const SEEN = ['nothing', 'stored', 'whole'] as const

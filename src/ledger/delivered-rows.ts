@@ -194,6 +194,13 @@ class Words {
   }
 }
 
+/** True for words that differ in their rules at most. */
+const isAlike = (one: PackedWord, other: PackedWord): boolean =>
+  one.arrival === other.arrival &&
+  one.row === other.row &&
+  one.marks === other.marks &&
+  one.issued === other.issued
+
 export interface PackReader {
   rowAt(offset: number): DeliveredRow
   rows(): { readonly row: DeliveredRow; readonly offset: number }[]
@@ -229,26 +236,24 @@ function openPack(packed: Uint8Array): PackReader {
     cursor.at += KEY_BYTES
     const base = readVarint(bytes, cursor)
     const earliest = readVarint(bytes, cursor)
-    const ofSlots: PackedWord[] = []
-    for (let runs = readVarint(bytes, cursor); runs > 0; runs--) {
-      const first = readVarint(bytes, cursor)
-      ofSlots.push(...words.slice(first, first + readVarint(bytes, cursor)))
-    }
+    const runs: number[] = []
+    for (let left = 2 * readVarint(bytes, cursor); left > 0; left--) runs.push(readVarint(bytes, cursor))
     let before: PackedWord | undefined
     let word: KeptWord | undefined
-    const records = ofSlots.map((packed): KeptSlot => {
-      const { rule, arrival, row, marks, issued } = packed
-      const isAlike =
-        before?.arrival === arrival &&
-        before.row === row &&
-        before.marks === marks &&
-        before.issued === issued
-      if (!isAlike || word === undefined) word = wordOf(marks, arrival, base + row, earliest + issued)
-      before = packed
-      const { first, last } = readWords()
-      if (isWithdrawn(marks)) return { rule, first, last, word, latest: 'withdrawn' }
-      return hasLatest(marks) ? { rule, first, last, word, latest: readWords() } : { rule, first, last, word }
-    })
+    const records: KeptSlot[] = []
+    for (let run = 0; run < runs.length; run += 2) {
+      const from = runs[run] ?? 0
+      for (const packed of words.slice(from, from + (runs[run + 1] ?? 0))) {
+        const { rule, marks } = packed
+        if (word === undefined || before === undefined || !isAlike(before, packed))
+          word = wordOf(marks, packed.arrival, base + packed.row, earliest + packed.issued)
+        before = packed
+        const { first, last } = readWords()
+        if (isWithdrawn(marks)) records.push({ rule, first, last, word, latest: 'withdrawn' })
+        else if (hasLatest(marks)) records.push({ rule, first, last, word, latest: readWords() })
+        else records.push({ rule, first, last, word })
+      }
+    }
     return { rowKey, records }
   }
   return {

@@ -166,16 +166,14 @@ function sampleOf(
   delimiter: string,
 ): (readonly string[] | undefined)[] {
   const dialect = dialectOf(read, delimiter)
-  const splitAll = cellSplitter(dialect)
+  const split = cellSplitter(dialect)
   const records: (readonly string[] | undefined)[] = []
   let position = 0
   while (position < bytes.length && records.length < SAMPLE_RECORDS) {
     const frame = frameRecord(bytes, position, whole, dialect)
     if (frame === undefined) break
     if (frame.blank !== true)
-      records.push(
-        frame.fault === undefined ? splitAll([bytes.toString('utf8', position, frame.end)])[0] : undefined,
-      )
+      records.push(frame.fault === undefined ? split(bytes.toString('utf8', position, frame.end)) : undefined)
     if (frame.next === undefined) break
     position = frame.next
   }

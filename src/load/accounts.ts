@@ -124,8 +124,10 @@ export async function resolveAccounts(
     accountIds: ({ reference, type }) =>
       type === 'accountId' ? reference : (known.get(hashes.get(reference) ?? '')?.accountId ?? undefined),
     isNew: (entry) => registeredNow.has(hashes.get(entry.account.reference) ?? ''),
-    refusalOf: (entry) =>
-      context.stale.has(entry) ? ACCOUNT_STALE : refusals.get(hashes.get(entry.account.reference) ?? ''),
+    refusalOf(entry) {
+      if (context.stale.has(entry)) return ACCOUNT_STALE
+      return refusals.size === 0 ? undefined : refusals.get(hashes.get(entry.account.reference) ?? '')
+    },
     isPerhapsSent(entry) {
       const until = known.get(hashes.get(entry.account.reference) ?? '')?.sentBefore ?? null
       return until !== null && entry.observedAt <= until + DATE_ONLY_MS

@@ -236,11 +236,12 @@ async function load(
   leaveStale(context.stale, entries, outcomes)
   const { failures, known } = await careTeams.finish(outcomes)
   await context.claims.letGo(accounts.claimed, known)
-  slots.learnOutcomes(outcomes.all(), isBefore)
+  const all = outcomes.all()
+  slots.learnOutcomes(all, isBefore)
   const taken = decisions.takenBack(chunk.withdrawn, chunk.isTakenUp)
   await renewRowKeys(context.accounts.ledger, context.accounts.gatewayName, context.identity, entries)
   return {
-    outcomes: outcomes.all(),
+    outcomes: all,
     followUpFailures: failures,
     rowsCorrected: decisions.rowsCorrected,
     accounts: accounts.counts,
@@ -272,12 +273,12 @@ async function sendDecided(
     (entry) => resumed || decisions.isUncertain(entry),
   )
   // Keeps the order of the rows: of two rows at one instant the later row corrects the first.
-  const toSend = decisions.open(entries).filter((entry) => !twins.has(entry))
+  const toSend = without(decisions.open(entries), twins)
   const selected = await careTeams.select(toSend.filter(isCareTeam), outcomes)
   outcomes.note(selected.outcomes)
   outcomes.note(selected.doubtful.flatMap((entry) => decisions.unlisted(entry) ?? []))
   const sameTeams = new Map(selected.twins.map(({ entry, first }) => [entry, first]))
-  const open = decisions.open(toSend).filter((entry) => !sameTeams.has(entry))
+  const open = without(decisions.open(toSend), sameTeams)
   await sendAll(context, decisions, place, open)
   decisions.shareFates(new Map([...sameTeams, ...twins]))
   return careTeams
@@ -289,6 +290,10 @@ type SendingPlace = ChunkKey & {
 }
 
 const isCareTeam = ({ kind }: Entry): boolean => kind === 'careTeam'
+
+/** Nearly always there are no twins, and the list stays as it is. */
+const without = (entries: readonly Entry[], twins: ReadonlyMap<Entry, Entry>): readonly Entry[] =>
+  twins.size === 0 ? entries : entries.filter((entry) => !twins.has(entry))
 
 /** Care-team entries and lists of the chunk. */
 async function careTeamWords(

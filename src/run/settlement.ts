@@ -103,10 +103,8 @@ export const renamedIn = ({ names }: LoadedChunk): MappedRow[] =>
 
 /** Accepted records sent without a batch: registrations and requests for medical records. Batches hold the rest. */
 function withoutBatch(outcomes: readonly EntryOutcome[]): Uint8Array | undefined {
-  const alone = outcomes.flatMap((one) =>
-    one.outcome === 'accepted' && one.batchId === null ? [one.entry] : [],
-  )
-  return alone.length === 0 ? undefined : packEntries(alone)
+  const alone = outcomes.filter((one) => one.outcome === 'accepted' && one.batchId === null)
+  return alone.length === 0 ? undefined : packEntries(alone.map(({ entry }) => entry))
 }
 
 /** True for a record only now known to be with the gateway. */

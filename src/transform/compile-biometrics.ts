@@ -210,7 +210,8 @@ export function compileBiometric(
       if (text === '') return rejected('biometric', rule, NO_VALUE, value.from)
       const measured = readValue(whole?.isHl7 === true ? text.replace(/^=\s*/, '') : text)
       if (measured === undefined) return COMPARATOR
-      if (areOther(context, entries.get(key), whole?.unitsOf(scope))) return unread(rule, OTHER_UNITS)
+      if (whole !== undefined && areOther(context, entries.get(key), whole.unitsOf(scope)))
+        return unread(rule, OTHER_UNITS)
       const made = writers.get(key)?.write(rule, measured, scope, facts, rowDate)
       if (state !== undefined && state !== FINAL && made instanceof Entry) made.rank = state
       return made
@@ -342,7 +343,7 @@ const OTHER_UNITS: Unread = { part: 'unit', fault: OF_VALUE.units, ofValue: fals
 function areOther(
   context: CompileContext,
   entry: BiometricEntry | undefined,
-  [one, other]: readonly string[] = [],
+  [one, other]: readonly string[],
 ): boolean {
   if (entry === undefined || one === undefined || other === undefined) return false
   const [first, second] = [conversionOf(context, entry, one), conversionOf(context, entry, other)]

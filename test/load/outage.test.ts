@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { batchWaits, type Cause, failedAgain, isNews, type Outage } from '../../src/load/outage.ts'
+import {
+  batchWaits,
+  type Cause,
+  failedAgain,
+  isNews,
+  type Outage,
+  watchOutage,
+} from '../../src/load/outage.ts'
 
 const REFUSED: Cause = {
   class: 'not-sent',
@@ -73,4 +80,43 @@ test.each([
   ],
 ])('what is news: %s', (_name, before, outage, expected) => {
   expect(isNews(before, outage)).toBe(expected)
+})
+
+describe('silence', () => {
+  const SLOW: Cause = { class: 'not-taken', status: 429, what: 'create was answered 429' }
+  const watch = () => {
+    const clock = { at: 1_000 }
+    const outages = watchOutage({ patienceMs: 60_000, now: () => clock.at, onOutage: () => {} })
+    const fail = (cause: Cause, times = 1): void => {
+      for (let time = 0; time < times; time++) outages.failed(cause, ++clock.at, 0)
+    }
+    return { clock, outages, fail }
+  }
+
+  test('begins with the first failure', () => {
+    const { outages, fail } = watch()
+    fail(REFUSED, 2)
+    expect(outages.failingSince).toBe(1_001)
+    outages.gotThrough('read')
+    expect(outages.failingSince).toBeUndefined()
+  })
+
+  test('is not what a gateway says that asks for a slower pace, before the 24th time in a row', () => {
+    const { outages, fail } = watch()
+    fail(SLOW, 23)
+    expect(outages.failingSince).toBeUndefined()
+    fail(SLOW)
+    expect(outages.failingSince).toBe(1_024)
+    outages.gotThrough('batch')
+    fail(SLOW, 23)
+    expect(outages.failingSince).toBeUndefined()
+  })
+
+  test('begins with the first other failure in between', () => {
+    const { outages, fail } = watch()
+    fail(SLOW, 3)
+    fail(BUSY)
+    fail(SLOW, 3)
+    expect(outages.failingSince).toBe(1_004)
+  })
 })

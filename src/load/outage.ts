@@ -33,8 +33,11 @@ export interface ToldOutage extends Outage {
   readonly givesUpAt: number
 }
 
-/** Answers 429 in a row from which a gateway counts as silent: one that refuses half of all requests at random says so many once in 16 million. */
-const SLOWED_IN_A_ROW = 24
+/**
+ * Least patience with a gateway that answers 429 alone, in milliseconds: it is there. One that refuses half of all requests at random goes on so
+ * for 24 tries once in 16 million.
+ */
+const SLOWED_MS = 5 * 60_000
 const TOO_MANY_REQUESTS = 429
 
 /** Occasional waits of a second are not an outage. */
@@ -98,26 +101,25 @@ export type OutageWatch = ReturnType<typeof watchOutage>
 export function watchOutage({ patienceMs, now, onOutage }: OutageOptions) {
   let outage: Outage | undefined
   let takenAt = Number.NEGATIVE_INFINITY
-  let slowedInARow = 0
-  /** True while the gateway asks for a slower pace alone: the patience is for silence. */
-  const isSlowedDown = (): boolean => slowedInARow > 0 && watch.failingSince === undefined
+  /** True while the failures in a row are answers 429. */
+  let isSlowedAlone = false
+  const patience = (): number => (isSlowedAlone ? Math.max(patienceMs, SLOWED_MS) : patienceMs)
   const tell = (told: Outage, isOver: boolean): void =>
-    onOutage({ ...told, isOver, givesUpAt: (isSlowedDown() ? now() : told.since) + patienceMs })
+    onOutage({ ...told, isOver, givesUpAt: told.since + patience() })
   const goesOn = (next: Outage | undefined): void => {
     if (next !== undefined && isNews(outage, next)) tell(next, false)
     outage = next
   }
   const watch = {
-    /**
-     * Time of the first failure in a row, not of the last answer: a long time with nothing to send is not a silence. An answer 429 is none before
-     * it has come for long: the gateway is there.
-     */
+    /** Milliseconds of failures in a row until the run ends. */
+    patienceMs: patience,
+    /** Time of the first failure in a row, not of the last answer: a long time with nothing to send is not a silence. */
     failingSince: undefined as number | undefined,
     /** Time since which batches fail and none succeeds: successful reads alone are no reason to send more. */
     noneTakenSince: undefined as number | undefined,
     gotThrough(purpose: Purpose): void {
       watch.failingSince = undefined
-      slowedInARow = 0
+      isSlowedAlone = false
       if (purpose === 'batch') {
         takenAt = now()
         watch.noneTakenSince = undefined
@@ -127,8 +129,13 @@ export function watchOutage({ patienceMs, now, onOutage }: OutageOptions) {
     /** @param begunAt time when the request left */
     failed(cause: Cause, begunAt: number, heldMs: number): void {
       const at = now()
-      if (cause.status === TOO_MANY_REQUESTS) slowedInARow += 1
-      if (cause.status !== TOO_MANY_REQUESTS || slowedInARow >= SLOWED_IN_A_ROW) watch.failingSince ??= at
+      const isFirst = watch.failingSince === undefined
+      if (cause.status === TOO_MANY_REQUESTS) isSlowedAlone ||= isFirst
+      else {
+        if (isSlowedAlone) watch.failingSince = undefined
+        isSlowedAlone = false
+      }
+      watch.failingSince ??= at
       goesOn(failedAgain(outage, cause, { begunAt, now: at, heldMs }))
     },
     /** @param since first try of the batch */

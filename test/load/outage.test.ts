@@ -84,9 +84,9 @@ test.each([
 
 describe('silence', () => {
   const SLOW: Cause = { class: 'not-taken', status: 429, what: 'create was answered 429' }
-  const watch = () => {
+  const watch = (patienceMs = 60_000) => {
     const clock = { at: 1_000 }
-    const outages = watchOutage({ patienceMs: 60_000, now: () => clock.at, onOutage: () => {} })
+    const outages = watchOutage({ patienceMs, now: () => clock.at, onOutage: () => {} })
     const fail = (cause: Cause, times = 1): void => {
       for (let time = 0; time < times; time++) outages.failed(cause, ++clock.at, 0)
     }
@@ -101,22 +101,22 @@ describe('silence', () => {
     expect(outages.failingSince).toBeUndefined()
   })
 
-  test('is not what a gateway says that asks for a slower pace, before the 24th time in a row', () => {
-    const { outages, fail } = watch()
-    fail(SLOW, 23)
-    expect(outages.failingSince).toBeUndefined()
-    fail(SLOW)
-    expect(outages.failingSince).toBe(1_024)
+  test.each([
+    ['a shorter patience is five minutes', 60_000, 300_000],
+    ['a longer patience stays', 600_000, 600_000],
+  ])('with a gateway that asks for a slower pace alone, %s', (_, given, patienceMs) => {
+    const { outages, fail } = watch(given)
+    fail(SLOW, 3)
+    expect([outages.failingSince, outages.patienceMs()]).toEqual([1_001, patienceMs])
     outages.gotThrough('batch')
-    fail(SLOW, 23)
-    expect(outages.failingSince).toBeUndefined()
+    expect([outages.failingSince, outages.patienceMs()]).toEqual([undefined, given])
   })
 
-  test('begins with the first other failure in between', () => {
-    const { outages, fail } = watch()
+  test('begins anew with the first other failure, and ends by the patience of the job', () => {
+    const { outages, fail } = watch(60_000)
     fail(SLOW, 3)
     fail(BUSY)
     fail(SLOW, 3)
-    expect(outages.failingSince).toBe(1_004)
+    expect([outages.failingSince, outages.patienceMs()]).toEqual([1_004, 60_000])
   })
 })

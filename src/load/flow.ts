@@ -230,6 +230,11 @@ const MARGIN = 0.98
 const CUT = 0.9
 /** One refusal in this many is not caused by the rate: a slower pace gains nothing. */
 const RARE = 200
+/**
+ * Slowest learned pace, in requests a second: a gateway that refuses at random would slow it without end, and a slower limit names its wait
+ * (Retry-After).
+ */
+const SLOWEST = 1
 /** Longest time at a rate before the next step. */
 const QUIET_MS = 45_000
 /** Time at a rate for each measured request: a few requests refused by chance look like a low limit. */
@@ -282,7 +287,7 @@ export function paceRefused(pace: Pace, now: number): Pace {
   if (accepted >= RARE) return refused
   const settle = (to: number, isMeasured: boolean, forMs: number): Pace => ({
     ...refused,
-    rate: to,
+    rate: Math.max(SLOWEST, to),
     isMeasured,
     quietMs: Math.min(QUIET_MS, forMs),
     step: FIRST_STEP,

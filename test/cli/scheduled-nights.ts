@@ -37,12 +37,16 @@ export const titlesOf = ({ seen }: Pick<HookServer, 'seen'>): string[] =>
     return `${type} ${data.title}`
   })
 
+type During = (now: string) => void | Promise<void>
+
 export interface Scheduled {
   /**
    * Runs `waybill schedule` from an instant to another.
    * @param during called with the time whenever something wakes; the clock stands meanwhile
    */
-  keep(from: string, to: string, during?: (now: string) => void | Promise<void>): Promise<Ended>
+  keep(from: string, to: string, during?: During): Promise<Ended>
+  /** A command that begins at an instant, to its end. */
+  command(from: string, ...args: string[]): Promise<Ended>
   /** A command of another process at an instant, also while the schedule is kept. */
   beside(instant: string, ...args: string[]): Promise<Ended>
 }
@@ -50,35 +54,36 @@ export interface Scheduled {
 export function scheduledNights(workplace: Workplace): Scheduled {
   const open = watchRequests()
   const isReading = (): boolean => process.getActiveResourcesInfo().some((one) => one.startsWith('FSReq'))
+  const on = (from: string, to: number, during: During, ...args: string[]): Promise<Ended> => {
+    let looking = 0
+    let busySince: number | undefined
+    const isIdle = (): boolean => {
+      if (looking > 0) return false
+      if (open() === 0 && !isReading()) busySince = undefined
+      else busySince ??= performance.now()
+      return busySince === undefined || performance.now() - busySince > HANGS_MS
+    }
+    const clock = createIdleClock(Date.parse(from), isIdle)
+    const interrupt = new AbortController()
+    return workplace.waybillWith(
+      (context) => ({
+        ...context,
+        interrupt: interrupt.signal,
+        now: () => clock.now,
+        async sleep(ms, signal) {
+          await clock.sleep(Math.min(ms, Math.max(0, to - clock.now)), signal)
+          looking++
+          await during(new Date(clock.now).toISOString())
+          looking--
+          if (clock.now >= to) interrupt.abort()
+        },
+      }),
+      ...args,
+    )
+  }
   return {
     beside: (instant, ...args) => ended(workplace.startProgram(FAST_CLOCK, instant, '1', ...args)),
-    async keep(from, to, during = () => {}) {
-      let looking = 0
-      let busySince: number | undefined
-      const isIdle = (): boolean => {
-        if (looking > 0) return false
-        if (open() === 0 && !isReading()) busySince = undefined
-        else busySince ??= performance.now()
-        return busySince === undefined || performance.now() - busySince > HANGS_MS
-      }
-      const clock = createIdleClock(Date.parse(from), isIdle)
-      const interrupt = new AbortController()
-      const isOver = (): boolean => clock.now >= Date.parse(to)
-      return workplace.waybillWith(
-        (context) => ({
-          ...context,
-          interrupt: interrupt.signal,
-          now: () => clock.now,
-          async sleep(ms, signal) {
-            await clock.sleep(Math.min(ms, Math.max(0, Date.parse(to) - clock.now)), signal)
-            looking++
-            await during(new Date(clock.now).toISOString())
-            looking--
-            if (isOver()) interrupt.abort()
-          },
-        }),
-        'schedule',
-      )
-    },
+    keep: (from, to, during = () => {}) => on(from, Date.parse(to), during, 'schedule'),
+    command: (from, ...args) => on(from, Number.POSITIVE_INFINITY, () => {}, ...args),
   }
 }

@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { batchWaits, type Cause, failedAgain, isNews, type Outage } from '../../src/load/outage.ts'
+import {
+  batchWaits,
+  type Cause,
+  failedAgain,
+  isNews,
+  type Outage,
+  watchOutage,
+} from '../../src/load/outage.ts'
 
 const REFUSED: Cause = {
   class: 'not-sent',
@@ -73,4 +80,43 @@ test.each([
   ],
 ])('what is news: %s', (_name, before, outage, expected) => {
   expect(isNews(before, outage)).toBe(expected)
+})
+
+describe('silence', () => {
+  const SLOW: Cause = { class: 'not-taken', status: 429, what: 'create was answered 429' }
+  const watch = (patienceMs = 60_000) => {
+    const clock = { at: 1_000 }
+    const outages = watchOutage({ patienceMs, now: () => clock.at, onOutage: () => {} })
+    const fail = (cause: Cause, times = 1): void => {
+      for (let time = 0; time < times; time++) outages.failed(cause, ++clock.at, 0)
+    }
+    return { clock, outages, fail }
+  }
+
+  test('begins with the first failure', () => {
+    const { outages, fail } = watch()
+    fail(REFUSED, 2)
+    expect(outages.failingSince).toBe(1_001)
+    outages.gotThrough('read')
+    expect(outages.failingSince).toBeUndefined()
+  })
+
+  test.each([
+    ['a shorter patience is five minutes', 60_000, 300_000],
+    ['a longer patience stays', 600_000, 600_000],
+  ])('with a gateway that asks for a slower pace alone, %s', (_, given, patienceMs) => {
+    const { outages, fail } = watch(given)
+    fail(SLOW, 3)
+    expect([outages.failingSince, outages.patienceMs()]).toEqual([1_001, patienceMs])
+    outages.gotThrough('batch')
+    expect([outages.failingSince, outages.patienceMs()]).toEqual([undefined, given])
+  })
+
+  test('begins anew with the first other failure, and ends by the patience of the job', () => {
+    const { outages, fail } = watch(60_000)
+    fail(SLOW, 3)
+    fail(BUSY)
+    fail(SLOW, 3)
+    expect([outages.failingSince, outages.patienceMs()]).toEqual([1_004, 60_000])
+  })
 })

@@ -1,4 +1,4 @@
-/** Logins of several people: by a proxy that names the person in a header, or by OpenID Connect. Both give names and groups; lists give the roles. */
+/** Logins of several people: by a proxy that names the person in a header, or by OpenID Connect. Settings map names and groups to roles. */
 import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import * as oidc from 'openid-client'
@@ -17,7 +17,7 @@ export interface OidcSettings {
   readonly clientSecret: string | undefined
 }
 
-/** Headers from the proxy. The proxy must remove such headers of a browser. */
+/** Headers from the proxy, which must remove equal headers of a browser. */
 const SECRET_HEADER = 'x-waybill-secret'
 const USER_HEADER = 'x-forwarded-user'
 const GROUPS_HEADER = 'x-forwarded-groups'
@@ -36,7 +36,7 @@ export const proxyLogin =
   ({ headers }: Pick<FastifyRequest, 'headers'>): User | undefined => {
     if (!isSecret(secret, headers[SECRET_HEADER])) return undefined
     const name = headers[USER_HEADER]
-    // A header that came twice is joined with a comma.
+    // Node joins repeated headers with a comma.
     if (typeof name !== 'string' || name.trim() === '' || name.includes(',')) return undefined
     const groups = String(headers[GROUPS_HEADER] ?? '')
       .split(',')
@@ -51,7 +51,7 @@ const MOST_OPEN = 1_000
 const LOGIN_COOKIE = 'waybill-login'
 const VERIFIER_BYTES = 32
 
-/** Claims that give name and roles. A name that the person can change is no claim to a role: a mail address counts once verified. */
+/** Claims that give name and roles. Names under a person's control give no role: a mail address counts once verified. */
 const Claims = z.object({
   sub: z.string().min(1),
   email: z.string().optional(),
@@ -73,7 +73,7 @@ export interface OidcParts extends OidcSettings {
   readonly isReadOnly: boolean
 }
 
-/** Way in for a person without a session, for the page that says so. */
+/** Link to the login, for people without a session. */
 export const loginLink = (path: string): string =>
   `<p><a class="act" href="/login?${html(new URLSearchParams({ to: path }).toString())}">Sign in</a></p>`
 
@@ -89,7 +89,7 @@ export function serveOidc(door: Door, parts: OidcParts): void {
     })
     return known
   }
-  // A server without a given port has its address once it listens.
+  // The port is known once the server listens.
   const back = (): string => door.address('/login/back')
   const cookieOptions = () => ({
     httpOnly: true,

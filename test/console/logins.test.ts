@@ -1,5 +1,5 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
-import { mkdtemp, stat, writeFile } from 'node:fs/promises'
+import { stat, writeFile } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import { request as requestTls } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -8,6 +8,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { LOGIN_MS } from '../../src/console/logins.ts'
 import { createWorkplace } from '../cli/command-line.ts'
 import { selfSignedCertificate } from '../gateway/self-signed-certificate.ts'
+import { temporaryFolder } from '../temporary-folder.ts'
 import { type Answer, ask, openInstallation, type Served, serve } from './console-under-test.ts'
 
 const SECRET = 'a secret of the proxy'
@@ -123,7 +124,7 @@ test('below a path behind a proxy, addresses, cookie and redirects have the path
 })
 
 test('with a certificate the console speaks TLS, and its cookie stays there', async () => {
-  const folder = await mkdtemp('/tmp/w-')
+  const folder = await temporaryFolder()
   const { key, cert: certificate } = selfSignedCertificate()
   await writeFile(join(folder, 'key.pem'), key, { mode: 0o600 })
   await writeFile(join(folder, 'cert.pem'), certificate)
@@ -147,7 +148,7 @@ test('with a certificate the console speaks TLS, and its cookie stays there', as
 
 test('a unix socket is closed to others, and is taken over from a process that has ended', async () => {
   const workplace = await createWorkplace()
-  const socket = join(await mkdtemp('/tmp/w-'), 'c.sock')
+  const socket = join(await temporaryFolder(), 'c.sock')
   const first = await serve(workplace, ['--listen', `unix:${socket}`])
   expect((await stat(socket)).mode & 0o777).toBe(0o600)
   const secret = first.addresses[0]?.replace(/^.*(?=\/enter)/, '') ?? ''

@@ -1,4 +1,5 @@
 /** Commands that run jobs, show runs, and decide on their results: arguments, options and help. */
+import { resolve as absolute } from 'node:path'
 import { InvalidArgumentError } from 'commander'
 import { Duration } from '../definitions/export-definition.ts'
 import { ROW_PLACE, type RowPlace, readRowPlace } from '../runs/trace.ts'
@@ -98,8 +99,8 @@ export const RUN_COMMANDS = {
     says: 'serve pages for a browser on this machine: needs, runs, schedule, and actions on them',
     options: {
       '--listen <address>': {
-        says: 'address of loopback to listen on (default: 127.0.0.1:9470)',
-        read: address,
+        says: 'port or host:port, or unix:PATH for a socket (default: 127.0.0.1:9470)',
+        read: listenPlace,
       },
       '--read-only': { says: 'refuse all actions, and write nothing', not: ['healthData'] },
       '--health-data': 'show values of rows, too; each look is in the audit',
@@ -357,6 +358,11 @@ function exportRow(text: string): RowPlace {
   const place = readRowPlace(text)
   if (place !== undefined) return place
   throw new InvalidArgumentError(ROW_PLACE)
+}
+
+function listenPlace(text: string): ListenAddress | { readonly socket: string } {
+  const [, socket] = /^unix:(.+)$/.exec(text) ?? []
+  return socket === undefined ? address(text) : { socket: absolute(socket) }
 }
 
 function address(text: string): ListenAddress {

@@ -1,6 +1,6 @@
 /**
- * Actions of the console: each shows its effect and the command that does the same, then calls what the command calls. Long ones go on
- * after the answer; the pages of their runs show the progress.
+ * Actions of the console. Each shows effect and command, then calls the function of the command. Long actions continue after the answer; the
+ * pages of the runs show the progress.
  */
 import { WaybillError } from '../model/errors.ts'
 import type { RunListener } from '../run/events.ts'
@@ -29,15 +29,15 @@ type Whole = Readonly<Record<SubjectField, string>>
 interface Form {
   readonly name: string
   readonly of: 'run' | 'job' | 'either'
-  /** Further fields that the action needs. */
+  /** Further required fields. */
   readonly also?: readonly SubjectField[]
   readonly hasNote?: true
   readonly command: (subject: Whole) => string
   /** @param summary undefined for a job */
   readonly effect: (subject: Whole, summary: RunSummary | undefined) => readonly string[]
-  /** @returns words on the result, or the id of a run that goes on */
+  /** @returns words on the result */
   readonly act: (acting: Acting, subject: Whole) => Promise<string>
-  /** True for work that goes on after the answer. */
+  /** True for work beyond the answer. */
   readonly isLong?: true
 }
 
@@ -210,7 +210,7 @@ const ACTIONS: Readonly<Record<string, Form>> = {
   },
 }
 
-/** Reason for putting an export aside, if the person gives no other. */
+/** Default reason for putting an export aside. */
 const UNREADABLE = 'unreadable'
 
 const resolveCommand = ({ run, transaction }: Whole, how: string): string =>
@@ -239,7 +239,7 @@ const leftWords = (summary: RunSummary | undefined): string =>
 const ended = (summary: RunSummary): string =>
   `Run ${summary.run} of ${summary.job}: ${verdictOf(summary).words}.`
 
-/** An action on something, before a person has confirmed it. */
+/** An action before its confirmation. */
 export interface Proposed {
   readonly name: string
   readonly action: string
@@ -249,7 +249,7 @@ export interface Proposed {
   readonly hasNote: boolean
 }
 
-/** @throws WaybillError `usage-wrong` for an unknown action, or one without its run or job; `run-not-found` */
+/** @throws WaybillError `usage-wrong` for an unknown action, or a missing run or job; `run-not-found` */
 export async function propose(application: Application, action: string, given: Subject): Promise<Proposed> {
   const { form, subject } = formOf(action, given)
   const { summary } = subject.run === '' ? { summary: undefined } : await showRun(application, subject.run)
@@ -277,14 +277,14 @@ function formOf(action: string, given: Subject): { readonly form: Form; readonly
   return { form, subject }
 }
 
-/** Work that the console has begun. */
+/** Work begun on this console. */
 export interface Begun {
   readonly command: string
   /** Milliseconds since the epoch. */
   readonly at: number
-  /** Run of the work, once it has one. */
+  /** Run of the work, once known. */
   run: string | undefined
-  /** Result; undefined while it goes on. */
+  /** Result; undefined until the end. */
   end: string | undefined
 }
 

@@ -68,6 +68,8 @@ export interface Door {
   readonly sessions: Sessions
   /** Path of the console in addresses, without a slash at the end: empty, or `/console`. */
   readonly base: string
+  /** Scheme, host and port of the server itself; known once it listens. */
+  own(): string
   /** Address of a path, with scheme and host: `https://waybill.example/console/login`. */
   address(path: string): string
   /** Opens a session for this person, and sets the cookie. */
@@ -103,6 +105,7 @@ export async function createDoor(parts: DoorParts): Promise<Door> {
     app,
     sessions,
     base,
+    own: place.own,
     address: (path) => `${url === undefined ? place.own() : url.origin + base}${path}`,
     admit(reply, user) {
       const { cookie, session } = sessions.open(user)

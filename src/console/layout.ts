@@ -1,4 +1,4 @@
-/** Frame of all pages of the console, and elements that several pages have. All parameters are plain text unless they say HTML. */
+/** Frame of all pages of the console, and elements of several pages. Parameters are plain text, unless named as HTML. */
 import { WaybillError } from '../model/errors.ts'
 import type { Step } from '../story/next-steps.ts'
 import { PATTERNS, utcText } from '../story/report/figures.ts'
@@ -10,13 +10,13 @@ export interface Page {
   readonly title: string
   /** HTML. */
   readonly body: string
-  /** JSON of the page: that of the command which shows the same. */
+  /** JSON of the page, equal to the JSON of the command. */
   readonly json: unknown
-  /** True for a page that follows what changes. */
+  /** True for a page with live updates. */
   readonly isLive?: boolean
 }
 
-/** Person who looks at a page, and the permitted actions. */
+/** Reader of a page, with permissions. */
 export interface Viewer {
   readonly csrf: string
   readonly name: string
@@ -85,7 +85,7 @@ ${body}
 `
 }
 
-/** Field that proves that a form comes from a page of the session. */
+/** Field of a form: proves the session of the form's page. */
 export const token = (csrf: string): string => `<input type="hidden" name="csrf" value="${html(csrf)}">`
 
 export function errorPage(error: unknown): Omit<Page, 'json'> {
@@ -116,7 +116,7 @@ export const runLink = (run: string): string =>
 export const transactionLink = (id: string): string =>
   `<a href="/trace?${html(new URLSearchParams({ transaction: id }).toString())}"><code>${html(id)}</code></a>`
 
-/** Steps with their commands; below each command a link to what the console does for it. */
+/** Steps with commands; below each command a link to the action or page. */
 export const stepsHtml = (steps: readonly Step[], { mayAct }: Pick<Viewer, 'mayAct'>): string =>
   steps
     .map(({ say, commands }) => {

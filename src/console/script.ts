@@ -30,7 +30,7 @@ const showTimes = () => {
     const at = new Date(one.dateTime)
     one.textContent = isLocal() ? local.format(at).replace(', ', ' ') + ' local' : one.dataset.utc
   }
-  zone.textContent = isLocal() ? 'Show UTC' : 'Show local time'
+  zone.textContent = isLocal() ? 'UTC' : 'Local time'
 }
 zone.hidden = false
 zone.addEventListener('click', () => { localStorage.setItem('waybill-time', isLocal() ? 'utc' : 'local'); showTimes() })

@@ -8,16 +8,16 @@ export const STYLE = `${REPORT}
 body { padding-top: 1rem }
 main:focus { outline: none }
 main > h1 { margin: 0 0 .75rem }
-.bar { display: flex; flex-wrap: wrap; gap: .25rem .75rem; align-items: center; border-bottom: 1px solid var(--line);
+header.bar { display: flex; flex-wrap: wrap; gap: .25rem .75rem; align-items: center; border-bottom: 1px solid var(--line);
   padding: 0 0 .5rem; margin: 0 0 1.5rem }
-.bar nav { margin: 0; font-size: 1em; flex: 1 1 100% }
-.bar button { font-size: .87em; min-height: 1.75rem; padding: .1rem .6rem }
-.bar #live { flex: 1 1 auto }
-.bar a { display: inline-block; padding: .3rem 0; text-decoration: none }
-.bar a[aria-current] { color: var(--ink); font-weight: 600; border-bottom: 2px solid var(--accepted) }
-.bar form, .bar p { margin: 0 }
-.bar p { color: var(--soft); font-size: .87em }
-:focus-visible { outline: 2px solid var(--accepted); outline-offset: 2px }
+header.bar nav { margin: 0; font-size: 1em; flex: 1 1 100% }
+header.bar button { font-size: .87em; min-height: 1.75rem; padding: .1rem .6rem }
+header.bar #live { flex: 1 1 auto }
+header.bar a { display: inline-block; padding: .3rem 0; text-decoration: none }
+header.bar a[aria-current] { color: var(--ink); font-weight: 600; border-bottom: 2px solid var(--accepted) }
+header.bar form, header.bar p { margin: 0 }
+header.bar p { color: var(--soft); font-size: .87em }
+:focus-visible, input:focus-within { outline: 2px solid var(--accepted); outline-offset: 2px }
 .need { border-left: .3rem solid var(--rejected); padding: .1rem 0 .1rem 1rem; margin: 0 0 1.5rem }
 .need h3 { margin: 0 0 .25rem }
 .need p { margin: 0 0 .25rem; overflow-wrap: anywhere }
@@ -91,12 +91,17 @@ h1 span { color: var(--soft); font-weight: normal; font-size: .6em }
   .doubts tr, .doubts tr > * { display: block; padding: .1rem 0; border: 0 }
   .doubts tr { padding: .6rem 0; border-top: 1px solid var(--line) }
   td .acts { flex-direction: row }
-  .bar { gap: .25rem 1rem }
+  header.bar { gap: .25rem 1rem }
   .checks tr { grid-template-columns: max-content minmax(0, 1fr) }
   .checks td:nth-child(n + 3) { grid-column: 1 / -1 }
   .nights tbody th { max-width: 7.5rem; overflow: hidden; text-overflow: ellipsis }
 }
 @media print {
-  .bar, .acts, form, .skip { display: none }
+  header.bar, .acts, form, .skip, .ways { display: none }
+  .numbers { display: block }
+  .numbers::details-content { content-visibility: visible; display: block; height: auto }
+  .numbers > summary { list-style: none }
+  .log, .code { max-height: none; white-space: pre-wrap }
+  article, tr { break-inside: avoid }
 }
 `

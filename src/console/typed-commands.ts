@@ -1,4 +1,4 @@
-/** Commands that faces suggest, and the pages of the console that show or do the same. A command with other words than here has no page. */
+/** Commands suggested by needs and runs, with the matching pages and actions of the console. Unlisted commands have no page. */
 export interface Link {
   readonly to: string
   readonly words: string
@@ -6,12 +6,12 @@ export interface Link {
   readonly of?: string
 }
 
-/** Fields of what an action acts on. `only`: part of a run to rerun; `transaction`: a single record; `from`, `to`: days of a backfill. */
+/** Fields of an action's subject. `only`: part of a run to rerun; `transaction`: a single record; `from`, `to`: days of a backfill. */
 export const SUBJECT_FIELDS = ['run', 'job', 'reason', 'only', 'transaction', 'from', 'to', 'export'] as const
 export type SubjectField = (typeof SUBJECT_FIELDS)[number]
 export type Subject = { readonly [Field in SubjectField]?: string | undefined }
 
-/** Address of the page that shows the effect of an action. */
+/** Address of the confirmation page of an action. */
 export const actionPath = (action: string, subject: Subject): string => {
   const given = Object.entries(subject).flatMap(([field, value]): [string, string][] =>
     value === undefined ? [] : [[field, value]],
@@ -52,7 +52,7 @@ const PAGES: readonly (readonly [pattern: string, to: (word: string) => string, 
   [`schedule --explain ${WORD}`, (job) => `/schedule#job-${job}`, 'Open Schedule'],
 ]
 
-/** The action of a suggested command; undefined for a command that the console does not do. */
+/** The action of a suggested command; undefined for commands without an action. */
 export function actionOf(command: string): Link | undefined {
   for (const [pattern, action, names, words] of ACTIONS) {
     const found = new RegExp(`^waybill ${pattern}$`).exec(command)
@@ -63,7 +63,7 @@ export function actionOf(command: string): Link | undefined {
   return undefined
 }
 
-/** The page of a command that only shows. */
+/** The page of a reading command. */
 export function pageOf(command: string): Link | undefined {
   for (const [pattern, to, words] of PAGES) {
     const [, word] = new RegExp(`^waybill ${pattern}$`).exec(command) ?? []

@@ -153,6 +153,7 @@ export const deliverWaiting = (
 const installation = ({ owner, settings }: TellerContext): Installation => ({
   host: processName(owner).replace(/:\d+$/, ''),
   home: settings.home,
+  console: settings.consoleUrl,
 })
 
 const newMessageId = ({ randomHex }: TellerContext): string => `msg_${randomHex(16)}`

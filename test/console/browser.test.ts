@@ -125,6 +125,82 @@ test.each(LOOKS)(
   120_000,
 )
 
+test('the keyboard alone reaches every link, field and button of each page', async () => {
+  const { workplace, doubtful } = await openWeek()
+  const served = await serve(workplace, ['--health-data'])
+  const { page } = await opened(served)
+  const pages = [
+    ...[
+      '/',
+      `/runs/${doubtful}`,
+      '/in-doubt',
+      '/exports',
+      '/mappings',
+      '/mappings/clinic',
+      '/trace',
+      '/schedule',
+      '/system',
+    ],
+    `/backfill?job=clinic&from=2026-03-01&to=${UNREAD_DAY}`,
+    ...['accept', 'resend', 'reconcile', 'rerun', 'acknowledge'].map(
+      (action) => `/do/${action}?run=${doubtful}`,
+    ),
+    ...['run', 'pause', 'unpause'].map((action) => `/do/${action}?job=clinic`),
+  ]
+  for (const path of pages) {
+    await page.goto(served.base + path)
+    // Numbers each element that a mouse can use, and is seen.
+    const count = z.number().parse(
+      await page.evaluate(`[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, summary')]
+        .filter((one) => one.checkVisibility({ contentVisibilityAuto: true }) && one.getClientRects().length > 0)
+        .map((one, at) => { one.dataset.at = at }).length`),
+    )
+    const reached = new Set<string>()
+    // A date has several parts, and tables that scroll take the focus, too.
+    for (let at = 0; at < 2 * count + 40; at++) {
+      await page.keyboard.press('Tab')
+      const [at_, outline] = z
+        .tuple([z.string(), z.string()])
+        .parse(
+          await page.evaluate(
+            `[document.activeElement.dataset.at ?? '', getComputedStyle(document.activeElement).outlineStyle]`,
+          ),
+        )
+      if (at_ === '') continue
+      expect({ path, at_, outline }).toEqual({ path, at_, outline: expect.not.stringMatching('none') })
+      reached.add(at_)
+      if (reached.size === count) break
+    }
+    expect({ path, reached: reached.size }).toEqual({ path, reached: count })
+  }
+}, 120_000)
+
+test('times show in UTC, or in the zone of the browser; paper has no bar, and folds nothing', async () => {
+  const { workplace } = await openInstallation()
+  const served = await serve(workplace)
+  const context = await browser.newContext({ timezoneId: 'Asia/Kolkata' })
+  onTestFinished(() => context.close())
+  const page = await context.newPage()
+  await page.goto(served.addresses.at(-1) ?? '')
+  const since = page.locator('.need time').first()
+  const at = new Date((await since.getAttribute('datetime')) ?? '')
+  expect(await since.textContent()).toContain(`${at.toISOString().slice(11, 19)} UTC`)
+  await page.click('#zone')
+  // India is five and a half hours ahead of UTC.
+  const local = new Date(at.getTime() + 5.5 * 3_600_000).toISOString()
+  expect(await since.textContent()).toBe(`${local.slice(0, 10)} ${local.slice(11, 19)} local`)
+  await page.reload()
+  expect(await page.locator('.need time').first().textContent()).toContain('local')
+  await page.click('#zone')
+  expect(await page.locator('.need time').first().textContent()).toContain('UTC')
+
+  await page.click('a.night')
+  await page.emulateMedia({ media: 'print' })
+  expect(await page.locator('header.bar').isVisible()).toBe(false)
+  expect(await page.locator('details.numbers table').first().isVisible()).toBe(true)
+  await photograph(page, 'console-run-print')
+}, 60_000)
+
 test('the keyboard alone reaches an action and does it', async () => {
   const { workplace } = await openInstallation()
   const served = await serve(workplace)

@@ -304,10 +304,3 @@ test('a ledger that cannot be read, a broken job file and no ledger at all are s
   expect(titleOf(morning)).toContain('of the installation')
   expect((await broken.get('/runs/latest')).status).toBe(503)
 }, 60_000)
-
-test('only loopback is listened on', async () => {
-  const workplace = await createWorkplace()
-  const { code, err } = await workplace.waybill('console', '--listen', '0.0.0.0:0')
-  expect(code).toBe(2)
-  expect(err).toContain('loopback alone')
-})

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { memberAt, parseMemberPath, placeBehind, rowIn } from '../../src/extract/json-path.ts'
+import type { JsonValue } from '../../src/model/row.ts'
 
 test.each<[string, readonly string[] | string]>([
   ['$.sentAt', ['sentAt']],
@@ -14,7 +15,7 @@ test.each<[string, readonly string[] | string]>([
   else expect(parseMemberPath(text)).toEqual(expected)
 })
 
-test.each([
+test.each<[JsonValue, readonly string[], JsonValue | undefined]>([
   [{ a: { b: 1 } }, ['a', 'b'], 1],
   [{ a: { b: null } }, ['a', 'b'], null],
   [{ a: null }, ['a', 'b'], undefined],
@@ -27,7 +28,7 @@ test.each([
   expect(memberAt(value, names)).toEqual(found)
 })
 
-test.each([
+test.each<[JsonValue, readonly string[], JsonValue | undefined]>([
   [{ resource: { id: 1 }, request: { method: 'PUT' } }, ['resource'], { id: 1 }],
   [{ resource: { id: 1 }, request: { method: 'DELETE' } }, ['resource'], undefined],
   [{ resource: { id: 1 } }, ['resource', 'id'], 1],

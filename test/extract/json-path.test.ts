@@ -16,25 +16,25 @@ test.each<[string, readonly string[] | string]>([
 })
 
 test.each<[JsonValue, readonly string[], JsonValue | undefined]>([
-  [{ a: { b: 1 } }, ['a', 'b'], 1],
+  [{ a: { b: 'x' } }, ['a', 'b'], 'x'],
   [{ a: { b: null } }, ['a', 'b'], null],
   [{ a: null }, ['a', 'b'], undefined],
   [{ a: ['b'] }, ['a', 'length'], undefined],
   [{ a: ['b'] }, ['a', '0'], undefined],
   [{ a: 'text' }, ['a', 'length'], undefined],
   [{ a: {} }, ['a', 'toString'], undefined],
-  [[1], [], [1]],
+  [['x'], [], ['x']],
 ])('%j has at %j the value %j', (value, names, found) => {
   expect(memberAt(value, names)).toEqual(found)
 })
 
 test.each<[JsonValue, readonly string[], JsonValue | undefined]>([
-  [{ resource: { id: 1 }, request: { method: 'PUT' } }, ['resource'], { id: 1 }],
-  [{ resource: { id: 1 }, request: { method: 'DELETE' } }, ['resource'], undefined],
-  [{ resource: { id: 1 } }, ['resource', 'id'], 1],
+  [{ resource: { id: 'x' }, request: { method: 'PUT' } }, ['resource'], { id: 'x' }],
+  [{ resource: { id: 'x' }, request: { method: 'DELETE' } }, ['resource'], undefined],
+  [{ resource: { id: 'x' } }, ['resource', 'id'], 'x'],
   [{ request: { method: 'DELETE' } }, ['resource'], undefined],
-  [{ visit: { id: 1 }, request: { method: 'DELETE' } }, ['visit'], { id: 1 }],
-  [{ visit: { id: 1 } }, [], { visit: { id: 1 } }],
+  [{ visit: { id: 'x' }, request: { method: 'DELETE' } }, ['visit'], { id: 'x' }],
+  [{ visit: { id: 'x' } }, [], { visit: { id: 'x' } }],
 ])('the row in %j at %j is %j', (element, within, row) => {
   expect(rowIn(element, within)).toEqual(row)
 })

@@ -175,14 +175,14 @@ it('what acts on a screen, as a vendor may name a file, is shown as what it is',
     ...{ smtpUrl: `smtp://127.0.0.1:${port}`, smtpFrom: FROM },
   }
   const notice = { ...NOTICE, title: 'a\u0007.csv is late', text: ['b\u001b[2K.csv', 'c.csv'] }
-  const channel = await openChannel({ email: TO, on: 'always' }, settings, () => 0)
+  const channel = await openChannel({ email: TO, on: 'always', folder: '/jobs' }, settings, () => 0)
   await channel.deliver({ ...MESSAGE, notice })
   const { subject, text } = await PostalMime.parse(mails[0]?.source ?? '')
   expect(subject).toBe('a\\u0007.csv is late')
   expect(text?.trimEnd().split('\n')).toEqual(['b\\u001b[2K.csv', 'c.csv'])
   for (const missing of [{ smtpUrl: undefined }, { smtpFrom: undefined }])
     await expect(
-      openChannel({ email: TO, on: 'always' }, { ...settings, ...missing }, () => 0),
+      openChannel({ email: TO, on: 'always', folder: '/jobs' }, { ...settings, ...missing }, () => 0),
     ).rejects.toMatchObject({ passing: false })
 })
 

@@ -5,6 +5,7 @@ import {
   failedAgain,
   isNews,
   type Outage,
+  type ReportedOutage,
   watchOutage,
 } from '../../src/load/outage.ts'
 
@@ -118,5 +119,60 @@ describe('silence', () => {
     fail(BUSY)
     fail(SLOW, 3)
     expect([outages.failingSince, outages.patienceMs()]).toEqual([1_004, 60_000])
+  })
+})
+
+describe('the watch over an outage', () => {
+  const cause: Cause = { class: 'ambiguous', status: 502, what: 'the call answered 502' }
+  function watched() {
+    const clock = { now: 10_000 }
+    const told: Pick<ReportedOutage, 'isOver' | 'since' | 'ofBatch'>[] = []
+    const watch = watchOutage({
+      patienceMs: 60_000,
+      now: () => clock.now,
+      onOutage: ({ isOver, since, ofBatch }) => told.push({ isOver, since, ofBatch }),
+    })
+    return { watch, clock, told }
+  }
+
+  test('is over for requests with any answer', () => {
+    const { watch, clock, told } = watched()
+    watch.failed(cause, 10_000, 2_000)
+    expect(watch.failingSince).toBe(10_000)
+    clock.now = 12_000
+    watch.failed(cause, 12_000, 2_000)
+    expect(watch.failingSince).toBe(10_000)
+    watch.gotThrough('read')
+    expect(watch.failingSince).toBeUndefined()
+    const outage = { since: 10_000, ofBatch: false }
+    expect(told).toEqual([
+      { ...outage, isOver: false },
+      { ...outage, isOver: true },
+    ])
+  })
+
+  test('is over for a waiting batch with a batch, and with no read', () => {
+    const { watch, told } = watched()
+    watch.noneTakenSince = 9_000
+    watch.batchWaits(cause, 9_000, 1_000)
+    watch.gotThrough('read')
+    expect(watch.noneTakenSince).toBe(9_000)
+    const outage = { since: 9_000, ofBatch: true }
+    expect(told).toEqual([{ ...outage, isOver: false }])
+    watch.gotThrough('batch')
+    expect(watch.noneTakenSince).toBeUndefined()
+    expect(told.slice(1)).toEqual([{ ...outage, isOver: true }])
+    // Another batch has succeeded since the first try of this one.
+    watch.batchWaits(cause, 10_000, 5_000)
+    expect(told).toHaveLength(2)
+    watch.batchWaits(cause, 10_001, 5_000)
+    expect(told).toHaveLength(3)
+  })
+
+  test('tells nothing of one that is short', () => {
+    const { watch, told } = watched()
+    watch.failed(cause, 10_000, 1_999)
+    watch.end()
+    expect(told).toEqual([])
   })
 })

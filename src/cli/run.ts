@@ -392,7 +392,8 @@ const count = (records: number): string => `${counted(records, 'record')} in dou
 export const acknowledge: Action<'acknowledge'> = async (context, options) => {
   const { reason, job, undo = false } = options
   // A reason chooses among what one run left behind, too.
-  assertOneWay(options.run === undefined ? options : { ...options, reason: undefined })
+  if (options.run !== undefined) assertOneWay({ ...options, reason: undefined })
+  else if (options.dryRun) assertOneWay(options)
   const choice = choiceOf(options, context.now())
   if (options.dryRun) return listChosen(context, choice, options.json)
   const which = { ...choice, undo }

@@ -34,33 +34,25 @@ export type EntryStep =
   /** An equal entry of the chunk decides the outcome. */
   | { readonly step: 'share'; readonly first: Entry }
   | { readonly step: 'omit'; readonly why: PassedOver }
-  /** The list may be late. */
-  | { readonly step: 'look'; readonly until: number }
+  /** The list may be late: read it again after a wait, in milliseconds. */
+  | { readonly step: 'look'; readonly waitMs: number }
   | { readonly step: 'create' }
 
 export type EntrySteps = ReadonlyMap<Entry, EntryStep>
-
-/** Time of now and longest delay of a list, in milliseconds. */
-export interface ReadLag {
-  readonly now: number
-  readonly readLagMs: number
-}
 
 const KNOWN: EntryStep = { step: 'known' }
 const OUTDATED: EntryStep = { step: 'omit', why: 'care-team-outdated' }
 
 /** @returns the step for each open entry */
-export function decideEntries(
-  team: CareTeam,
-  { changed }: Pick<CareTeamRules, 'changed'>,
-  lag: ReadLag,
-): EntrySteps {
+export function decideEntries(team: CareTeam, { changed }: Pick<CareTeamRules, 'changed'>): EntrySteps {
   const steps = new Map<Entry, EntryStep>()
   const has = hadBy(team)
-  const isUnclear = ({ npi, status, isUncertain }: WantedCareTeam): boolean =>
-    status === 'open' &&
-    team.listed === 'unreadable' &&
-    (isUncertain || team.known.some((one) => one.npi === npi))
+  const isUnclear = ({ npi, status, isUncertain }: WantedCareTeam): boolean => {
+    const isKnown = team.known.some((one) => one.npi === npi)
+    const isUnseen =
+      team.listed === 'unreadable' ? isUncertain || isKnown : team.looks > 0 && lateMs(team, npi) > 0
+    return status === 'open' && isUnseen
+  }
   const wanted = team.wanted.map((one): WantedCareTeam => {
     if (!isUnclear(one)) return one
     steps.set(one.entry, { step: 'doubt' })
@@ -68,15 +60,19 @@ export function decideEntries(
   })
   for (const [npi, ofProvider] of Map.groupBy(wanted, (one) => one.npi)) {
     const provider = { wanted: ofProvider, has: has.filter((one) => one.npi === npi), steps }
+    const waitMs = lateMs(team, npi)
     for (const one of newestFirst(ofProvider)) {
       if (one.status !== 'open') continue
       const step = decideEntry(one, provider, changed)
-      const until = step.step === 'create' ? lateUntilOf(team, npi, lag) : undefined
-      steps.set(one.entry, until === undefined ? step : { step: 'look', until })
+      steps.set(one.entry, step.step === 'create' && waitMs > 0 ? { step: 'look', waitMs } : step)
     }
   }
   return steps
 }
+
+/** Milliseconds by which the list may be too late to show an entry of the provider. */
+const lateMs = ({ known, shownUntil, listed }: CareTeam, npi: string): number =>
+  typeof listed === 'string' ? 0 : (known.find((one) => one.npi === npi)?.storedAt ?? 0) - shownUntil
 
 interface Provider {
   readonly wanted: readonly WantedCareTeam[]
@@ -104,17 +100,6 @@ function decideEntry(
   return changed === 'keep' && isTaken ? { step: 'omit', why: 'care-team-kept' } : { step: 'create' }
 }
 
-/** Time until which the list may miss an entry of the provider; undefined where the list shows all. */
-function lateUntilOf(
-  { looks, known }: CareTeam,
-  npi: string,
-  { now, readLagMs }: ReadLag,
-): number | undefined {
-  const stored = known.find((one) => one.npi === npi)?.storedAt
-  if (looks > 0 || stored === undefined || stored + readLagMs <= now) return undefined
-  return stored + readLagMs
-}
-
 /** Step for what is left once the entries of the chunk have an outcome. */
 export type FollowUp = Extract<DeletionStep, { readonly step: 'look' | 'delete' | 'over' }> | MarkStep
 
@@ -131,8 +116,8 @@ export type DeletionStep =
   | { readonly step: 'nothing' }
   /** @see unlisted entries of the chunk that the list does not show */
   | { readonly step: 'wait'; readonly unlisted: readonly WantedCareTeam[] }
-  /** Read the list again. */
-  | { readonly step: 'look' }
+  /** Read the list again after a wait, in milliseconds. */
+  | { readonly step: 'look'; readonly waitMs: number }
   | { readonly step: 'delete'; readonly npi: string; readonly remove: readonly HadCareTeam[] }
   /** @see left deletions owed from now on */
   | {
@@ -143,7 +128,6 @@ export type DeletionStep =
     }
 
 const NOTHING = { step: 'nothing' } as const
-const LOOK = { step: 'look' } as const
 
 /** Most further reads of a list that does not show a stored entry. */
 const LOOKS = 2
@@ -158,15 +142,23 @@ export function decideDeletion(team: CareTeam, npi: string, job: CareTeamJob): D
   const owed = deletions.at(-1)
   if (owed === undefined || !isDue(team, npi, job)) return NOTHING
   const has = hadBy(team).filter((one) => one.npi === npi && one.isListed)
-  const standing = standingOf(owed, has)
+  const said = newestRow(team.wanted.filter((one) => one.npi === npi))
+  const replacing = said.filter(({ entry }) => owed.by.flat().includes(entry.transactionId))
+  const standing = standingOf(owed, has, replacing)
+  const unlisted = replacing.filter((one) => !has.some((had) => isSame(one, had)))
   const isInDoubt = (content: string): boolean => team.doubts.has(content)
-  const unlisted = unlistedOf(team, npi, owed, has)
   const wait = { step: 'wait', unlisted } as const
   if (team.refused.has(npi)) return { step: 'wait', unlisted: [] }
-  if (typeof team.listed === 'string') return canLook(team, unlisted) ? LOOK : wait
+  const looksOrWaits = canLook(team, unlisted)
+    ? ({ step: 'look', waitMs: team.looks === 0 ? 0 : Number.POSITIVE_INFINITY } as const)
+    : wait
+  if (typeof team.listed === 'string') return looksOrWaits
   const remove = has.filter((one) => !standing.includes(one) && isReplaced(one, owed, before))
   const isWhole = standing.length === owed.by.length
   const inDoubt = owed.inDoubt.filter(isInDoubt)
+  const waitMs = lateMs(team, npi)
+  if (remove.length === 0 && waitMs > 0 && (!isWhole || isMissing(owed)))
+    return team.looks < LOOKS ? { step: 'look', waitMs } : wait
   if (remove.length === 0) {
     const isStanding = isWhole || owed.inDoubt.length === 0
     const left = leftOver(deletions, isInDoubt, isStanding)
@@ -176,7 +168,7 @@ export function decideDeletion(team: CareTeam, npi: string, job: CareTeamJob): D
   if (isWhole) return { step: 'delete', npi, remove }
   if (owed.inDoubt.length > 0 && inDoubt.length === 0)
     return { step: 'over', npi, left: deletions.slice(0, -1), isGone: false }
-  return canLook(team, unlisted) ? LOOK : wait
+  return looksOrWaits
 }
 
 /** True where this chunk has changed the deletion, or the job owes the deletion and no later row of the export may change that. */
@@ -186,19 +178,6 @@ const isDue = (team: CareTeam, npi: string, job: CareTeamJob): boolean =>
 
 const canLook = ({ looks }: CareTeam, unlisted: readonly WantedCareTeam[]): boolean =>
   looks < LOOKS && unlisted.some(({ status }) => status !== 'doubtful')
-
-/** Replacements of this chunk that the list does not show. */
-function unlistedOf(
-  { wanted }: CareTeam,
-  npi: string,
-  { by }: OwedDeletion,
-  has: readonly HadCareTeam[],
-): WantedCareTeam[] {
-  const ids = new Set(by.flat())
-  return newestRow(wanted.filter((one) => one.npi === npi)).filter(
-    (one) => ids.has(one.entry.transactionId) && !has.some((had) => isSame(one, had)),
-  )
-}
 
 /** An entry of unknown date stays, and so does an entry of others where no replacement is wanted. */
 function isReplaced(
@@ -230,18 +209,28 @@ const isOf = (content: string, { by }: OwedDeletion): boolean =>
     return parts !== undefined && content.startsWith(parts.content)
   })
 
-/** Replacing entries in the list; matched by date where the gateway keeps no ids of ours. */
-function standingOf({ by, until }: OwedDeletion, has: readonly HadCareTeam[]): HadCareTeam[] {
+/**
+ * Replacing entries in the list: by their ids, else by the fields that the chunk has sent, else by date: a gateway may keep no ids of ours.
+ * @param said replacing entries of the chunk
+ */
+function standingOf(
+  { by, until }: OwedDeletion,
+  has: readonly HadCareTeam[],
+  said: readonly WantedCareTeam[],
+): HadCareTeam[] {
   const ofDate = has.filter(({ ours, listedAt }) => ours === undefined && listedAt === until)
   return by.flatMap((ids) => {
     const named = has.find(({ id, ours }) => ids.includes(id ?? '') || ids.includes(ours ?? ''))
-    return named ?? (by.length === 1 && ofDate.length === 1 ? ofDate : [])
+    const sent = said.find(({ entry }) => ids.includes(entry.transactionId))
+    if (named !== undefined || sent !== undefined)
+      return named ?? has.find((had) => sent !== undefined && isSame(sent, had)) ?? []
+    return by.length === 1 && ofDate.length === 1 ? ofDate : []
   })
 }
 
 export type MarkStep =
-  /** @see withdrawn providers of whom the chunk's newest word is that they are not, or no longer, the primary care physician */
-  { readonly withdrawn: ReadonlySet<string> } & (
+  /** @see left marks of providers whom the words leave without one */
+  { readonly left: ReadonlyMap<string, 'none' | 'withdrawn'> } & (
     | { readonly step: 'nothing' }
     /** The mark is dealt with: nobody is to bear or lose it. */
     | { readonly step: 'settled' }
@@ -272,10 +261,10 @@ export type MarkStep =
  */
 export function decideMark(team: CareTeam, job: Pick<CareTeamJob, 'jobId'>): MarkStep {
   const rows = team.known.map((one) => rowNow(team, one, job.jobId))
-  const withdrawn = new Set<string>()
+  const left = new Map<string, 'none' | 'withdrawn'>()
   const isOwed = rows.some((row) => owesMark(row, job))
   if (team.isMarkDone || (team.wanted.length === 0 && (!isOwed || team.listed === 'unreadable')))
-    return { step: 'nothing', withdrawn }
+    return { step: 'nothing', left }
   const has = hadBy(team)
   let bearer: Word | undefined
   /** Entry of the chunk that has left nobody with the mark. */
@@ -283,10 +272,10 @@ export function decideMark(team: CareTeam, job: Pick<CareTeamJob, 'jobId'>): Mar
   for (const word of [...wordsOf(team, has, rows)].sort(inOrder)) {
     const { npi, isPrimary } = word
     if (isPrimary) {
-      withdrawn.delete(npi)
+      left.delete(npi)
       bearer = word
     } else {
-      if (word.wanted !== undefined) withdrawn.add(npi)
+      if (word.wanted !== undefined) left.set(npi, 'withdrawn')
       if (bearer?.npi !== npi) continue
       cleared = word.wanted ?? bearer.wanted
       bearer = undefined
@@ -294,17 +283,21 @@ export function decideMark(team: CareTeam, job: Pick<CareTeamJob, 'jobId'>): Mar
   }
   const around = { team, has, rows, isOwn: (row: KnownCareTeam) => owesMark(row, job) }
   const step = bearer === undefined ? unbear(cleared, around) : bear(bearer, around)
-  if (step.step === 'settled')
-    for (const row of rows) if (row.mark === 'to-unset' && owesMark(row, job)) withdrawn.add(row.npi)
-  return { ...step, withdrawn }
+  // Debts of the job that the words have overtaken.
+  for (const { npi, mark, markBy } of rows) {
+    if (!owesMark({ mark, markBy }, job)) continue
+    if (mark === 'to-unset' && step.step === 'settled') left.set(npi, 'withdrawn')
+    if (mark === 'to-set' && !('npi' in step && step.npi === npi) && !left.has(npi)) left.set(npi, 'none')
+  }
+  return { ...step, left }
 }
 
 /** Word that a provider is, or is no longer, the primary care physician. */
 interface Word {
   readonly npi: string
   readonly at: number
-  /** Order for equal dates: the higher number counts. */
-  readonly order: number
+  /** Place of the word, by which of equal dates the later one counts. */
+  readonly place: number
   readonly isPrimary: boolean
   readonly from: 'chunk' | 'ledger' | 'list'
   readonly wanted?: WantedCareTeam
@@ -318,8 +311,8 @@ interface MarkAround {
   readonly isOwn: (row: KnownCareTeam) => boolean
 }
 
-type WithoutWithdrawn<One> = One extends unknown ? Omit<One, 'withdrawn'> : never
-type Bearing = WithoutWithdrawn<MarkStep>
+type WithoutLeft<One> = One extends unknown ? Omit<One, 'left'> : never
+type Bearing = WithoutLeft<MarkStep>
 
 function bear({ npi, from, wanted: said }: Word, { team, has, rows, isOwn }: MarkAround): Bearing {
   const row = rows.find((one) => one.npi === npi)
@@ -332,7 +325,7 @@ function bear({ npi, from, wanted: said }: Word, { team, has, rows, isOwn }: Mar
   const entry = said === undefined ? {} : { entry: said.entry }
   if (had !== undefined && (said?.status !== 'doubtful' || target !== undefined))
     return { step: 'mark', npi, had, ...entry }
-  const isWaitedFor = row !== undefined && row.content !== null && team.doubts.has(row.content)
+  const isWaitedFor = lateMs(team, npi) > 0 || team.doubts.has(row?.content ?? '')
   return said === undefined && team.wanted.length === 0 && !isWaitedFor
     ? { step: 'drop', npi }
     : { step: 'wait', owed: 'to-set', npi, ...entry }
@@ -358,27 +351,23 @@ function* wordsOf(
   has: readonly HadCareTeam[],
   rows: readonly KnownCareTeam[],
 ): Generator<Word> {
-  for (const { npi, isMarked, observedAt } of has)
-    if (isMarked) yield { npi, at: observedAt ?? -Infinity, order: -2, isPrimary: true, from: 'list' }
-  for (const { npi, observedAt: at, mark } of rows) {
+  for (const { npi, isMarked, observedAt: at = -Infinity } of has)
+    if (isMarked) yield { npi, at, place: -1, isPrimary: true, from: 'list' }
+  for (const { npi, observedAt: at, heardAt: place, mark } of rows) {
     if (mark === 'none') continue
-    yield { npi, at, order: -1, isPrimary: mark === 'set' || mark === 'to-set', from: 'ledger' }
+    yield { npi, at, place, isPrimary: mark === 'set' || mark === 'to-set', from: 'ledger' }
   }
-  for (const [order, one] of wanted.entries()) {
-    const { primary, observedAt: at } = one.entry
-    // The ledger has the result of the word.
-    if (primary === undefined || one.isHeard) continue
-    yield { npi: one.npi, at, order, isPrimary: primary, from: 'chunk', wanted: one }
+  for (const one of wanted) {
+    const { npi, place, entry } = one
+    // The ledger has the result of a word that was heard.
+    if (entry.primary === undefined || one.isHeard) continue
+    yield { npi, at: entry.observedAt, place, isPrimary: entry.primary, from: 'chunk', wanted: one }
   }
 }
 
 /** Order of words. Within a row, the word "primary" counts: a provider may appear a second time, in another part. */
-function inOrder(one: Word, other: Word): number {
-  if (one.at !== other.at) return one.at < other.at ? -1 : 1
-  const sameRow = one.wanted !== undefined && one.wanted.entry.row.row === other.wanted?.entry.row.row
-  if (sameRow && one.isPrimary !== other.isPrimary) return one.isPrimary ? 1 : -1
-  return one.order - other.order
-}
+const inOrder = (one: Word, other: Word): number =>
+  one.at - other.at || one.place - other.place || Number(one.isPrimary) - Number(other.isPrimary)
 
 /** True where a record delivered before contradicts the last known mark. */
 export function isNewWord(

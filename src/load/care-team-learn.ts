@@ -17,7 +17,12 @@ import {
 
 export type CareTeamEvent =
   /** The list was read, or is unreadable: then the entries read before still count. */
-  | { readonly what: 'listed'; readonly listed: readonly HadCareTeam[] | 'unreadable' }
+  | {
+      readonly what: 'listed'
+      readonly listed: readonly HadCareTeam[] | 'unreadable'
+      /** Time until which the list is sure to show all entries. */
+      readonly shownUntil: number
+    }
   /** The entries of the chunk are open. */
   | { readonly what: 'wanted'; readonly wanted: readonly WantedCareTeam[] }
   /** All entries of the chunk have an outcome. */
@@ -40,7 +45,7 @@ export type CareTeamEvent =
 export function learnCareTeam(team: CareTeam, event: CareTeamEvent): CareTeam {
   switch (event.what) {
     case 'listed':
-      return listed(team, event.listed)
+      return listed(team, event)
     case 'wanted':
       return { ...team, wanted: event.wanted }
     case 'settled':
@@ -56,10 +61,14 @@ export function learnCareTeam(team: CareTeam, event: CareTeamEvent): CareTeam {
   }
 }
 
-function listed(team: CareTeam, shown: readonly HadCareTeam[] | 'unreadable'): CareTeam {
+function listed(
+  team: CareTeam,
+  { listed: shown, shownUntil }: Extract<CareTeamEvent, { readonly what: 'listed' }>,
+): CareTeam {
   const isAgain = team.listed !== 'unread'
-  const isBetter = shown !== 'unreadable' || !isAgain
-  return { ...team, listed: isBetter ? shown : team.listed, looks: team.looks + Number(isAgain) }
+  const looks = team.looks + Number(isAgain)
+  if (shown === 'unreadable') return { ...team, looks, listed: isAgain ? team.listed : shown }
+  return { ...team, looks, listed: shown, shownUntil }
 }
 
 /** Owes the deletions that the chunk's newest entries bring about, or revokes those of another job. */
@@ -151,8 +160,7 @@ function deleted(team: CareTeam, npi: string, removed: readonly HadCareTeam[]): 
 }
 
 function markLearned(team: CareTeam, step: MarkStep, isRefused: boolean): CareTeam {
-  const marks = new Map<string, CareTeamMark>(team.marks)
-  for (const npi of step.withdrawn) marks.set(npi, 'withdrawn')
+  const marks = new Map<string, CareTeamMark>([...team.marks, ...step.left])
   const markOf = ({ npi, mark }: KnownCareTeam): CareTeamMark => marks.get(npi) ?? mark
   const isBorne = step.step === 'marked' || (step.step === 'mark' && !isRefused)
   for (const one of team.known) {
@@ -192,12 +200,16 @@ export function rowsToSave(
     if (owed.length > 0 && !rows.has(npi)) note(npi, Math.max(UNDATED, ...dates), null)
   }
   for (const one of team.wanted) {
-    const { npi, status, place, entry } = one
+    const { npi, status, entry } = one
+    const mark = team.marks.get(npi)
+    // Other words say nothing about the mark.
+    const place = entry.primary === undefined ? 0 : one.place
     if (isStored(one) || (status === 'delivered' && !one.isHeard)) note(npi, entry.observedAt, null, place)
+    if (status !== 'doubtful') continue
     // The mark of an entry in doubt counts, though nobody knows whether the entry is stored.
-    const mark = status === 'doubtful' ? team.marks.get(npi) : undefined
-    if (mark === 'to-set') note(npi, entry.observedAt, entry.content, place)
-    if (mark === 'withdrawn' || mark === 'to-unset') note(npi, entry.observedAt, null, place)
+    if (mark === undefined || mark === 'none' || mark === 'set')
+      note(npi, UNDATED, rows.get(npi)?.content ?? null)
+    else note(npi, entry.observedAt, mark === 'to-set' ? entry.content : null, place)
   }
   return [...rows.values()].flatMap((row) => {
     const before = team.known.find(({ npi }) => npi === row.npi)

@@ -97,6 +97,8 @@ export interface CareTeam {
   /** Entries of the chunk, in the order of the rows, without rejected ones. Empty at the end of a run. */
   readonly wanted: readonly WantedCareTeam[]
   readonly listed: readonly HadCareTeam[] | 'unread' | 'unreadable'
+  /** Time until which the list is sure to show all entries, milliseconds since the epoch. */
+  readonly shownUntil: number
   /** Number of further reads of the list since the entries went out. */
   readonly looks: number
   /** Rows of the ledger before the work began. */
@@ -119,7 +121,7 @@ export const careTeamOf = (
   known: readonly KnownCareTeam[],
   { isWhole, inDoubt = waitedFor(known) }: { readonly isWhole: boolean; readonly inDoubt?: Iterable<string> },
 ): CareTeam => ({
-  ...{ wanted: [], listed: 'unread', looks: 0, known, isWhole, isMarkDone: false },
+  ...{ wanted: [], listed: 'unread', looks: 0, shownUntil: 0, known, isWhole, isMarkDone: false },
   ...{ deletions: new Map(), marks: new Map(), refused: new Set(), doubts: new Set(inDoubt) },
 })
 

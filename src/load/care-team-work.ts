@@ -75,7 +75,14 @@ export const learnInto = (one: AccountTeam, event: CareTeamEvent): void => {
  * @throws WaybillError where the run must stop
  */
 export async function readList(context: CareTeamContext, one: AccountTeam): Promise<void> {
-  learnInto(one, { what: 'listed', listed: await listOf(context, one) })
+  const shownUntil = context.now() - context.readLagMs
+  learnInto(one, { what: 'listed', listed: await listOf(context, one), shownUntil })
+}
+
+/** Reads the list once more, after a wait of at most the longest delay of a list. */
+export async function lookAgain(context: CareTeamContext, one: AccountTeam, waitMs: number): Promise<void> {
+  if (waitMs > 0) await context.pause(Math.min(waitMs, context.readLagMs))
+  await readList(context, one)
 }
 
 async function listOf(
@@ -125,8 +132,7 @@ export async function workOff(context: CareTeamContext, one: AccountTeam): Promi
       case 'nothing':
         return [...deletionFailures(context, one, refusals), ...ofMark]
       case 'look':
-        if (one.team.looks > 0) await context.pause(context.readLagMs)
-        await readList(context, one)
+        await lookAgain(context, one, step.waitMs)
         break
       case 'delete': {
         const { npi, remove } = step

@@ -32,6 +32,7 @@ import {
   endWork,
   type FollowUpFailure,
   learnInto,
+  lookAgain,
   readList,
   workOff,
 } from './care-team-work.ts'
@@ -120,7 +121,8 @@ export async function careTeamsOf(
           const own = person.entries.filter((entry) => toJudge.has(entry))
           if (own.length === 0) return
           const isSent = own.some(isUncertain)
-          if (person.isEmpty && !isSent) learnInto(person, { what: 'listed', listed: [] })
+          if (person.isEmpty && !isSent)
+            learnInto(person, { what: 'listed', listed: [], shownUntil: context.now() })
           else await readList(context, person)
           if (isStale(context, person)) {
             selected.outcomes.push(...own.map((entry) => leftByStale(entry, isUncertain(entry))))
@@ -157,13 +159,11 @@ const isStale = ({ stale }: CareTeamContext, { entries }: AccountTeam): boolean 
 
 /** Decides the open entries, once the list cannot be late. */
 async function stepsFor(context: CareTeamContext, person: Person): Promise<EntrySteps> {
-  const { now, readLagMs } = context
   for (;;) {
-    const steps = decideEntries(person.team, context, { now: now(), readLagMs })
-    const looks = [...steps.values()].flatMap((one) => (one.step === 'look' ? [one.until] : []))
-    if (looks.length === 0) return steps
-    await context.pause(Math.min(Math.max(...looks) - now(), readLagMs))
-    await readList(context, person)
+    const steps = decideEntries(person.team, context)
+    const waits = [...steps.values()].flatMap((one) => (one.step === 'look' ? [one.waitMs] : []))
+    if (waits.length === 0) return steps
+    await lookAgain(context, person, Math.max(...waits))
   }
 }
 
@@ -207,14 +207,14 @@ async function finishOf(
   return workOff(context, person)
 }
 
-interface Words extends SaidOfCareTeams, Pick<CareTeamContext, 'identity'> {
+interface Words extends SaidOfCareTeams, Pick<CareTeamContext, 'identity' | 'claims'> {
   readonly isUncertain: (entry: Entry) => boolean
 }
 
 /** @param open entries without an outcome. Other entries without an outcome are twins, and are left out */
 const wantedOf = (
   words: Words,
-  { entries, team: { known } }: Person,
+  { hash, entries, team: { known } }: Person,
   outcomes: Outcomes,
   open: ReadonlySet<Entry> = new Set(),
 ): WantedCareTeam[] =>
@@ -227,11 +227,10 @@ const wantedOf = (
     const place = placeOfWord(words.arrival, entry.row.row)
     const isNew =
       outcome?.outcome !== 'unchanged' || (outcome.found === true && outcome.passedOver === undefined)
-    // A new record may come from a row heard before. The word of a later export still outranks the record.
-    const since = isNew ? placeOfWord(words.arrival + 1, 0) : place
-    const isHeard = wasHeard(known, { npi, at: entry.observedAt, place: since })
+    // A new record may come from a row heard before.
+    const isHeard = !isNew && wasHeard(known, { npi, at: entry.observedAt, place })
     const id = outcome?.outcome === 'accepted' ? outcome.gatewayId : undefined
-    const isUncertain = words.isUncertain(entry)
+    const isUncertain = words.isUncertain(entry) || words.claims.wasTakenOver(hash)
     return [{ entry, npi, fields: fieldsSent(entry), status, id, place, isHeard, isUncertain }]
   })
 

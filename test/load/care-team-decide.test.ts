@@ -19,10 +19,10 @@ import {
 import { after, before, had, JOB, knows, made, NPI, OTHER, teamOf, wants } from './made-up-care-teams.ts'
 import { IDENTITY, type Made, OBSERVED_AT } from './made-up-entries.ts'
 
-const LAG = { now: 10_000, readLagMs: 5_000 }
 const OTHER_JOB = 2
 const wanted = wants(made())
 const renamed = { name: 'Former Practice' }
+const SHOWN = { shownUntil: 5_000 }
 const unread = { listed: 'unreadable' } as const
 const older = wants(made({ row: 1 }))
 const newer = wants(made({ row: 2, observedAt: after }))
@@ -58,7 +58,7 @@ const ENTRIES: readonly [line: number, ways: readonly Changed[], step: string, t
   [3, ALL, 'known', teamOf([], [older, as(newer, 'created')])],
   [5, ALL, 'share', teamOf([], [older, newer])],
   [5, ALL, 'share', teamOf([], [saysLess, newer])],
-  [5, ALL, 'share', teamOf([], [older, newer], [stored(9_999)])],
+  [5, ALL, 'share', teamOf([], [older, newer], [stored(9_999)], SHOWN)],
   [5, ALL, 'share', teamOf([], [older, as(newer, 'doubtful')])],
   [5, ALL, 'share', teamOf([], [as(older, 'doubtful'), newer])],
   [5, ALL, 'share', teamOf([], [newer, uncertain(older)], [], unread)],
@@ -71,10 +71,10 @@ const ENTRIES: readonly [line: number, ways: readonly Changed[], step: string, t
     'omit care-team-kept',
     teamOf([], [as(elsewhere({ observedAt: before }), 'delivered'), newer]),
   ],
-  [7, ALL, 'look', teamOf([], [wanted], [stored(5_001)])],
-  [8, ALL, 'create', teamOf([], [wanted], [stored(5_000)])],
-  [8, ALL, 'create', teamOf([], [wanted], [stored(9_999)], { looks: 1 })],
-  [8, ALL, 'create', teamOf([], [wanted], [stored(9_999, OTHER)])],
+  [7, ALL, 'look', teamOf([], [wanted], [stored(5_001)], SHOWN)],
+  [8, ALL, 'create', teamOf([], [wanted], [stored(5_000)], SHOWN)],
+  [1, ALL, 'doubt', teamOf([], [wanted], [stored(9_999)], { ...SHOWN, looks: 1 })],
+  [8, ALL, 'create', teamOf([], [wanted], [stored(9_999, OTHER)], { ...SHOWN, looks: 1 })],
   [8, ALL, 'create', teamOf([], [wanted], [knows(OTHER, 'none')], unread)],
   [8, ALL, 'create', teamOf([had({ npi: OTHER })], [wanted])],
   [8, ['add'], 'create', teamOf([], [elsewhere({ observedAt: before }), newer])],
@@ -115,6 +115,34 @@ const DELETIONS: readonly [line: number, step: string, of: unknown, team: CareTe
   [9, 'nothing', undefined, owing([], [shown(), old()])],
   [9, 'nothing', undefined, teamOf([shown(), old()], [], [rowOf([owes('new')], { deletionsBy: OTHER_JOB })])],
   [9, 'nothing', undefined, owing([owes('new')], [shown(), old()], { isWhole: false })],
+  [
+    14,
+    'look',
+    undefined,
+    owing([owes(undefined)], [], { known: [rowOf([owes(undefined)], { storedAt: 5_001 })], ...SHOWN }),
+  ],
+  [
+    14,
+    'look',
+    undefined,
+    owing([owes('new')], [], { known: [rowOf([owes('new')], { storedAt: 5_001 })], ...SHOWN }),
+  ],
+  [
+    15,
+    'wait',
+    [],
+    owing([owes(undefined)], [], {
+      known: [rowOf([owes(undefined)], { storedAt: 5_001 })],
+      ...SHOWN,
+      looks: 2,
+    }),
+  ],
+  [
+    11,
+    'over',
+    [],
+    owing([owes('new')], [shown()], { known: [rowOf([owes('new')], { storedAt: 5_001 })], ...SHOWN }),
+  ],
   [10, 'wait', [], created([shown(), old()], { refused: new Set([NEW.npi]) })],
   [11, 'over', [], owing([owes('new')], [shown()])],
   [11, 'over', [], owing([owes('new')], [])],
@@ -242,6 +270,7 @@ const MARKS: readonly [line: number, step: string, npi: string | undefined, team
   [20, 'drop', NPI, teamOf([], [], [own(NPI, 'to-set', { content: FIRST })])],
   [21, 'wait', NPI, teamOf([], [], [own(NPI, 'to-set', { content: FIRST })], inDoubt(FIRST))],
   [21, 'wait', NPI, teamOf([], [yes])],
+  [21, 'wait', NPI, teamOf([], [], [own(NPI, 'to-set', { storedAt: 5_001 })], SHOWN)],
   [21, 'wait', NPI, teamOf([], [says(true, {}, 'doubtful')])],
   [21, 'wait', NPI, teamOf([had(renamed)], [says(true, {}, 'doubtful')])],
   [21, 'wait', OTHER, teamOf([unlisted], [yes], [own(OTHER, 'to-set', { observedAt: after })])],
@@ -293,7 +322,7 @@ describe('the table of a care team', () => {
   it.each(ENTRIES)('line %i, %j: %s', (_line, ways, step, team) => {
     for (const changed of ways) {
       const [first] = team.wanted.filter(({ status }) => status === 'open')
-      const decided = first && decideEntries(team, { changed }, LAG).get(first.entry)
+      const decided = first && decideEntries(team, { changed }).get(first.entry)
       const why = decided?.step === 'omit' ? ` ${decided.why}` : ''
       expect(`${decided?.step}${why}`).toBe(step)
     }
@@ -353,22 +382,36 @@ describe('the table of a care team', () => {
     expect(both([old()])).toBe('mark')
   })
 
-  it('tells which providers the chunk takes the mark from, and no others', () => {
-    const withdrawnOf = (team: CareTeam) => [...decideMark(team, job).withdrawn]
-    expect(withdrawnOf(teamOf([had()], [no]))).toEqual([no.npi])
-    expect(withdrawnOf(teamOf([had()], [no, says(true, { row: 2 })]))).toEqual([])
-    expect(withdrawnOf(teamOf([had()], [yes], [ofOther(OTHER, 'to-unset')]))).toEqual([])
-    // A debt of the job that nobody bears any more.
-    expect(withdrawnOf(teamOf([], [], [own(NPI, 'to-unset')]))).toEqual([no.npi])
+  it('tells whom the words leave without the mark, and no others', () => {
+    const leftBy = (team: CareTeam) => Object.fromEntries(decideMark(team, job).left)
+    const another = IDENTITY.npi(OTHER)
+    expect(leftBy(teamOf([had()], [no]))).toEqual({ [no.npi]: 'withdrawn' })
+    expect(leftBy(teamOf([had()], [no, says(true, { row: 2 })]))).toEqual({})
+    expect(leftBy(teamOf([had()], [yes], [ofOther(OTHER, 'to-unset')]))).toEqual({})
+    expect(leftBy(teamOf([had()], [yes], [ofOther(OTHER, 'to-set')]))).toEqual({})
+    // Debts of the job that the words have overtaken.
+    expect(leftBy(teamOf([], [], [own(NPI, 'to-unset')]))).toEqual({ [no.npi]: 'withdrawn' })
+    expect(leftBy(teamOf([had()], [yes], [own(OTHER, 'to-set', { observedAt: before })]))).toEqual({
+      [another]: 'none',
+    })
+    expect(
+      leftBy(teamOf([], [], [own(OTHER, 'to-set', { observedAt: before }), own(NPI, 'to-unset')], unread)),
+    ).toEqual({})
+    expect(leftBy(teamOf([had()], [], [own(NPI, 'to-set')]))).toEqual({})
   })
 
-  it('marks the later of two rows of one date', () => {
+  it('marks the later of two rows of one date, in whatever order they are told', () => {
     const rows = [says(true), says(true, { row: 2, npi: OTHER })]
     for (const said of [rows, rows.toReversed()])
       expect(decideMark(teamOf([had(), had(other)], said), job)).toMatchObject({
-        step: 'mark',
-        npi: said[1]?.npi,
+        ...{ step: 'mark', npi: IDENTITY.npi(OTHER) },
       })
+    // What another row has said since, as the ledger knows.
+    const heard = own(OTHER, 'set', { heardAt: 5 })
+    expect(decideMark(teamOf([had(), had(other)], [says(true, { row: 4 })], [heard]), job).step).toBe(
+      'settled',
+    )
+    expect(decideMark(teamOf([had(), had(other)], [says(true, { row: 6 })], [heard]), job).step).toBe('mark')
   })
 })
 

@@ -113,13 +113,15 @@ describe('what a settled chunk owes of a provider', () => {
 describe('a list', () => {
   it('counts as looked at from the second read on, and one that cannot be read takes nothing back', () => {
     const unread = careTeamOf([], { isWhole: false })
-    const once = learnCareTeam(unread, { what: 'listed', listed: [shown] })
-    const twice = learnCareTeam(once, { what: 'listed', listed: 'unreadable' })
+    const once = learnCareTeam(unread, { what: 'listed', listed: [shown], shownUntil: 3 })
+    const twice = learnCareTeam(once, { what: 'listed', listed: 'unreadable', shownUntil: 9 })
     expect([once, twice]).toMatchObject([
-      { looks: 0, listed: [shown] },
-      { looks: 1, listed: [shown] },
+      { looks: 0, shownUntil: 3, listed: [shown] },
+      { looks: 1, shownUntil: 3, listed: [shown] },
     ])
-    expect(learnCareTeam(unread, { what: 'listed', listed: 'unreadable' }).listed).toBe('unreadable')
+    expect(learnCareTeam(unread, { what: 'listed', listed: 'unreadable', shownUntil: 3 }).listed).toBe(
+      'unreadable',
+    )
     expect(learnCareTeam(twice, { what: 'settled', wanted: [], changed: 'add' }).looks).toBe(0)
   })
 })
@@ -165,12 +167,16 @@ describe('the mark', () => {
     { ...knows('1023000123', 'to-unset'), markBy: 2 },
   ]
   const learned = (
-    step: Omit<MarkStep, 'withdrawn'> & Record<string, unknown>,
+    step: Omit<MarkStep, 'left'> & Record<string, unknown>,
     isRefused = false,
     withdrawn: string[] = [],
   ) =>
     learnCareTeam(teamOf([], [], known), {
-      ...{ what: 'mark', isRefused, step: { ...step, withdrawn: new Set(withdrawn) } as MarkStep },
+      ...{
+        what: 'mark',
+        isRefused,
+        step: { ...step, left: new Map(withdrawn.map((one) => [one, 'withdrawn'])) } as MarkStep,
+      },
     })
   const marksOf = (...args: Parameters<typeof learned>) => Object.fromEntries(learned(...args).marks)
 
@@ -211,7 +217,14 @@ describe('the rows of the ledger', () => {
     expect(saved(team)).toEqual([{ ...row([]), ...now }])
     expect(saved({ ...team, wanted: [{ ...NEW, status: 'delivered', isHeard: true }] })).toEqual([])
     expect(saved({ ...team, wanted: [{ ...NEW, status: 'delivered', isHeard: false }] })).toHaveLength(1)
-    expect(saved({ ...team, wanted: [{ ...NEW, status: 'doubtful' }] })).toEqual([])
+    // An entry in doubt may be stored: its date is not known to count.
+    const unsure = { ...now, observedAt: OBSERVED_AT, heardAt: 4 }
+    expect(saved({ ...team, wanted: [{ ...NEW, status: 'doubtful', place: 9 }] })).toEqual([
+      { ...row([]), ...unsure },
+    ])
+    expect(saved(teamOf([], [{ ...NEW, status: 'doubtful' }]))).toMatchObject([{ observedAt: 0, heardAt: 0 }])
+    const unsaid = wants(made({ primary: 'unsaid' }), 'stored')
+    expect(saved({ ...team, wanted: [{ ...unsaid, place: 9 }] })).toMatchObject([{ heardAt: 4 }])
     const newerRow = { ...row([]), observedAt: after, heardAt: 12 }
     expect(saved({ ...team, known: [newerRow] })).toMatchObject([{ observedAt: after, heardAt: 12 }])
   })

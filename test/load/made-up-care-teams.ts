@@ -18,7 +18,7 @@ export const wants = (entry: Entry, status: WantedCareTeam['status'] = 'open'): 
   npi: IDENTITY.npi(entry.evidence.npi ?? ''),
   fields: fieldsSent(entry),
   status,
-  place: 1,
+  place: entry.row.row,
   isHeard: status === 'delivered',
   isUncertain: false,
 })

@@ -15,6 +15,7 @@ export class TeamLedger {
     number,
     { arrival: number; npis: Map<string, MissingCareTeam & { arrival: number }> }
   >()
+  private readonly lastDates = new Map<string, number>()
   /** Account that all rows are about. */
   private readonly account: string
 
@@ -80,6 +81,7 @@ export class TeamLedger {
     if (before !== undefined && before.arrival > arrival) return
     const now = { arrival, npis: before?.npis ?? new Map() }
     this.listed.set(job, now)
+    for (const { npi, at } of listed) this.lastDates.set(`${job} ${npi}`, at)
     for (const { npi, at } of listed)
       if (npi !== THE_PERSON)
         now.npis.set(npi, {
@@ -100,6 +102,16 @@ export class TeamLedger {
     const listed = this.listed.get(jobId)
     if (listed?.arrival !== arrival) return []
     return [...listed.npis.values()].filter((one) => one.arrival < arrival)
+  }
+
+  /** Date with which the job has listed a provider last. */
+  lastListed(jobId: number, npi: string): number {
+    return this.lastDates.get(`${jobId} ${npi}`) ?? Number.NEGATIVE_INFINITY
+  }
+
+  isListed(jobId: number, npi: string): boolean {
+    const listed = this.listed.get(jobId)
+    return listed?.npis.get(npi)?.arrival === listed?.arrival && listed !== undefined
   }
 
   forgetListed(jobId: number, missing: readonly MissingCareTeam[]): void {

@@ -76,9 +76,10 @@ class TeamWorld {
   private arrivals = 0
   private isLooking = false
   private hasOthersMarked = false
-  /** A word on the mark was learned behind a newer one, as its export came late, or its record was refused at first. */
+  /** A word on the mark was learned behind a newer one: its export came late, or its record was refused or in doubt at first. */
   private hasLateWord = false
   private newestHeard = 0
+  private newestArrival = 0
   private readonly heard = new Set<Entry>()
   /** Says what may be taken away now: the chunk under way. */
   private current: { readonly job: number; readonly lines: readonly TeamLine[] } = { job: 0, lines: [] }
@@ -86,6 +87,10 @@ class TeamWorld {
   constructor(history: TeamHistory) {
     this.history = history
     this.gateway = new TeamGateway(history.keepsIds)
+    // A row that says nothing of the mark moves the date of the last word on it.
+    this.hasLateWord = history.steps.some(
+      (step) => step.what === 'deliver' && step.lines.some(({ primary }) => primary === 'unsaid'),
+    )
     this.jobs = [1, 2].map((id) => ({
       id,
       exports: [],
@@ -327,9 +332,12 @@ class TeamWorld {
       if (outcome === undefined) throw new TeamViolation('a row has no outcome')
       const { rowKey, content, observedAt } = entry
       if (outcome.outcome !== 'rejected' && !this.heard.has(entry)) {
-        this.hasLateWord ||= observedAt < this.newestHeard
+        this.hasLateWord ||= observedAt < this.newestHeard || arrival < this.newestArrival
         this.newestHeard = Math.max(this.newestHeard, observedAt)
+        this.newestArrival = Math.max(this.newestArrival, arrival)
       }
+      // Until it is decided, its word is said again and again.
+      if (outcome.outcome === 'in-doubt') this.hasLateWord = true
       if (outcome.outcome !== 'rejected' && job.latest.get(rowKey)?.content === content) this.heard.add(entry)
       if (outcome.outcome === 'in-doubt' && job.stored.get(rowKey) !== content) doubts.add(content)
       else doubts.delete(content)
@@ -418,6 +426,8 @@ class TeamWorld {
         said.some((entry) => entry.observedAt >= observedAt && textOf(entry).name === one.name)
       if (gateway.entries.some((one) => one.npi === npi && isNewer(one))) continue
       const isOurs = ours !== undefined || !this.history.keepsIds
+      if (isOfMissing(npi) && this.ledger.isListed(job.id, IDENTITY.npi(npi)))
+        throw new TeamViolation(`law 2: ${name} of ${npi} goes as missing, and is listed again`)
       if (!isOfMissing(npi) || !isOurs)
         throw new TeamViolation(`law 2: ${name} of ${npi} goes, and nothing stands for it`)
     }
@@ -485,6 +495,11 @@ class TeamWorld {
     if (newest === undefined) return
     const listed = last?.entries.filter((entry) => entry.evidence.npi === npi) ?? []
     if (missing === 'delete' && listed.length === 0) {
+      const told = this.ledger.lastListed(1, IDENTITY.npi(npi))
+      if (has.some((one) => one.observedAt > told)) {
+        this.count('end: an entry is newer than the last listing of its provider who is missing')
+        return
+      }
       const ours = has.filter((one) => one.ours !== undefined)
       if (ours.length > 0)
         throw new TeamViolation(`law 4: ${npi} is missing, and stands: ${JSON.stringify(ours)}`)
@@ -532,7 +547,7 @@ class TeamWorld {
       this.count('end: the mark of a provider who was missing')
       return
     }
-    // A later delivery of a provider says its last word on the mark again, and a word that was taken back is forgotten with its date.
+    // Of older words the ledger keeps one date, place and mark a provider.
     if (this.hasLateWord) {
       this.count('end: a word on the mark came behind newer ones')
       return

@@ -74,15 +74,21 @@ export const learnInto = (one: AccountTeam, event: CareTeamEvent): void => {
  * Reads the list of an account. A list that shows another account is read once more, then counts as unreadable.
  * @throws WaybillError where the run must stop
  */
-export async function readList(context: CareTeamContext, one: AccountTeam): Promise<void> {
-  const shownUntil = context.now() - context.readLagMs
+export async function readList(
+  context: CareTeamContext,
+  one: AccountTeam,
+  at = context.now(),
+): Promise<void> {
+  const shownUntil = at - context.readLagMs
   learnInto(one, { what: 'listed', listed: await listOf(context, one), shownUntil })
 }
 
 /** Reads the list once more, after a wait of at most the longest delay of a list. */
 export async function lookAgain(context: CareTeamContext, one: AccountTeam, waitMs: number): Promise<void> {
-  if (waitMs > 0) await context.pause(Math.min(waitMs, context.readLagMs))
-  await readList(context, one)
+  const wait = Math.min(waitMs, context.readLagMs)
+  const until = context.now() + wait
+  if (wait > 0) await context.pause(wait)
+  await readList(context, one, Math.max(context.now(), until))
 }
 
 async function listOf(

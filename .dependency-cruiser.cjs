@@ -187,7 +187,7 @@ module.exports = {
       [
         MODEL,
         '^src/ledger/ledger.ts$',
-        '^src/definitions/notify-definition.ts$',
+        '^src/definitions/(heartbeat|notify)-definition.ts$',
         '^src/system/shell-command.ts$',
       ],
       'notifications are delivered as they are given; src/story/ words them',
@@ -230,7 +230,7 @@ module.exports = {
         path: '^src/(expect|ledger|load|run|schedule)/',
         pathNot: [
           '^src/expect/expectation-text.ts$',
-          '^src/ledger/(ledger|concerns).ts$',
+          '^src/ledger/(ledger|concerns|runs).ts$',
           '^src/load/batch-text.ts$',
           '^src/run/joined-exports.ts$',
           '^src/schedule/fires.ts$',

@@ -63,13 +63,13 @@ const processorUs = (): number => {
 const folder = mkdtempSync(join(tmpdir(), 'waybill-delivered-'))
 const file = join(folder, 'ledger.sqlite')
 const ledger = await openLedger(file, 'here')
-const jobId = await ledger.jobId('bench', 'https://gateway.example')
-const answer = await ledger.acquireLease(
+const jobId = await ledger.jobs.id('bench', 'https://gateway.example')
+const answer = await ledger.leases.acquire(
   { jobId, runId: 'run', owner: 'bench', now: 0, ttlMs: 1e12 },
   () => true,
 )
 if (!answer.ok) throw new Error('a new ledger has its lease taken')
-const run = await ledger.startRun(answer.lease, {
+const run = await ledger.runs.start(answer.lease, {
   id: 'run',
   jobId,
   startedAt: 0,
@@ -113,8 +113,8 @@ while (done < TOTAL) {
     byteOffset: 1,
     rows: count,
   })
-  if ((await ledger.delivered(jobId, rowKeys)).size > 0) throw new Error('the ledger knows what is new')
-  await ledger.delivered(jobId, rowKeys)
+  if ((await ledger.slots.delivered(jobId, rowKeys)).size > 0) throw new Error('the ledger knows what is new')
+  await ledger.slots.delivered(jobId, rowKeys)
   const before = performance.now()
   const busyBefore = processorUs()
   await run.settleChunk({
@@ -159,7 +159,7 @@ async function lookUp(keysOf: (chunk: number) => string[], expected: number): Pr
   for (let at = 0; at < SAMPLED_CHUNKS; at++) {
     const rowKeys = keysOf(at)
     const begun = processorUs()
-    const found = await ledger.delivered(jobId, rowKeys)
+    const found = await ledger.slots.delivered(jobId, rowKeys)
     used += processorUs() - begun
     keys += rowKeys.length
     if (found.size !== rowKeys.length * expected)

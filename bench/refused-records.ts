@@ -18,14 +18,14 @@ const columns = wide.map((_, at) => `column ${at}`)
 
 const folder = await mkdtemp(join(tmpdir(), 'waybill-bench-'))
 const ledger = await openLedger(join(folder, 'ledger.sqlite'))
-const jobId = await ledger.jobId('bench', 'gateway')
-const held = await ledger.acquireLease(
+const jobId = await ledger.jobs.id('bench', 'gateway')
+const held = await ledger.leases.acquire(
   { jobId, runId: 'run', owner: 'here:1', now: 0, ttlMs: 1e9 },
   () => true,
 )
 if (!held.ok) throw new Error('the lease is held')
 const start = { id: 'run', jobId, startedAt: 0, rejectsPath: 'r', receiptsPath: 'r' }
-const run = await ledger.startRun(held.lease, start)
+const run = await ledger.runs.start(held.lease, start)
 const { id: exportRow } = await run.addExport({
   ...{ ordinal: 1, exportId: EXPORT_ID, name: 'a.csv', path: '/in/a.csv', sha256: 'aa', bytes: 7 },
   mapping: { name: 'm', digest: 'd', content: '{}' },

@@ -132,17 +132,20 @@ export function watchedLedger(ledger: Ledger, pass: Pass): Ledger {
   let holds = false
   return {
     ...ledger,
-    async acquireLease(...given) {
-      const answer = await ledger.acquireLease(...given)
-      holds = answer.ok
-      if (holds) pass('after-lease')
-      return answer
-    },
-    async releaseLease(...given) {
-      pass('before-release')
-      await ledger.releaseLease(...given)
-      holds = false
-      pass('after-release')
+    leases: {
+      ...ledger.leases,
+      async acquire(...given) {
+        const answer = await ledger.leases.acquire(...given)
+        holds = answer.ok
+        if (holds) pass('after-lease')
+        return answer
+      },
+      async release(...given) {
+        pass('before-release')
+        await ledger.leases.release(...given)
+        holds = false
+        pass('after-release')
+      },
     },
     way: {
       ...way,
@@ -158,9 +161,12 @@ export function watchedLedger(ledger: Ledger, pass: Pass): Ledger {
         return busy
       },
     },
-    startRun: async (...given) => watchedRunLedger(await ledger.startRun(...given), pass),
-    resumeRun: async (...given) => watchedRunLedger(await ledger.resumeRun(...given), pass),
-    amendRun: (...given) => watchedRunLedger(ledger.amendRun(...given), pass),
+    runs: {
+      ...ledger.runs,
+      start: async (...given) => watchedRunLedger(await ledger.runs.start(...given), pass),
+      resume: async (...given) => watchedRunLedger(await ledger.runs.resume(...given), pass),
+      amend: (...given) => watchedRunLedger(ledger.runs.amend(...given), pass),
+    },
   }
 }
 

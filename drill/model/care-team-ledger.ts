@@ -1,6 +1,7 @@
 /** A small ledger of one account's care team, for all jobs of a home. */
 import {
   type CareTeamListing,
+  type CareTeams,
   type KnownCareTeam,
   type ListedCareTeam,
   type MissingCareTeam,
@@ -18,6 +19,20 @@ export class TeamLedger {
   private readonly lastDates = new Map<string, number>()
   /** Account that all rows are about. */
   private readonly account: string
+
+  readonly careTeams: CareTeams = {
+    ofAccounts: async (_gateway, accounts) =>
+      new Map(
+        accounts.includes(this.account) && this.rows.size > 0
+          ? [[this.account, [...this.rows.values()]]]
+          : [],
+      ),
+    listed: async (jobId) => this.listedBy(jobId),
+    missing: async (jobId, arrival) => this.missingOf(jobId, arrival),
+    owed: async (_gateway, jobId, after) => this.owedBy(jobId, after),
+  }
+  readonly people = { sharedIds: async () => new Set<string>() }
+  readonly slots = { heldContents: async (contents: readonly string[]) => this.heldContents(contents) }
 
   constructor(account: string) {
     this.account = account
@@ -52,13 +67,7 @@ export class TeamLedger {
     }
   }
 
-  async careTeams(_gateway: string, accounts: readonly string[]): Promise<Map<string, KnownCareTeam[]>> {
-    return new Map(
-      accounts.includes(this.account) && this.rows.size > 0 ? [[this.account, [...this.rows.values()]]] : [],
-    )
-  }
-
-  async owedCareTeams(_gateway: string, jobId: number, after: string): Promise<string[]> {
+  private owedBy(jobId: number, after: string): string[] {
     const owes = this.all().some(
       ({ mark, markBy, deletions, deletionsBy }) =>
         (['to-set', 'to-unset'].includes(mark) || deletions.length > 0) &&
@@ -67,11 +76,7 @@ export class TeamLedger {
     return owes && after < this.account ? [this.account] : []
   }
 
-  async sharedIds(): Promise<Set<string>> {
-    return new Set()
-  }
-
-  async heldContents(contents: readonly string[]): Promise<Set<string>> {
+  private heldContents(contents: readonly string[]): Set<string> {
     const held = new Set([...this.held.values()].flatMap((one) => [...one]))
     return new Set(contents.filter((content) => held.has(content)))
   }
@@ -92,13 +97,13 @@ export class TeamLedger {
         })
   }
 
-  async listedCareTeams(jobId: number): Promise<Map<string, CareTeamListing>> {
+  private listedBy(jobId: number): Map<string, CareTeamListing> {
     const listed = this.listed.get(jobId)
     if (listed === undefined) return new Map()
     return new Map([[this.account, { arrival: listed.arrival, npis: new Set(listed.npis.keys()) }]])
   }
 
-  async missingCareTeams(jobId: number, arrival: number): Promise<readonly MissingCareTeam[]> {
+  private missingOf(jobId: number, arrival: number): readonly MissingCareTeam[] {
     const listed = this.listed.get(jobId)
     if (listed?.arrival !== arrival) return []
     return [...listed.npis.values()].filter((one) => one.arrival < arrival)

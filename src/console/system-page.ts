@@ -50,7 +50,7 @@ async function keptFacts(application: Application): Promise<readonly (readonly [
   // A ledger that cannot be opened is among the findings.
   const waiting = await withLedgerIfAny(
     application,
-    async (ledger) => (await ledger?.openWork(now()))?.undelivered ?? [],
+    async (ledger) => (await ledger?.overview.openWork(now()))?.undelivered ?? [],
   ).catch(() => undefined)
   return [
     ['home', html(home)],

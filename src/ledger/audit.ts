@@ -37,10 +37,13 @@ export interface AsideExport extends Acting {
   readonly exportRow: number
 }
 
+/** Contents put aside (`asideContent`), by the path of the export. */
+export type AsideContents = ReadonlyMap<string, string>
+export const NONE_ASIDE: AsideContents = new Map()
+
 /** Exports that a person has put aside. */
 export interface PutAside {
-  /** Contents put aside (`asideContent`), by the path of the export. */
-  contents(jobId: number): Promise<ReadonlyMap<string, string>>
+  contents(jobId: number): Promise<AsideContents>
   list(): Promise<readonly AsideExport[]>
   /** Jobs whose latest reading of an export of this name failed. */
   jobsOf(name: string): Promise<readonly string[]>

@@ -46,6 +46,21 @@ export interface Claimed {
   readonly isTakenOver: boolean
 }
 
+export interface Leases {
+  /**
+   * Acquires the lease of the job if free, expired, or held by a dead owner.
+   * @param isDead true if the process of an owner on this machine has ended
+   */
+  acquire(request: LeaseRequest, isDead: (owner: string) => boolean): Promise<LeaseAnswer>
+  release(lease: Lease): Promise<void>
+  /** Current holder of the job. */
+  holder(jobId: number, now: number, isDead: (owner: string) => boolean): Promise<LeaseRecord | undefined>
+  /** Asks the process that runs it to stop; noted in the audit. @returns true if a process holds the run */
+  askToStop(runId: string, person: Acting): Promise<boolean>
+  /** Latest lease of the job, held or not. */
+  last(jobId: number): Promise<LeaseRecord | undefined>
+}
+
 export interface Waiter {
   /** Owner, unique to the process; `processName` gives `host:pid`. */
   readonly owner: string
@@ -82,6 +97,13 @@ export interface Installation {
   useKey(fingerprint: string, changedAt: number | undefined): Promise<void>
   hasMet(gateway: string): Promise<boolean>
   meet(gateway: string, at: number): Promise<void>
+  /**
+   * Number of the copy, and the time up to which rows may be missing. @param now stored as the first use of a copy that was not used before:
+   * milliseconds since the epoch
+   */
+  suspicion(now: number): Promise<Suspicion>
+  /** Marks the ledger as a copy made at this instant: from now on, rows since then count as possibly lost. */
+  noteBehind(at: number): Promise<void>
 }
 
 export interface InstallationKey {
@@ -90,135 +112,30 @@ export interface InstallationKey {
   readonly hadOther: boolean
 }
 
-/** An open export of an unfinished run. */
-export interface OpenExport {
-  readonly run: string
-  readonly gateway: string
-  readonly path: string
-}
-
 /** A pause of a job: the schedule starts nothing. */
 export interface Pause {
   readonly by: string
   readonly note: string | null
   /** Milliseconds since the epoch. */
   readonly at: number
+  /** End of the pause, in milliseconds since the epoch; null for a pause that a person ends. */
+  readonly until: number | null
 }
 
 export interface Pauses {
-  of(jobId: number): Promise<Pause | undefined>
-  /** @returns false if the job was paused already */
+  /** Undefined once the end has come. */
+  of(jobId: number, now: number): Promise<Pause | undefined>
+  /** Pauses the job, or gives a pause a new end. @returns false if the job was paused already and the pause gives no end */
   begin(jobId: number, pause: Pause): Promise<boolean>
   /** @returns true if the job was paused */
   end(jobId: number, acting: Acting): Promise<boolean>
 }
 
-/** Filter of a list of runs. */
-export interface RunFilter {
-  readonly job?: string | undefined
-  /**
-   * True: only runs that need somebody: unfinished, failed, or with rejects or doubts, unless a later run or an acknowledgement has settled the
-   * matter.
-   */
-  readonly failed?: boolean | undefined
-  /** Earliest begin: milliseconds since the epoch. */
-  readonly since?: number | undefined
-  readonly states?: readonly RunState[] | undefined
-  readonly among?: readonly string[] | undefined
-  readonly except?: readonly string[] | undefined
-  /** Name of a run: the beginning of the id, or the part behind the hyphen. */
-  readonly named?: string | undefined
-  /** Only runs that left something behind for this reason. */
-  readonly reason?: string | undefined
-  /** Only runs with an export of this name. */
-  readonly export?: string | undefined
-}
-
-/** Left open by a run: neither settled by a later run nor acknowledged by a person. */
-export interface OpenMatters {
-  /** The run itself failed, and no later run has read its exports. */
-  readonly isFailed: boolean
-  /** Exports that were not delivered, with the error code. */
-  readonly exports: readonly { readonly name: string; readonly reason: string }[]
-  /** Rows and records by reason and export, most frequent first. */
-  readonly left: readonly {
-    readonly outcome: 'rejected' | 'in-doubt'
-    readonly code: string
-    /** Name of the export. */
-    readonly export: string
-    /** Rows rejected as a whole. */
-    readonly rows: number
-    readonly records: number
-    /** When an earlier run first left one of these behind: milliseconds since the epoch; null if this run was the first. */
-    readonly since: number | null
-  }[]
-}
-
-/** An acknowledgement: a person accepts rejects or the failure of a run as final. */
-export interface Acknowledgement {
-  readonly run: string
-  /** The acknowledged reason; null: everything that the run left behind. */
-  readonly code: string | null
-  readonly by: string
-  readonly note: string | null
-  /** Milliseconds since the epoch. */
-  readonly at: number
-}
-
-export interface Acknowledgements {
-  /** Acknowledgements of a run, without undone ones. */
-  of(runId: string): Promise<Acknowledgement[]>
-  add(runs: readonly string[], acknowledgement: Omit<Acknowledgement, 'run'>): Promise<void>
-  /** @returns runs with an acknowledgement undone */
-  undo(
-    which: {
-      readonly run?: string | undefined
-      readonly job?: string | undefined
-      readonly code?: string | undefined
-    },
-    decided: Pick<Acknowledgement, 'by' | 'note' | 'at'>,
-  ): Promise<string[]>
-}
-
-export interface Reason {
-  readonly outcome: string
-  readonly stage: string
-  readonly code: string
-  readonly rule: string | null
-  readonly exportName: string
-  /** Column or path of the value in question. */
-  readonly field: string | null
-  readonly message: string
-  readonly count: number
-  /** Number of exceptions that later runs have settled. */
-  readonly settled: number
-  /** Number of exceptions that an earlier run had left behind alike. */
-  readonly known: number
-  /** When the earliest known exception was first met: ISO 8601, UTC. */
-  readonly knownSince?: string
-  /** An unsettled exception with a record. A row that the mapping rejected has no content, and so cannot serve as example. */
-  readonly example?: LeftExample
-  /** Transaction ids of some of the withdrawn results at the gateway. */
-  readonly sentAs?: readonly string[]
-}
-
-/** Parts of a transaction id. */
-export interface LeftExample {
-  readonly exportId: string
-  readonly row: number
-  readonly rule: string
-  readonly content: string
-}
-
-/** Message behind the column in question, as in a rejects file. */
-export const wordsOf = ({ field, message }: Pick<Reason, 'field' | 'message'>): string =>
-  field === null ? message : `${field}: ${message}`
-
-/** Number of a run's exceptions that an earlier run had left behind. */
-export interface KnownCount {
-  readonly known: number
-  /** When the earliest known exception was first met: milliseconds since the epoch. Null without known exceptions. */
-  readonly since: number | null
+/** Notification targets of jobs, as their files last named them: JSON. */
+export interface LastTargets {
+  /** Undefined for a job without any, and for targets that another key has encrypted. */
+  of(job: string): Promise<string | undefined>
+  keep(job: string, targets: string): Promise<void>
 }
 
 /** Suspicion against a copied ledger: the original may have sent more since. */
@@ -230,14 +147,6 @@ export interface Suspicion {
 }
 
 export const NO_SUSPICION: Suspicion = { copy: 0, until: undefined }
-
-/** Position of a backfilled export among all exports. */
-export interface ExportOrder {
-  /** Arrival of the newest nightly export with a day up to this export's day; 0 without a nightly export. */
-  readonly anchor: number
-  /** Days since 1970 of the date in the name; 0 without a date. */
-  readonly day: number
-}
 
 /** When a job is due, as last seen by the schedule. */
 export interface Timetable {
@@ -309,6 +218,14 @@ export interface Expectations {
   judge(record: DeadlineRecord): Promise<void>
 }
 
+/** Open matters of all jobs. */
+export interface Overview {
+  /** Open matters by job. */
+  standing(): Promise<Standing>
+  /** Work beside the runs that may need somebody. */
+  openWork(now: number): Promise<OpenWork>
+}
+
 /** Open matters by job. */
 export interface Standing {
   /** Notifications that are pending or given up. */
@@ -339,6 +256,7 @@ export interface OpenWork {
   readonly overdue: readonly (Pick<DeadlineRecord, 'job' | 'source' | 'due' | 'expected' | 'arrived'> & {
     readonly state: 'missing' | 'unreachable'
   })[]
+  /** Pauses without an end. */
   readonly pauses: readonly (Pause & { readonly job: string })[]
   /** Fires that nothing has made up for, and that no run has followed. */
   readonly missed: readonly { readonly job: string; readonly due: number; readonly reason: string }[]
@@ -390,7 +308,9 @@ export interface Notifications {
    * True if the target was notified of the end of any run of the job, or still will be. False if the latest notice was given up, or without a
    * notice.
    */
-  isTold(jobId: number, target: string): Promise<boolean>
+  isNotified(jobId: number, target: string): Promise<boolean>
+  /** True if the latest notice to the target on runs of the job told a failure: the target waits for good news. */
+  heardFailure(jobId: number, target: string): Promise<boolean>
   /**
    * Stores notifications in one transaction, for delivery at once. Notifications already stored for a target are left out.
    * @returns number of new notifications
@@ -435,8 +355,17 @@ export interface PrunableRun extends Pick<RunRecord, 'backfill' | 'backfill_fold
 export type DetailCounts = ReturnType<typeof noDetail>
 
 export const noDetail = () => ({
-  ...{ chunks: 0, batches: 0, exceptions: 0, decisions: 0, mappings: 0, profiles: 0 },
-  ...{ fires: 0, notifications: 0, deliveries: 0, audit: 0, bytes: 0 },
+  chunks: 0,
+  batches: 0,
+  exceptions: 0,
+  decisions: 0,
+  mappings: 0,
+  profiles: 0,
+  fires: 0,
+  notifications: 0,
+  deliveries: 0,
+  audit: 0,
+  bytes: 0,
 })
 
 /** Obstacle to removing the detail of a run. */

@@ -13,7 +13,7 @@ export interface DeliveredRow {
 
 /** Origin of a slot's latest word, and knowledge about the slot: usually equal for all slots of a row. */
 export interface KeptWord {
-  /** Arrival of the word's export (`Ledger.arrivalOf`). */
+  /** Arrival of the word's export (`Exports.arrivalOf`). */
   readonly arrival: number
   /** Row in the export, from 1. */
   readonly row: number
@@ -127,7 +127,7 @@ export interface LeftRecord extends PlacedRecord {
   readonly kind: string | null
 }
 
-/** A record in doubt, with the arrival of the export (`Ledger.arrivalOf`). */
+/** A record in doubt, with the arrival of the export (`Exports.arrivalOf`). */
 export interface DoubtRecord extends LeftRecord {
   readonly arrival: number
 }
@@ -193,4 +193,16 @@ export interface LeftRow {
   readonly row: number
   readonly line: number
   readonly byteOffset: number
+}
+
+/** Slots and doubts, by which a run decides each record. */
+export interface Slots {
+  /** Slots by row key, for keys with slots. */
+  delivered(jobId: number, rowKeys: readonly string[]): Promise<Map<string, readonly KeptSlot[]>>
+  /** Doubts by row key. */
+  held(jobId: number, rowKeys: readonly string[]): Promise<Map<string, readonly HeldDoubt[]>>
+  /** Hashes of series with a record in doubt that can still be looked up. */
+  heldSeries(jobId: number): Promise<Set<string>>
+  /** Contents in doubt, among the given contents, in any job. */
+  heldContents(contents: readonly string[]): Promise<Set<string>>
 }

@@ -136,7 +136,7 @@ export interface ChunkSettlement extends ChunkKey {
   /** Packed: records accepted outside of batches. */
   readonly accepted?: Uint8Array | undefined
   readonly held: readonly HeldRecord[]
-  /** Arrival of the export (`Ledger.arrivalOf`). */
+  /** Arrival of the export (`Exports.arrivalOf`). */
   readonly arrival: number
   readonly exceptions: readonly Exception[]
   /** Exceptions of earlier runs that the chunk has settled. */

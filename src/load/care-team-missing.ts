@@ -64,7 +64,7 @@ export interface Listing {
 const NOTHING_LISTED: Listing = { isUnlisted: () => false, isListedAgain: () => false }
 
 interface ListingContext {
-  readonly memory: Pick<Ledger, 'listedCareTeams'>
+  readonly memory: Pick<Ledger, 'careTeams'>
   readonly careTeams: CareTeamRules & {
     readonly gatewayName: string
     readonly ledger: Pick<Ledger, 'careTeams'>
@@ -81,9 +81,9 @@ export async function listingOf(
 ): Promise<Listing> {
   if (entries.length === 0) return NOTHING_LISTED
   const hashes = new Map(entries.map(({ account }) => [account.reference, identity.account(account)]))
-  const listings = await memory.listedCareTeams(jobId, [...hashes.values()])
+  const listings = await memory.careTeams.listed(jobId, [...hashes.values()])
   if (listings.size === 0) return NOTHING_LISTED
-  const known = await careTeams.ledger.careTeams(careTeams.gatewayName, [...listings.keys()])
+  const known = await careTeams.ledger.careTeams.ofAccounts(careTeams.gatewayName, [...listings.keys()])
   const of = (entry: Entry): { listing?: CareTeamListing; npi: string; had?: KnownCareTeam } => {
     const hash = hashes.get(entry.account.reference) ?? ''
     const npi = identity.npi(entry.evidence.npi ?? '')
@@ -137,7 +137,7 @@ export async function noteMissing(
 ): Promise<void> {
   const { ledger, runLedger, gatewayName, owed, tallies } = context
   for (;;) {
-    const missing = await ledger.missingCareTeams(jobId, arrival, AT_ONCE)
+    const missing = await ledger.careTeams.missing(jobId, arrival, AT_ONCE)
     if (missing === 'unreadable') {
       tallies.careTeams.unjudged++
       return
@@ -147,7 +147,7 @@ export async function noteMissing(
       context,
       missing.map(({ account }) => account),
       async (claimed) => {
-        const known = await ledger.careTeams(gatewayName, claimed)
+        const known = await ledger.careTeams.ofAccounts(gatewayName, claimed)
         const own = missing.filter(({ account }) => claimed.includes(account))
         const owing = own.flatMap((one) => {
           const had = known.get(one.account)?.find(({ npi }) => npi === one.npi)

@@ -14,7 +14,7 @@ const ACCOUNTS_AT_ONCE = 100
 export async function settleOwed(context: CareTeamContext): Promise<void> {
   const { gatewayName, ledger, jobId } = context
   for (let after = ''; ; ) {
-    const hashes = await ledger.owedCareTeams(gatewayName, jobId, after, ACCOUNTS_AT_ONCE)
+    const hashes = await ledger.careTeams.owed(gatewayName, jobId, after, ACCOUNTS_AT_ONCE)
     const last = hashes.at(-1)
     if (last === undefined) return
     after = last
@@ -27,9 +27,9 @@ async function settleAccounts(
   claimed: readonly string[],
 ): Promise<readonly KnownCareTeam[]> {
   const { gatewayName, ledger, owed } = context
-  const known = await ledger.careTeams(gatewayName, claimed)
+  const known = await ledger.careTeams.ofAccounts(gatewayName, claimed)
   const owing = [...known].filter(([, rows]) => rows.some((one) => owes(one, context)))
-  const inDoubt = await ledger.heldContents(waitedFor(owing.flatMap(([, rows]) => rows)))
+  const inDoubt = await ledger.slots.heldContents(waitedFor(owing.flatMap(([, rows]) => rows)))
   // The person's next row gives the reference of the export.
   const waiting = await unreachable(
     context,
@@ -66,7 +66,7 @@ export async function unreachable<Rows extends readonly KnownCareTeam[]>(
   accounts: readonly Rows[],
 ): Promise<ReadonlySet<Rows>> {
   const ids = accounts.flatMap((rows) => idOf(rows) ?? [])
-  const shared = ids.length === 0 ? new Set() : await ledger.sharedIds(gatewayName, ids)
+  const shared = ids.length === 0 ? new Set() : await ledger.people.sharedIds(gatewayName, ids)
   return new Set(accounts.filter((rows) => idOf(rows) === null || shared.has(idOf(rows))))
 }
 
@@ -90,11 +90,11 @@ const owes = (one: KnownCareTeam, job: CareTeamJob): boolean => owesMark(one, jo
 export async function owedBy(
   job: CareTeamJob & {
     readonly gatewayName: string
-    readonly ledger: Pick<Ledger, 'careTeams' | 'owedCareTeams'>
+    readonly ledger: Pick<Ledger, 'careTeams'>
   },
 ): Promise<KnownCareTeam[]> {
   const { gatewayName, ledger, jobId } = job
-  const accounts = await ledger.owedCareTeams(gatewayName, jobId, '', Number.MAX_SAFE_INTEGER)
-  const known = await ledger.careTeams(gatewayName, accounts)
+  const accounts = await ledger.careTeams.owed(gatewayName, jobId, '', Number.MAX_SAFE_INTEGER)
+  const known = await ledger.careTeams.ofAccounts(gatewayName, accounts)
   return [...known.values()].flat().filter((one) => owes(one, job))
 }

@@ -27,16 +27,13 @@ import {
 } from './care-team-slot.ts'
 import type { Claims } from './claims.ts'
 import type { StaleAccounts } from './delivery.ts'
-import { refusalWords, told, type Words } from './gateway-words.ts'
+import { messageOf, refusalWords, type Words } from './gateway-words.ts'
 import type { Sending } from './sending.ts'
 
 export interface CareTeamContext extends CareTeamJob {
   readonly gateway: Gateway
   readonly gatewayName: string
-  readonly ledger: Pick<
-    Ledger,
-    'careTeams' | 'owedCareTeams' | 'sharedIds' | 'heldContents' | 'missingCareTeams'
-  >
+  readonly ledger: Pick<Ledger, 'careTeams' | 'people' | 'slots'>
   readonly claims: Claims
   readonly sending: Sending
   readonly identity: Identity
@@ -187,7 +184,7 @@ const failureOf = (
   code: string,
   words: Words,
   entry: Entry,
-): FollowUpFailure => ({ entry, reason: { stage, code, ...told(words, entry) } })
+): FollowUpFailure => ({ entry, reason: { stage, code, ...messageOf(words, entry) } })
 
 /** Deletions of this chunk that are left, with the entry that replaces the deleted ones. */
 function deletionFailures(

@@ -64,7 +64,7 @@ export interface FinishedCareTeams {
 }
 
 /** Care teams of a chunk. */
-export interface SaidOfCareTeams {
+export interface CareTeamStatements {
   readonly entries: readonly Entry[]
   /** Accounts whose whole care team the chunk lists, even an empty one: owed deletions are derived from the lists. */
   readonly listed: readonly AccountKey[]
@@ -80,12 +80,12 @@ export interface SaidOfCareTeams {
  */
 export async function careTeamsToClaim(
   { gatewayName, identity, ledger }: CareTeamContext,
-  said: SaidOfCareTeams,
+  said: CareTeamStatements,
   isUnchanged: (entry: Entry) => boolean,
 ): Promise<ReadonlySet<string>> {
   const accounts = accountsOf(identity, said)
   const still = accounts.filter((one) => one.entries.every(isUnchanged))
-  const known = await ledger.careTeams(
+  const known = await ledger.careTeams.ofAccounts(
     gatewayName,
     still.map(({ hash }) => hash),
   )
@@ -106,7 +106,7 @@ export async function careTeamsToClaim(
 /** @param isUncertain true for an entry that may have been sent without the ledger's knowledge */
 export async function careTeamsOf(
   context: CareTeamContext,
-  said: SaidOfCareTeams,
+  said: CareTeamStatements,
   accounts: Pick<ResolvedAccounts, 'accountIds' | 'registered' | 'claimed'>,
   isUncertain: (entry: Entry) => boolean,
 ): Promise<CareTeamsOfChunk> {
@@ -207,7 +207,7 @@ async function finishOf(
   return workOff(context, person)
 }
 
-interface Words extends SaidOfCareTeams, Pick<CareTeamContext, 'identity' | 'claims'> {
+interface Words extends CareTeamStatements, Pick<CareTeamContext, 'identity' | 'claims'> {
   readonly isUncertain: (entry: Entry) => boolean
 }
 
@@ -263,7 +263,7 @@ interface Person extends AccountTeam {
 
 function accountsOf(
   identity: CareTeamContext['identity'],
-  { entries, listed }: Pick<SaidOfCareTeams, 'entries' | 'listed'>,
+  { entries, listed }: Pick<CareTeamStatements, 'entries' | 'listed'>,
 ): ChunkAccount[] {
   const byReference = Map.groupBy(entries, (entry) => entry.account.reference)
   const accounts = [...listed, ...entries.map((entry) => entry.account)]
@@ -276,16 +276,16 @@ function accountsOf(
 
 async function peopleOf(
   context: CareTeamContext,
-  said: SaidOfCareTeams,
+  said: CareTeamStatements,
   { accountIds, registered, claimed }: Pick<ResolvedAccounts, 'accountIds' | 'registered' | 'claimed'>,
 ): Promise<Person[]> {
   const { gatewayName, identity, ledger } = context
   const accounts = accountsOf(identity, said).filter(({ hash }) => claimed.has(hash))
   const hashes = accounts.map(({ hash }) => hash)
-  const rows = await ledger.careTeams(gatewayName, hashes)
+  const rows = await ledger.careTeams.ofAccounts(gatewayName, hashes)
   const owing = [...rows.values()].filter((known) => known.some((one) => owesDeletion(one, context)))
   const whole = await unreachable(context, owing)
-  const held = await ledger.heldContents(waitedFor([...whole].flat()))
+  const held = await ledger.slots.heldContents(waitedFor([...whole].flat()))
   return accounts.map(({ hash, account, entries }) => {
     const known = rows.get(hash) ?? NOBODY
     const npis = new Set(entries.map((entry) => npiOf(identity, entry)))

@@ -1,5 +1,5 @@
 /** Decides the step for each record of a chunk by its slot, and reads profiles where a decision needs one. */
-import type { Ledger } from '../ledger/ledger.ts'
+import type { Exports } from '../ledger/ledger.ts'
 import type { Entry, MappedRow, WithdrawnEntry } from '../model/entry.ts'
 import { parseTransactionId } from '../model/ids.ts'
 import { type EntryOutcome, Outcomes } from '../model/outcome.ts'
@@ -13,7 +13,7 @@ import { isSuspect, type Uncertain } from './usual-rows.ts'
 
 export interface DecisionContext extends Uncertain {
   readonly reconciler: Pick<Reconciler, 'readBackAny'>
-  readonly memory: Pick<Ledger, 'exportsWithContent'>
+  readonly memory: { readonly exports: Pick<Exports, 'withContent'> }
   readonly stale: StaleAccounts
   readonly held: Surroundings['doubts']
 }
@@ -117,7 +117,7 @@ export class ChunkDecisions {
   private async inItsPlace(id: string): Promise<'other' | 'hidden'> {
     const { exportId } = parseTransactionId(id) ?? {}
     if (exportId === undefined) return 'hidden'
-    return (await this.context.memory.exportsWithContent(exportId)).length === 0 ? 'other' : 'hidden'
+    return (await this.context.memory.exports.withContent(exportId)).length === 0 ? 'other' : 'hidden'
   }
 
   /** Decides the open entries once more. */
@@ -176,7 +176,7 @@ export class ChunkDecisions {
     const last = new Map(withdrawn.map((entry) => [`${entry.rowKey}${entry.ruleHash}`, entry]))
     return [...last.values()].flatMap((entry) => {
       const slot = this.slots.of(entry)
-      const around = { ...this.around(entry), isTold: !isTakenUp && this.slots.isTold(entry) }
+      const around = { ...this.around(entry), isReported: !isTakenUp && this.slots.isReported(entry) }
       if (decide(slot, WITHDRAWN, around) !== 'withdrawn') return []
       const contents = [
         ...(slot.stored === undefined ? [] : [slot.stored]),
@@ -201,7 +201,7 @@ export class ChunkDecisions {
       // False: no batch of a waiting series is sent.
       isBehindDoubt: false,
       isTwin: this.slots.isTwin(entry),
-      isTold: false,
+      isReported: false,
       isRefused: this.accounts?.refusalOf(entry) !== undefined,
       doubts: this.context.held,
     }
@@ -276,11 +276,11 @@ export function shareFate(entry: Entry, fate: EntryOutcome): EntryOutcome {
   return { ...rest, entry, ...('isOthers' in isOthers ? isOthers : readBack === true ? { readBack } : {}) }
 }
 
-const HELD = 'the record is in doubt since an earlier run; it is not sent again until that is decided'
+const HELD = 'the record has been in doubt since an earlier run, and is not sent until the doubt is settled'
 
-const PERHAPS_SENT = 'not sent: it may have been sent before, and the profile cannot tell'
+const PERHAPS_SENT = 'not sent: an earlier run may have sent the record, and the profile cannot tell'
 
-const WAITS_FOR_OLDER = 'not sent: an older record of its kind is in doubt, and this one would hide it'
+const WAITS_FOR_OLDER = 'not sent: an older record of the series is in doubt, and this record would hide it'
 
 type InDoubt = Extract<EntryOutcome, { readonly outcome: 'in-doubt' }>
 

@@ -28,7 +28,7 @@ const positionOf = (row: number, rule: string, content: string): string => `${ro
  * @param held doubts of their rows
  */
 export async function recallChunk(
-  memory: Pick<Ledger, 'batchesOf' | 'exceptionsOf'>,
+  memory: Pick<Ledger, 'chunks'>,
   key: ChunkKey,
   entries: readonly Entry[],
   held: ReadonlyMap<string, readonly HeldDoubt[]>,
@@ -46,12 +46,12 @@ export async function recallChunk(
     byPosition.delete(position)
     return entry
   }
-  for (const exception of await memory.exceptionsOf(key)) {
+  for (const exception of await memory.chunks.exceptions(key)) {
     if (exception.outcome === 'warning') continue
     const entry = take(exception.row, exception.rule ?? '', exception.content ?? '')
     if (entry !== undefined) outcomes.push(recalled(entry, exception, exception.outcome, isAsked(entry)))
   }
-  for (const batch of await memory.batchesOf(key)) {
+  for (const batch of await memory.chunks.batches(key)) {
     if (batch.state === 'split' || batch.state === 'planned') continue
     const sent = unpackHolds(batch.holds).flatMap(({ row, rule, content }) => take(row, rule, content) ?? [])
     const kind = RECORD_KINDS.find((one) => one === batch.kind)

@@ -98,8 +98,10 @@ export function createStaleAccounts(context: StaleContext): StaleAccounts {
     const { reference } = entry.account
     if (stale.has(reference)) return
     const hashed = identity.account(entry.account)
-    const known = (await ledger.accounts(gatewayName, [hashed])).get(hashed)
-    const isOfRun = (await ledger.registeredBy(gatewayName, [hashed], runLedger.lease.runId)).has(hashed)
+    const known = (await ledger.people.accounts(gatewayName, [hashed])).get(hashed)
+    const isOfRun = (await ledger.people.registeredBy(gatewayName, [hashed], runLedger.lease.runId)).has(
+      hashed,
+    )
     if (known === undefined || isOfRun) return
     const forget = (): Promise<void> => runLedger.forgetAccount(gatewayName, hashed, known.accountId)
     // Forgets before the account exists again: otherwise a process that ends in between would leave no trace.
@@ -134,7 +136,7 @@ export function createStaleAccounts(context: StaleContext): StaleAccounts {
 
 /** Hashes anew the row keys of forgotten people: the ledger has nothing under the new keys. */
 export async function renewRowKeys(
-  ledger: Pick<Ledger, 'forgotten'>,
+  ledger: Pick<Ledger, 'people'>,
   gatewayName: string,
   identity: Pick<Identity, 'account' | 'rowKey'>,
   entries: readonly Entry[],
@@ -145,7 +147,7 @@ export async function renewRowKeys(
     hashes.set(account, hashed)
     return hashed
   }
-  const forgotten = await ledger.forgotten(gatewayName, () => [...new Set(entries.map(hashOf))])
+  const forgotten = await ledger.people.forgotten(gatewayName, () => [...new Set(entries.map(hashOf))])
   if (forgotten.size === 0) return
   for (const entry of entries) {
     const times = forgotten.get(hashOf(entry))

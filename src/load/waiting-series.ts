@@ -1,11 +1,11 @@
 /** Records that must wait: behind an older record of their series, or until the gateway can no longer be late. */
-import type { HeldDoubt, Ledger, Suspicion } from '../ledger/ledger.ts'
+import type { HeldDoubt, Slots, Suspicion } from '../ledger/ledger.ts'
 import type { Entry } from '../model/entry.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import type { Delivery } from './delivery.ts'
 
 interface WaitContext extends Pick<Delivery, 'identity' | 'inDoubt' | 'readLagMs' | 'pause' | 'now'> {
-  readonly memory: Pick<Ledger, 'heldSeries'>
+  readonly memory: { readonly slots: Pick<Slots, 'heldSeries'> }
   readonly jobId: number
   readonly held: 'hold' | 'look' | 'resend'
   readonly suspicion: Suspicion
@@ -27,7 +27,7 @@ export async function seriesThatWait(
   outcomes: readonly EntryOutcome[],
 ): Promise<WaitingSeries> {
   const own = new Set<string>()
-  const before = held === 'hold' ? await memory.heldSeries(jobId) : new Set<string>()
+  const before = held === 'hold' ? await memory.slots.heldSeries(jobId) : new Set<string>()
   const add = (ended: readonly EntryOutcome[]): void => {
     if (inDoubt === 'resend') return
     for (const one of ended) if (one.outcome === 'in-doubt' && one.isAsked) own.add(one.entry.series)

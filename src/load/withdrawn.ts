@@ -12,7 +12,7 @@ export interface TakenBack {
   readonly sentAs: string | undefined
 }
 
-type TakenBackLedger = Pick<Ledger, 'exportRecord' | 'exportsWithContent' | 'chunksOf' | 'batchesOf' | 'left'>
+type TakenBackLedger = Pick<Ledger, 'exports' | 'chunks' | 'left'>
 
 /** Finds the transaction ids of withdrawn results. */
 export async function takenBackOf(
@@ -46,12 +46,12 @@ async function findSent(
   contents: readonly string[],
   ids: Map<string, string>,
 ): Promise<void> {
-  const record = await ledger.exportRecord(arrival)
+  const record = await ledger.exports.find(arrival)
   if (record === undefined) return
   const open = new Set(contents)
-  for (const { id } of await ledger.exportsWithContent(record.export_id))
-    for (const { number: chunk } of await ledger.chunksOf(id))
-      for (const { holds } of await ledger.batchesOf({ exportRow: id, chunk })) {
+  for (const { id } of await ledger.exports.withContent(record.export_id))
+    for (const { number: chunk } of await ledger.chunks.ofExport(id))
+      for (const { holds } of await ledger.chunks.batches({ exportRow: id, chunk })) {
         if (open.size === 0) return
         const packed = Buffer.from(holds.buffer, holds.byteOffset, holds.byteLength)
         if (![...open].some((content) => packed.includes(Buffer.from(content, 'hex')))) continue

@@ -11,7 +11,7 @@ import { type Channel, type Message, NotDelivered, type Notice, readNotice } fro
 const AT_ONCE = 4
 
 export interface OutboxParts {
-  readonly ledger: Pick<Ledger, 'jobId' | 'notifications'>
+  readonly ledger: Pick<Ledger, 'jobs' | 'notifications'>
   /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
@@ -36,11 +36,13 @@ export interface DeliveryEvent {
   readonly nextAt?: number
 }
 
+const RECOVERED: Notice['kind'] = 'job-recovered'
+
 /** True if the target wants the notice. */
 export const wants = (
   { on }: Pick<Target, 'on'>,
-  { failure, known }: Pick<Notice, 'failure' | 'known'>,
-): boolean => on === 'always' || (failure && (on === 'failure' || known !== true))
+  { kind, failure, known }: Pick<Notice, 'kind' | 'failure' | 'known'>,
+): boolean => on === 'always' || kind === RECOVERED || (failure && (on === 'failure' || known !== true))
 
 export type Outbox = ReturnType<typeof createOutbox>
 
@@ -51,12 +53,10 @@ export function createOutbox(parts: OutboxParts) {
     async tell(notice: Notice, targets: readonly Target[]): Promise<void> {
       const failures = targets.filter((target) => wants(target, { ...notice, known: undefined }))
       if (failures.length === 0) return
-      const jobId = await ledger.jobId(notice.job, notice.gateway)
+      const jobId = await ledger.jobs.id(notice.job, notice.gateway)
       const wanted: Target[] = []
       // A known failure is new to a target that was never notified.
-      for (const target of failures)
-        if (wants(target, notice) || !(await ledger.notifications.isTold(jobId, keyOf(target))))
-          wanted.push(target)
+      for (const target of failures) if (await isWanted(parts, jobId, target, notice)) wanted.push(target)
       const { kind, subject } = notice
       const written = JSON.stringify(notice)
       const rows = wanted.map((target) => ({
@@ -85,6 +85,17 @@ export function createOutbox(parts: OutboxParts) {
       await Promise.all(Array.from({ length: AT_ONCE }, work))
     },
   }
+}
+
+async function isWanted(
+  { ledger: { notifications } }: OutboxParts,
+  jobId: number,
+  target: Target,
+  notice: Notice,
+): Promise<boolean> {
+  // Whoever heard of no failure needs no good news.
+  if (notice.kind === RECOVERED) return notifications.heardFailure(jobId, keyOf(target))
+  return wants(target, notice) || !(await notifications.isNotified(jobId, keyOf(target)))
 }
 
 async function deliverClaimed(parts: OutboxParts, claimed: NotificationRecord, until: number): Promise<void> {

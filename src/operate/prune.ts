@@ -127,7 +127,7 @@ async function pruneRun(
 /** Balance of each export as in the summary, by the row of the export. */
 async function totalsOf({ ledger, home }: PruneDependencies, id: string): Promise<Map<number, string>> {
   const { exports } = await summarise(ledger, home, id)
-  const records = await ledger.exportsOf(id)
+  const records = await ledger.exports.ofRun(id)
   return new Map(
     records.flatMap((record, at) => {
       const counts = exports[at]?.counts

@@ -1,7 +1,7 @@
 /** Archives exports after a balanced run: exports finished as a whole, and unchanged since they were read. */
 import { whileWanted } from '../extract/sources/receive-file.ts'
-import type { OpenExport } from '../ledger/concerns.ts'
 import type { ExportRecord, Ledger, RunLedger } from '../ledger/ledger.ts'
+import type { OpenExport } from '../ledger/runs.ts'
 import { WaybillError } from '../model/errors.ts'
 import { BUILT_IN } from '../system/settings.ts'
 import type { Arrival } from './arrival.ts'
@@ -37,7 +37,7 @@ export async function archiveRun(
   run: BalancedRun,
   deliveries: readonly FoundExport[],
 ): Promise<boolean> {
-  const records = await archiving.ledger.exportsOf(run.run)
+  const records = await archiving.ledger.exports.ofRun(run.run)
   const isDone = (own: readonly ExportRecord[]): boolean =>
     own.length > 0 && own.every(({ state }) => state === 'finished')
   return archiveAll(archiving, run, deliveries, records, isDone)
@@ -52,7 +52,7 @@ export async function archiveResumed(
   run: BalancedRun,
   done: readonly DoneDelivery[],
 ): Promise<boolean> {
-  const records = await archiving.ledger.exportsOf(run.run)
+  const records = await archiving.ledger.exports.ofRun(run.run)
   const finished = new Set(records.flatMap(({ state, sha256 }) => (state === 'finished' ? [sha256] : [])))
   return archiveAll(archiving, run, done, records, (_own, found) =>
     found.hashes.every((sha256) => finished.has(sha256)),
@@ -69,7 +69,7 @@ async function archiveAll<Found extends FoundExport>(
   const { ledger, gatewayName, interrupt } = archiving
   const leaving = gatewayName === BUILT_IN ? [] : deliveries.filter(({ archived }) => archived)
   if (!balanced || leaving.length === 0) return false
-  const open = await ledger.openExports(job)
+  const open = await ledger.exports.open(job)
   for (const found of leaving) {
     // The next run archives the rest.
     if (interrupt.aborted) break
@@ -106,10 +106,6 @@ async function archive(
 
 /** Only the exact file can finish the other run. */
 const stillNeeded = ({ run, gateway }: OpenExport): WaybillError =>
-  new WaybillError(
-    'run-unfinished',
-    `the export is not archived: run ${run}, which went to ${gateway}, is not finished with it`,
-    {
-      remedy: `Finish that run with the settings that it had, or give it up: waybill resolve ${run} --give-up`,
-    },
-  )
+  new WaybillError('run-unfinished', `the export is not archived: run ${run} at ${gateway} still needs it`, {
+    remedy: `Finish run ${run} with its settings, or give it up: waybill resolve ${run} --give-up`,
+  })

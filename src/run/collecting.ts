@@ -53,7 +53,7 @@ export interface Collecting {
 }
 
 export interface CollectingParts {
-  readonly ledger: Pick<Ledger, 'accounts' | 'collected' | 'chunksOfRun'>
+  readonly ledger: Pick<Ledger, 'people' | 'chunks'>
   readonly runLedger: RunLedger
   readonly gateway: Gateway
   readonly gatewayName: string
@@ -114,8 +114,8 @@ export function createCollecting(parts: CollectingParts): Collecting {
     async collect(chunk) {
       const people = rowsOfPeople(identity, chunk.rows)
       const hashes = [...people.keys()]
-      const known = await ledger.accounts(gatewayName, hashes)
-      const earlier = await ledger.collected(jobId, hashes)
+      const known = await ledger.people.accounts(gatewayName, hashes)
+      const earlier = await ledger.people.collected(jobId, hashes)
       const counts = noPeople()
       const texts = new Map<string, { text: string; lines: number }>()
       const noted: CollectedOf[] = []
@@ -168,7 +168,9 @@ export function createCollecting(parts: CollectingParts): Collecting {
           : row,
       )
       return {
-        ...{ outcomes: [], followUpFailures: [], rowsCorrected: 0 },
+        outcomes: [],
+        followUpFailures: [],
+        rowsCorrected: 0,
         accounts: { known: 0, refused: 0 },
         learned: NOTHING_LEARNED,
         collected: { rows, counts: countPeople(rows, counts), texts, people: noted },
@@ -180,12 +182,18 @@ export function createCollecting(parts: CollectingParts): Collecting {
     async publish(isRead) {
       if (!isRead && before === undefined) return
       const total = noPeople()
-      for (const { counts } of await ledger.chunksOfRun(runId)) {
+      for (const { counts } of await ledger.chunks.ofRun(runId)) {
         const { people = noPeople() } = readCounts(counts)
         for (const key of Object.keys(total) as (keyof PeopleCounts)[]) total[key] += people[key]
       }
       const about = {
-        ...{ run: runId, job: parts.job, gateway: gatewayName, what: what.what, format, only, people: total },
+        run: runId,
+        job: parts.job,
+        gateway: gatewayName,
+        what: what.what,
+        format,
+        only,
+        people: total,
         startedAt: new Date(parts.startedAt).toISOString(),
         collectedAt: new Date(parts.now()).toISOString(),
       }

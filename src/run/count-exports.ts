@@ -20,7 +20,7 @@ import type { ExportDrift } from '../watch/drift.ts'
 import { withoutFew } from '../watch/fit-facts.ts'
 import { createFitWatch, type FitReport } from '../watch/judge-fit.ts'
 import { type Chunk, type ChunkRow, cutChunks } from './chunks.ts'
-import { bringExports } from './exports-of-run.ts'
+import { bringExports, withoutAside } from './exports-of-run.ts'
 import type { CountPlan, CountWorld, DeliveredBefore } from './plan.ts'
 import { assertReadWhole, openReading } from './rows.ts'
 import { WITHDRAWN } from './taken-back.ts'
@@ -74,7 +74,8 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
   let deliveredBefore = 0
   /** People with a changed name: a run reports each person once. */
   const people = new Set<string>()
-  for await (const { start, watch, here } of bringExports(events, arrival, found, mappings, memory)) {
+  const brought = bringExports(events, arrival, found, mappings, memory)
+  for await (const { start, watch, here } of withoutAside(events, brought, world.aside)) {
     const { name, sha256, exportId } = start
     try {
       if ('error' in here) throw here.error
@@ -111,9 +112,14 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
   }
   if (people.size > 0) total.warnings[NAME_CHANGED.code] = people.size
   return {
-    ...{ exports: read, failed, ...total, drift, fit: fits },
+    exports: read,
+    failed,
+    ...total,
+    drift,
+    fit: fits,
     ...(world.countDelivered === undefined ? {} : { deliveredBefore }),
-    ...{ warnings: warningCounts(total), leftOut: leftOutCounts(total) },
+    warnings: warningCounts(total),
+    leftOut: leftOutCounts(total),
     reasons: [...reasons.values()].sort((a, b) => b.count - a.count),
   }
 }
@@ -141,7 +147,7 @@ const NONE_DELIVERED: DeliveredBefore = { records: 0, withdrawn: [], renamed: []
 /** @returns a counter of delivered records in a chunk; each kind of record has its own memory */
 export const countDelivered =
   (
-    ledger: Pick<Ledger, 'delivered' | 'forgotten' | 'accounts' | 'medicalRequests'>,
+    ledger: Pick<Ledger, 'slots' | 'people'>,
     identity: Identity,
     { jobId, gateway }: { readonly jobId: number; readonly gateway: string },
   ) =>
@@ -151,14 +157,14 @@ export const countDelivered =
     const kind = entries[0]?.kind
     if (kind === 'account') {
       const hashes = entries.map((entry) => identity.account(entry.account))
-      const known = await ledger.accounts(gateway, [...new Set(hashes)])
+      const known = await ledger.people.accounts(gateway, [...new Set(hashes)])
       const renamed = await renamedAmong(entries)
       return { ...counted(hashes.filter((one) => known.has(one)).length), renamed }
     }
     if (kind === 'medicalRecords') {
       const requests = entries.flatMap((entry) => (entry instanceof RequestEntry ? entry.request : []))
       const hashes = requests.map(({ reference }) => identity.request(reference))
-      const known = await ledger.medicalRequests(gateway, [...new Set(hashes)])
+      const known = await ledger.people.medicalRequests(gateway, [...new Set(hashes)])
       const isDone = requests.filter(({ body, isWithdrawn }, at) => {
         const { state, content } = known.get(hashes[at] ?? '') ?? {}
         return isWithdrawn
@@ -169,7 +175,7 @@ export const countDelivered =
     }
     const all = [...entries, ...withdrawn]
     await renewRowKeys(ledger, gateway, identity, all)
-    const delivered = await ledger.delivered(jobId, rowKeysOf(all))
+    const delivered = await ledger.slots.delivered(jobId, rowKeysOf(all))
     const slotOf = ({ rowKey, ruleHash }: Entry): KeptSlot | undefined =>
       delivered.get(rowKey)?.find(({ rule }) => rule === ruleHash)
     const open = entries.filter((entry) => !isStored(slotOf(entry), entry))

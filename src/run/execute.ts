@@ -7,6 +7,7 @@
  * exports-of-run.ts finds, fetches and fingerprints exports; load/load-chunk.ts recognises, registers and delivers a chunk, load/deliver.ts a
  * batch; settlement.ts settles it.
  */
+import { NONE_ASIDE } from '../ledger/audit.ts'
 import { NAME_CHANGED } from '../load/accounts.ts'
 import { noteMissing } from '../load/care-team-missing.ts'
 import { settleOwed } from '../load/care-team-owed.ts'
@@ -77,15 +78,21 @@ async function* discover(plan: RunPlan, run: OpenRun, world: World): AsyncGenera
   const { arrival, ledger } = world
   const { job, exports } = plan
   const memoryOf = (accept: boolean) => ({
-    ...{ ledger, job: job.definition.job, rules: job.definition.drift, accept, mayStop: true },
-    ...{ whole: plan.limit === Number.POSITIVE_INFINITY, now: run.stages.startedAt },
+    ledger,
+    job: job.definition.job,
+    rules: job.definition.drift,
+    accept,
+    mayStop: true,
+    whole: plan.limit === Number.POSITIVE_INFINITY,
+    now: run.stages.startedAt,
   })
+  const contentsAside = () => ledger.putAside.contents(run.stages.load.jobId)
   switch (exports.from) {
     case 'found': {
       const { found, mappings, acceptDrift } = exports
       // A file that a person names is read.
-      const aside = plan.part === 'files' ? undefined : await ledger.putAside.contents(run.stages.load.jobId)
-      return yield* startExports(run, arrival, found, mappings, memoryOf(acceptDrift), [], aside)
+      const aside = plan.part === 'files' ? NONE_ASIDE : await contentsAside()
+      return yield* startExports(run, arrival, found, mappings, memoryOf(acceptDrift), aside)
     }
     case 'unfinished':
       yield* resumeExports(
@@ -100,7 +107,14 @@ async function* discover(plan: RunPlan, run: OpenRun, world: World): AsyncGenera
       if (plan.settlesOnly === true) throw settledOnly()
       return
     case 'range':
-      return yield* exportsInRange(run, world, exports, plan.resumed, memoryOf(exports.acceptDrift))
+      return yield* exportsInRange(
+        run,
+        world,
+        exports,
+        plan.resumed,
+        memoryOf(exports.acceptDrift),
+        await contentsAside(),
+      )
     case 'run':
       return yield* startSelected(run, exports)
   }
@@ -119,7 +133,7 @@ async function runExport(run: OpenRun, step: ExportStep): Promise<ExportEnd | un
     if (!isExportProblem(error)) throw error
     const { record } = step
     // Records sent by an earlier process must be settled first: once the export is over, nobody would look for them.
-    const chunks = await run.stages.ledger.chunksOf(record.id)
+    const chunks = await run.stages.ledger.chunks.ofExport(record.id)
     if (chunks.some(({ state }) => state === 'open')) throw error
     await run.runLedger.endExport(record.id, 'failed', exportFault(error))
     run.events.emit({ type: 'exportFailed', name: record.name, error })
@@ -137,11 +151,11 @@ async function carryOut(
   { record, mapping, limits, watch, isSmall = false, position }: ExportStep,
 ): Promise<ExportEnd> {
   const { opened, mapper } = await openRows(stages, record, mapping, limits)
-  const arrival = await stages.ledger.arrivalOf(stages.load.jobId, record)
+  const arrival = await stages.ledger.exports.arrivalOf(stages.load.jobId, record)
   const isRenewed = await wasReadOtherwise(stages, record)
   const inFront = columnsInFront(opened.columns, mapping.read)
   const listsTeams = listsCareTeams(stages, record, mapping)
-  const resumption = resumptionOf(await stages.ledger.chunksOf(record.id))
+  const resumption = resumptionOf(await stages.ledger.chunks.ofExport(record.id))
   const { counts } = resumption
   const rejects = openAppended(
     stages.home,
@@ -170,10 +184,16 @@ async function carryOut(
     if (stages.collecting !== undefined) return stages.collecting.collect(chunk).catch(stopped)
     const isAgain = record.reading !== 'whole' || arrival !== record.id
     return loadChunk(stages.load, {
-      ...{ exportRow: record.id, chunk: number, exportId: record.export_id, arrival, entries, withdrawn },
+      exportRow: record.id,
+      chunk: number,
+      exportId: record.export_id,
+      arrival,
+      entries,
+      withdrawn,
       isBackfill: stages.isBackfill,
       isAgain,
-      ...{ isRenewed, orders: stages.ordersWith(record) },
+      isRenewed,
+      orders: stages.ordersWith(record),
       isTakenUp: record.reading !== 'whole',
       resumed: resumption.open.has(number),
       shared,
@@ -262,7 +282,7 @@ async function wasReadOtherwise(
   record: ExportStep['record'],
 ): Promise<boolean> {
   if (record.reading === 'rejects') return true
-  const last = await ledger.lastReading(load.jobId, record)
+  const last = await ledger.exports.lastReading(load.jobId, record)
   if (last === undefined) return false
-  return (await ledger.exportRecord(last))?.mapping_digest !== record.mapping_digest
+  return (await ledger.exports.find(last))?.mapping_digest !== record.mapping_digest
 }

@@ -1,6 +1,7 @@
 /** Exports of a range of days not finished by their run, oldest first. */
 import type { JobSource } from '../definitions/export-definition.ts'
 import { nameThere } from '../extract/sources/source.ts'
+import type { AsideContents } from '../ledger/audit.ts'
 import type { BackfillRange, RunRecord } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import type { DriftMemory } from '../watch/drift-watch.ts'
@@ -47,8 +48,8 @@ export async function lookInRange({ range, sources, arrival, now }: Looking): Pr
         if (before === mapping) continue
         throw new WaybillError(
           'usage-wrong',
-          `${name} fits two patterns of the job, whose mappings are ${before} and ${mapping}`,
-          { remedy: 'Put the exports of each mapping into a folder of their own.' },
+          `${name} matches two patterns of the job, with the mappings ${before} and ${mapping}`,
+          { remedy: 'Put the exports of each mapping into a separate folder.' },
         )
       }
       found.push({ found: { ...delivery, mapping, day: dayIn(source)(delivery) }, name, match })
@@ -64,6 +65,7 @@ export async function* exportsInRange(
   { range, sources, mappings }: Extract<PlannedExports, { readonly from: 'range' }>,
   unfinished: RunRecord | undefined,
   memory: DriftMemory,
+  aside: AsideContents,
 ): AsyncGenerator<ExportStep> {
   const look = await lookInRange({ range, sources, arrival, now })
   const all = acceptingEnds(
@@ -73,7 +75,7 @@ export async function* exportsInRange(
   const positions = positionsOf(all)
   const addresses = all.map(({ source, delivery }) => source.address(delivery.name))
   if (unfinished !== undefined) {
-    const paths = new Map((await ledger.exportsOf(run.id)).map(({ id, path }) => [id, path]))
+    const paths = new Map((await ledger.exports.ofRun(run.id)).map(({ id, path }) => [id, path]))
     const places = new Map(addresses.map((address, at) => [address, positions[at]]))
     for await (const step of resumeExports(run, arrival, sources, ledger, unfinished, memory)) {
       onDelivery?.()
@@ -83,7 +85,7 @@ export async function* exportsInRange(
     }
   }
   // An archive left in the middle goes first: exports that appear in the range meanwhile must not make it look finished.
-  const begun = await ledger.exportsOf(run.id)
+  const begun = await ledger.exports.ofRun(run.id)
   const last = begun.at(-1)
   const inOrder = [...addresses.entries()].sort(
     ([, a], [, b]) => Number(isMemberOf(b, last?.path)) - Number(isMemberOf(a, last?.path)),
@@ -111,7 +113,7 @@ export async function* exportsInRange(
       await arrival.forget(found)
     }
   }
-  for await (const step of startExports(run, arrival, open(), mappings, memory, begun))
+  for await (const step of startExports(run, arrival, open(), mappings, memory, aside, begun))
     yield { ...step, position }
 }
 

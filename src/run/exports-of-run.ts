@@ -5,7 +5,7 @@ import type { JobSource } from '../definitions/export-definition.ts'
 import { notAsAnnounced } from '../extract/arrival/verify-delivery.ts'
 import { type ContentLimits, fingerprint } from '../extract/content.ts'
 import { type OpenExport, openExport } from '../extract/open-export.ts'
-import { asideContent } from '../ledger/audit.ts'
+import { type AsideContents, asideContent } from '../ledger/audit.ts'
 import type {
   ExportFault,
   ExportRecord,
@@ -87,7 +87,7 @@ export async function* bringExports(
     if (mapping === undefined)
       throw new WaybillError('mapping-not-found', `there is no mapping ${found.mapping}`)
     const sized = memory && (await smallOfRun(memory.ledger, found, memory.now))
-    if (sized?.isTold === false) events.emit({ type: 'exportSmall', ...sized.small })
+    if (sized?.isReported === false) events.emit({ type: 'exportSmall', ...sized.small })
     const isSmall = sized !== undefined
     const { name } = found.delivery
     const path = found.source.address(name)
@@ -130,9 +130,25 @@ export async function* bringExports(
   }
 }
 
+/** Passes over exports that a person has put aside, and notes each. */
+export async function* withoutAside(
+  events: Pick<RunEvents, 'emit'>,
+  brought: AsyncIterable<BroughtExport>,
+  aside: AsideContents,
+): AsyncGenerator<BroughtExport> {
+  for await (const one of brought) {
+    const { start } = one
+    if (aside.get(start.path) !== asideContent(start)) {
+      yield one
+      continue
+    }
+    const notes = ['skipped: a person put the export aside']
+    events.emit({ type: 'exportNoted', name: start.name, notes })
+  }
+}
+
 /**
  * Brings new exports and records each in the ledger: from then on the export is part of the run.
- * @param aside contents to pass over, by path
  */
 export async function* startExports(
   run: RunWriter,
@@ -140,19 +156,11 @@ export async function* startExports(
   deliveries: Iterable<FoundExport> | AsyncIterable<FoundExport>,
   mappings: ReadonlyMap<string, LoadedMapping>,
   memory: DriftMemory,
+  aside: AsideContents,
   begun: Begun = [],
-  aside: ReadonlyMap<string, string> = new Map(),
 ): AsyncGenerator<ExportStep> {
   const brought = bringExports(run.events, arrival, deliveries, mappings, memory, begun)
-  for await (const { start, watch, here } of brought) {
-    if (aside.get(start.path) === asideContent(start)) {
-      run.events.emit({
-        type: 'exportNoted',
-        name: start.name,
-        notes: ['passed over: a person has put the export aside'],
-      })
-      continue
-    }
+  for await (const { start, watch, here } of withoutAside(run.events, brought, aside)) {
     // One write: an export left open by a kill would be resumed as if nothing were wrong.
     const failed = 'error' in here ? { failed: exportFault(here.error) } : {}
     const record = await run.runLedger.addExport({ ...start, ...failed })
@@ -176,23 +184,24 @@ export async function* resumeExports(
   memory: DriftMemory | undefined,
 ): AsyncGenerator<ExportStep> {
   await arrival.clearUnpacked()
-  for (const record of await ledger.exportsOf(unfinished.id)) {
+  for (const record of await ledger.exports.ofRun(unfinished.id)) {
     if (record.state !== 'open') continue
     const content = await keptMapping(ledger, record)
     const received = await receiveBegun(arrival, sources, record)
     if (received === undefined) {
       throw new WaybillError(
         'export-changed',
-        `${record.path} is gone, or is not the file that run ${run.id} began with`,
+        `${record.path} is gone, or differs from the file at the start of run ${run.id}`,
         {
-          remedy: `Put the file with the SHA-256 ${record.sha256} back: what was in flight can only be settled with it.`,
+          remedy: `Put the file with the SHA-256 ${record.sha256} back: only this file can settle the records in flight.`,
         },
       )
     }
     const mapping = await rejoin(content, record.name, arrival.kept, received.beside)
     yield {
       record: { ...record, path: received.file, version: received.version },
-      ...{ mapping, limits: received.limits },
+      mapping,
+      limits: received.limits,
       watch: memory && (await watchOn(ledger, memory, record, received, mapping)),
     }
   }
@@ -200,7 +209,7 @@ export async function* resumeExports(
 
 /** Drift watch of a resumed export, judged before it began: findings stop nothing now. Settled rows are read once more. */
 async function watchOn(
-  ledger: Pick<Ledger, 'chunksOf'>,
+  ledger: Pick<Ledger, 'chunks'>,
   memory: DriftMemory,
   { id, name, sha256, reading, drift }: ExportRecord,
   { file, limits, version }: ReceivedExport,
@@ -210,7 +219,7 @@ async function watchOn(
   const accept = readDrift(drift).some(({ level }) => level === 'accepted')
   const watch = await watchDrift({ ...memory, accept, mayStop: false }, mapping, sha256)
   if (watch === undefined) return undefined
-  const { rows } = resumptionOf(await ledger.chunksOf(id)).counts
+  const { rows } = resumptionOf(await ledger.chunks.ofExport(id)).counts
   try {
     await watch.catchUp(await openExport(file, mapping.read, limits, version), name, rows.read)
     return watch

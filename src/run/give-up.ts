@@ -16,10 +16,7 @@ import { FINAL } from '../model/entry.ts'
 import type { Receipt } from './receipts.ts'
 import { receiptsOfBatch } from './resume.ts'
 
-type Reading = Pick<
-  Ledger,
-  'exportsOf' | 'chunksOf' | 'batchesOf' | 'exceptionsOf' | 'arrivalOf' | 'orders' | 'delivered' | 'left'
->
+type Reading = Pick<Ledger, 'exports' | 'chunks' | 'slots' | 'left'>
 
 interface Sent extends Omit<HeldRecord, 'series'> {
   /** Place without a time of issue, which no intent holds. */
@@ -40,14 +37,14 @@ export async function leftByGivingUp(
   { id, job_id: jobId }: RunRecord,
 ): Promise<{ readonly receipts: readonly Receipt[]; readonly left: NonNullable<RunEnd['left']> }> {
   const ofExports: (SentOfExport & { readonly exportRow: number })[] = []
-  for (const record of await ledger.exportsOf(id))
+  for (const record of await ledger.exports.ofRun(id))
     ofExports.push({ exportRow: record.id, ...(await sentOf(ledger, jobId, record)) })
   const byKey = Map.groupBy(
     ofExports.flatMap(({ sent }) => sent),
     ({ rowKey }) => rowKey,
   )
-  const orders = await ledger.orders(jobId)
-  const before = await ledger.delivered(jobId, [...byKey.keys()])
+  const orders = await ledger.exports.orders(jobId)
+  const before = await ledger.slots.delivered(jobId, [...byKey.keys()])
   const delivered: DeliveredRow[] = [...byKey].map(([rowKey, ofRow]) => ({
     rowKey,
     records: ofRow.reduce<readonly KeptSlot[]>(
@@ -69,13 +66,13 @@ export async function leftByGivingUp(
 
 async function sentOf(ledger: Reading, jobId: number, record: ExportRecord): Promise<SentOfExport> {
   const found: SentOfExport = { receipts: [], sent: [], doubts: [] }
-  const open = (await ledger.chunksOf(record.id)).filter(({ state }) => state === 'open')
+  const open = (await ledger.chunks.ofExport(record.id)).filter(({ state }) => state === 'open')
   if (open.length === 0) return found
-  const arrival = await ledger.arrivalOf(jobId, record)
+  const arrival = await ledger.exports.arrivalOf(jobId, record)
   const rows = new Map<string, number>()
   for (const { number: chunk } of open) {
     const key = { exportRow: record.id, chunk }
-    for (const batch of await ledger.batchesOf(key)) {
+    for (const batch of await ledger.chunks.batches(key)) {
       const { state, kind, answer } = batch
       const isTaken = state === 'settled'
       // No profile shows a test: the gateway knows its progress.
@@ -94,7 +91,7 @@ async function sentOf(ledger: Reading, jobId: number, record: ExportRecord): Pro
           found.doubts.push({ rowKey, rule, content, series: null, isTaken })
       }
     }
-    for (const { state, row, content } of await ledger.exceptionsOf(key))
+    for (const { state, row, content } of await ledger.chunks.exceptions(key))
       if (state === 'in-doubt' && content !== null) rows.set(content, row)
   }
   for (const { sentUntil: _, ...doubt } of await ledger.left.heldWith(jobId, [...rows.keys()])) {

@@ -9,14 +9,14 @@ import type { DriftFinding } from '../watch/drift.ts'
 import type { ReceivedExport } from './arrival.ts'
 
 interface EndMemory {
-  readonly ledger: Pick<Ledger, 'lastEnd'>
+  readonly ledger: Pick<Ledger, 'exports'>
   readonly job: string
 }
 
 const FIRST: DriftFinding = {
   measure: 'end',
   level: 'warn',
-  message: 'the last line has no line end, and no earlier export tells whether that is usual: it may be cut',
+  message: 'the last line has no line end; without an earlier export to compare, the file may be cut',
 }
 
 interface JudgedEnd {
@@ -52,10 +52,9 @@ export async function judgeEnd(
   if (end === undefined) return { isEnded: undefined }
   const { isEnded, cut } = end
   if (isVouched || (isEnded && cut === undefined)) return { isEnded }
-  const before = await memory?.ledger.lastEnd({ job: memory.job, mapping: name }, sha256)
+  const before = await memory?.ledger.exports.lastEnd({ job: memory.job, mapping: name }, sha256)
   if (before === 'read') return { isEnded }
   if (cut !== undefined) throw cutOff(address, cut)
-  if (before === 'ended')
-    throw cutOff(address, 'its last line has no line end, and that of the export before had one')
+  if (before === 'ended') throw cutOff(address, 'the last line has no line end; the previous export had one')
   return { isEnded, ...(before === undefined ? { finding: FIRST } : {}) }
 }

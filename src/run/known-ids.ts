@@ -50,7 +50,7 @@ export async function knownPeople(
   const stream = (await openOwn(home, file, constants.O_TRUNC)).createWriteStream()
   let after = ''
   for (;;) {
-    const page = await ledger.knownAccounts(gatewayName, after, PAGE)
+    const page = await ledger.people.knownAccounts(gatewayName, after, PAGE)
     for (const { accountId } of page)
       if (accountId !== null) stream.write(`${JSON.stringify({ accountId })}\n`)
     if (stream.writableNeedDrain) await once(stream, 'drain')

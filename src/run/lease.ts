@@ -44,14 +44,14 @@ export interface HeldJob {
 export async function holdJob(deps: WaitingDependencies, turn: Turn): Promise<HeldJob> {
   const { ledger, now } = deps
   const lease = await awaitLease(deps, turn)
-  const runLedger = ledger.amendRun(lease)
+  const runLedger = ledger.runs.amend(lease)
   const losing = new AbortController()
   const renewing = every(RENEW_EVERY_MS, () =>
     runLedger.renew(now(), LEASE_MS).catch((reason) => losing.abort(reason)),
   )
   const stopping = new AbortController()
   const hearStop = async (): Promise<void> => {
-    const last = await ledger.lastLease(lease.jobId)
+    const last = await ledger.leases.last(lease.jobId)
     if (last?.token === lease.token && last.stop_by !== null)
       stopping.abort(new WaybillError('asked-to-stop', `${last.stop_by} has stopped it`))
   }
@@ -64,7 +64,7 @@ export async function holdJob(deps: WaitingDependencies, turn: Turn): Promise<He
     async release() {
       // A later renewal would hold the job for another minute.
       await Promise.all([renewing.stop(), hearing.stop()])
-      await ledger.releaseLease(lease)
+      await ledger.leases.release(lease)
     },
   }
 }
@@ -82,7 +82,7 @@ async function awaitLease(deps: WaitingDependencies, turn: Turn): Promise<Lease>
     for (;;) {
       const first = givesWay ? await ledger.way.waiter(jobId, now(), isDead) : undefined
       const request = { jobId, runId, givesWay, owner, now: now(), ttlMs: LEASE_MS }
-      const answer = first === undefined ? await ledger.acquireLease(request, isDead) : undefined
+      const answer = first === undefined ? await ledger.leases.acquire(request, isDead) : undefined
       if (answer?.ok) return answer.lease
       const ahead = answer === undefined ? first : answer.holder
       if (answer !== undefined) refuseBeside(turn, answer.holder, waitsFor !== undefined)
@@ -95,8 +95,8 @@ async function awaitLease(deps: WaitingDependencies, turn: Turn): Promise<Lease>
   } catch (error) {
     if (waitsFor !== undefined && !givesWay) await ledger.way.withdraw(jobId, owner)
     if (interrupt.aborted)
-      throw new WaybillError('interrupted', `interrupted while it waited for another run of the job ${job}`, {
-        remedy: 'Nothing was done. Type the same command again.',
+      throw new WaybillError('interrupted', `interrupted while waiting for another run of the job ${job}`, {
+        remedy: 'Nothing was changed. Repeat the command.',
       })
     throw error
   }
@@ -119,12 +119,12 @@ function refuseBeside(
   hasAsked: boolean,
 ): void {
   const { owner, run_id: heldFor, acquired_at: since, gives_way: holderGivesWay } = holder
-  const held = `the job ${job} is being run by ${processName(owner)} (run ${heldFor}, since ${iso(since)})`
+  const held = `${processName(owner)} runs the job ${job} (run ${heldFor}, since ${iso(since)})`
   const isIt = heldFor === runId || (isBackfill && holderGivesWay !== 0)
   if (notWhileItRuns !== undefined && isIt) throw notWhileItRuns(held)
   if ((holderGivesWay !== 0) === givesWay && (givesWay || !hasAsked))
     throw new WaybillError('job-held', held, {
-      remedy: `Wait for it: \`waybill watch ${heldFor}\` shows how far it is. Or stop it: \`waybill stop ${heldFor}\`; the next run of the job goes on with it.`,
+      remedy: `To follow the run: \`waybill watch ${heldFor}\`. To stop it: \`waybill stop ${heldFor}\`; the next run of the job continues it.`,
     })
 }
 
@@ -213,9 +213,9 @@ export function watchAsked(
 }
 
 const letGoFirst = (job: string, { owner }: Waiter): WaybillError =>
-  gaveWay(`the backfill lets ${processName(owner)} go first, which has asked for the job ${job}`)
+  gaveWay(`the backfill gives way to ${processName(owner)}, which asked for the job ${job}`)
 
 export const settledOnly = (): WaybillError =>
-  gaveWay('what the run had under way is settled; it lets another run of its job go first')
+  gaveWay('the requests in flight are settled; the run gives way to another run of its job')
 
 const gaveWay = (message: string): WaybillError => new WaybillError('gave-way', message)

@@ -33,10 +33,10 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
   const rejectsPath = resumed?.rejects_path ?? join('rejects', id)
   const receiptsPath = resumed?.receipts_path ?? join('receipts', `${id}.ndjson.gz`)
   const part = limit === Number.POSITIVE_INFINITY ? plan.part : 'limit'
-  const isFirst = resumed === undefined && (await ledger.runs(1)).length === 0
+  const isFirst = resumed === undefined && (await ledger.runs.list(1)).length === 0
   const runLedger =
     resumed === undefined
-      ? await ledger.startRun(lease, {
+      ? await ledger.runs.start(lease, {
           id,
           jobId,
           startedAt,
@@ -46,7 +46,7 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
           backfill: plan.backfill,
           part,
         })
-      : await ledger.resumeRun(lease, resumed, startedAt, part)
+      : await ledger.runs.resume(lease, resumed, startedAt, part)
   const { tallies } = runLedger
   events.emit({
     type: 'runStarted',
@@ -73,8 +73,8 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
   const began = resumed?.started_at ?? startedAt
   const origin = plan.origin ?? (resumed && originOf(resumed))
   const backfill = plan.backfill ?? (resumed && rangeOf(resumed))
-  const suspicion = await ledger.suspicion(startedAt)
-  const orders = await ledger.orders(jobId)
+  const suspicion = await ledger.installation.suspicion(startedAt)
+  const orders = await ledger.exports.orders(jobId)
   const hadOtherKey = (await ledger.installation.key())?.hadOther
   const writing = { runLedger, receipts, rejectsPath }
   let pausedMs = 0
@@ -120,8 +120,8 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
       // The process that took over the run records the end.
       if (error instanceof WaybillError && error.code === 'lease-lost') return
       // The code `interrupted` needs no detail. The message of an unforeseen error may hold anything and stays out of the ledger.
-      const told = error instanceof WaybillError && error.code !== 'interrupted'
-      const detail = told ? error.message : null
+      const hasMessage = error instanceof WaybillError && error.code !== 'interrupted'
+      const detail = hasMessage ? error.message : null
       await runLedger.endRun({ ...end, endedAt, detail })
     },
   }

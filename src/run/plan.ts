@@ -1,6 +1,7 @@
 /** Plan of a run, as data. `src/runs/` makes plans; `src/run/execute.ts` carries them out. */
 import type { Job, LoadedMapping } from '../definitions/definition-files.ts'
 import type { JobSource } from '../definitions/export-definition.ts'
+import type { AsideContents } from '../ledger/audit.ts'
 import type {
   BackfillRange,
   ExportRecord,
@@ -95,6 +96,8 @@ export interface CountWorld extends Pick<RunDependencies, 'identity' | 'events' 
     | undefined
   /** Suspicions against a mapping, from the names of columns, by the name of the mapping. */
   readonly doubts: ReadonlyMap<string, readonly Suspicion[]>
+  /** Contents that a person has put aside, to pass over. */
+  readonly aside: AsideContents
   /** Earlier deliveries; undefined without a ledger. */
   readonly ledger: DriftMemory['ledger'] | undefined
 }

@@ -11,24 +11,24 @@ import { type LearnedFrom, type Receipt, receiptOf } from './receipts.ts'
 
 /** Numbers of the open chunks. Exports run in sequence, so all numbers belong to a single export. */
 export async function openChunksOf(
-  ledger: Pick<Ledger, 'exportsOf' | 'chunksOf'>,
+  ledger: Pick<Ledger, 'exports' | 'chunks'>,
   run: RunRecord,
 ): Promise<ReadonlySet<number>> {
-  const exports = (await ledger.exportsOf(run.id)).filter(({ state }) => state === 'open')
-  const chunks = await Promise.all(exports.map(({ id }) => ledger.chunksOf(id)))
+  const exports = (await ledger.exports.ofRun(run.id)).filter(({ state }) => state === 'open')
+  const chunks = await Promise.all(exports.map(({ id }) => ledger.chunks.ofExport(id)))
   return new Set(chunks.flat().flatMap(({ number, state }) => (state === 'open' ? [number] : [])))
 }
 
-type Reading = Pick<Ledger, 'chunksOf' | 'batchesOf' | 'exceptionsOf' | 'exportsOf'>
+type Reading = Pick<Ledger, 'chunks' | 'exports'>
 
 /** Unanswered batches by chunk; chunks without any are left out. Tests are excluded: no profile shows a test, and the gateway knows its progress. */
 export async function* unansweredOf(
-  ledger: Pick<Reading, 'chunksOf' | 'batchesOf'>,
+  ledger: Pick<Reading, 'chunks'>,
   exportRow: number,
 ): AsyncGenerator<{ readonly chunk: ChunkRecord; readonly batches: readonly BatchRecord[] }> {
-  for (const chunk of await ledger.chunksOf(exportRow)) {
+  for (const chunk of await ledger.chunks.ofExport(exportRow)) {
     if (chunk.state !== 'open') continue
-    const batches = await ledger.batchesOf({ exportRow, chunk: chunk.number })
+    const batches = await ledger.chunks.batches({ exportRow, chunk: chunk.number })
     const sending = batches.filter(({ state, kind }) => state === 'sending' && kind !== 'assessment')
     if (sending.length > 0) yield { chunk, batches: sending }
   }
@@ -105,12 +105,12 @@ export function resumptionOf(chunks: readonly ChunkRecord[]): Resumption {
 
 /** Settled rows of a run. */
 export async function settledBefore(
-  ledger: Pick<Ledger, 'exportsOf' | 'chunksOf'>,
+  ledger: Pick<Ledger, 'exports' | 'chunks'>,
   runId: string,
 ): Promise<RowsBefore> {
   const before = { read: 0, rejected: 0, skipped: 0 }
-  for (const record of await ledger.exportsOf(runId)) {
-    for (const chunk of await ledger.chunksOf(record.id)) {
+  for (const record of await ledger.exports.ofRun(runId)) {
+    for (const chunk of await ledger.chunks.ofExport(record.id)) {
       const { rows } = readCounts(chunk.counts)
       before.read += rows.read
       before.rejected += rows.rejected

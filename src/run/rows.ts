@@ -55,7 +55,7 @@ export async function openRows(
 
 /** All rows of the file behind an export. @param startedAt time for mapping */
 export async function openAll(
-  ledger: Pick<Ledger, 'exportRecord'>,
+  ledger: Pick<Ledger, 'exports'>,
   record: ExportAtHand,
   mapping: LoadedMapping,
   limits: ContentLimits,
@@ -94,12 +94,12 @@ export async function assertReadWhole(
 
 /** Reading of the original file: selected rows come from a file read as a whole, or as a rejects file. */
 async function readingOf(
-  ledger: Pick<Ledger, 'exportRecord'>,
+  ledger: Pick<Ledger, 'exports'>,
   record: ExportRecord,
 ): Promise<Exclude<Reading, 'selected'>> {
   let from: ExportRecord | undefined = record
   while (from?.reading === 'selected' && from.origin_export !== null)
-    from = await ledger.exportRecord(from.origin_export)
+    from = await ledger.exports.find(from.origin_export)
   return from?.reading === 'rejects' ? 'rejects' : 'whole'
 }
 

@@ -28,7 +28,7 @@ const WITH_GATEWAY: ReadonlySet<LeftEvent> = new Set(['accept', 'find', 'deliver
  * @param isOpen doubts left open
  */
 export async function releaseDoubts(
-  ledger: Pick<Ledger, 'left' | 'delivered'>,
+  ledger: Pick<Ledger, 'left' | 'slots'>,
   jobId: number,
   events: ReadonlyMap<string, LeftEvent>,
   run: string | null,
@@ -40,7 +40,7 @@ export async function releaseDoubts(
   const released = await ledger.left.heldWith(jobId, contents)
   const taken = released.filter(({ content }) => WITH_GATEWAY.has(events.get(content) ?? 'miss'))
   const byKey = Map.groupBy(taken, ({ rowKey }) => rowKey)
-  const before = await ledger.delivered(jobId, [...byKey.keys()])
+  const before = await ledger.slots.delivered(jobId, [...byKey.keys()])
   const delivered: DeliveredRow[] = [...byKey].map(([rowKey, records]) => ({
     rowKey,
     records: records.reduce<readonly KeptSlot[]>(

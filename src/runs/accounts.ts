@@ -88,7 +88,7 @@ export async function eraseAccounts(
   return withLedgerIfAny(application, async (ledger) => {
     const identity = await identityToLook(application, ledger)
     const hashes = people.map(({ account }) => identity.account(account))
-    const crosswalk = await ledger?.accounts(gateway, hashes)
+    const crosswalk = await ledger?.people.accounts(gateway, hashes)
     const counts = { erased: 0, notThere: 0, refused: 0 }
     const scope = { gateway, dryRun, people: people.length, known: crosswalk?.size ?? 0 }
     if (dryRun) return { ...scope, ...counts, receipts: undefined }
@@ -145,7 +145,7 @@ export async function eraseAccounts(
       await kept.close()
       await connection.close()
     }
-    return { ...scope, ...counts, receipts, scrubbed: await ledger?.scrubAccounts() }
+    return { ...scope, ...counts, receipts, scrubbed: await ledger?.people.scrub() }
   })
 }
 
@@ -162,10 +162,10 @@ async function forget(
   { gateway, account, acting }: Forgetting,
 ): Promise<boolean> {
   const hashed = identity.account(account)
-  const known = (await ledger.accounts(gateway, [hashed])).get(hashed)
+  const known = (await ledger.people.accounts(gateway, [hashed])).get(hashed)
   const id = account.type === 'accountId' ? account.reference : (known?.accountId ?? null)
   const byId = id === null ? [] : [identity.account({ reference: id, type: 'accountId' })]
-  await ledger.forgetPerson(gateway, [hashed, ...byId], id, acting)
+  await ledger.people.forget(gateway, [hashed, ...byId], id, acting)
   return known !== undefined
 }
 
@@ -211,7 +211,7 @@ export async function confirmAccounts(application: Application, request: PeopleF
       const day = bornOn(person)
       return [hashed, day === undefined ? null : identity.born(hashed, day)]
     })
-    const confirmed = await ledger.confirmPeople(gateway, new Map(births), {
+    const confirmed = await ledger.people.confirm(gateway, new Map(births), {
       ...request.by,
       at: application.now(),
     })
@@ -311,7 +311,7 @@ export async function exportCrosswalk(
       const seen = new Set<string>()
       const people = new Map<string, string>()
       const flush = async (): Promise<void> => {
-        const known = await ledger.accounts(gateway, [...people.keys()])
+        const known = await ledger.people.accounts(gateway, [...people.keys()])
         const lines = [...people].flatMap(([hashed, reference]) => {
           const { accountId = null } = known.get(hashed) ?? {}
           return accountId === null ? [] : [csvLine([reference, accountId])]
@@ -375,7 +375,7 @@ export const knownAccount = (
   gateway: string,
 ): Promise<{ readonly reference: string; readonly type: 'accountId' }> =>
   withKnownLedger(application, async (ledger) => {
-    const [first] = await ledger.knownAccounts(gateway.replace(/\/+$/, ''), '', 1)
+    const [first] = await ledger.people.knownAccounts(gateway.replace(/\/+$/, ''), '', 1)
     const reference = first?.accountId ?? undefined
     if (reference !== undefined) return { reference, type: 'accountId' }
     throw new WaybillError('usage-wrong', `the ledger knows no account of ${gateway}`, {

@@ -4,6 +4,7 @@
  */
 import { type Job, readJob, readMappings } from '../definitions/definition-files.ts'
 import { assertTellable, chooseGateway, gatewayNameOf } from '../definitions/jobs.ts'
+import { NONE_ASIDE } from '../ledger/audit.ts'
 import type { BackfillRange, Ledger, RunFilter, RunRecord, Selection } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { notingRefusedStart } from '../needs/refused-starts.ts'
@@ -18,7 +19,7 @@ import { leftIn } from '../story/balance.ts'
 import { gatherStory } from '../story/facts.ts'
 import type { JobEnd, RunStory } from '../story/run-story.ts'
 import { present, shellWord } from '../system/shown-text.ts'
-import { amendRun, assertNoneUnfinished, assertSameGateway, findRun } from './amend-run.ts'
+import { amendRun, assertNoneUnfinished, assertSameGateway, findRun, nameRun } from './amend-run.ts'
 import { type Application, findJobOfRun, withKnownLedger, withLedgerIfAny } from './application.ts'
 import {
   type BackfillLook,
@@ -29,6 +30,7 @@ import {
 } from './backfill-plan.ts'
 import { type RunWatch, sourceSettings, withRunDependencies } from './connect-gateway.ts'
 import { doubtsOf } from './doubtful-mappings.ts'
+import { beating } from './heartbeats.ts'
 import { type NewReasons, newReasons } from './new-reasons.ts'
 import { type Reconciled, reconcileRun, withRunAgain } from './reconcile.ts'
 import { acceptInDoubt, giveUp, type Person, resendInDoubt } from './resolve.ts'
@@ -58,13 +60,18 @@ export function beginRun(
   const start = (): Promise<JobEnd> =>
     tellingRefusals(application, name, async () => {
       const { job, gateway } = runnable(application, await readJob(application.settings, name))
-      return begin(application, watch, {
-        job,
-        gateway,
-        refusals: true,
-        without: options,
-        work: (deps) => runJob(deps, job, options),
-      })
+      const run = (): Promise<JobEnd> =>
+        begin(application, watch, {
+          job,
+          gateway,
+          refusals: true,
+          without: options,
+          work: (deps) => runJob(deps, job, options),
+        })
+      // A part of the exports says nothing about the night.
+      if (options.files.length > 0 || options.limit !== Number.POSITIVE_INFINITY) return run()
+      const endOf = ({ exit, error }: JobEnd) => ({ exit, code: error?.code })
+      return beating(application, job, { work: run, endOf })
     })
   const { settings, now } = application
   // A person who names files sees the error.
@@ -89,8 +96,8 @@ export async function resumeBackfill(
   const { settings } = application
   const { definition } = await readJob(settings, name)
   const range = await withKnownLedger(application, async (ledger) => {
-    const jobId = await ledger.jobId(definition.job, gatewayNameOf(settings, definition))
-    const unfinished = await ledger.unfinishedRun(jobId, 'backfill')
+    const jobId = await ledger.jobs.id(definition.job, gatewayNameOf(settings, definition))
+    const unfinished = await ledger.runs.unfinished(jobId, 'backfill')
     return unfinished && rangeOf(unfinished)
   })
   if (range === undefined)
@@ -121,7 +128,7 @@ export async function tryRun(
   const tried = (ledger?: Ledger) =>
     withPassingArrival(sourceSettings(application), async (arrival) => {
       const gateway = gatewayNameOf(settings, job.definition)
-      const jobId = await ledger?.knownJobId(job.definition.job, gateway)
+      const jobId = await ledger?.jobs.known(job.definition.job, gateway)
       const identity = await identityToLook(application, ledger)
       const known = jobId === undefined || ledger === undefined ? undefined : { jobId, gateway }
       const countBefore = known && ledger && countDelivered(ledger, identity, known)
@@ -130,7 +137,19 @@ export async function tryRun(
       if (found.length === 0) throw noneFound(job, waiting)
       const doubts = await doubtsOf(settings, mappings.values())
       const events = createRunEvents()
-      const world = { arrival, ledger, countDelivered: countBefore, identity, now, doubts, events }
+      // A file that a person names is read.
+      const aside =
+        known === undefined || files.length > 0 ? NONE_ASIDE : await ledger?.putAside.contents(known.jobId)
+      const world = {
+        arrival,
+        ledger,
+        aside: aside ?? NONE_ASIDE,
+        countDelivered: countBefore,
+        identity,
+        now,
+        doubts,
+        events,
+      }
       const exports = {
         from: 'found',
         found: acceptingEnds(found, acceptEnd),
@@ -198,16 +217,20 @@ export async function beginRerun(
 }
 
 /** Runs to choose among those that left something behind. */
-export type RunChoice = Pick<RunFilter, 'job' | 'reason' | 'export' | 'since'>
+export interface RunChoice extends Pick<RunFilter, 'job' | 'reason' | 'export' | 'since'> {
+  /** Id, or what names a run. */
+  readonly run?: string | undefined
+}
 
-/** Runs that have ended, left something behind, and fit the choice; oldest first. @throws WaybillError `nothing-left` for none */
+/** Runs that have ended, left something behind, and fit the choice; oldest first. @throws WaybillError `nothing-left` for none; `run-not-found` */
 export const chooseRuns = (
   application: Application,
-  choice: RunChoice,
+  { run, ...choice }: RunChoice,
 ): Promise<readonly { readonly run: string; readonly job: string; readonly startedAt: number }[]> =>
   withKnownLedger(application, async (ledger) => {
-    const only = { ...choice, failed: true, states: ['finished', 'failed'] } as const
-    const runs = await ledger.runs(Number.MAX_SAFE_INTEGER, only)
+    const among = run === undefined ? undefined : [(await nameRun(ledger, run)).id]
+    const only = { ...choice, among, failed: true, states: ['finished', 'failed'] } as const
+    const runs = await ledger.runs.list(Number.MAX_SAFE_INTEGER, only)
     if (runs.length === 0)
       throw new WaybillError('nothing-left', 'no run with something left behind fits this choice', {
         remedy: 'See what is left with `waybill needs`.',
@@ -226,7 +249,10 @@ async function lookBefore(application: Application, job: Job, range: BackfillRan
   )
   const { found } = look
   const unfinished = async (ledger?: Ledger): Promise<RunRecord | undefined> =>
-    ledger?.unfinishedRun(await ledger.jobId(definition.job, gatewayNameOf(settings, definition)), 'backfill')
+    ledger?.runs.unfinished(
+      await ledger.jobs.id(definition.job, gatewayNameOf(settings, definition)),
+      'backfill',
+    )
   if (found.length === 0 && (await withLedgerIfAny(application, unfinished)) === undefined)
     throw noneInRange(definition.job, sources, range)
   return { found, ...leftOut(job, range, look, mappings) }

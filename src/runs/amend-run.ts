@@ -16,14 +16,14 @@ const SHORTEST_NAME = 4
  * @param name an id, its start, or the part behind its hyphen; or `latest`
  * @throws WaybillError `run-not-found`, also if several runs match
  */
-export async function nameRun(ledger: Pick<Ledger, 'run' | 'runs'>, name: string): Promise<RunOfJob> {
-  const exact = name === 'latest' ? (await ledger.runs(1)).at(0) : await ledger.run(name)
+export async function nameRun(ledger: Pick<Ledger, 'runs'>, name: string): Promise<RunOfJob> {
+  const exact = name === 'latest' ? (await ledger.runs.list(1)).at(0) : await ledger.runs.find(name)
   if (exact !== undefined) return exact
   if (name === 'latest')
     throw new WaybillError('run-not-found', 'there are no runs yet', {
       remedy: 'Start one with `waybill run JOB`.',
     })
-  const [found, ...others] = name.length < SHORTEST_NAME ? [] : await ledger.runs(3, { named: name })
+  const [found, ...others] = name.length < SHORTEST_NAME ? [] : await ledger.runs.list(3, { named: name })
   if (found === undefined) throw new WaybillError('run-not-found', `there is no run ${name}`)
   if (others.length === 0) return found
   const ids = [found, ...others].map(({ id }) => id).join(', ')
@@ -33,7 +33,7 @@ export async function nameRun(ledger: Pick<Ledger, 'run' | 'runs'>, name: string
 }
 
 /** @param name as in `nameRun`. @throws WaybillError `run-not-found`, `run-pruned` */
-export async function findRun(ledger: Pick<Ledger, 'run' | 'runs'>, name: string): Promise<RunOfJob> {
+export async function findRun(ledger: Pick<Ledger, 'runs'>, name: string): Promise<RunOfJob> {
   const run = await nameRun(ledger, name)
   if (run.pruned_at !== null)
     throw new WaybillError('run-pruned', `the detail of run ${run.id} was pruned on ${dayOf(run.pruned_at)}`)
@@ -55,12 +55,12 @@ export async function assertNoneUnfinished(
   { job_id, job }: RunOfJob,
   except?: string,
 ): Promise<void> {
-  const unfinished = await ledger.unfinishedRun(job_id, 'ordinary')
+  const unfinished = await ledger.runs.unfinished(job_id, 'ordinary')
   if (unfinished !== undefined && unfinished.id !== except)
     throw new WaybillError('run-unfinished', `run ${unfinished.id} of the job ${job} is not finished`, {
       remedy: `Finish it first: waybill run ${job}`,
     })
-  const backfill = await ledger.unfinishedRun(job_id, 'backfill')
+  const backfill = await ledger.runs.unfinished(job_id, 'backfill')
   if (backfill === undefined || backfill.id === except) return
   if ((await openChunksOf(ledger, backfill)).size === 0) return
   throw new WaybillError('run-unfinished', `the backfill ${backfill.id} of the job ${job} has open batches`, {
@@ -101,7 +101,7 @@ export async function amendRun<Result>(
   const stopping = new AbortController()
   const stop = (reason: unknown): void => stopping.abort(reason)
   const signal = AbortSignal.any([stopping.signal, deps.interrupt, held.lost])
-  const runLedger = deps.ledger.amendRun(held.lease)
+  const runLedger = deps.ledger.runs.amend(held.lease)
   let file: AppendedFile | undefined
   try {
     const run = await findRun(deps.ledger, id)

@@ -12,14 +12,15 @@ import { fingerprint } from '../extract/content.ts'
 import { openExport } from '../extract/open-export.ts'
 import { compilePattern, matchExportName } from '../extract/sources/source.ts'
 import type { BackfillRange, ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
-import { allRecords, readCounts } from '../model/balance.ts'
-import { isExportProblem, WaybillError } from '../model/errors.ts'
+import { allRecords } from '../model/balance.ts'
+import { errorAsJson, isExportProblem, WaybillError } from '../model/errors.ts'
 import type { Arrival, ReceivedExport } from '../run/arrival.ts'
 import { openBeside, rangeOf, sameRange } from '../run/backfill-range.ts'
 import { lookInRange, type RangeLook } from '../run/exports-in-range.ts'
 import { countRows } from '../run/exports-of-run.ts'
 import { summarise } from '../story/facts.ts'
 import { present } from '../system/shown-text.ts'
+import { rowsOfExport } from './backfills.ts'
 import { backfillSources, noneInRange } from './run-job.ts'
 
 export interface PlannedExport {
@@ -57,6 +58,13 @@ export interface BackfillPlan {
   readonly estimate?: Estimate
 }
 
+/** JSON of `waybill backfill --dry-run`. */
+export const backfillPlanJson = (plan: BackfillPlan): object => ({
+  ...plan,
+  dryRun: true,
+  exports: plan.exports.map(({ error, ...one }) => ({ ...one, ...errorAsJson(error) })),
+})
+
 export interface PlanParts {
   readonly folders: DefinitionFolders
   readonly home: string
@@ -78,11 +86,11 @@ export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRa
   const look = await lookInRange({ range, sources, arrival, now })
   const { found } = look
   if (found.length === 0) throw noneInRange(name, sources, range)
-  const runs = ((await parts.ledger?.runs(RUNS_LISTED, { job: name })) ?? []).filter(
+  const runs = ((await parts.ledger?.runs.list(RUNS_LISTED, { job: name })) ?? []).filter(
     (run) => run.gateway === gateway,
   )
   const unfinished = runs.find((run) => isUnfinished(run.state) && sameRange(rangeOf(run), range))
-  const begun = unfinished && (await parts.ledger?.exportsOf(unfinished.id))
+  const begun = unfinished && (await parts.ledger?.exports.ofRun(unfinished.id))
   const begunBy = begun && Map.groupBy(begun, ({ mapping }) => mapping)
   const isOpenFor = new Map(
     [...mappings].map(([key, { name }]) => [
@@ -174,7 +182,7 @@ async function planOne(
   const { sha256, exportId, bytes } = await fingerprint(file, limits.signal, version)
   try {
     const rows = await countRows(await openExport(file, read, limits, version))
-    const records = (await ledger?.exportsWithContent(exportId)) ?? []
+    const records = (await ledger?.exports.withContent(exportId)) ?? []
     const same = records.filter((record) => record.sha256 === sha256)
     const deliveredBefore = ledger !== undefined && (await wasRead(ledger, { job, gateway }, same, rows))
     return { name, date, bytes, rows, deliveredBefore }
@@ -193,17 +201,11 @@ async function wasRead(
 ): Promise<boolean> {
   for (const record of records) {
     if (record.state !== 'finished' || record.reading !== 'whole') continue
-    const run = await ledger.run(record.run_id)
+    const run = await ledger.runs.find(record.run_id)
     if (run?.job !== job || run.gateway !== gateway) continue
-    if ((await rowsRead(ledger, record)) >= rows) return true
+    if ((await rowsOfExport(ledger, record)) >= rows) return true
   }
   return false
-}
-
-async function rowsRead(ledger: Ledger, { id, totals }: ExportRecord): Promise<number> {
-  if (totals !== null) return readCounts(totals).rows.read
-  const chunks = (await ledger.chunksOf(id)).filter(({ state }) => state === 'settled')
-  return chunks.reduce((total, { counts }) => total + readCounts(counts).rows.read, 0)
 }
 
 /** Totals of a past run. */
@@ -394,7 +396,7 @@ async function pastRuns(ledger: Ledger, home: string, runs: readonly RunRecord[]
 /** Working time of a run that was killed or is in progress, since no record of it exists: from the start to the last settled chunk. */
 async function knownSpan(ledger: Ledger, { id, started_at: from }: RunRecord): Promise<number> {
   let to = from
-  for (const record of await ledger.exportsOf(id))
-    for (const { settled_at: at } of await ledger.chunksOf(record.id)) to = Math.max(to, at ?? from)
+  for (const record of await ledger.exports.ofRun(id))
+    for (const { settled_at: at } of await ledger.chunks.ofExport(record.id)) to = Math.max(to, at ?? from)
   return to - from
 }

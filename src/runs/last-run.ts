@@ -79,7 +79,7 @@ export interface KnownLastRun {
 /** Undefined if no run of the job has ended. A fire stands for a run that the schedule could not start. */
 export async function latestEnd(deps: Watched, job: string): Promise<KnownLastRun | undefined> {
   const { ledger, gatewayName, home } = deps
-  const jobId = await ledger.jobId(job, gatewayName)
+  const jobId = await ledger.jobs.id(job, gatewayName)
   const inDoubt = await ledger.left.heldRecords(jobId)
   const run = (await runsOf(deps, job)).find(({ ended_at }) => ended_at !== null)
   const endedAt = run?.ended_at ?? 0
@@ -113,7 +113,7 @@ async function readLastRun(deps: Watched, end: Omit<LastEnd, 'cleanEndedAt' | 'i
   return lastRunOf({
     ...end,
     cleanEndedAt: exit === EXIT.ok ? endedAt : await lastCleanEnd(deps, job),
-    inDoubt: await ledger.left.heldRecords(await ledger.jobId(job, gatewayName)),
+    inDoubt: await ledger.left.heldRecords(await ledger.jobs.id(job, gatewayName)),
   })
 }
 
@@ -126,4 +126,4 @@ async function lastCleanEnd(deps: Watched, job: string): Promise<number | undefi
 }
 
 const runsOf = async ({ ledger, gatewayName }: Watched, job: string): Promise<RunRecord[]> =>
-  (await ledger.runs(RUNS_LOOKED_AT, { job })).filter(({ gateway }) => gateway === gatewayName)
+  (await ledger.runs.list(RUNS_LOOKED_AT, { job })).filter(({ gateway }) => gateway === gatewayName)

@@ -1,11 +1,10 @@
 /**
- * Queries on runs: a page of runs, a single run, or the log lines of a run. Also watches or stops a run in any process, and pauses the
- * schedule of a job.
+ * Queries on runs: a page of runs, a single run, or the log lines of a run. Also watches or stops a run in any process.
  */
 import { createReadStream, existsSync } from 'node:fs'
 import { z } from 'zod'
 import { readJob } from '../definitions/definition-files.ts'
-import { gatewayNameOf, readGatewayName } from '../definitions/jobs.ts'
+import { readGatewayName } from '../definitions/jobs.ts'
 import type { Ledger, RunFilter } from '../ledger/ledger.ts'
 import type { RunState } from '../ledger/states.ts'
 import { WaybillError } from '../model/errors.ts'
@@ -51,9 +50,9 @@ export const listRuns = (
   withKnownLedger(application, async (ledger) => {
     const active = await activeRuns(application, ledger)
     const only = { job, failed, since, ...ofState(active, state, failed) }
-    const total = await ledger.countRuns(only)
+    const total = await ledger.runs.count(only)
     const runs: ListedRun[] = []
-    for (const { id } of await ledger.runs(limit, only, (page - 1) * limit)) {
+    for (const { id } of await ledger.runs.list(limit, only, (page - 1) * limit)) {
       const activity = active.get(id)
       const mostFrequent = await mostFrequentReason(ledger, id)
       runs.push({
@@ -71,7 +70,7 @@ async function activeRuns(
   ledger: Ledger,
 ): Promise<Map<string, RunActivity>> {
   const active = new Map<string, RunActivity>()
-  for (const run of await ledger.runs(Number.MAX_SAFE_INTEGER, { states: ['running'] })) {
+  for (const run of await ledger.runs.list(Number.MAX_SAFE_INTEGER, { states: ['running'] })) {
     const activity = await activityOf(ledger, run, now(), isDead)
     if (activity !== undefined) active.set(run.id, activity)
   }
@@ -101,7 +100,7 @@ async function assertKnown(
   ledger: Pick<Ledger, 'runs'>,
   job: string,
 ): Promise<void> {
-  if ((await ledger.runs(1, { job })).length > 0) return
+  if ((await ledger.runs.list(1, { job })).length > 0) return
   await readJob(settings, job).catch((error: unknown) => {
     // A problem in the job file does not concern past runs.
     if (error instanceof WaybillError && error.code !== 'job-not-found') return
@@ -183,12 +182,12 @@ function parsed(text: string): LogLine | undefined {
  */
 export async function stopRun(application: Application, name: string, person: Person): Promise<RunStory> {
   const run = await withKnownLedger(application, async (ledger) => {
-    const ofJob = await ledger.runs(Number.MAX_SAFE_INTEGER, { job: name, states: ['running'] })
-    const isJob = ofJob.length > 0 || (await ledger.runs(1, { job: name })).length > 0
+    const ofJob = await ledger.runs.list(Number.MAX_SAFE_INTEGER, { job: name, states: ['running'] })
+    const isJob = ofJob.length > 0 || (await ledger.runs.list(1, { job: name })).length > 0
     for (const found of isJob ? ofJob : [await nameRun(ledger, name)]) {
       const activity = await activityOf(ledger, found, application.now(), application.isDead)
       const isUnderWay = activity?.kind === 'under-way'
-      if (isUnderWay && (await ledger.askToStop(found.id, { ...person, at: application.now() })))
+      if (isUnderWay && (await ledger.leases.askToStop(found.id, { ...person, at: application.now() })))
         return found.id
     }
     throw new WaybillError(
@@ -197,32 +196,6 @@ export async function stopRun(application: Application, name: string, person: Pe
     )
   })
   return watchRun(application, run)
-}
-
-/**
- * Pauses or resumes the schedule of a job. A run in progress ends normally, and typed commands still run.
- * @returns `changed`: false if already in this state
- * @throws WaybillError `job-not-found`
- */
-export async function pauseJob(
-  application: Application,
-  name: string,
-  to: 'paused' | 'scheduled',
-  person: Person,
-): Promise<{ readonly job: string; readonly changed: boolean }> {
-  const { settings } = application
-  const { definition } = await readJob(settings, name)
-  const ledger = await application.openLedger()
-  try {
-    const jobId = await ledger.jobId(definition.job, gatewayNameOf(settings, definition))
-    const acting = { ...person, at: application.now() }
-    const changed = await (to === 'paused'
-      ? ledger.pauses.begin(jobId, acting)
-      : ledger.pauses.end(jobId, acting))
-    return { job: definition.job, changed }
-  } finally {
-    await ledger.close()
-  }
 }
 
 /**

@@ -25,14 +25,14 @@ export type ComparedWith = { readonly job: string; readonly gateway: string } | 
 
 /** @returns undefined if there is no run to compare with */
 export async function newReasons(
-  ledger: Pick<Ledger, 'runs' | 'exportsOf' | 'reasonsOf'>,
+  ledger: Pick<Ledger, 'runs' | 'exports' | 'reasons'>,
   compared: ComparedWith,
   found: readonly RejectedFor[],
 ): Promise<NewReasons | undefined> {
   const run = await lastRun(ledger, compared)
   if (run === undefined) return undefined
   const before = new Set(
-    (await ledger.reasonsOf(run.id)).flatMap(({ outcome, code, rule }) =>
+    (await ledger.reasons.ofRun(run.id)).flatMap(({ outcome, code, rule }) =>
       outcome === 'rejected' ? keyOf(code, rule) : [],
     ),
   )
@@ -45,13 +45,13 @@ const keyOf = (code: string, rule: string | null): string =>
 
 /** The newest finished run that read a whole export, of the job or with the mapping. */
 export async function lastRun(
-  ledger: Pick<Ledger, 'runs' | 'exportsOf'>,
+  ledger: Pick<Ledger, 'runs' | 'exports'>,
   compared: ComparedWith,
 ): Promise<{ readonly id: string; readonly job: string } | undefined> {
-  for (const run of await ledger.runs(RUNS_LOOKED_AT, 'job' in compared ? { job: compared.job } : {})) {
+  for (const run of await ledger.runs.list(RUNS_LOOKED_AT, 'job' in compared ? { job: compared.job } : {})) {
     if (run.state !== 'finished' || run.origin_run !== null || run.pruned_at !== null) continue
     if ('job' in compared && run.gateway !== compared.gateway) continue
-    const read = (await ledger.exportsOf(run.id)).filter(({ reading }) => reading === 'whole')
+    const read = (await ledger.exports.ofRun(run.id)).filter(({ reading }) => reading === 'whole')
     if (read.some(({ mapping }) => 'job' in compared || mapping === compared.mapping)) return run
   }
   return undefined

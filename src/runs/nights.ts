@@ -56,10 +56,10 @@ async function runsSince(
 ): Promise<(NightRun & { readonly job: string; readonly day: string })[]> {
   if (ledger === undefined) return []
   const open = new Set(
-    (await ledger.runs(Number.MAX_SAFE_INTEGER, { since, failed: true })).map(({ id }) => id),
+    (await ledger.runs.list(Number.MAX_SAFE_INTEGER, { since, failed: true })).map(({ id }) => id),
   )
   const found: (NightRun & { readonly job: string; readonly day: string })[] = []
-  for (const run of await ledger.runs(Number.MAX_SAFE_INTEGER, { since })) {
+  for (const run of await ledger.runs.list(Number.MAX_SAFE_INTEGER, { since })) {
     const activity = await activityOf(ledger, run, now(), isDead)
     const at = { run: run.id, job: run.job, day: dayOf(run.started_at) }
     if (activity?.kind === 'under-way') found.push({ ...at, state: 'under-way', activity })

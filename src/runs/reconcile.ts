@@ -44,7 +44,7 @@ export interface Reconciled {
 /** Settles the open batches and the doubts of a run. @throws WaybillError `export-gone`, `gateway-unreachable` … */
 export async function reconcileRun(again: RunAgain): Promise<Reconciled> {
   const reconciled: Reconciled = { found: 0, missed: 0, batches: 0 }
-  for (const record of await again.ledger.exportsOf(again.run.id)) {
+  for (const record of await again.ledger.exports.ofRun(again.run.id)) {
     reconciled.batches += await settleOpen(again, record)
     await settleDoubts(again, record, reconciled)
   }
@@ -170,7 +170,7 @@ export async function withRunAgain<Result>(
     throw await namingCredential(error, deps.gateway)
   } finally {
     // An unfinished run, this or another, resumes with the files fetched and kept.
-    const unfinished = await deps.ledger.unfinishedRun(run.job_id, kindOf(run))
+    const unfinished = await deps.ledger.runs.unfinished(run.job_id, kindOf(run))
     await arrival.close(unfinished !== undefined)
   }
 }
@@ -226,7 +226,11 @@ function connectAgain(
     }
   }
   return {
-    ...{ ledger, now, run, runLedger, receipt },
+    ledger,
+    now,
+    run,
+    runLedger,
+    receipt,
     /** All rows of the file; for selected rows, all rows of the file they come from. @throws WaybillError `export-gone` */
     async openAll(export_: ExportRecord): Promise<OpenRows> {
       const { record, mapping, limits } = await found(export_)

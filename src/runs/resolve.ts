@@ -78,7 +78,7 @@ async function acceptUnanswered(
   resolution: Resolution,
 ): Promise<number> {
   let count = 0
-  for (const record of await ledger.exportsOf(run.id)) {
+  for (const record of await ledger.exports.ofRun(run.id)) {
     for await (const { chunk, batches } of unansweredOf(ledger, record.id)) {
       for (const batch of batches) {
         const open = await stillHeld(ledger, run.job_id, batch)
@@ -214,7 +214,11 @@ export async function giveUp(deps: AmendingDependencies, run: RunOfJob, person: 
     const at = deps.now()
     const resolution = { run: run.id, decision: 'give-up', ...person, at } as const
     await runLedger.endRun({
-      ...{ state: 'failed', endedAt: at, reason: 'given-up', resolution, left },
+      state: 'failed',
+      endedAt: at,
+      reason: 'given-up',
+      resolution,
+      left,
       ...receipted,
     })
   }
@@ -296,7 +300,7 @@ async function acknowledgeRuns(
     await ledger.audit.note({ ...decided, action: 'acknowledge', job, run: null, subject: 'refused start' })
   let inDoubt = 0
   for (const id of runs) inDoubt += leftIn(await summarise(ledger, settings.home, id)).inDoubt
-  return { runs, left: await ledger.countRuns({ failed: true }), inDoubt, isStart }
+  return { runs, left: await ledger.runs.count({ failed: true }), inDoubt, isStart }
 }
 
 const ofWhat = ({ run, job, reason }: Acknowledging): string =>
@@ -313,7 +317,7 @@ async function add(
 ): Promise<readonly string[]> {
   const reason = acknowledgement.code ?? undefined
   const among = run === undefined ? undefined : [run]
-  const found = await ledger.runs(Number.MAX_SAFE_INTEGER, {
+  const found = await ledger.runs.list(Number.MAX_SAFE_INTEGER, {
     failed: true,
     job,
     export: name,

@@ -42,8 +42,8 @@ export async function restoreBackup(application: Application, file: string): Pro
   const receiptFiles = lookAt(receipts) === undefined ? [] : readdirSync(receipts)
   const { unfinished, unknownRuns } = await withKnownLedger(application, async (restored) => {
     const runs = receiptFiles.map((name) => name.replace('.ndjson.gz', '')).toSorted()
-    const known = await Promise.all(runs.map((run) => restored.run(run)))
-    const open = await restored.runs(Number.MAX_SAFE_INTEGER, { states: ['running', 'interrupted'] })
+    const known = await Promise.all(runs.map((run) => restored.runs.find(run)))
+    const open = await restored.runs.list(Number.MAX_SAFE_INTEGER, { states: ['running', 'interrupted'] })
     return {
       unfinished: open.map(({ id }) => id).reverse(),
       unknownRuns: runs.filter((_, at) => known[at] === undefined),

@@ -42,7 +42,7 @@ import { type RunWatch, withRunDependencies } from './connect-gateway.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
 import { runAndTell } from './run-and-tell.ts'
 import { carryOut, type Holding, whileHeld } from './take-up.ts'
-import { createTeller } from './teller.ts'
+import { createTeller, keepTargets } from './teller.ts'
 import type { WithoutOld } from './which-installation.ts'
 
 export interface RunOptions extends WithoutOld {
@@ -109,11 +109,11 @@ async function runWith(
   const world = { ...deps, held, arrival }
   const whole = limit === Number.POSITIVE_INFINITY
   let resumed: RunStory | undefined
-  if (options.lookFirst === true) await ledger.noteBehind(deps.now() - 1)
+  if (options.lookFirst === true) await ledger.installation.noteBehind(deps.now() - 1)
   if (options.lookFirst === true || options.newLedger === true)
     await ledger.installation.meet(deps.gatewayName, deps.now())
 
-  const unfinished = await ledger.unfinishedRun(held.lease.jobId, 'ordinary')
+  const unfinished = await ledger.runs.unfinished(held.lease.jobId, 'ordinary')
   if (unfinished !== undefined) {
     const exports = { from: 'unfinished', run: unfinished } as const
     const plan = { records: 'send', job, id: unfinished.id, resumed: unfinished, exports, limit } as const
@@ -146,7 +146,7 @@ async function runWith(
   const taken =
     resumed === undefined || resumed.summary.origin !== undefined
       ? []
-      : await ledger.exportsOf(resumed.summary.run)
+      : await ledger.exports.ofRun(resumed.summary.run)
   const { others, done } =
     resumed === undefined ? { others: found, done: [] } : await divideByContents(arrival, found, taken)
   const archiving = archivingOf(deps, { held, arrival })
@@ -227,6 +227,7 @@ export function begin(
     const tell = lastRunFile(application)
     const working = (given: RunDependencies): Promise<JobEnd> =>
       tellingLastRun(application, given, { job: name, tell, refusals }, () => work(given))
+    await keepTargets(ledger, job)
     try {
       const end = await runAndTell(application, { teller, deps, job, refusals, work: working })
       watch.onEnd?.(end)
@@ -249,7 +250,7 @@ export const backfillSources = ({ sources }: Job, range: BackfillRange): Job['so
 export async function backfillJob(deps: RunDependencies, job: Job, range: BackfillRange): Promise<JobEnd> {
   const { ledger, now } = deps
   const name = job.definition.job
-  const jobId = await ledger.jobId(name, deps.gatewayName)
+  const jobId = await ledger.jobs.id(name, deps.gatewayName)
   const mappings = await readMappings(deps.folders, job)
   const giveWay = createGiveWay(deps, name, jobId)
   // Guarantees progress: if reading an export takes longer than the pauses between other runs, the backfill would start the export again
@@ -259,7 +260,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
     const insists = !hasAdvanced
     hasAdvanced = false
     return whileHeld(deps, job, true, async ({ held, runId, arrival }) => {
-      const unfinished = await ledger.unfinishedRun(jobId, 'backfill')
+      const unfinished = await ledger.runs.unfinished(jobId, 'backfill')
       if (before !== undefined && unfinished?.id !== before.summary.run) return endedMeanwhile(deps, before)
       if (unfinished !== undefined) assertSameRange(name, unfinished, range)
       // Settles the open chunks of a killed process before giving way: the other run may be unable to.
@@ -267,7 +268,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
       const mayGiveWay = (): boolean => underWay.size === 0 && (hasAdvanced || !insists)
       const asked = watchAsked(deps, name, jobId, mayGiveWay)
       try {
-        const had = unfinished === undefined ? [] : await ledger.exportsOf(unfinished.id)
+        const had = unfinished === undefined ? [] : await ledger.exports.ofRun(unfinished.id)
         let exports = 0
         const onDelivery = (): void => {
           // A new delivery also means that the last export is finished, even without a sent record.
@@ -319,7 +320,7 @@ export async function backfillJob(deps: RunDependencies, job: Job, range: Backfi
 const archivingOf = (
   { ledger, events, gatewayName, interrupt }: RunDependencies,
   { held, arrival }: Pick<Holding, 'held' | 'arrival'>,
-) => ({ interrupt, gatewayName, arrival, events, ledger, runLedger: ledger.amendRun(held.lease) })
+) => ({ interrupt, gatewayName, arrival, events, ledger, runLedger: ledger.runs.amend(held.lease) })
 
 async function archiveBackfill(
   deps: RunDependencies,
@@ -333,7 +334,7 @@ async function archiveBackfill(
   const { now: own = [], before: earlier = [] } = Object.groupBy(found, ({ source, delivery }) =>
     had.some(({ path }) => isOf(path, source.address(delivery.name))) ? 'before' : 'now',
   )
-  const { done } = await divideByContents(arrival, earlier, await deps.ledger.exportsOf(end.summary.run))
+  const { done } = await divideByContents(arrival, earlier, await deps.ledger.exports.ofRun(end.summary.run))
   const moved = [
     await archiveRun(archiving, end.summary, own),
     await archiveResumed(archiving, end.summary, done),

@@ -110,7 +110,7 @@ export async function isNothingExplained(
   const fires = await ledger.fires.latest(job_id, LOOKED_AT)
   const before = fires.find((one) => one.due < due)?.due ?? due
   const ofFires = new Set(fires.map(({ run_id }) => run_id))
-  return (await ledger.runs(LOOKED_AT, { job })).some(
+  return (await ledger.runs.list(LOOKED_AT, { job })).some(
     (run) =>
       run.gateway === gateway &&
       run.state === 'finished' &&

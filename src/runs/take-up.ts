@@ -64,7 +64,7 @@ export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp):
 
 function nothingDone(error: unknown): never {
   if (!(error instanceof WaybillError) || error.code !== 'interrupted') throw error
-  throw withRemedy(error, 'Nothing was done. Type the same command again.')
+  throw withRemedy(error, 'Nothing was changed. Repeat the command.')
 }
 
 async function findToTakeUp(
@@ -74,7 +74,7 @@ async function findToTakeUp(
   { run, concerned, mapping }: TakingUp,
 ): Promise<ChosenExport[]> {
   const found: ChosenExport[] = []
-  const records = await deps.ledger.exportsOf(run.id)
+  const records = await deps.ledger.exports.ofRun(run.id)
   const meant = await concerned(records)
   const mappingOf = mappingReader(deps, arrival, job, mapping)
   for (const [at, record] of records.entries()) {
@@ -169,7 +169,7 @@ async function settleOpenChunks(
 ): Promise<JobEnd | undefined> {
   const { ledger, home } = deps
   const { jobId } = held.lease
-  const unfinished = await ledger.unfinishedRun(jobId, kind)
+  const unfinished = await ledger.runs.unfinished(jobId, kind)
   if (unfinished === undefined) return undefined
   const open = await openChunksOf(ledger, unfinished)
   if (open.size === 0) return undefined
@@ -220,7 +220,7 @@ export async function whileHeld(
   work: (holding: Holding) => Promise<JobEnd>,
 ): Promise<JobEnd> {
   const name = job.definition.job
-  const jobId = await deps.ledger.jobId(name, deps.gatewayName)
+  const jobId = await deps.ledger.jobs.id(name, deps.gatewayName)
   const runId = deps.newRunId()
   const held = await holdJob(deps, { jobId, job: name, runId, givesWay })
   try {

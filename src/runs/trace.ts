@@ -78,7 +78,7 @@ export async function traceRecord(ledger: Ledger, transactionId: string): Promis
       remedy: 'An id looks like 3f9a1c0b2d4e5f60-000123-systolic-bp-9c41d2aa: export, row, rule, content.',
     })
   }
-  const records = await ledger.exportsWithContent(parts.exportId)
+  const records = await ledger.exports.withContent(parts.exportId)
   const [latest] = records
   if (latest === undefined) {
     throw new WaybillError('transaction-not-found', `this ledger knows no export ${parts.exportId}`)
@@ -87,12 +87,12 @@ export async function traceRecord(ledger: Ledger, transactionId: string): Promis
   const pruned: Trace['pruned'][number][] = []
   let place: { record: ExportRecord; chunk: ChunkRecord } | undefined
   for (const record of records) {
-    const prunedAt = (await ledger.run(record.run_id))?.pruned_at ?? null
+    const prunedAt = (await ledger.runs.find(record.run_id))?.pruned_at ?? null
     if (prunedAt !== null) {
       pruned.push({ run: record.run_id, at: iso(prunedAt) })
       continue
     }
-    const chunks = await ledger.chunksOf(record.id)
+    const chunks = await ledger.chunks.ofExport(record.id)
     if (record.reading !== 'whole') {
       for (const chunk of chunks) {
         const traced = await traceRun(ledger, record, chunk, parts)
@@ -162,11 +162,11 @@ async function traceRun(
 ): Promise<TracedRun> {
   const key = { exportRow: record.id, chunk: chunk.number }
   // A reject of a whole row has neither rule nor content.
-  const exception = (await ledger.exceptionsOf(key)).find(
+  const exception = (await ledger.chunks.exceptions(key)).find(
     ({ row, rule, content }) =>
       row === parts.row && (rule === null || (rule === parts.rule && content?.startsWith(parts.content))),
   )
-  const sent = await ledger.batchesOf(key)
+  const sent = await ledger.chunks.batches(key)
   const isIt = ({ row, rule, content }: Held): boolean =>
     row === parts.row && rule === parts.rule && content.startsWith(parts.content)
   const holding = sent.filter((batch) => unpackHolds(batch.holds).some(isIt))
@@ -222,7 +222,7 @@ async function findRow(
   chunk: ChunkRecord,
   wanted: number,
 ): Promise<{ file: string; origin?: TracedOrigin }> {
-  const mapping = await ledger.mapping(record.mapping_digest)
+  const mapping = await ledger.exports.mapping(record.mapping_digest)
   const file = mapping && (await fileOf(record))
   const origin = mapping && file && (await rowOf(file, mapping, chunk, wanted))
   return file && origin ? { file, origin } : { file: record.path }
@@ -301,7 +301,7 @@ export async function traceRow(
   name: string,
   place: { readonly row: number; readonly sheet?: string | undefined },
 ): Promise<TracedRow> {
-  const [latest] = await ledger.exportsNamed(name)
+  const [latest] = await ledger.exports.named(name)
   if (latest === undefined)
     throw new WaybillError('transaction-not-found', `this ledger knows no export ${name}`, {
       remedy: 'Give its name as `waybill show` has it, and the row behind a colon: acme_20260302.csv:17.',
@@ -337,7 +337,7 @@ async function recordsOfRow(
   row: number,
 ): Promise<TracedRow> {
   const records = new Map<string, TracedRecord>()
-  for (const record of await ledger.exportsWithContent(exportId))
+  for (const record of await ledger.exports.withContent(exportId))
     for (const { key, ...one } of await recordsOf(ledger, record, row))
       if (!records.has(key)) records.set(key, one)
   return { export: name, exportId, row, records: [...records.values()] }
@@ -350,14 +350,14 @@ async function recordsOf(
   row: number,
 ): Promise<(TracedRecord & { readonly key: string })[]> {
   const found: (TracedRecord & { readonly key: string })[] = []
-  for (const chunk of await ledger.chunksOf(record.id)) {
+  for (const chunk of await ledger.chunks.ofExport(record.id)) {
     const { first_row: first, rows, number } = chunk
     if (record.reading === 'whole' && (row < first || row >= first + rows)) continue
     const at = { exportRow: record.id, chunk: number }
-    const exceptions = (await ledger.exceptionsOf(at)).filter(
+    const exceptions = (await ledger.chunks.exceptions(at)).filter(
       (one) => one.row === row && one.state !== 'warning',
     )
-    const sent = (await ledger.batchesOf(at)).flatMap(({ holds }) => unpackHolds(holds))
+    const sent = (await ledger.chunks.batches(at)).flatMap(({ holds }) => unpackHolds(holds))
     const held = [...sent, ...takenAlone(chunk)].filter((one) => one.row === row)
     const made = [...held, ...exceptions.flatMap(madeOf)]
     for (const { rule, content } of made) {
@@ -397,8 +397,8 @@ export const tracePerson = (application: Application, reference: string): Promis
     const rows: TracedRow[] = []
     const unread: { export: string; why: string }[] = []
     const seen = new Set<string>()
-    for (const run of await ledger.runs(RUNS_LOOKED_AT))
-      for (const record of (await ledger.exportsOf(run.id)).toReversed()) {
+    for (const run of await ledger.runs.list(RUNS_LOOKED_AT))
+      for (const record of (await ledger.exports.ofRun(run.id)).toReversed()) {
         if (record.reading !== 'whole' || seen.has(record.export_id)) continue
         seen.add(record.export_id)
         try {

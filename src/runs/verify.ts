@@ -88,9 +88,9 @@ async function expectedOfGroup(
   const [first] = group
   if (first?.kind !== 'careTeam') return () => undefined
   const account = again.accountOf(first)
-  const known = (await ledger.careTeams(again.run.gateway, [account])).get(account) ?? []
+  const known = (await ledger.careTeams.ofAccounts(again.run.gateway, [account])).get(account) ?? []
   const bearer = bearerOf(again, group, known)
-  const listing = (await ledger.listedCareTeams(again.run.job_id, [account])).get(account)
+  const listing = (await ledger.careTeams.listed(again.run.job_id, [account])).get(account)
   return (entry) => {
     const own = again.npiOf(entry.evidence.npi ?? '')
     const ofProvider = known.find(({ npi }) => npi === own)
@@ -154,9 +154,9 @@ async function choosePeople(
 /** Accepted records of the run, chunk by chunk. */
 async function* acceptedByChunk(again: RunAgain): AsyncGenerator<Entry[]> {
   const { ledger } = again
-  for (const record of await ledger.exportsOf(again.run.id)) {
+  for (const record of await ledger.exports.ofRun(again.run.id)) {
     let rows: OpenRows | undefined
-    for (const chunk of await ledger.chunksOf(record.id)) {
+    for (const chunk of await ledger.chunks.ofExport(record.id)) {
       const accepted = await acceptedOf(again, record, chunk)
       if (accepted.size === 0) continue
       rows ??= await openAccepted(again, record)
@@ -183,12 +183,12 @@ async function acceptedOf(
   const key = { exportRow: id, chunk: chunk.number }
   const accepted = new Set<string>()
   if (chunk.state !== 'settled') return accepted
-  for (const batch of await ledger.batchesOf(key)) {
+  for (const batch of await ledger.chunks.batches(key)) {
     // Profiles do not hold tests.
     if (batch.state !== 'settled' || batch.kind === 'assessment') continue
     for (const held of unpackHolds(batch.holds)) accepted.add(positionOf(held))
   }
-  for (const exception of await ledger.exceptionsOf(key))
+  for (const exception of await ledger.chunks.exceptions(key))
     if (exception.state === 'accepted' && exception.batch_id !== null) accepted.add(positionOf(exception))
   return accepted
 }

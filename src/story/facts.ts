@@ -94,9 +94,9 @@ interface RunRows {
 }
 
 async function rowsOfRun(ledger: Ledger, runId: string): Promise<RunRows> {
-  const run = await ledger.run(runId)
+  const run = await ledger.runs.find(runId)
   if (run === undefined) throw new WaybillError('run-not-found', `there is no run ${runId}`)
-  return { run, records: await ledger.exportsOf(runId), chunks: await ledger.chunksOfRun(runId) }
+  return { run, records: await ledger.exports.ofRun(runId), chunks: await ledger.chunks.ofRun(runId) }
 }
 
 /** Held-back reasons come first, as they stopped the run. */
@@ -106,17 +106,17 @@ const storyOf = async (
   worked?: RunEnd['worked'],
 ): Promise<RunStory> => ({
   summary: await summaryOf(sources, rows, worked),
-  reasons: [...heldBackReasons(rows.records), ...(await sources.ledger.reasonsOf(rows.run.id))],
+  reasons: [...heldBackReasons(rows.records), ...(await sources.ledger.reasons.ofRun(rows.run.id))],
 })
 
 /** Most frequent reason of a run that is not settled; of a run with nothing else left, the most frequent held-back reason. */
 export async function mostFrequentReason(
-  ledger: Pick<Ledger, 'exportsOf' | 'mostFrequentReason'>,
+  ledger: Pick<Ledger, 'exports' | 'reasons'>,
   run: string,
 ): Promise<CodeCount | undefined> {
-  const left = await ledger.mostFrequentReason(run)
+  const left = await ledger.reasons.mostFrequent(run)
   if (left !== undefined) return left
-  const [first] = heldBackReasons(await ledger.exportsOf(run))
+  const [first] = heldBackReasons(await ledger.exports.ofRun(run))
   return first && { code: first.code, count: first.count }
 }
 
@@ -173,7 +173,7 @@ async function summaryOf(
       acknowledged,
     }),
     ...(run.pruned_at === null
-      ? { leftBehind: newAndKnown({ ...total, careTeams }, await ledger.knownOf(run.id)) }
+      ? { leftBehind: newAndKnown({ ...total, careTeams }, await ledger.reasons.known(run.id)) }
       : { pruned: iso(run.pruned_at) }),
     balanced: isBalanced(total),
     ...(run.state === 'finished' ? {} : { soFar: true as const }),
@@ -213,7 +213,7 @@ async function exportsOf(
 ): Promise<ExportSummary[]> {
   const chunksOf = Map.groupBy(chunks, ({ export_row }) => export_row)
   const movesOf = Map.groupBy(await ledger.left.moves(run.id), ({ exportRow }) => exportRow)
-  const profiles = await ledger.profilesOfRun(run.id)
+  const profiles = await ledger.profiles.ofRun(run.id)
   const since = await readSince(
     ledger,
     run,
@@ -291,15 +291,15 @@ const RUNS_LOOKED_AT = 1_000
  * @returns the run that read the export to the end, by name; no entry where none did
  */
 export async function readSince(
-  ledger: Pick<Ledger, 'runs' | 'exportsOf'>,
+  ledger: Pick<Ledger, 'runs' | 'exports'>,
   run: RunRecord & { readonly job: string },
   names: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   const read = new Map<string, string>()
   if (names.length === 0) return read
-  for (const later of await ledger.runs(RUNS_LOOKED_AT, { job: run.job })) {
+  for (const later of await ledger.runs.list(RUNS_LOOKED_AT, { job: run.job })) {
     if (later.job_id !== run.job_id || later.started_at <= run.started_at) continue
-    const done = (await ledger.exportsOf(later.id)).filter(
+    const done = (await ledger.exports.ofRun(later.id)).filter(
       ({ state, reading }) => state === 'finished' && reading === 'whole',
     )
     for (const name of names)
@@ -311,14 +311,14 @@ export async function readSince(
 
 /** Exports among the names that came again with other content, usually corrected. */
 export async function cameAnew(
-  ledger: Pick<Ledger, 'runs' | 'exportsOf'>,
+  ledger: Pick<Ledger, 'runs' | 'exports'>,
   run: RunRecord & { readonly job: string },
   names: readonly string[],
 ): Promise<NonNullable<RunSummary['anew']>> {
-  const own = new Set((await ledger.exportsOf(run.id)).map(({ sha256 }) => sha256))
+  const own = new Set((await ledger.exports.ofRun(run.id)).map(({ sha256 }) => sha256))
   const anew: { export: string; run: string }[] = []
   for (const [name, later] of await readSince(ledger, run, names))
-    if ((await ledger.exportsOf(later)).some((one) => one.name === name && !own.has(one.sha256)))
+    if ((await ledger.exports.ofRun(later)).some((one) => one.name === name && !own.has(one.sha256)))
       anew.push({ export: name, run: later })
   return anew
 }
@@ -328,17 +328,17 @@ export async function cameAnew(
  * @param isDead whether the process is known to be gone
  */
 export async function activityOf(
-  ledger: Pick<Ledger, 'lastLease' | 'chunksOfRun'>,
+  ledger: Pick<Ledger, 'leases' | 'chunks'>,
   run: Pick<RunRecord, 'id' | 'job_id' | 'state' | 'started_at'>,
   now: number,
   isDead: (owner: string) => boolean,
 ): Promise<RunActivity | undefined> {
   if (run.state !== 'running') return undefined
-  const last = await ledger.lastLease(run.job_id)
+  const last = await ledger.leases.last(run.job_id)
   // Once another run of the job has held the lease, the ledger no longer knows the holder of this run.
   const lease = last?.run_id === run.id ? last : undefined
   if (lease !== undefined && lease.expires_at > now && !isDead(lease.owner)) return underWay(lease)
-  const settled = (await ledger.chunksOfRun(run.id)).flatMap(({ settled_at }) => settled_at ?? [])
+  const settled = (await ledger.chunks.ofRun(run.id)).flatMap(({ settled_at }) => settled_at ?? [])
   const signs = [run.started_at, ...settled]
   // A released lease has no such instant.
   if (lease !== undefined && lease.expires_at > 0) signs.push(lease.acquired_at, lease.expires_at - LEASE_MS)

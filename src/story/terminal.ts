@@ -1,7 +1,7 @@
 /** A run's summary for people: the balance as a table, reasons for rejects, places of files, commands for the next steps. */
 
-import { wordsOf } from '../ledger/concerns.ts'
 import type { Reason } from '../ledger/ledger.ts'
+import { wordsOf } from '../ledger/runs.ts'
 import { allRecords, balanceWords, type CodeCount, kindsShown, type PeopleCounts } from '../model/balance.ts'
 import { EXIT } from '../model/errors.ts'
 import { KIND_NAMES } from '../model/record.ts'
@@ -38,7 +38,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     '',
     `Run ${summary.run} of ${summary.job}: ${whatItCameTo(summary)}, ${summary.people === undefined ? 'sent to' : 'collected from'} ${summary.gateway}`,
     ...whyLines(summary),
-    ...standInLine(summary),
+    ...builtInLine(summary),
     '',
     ...(nothingSettled(summary) ? [] : [...exportsTable(summary, columns), '']),
     ...(nothingSettled(summary)
@@ -120,7 +120,7 @@ const exportWords = ({ exports: [first, ...others] }: RunSummary): string => {
 }
 
 /** Warns that the built-in gateway is no delivery. */
-const standInLine = ({ gateway }: RunSummary): string[] =>
+const builtInLine = ({ gateway }: RunSummary): string[] =>
   gateway === BUILT_IN
     ? ['Stand-in The built-in gateway is on this machine: nothing was delivered, and no export is archived.']
     : []

@@ -153,11 +153,11 @@ describe('another key', () => {
     await old.installation.useKey(fingerprint, undefined)
     await other.installation.useKey('another one', 1)
     const request = { jobId: 1, runId: 'next', owner: 'me', now: Date.now(), ttlMs: 1_000 }
-    const answer = await old.acquireLease(request, () => false)
+    const answer = await old.leases.acquire(request, () => false)
     const lease = answer.ok ? answer.lease : expect.fail('held')
     const start = { id: 'next', jobId: 1, startedAt: 1, rejectsPath: 'r', receiptsPath: 'r' }
-    await expect(old.startRun(lease, start)).rejects.toMatchObject({ code: 'key-differs' })
-    await old.releaseLease(lease)
+    await expect(old.runs.start(lease, start)).rejects.toMatchObject({ code: 'key-differs' })
+    await old.leases.release(lease)
   })
 })
 

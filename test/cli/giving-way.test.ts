@@ -123,15 +123,15 @@ test('a backfill that was killed settles what it had under way before it gives w
   const filled = await scene.start([...scene.backfill, '--json'], (context) => ({
     async openLedger() {
       const ledger = await context.openLedger()
-      const acquireLease: typeof ledger.acquireLease = async (...given) => {
-        const answer = await ledger.acquireLease(...given)
+      const acquire: typeof ledger.leases.acquire = async (...given) => {
+        const answer = await ledger.leases.acquire(...given)
         if (answer.ok && other === undefined) {
           other = scene.start(['reconcile', run])
           await scene.untilAsked()
         }
         return answer
       }
-      return { ...ledger, acquireLease }
+      return { ...ledger, leases: { ...ledger.leases, acquire } }
     },
   }))
   // It sends nothing, and could not settle that itself.
@@ -160,12 +160,12 @@ test('a backfill that is given up while it lets another one go first ends, and d
     const giveUp = (context: CommandContext): Partial<CommandContext> => ({
       async openLedger() {
         const ledger = await context.openLedger()
-        const releaseLease: typeof ledger.releaseLease = async (lease) => {
-          await ledger.releaseLease(lease)
+        const release: typeof ledger.leases.release = async (lease) => {
+          await ledger.leases.release(lease)
           expect(await scene.start(['resolve', String(own), '--give-up'])).toMatchObject({ code: 0 })
           goOn()
         }
-        return { ...ledger, releaseLease }
+        return { ...ledger, leases: { ...ledger.leases, release } }
       },
     })
     other = scene.start(['reconcile', run], giveUp)
@@ -176,11 +176,11 @@ test('a backfill that is given up while it lets another one go first ends, and d
   const filled = await scene.start([...scene.backfill, '--json'], (context) => ({
     async openLedger() {
       const ledger = await context.openLedger()
-      const releaseLease: typeof ledger.releaseLease = async (lease) => {
+      const release: typeof ledger.leases.release = async (lease) => {
         gaveWay = true
-        await ledger.releaseLease(lease)
+        await ledger.leases.release(lease)
       }
-      return { ...ledger, releaseLease }
+      return { ...ledger, leases: { ...ledger.leases, release } }
     },
     sleep: (ms, signal) => (gaveWay ? givenUp : context.sleep(Math.min(ms, 20), signal)),
   }))
@@ -253,12 +253,15 @@ test('a backfill that reads an export ahead gives way in the middle of that, and
         ...ledger,
         way: { ...ledger.way, waiter },
         // Asked when an export is to be compared, before it is read.
-        async isProfiled(...asked) {
-          if (nightly === undefined && scene.sent().length === 2) {
-            nightly = scene.start(['run', 'clinic', '--json'])
-            await seen
-          }
-          return ledger.isProfiled(...asked)
+        profiles: {
+          ...ledger.profiles,
+          async has(...asked) {
+            if (nightly === undefined && scene.sent().length === 2) {
+              nightly = scene.start(['run', 'clinic', '--json'])
+              await seen
+            }
+            return ledger.profiles.has(...asked)
+          },
         },
       }
     },
@@ -295,22 +298,25 @@ test('a backfill that is asked for its job whenever it reads comes through all t
         ...ledger,
         way: { ...ledger.way, waiter },
         // Asked when an export is to be compared, before it is read.
-        async isProfiled(...asked) {
-          if (!isWaiting && nightly.length < 6) {
-            isWaiting = true
-            isSeen = false
-            typedAt.push(loaded())
-            const run = scene.start(['run', 'clinic', '--json'])
-            nightly.push(run)
-            void run.finally(() => {
-              isWaiting = false
-            })
-            await scene.untilAsked()
-            const before = looks
-            // Beside the run it looks whether it is asked, and is at an end with that once it is; or does not look.
-            await vi.waitFor(() => expect(isSeen || looks > before + 2).toBe(true), { timeout: 60_000 })
-          }
-          return ledger.isProfiled(...asked)
+        profiles: {
+          ...ledger.profiles,
+          async has(...asked) {
+            if (!isWaiting && nightly.length < 6) {
+              isWaiting = true
+              isSeen = false
+              typedAt.push(loaded())
+              const run = scene.start(['run', 'clinic', '--json'])
+              nightly.push(run)
+              void run.finally(() => {
+                isWaiting = false
+              })
+              await scene.untilAsked()
+              const before = looks
+              // Beside the run it looks whether it is asked, and is at an end with that once it is; or does not look.
+              await vi.waitFor(() => expect(isSeen || looks > before + 2).toBe(true), { timeout: 60_000 })
+            }
+            return ledger.profiles.has(...asked)
+          },
         },
       }
     },

@@ -24,14 +24,14 @@ test.each([
       interrupt: interrupting.signal,
       async openLedger() {
         const ledger = await context.openLedger()
-        const exportsOf: typeof ledger.exportsOf = (...asked) => {
+        const ofRun: typeof ledger.exports.ofRun = (...asked) => {
           interrupting.abort(INTERRUPTED)
-          return ledger.exportsOf(...asked)
+          return ledger.exports.ofRun(...asked)
         }
-        return { ...ledger, exportsOf }
+        return { ...ledger, exports: { ...ledger.exports, ofRun } }
       },
     }))
-    expect({ code, err }).toMatchObject({ code: 130, err: expect.stringContaining('Nothing was done.') })
+    expect({ code, err }).toMatchObject({ code: 130, err: expect.stringContaining('Nothing was changed.') })
     expect(scene.query('select id from run')).toEqual([{ id: run }])
     expect(scene.query('select * from decision')).toEqual([])
     expect(await scene.start(['reconcile', run])).toMatchObject({ code: 0 })
@@ -63,8 +63,8 @@ test('reconcile of a backfill that goes on meanwhile goes by when that has sent 
     ...later(context),
     async openLedger() {
       const ledger = await context.openLedger()
-      const acquireLease: typeof ledger.acquireLease = async (...given) => {
-        const answered = await ledger.acquireLease(...given)
+      const acquire: typeof ledger.leases.acquire = async (...given) => {
+        const answered = await ledger.leases.acquire(...given)
         if (answered.ok && reconciled === undefined) {
           reconciled = scene.start(['reconcile', run, '--json'], later)
           await scene.untilAsked()
@@ -74,11 +74,11 @@ test('reconcile of a backfill that goes on meanwhile goes by when that has sent 
       // Who has asked is seen once something was sent.
       const waiter: typeof ledger.way.waiter = async (...looked) =>
         scene.sent().length < 2 ? undefined : ledger.way.waiter(...looked)
-      const releaseLease: typeof ledger.releaseLease = (lease) => {
+      const release: typeof ledger.leases.release = (lease) => {
         hasGoneFirst = true
-        return ledger.releaseLease(lease)
+        return ledger.leases.release(lease)
       }
-      return { ...ledger, acquireLease, releaseLease, way: { ...ledger.way, waiter } }
+      return { ...ledger, leases: { ...ledger.leases, acquire, release }, way: { ...ledger.way, waiter } }
     },
   }))
   expect(JSON.parse((await reconciled)?.out ?? '{}')).toMatchObject({ found: 3, missed: 0, inDoubt: 0 })
@@ -99,13 +99,13 @@ test('a backfill is not given up while it is under way, nor before it has taken 
   const filled = await scene.start([...scene.backfill, '--json'], (context) => ({
     async openLedger() {
       const ledger = await context.openLedger()
-      const acquireLease: typeof ledger.acquireLease = async (...given) => {
-        const answered = await ledger.acquireLease(...given)
+      const acquire: typeof ledger.leases.acquire = async (...given) => {
+        const answered = await ledger.leases.acquire(...given)
         // It would wait for ever, did it ask.
         givenUp ??= await scene.start(['resolve', run, '--give-up'])
         return answered
       }
-      return { ...ledger, acquireLease }
+      return { ...ledger, leases: { ...ledger.leases, acquire } }
     },
   }))
   expect(givenUp).toMatchObject({ code: 5, err: expect.stringContaining('error job-held') })

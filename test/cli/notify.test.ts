@@ -147,7 +147,7 @@ test('a job that is held is told once of each holding, with who holds it and sin
   await clinic.deliver('day.csv', `${HEADER}${ANN}`)
   await clinic.run()
   const ledger = await ledgerOf(clinic)
-  const jobId = await ledger.jobId('clinic', clinic.store.url)
+  const jobId = await ledger.jobs.id('clinic', clinic.store.url)
   const request = {
     jobId,
     runId: 'by-hand',
@@ -156,10 +156,10 @@ test('a job that is held is told once of each holding, with who holds it and sin
     ttlMs: 3_600_000,
     givesWay: false,
   }
-  const answer = await ledger.acquireLease(request, () => false)
+  const answer = await ledger.leases.acquire(request, () => false)
   if (!answer.ok) expect.fail('it is held')
   const start = { id: 'by-hand', jobId, startedAt: request.now, rejectsPath: 'r', receiptsPath: 'r.gz' }
-  await ledger.startRun(answer.lease, start)
+  await ledger.runs.start(answer.lease, start)
   for (let times = 0; times < 2; times++) expect((await clinic.run()).code).toBe(5)
   const [told] = hook.received()
   expect(hook.titles()).toEqual([
@@ -178,7 +178,7 @@ test('a run whose process is gone is told by the next one, which goes on with it
   await clinic.deliver('day.csv', `${HEADER}${ANN}`)
   await clinic.run()
   const opened = await ledgerOf(clinic)
-  const jobId = await opened.jobId('clinic', clinic.store.url)
+  const jobId = await opened.jobs.id('clinic', clinic.store.url)
   const startedAt = Date.now() - 120_000
   const request = {
     jobId,
@@ -188,9 +188,9 @@ test('a run whose process is gone is told by the next one, which goes on with it
     ttlMs: 60_000,
     givesWay: false,
   }
-  const answer = await opened.acquireLease(request, () => false)
+  const answer = await opened.leases.acquire(request, () => false)
   if (!answer.ok) expect.fail('it is held')
-  await opened.startRun(answer.lease, {
+  await opened.runs.start(answer.lease, {
     id: 'killed',
     jobId,
     startedAt,

@@ -65,3 +65,25 @@ test('of several jobs with an export of the name, one is named', async () => {
   expect((await waybill('run', 'other')).code).toBe(0)
   expect((await waybill('run', 'clinic')).code).not.toBe(0)
 })
+
+test('a dry run and a backfill pass over the export, too', async () => {
+  const clinic = await openClinic({
+    job: `exports: { from: ../inbox, match: "c_{date:yyyyMMdd}.csv", mapping: clinic }\naccounts: { register: never }\n`,
+  })
+  const { waybill } = clinic.workplace
+  const path = await clinic.deliver('c_20260302.csv', GARBAGE)
+  await clinic.deliver('c_20260303.csv', HEADER + ANN)
+  const RANGE = ['backfill', 'clinic', '--from', '2026-03-01', '--to', '2026-03-31']
+  expect([(await clinic.run()).code, (await clinic.run('--dry-run')).code]).toEqual([1, 1])
+  expect((await waybill(...RANGE)).code).toBe(1)
+
+  await waybill('put-aside', 'c_20260302.csv', '--reason', 'x')
+  const dry = await clinic.run('--dry-run', '--json')
+  expect([dry.code, JSON.parse(dry.out)]).toMatchObject([
+    0,
+    { failed: [], exports: [{ name: 'c_20260303.csv', rows: 1 }] },
+  ])
+  expect((await clinic.run('--dry-run', '--file', path)).code).not.toBe(0)
+  const range = await waybill(...RANGE, '--json')
+  expect([range.code, summaryOf(range).exports.map(({ name }) => name)]).toEqual([0, ['c_20260303.csv']])
+})

@@ -35,13 +35,16 @@ test('what that run has under way is not sent by the rerun', async () => {
       const ledger = await context.openLedger()
       return {
         ...ledger,
-        async acquireLease(...given) {
-          if (++leases === 1) {
-            other = start('run', 'clinic')
-            await ended(other)
-            clinic.strike(() => PASS)
-          }
-          return ledger.acquireLease(...given)
+        leases: {
+          ...ledger.leases,
+          async acquire(...given) {
+            if (++leases === 1) {
+              other = start('run', 'clinic')
+              await ended(other)
+              clinic.strike(() => PASS)
+            }
+            return ledger.leases.acquire(...given)
+          },
         },
       }
     },

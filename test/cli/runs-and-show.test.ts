@@ -19,11 +19,11 @@ async function begunBy(owner: string, heard: number, outage?: object): Promise<W
   const workplace = await createWorkplace()
   await mkdir(workplace.home)
   const ledger = await openLedger(join(workplace.home, 'ledger.sqlite'))
-  const jobId = await ledger.jobId('nightly', 'built-in')
+  const jobId = await ledger.jobs.id('nightly', 'built-in')
   const request = { jobId, runId: RUN, owner, now: heard, ttlMs: 60_000 }
-  const answer = await ledger.acquireLease(request, () => false)
+  const answer = await ledger.leases.acquire(request, () => false)
   if (!answer.ok) throw new Error('the job is held')
-  const run = await ledger.startRun(answer.lease, {
+  const run = await ledger.runs.start(answer.lease, {
     ...{ id: RUN, jobId, startedAt: heard, rejectsPath: 'rejects', receiptsPath: 'receipts' },
   })
   if (outage !== undefined) await run.noteOutage(JSON.stringify(outage))

@@ -129,7 +129,7 @@ test('SIGTERM while a run is on: what is in flight is finished, and the next sta
   const ledger = await openLedger(join(clinic.workplace.home, 'ledger.sqlite'))
   onTestFinished(() => ledger.close())
   const fires = await ledger.fires.latest(
-    await ledger.jobId('clinic', clinic.workplace.environment['WAYBILL_GATEWAY_URL'] ?? ''),
+    await ledger.jobs.id('clinic', clinic.workplace.environment['WAYBILL_GATEWAY_URL'] ?? ''),
     20,
   )
   expect(fires.at(-1)).toMatchObject({ due, state: 'ended', run_id: interrupted?.run, exit: 0 })

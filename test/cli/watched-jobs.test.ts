@@ -14,7 +14,7 @@ async function install() {
   const folder = await temporaryFolder()
   const ledger = await openLedger(join(folder, 'ledger.sqlite'))
   onTestFinished(() => ledger.close())
-  const jobId = await ledger.jobId('nightly', 'gateway')
+  const jobId = await ledger.jobs.id('nightly', 'gateway')
   const deps = { ledger, gatewayOf: () => 'gateway', home: folder, now: () => NIGHT + DAY }
   const logger = createLogger(
     { level: 'warn', form: 'text', print: (line) => expect.fail(line) },
@@ -36,7 +36,7 @@ async function install() {
     /** @param at when it ended */
     async run(id: string, at: number, reason: string | null): Promise<void> {
       const asked = { jobId, runId: id, owner: 'here:1', now: at, ttlMs: 1 }
-      const answer = await ledger.acquireLease(asked, () => true)
+      const answer = await ledger.leases.acquire(asked, () => true)
       if (!answer.ok) return expect.fail('held')
       const begun = {
         id,
@@ -45,7 +45,7 @@ async function install() {
         rejectsPath: `rejects/${id}`,
         receiptsPath: `receipts/${id}`,
       }
-      const run = await ledger.startRun(answer.lease, begun)
+      const run = await ledger.runs.start(answer.lease, begun)
       const state = reason === null ? 'finished' : 'failed'
       await run.endRun({ state, endedAt: at, reason })
     },

@@ -103,7 +103,7 @@ export async function watchInbox(startAt: string, yaml: string): Promise<Watched
     patience: () => new AbortController().signal,
     now,
     async tell(_, notice) {
-      await outbox.tell(sentFrom(notice, { host: 'night-host', home: '/home' }), [TARGET])
+      await outbox.tell(sentFrom(notice, { host: 'night-host', home: '/home', console: undefined }), [TARGET])
       said.push(notice.title)
     },
   }
@@ -113,12 +113,12 @@ export async function watchInbox(startAt: string, yaml: string): Promise<Watched
 
   const run = async (job: Job, owner: string): Promise<string> => {
     const runId = `run-${++ids}`
-    const jobId = await ledger.jobId('nightly', 'gateway')
+    const jobId = await ledger.jobs.id('nightly', 'gateway')
     const asked = { jobId, runId, owner, now: now(), ttlMs: MINUTE }
-    const answer = await ledger.acquireLease(asked, () => false)
+    const answer = await ledger.leases.acquire(asked, () => false)
     if (!answer.ok) throw new Error('the job is held')
     const start = { id: runId, jobId, startedAt: now(), rejectsPath: 'r', receiptsPath: 'r' }
-    const runLedger = await ledger.startRun(answer.lease, start)
+    const runLedger = await ledger.runs.start(answer.lease, start)
     const arrival = createArrival(join(folder, 'spool'), parts.sources)
     const { found: all } = await findExports(arrival, job, [], now)
     for (const [at, found] of all.entries()) {
@@ -139,7 +139,7 @@ export async function watchInbox(startAt: string, yaml: string): Promise<Watched
       await runLedger.endExport(id, 'finished')
       if (found.archived) await arrival.archive(found)
     }
-    await ledger.releaseLease(answer.lease)
+    await ledger.leases.release(answer.lease)
     return runId
   }
 
@@ -209,6 +209,7 @@ export async function watchInbox(startAt: string, yaml: string): Promise<Watched
             abandoned: () => {},
             recovered: () => {},
             ended: () => {},
+            gaveUp: () => {},
             missed: () => {},
           },
           broken: (_, { message }) => troubles.push(message),

@@ -13,7 +13,6 @@ import { unpack } from '../../src/gateway/exchange.ts'
 import { authorizationFault } from '../../src/gateway/medical-records.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import {
-  asTold,
   beginPace,
   CLOSED,
   failed,
@@ -22,6 +21,7 @@ import {
   paceAccepted,
   paceBegun,
   paceRefused,
+  retryAfterWait,
 } from '../../src/load/flow.ts'
 import { batchWaits, failedAgain } from '../../src/load/outage.ts'
 import { decide } from '../../src/load/retry-policy.ts'
@@ -183,7 +183,7 @@ const SAYS: Record<string, (value: number) => unknown> = {
     failed({ ...CLOSED, openings, underWay: 1 }, 0, 1, DAY, MOST).until - DAY,
   'longest wait that a gateway is granted': (told) =>
     notTaken({ ...CLOSED, underWay: 1 }, 0, told, DAY, LEAST).until - DAY,
-  'what chance adds to such a wait': (told) => asTold(told, MOST) - told,
+  'what chance adds to such a wait': (told) => retryAfterWait(told, MOST) - told,
   'quiet after which more than a measured rate is tried': (quiet) =>
     paceAccepted({ ...PACED, boundAt: DAY + quiet }, DAY + quiet, false).rate,
   'time before the next step': (passed) =>
@@ -310,7 +310,7 @@ const STILL = {
 const open = async () => {
   const file = join(await temporaryFolder(), 'ledger.sqlite')
   const ledger = await openLedger(file)
-  const jobId = await ledger.jobId('job', 'https://gateway.example')
+  const jobId = await ledger.jobs.id('job', 'https://gateway.example')
   return { file, ledger, jobId }
 }
 
@@ -320,12 +320,12 @@ test.each([
 ])('a process that gave no sign for %i ms has worked for %i of them', async (silent, worked) => {
   const { ledger, jobId } = await open()
   const request = { jobId, runId: 'run', owner: 'host:1', now: DAY, ttlMs: MINUTE }
-  const answer = await ledger.acquireLease(request, () => false)
+  const answer = await ledger.leases.acquire(request, () => false)
   if (!answer.ok) expect.fail('the job is free')
   const start = { id: 'run', jobId, startedAt: DAY, rejectsPath: 'rejects', receiptsPath: 'receipts' }
-  const runLedger = await ledger.startRun(answer.lease, start)
+  const runLedger = await ledger.runs.start(answer.lease, start)
   await runLedger.renew(DAY + silent, MINUTE)
-  expect((await ledger.run('run'))?.worked_ms).toBe(worked)
+  expect((await ledger.runs.find('run'))?.worked_ms).toBe(worked)
   await ledger.close()
 })
 
@@ -334,7 +334,7 @@ test('a job is held for a minute without a sign of its process, and no longer', 
   const turn = { jobId, job: 'job', runId: 'run', givesWay: false }
   const held = await holdJob({ ledger, owner: 'host:1', now: () => DAY, ...STILL }, turn)
   const isFreeAt = async (now: number): Promise<boolean> =>
-    (await ledger.holder(jobId, now, () => false)) === undefined
+    (await ledger.leases.holder(jobId, now, () => false)) === undefined
   expect([await isFreeAt(DAY + MINUTE - 1), await isFreeAt(DAY + MINUTE)]).toEqual([false, true])
   await held.release()
   await ledger.close()
@@ -357,7 +357,7 @@ test.each([
     .run(jobId, state, 30 * DAY - age)
   database.close()
   const opened = await openLedger(file)
-  expect((await opened.openWork(30 * DAY)).undelivered).toHaveLength(told)
+  expect((await opened.overview.openWork(30 * DAY)).undelivered).toHaveLength(told)
   await opened.close()
 })
 

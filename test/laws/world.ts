@@ -243,7 +243,7 @@ function boundTo<Whole extends object>(
     if (isParts(part)) return [name, boundTo(part, call)]
     if (typeof part !== 'function') return [name, part]
     // The one that gives its value at once.
-    if (name === 'amendRun') return [name, (...given: unknown[]) => boundTo(part(...given), call)]
+    if (name === 'amend') return [name, (...given: unknown[]) => boundTo(part(...given), call)]
     const perform = async (...given: unknown[]): Promise<unknown> => {
       const result = await call(() => part(...given))
       return isParts(result) ? boundTo(result, call) : result

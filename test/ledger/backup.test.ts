@@ -13,7 +13,7 @@ async function made(): Promise<{ folder: string; file: string; change: (sql: str
   const folder = await temporaryFolder()
   const file = join(folder, 'ledger.sqlite')
   const ledger = await openLedger(file)
-  await ledger.jobId('nightly', 'gateway')
+  await ledger.jobs.id('nightly', 'gateway')
   await ledger.close()
   const change = (sql: string): void => {
     const database = new DatabaseSync(file, { defensive: false })

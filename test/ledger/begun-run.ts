@@ -24,12 +24,12 @@ export async function beginRun(
   id: string,
   { job = 'nightly', ...start }: Partial<RunStart> & { readonly job?: string } = {},
 ): Promise<RunLedger> {
-  const jobId = await ledger.jobId(job, 'gateway')
+  const jobId = await ledger.jobs.id(job, 'gateway')
   const startedAt = start.startedAt ?? 0
   const asked = { jobId, runId: id, owner: 'here:1#boot.1', now: startedAt, ttlMs: LEASE_MS }
-  const answer = await ledger.acquireLease(asked, () => true)
+  const answer = await ledger.leases.acquire(asked, () => true)
   if (!answer.ok) throw new Error('the lease is held')
-  return ledger.startRun(answer.lease, {
+  return ledger.runs.start(answer.lease, {
     ...{ id, jobId, startedAt, rejectsPath: 'r', receiptsPath: 'r' },
     ...start,
   })

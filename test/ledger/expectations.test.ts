@@ -16,12 +16,12 @@ async function run(
   gateway = 'gateway',
   mapping = 'm',
 ): Promise<void> {
-  const jobId = await ledger.jobId('job', gateway)
+  const jobId = await ledger.jobs.id('job', gateway)
   const id = `run-${++runs}`
   const asked = { jobId, runId: id, owner: 'here:1', now: startedAt, ttlMs: 1 }
-  const answer = await ledger.acquireLease(asked, () => true)
+  const answer = await ledger.leases.acquire(asked, () => true)
   if (!answer.ok) throw new Error('held')
-  const writer = await ledger.startRun(answer.lease, {
+  const writer = await ledger.runs.start(answer.lease, {
     id,
     jobId,
     startedAt,

@@ -51,16 +51,16 @@ async function live(nights: readonly Night[]): Promise<string[]> {
   const history = ++histories
   const runs: string[] = []
   for (const [at, night] of nights.entries()) {
-    const jobId = await ledger.jobId(`${night.job ?? 'job'}-${history}`, 'gateway')
+    const jobId = await ledger.jobs.id(`${night.job ?? 'job'}-${history}`, 'gateway')
     const id = `run-${history}-${at + 1}`
     runs.push(id)
-    const answer = await ledger.acquireLease(
+    const answer = await ledger.leases.acquire(
       { jobId, runId: id, owner: 'here:1', now: 0, ttlMs: NIGHT_MS },
       () => true,
     )
     if (!answer.ok) throw new Error('the lease is held')
     const start = { id, jobId, startedAt: (at + 1) * NIGHT_MS, rejectsPath: 'r', receiptsPath: 'r' }
-    const run = await ledger.startRun(answer.lease, { ...start, part: night.part })
+    const run = await ledger.runs.start(answer.lease, { ...start, part: night.part })
     const { id: exportRow } = await run.addExport({
       ...{ ordinal: 1, exportId: `export-${history}`, name: 'a.csv', path: '/in/a.csv' },
       ...{ sha256: 'aa', bytes: 7, mapping: { name: 'm', digest: 'd', content: '{}' } },
@@ -80,14 +80,14 @@ async function live(nights: readonly Night[]): Promise<string[]> {
     await run.endExport(exportRow, night.read ?? 'finished')
     const state = night.state ?? 'finished'
     await run.endRun({ state, endedAt: start.startedAt, reason: null })
-    await ledger.releaseLease(answer.lease)
+    await ledger.leases.release(answer.lease)
   }
   return runs
 }
 
 async function leftBy(run: string): Promise<ExceptionRecord[]> {
-  const [record] = await ledger.exportsOf(run)
-  return ledger.exceptionsOf({ exportRow: record?.id ?? 0, chunk: 1 })
+  const [record] = await ledger.exports.ofRun(run)
+  return ledger.chunks.exceptions({ exportRow: record?.id ?? 0, chunk: 1 })
 }
 
 /** Nights since which what the latest run has left behind is known, by row; null of what is new. */
@@ -191,11 +191,11 @@ test('in every history, what is known and what is new are together all, and sinc
         const known = rows.filter((row) => line.has(row))
         expect(await sinceOf(run)).toEqual(rows.toSorted((a, b) => a - b).map((row) => line.get(row) ?? null))
         const since = known.map((row) => (line.get(row) ?? 0) * NIGHT_MS)
-        expect(await ledger.knownOf(run)).toEqual({
+        expect(await ledger.reasons.known(run)).toEqual({
           known: known.length,
           since: known.length === 0 ? null : Math.min(...since),
         })
-        const reasons = await ledger.reasonsOf(run)
+        const reasons = await ledger.reasons.ofRun(run)
         expect(reasons.map(({ count, known }) => [count, known])).toEqual(
           rows.length === 0 ? [] : [[rows.length, known.length]],
         )

@@ -3,11 +3,11 @@ import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 
 const [, , file = '', times = '0'] = process.argv
 const ledger = await openLedger(file)
-const jobId = await ledger.jobId('job', 'gateway')
+const jobId = await ledger.jobs.id('job', 'gateway')
 const tokens: number[] = []
 for (let at = 0; at < Number(times); at++) {
   // Everyone is dead: each taking is a change of hands.
-  const answer = await ledger.acquireLease(
+  const answer = await ledger.leases.acquire(
     { jobId, runId: `run-${process.pid}`, owner: 'here', now: 0, ttlMs: 1 },
     () => true,
   )

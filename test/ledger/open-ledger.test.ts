@@ -7,12 +7,12 @@ import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createAccountIdCipher } from '../../src/ledger/sealed-ids.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
-import { ledgerConformance } from '../conformance/ledger.ts'
 import { NEEDS_NO_ROOT } from '../needed.ts'
+import { ledgerSuites } from './suite/ledger-suites.ts'
 
 const run = promisify(execFile)
 
-ledgerConformance('an SQLite file', async () => {
+ledgerSuites('an SQLite file', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'waybill-ledger-'))
   const file = join(folder, 'ledger.sqlite')
   const ids = createAccountIdCipher(() => 'key')
@@ -86,11 +86,11 @@ describe('the ledger file', () => {
 
   it('shows to one connection what another wrote', async () => {
     const [one, other] = [await openLedger(file), await openLedger(file)]
-    const jobId = await one.jobId('job', 'gateway')
-    expect(await other.jobId('job', 'gateway')).toBe(jobId)
+    const jobId = await one.jobs.id('job', 'gateway')
+    expect(await other.jobs.id('job', 'gateway')).toBe(jobId)
     const request = { jobId, runId: 'run-1', owner: 'here:1', now: 0, ttlMs: 10 }
-    expect((await one.acquireLease(request, () => false)).ok).toBe(true)
-    expect((await other.acquireLease({ ...request, owner: 'here:2' }, () => false)).ok).toBe(false)
+    expect((await one.leases.acquire(request, () => false)).ok).toBe(true)
+    expect((await other.leases.acquire({ ...request, owner: 'here:2' }, () => false)).ok).toBe(false)
     await one.close()
     await other.close()
   })

@@ -5,6 +5,11 @@ import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from './
 
 const LATER = 3_600_000
 
+const NONE = {
+  ...{ chunks: 0, batches: 0, exceptions: 0, decisions: 0, mappings: 0, profiles: 0 },
+  ...{ fires: 0, notifications: 0, deliveries: 0, audit: 0, bytes: 0 },
+}
+
 const rejected = (row: number): Exception => ({
   ...{ row, line: row + 1, byteOffset: row, kind: null, rule: null, content: null, outcome: 'rejected' },
   ...{ stage: 'transform', code: 'date-invalid', field: null, message: 'm', batchId: null },
@@ -14,7 +19,7 @@ const rejected = (row: number): Exception => ({
 async function past(ledger: Ledger, id: string, more: Parameters<typeof beginRun>[2] = {}): Promise<void> {
   const run = await beginRun(ledger, id, more)
   await run.endRun({ state: 'finished', endedAt: 0, reason: null })
-  await ledger.releaseLease(run.lease)
+  await ledger.leases.release(run.lease)
 }
 
 test.each<[string, Parameters<typeof beginRun>[2], number, 'held' | undefined]>([
@@ -41,10 +46,10 @@ test('a run keeps its detail until the run that took it up is pruned, too', asyn
     by: 'run-2',
     because: 'referred-to',
   })
-  expect((await ledger.run('run-1'))?.pruned_at).toBeNull()
+  expect((await ledger.runs.find('run-1'))?.pruned_at).toBeNull()
   expect(await ledger.pruning.mark('run-2', new Map(), LATER)).toBeUndefined()
   expect(await ledger.pruning.mark('run-1', new Map(), LATER)).toBeUndefined()
-  expect((await ledger.run('run-1'))?.pruned_at).toBe(LATER)
+  expect((await ledger.runs.find('run-1'))?.pruned_at).toBe(LATER)
 })
 
 test.each([
@@ -63,14 +68,20 @@ test.each([
     ...{ exceptions: [rejected(20)], held: [], at: 0 },
   })
   await run.endRun({ state: 'failed', endedAt: 0, reason })
-  await ledger.releaseLease(run.lease)
+  await ledger.leases.release(run.lease)
   await ledger.pruning.mark('run-1', new Map(), LATER)
-  for (let rounds = 0; rounds < 5; rounds++) await ledger.pruning.removeSome('run-1', LATER)
-  expect((await ledger.chunksOf(exportRow)).map(({ number }) => number)).toEqual(left)
+  const gone = 2 - left.length
+  const all = { exceptions: gone, batches: gone - 1, chunks: gone }
+  expect(await ledger.pruning.detailOf('run-1')).toEqual({ ...NONE, ...all, bytes: expect.any(Number) })
+  // Chunks go last, as the rest refers to them.
+  for (const removed of [{ ...all, chunks: 0 }, { chunks: gone }, {}])
+    expect(await ledger.pruning.removeSome('run-1', LATER)).toEqual({ ...NONE, ...removed })
+  expect(await ledger.pruning.detailOf('run-1')).toEqual(NONE)
+  expect((await ledger.chunks.ofExport(exportRow)).map(({ number }) => number)).toEqual(left)
   for (const chunk of [1, 2]) {
     const found = [
-      await ledger.exceptionsOf({ exportRow, chunk }),
-      await ledger.batchesOf({ exportRow, chunk }),
+      await ledger.chunks.exceptions({ exportRow, chunk }),
+      await ledger.chunks.batches({ exportRow, chunk }),
     ]
     const kept = left.includes(chunk) ? 1 : 0
     expect(found.map(({ length }) => length)).toEqual([kept, kept])
@@ -79,7 +90,7 @@ test.each([
 
 test('fires, notifications and deliveries go by their age: what is exactly as old as asked for stays', async () => {
   const ledger = await passingLedger()
-  const jobId = await ledger.jobId('nightly', 'gateway')
+  const jobId = await ledger.jobs.id('nightly', 'gateway')
   const before = 1_000
   await ledger.fires.comeDue(jobId, undefined, { cron: '* * * * *', zone: 'UTC', seenUntil: before }, [
     ...[before - 1, before],
@@ -93,12 +104,12 @@ test('fires, notifications and deliveries go by their age: what is exactly as ol
     const run = await beginRun(ledger, `run-${at}`, { startedAt: at })
     const delivered = { address: `in/${at}`, name: `${at}`, bytes: 1, modifiedAt: at }
     await beginExport(run, { delivered })
-    await ledger.releaseLease(run.lease)
+    await ledger.leases.release(run.lease)
   }
-  const counts = { fires: 1, notifications: 1, deliveries: 1 }
+  const counts = { ...NONE, fires: 1, notifications: 1, deliveries: 1, bytes: expect.any(Number) }
   const kept = { profiles: 0, deliveries: 0, auditSince: 0 }
-  expect(await ledger.pruning.leftovers(kept, before, [])).toMatchObject(counts)
-  expect(await ledger.pruning.removeLeftovers(kept, before)).toMatchObject(counts)
+  expect(await ledger.pruning.leftovers(kept, before, [])).toEqual(counts)
+  expect(await ledger.pruning.removeLeftovers(kept, before)).toEqual(counts)
   expect((await ledger.fires.latest(jobId, 9)).map(({ due }) => due)).toEqual([before])
   expect((await ledger.expectations.taken('nightly', 'm', 9)).map(({ name }) => name)).toEqual([`${before}`])
   expect(await ledger.pruning.leftovers(kept, before, [])).toMatchObject({ fires: 0, deliveries: 0 })
@@ -119,12 +130,12 @@ test('of what exports looked like, the latest of each job and mapping stay', asy
       await run.endExport(exportRow, 'finished')
     }
     await run.endRun({ state: 'finished', endedAt: 0, reason: null })
-    await ledger.releaseLease(run.lease)
+    await ledger.leases.release(run.lease)
   }
   const kept = { profiles: 2, deliveries: 9, auditSince: 0 }
   expect(await ledger.pruning.removeLeftovers(kept, 0)).toMatchObject({ profiles: keys.length })
   for (const [job, mapping] of keys) {
-    const left = await ledger.profiles({ job, mapping }, 9)
+    const left = await ledger.profiles.latest({ job, mapping }, 9)
     expect(left.flatMap(({ content }) => (content === '' ? [] : [content]))).toEqual(['c', 'b'])
   }
 })

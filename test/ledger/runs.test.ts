@@ -13,21 +13,21 @@ test('a backfill that failed is settled by a later one of its range, whatever it
     await ledger.close()
     await rm(folder, { recursive: true })
   })
-  const jobId = await ledger.jobId('job', 'gateway')
+  const jobId = await ledger.jobs.id('job', 'gateway')
   let at = 0
   const backfill = async (id: string, range: BackfillRange, state: 'failed' | 'finished') => {
     at += 1
-    const held = await ledger.acquireLease(
+    const held = await ledger.leases.acquire(
       { jobId, runId: id, owner: 'here:1', now: at, ttlMs: 1 },
       () => true,
     )
     if (!held.ok) throw new Error('the lease is held')
     const paths = { rejectsPath: id, receiptsPath: id }
-    const run = await ledger.startRun(held.lease, { id, jobId, startedAt: at, ...paths, backfill: range })
+    const run = await ledger.runs.start(held.lease, { id, jobId, startedAt: at, ...paths, backfill: range })
     await run.endRun({ state, endedAt: at, reason: null })
-    await ledger.releaseLease(held.lease)
+    await ledger.leases.release(held.lease)
   }
-  const failed = async () => (await ledger.runs(9, { failed: true })).map(({ id }) => id)
+  const failed = async () => (await ledger.runs.list(9, { failed: true })).map(({ id }) => id)
   const days = { from: '2026-01-01', to: '2026-03-31' }
   await backfill('run-1', { ...days, rate: 5 }, 'failed')
   await backfill('run-2', { ...days, to: '2026-03-30', rate: 5 }, 'finished')
@@ -55,6 +55,6 @@ test.each([
     const other = await beginRun(ledger, 'run-2', { job, startedAt: 200 })
     const last = job === 'nightly' ? other : run
     await last.renew(300, 60_000)
-    expect((await ledger.run('run-1'))?.worked_ms).toBe(worked)
+    expect((await ledger.runs.find('run-1'))?.worked_ms).toBe(worked)
   },
 )

@@ -7,10 +7,10 @@ const HOUR = 3_600_000
 test('what stands open is counted by job: notifications, exports that are overdue, backfills', async () => {
   const ledger = await openLedger(':memory:')
   onTestFinished(() => ledger.close())
-  expect(await ledger.standing()).toEqual({ notifications: [], overdue: [], backfills: [] })
+  expect(await ledger.overview.standing()).toEqual({ notifications: [], overdue: [], backfills: [] })
 
-  const nightly = await ledger.jobId('nightly', 'gateway')
-  const weekly = await ledger.jobId('weekly', 'gateway')
+  const nightly = await ledger.jobs.id('nightly', 'gateway')
+  const weekly = await ledger.jobs.id('weekly', 'gateway')
   const notice = (id: number, target: string) => ({
     ...{ messageId: `m${id}`, kind: 'run-ended', subject: `r${id}`, target, address: target, notice: '{}' },
   })
@@ -38,13 +38,13 @@ test('what stands open is counted by job: notifications, exports that are overdu
     ['weekly', weekly, undefined],
   ] as const) {
     const asked = { jobId, runId: job, owner: `here:${jobId}`, now: 0, ttlMs: HOUR }
-    const answer = await ledger.acquireLease(asked, () => true)
+    const answer = await ledger.leases.acquire(asked, () => true)
     if (!answer.ok) throw new Error('held')
     const start = { id: job, jobId, startedAt: 0, rejectsPath: 'r', receiptsPath: 'r' }
-    await ledger.startRun(answer.lease, backfill === undefined ? start : { ...start, backfill })
+    await ledger.runs.start(answer.lease, backfill === undefined ? start : { ...start, backfill })
   }
 
-  const { notifications, overdue, backfills } = await ledger.standing()
+  const { notifications, overdue, backfills } = await ledger.overview.standing()
   expect(notifications.toSorted((a, b) => (`${a.job}${a.state}` < `${b.job}${b.state}` ? -1 : 1))).toEqual([
     { job: 'nightly', state: 'given-up', count: 1 },
     { job: 'nightly', state: 'pending', count: 1 },

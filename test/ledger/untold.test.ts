@@ -6,7 +6,7 @@ test('who was not told of a run is known by what became of the newest notificati
   const ledger = await openLedger(':memory:')
   onTestFinished(() => ledger.close())
   const { notifications } = ledger
-  const jobId = await ledger.jobId('nightly', 'gateway')
+  const jobId = await ledger.jobs.id('nightly', 'gateway')
   let ids = 0
   /** @param ends what becomes of it; undefined: it waits */
   const tell = async (subject: string, address: string, ends?: 'deliver' | 'give-up', kind = 'run-ended') => {
@@ -44,8 +44,8 @@ test('a target knows how a job ends by the newest notification of an end, where 
   onTestFinished(() => ledger.close())
   const { notifications } = ledger
   const [nightly, weekly] = [
-    await ledger.jobId('nightly', 'gateway'),
-    await ledger.jobId('weekly', 'gateway'),
+    await ledger.jobs.id('nightly', 'gateway'),
+    await ledger.jobs.id('weekly', 'gateway'),
   ]
   let ids = 0
   const tell = async (jobId: number, target: string, kind: string, ends?: 'deliver' | 'give-up') => {
@@ -55,16 +55,16 @@ test('a target knows how a job ends by the newest notification of an end, where 
     const claimed = (await notifications.claim(ids, 999)) ?? expect.fail('none is due')
     await notifications.move(claimed, ends, { at: ids, ...(ends === 'deliver' ? {} : { error: 'e' }) })
   }
-  const isTold = () => notifications.isTold(nightly, 'a')
-  expect(await isTold()).toBe(false)
+  const isNotified = () => notifications.isNotified(nightly, 'a')
+  expect(await isNotified()).toBe(false)
   await tell(nightly, 'b', 'run-ended', 'deliver')
   await tell(weekly, 'a', 'run-ended', 'deliver')
   await tell(nightly, 'a', 'job-held', 'deliver')
-  expect(await isTold()).toBe(false)
+  expect(await isNotified()).toBe(false)
   await tell(nightly, 'a', 'run-ended', 'deliver')
-  expect(await isTold()).toBe(true)
+  expect(await isNotified()).toBe(true)
   await tell(nightly, 'a', 'run-ended', 'give-up')
-  expect(await isTold()).toBe(false)
+  expect(await isNotified()).toBe(false)
   await tell(nightly, 'a', 'run-ended')
-  expect(await isTold()).toBe(true)
+  expect(await isNotified()).toBe(true)
 })

@@ -21,7 +21,7 @@ describe('accounts', () => {
     await loading.load([1, 2].map((row) => entryOf(biometric, { row, key: `${row}`, code: `code-${row}` })))
     await loading.load([entryOf(biometric, { row: 3 })], false, 2)
     expect(loading.posts(REGISTER)).toBe(1)
-    const kept = await loading.ledger.accounts(loading.reference.url, [hashed('person-1')])
+    const kept = await loading.ledger.people.accounts(loading.reference.url, [hashed('person-1')])
     expect(kept.get(hashed('person-1'))?.accountId).toMatch(/^id-/)
   })
 
@@ -56,7 +56,7 @@ describe('accounts', () => {
         body,
       })
       expect(tally((await loading.load([entryOf(biometric)])).outcomes)).toEqual({ accepted: 1 })
-      expect((await loading.ledger.accounts(loading.reference.url, [hashed('person-1')])).size).toBe(1)
+      expect((await loading.ledger.people.accounts(loading.reference.url, [hashed('person-1')])).size).toBe(1)
     },
   )
 
@@ -149,7 +149,7 @@ describe('accounts', () => {
     if (registration?.ok !== true) throw new Error('the person can be registered')
     await loading.gateway.accounts.register({ ...registration.registration })
     const { outcomes } = await loading.load([entry])
-    const kept = await loading.ledger.accounts(loading.reference.url, [hashed('person-1')])
+    const kept = await loading.ledger.people.accounts(loading.reference.url, [hashed('person-1')])
     expect(kept.get(hashed('person-1'))?.sentBefore).toBe(expected === 'now' ? loading.clock.now : null)
     // Sent only where the profile shows that it is not there.
     const isUnread = unread === '/health-profile/biometrics'
@@ -166,7 +166,7 @@ describe('accounts', () => {
         request.path === REGISTER && request.body.includes('person-2') ? answer(403) : PASS,
     })
     expect(await failureOf(loading.load(people(2)))).toMatchObject({ code: 'gateway-refused-credentials' })
-    expect((await loading.ledger.accounts(loading.reference.url, [hashed('person-1')])).size).toBe(1)
+    expect((await loading.ledger.people.accounts(loading.reference.url, [hashed('person-1')])).size).toBe(1)
     expect(loading.posts(BIOMETRICS)).toBe(0)
   })
 })
@@ -196,14 +196,14 @@ describe('one reference', () => {
     expect(await loading.stored('biometric')).toHaveLength(7)
     // Somebody says that it is one person after all; the date that comes next is taken.
     const person = hashed('person-1')
-    expect(await loading.ledger.confirmPeople(loading.reference.url, new Map([[person, null]]))).toBe(1)
+    expect(await loading.ledger.people.confirm(loading.reference.url, new Map([[person, null]]))).toBe(1)
     expect(await load(6, visit(11, 101))).toEqual(['accepted'])
     expect(await load(7, visit(12, 100))).toEqual([shared])
     // Or the date itself is told.
     const born = IDENTITY.born(person, 100 * DAY)
-    await loading.ledger.confirmPeople(loading.reference.url, new Map([[person, born]]))
+    await loading.ledger.people.confirm(loading.reference.url, new Map([[person, born]]))
     expect(await load(8, visit(13, 101))).toEqual([shared])
-    await loading.ledger.confirmPeople(loading.reference.url, new Map([[person, born]]))
+    await loading.ledger.people.confirm(loading.reference.url, new Map([[person, born]]))
     expect(await load(9, visit(14, 100))).toEqual(['accepted'])
   })
 
@@ -215,7 +215,7 @@ describe('one reference', () => {
     expect(outcomes).toMatchObject([{ outcome: 'rejected', reason: { code: 'reference-shared' } }])
     expect(loading.posts(REGISTER)).toBe(0)
     // Who is forgotten may come again.
-    await loading.ledger.forgetPerson(loading.reference.url, [hashed('person-1')], null)
+    await loading.ledger.people.forget(loading.reference.url, [hashed('person-1')], null)
     expect(tally((await loading.load([visit(2, 100)], false, 3)).outcomes)).toEqual({ accepted: 1 })
   })
 

@@ -23,7 +23,7 @@ const settle = ({ context }: Awaited<ReturnType<typeof startLoading>>): Promise<
   settleOwed(context.careTeams)
 
 const owedOf = ({ context: { careTeams }, ledger }: Awaited<ReturnType<typeof startLoading>>) =>
-  ledger.owedCareTeams(careTeams.gatewayName, careTeams.jobId, '', 9)
+  ledger.careTeams.owed(careTeams.gatewayName, careTeams.jobId, '', 9)
 
 async function listOf(
   { reference }: { readonly reference: { readonly url: string } },
@@ -267,7 +267,7 @@ describe('a changed entry', () => {
     if (person === undefined || other === undefined) throw new Error('two people are made up')
     await loading.settle(await loading.load([made()]))
     await loading.settle(await loading.load([changed], false, 2), 2)
-    const known = (await ledger.accounts(reference.url, [person])).get(person)
+    const known = (await ledger.people.accounts(reference.url, [person])).get(person)
     await runLedger.saveAccounts(
       reference.url,
       [{ reference: other, accountId: known?.accountId ?? null, sentBefore: null }],

@@ -14,11 +14,11 @@ const hashed = (person: string): string => IDENTITY.account({ reference: person,
 
 /** A run of another job at the same gateway, which holds its lease throughout. */
 async function startOther({ ledger, reference }: Loading): Promise<RunLedger> {
-  const jobId = await ledger.jobId('other-job', reference.url)
+  const jobId = await ledger.jobs.id('other-job', reference.url)
   const request = { jobId, runId: 'run-2', owner: 'there:2', now: 0, ttlMs: Number.MAX_SAFE_INTEGER }
-  const answer = await ledger.acquireLease(request, () => false)
+  const answer = await ledger.leases.acquire(request, () => false)
   if (!answer.ok) throw new Error('the lease is held')
-  return ledger.startRun(answer.lease, {
+  return ledger.runs.start(answer.lease, {
     ...{ id: 'run-2', jobId, startedAt: 0, rejectsPath: 'rejects', receiptsPath: 'receipts' },
   })
 }

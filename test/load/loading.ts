@@ -118,17 +118,17 @@ export async function startLoading(options: LoadingOptions = {}) {
     })
   }
 
-  const jobId = await ledger.jobId('test-job', reference.url)
+  const jobId = await ledger.jobs.id('test-job', reference.url)
   const takeOver = async (): Promise<RunLedger> => {
     const request = { jobId, runId: 'run-1', owner: 'here:1', now: clock.now, ttlMs: 60_000 }
-    const answer = await ledger.acquireLease(request, () => true)
+    const answer = await ledger.leases.acquire(request, () => true)
     if (!answer.ok) throw new Error('the lease is held')
     return startOrResume(answer.lease)
   }
   const startOrResume = async (lease: Lease): Promise<RunLedger> => {
-    const run = await ledger.run('run-1')
-    if (run !== undefined) return ledger.resumeRun(lease, run, clock.now)
-    return ledger.startRun(lease, {
+    const run = await ledger.runs.find('run-1')
+    if (run !== undefined) return ledger.runs.resume(lease, run, clock.now)
+    return ledger.runs.start(lease, {
       id: 'run-1',
       jobId,
       startedAt: clock.now,
@@ -184,7 +184,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     sending,
     identity: IDENTITY,
     buffers: createBodyBuffers(),
-    toldIds: new Map(),
+    learnedIds: new Map(),
     sizes: createSizeLimits(),
     inDoubt: options.inDoubt ?? 'hold',
     batchesAreAtomic: options.batchesAreAtomic ?? false,
@@ -297,11 +297,11 @@ export async function startLoading(options: LoadingOptions = {}) {
     async storedIds(kind: RecordKind): Promise<string[]> {
       return (await this.stored(kind)).map((record) => record.source.meta.persistentRecordId).sort()
     },
-    batches: (chunk = 1) => ledger.batchesOf({ exportRow, chunk }),
-    exceptions: (chunk = 1) => ledger.exceptionsOf({ exportRow, chunk }),
+    batches: (chunk = 1) => ledger.chunks.batches({ exportRow, chunk }),
+    exceptions: (chunk = 1) => ledger.chunks.exceptions({ exportRow, chunk }),
     /** What the ledger says that the gateway has taken, by row and rule. */
     async acceptedInLedger(chunk = 1): Promise<string[]> {
-      const batches = await ledger.batchesOf({ exportRow, chunk })
+      const batches = await ledger.chunks.batches({ exportRow, chunk })
       return batches
         .filter((batch) => batch.state === 'settled')
         .flatMap((batch) => unpackHolds(batch.holds))

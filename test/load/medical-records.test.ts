@@ -61,7 +61,7 @@ async function startRequester(faultOf: (request: Passing) => Fault = () => PASS)
       loading.proxy.seen.filter((one) => one.method === method && one.path === path).length,
     async stateOf(reference: string) {
       const hashed = IDENTITY.request(reference)
-      return (await loading.ledger.medicalRequests(loading.reference.url, [hashed])).get(hashed)?.state
+      return (await loading.ledger.people.medicalRequests(loading.reference.url, [hashed])).get(hashed)?.state
     },
   }
 }
@@ -274,7 +274,7 @@ describe('an upload', () => {
       outcome: 'rejected',
       reason: {
         code: 'authorization-refused',
-        message: 'the gateway gave no address to upload the authorization to',
+        message: 'the gateway gave no upload address for the authorization',
       },
     })
     expect([await requester.stateOf('r1'), requester.sent('PATCH')]).toEqual(['awaiting', upserts])

@@ -41,7 +41,7 @@ function createMemory(isCertain = true) {
       const slots = new ChunkSlots({ delivered, held }, entries, speaks, uncertain)
       const decisions = new ChunkDecisions(
         {
-          ...{ ...uncertain, held: 'hold', memory: { exportsWithContent: async () => [] } },
+          ...{ ...uncertain, held: 'hold', memory: { exports: { withContent: async () => [] } } },
           ...{ reconciler: { readBackAny: async () => new Map() } },
           stale: { has: () => false, judge: async () => false },
         },

@@ -91,7 +91,7 @@ it('of a known person such an answer makes the account stale: registered anew, a
   ])
   await loading.settle(loaded)
   isGone = false
-  const known = (await ledger.accounts(reference.url, [hashed('person-1')])).get(hashed('person-1'))
+  const known = (await ledger.people.accounts(reference.url, [hashed('person-1')])).get(hashed('person-1'))
   expect(known).toMatchObject({ accountId: expect.stringMatching(/^id-/), sentBefore: null })
   const after = await loading.load([second], false, 2)
   expect(after.outcomes).toMatchObject([{ outcome: 'rejected', reason: { code: 'account-stale' } }])
@@ -104,7 +104,7 @@ it('of a known person such an answer makes the account stale: registered anew, a
 it('an account that somebody else has renewed meanwhile is not forgotten once more', async () => {
   const { ledger, runLedger, reference, clock } = await startLoading()
   const person = hashed('person-1')
-  const times = async () => (await ledger.forgotten(reference.url, () => [person])).get(person)
+  const times = async () => (await ledger.people.forgotten(reference.url, () => [person])).get(person)
   const save = (accountId: string) =>
     runLedger.saveAccounts(reference.url, [{ reference: person, accountId, sentBefore: null }], clock.now)
   await save('new')

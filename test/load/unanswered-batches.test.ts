@@ -182,9 +182,9 @@ it.each([
       async meanwhile() {
         if (slept) return
         slept = true
-        const jobId = await loading.ledger.jobId('test-job', loading.reference.url)
+        const jobId = await loading.ledger.jobs.id('test-job', loading.reference.url)
         const now = loading.clock.now + 600_000
-        await loading.ledger.acquireLease(
+        await loading.ledger.leases.acquire(
           { jobId, runId: 'run-1', owner: 'there:2', now, ttlMs: 60_000 },
           () => false,
         )

@@ -132,9 +132,9 @@ test('what exports looked like is kept of the latest 20, and all are recognised'
   const ledger = await openLedger(join(home, 'ledger.sqlite'))
   onTestFinished(() => ledger.close())
   const key = { job: 'clinic', mapping: 'clinic' }
-  const jobId = await ledger.jobId('clinic', clinic.store.url)
+  const jobId = await ledger.jobs.id('clinic', clinic.store.url)
   const request = { jobId, runId: 'many', owner: 'here:1', now: Date.now(), ttlMs: 60_000 }
-  const answer = await ledger.acquireLease(request, () => true)
+  const answer = await ledger.leases.acquire(request, () => true)
   if (!answer.ok) throw new Error('the lease is held')
   const start = {
     id: 'many',
@@ -143,7 +143,7 @@ test('what exports looked like is kept of the latest 20, and all are recognised'
     rejectsPath: 'rejects/many',
     receiptsPath: 'receipts/many',
   }
-  const run = await ledger.startRun(answer.lease, start)
+  const run = await ledger.runs.start(answer.lease, start)
   const mapping = { name: 'clinic', digest: 'd', content: '{}' }
   for (let ordinal = 1; ordinal <= 24; ordinal++) {
     const sha256 = `sha-${ordinal}`
@@ -161,11 +161,11 @@ test('what exports looked like is kept of the latest 20, and all are recognised'
   const deps = { ledger, home, now: Date.now, interrupt: new AbortController().signal }
   const pruned = await prune(deps, { before: 0, dryRun: false })
   expect(pruned.detail).toMatchObject({ profiles: 5, mappings: 0 })
-  const kept = await ledger.profiles(key, 30)
+  const kept = await ledger.profiles.latest(key, 30)
   expect(kept.map(({ content }) => content)).toEqual(
     Array.from({ length: 20 }, (_, at) => `{"n":${24 - at}}`),
   )
-  expect(await ledger.isProfiled(key, 'sha-1')).toBe(true)
+  expect(await ledger.profiles.has(key, 'sha-1')).toBe(true)
 })
 
 test('fires and notifications that are over go once they are old enough; what is open and what is younger stays', async () => {
@@ -175,7 +175,7 @@ test('fires and notifications that are over go once they are old enough; what is
   await clinic.run()
   const ledger = await openLedger(join(home, 'ledger.sqlite'))
   onTestFinished(() => ledger.close())
-  const jobId = await ledger.jobId('clinic', clinic.store.url)
+  const jobId = await ledger.jobs.id('clinic', clinic.store.url)
   const timetable = { cron: '0 * * * *', zone: 'Etc/UTC', seenUntil: 500 }
   await ledger.fires.comeDue(jobId, undefined, timetable, [100, 200, 300, 400])
   const [first, second, , last] = await ledger.fires.open(jobId)

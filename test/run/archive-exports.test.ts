@@ -50,7 +50,7 @@ async function ran(files: Readonly<Record<string, End | Readonly<Record<string, 
     inbox: async () => (await readdir(inbox)).toSorted(),
     /** Where the ledger says that the exports lie, from the archive. */
     archived: async () => {
-      const at = (await ledger.exportsOf('run-1')).map(({ archived }) => archived)
+      const at = (await ledger.exports.ofRun('run-1')).map(({ archived }) => archived)
       for (const path of at) if (path !== null) expect(existsSync(path.replace(/!.*/, ''))).toBe(true)
       return at.map((path) => path?.replace(join(home, 'archive/'), '') ?? null)
     },
@@ -108,13 +108,13 @@ test('an export that an unfinished run to another gateway has open stays, and is
   const { ledger, archiving, found, summary, inbox, archived, events } = await ran({
     ...{ 'a.csv': 'finished', 'b.csv': 'finished', 'c.zip': { 'x.csv': 'finished' } },
   })
-  const jobId = await ledger.jobId('nightly', 'another')
+  const jobId = await ledger.jobs.id('nightly', 'another')
   const request = { jobId, runId: 'run-2', owner: 'here:1', now: 0, ttlMs: 60_000 }
-  const held = await ledger.acquireLease(request, () => true)
+  const held = await ledger.leases.acquire(request, () => true)
   if (!held.ok) throw new Error('the lease is held')
   const start = { id: 'run-2', jobId, startedAt: 0, rejectsPath: 'r', receiptsPath: 'r' }
-  const other = await ledger.startRun(held.lease, start)
-  const [a, , c] = await ledger.exportsOf('run-1')
+  const other = await ledger.runs.start(held.lease, start)
+  const [a, , c] = await ledger.exports.ofRun('run-1')
   for (const [at, one] of [a, c].entries())
     await beginExport(other, { ordinal: at + 1, path: one?.path ?? '' })
   await archiveRun(archiving, summary, found)

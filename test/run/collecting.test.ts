@@ -45,26 +45,26 @@ async function openNights(only: 'all' | 'changed' = 'changed', format: 'ndjson' 
   ])
   for (const person of ['ann', 'ben']) {
     const hashed = IDENTITY.account({ reference: person, type: 'partnerAccountId' })
-    const { accountId } = (await ledger.accounts(loading.reference.url, [hashed])).get(hashed) ?? {}
+    const { accountId } = (await ledger.people.accounts(loading.reference.url, [hashed])).get(hashed) ?? {}
     names.set(accountId ?? expect.fail(`${person} has no account`), person)
   }
-  await ledger.releaseLease(loading.runLedger.lease)
+  await ledger.leases.release(loading.runLedger.lease)
   const folder = await temporaryFolder()
   let nights = 0
 
   /** @param open the last chunk is not settled, and its process is gone */
   const collect = async (runId: string, chunks: Chunks, { open = false, from = 0, isRead = true } = {}) => {
-    const jobId = await ledger.jobId('test-job', loading.reference.url)
+    const jobId = await ledger.jobs.id('test-job', loading.reference.url)
     const request = { jobId, runId, owner: 'here:1', now: 0, ttlMs: 60_000 }
-    const taken = await ledger.acquireLease(request, () => true)
+    const taken = await ledger.leases.acquire(request, () => true)
     if (!taken.ok) throw new Error('the lease is held')
-    const run = await ledger.run(runId)
+    const run = await ledger.runs.find(runId)
     const start = { id: runId, jobId, startedAt: 0, rejectsPath: 'r', receiptsPath: 'r' }
     const runLedger =
       run === undefined
-        ? await ledger.startRun(taken.lease, start)
-        : await ledger.resumeRun(taken.lease, run, 0)
-    const [known] = await ledger.exportsOf(runId)
+        ? await ledger.runs.start(taken.lease, start)
+        : await ledger.runs.resume(taken.lease, run, 0)
+    const [known] = await ledger.exports.ofRun(runId)
     const { id: exportRow } =
       known ??
       (await runLedger.addExport({
@@ -111,7 +111,7 @@ async function openNights(only: 'all' | 'changed' = 'changed', format: 'ndjson' 
     await collecting.publish(isRead)
     await runLedger.endExport(exportRow, 'finished')
     await runLedger.endRun({ state: 'finished', endedAt: 0, reason: null })
-    await ledger.releaseLease(taken.lease)
+    await ledger.leases.release(taken.lease)
     const at = join(folder, runId)
     if (format === 'csv' || !existsSync(at))
       return { asked: asked.toSorted(), people: undefined, collected: undefined }

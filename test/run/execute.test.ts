@@ -27,7 +27,7 @@ async function scene(count: number) {
   const file = join(run.inbox, 'day.csv')
   await writeFile(file, HEADER + rows(1, count))
   const states = async (): Promise<string[]> =>
-    (await run.ledger.chunksOfRun('run')).map(({ state }) => state).toSorted()
+    (await run.ledger.chunks.ofRun('run')).map(({ state }) => state).toSorted()
   return {
     ...{ ...run, store, file, states },
     strike(next: typeof faultOf) {
@@ -69,7 +69,7 @@ test('an export that changes while a chunk of it is open does not end: what was 
   }
   const changed = await carryOut(...(await prepare('run', { arrival: { ...arrival, receiveAgain } })))
   expect([changed.error?.code, changed.summary.state]).toEqual(['export-changed', 'interrupted'])
-  expect(await ledger.exportsOf('run')).toMatchObject([{ state: 'open', reason: null }])
+  expect(await ledger.exports.ofRun('run')).toMatchObject([{ state: 'open', reason: null }])
   await writeFile(file, HEADER + rows(1, 5))
   const { summary, error } = await carryOut(...(await prepare('run')))
   expect(error).toBeUndefined()
@@ -89,5 +89,5 @@ test('an export whose counts do not add up ends the run', async () => {
   strike(() => PASS)
   const { error, summary } = await carryOut(...(await prepare('run')))
   expect([error?.code, summary.balanced]).toEqual(['not-balanced', false])
-  expect(await ledger.run('run')).toMatchObject({ state: 'interrupted', reason: 'not-balanced' })
+  expect(await ledger.runs.find('run')).toMatchObject({ state: 'interrupted', reason: 'not-balanced' })
 })

@@ -99,11 +99,11 @@ it('a run does not wait for what an earlier one has taken as it is, nor for what
 
   const { found } = await findExports(arrival, job, [], () => NOW + STABLE)
   const [{ delivery, source }] = found as [(typeof found)[number]]
-  const jobId = await ledger.jobId('nightly', 'gateway')
+  const jobId = await ledger.jobs.id('nightly', 'gateway')
   const asked = { jobId, runId: 'r', owner: 'here:1', now: clock.now(), ttlMs: STABLE, givesWay: false }
-  const answer = await ledger.acquireLease(asked, () => false)
+  const answer = await ledger.leases.acquire(asked, () => false)
   if (!answer.ok) return expect.fail('held')
-  const runLedger = await ledger.startRun(answer.lease, {
+  const runLedger = await ledger.runs.start(answer.lease, {
     ...{ id: 'r', jobId, startedAt: NOW, rejectsPath: 'r', receiptsPath: 'r' },
   })
   const { name, bytes, modifiedAt } = delivery
@@ -217,6 +217,6 @@ it.each<[string, SizedFile, 'small' | 'told' | 'no']>([
       known: JSON.stringify(known),
     })
   const found = await smallOfRun(ledger, { delivery, source: { address }, sized: { share: 0.5, key } }, 200)
-  expect(found === undefined ? 'no' : found.isTold ? 'told' : 'small').toBe(expected)
+  expect(found === undefined ? 'no' : found.isReported ? 'told' : 'small').toBe(expected)
   if (found !== undefined) expect(found.small).toMatchObject({ ...delivery, usual: 100, source: 'in/*.csv' })
 })

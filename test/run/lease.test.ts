@@ -31,7 +31,7 @@ async function scene() {
       stop: () => interrupt.abort(),
     }
   }
-  const jobId = await ledger.jobId('job', 'gateway')
+  const jobId = await ledger.jobs.id('job', 'gateway')
   /** Wants the job, and says when it has it, or why not. */
   const want = (owner: string, givesWay: boolean) => {
     const deps = process(owner)
@@ -206,7 +206,7 @@ describe('who wants a job', () => {
 describe('a backfill looks before each chunk', () => {
   it('and waits while another job is run at the gateway, but for a backfill', async () => {
     const { ledger, clock, process, look, told } = await scene()
-    const other = await ledger.jobId('other', 'gateway')
+    const other = await ledger.jobs.id('other', 'gateway')
     const busy = { jobId: other, runId: 'run-7', owner: 'b:2', ttlMs: 3_600_000 }
     const filling = process('a:1')
     const pauses: number[] = []
@@ -215,10 +215,10 @@ describe('a backfill looks before each chunk', () => {
       await wait()
       pauses.push((clock.now() - since) / 1_000)
     }
-    await ledger.acquireLease({ ...busy, now: START, givesWay: true }, () => true)
+    await ledger.leases.acquire({ ...busy, now: START, givesWay: true }, () => true)
     await look(filling, pausing)
     expect(pauses).toEqual([])
-    const answer = await ledger.acquireLease({ ...busy, now: START }, () => true)
+    const answer = await ledger.leases.acquire({ ...busy, now: START }, () => true)
     let over = false
     const waits = look(filling, pausing).then(() => {
       over = true
@@ -226,7 +226,7 @@ describe('a backfill looks before each chunk', () => {
     await clock.moveTo(at(30))
     expect(over).toBe(false)
     expect(told).toEqual(['a:1 waits for other by b:2'])
-    if (answer.ok) await ledger.releaseLease(answer.lease)
+    if (answer.ok) await ledger.leases.release(answer.lease)
     await clock.moveTo(at(32))
     await waits
     // It looks once a second.
@@ -236,8 +236,8 @@ describe('a backfill looks before each chunk', () => {
 
   it('and gives way to its own job also while it waits for another one', async () => {
     const { ledger, clock, process, look, jobId } = await scene()
-    const other = await ledger.jobId('other', 'gateway')
-    await ledger.acquireLease(
+    const other = await ledger.jobs.id('other', 'gateway')
+    await ledger.leases.acquire(
       { jobId: other, runId: 'run-7', owner: 'b:2', now: START, ttlMs: 3_600_000 },
       () => true,
     )
@@ -253,15 +253,21 @@ describe('a backfill looks before each chunk', () => {
     await ledger.way.ask({ jobId, owner: 'c:3', now: START, ttlMs: LEASE_MS })
     const insists = () => look(process('a:1'), (wait) => wait(), true)
     await insists()
-    const other = await ledger.jobId('other', 'gateway')
-    await ledger.acquireLease({ jobId: other, runId: 'r', owner: 'b:2', now: START, ttlMs: FAR }, () => true)
+    const other = await ledger.jobs.id('other', 'gateway')
+    await ledger.leases.acquire(
+      { jobId: other, runId: 'r', owner: 'b:2', now: START, ttlMs: FAR },
+      () => true,
+    )
     expect(await insists().then(never, (error) => String(error.code))).toBe('gave-way')
   })
 
   it('and waits no more once it is stopped', async () => {
     const { ledger, clock, process, jobId } = await scene()
-    const other = await ledger.jobId('other', 'gateway')
-    await ledger.acquireLease({ jobId: other, runId: 'r', owner: 'b:2', now: START, ttlMs: FAR }, () => true)
+    const other = await ledger.jobs.id('other', 'gateway')
+    await ledger.leases.acquire(
+      { jobId: other, runId: 'r', owner: 'b:2', now: START, ttlMs: FAR },
+      () => true,
+    )
     const stopping = new AbortController()
     const ends = createGiveWay(process('a:1'), 'job', jobId)(stopping.signal, (wait) => wait(), false).then(
       never,

@@ -59,7 +59,7 @@ test('waits for another run do not count as work, for those who are told and in 
   clock.pass(30)
   await run.end(undefined)
   expect(saidOf('runEnded')).toMatchObject([{ workedMs: 330, state: 'finished' }])
-  expect(await ledger.run('one')).toMatchObject({ worked_ms: 330, ended_at: START + 18_330 })
+  expect(await ledger.runs.find('one')).toMatchObject({ worked_ms: 330, ended_at: START + 18_330 })
 })
 
 test('a wait that fails, or during which the clock is set back, ends as any other', async () => {
@@ -103,11 +103,11 @@ test.each([
 ])('it ends as %s: %s', async (state, error, detail) => {
   const { ledger, open } = await scene()
   await (await open('one')).end(error)
-  expect(await ledger.run('one')).toMatchObject({ state, detail })
+  expect(await ledger.runs.find('one')).toMatchObject({ state, detail })
 })
 
 test('a run that another process has taken over is not ended here', async () => {
   const { ledger, open } = await scene()
   await (await open('one')).end(new WaybillError('lease-lost', 'taken over'))
-  expect(await ledger.run('one')).toMatchObject({ state: 'running', ended_at: null })
+  expect(await ledger.runs.find('one')).toMatchObject({ state: 'running', ended_at: null })
 })

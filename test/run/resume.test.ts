@@ -1,7 +1,14 @@
 /** Chunks that an earlier process of a run has settled, and where its exports go on: numbers of several chunks and exports, all different. */
 import { expect, test } from 'vitest'
 import { noCounts, type RowCounts } from '../../src/model/balance.ts'
-import { openChunksOf, resumptionOf, settledBefore, unansweredOf } from '../../src/run/resume.ts'
+import {
+  isGivenUp,
+  openChunksOf,
+  resumptionOf,
+  rowsOf,
+  settledBefore,
+  unansweredOf,
+} from '../../src/run/resume.ts'
 import { beginExport, beginRun, openChunk, passingLedger, settleChunk } from '../ledger/begun-run.ts'
 import { fault } from '../ledger/export-fault.ts'
 
@@ -45,8 +52,8 @@ test('an export goes on behind its last settled chunk, with the counts of all; w
       'open',
     ],
   ])
-  const [record] = await ledger.exportsOf('run-1')
-  expect(resumptionOf(await ledger.chunksOf(record?.id ?? 0))).toEqual({
+  const [record] = await ledger.exports.ofRun('run-1')
+  expect(resumptionOf(await ledger.chunks.ofExport(record?.id ?? 0))).toEqual({
     counts: { ...noCounts(), rows: { read: 333, mapped: 192, skipped: 102, rejected: 39, corrected: 0 } },
     ...{ from: { row: 20, line: 21, byteOffset: 2_000 }, skip: 222, number: 3, rejectsLength: 200 },
     open: new Map([
@@ -80,10 +87,28 @@ test('open are the chunks of exports that are open; unanswered what was sent of 
     ...{ id: answered, exportRow, chunk: 3, answer: 'accepted', status: 201, attempts: 1 },
     ...{ accepted: 'all', exceptions: [], held: [], at: 0 },
   })
-  const record = (await ledger.run('run-1')) ?? expect.fail('the run is gone')
+  const record = (await ledger.runs.find('run-1')) ?? expect.fail('the run is gone')
   expect(await openChunksOf(ledger, record)).toEqual(new Set([2, 3, 4]))
   const unanswered = await Array.fromAsync(unansweredOf(ledger, exportRow))
   expect(unanswered.map(({ chunk, batches }) => [chunk.number, batches.map((one) => one.batch_id)])).toEqual([
     [3, ['sent']],
   ])
+})
+
+test('given up is a run that failed by that, and no other', () => {
+  expect(isGivenUp({ state: 'failed', reason: 'given-up' })).toBe(true)
+  expect(isGivenUp({ state: 'failed', reason: 'threshold-passed' })).toBe(false)
+  expect(isGivenUp({ state: 'finished', reason: 'given-up' })).toBe(false)
+})
+
+test('rows of chunks are added up', () => {
+  expect(rowsOf(new Map())).toBe(0)
+  expect(
+    rowsOf(
+      new Map([
+        [3, 9],
+        [4, 10],
+      ]),
+    ),
+  ).toBe(19)
 })

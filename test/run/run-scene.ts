@@ -46,19 +46,19 @@ export async function openRunScene(gateway = 'http://127.0.0.1:9') {
   }
   const told: RunEvent[] = []
   const job = await readJob(folders, 'clinic')
-  const jobId = await ledger.jobId('clinic', gateway)
+  const jobId = await ledger.jobs.id('clinic', gateway)
   /** As each process has one of its own. */
   const openArrival = (): Arrival => createArrival(at('spool'), {})
   const hold = async (id: string) => {
     const request = { jobId, runId: id, owner: 'here:1', now: clock.now(), ttlMs: 60_000 }
-    const answer = await ledger.acquireLease(request, () => true)
+    const answer = await ledger.leases.acquire(request, () => true)
     return answer.ok ? answer.lease : expect.fail('the job is held')
   }
   /** A plan and its world, new or of the run that is there. */
   const prepare = async (id: string, more: Partial<World> = {}): Promise<[RunPlan, World]> => {
     const arrival = openArrival()
     const lease = await hold(id)
-    const resumed = await ledger.run(id)
+    const resumed = await ledger.runs.find(id)
     const wait = async (): Promise<void> => {}
     const found = await findExports(arrival, job, [], clock.now, { ledger, wait })
     const exports: PlannedExports =
@@ -72,7 +72,7 @@ export async function openRunScene(gateway = 'http://127.0.0.1:9') {
         ...{ minFree: 0, sources: {}, events: createRunEvents((event) => void told.push(event)) },
         ...{ now: clock.now, random: () => 0, sleep, newRunId: () => 'new', owner: 'here:1' },
         ...{ isDead: () => true, interrupt: never, arrival },
-        held: { lease, lost: never, stopped: never, release: () => ledger.releaseLease(lease) },
+        held: { lease, lost: never, stopped: never, release: () => ledger.leases.release(lease) },
         ...more,
       },
     ]

@@ -59,7 +59,8 @@ async function openRun() {
     })
     const start = { row: 1, line: 2, byteOffset: 0 }
     await runLedger.openChunk(of, { number, firstRow: 1, firstLine: 2, byteOffset: 0, rows: rows.length })
-    const record = (await ledger.exportsOf('run-1')).find(({ id }) => id === of) ?? expect.fail('no export')
+    const record =
+      (await ledger.exports.ofRun('run-1')).find(({ id }) => id === of) ?? expect.fail('no export')
     const chunk = {
       number,
       start,
@@ -108,7 +109,7 @@ test.each([
   const { ledger, earlier, settle } = await openRun()
   const fates = ['61', '62'].slice(0, ended).map((value) => [weight(value), ACCEPTED] as const)
   await expect(settle(earlier, fates, made)).rejects.toMatchObject({ code: 'not-balanced' })
-  expect(await ledger.chunksOf(earlier)).toMatchObject([{ state: 'open' }])
+  expect(await ledger.chunks.ofExport(earlier)).toMatchObject([{ state: 'open' }])
 })
 
 test.each<[string, Fate, string | undefined]>([

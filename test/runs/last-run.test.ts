@@ -31,7 +31,7 @@ async function openJob() {
   return {
     /** A fire that ended at that time without a run. */
     async refusedFire(endedAt: number) {
-      const jobId = await ledger.jobId('job', 'gateway')
+      const jobId = await ledger.jobs.id('job', 'gateway')
       const timetable = { cron: '* * * * *', zone: 'UTC', seenUntil: endedAt }
       const before = await ledger.fires.timetable(jobId)
       await ledger.fires.comeDue(jobId, before, timetable, [endedAt])
@@ -46,12 +46,12 @@ async function openJob() {
     },
     /** A run that has ended. @param exceptions of its only chunk, one a row */
     async run(id: string, endedAt: number, exceptions: readonly Left[] = [], gateway = 'gateway') {
-      const jobId = await ledger.jobId('job', gateway)
+      const jobId = await ledger.jobs.id('job', gateway)
       const asked = { jobId, runId: id, owner: 'x:1', now: endedAt, ttlMs: 9 }
-      const held = await ledger.acquireLease(asked, () => true)
+      const held = await ledger.leases.acquire(asked, () => true)
       if (!held.ok) return expect.fail('the job is held')
       const start = { id, jobId, startedAt: endedAt - 10, rejectsPath: id, receiptsPath: id }
-      const run = await ledger.startRun(held.lease, start)
+      const run = await ledger.runs.start(held.lease, start)
       const { id: exportRow } = await run.addExport({
         ...{ ordinal: 1, exportId: 'e', name: `${id}.csv`, path: `/${id}.csv`, sha256: id, bytes: 1 },
         mapping: { name: 'm', digest: 'd', content: '{}' },
@@ -91,7 +91,7 @@ async function openJob() {
       })
       await run.endExport(exportRow, 'finished')
       await run.endRun({ state: 'finished', endedAt, reason: null })
-      await ledger.releaseLease(held.lease)
+      await ledger.leases.release(held.lease)
     },
   }
 }

@@ -12,13 +12,13 @@ test('the log of a run is told oldest first, over all files that were put aside,
   const settings = readSettings({ WAYBILL_HOME: home, WAYBILL_LOG_FILE: path, WAYBILL_LOG_FILES: '4' }, home)
   const application = createApplication('0', settings, () => {}, new AbortController().signal)
   const ledger = await application.openLedger()
-  const jobId = await ledger.jobId('job', 'gateway')
-  const held = await ledger.acquireLease(
+  const jobId = await ledger.jobs.id('job', 'gateway')
+  const held = await ledger.leases.acquire(
     { jobId, runId: 'run-1', owner: 'x:1', now: 0, ttlMs: 9 },
     () => true,
   )
   if (!held.ok) return expect.fail('the job is held')
-  await ledger.startRun(held.lease, {
+  await ledger.runs.start(held.lease, {
     ...{ id: 'run-1', jobId, startedAt: 0, rejectsPath: 'r', receiptsPath: 'r' },
   })
   await ledger.close()

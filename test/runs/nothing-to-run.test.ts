@@ -21,7 +21,9 @@ function isExplained(past: Past): Promise<boolean> {
   const origin = { origin_run: null, backfill: past.backfill ?? null }
   const fire = { job_id: 1, due: hour(8), run_id: past.ofFire ? 'r' : null }
   const ledger: unknown = {
-    runs: async () => [{ ...run, ...origin, started_at: past.started, ended_at: past.ended }],
+    runs: {
+      list: async () => [{ ...run, ...origin, started_at: past.started, ended_at: past.ended }],
+    },
     fires: { latest: async () => [{ ...fire, due: DUE, run_id: null }, fire] },
   }
   const job: unknown = { definition: { job: 'j' }, sources: [{ expect: past.expect }] }

@@ -36,18 +36,18 @@ async function openInbox() {
   const ledger = await openLedger(':memory:')
   onTestFinished(() => ledger.close())
   const job = await readJob({ jobs, mappings }, 'clinic')
-  const jobId = await ledger.jobId('clinic', 'gateway')
+  const jobId = await ledger.jobs.id('clinic', 'gateway')
   return {
     inbox,
     async begin(id: string, backfill?: BackfillRange) {
-      const answer = await ledger.acquireLease(
+      const answer = await ledger.leases.acquire(
         { jobId, runId: id, owner: 'here:1', now: 0, ttlMs: 60_000 },
         () => true,
       )
       if (!answer.ok) return expect.fail('the job is held')
       const start = { id, jobId, startedAt: 0, rejectsPath: id, receiptsPath: id }
-      const run = await ledger.startRun(answer.lease, backfill ? { ...start, backfill } : start)
-      return { run, release: () => ledger.releaseLease(answer.lease) }
+      const run = await ledger.runs.start(answer.lease, backfill ? { ...start, backfill } : start)
+      return { run, release: () => ledger.leases.release(answer.lease) }
     },
     plan: (range: BackfillRange): Promise<BackfillPlan> =>
       planBackfill(

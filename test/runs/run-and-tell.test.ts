@@ -100,12 +100,12 @@ test.each([
   const { folder, ledger, hook, context, target } = await install()
   onTestFinished(() => ledger.close())
   const teller = createTeller(context, ledger, new Map([['nightly', [target]]]))
-  const jobId = await ledger.jobId('nightly', 'gateway')
+  const jobId = await ledger.jobs.id('nightly', 'gateway')
   const request = { jobId, runId: 'run-1', owner: 'here:1', now: Date.now(), ttlMs: 60_000 }
-  const answer = await ledger.acquireLease(request, () => false)
+  const answer = await ledger.leases.acquire(request, () => false)
   if (!answer.ok) return expect.fail('held')
   const start = { id: 'run-1', jobId, startedAt: Date.now(), rejectsPath: 'r', receiptsPath: 'r' }
-  await ledger.startRun(answer.lease, start)
+  await ledger.runs.start(answer.lease, start)
   const deps = {
     ...{ ledger, gatewayName: 'gateway', home: folder, now: Date.now, isDead: () => false },
     events: createRunEvents(),
@@ -126,9 +126,9 @@ test.each([
 test.each(['ends', 'takes up'])('a run that another process %s just then is not dead', async (how) => {
   const { ledger, hook, context, target } = await install()
   onTestFinished(() => ledger.close())
-  const jobId = await ledger.jobId('nightly', 'gateway')
+  const jobId = await ledger.jobs.id('nightly', 'gateway')
   const request = { jobId, runId: 'run-1', owner: 'there:1', now: Date.now(), ttlMs: 60_000 }
-  const answer = await ledger.acquireLease(request, () => false)
+  const answer = await ledger.leases.acquire(request, () => false)
   if (!answer.ok) return expect.fail('held')
   const start = {
     id: 'run-1',
@@ -137,19 +137,19 @@ test.each(['ends', 'takes up'])('a run that another process %s just then is not 
     rejectsPath: 'rejects',
     receiptsPath: 'receipts',
   }
-  const run = await ledger.startRun(answer.lease, start)
+  const run = await ledger.runs.start(answer.lease, start)
   const end = async (state: 'finished' | 'interrupted'): Promise<void> => {
     await run.endRun({ state, endedAt: Date.now(), reason: null })
-    await ledger.releaseLease(answer.lease)
+    await ledger.leases.release(answer.lease)
   }
   if (how === 'takes up') await end('interrupted')
   const moved = {
     ends: () => end('finished'),
     async 'takes up'() {
-      const [record] = await ledger.runs(1)
-      const again = await ledger.acquireLease(request, () => false)
+      const [record] = await ledger.runs.list(1)
+      const again = await ledger.leases.acquire(request, () => false)
       if (!again.ok || record === undefined) return expect.fail('held')
-      await ledger.resumeRun(again.lease, record, Date.now())
+      await ledger.runs.resume(again.lease, record, Date.now())
     },
   }[how]
   let asked = false
@@ -159,11 +159,14 @@ test.each(['ends', 'takes up'])('a run that another process %s just then is not 
   }
   const between: typeof ledger = {
     ...ledger,
-    async unfinishedRun(...given) {
-      if (how === 'takes up') await once()
-      const found = await ledger.unfinishedRun(...given)
-      if (how === 'ends') await once()
-      return found
+    runs: {
+      ...ledger.runs,
+      async unfinished(...given) {
+        if (how === 'takes up') await once()
+        const found = await ledger.runs.unfinished(...given)
+        if (how === 'ends') await once()
+        return found
+      },
     },
   }
   const deps = { ledger: between, gatewayName: 'gateway', now: Date.now, isDead: () => false }

@@ -77,6 +77,7 @@ notify: { webhook: "${hook.url}/" }
       }
       const telling = createScheduleTeller(context, {
         ledger,
+        home: folder,
         gatewayOf: () => 'gateway',
         now: clock.now,
         isDead,
@@ -180,7 +181,7 @@ it('one that can be read no more is told to whom it named when it could', async 
 it('a job that another process holds over three fires is told once', async () => {
   const { job, keepUntil, ledger, clock, hook } = await install('2026-03-02T00:30Z')
   await job('skip')
-  const jobId = await ledger.jobId('a', 'gateway')
+  const jobId = await ledger.jobs.id('a', 'gateway')
   const request = {
     jobId,
     runId: 'by-hand',
@@ -189,7 +190,7 @@ it('a job that another process holds over three fires is told once', async () =>
     ttlMs: 9 * HOUR,
     givesWay: false,
   }
-  expect((await ledger.acquireLease(request, () => false)).ok).toBe(true)
+  expect((await ledger.leases.acquire(request, () => false)).ok).toBe(true)
   await keepUntil('2026-03-02T03:30Z')
   expect(titles(hook)).toEqual(['waybill.job-held Waybill: a was not run: another process is running it'])
   expect(JSON.parse(hook.seen[0]?.body ?? '').data.details).toMatchObject({
@@ -201,7 +202,7 @@ it('a job that another process holds over three fires is told once', async () =>
 it('a run whose process is gone is told without waiting for the next fire, and once', async () => {
   const { job, keepUntil, ledger, clock, hook } = await install('2026-03-02T00:10Z')
   await job('skip')
-  const jobId = await ledger.jobId('a', 'gateway')
+  const jobId = await ledger.jobs.id('a', 'gateway')
   const request = {
     jobId,
     runId: 'killed',
@@ -210,9 +211,9 @@ it('a run whose process is gone is told without waiting for the next fire, and o
     ttlMs: 9 * HOUR,
     givesWay: false,
   }
-  const answer = await ledger.acquireLease(request, () => false)
+  const answer = await ledger.leases.acquire(request, () => false)
   if (!answer.ok) expect.fail('it is held')
-  await ledger.startRun(answer.lease, {
+  await ledger.runs.start(answer.lease, {
     ...{ id: 'killed', jobId, startedAt: clock.now(), rejectsPath: 'r', receiptsPath: 'r.gz' },
   })
   await keepUntil('2026-03-02T00:30Z')
@@ -223,20 +224,20 @@ it('a run whose process is gone is told without waiting for the next fire, and o
 it('a run of this very process is not taken for one that is gone, though another one had its number before', async () => {
   const { job, keepUntil, ledger, clock, hook } = await install('2026-03-02T00:50Z')
   await job('skip')
-  const jobId = await ledger.jobId('a', 'gateway')
+  const jobId = await ledger.jobs.id('a', 'gateway')
   await keepUntil('2026-03-02T01:50Z', undefined, async () => {
     const request = { jobId, runId: 'own', owner: 'here:1', now: clock.now(), ttlMs: HOUR, givesWay: false }
-    const answer = await ledger.acquireLease(request, () => false)
+    const answer = await ledger.leases.acquire(request, () => false)
     if (!answer.ok) expect.fail('it is held')
-    await ledger.startRun(answer.lease, {
+    await ledger.runs.start(answer.lease, {
       ...{ id: 'own', jobId, startedAt: clock.now(), rejectsPath: 'r', receiptsPath: 'r.gz' },
     })
     await clock.sleep(30 * MINUTE, new AbortController().signal)
-    const run = await ledger.unfinishedRun(jobId, 'ordinary')
+    const run = await ledger.runs.unfinished(jobId, 'ordinary')
     if (run === undefined) expect.fail('it has no run')
     const end = { state: 'finished', endedAt: clock.now(), reason: null } as const
-    await (await ledger.resumeRun(answer.lease, run, clock.now())).endRun(end)
-    await ledger.releaseLease(answer.lease)
+    await (await ledger.runs.resume(answer.lease, run, clock.now())).endRun(end)
+    await ledger.leases.release(answer.lease)
   })
   expect(titles(hook)).toEqual([])
 })

@@ -46,7 +46,7 @@ test('who delivers at the end of a run waits for what was begun before it, too',
   const second = teller.deliver().then(() => over.push('second'))
   // Nothing is due any more: alone, the second would be over.
   await ledger.notifications.claim(Date.now(), Date.now())
-  await ledger.runs(1)
+  await ledger.runs.list(1)
   expect(over).toEqual([])
   answer.resolve()
   await Promise.all([first, second])

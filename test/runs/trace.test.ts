@@ -14,13 +14,16 @@ const idOf = (row: number): string => `${EXPORT}-00000${row}-a1c-9c41d2aa`
 async function ranOver(...sent: readonly (readonly number[])[]) {
   const ledger = await openLedger(':memory:')
   onTestFinished(() => ledger.close())
-  const jobId = await ledger.jobId('job', 'gateway')
+  const jobId = await ledger.jobs.id('job', 'gateway')
   for (const [at, rows] of sent.entries()) {
     const id = `run-${at + 1}`
-    const held = await ledger.acquireLease({ jobId, runId: id, owner: 'x:1', now: at, ttlMs: 9 }, () => true)
+    const held = await ledger.leases.acquire(
+      { jobId, runId: id, owner: 'x:1', now: at, ttlMs: 9 },
+      () => true,
+    )
     if (!held.ok) return expect.fail('the job is held')
     const start = { id, jobId, startedAt: at, rejectsPath: id, receiptsPath: id }
-    const run = await ledger.startRun(held.lease, start)
+    const run = await ledger.runs.start(held.lease, start)
     const { id: exportRow } = await run.addExport({
       ...{
         ordinal: 1,
@@ -76,7 +79,7 @@ async function ranOver(...sent: readonly (readonly number[])[]) {
     }
     await run.endExport(exportRow, 'finished')
     await run.endRun({ state: 'finished', endedAt: at, reason: null })
-    await ledger.releaseLease(held.lease)
+    await ledger.leases.release(held.lease)
   }
   return ledger
 }

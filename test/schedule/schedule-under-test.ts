@@ -63,7 +63,7 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
   let ids = 0
   const jobsFolder = { gone: false }
   const records = async (job: string): Promise<FireRecord[]> =>
-    (await ledger.fires.latest(await ledger.jobId(job, 'gateway'), 10_000)).reverse()
+    (await ledger.fires.latest(await ledger.jobs.id(job, 'gateway'), 10_000)).reverse()
   return {
     clock,
     ledger,
@@ -91,9 +91,10 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
       const { fires } = ledger
       const over = runSchedule<string>({
         ledger: {
-          jobId: alive(ledger.jobId),
-          holder: alive(ledger.holder),
+          jobs: { id: alive(ledger.jobs.id) },
+          leases: { holder: alive(ledger.leases.holder) },
           pauses: ledger.pauses,
+          runs: { find: alive(ledger.runs.find) },
           way: { waiter: alive(ledger.way.waiter) },
           fires: {
             ...fires,
@@ -119,9 +120,9 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
         },
         async run(job, onRun) {
           const runId = `run-${++ids}`
-          const jobId = await ledger.jobId(job, 'gateway')
+          const jobId = await ledger.jobs.id(job, 'gateway')
           const asked = { jobId, runId, owner, now: clock.now(), ttlMs: LEASE_MS }
-          const answer = await ledger.acquireLease(asked, isDead)
+          const answer = await ledger.leases.acquire(asked, isDead)
           if (!answer.ok) throw new WaybillError('job-held', `held by ${answer.holder.owner}`)
           runs.push(`${job} ${short(clock.now())} ${owner}`)
           onRun(runId)
@@ -130,7 +131,7 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
             () => true,
             () => false,
           )
-          await alive(ledger.releaseLease)(answer.lease)
+          await alive(ledger.leases.release)(answer.lease)
           if (fails !== undefined) throw fails
           return isWhole ? { run: runId, exit: 0 } : { run: runId, exit: 130, error: 'interrupted' }
         },
@@ -145,6 +146,7 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
           recovered: () => told.push('recovered'),
           abandoned: (job, { due, owner }) => told.push(`${job} abandoned ${short(due)} ${owner}`),
           ended: () => {},
+          gaveUp: (job, { due }) => told.push(`${job} gave up ${short(due)}`),
           missed: () => {},
           skipped: () => {},
           trouble: (job, error) => told.push(`${job ?? 'folder'} trouble ${String(error)}`),

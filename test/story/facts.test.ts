@@ -12,7 +12,8 @@ import { fault } from '../ledger/export-fault.ts'
 const NOW = Date.parse('2026-03-02T07:00:00Z')
 const at = (seconds: number): string => new Date(NOW + seconds * 1_000).toISOString()
 
-const runOf = async (ledger: Ledger, id: string) => (await ledger.run(id)) ?? expect.fail(`${id} is gone`)
+const runOf = async (ledger: Ledger, id: string) =>
+  (await ledger.runs.find(id)) ?? expect.fail(`${id} is gone`)
 
 interface Later {
   readonly export: Partial<ExportStart>
@@ -39,7 +40,7 @@ test.each<[string, Later, 'read' | 'anew' | 'no']>([
   const failed = await beginExport(first)
   await first.endExport(failed, 'failed', fault('export-empty'))
   await first.endRun({ state: 'finished', endedAt: NOW, reason: null })
-  await ledger.releaseLease(first.lease)
+  await ledger.leases.release(first.lease)
   const second = await beginRun(ledger, 'run-2', { startedAt: NOW + seconds * 1_000, job })
   const read = await beginExport(second, later.export)
   await second.endExport(read, ends, ends === 'failed' ? fault('export-empty') : undefined)
@@ -66,11 +67,11 @@ test('of several exports that failed, each names the run that has read it since'
       fault('export-empty'),
     )
   await first.endRun({ state: 'finished', endedAt: NOW, reason: null })
-  await ledger.releaseLease(first.lease)
+  await ledger.leases.release(first.lease)
   for (const [index, name] of ['a.csv', 'b.csv'].entries()) {
     const later = await beginRun(ledger, `run-${index + 2}`, { startedAt: NOW + 1 + index })
     await later.endExport(await beginExport(later, { name }), 'finished')
-    await ledger.releaseLease(later.lease)
+    await ledger.leases.release(later.lease)
   }
   const { exports } = await summarise(ledger, '/home', 'run-1')
   expect(exports.map(({ readSince }) => readSince)).toEqual(['run-2', 'run-3', undefined])
@@ -130,7 +131,7 @@ test('what was in doubt and is stored counts once as what it became, before and 
   await run.endRun({ state: 'finished', endedAt: NOW, reason: null })
   const [{ id = 0 } = {}] = await ledger.left.inDoubt('run-1', 0, 1)
   await run.rule({ run: null, decisions: [{ exception: id, event: 'find' }], released: [] }, NOW)
-  await ledger.releaseLease(run.lease)
+  await ledger.leases.release(run.lease)
   const became = { made: 2, accepted: 2, rejected: 0, unchanged: 0, inDoubt: 0, pending: 0 }
   const before = await summarise(ledger, '/home', 'run-1')
   expect([before.records.biometric, before.balanced]).toEqual([became, true])
@@ -167,7 +168,7 @@ test.each<[string, Signs, number]>([
     await settleChunk(run, exportRow, index + 1, { at: NOW + second * 1_000 })
   }
   if (renewed !== undefined) await run.renew(NOW + renewed * 1_000, LEASE_MS)
-  if (released) await ledger.releaseLease(run.lease)
+  if (released) await ledger.leases.release(run.lease)
   if (other !== undefined) await beginRun(ledger, 'run-2', { startedAt: NOW + other * 1_000 })
   const record = await runOf(ledger, 'run-1')
   const owner = other === undefined ? { owner: 'here:1' } : {}

@@ -70,12 +70,12 @@ describe('a process is known to be gone', () => {
 test('two containers of one host name and process number keep each other from a job, until one is heard of no more', async () => {
   const ledger = await openLedger(':memory:')
   onTestFinished(() => ledger.close())
-  const jobId = await ledger.jobId('nightly', 'gateway')
+  const jobId = await ledger.jobs.id('nightly', 'gateway')
   const one = identityIn('b1', { 1: '500' })
   const other = identityIn('b2', { 1: '500' })
   const take = async ({ owner, isDead }: typeof one, now: number): Promise<string> => {
     const asked = { jobId, runId: `run at ${now}`, owner, now, ttlMs: 60_000 }
-    const answer = await ledger.acquireLease(asked, isDead)
+    const answer = await ledger.leases.acquire(asked, isDead)
     return answer.ok ? 'taken' : `held by ${processName(answer.holder.owner)}`
   }
   expect(await take(one, 0)).toBe('taken')

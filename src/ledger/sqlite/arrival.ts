@@ -1,12 +1,12 @@
 /** Arrival of an export among all exports that the job has read. */
 import type { Kysely } from 'kysely'
 import { sql } from 'kysely'
-import type { ExportOrder } from '../concerns.ts'
+import type { ExportOrder } from '../runs.ts'
 import type { ExportRecord, LedgerTables } from '../tables.ts'
 
 type Read = Pick<ExportRecord, 'id' | 'name' | 'sha256' | 'reading'>
 
-/** Implements `Ledger.arrivalOf`. */
+/** Implements `Exports.arrivalOf`. */
 export async function arrivalOf(
   database: Kysely<LedgerTables>,
   jobId: number,
@@ -49,7 +49,7 @@ export async function arrivalOf(
   return named.find(isRead)?.id ?? id
 }
 
-/** Implements `Ledger.orders`. */
+/** Implements `Exports.orders`. */
 export async function ordersOf(
   database: Kysely<LedgerTables>,
   jobId: number,

@@ -2,7 +2,7 @@
  * Providers of each person as the job's exports list them, for exports that list all care teams. A provider who is no longer listed is missing.
  */
 import {
-  type Ledger,
+  type CareTeams,
   type ListedCareTeam,
   type MissingCareTeam,
   THE_PERSON,
@@ -32,8 +32,8 @@ export function saveListed(
     )
 }
 
-export const listingsOf = ({ db }: Exclusive): Pick<Ledger, 'listedCareTeams' | 'missingCareTeams'> => ({
-  async listedCareTeams(jobId, accounts) {
+export const listingsOf = ({ db }: Exclusive): Pick<CareTeams, 'listed' | 'missing'> => ({
+  async listed(jobId, accounts) {
     const npis = new Map<string, Set<string>>()
     const arrivals = new Map<string, number>()
     const rows = await rowsOf(accounts, (keys) =>
@@ -53,7 +53,7 @@ export const listingsOf = ({ db }: Exclusive): Pick<Ledger, 'listedCareTeams' | 
       [...arrivals].map(([person, arrival]) => [person, { arrival, npis: npis.get(person) ?? new Set() }]),
     )
   },
-  async missingCareTeams(jobId, arrival, limit) {
+  async missing(jobId, arrival, limit) {
     const ofJob = db.selectFrom('care_team_listed as listed').where('listed.job_id', '=', jobId)
     const unreadable = await ofJob
       .select('listed.at')

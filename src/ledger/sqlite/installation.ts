@@ -1,9 +1,10 @@
 /** Identity of the installation: fingerprint of the key, and gateways that the ledger may send to. */
 import { WaybillError } from '../../model/errors.ts'
 import type { Installation, InstallationKey } from '../ledger.ts'
+import { readSuspicion } from './backup.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 
-export function installationOf({ db, write }: Pick<Exclusive, 'db' | 'write'>) {
+export function installationOf({ db, write, writeHot }: Exclusive) {
   /** Fingerprint of the key that this process uses. */
   let used: string | undefined
   const installation: Installation = {
@@ -21,6 +22,10 @@ export function installationOf({ db, write }: Pick<Exclusive, 'db' | 'write'>) {
     async meet(gateway, at) {
       const met = db.insertInto('gateway_met').values({ gateway, at })
       await met.onConflict((conflict) => conflict.doNothing()).execute()
+    },
+    suspicion: (now) => writeHot((statements) => readSuspicion(statements, now)),
+    async noteBehind(at) {
+      await db.insertInto('copy').values({ taken_at: at }).execute()
     },
   }
   return {

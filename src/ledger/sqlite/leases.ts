@@ -5,22 +5,24 @@
 
 import { type Kysely, sql } from 'kysely'
 import { WaybillError } from '../../model/errors.ts'
-import type { Claimed, ClaimRequest, Lease, Ledger, RightOfWay } from '../ledger.ts'
+import type { Claimed, ClaimRequest, Lease, Leases, RightOfWay } from '../ledger.ts'
 import { type LeaseRecord, type LedgerTables, processName } from '../tables.ts'
 import { jobName, noteAudit } from './audit.ts'
 import type { Statements } from './database.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 
-type Holding = 'acquireLease' | 'releaseLease' | 'holder' | 'lastLease' | 'askToStop'
-
-export const leasesOf = ({ db, write }: Exclusive): Pick<Ledger, Holding> => ({
-  acquireLease: ({ jobId, runId, owner, now, ttlMs, givesWay = false }, isDead) =>
+export const leasesOf = ({ db, write }: Exclusive): Leases => ({
+  acquire: ({ jobId, runId, owner, now, ttlMs, givesWay = false }, isDead) =>
     write(async (writer) => {
       const last = await lastLease(writer, jobId)
       if (last && isHeld(last, now, isDead)) return { ok: false, holder: last }
       const token = (last?.token ?? 0) + 1
       const lease = {
-        ...{ run_id: runId, owner, token, acquired_at: now, expires_at: now + ttlMs },
+        run_id: runId,
+        owner,
+        token,
+        acquired_at: now,
+        expires_at: now + ttlMs,
         gives_way: Number(givesWay),
         outage: null,
         stop_by: null,
@@ -46,7 +48,7 @@ export const leasesOf = ({ db, write }: Exclusive): Pick<Ledger, Holding> => ({
       return { ok: true, lease: { jobId, runId, token } }
     }),
   // The token stays, so that the next owner's is greater.
-  async releaseLease({ jobId, token }) {
+  async release({ jobId, token }) {
     const own = db.updateTable('lease').where('job_id', '=', jobId).where('token', '=', token)
     await own.set({ expires_at: 0 }).execute()
   },
@@ -54,7 +56,7 @@ export const leasesOf = ({ db, write }: Exclusive): Pick<Ledger, Holding> => ({
     const last = await lastLease(db, jobId)
     return last && isHeld(last, now, isDead) ? last : undefined
   },
-  lastLease: (jobId) => lastLease(db, jobId),
+  last: (jobId) => lastLease(db, jobId),
   askToStop: (runId, acting) =>
     write(async (writer) => {
       const held = writer

@@ -1,29 +1,19 @@
 /** Look-ups by hashed key, many at a time: records in doubt and people. */
 import { type RawBuilder, sql } from 'kysely'
-import type { HeldDoubt, Ledger } from '../ledger.ts'
+import type { CareTeams, HeldDoubt, People, Slots } from '../ledger.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
-import { readDeletions } from './account-writes.ts'
+import { confirmPeople, readDeletions } from './account-writes.ts'
+import { noteAudit } from './audit.ts'
+import { listingsOf } from './care-team-listing.ts'
+import type { Delivered } from './delivered.ts'
 import type { Exclusive } from './exclusive.ts'
+import { forgetPerson } from './pruning.ts'
 
 /** Keys in one query. */
 const KEYS_AT_ONCE = 1000
 
-type HeldOf = 'held' | 'heldSeries' | 'heldContents'
-type People =
-  | 'forgotten'
-  | 'sharedReferences'
-  | 'accounts'
-  | 'sharedIds'
-  | 'registeredBy'
-  | 'knownAccounts'
-  | 'collected'
-  | 'careTeams'
-  | 'owedCareTeams'
-
-export const lookupsOf = (
-  { db }: Exclusive,
-  { open, seal }: AccountIdCipher,
-): Pick<Ledger, HeldOf | People | 'medicalRequests'> => ({
+export const slotsOf = ({ db, readHot }: Exclusive, delivered: Pick<Delivered, 'read'>): Slots => ({
+  delivered: (jobId, rowKeys) => readHot(() => delivered.read(jobId, rowKeys)),
   async held(jobId, rowKeys) {
     const found = new Map<string, HeldDoubt[]>()
     const ofJob = db.selectFrom('held').where('job_id', '=', jobId)
@@ -60,6 +50,12 @@ export const lookupsOf = (
     )
     return new Set(rows.map(({ content }) => hex(content)))
   },
+})
+
+export const peopleOf = (
+  { db, write }: Exclusive,
+  { open, seal }: AccountIdCipher,
+): Omit<People, 'scrub'> => ({
   async accounts(gateway, references) {
     const rows = await rowsOf(references, (keys) =>
       db
@@ -70,7 +66,9 @@ export const lookupsOf = (
         .execute(),
     )
     const known = rows.map(({ reference, account_id, ...more }) => ({
-      ...{ reference: hex(reference), accountId: open(account_id), ...more },
+      reference: hex(reference),
+      accountId: open(account_id),
+      ...more,
     }))
     return new Map(known.map((one) => [one.reference, one]))
   },
@@ -140,37 +138,6 @@ export const lookupsOf = (
       rows.map(({ person, content, run }) => [hex(person), { run, content: content && hex(content) }]),
     )
   },
-  async careTeams(gateway, accounts) {
-    const rows = await rowsOf(accounts, (keys) =>
-      db
-        .selectFrom('care_team')
-        .select(['account', 'npi', 'mark', 'content', 'deletions', 'observed_at as observedAt'])
-        .select(['stored_at as storedAt', 'account_id', 'heard_at as heardAt'])
-        .select(['mark_by as markBy', 'deletions_by as deletionsBy'])
-        .where('gateway', '=', gateway)
-        .where('account', 'in', keys)
-        .execute(),
-    )
-    const known = rows.map(({ account, npi, account_id, content, deletions, ...more }) => ({
-      ...{ account: hex(account), npi: hex(npi), accountId: open(account_id), ...more },
-      ...{ content: content && hex(content), deletions: readDeletions(deletions) },
-    }))
-    return Map.groupBy(known, ({ account }) => account)
-  },
-  async owedCareTeams(gateway, jobId, after, limit) {
-    const rows = await db
-      .selectFrom('care_team')
-      .select('account')
-      .distinct()
-      .where('gateway', '=', gateway)
-      .where(sql<boolean>`(mark in ('to-set', 'to-unset') or deletions is not null)`)
-      .where((eb) => eb.or([eb('mark_by', '=', jobId), eb('deletions_by', '=', jobId)]))
-      .where('account', '>', Buffer.from(after, 'hex'))
-      .orderBy('account')
-      .limit(limit)
-      .execute()
-    return rows.map(({ account }) => hex(account))
-  },
   async medicalRequests(gateway, references) {
     const rows = await rowsOf(references, (keys) =>
       db
@@ -182,6 +149,59 @@ export const lookupsOf = (
     )
     const known = rows.map((row) => ({ ...row, reference: hex(row.reference), content: hex(row.content) }))
     return new Map(known.map((one) => [one.reference, one]))
+  },
+  confirm: (gateway, people, acting) =>
+    write(async (writer) => {
+      const confirmed = await confirmPeople(writer, gateway, people)
+      if (acting !== undefined)
+        for (const subject of people.keys())
+          await noteAudit(writer, { ...acting, action: 'accounts-confirm', job: null, run: null, subject })
+      return confirmed
+    }),
+  forget: (gateway, references, accountId, acting) =>
+    write(async (writer) => {
+      await forgetPerson(writer, gateway, references, seal(accountId))
+      const [subject = null] = references
+      if (acting !== undefined) await noteAudit(writer, { ...acting, job: null, run: null, subject })
+    }),
+})
+
+export const careTeamsOf = (turns: Exclusive, { open }: Pick<AccountIdCipher, 'open'>): CareTeams => ({
+  ...listingsOf(turns),
+  async ofAccounts(gateway, accounts) {
+    const rows = await rowsOf(accounts, (keys) =>
+      turns.db
+        .selectFrom('care_team')
+        .select(['account', 'npi', 'mark', 'content', 'deletions', 'observed_at as observedAt'])
+        .select(['stored_at as storedAt', 'account_id', 'heard_at as heardAt'])
+        .select(['mark_by as markBy', 'deletions_by as deletionsBy'])
+        .where('gateway', '=', gateway)
+        .where('account', 'in', keys)
+        .execute(),
+    )
+    const known = rows.map(({ account, npi, account_id, content, deletions, ...more }) => ({
+      account: hex(account),
+      npi: hex(npi),
+      accountId: open(account_id),
+      ...more,
+      content: content && hex(content),
+      deletions: readDeletions(deletions),
+    }))
+    return Map.groupBy(known, ({ account }) => account)
+  },
+  async owed(gateway, jobId, after, limit) {
+    const rows = await turns.db
+      .selectFrom('care_team')
+      .select('account')
+      .distinct()
+      .where('gateway', '=', gateway)
+      .where(sql<boolean>`(mark in ('to-set', 'to-unset') or deletions is not null)`)
+      .where((eb) => eb.or([eb('mark_by', '=', jobId), eb('deletions_by', '=', jobId)]))
+      .where('account', '>', Buffer.from(after, 'hex'))
+      .orderBy('account')
+      .limit(limit)
+      .execute()
+    return rows.map(({ account }) => hex(account))
   },
 })
 

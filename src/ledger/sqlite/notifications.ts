@@ -1,7 +1,18 @@
 /** The outbox: notices on their way to their targets. All processes share the outbox; a single process at a time delivers each notice. */
+import { sql } from 'kysely'
 import type { NotificationRecord, Notifications, UntoldTarget } from '../concerns.ts'
 import { advanceNotification } from '../states.ts'
 import type { Exclusive } from './exclusive.ts'
+
+/** Kinds of notices that say how runs of a job go. */
+const ON_RUNS = [
+  'run-ended',
+  'run-stopped',
+  'run-refused',
+  'job-broken',
+  'job-late',
+  'job-recovered',
+] as const
 
 export function notificationsOf({ db, write }: Exclusive): Notifications {
   const asRead = ({ id, state, attempts }: Pick<NotificationRecord, 'id' | 'state' | 'attempts'>) =>
@@ -29,7 +40,7 @@ export function notificationsOf({ db, write }: Exclusive): Notifications {
         )
         .sort((a, b) => (a.target < b.target ? -1 : 1))
     },
-    async isTold(jobId, target) {
+    async isNotified(jobId, target) {
       const latest = await db
         .selectFrom('notification')
         .select('state')
@@ -40,6 +51,18 @@ export function notificationsOf({ db, write }: Exclusive): Notifications {
         .limit(1)
         .executeTakeFirst()
       return latest !== undefined && latest.state !== 'given-up'
+    },
+    async heardFailure(jobId, target) {
+      const latest = await db
+        .selectFrom('notification')
+        .select(sql<number>`json_extract(notice, '$.failure')`.as('failure'))
+        .where('job_id', '=', jobId)
+        .where('kind', 'in', ON_RUNS)
+        .where('target', '=', target)
+        .orderBy('id', 'desc')
+        .limit(1)
+        .executeTakeFirst()
+      return latest?.failure === 1
     },
     add: (jobId, notifications, at) =>
       write(async (writer) => {

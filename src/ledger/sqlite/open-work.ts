@@ -4,11 +4,11 @@ import type { OpenWork } from '../concerns.ts'
 import type { Exclusive } from './exclusive.ts'
 
 /** Time for which a notification that was given up stays in the list. */
-const GIVEN_UP_TOLD_MS = 7 * 86_400_000
+const GIVEN_UP_SHOWN_MS = 7 * 86_400_000
 /** A notification still undelivered after this time has met an obstacle, or the process was killed. */
 const UNDELIVERED_MS = 10 * 60_000
 /** Age of a missed fire from which nobody can do anything about it. */
-const MISSED_TOLD_MS = 30 * 86_400_000
+const MISSED_SHOWN_MS = 30 * 86_400_000
 
 export async function readOpenWork({ db }: Exclusive, now: number): Promise<OpenWork> {
   const rows = async <Row>(query: ReturnType<typeof sql<Row>>): Promise<Row[]> =>
@@ -19,7 +19,7 @@ export async function readOpenWork({ db }: Exclusive, now: number): Promise<Open
       min(created_at) as since, max(notification.id) as latest
     from notification join job on job.id = notification.job_id
     where (notification.state = 'pending' and (error is not null or created_at < ${now - UNDELIVERED_MS}))
-      or (notification.state = 'given-up' and created_at > ${now - GIVEN_UP_TOLD_MS})
+      or (notification.state = 'given-up' and created_at > ${now - GIVEN_UP_SHOWN_MS})
     group by job.id, notification.target order by job.name, address`)
   const overdue = await rows(sql<OpenWork['overdue'][number]>`
     select job, source, due, expected, arrived, state from deadline
@@ -28,11 +28,12 @@ export async function readOpenWork({ db }: Exclusive, now: number): Promise<Open
         and later.timetable = deadline.timetable)
     order by due`)
   const pauses = await rows(sql<OpenWork['pauses'][number]>`
-    select job.name as job, person as by, note, at from pause join job on job.id = pause.job_id order by at`)
+    select job.name as job, person as by, note, at, until from pause join job on job.id = pause.job_id
+    where until is null order by at`)
   // A run that has finished since has read what had come by then.
   const missed = await rows(sql<OpenWork['missed'][number]>`
     select job.name as job, due, fire.reason as reason from fire join job on job.id = fire.job_id
-    where fire.state = 'skipped' and made_up_by is null and due > ${now - MISSED_TOLD_MS}
+    where fire.state = 'skipped' and made_up_by is null and due > ${now - MISSED_SHOWN_MS}
       and fire.reason in ('not-scheduled', 'job-held', 'job-invalid', 'earlier-first')
       and not exists (select 1 from run where run.job_id = fire.job_id and run.started_at > due
         and run.state = 'finished' and run.part is null and run.origin_run is null and run.backfill is null)
@@ -55,7 +56,10 @@ export async function readOpenWork({ db }: Exclusive, now: number): Promise<Open
       and json_extract(run.tallies, '$.careTeams.owed') > 0`)
   return {
     undelivered: undelivered.map(({ latest: _, ...one }) => one),
-    ...{ overdue, pauses, missed, timetables },
+    overdue,
+    pauses,
+    missed,
+    timetables,
     copy: copy && { takenAt: copy.takenAt, jobs: behind.map(({ job }) => job) },
     firstRunAt: first?.at ?? undefined,
     owing: owing.map(({ run }) => run),

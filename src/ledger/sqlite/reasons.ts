@@ -4,14 +4,12 @@
  */
 
 import { type Kysely, sql } from 'kysely'
-import type { Ledger, LeftExample } from '../ledger.ts'
+import type { LeftExample, Reasons } from '../ledger.ts'
 import type { LedgerTables } from '../tables.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
 
-export const reasonsOf = ({
-  db,
-}: Exclusive): Pick<Ledger, 'reasonsOf' | 'mostFrequentReason' | 'knownOf'> => ({
-  async reasonsOf(runId) {
+export const reasonsOf = ({ db }: Exclusive): Reasons => ({
+  async ofRun(runId) {
     const groups = await exceptionsOf(db, runId)
       .where('exception.state', '!=', 'accepted')
       .select([REMAINING.as('outcome'), 'stage', 'code', 'rule', 'field', 'message'])
@@ -42,7 +40,7 @@ export const reasonsOf = ({
       }
     })
   },
-  mostFrequentReason: (runId) =>
+  mostFrequent: (runId) =>
     exceptionsOf(db, runId)
       .where('exception.state', 'not in', ['accepted', 'settled'])
       .select('code')
@@ -52,7 +50,7 @@ export const reasonsOf = ({
       .orderBy('code')
       .limit(1)
       .executeTakeFirst(),
-  knownOf: (runId) =>
+  known: (runId) =>
     exceptionsOf(db, runId)
       .where('exception.state', '!=', 'accepted')
       .select((eb) => [eb.fn.count<number>('known_since').as('known'), eb.fn.min('known_since').as('since')])
@@ -60,7 +58,7 @@ export const reasonsOf = ({
 })
 
 /** Ids of withdrawn results in one summary; the rejects files hold all of them. */
-const SENT_TOLD = 20
+const SENT_SHOWN = 20
 
 const sentAs = (db: Kysely<LedgerTables>, runId: string) =>
   exceptionsOf(db, runId)
@@ -68,7 +66,7 @@ const sentAs = (db: Kysely<LedgerTables>, runId: string) =>
     .where('exception.state', '!=', 'settled')
     .select(['sent_as as id', 'rule', 'name'])
     .orderBy('exception.id')
-    .limit(SENT_TOLD)
+    .limit(SENT_SHOWN)
     .execute()
 
 const exceptionsOf = (db: Kysely<LedgerTables>, runId: string) =>

@@ -1,16 +1,31 @@
-/** Lists runs. Keeps the decisions of people on runs and jobs: pauses of jobs, and acknowledgements of rejects that stay as they are. */
+/** Begins and lists runs. Keeps the decisions of people on runs and jobs: pauses of jobs, and acknowledgements of rejects that stay as they are. */
 import { type RawBuilder, sql } from 'kysely'
-import type { Acknowledgements, Pauses } from '../concerns.ts'
-import type { Ledger, RunFilter } from '../ledger.ts'
-import { RANGE_LENGTH } from '../run-writes.ts'
+import {
+  type Acknowledgements,
+  type Lease,
+  noTallies,
+  type Pause,
+  type Pauses,
+  type RunFilter,
+  type RunLedger,
+  type Runs,
+  readTallies,
+  type Tallies,
+} from '../ledger.ts'
+import { backfillText, RANGE_LENGTH } from '../run-writes.ts'
+import { advanceRun } from '../states.ts'
 import { jobName, noteAudit } from './audit.ts'
-import type { Exclusive } from './exclusive.ts'
+import type { Exclusive, Writer } from './exclusive.ts'
+import { assertHeld, nameRun } from './leases.ts'
 
 type Condition = RawBuilder<boolean>
 
-type Listing = 'runs' | 'countRuns' | 'openExports' | 'openMatters'
-
-export const listedRunsOf = ({ db }: Exclusive): Pick<Ledger, Listing> => {
+/** @param begun creates the writer of a run */
+export const runsOf = (
+  { db, write }: Exclusive,
+  assertKey: (writer: Writer) => Promise<void>,
+  begun: (lease: Lease, tallies?: Tallies) => RunLedger,
+): Runs => {
   const filtered = (only: RunFilter) =>
     db
       .selectFrom('run')
@@ -25,7 +40,73 @@ export const listedRunsOf = ({ db }: Exclusive): Pick<Ledger, Listing> => {
       .$if(only.export !== undefined, (query) => query.where(hasExport(only.export ?? '')))
       .$if(only.reason !== undefined, (query) => query.where(hasReason(only.reason ?? '')))
   return {
-    runs: (limit, only = {}, after = 0) =>
+    async start(lease, start) {
+      await write(async (writer, statements) => {
+        assertHeld(statements, lease)
+        await assertKey(writer)
+        await nameRun(writer, lease)
+        await writer
+          .insertInto('run')
+          .values({
+            id: start.id,
+            job_id: start.jobId,
+            state: 'running',
+            started_at: start.startedAt,
+            worked_at: start.startedAt,
+            rejects_path: start.rejectsPath,
+            receipts_path: start.receiptsPath,
+            tallies: JSON.stringify(noTallies()),
+            origin_run: start.origin?.run,
+            selection: start.origin?.selection,
+            backfill: start.backfill && backfillText(start.backfill),
+            backfill_folder: start.backfill?.in,
+            part: start.part,
+          })
+          .execute()
+      })
+      return begun(lease, noTallies())
+    },
+    async resume(lease, run, at, part) {
+      await write(async (writer, statements) => {
+        assertHeld(statements, lease)
+        await assertKey(writer)
+        const state = advanceRun(run.state, 'resume')
+        await nameRun(writer, lease)
+        await writer
+          .updateTable('run')
+          .set({
+            state,
+            reason: null,
+            detail: null,
+            ended_at: null,
+            worked_at: at,
+            resumed_at: at,
+            ...(part === undefined ? {} : { part }),
+          })
+          .where('id', '=', run.id)
+          .execute()
+      })
+      return begun(lease, readTallies(run.tallies))
+    },
+    amend: (lease) => begun(lease),
+    unfinished: (jobId, kind) =>
+      db
+        .selectFrom('run')
+        .selectAll()
+        .where('job_id', '=', jobId)
+        .where('state', 'in', ['running', 'interrupted'])
+        .where('backfill', kind === 'backfill' ? 'is not' : 'is', null)
+        .orderBy('started_at')
+        .executeTakeFirst(),
+    find: (id) =>
+      db
+        .selectFrom('run')
+        .innerJoin('job', 'job.id', 'run.job_id')
+        .selectAll('run')
+        .select(['job.name as job', 'job.gateway'])
+        .where('run.id', '=', id)
+        .executeTakeFirst(),
+    list: (limit, only = {}, after = 0) =>
       filtered(only)
         .selectAll('run')
         .select(['job.name as job', 'job.gateway'])
@@ -34,20 +115,10 @@ export const listedRunsOf = ({ db }: Exclusive): Pick<Ledger, Listing> => {
         .limit(limit)
         .offset(after)
         .execute(),
-    async countRuns(only) {
+    async count(only) {
       const counted = filtered(only).select((eb) => eb.fn.countAll<number>().as('count'))
       return (await counted.executeTakeFirstOrThrow()).count
     },
-    openExports: (job) =>
-      db
-        .selectFrom('export')
-        .innerJoin('run', 'run.id', 'export.run_id')
-        .innerJoin('job', 'job.id', 'run.job_id')
-        .select(['run.id as run', 'job.gateway', 'export.path'])
-        .where('job.name', '=', job)
-        .where('run.state', 'in', ['running', 'interrupted'])
-        .where('export.state', '=', 'open')
-        .execute(),
     async openMatters() {
       const failed = await db.selectFrom('run').select('run.id').where(FAILED_STILL).execute()
       const exports = await db
@@ -218,31 +289,38 @@ export const acknowledgementsOf = ({ db, write }: Exclusive): Acknowledgements =
 })
 
 export const pausesOf = ({ db, write }: Exclusive): Pauses => ({
-  of: (jobId) =>
-    db
-      .selectFrom('pause')
-      .select(['person as by', 'note', 'at'])
-      .where('job_id', '=', jobId)
-      .executeTakeFirst(),
-  begin: (jobId, { by, note, at }) =>
+  of: (jobId, now) => activePause(db, jobId, now),
+  begin: (jobId, { by, note, at, until }) =>
     write(async (writer) => {
-      const begun = await writer
+      const known = await activePause(writer, jobId, at)
+      if (known !== undefined && until === null) return false
+      const values = { person: by, note, at: known?.at ?? at, until }
+      await writer
         .insertInto('pause')
-        .values({ job_id: jobId, person: by, note, at })
-        .onConflict((conflict) => conflict.doNothing())
-        .returning('job_id')
+        .values({ job_id: jobId, ...values })
+        .onConflict((conflict) => conflict.column('job_id').doUpdateSet(values))
         .execute()
-      if (begun.length === 0) return false
       const job = await jobName(writer, jobId)
-      await noteAudit(writer, { by, note, at, action: 'pause', job, run: null, subject: null })
+      const subject = until === null ? null : `until ${new Date(until).toISOString()}`
+      await noteAudit(writer, { by, note, at, action: 'pause', job, run: null, subject })
       return true
     }),
   end: (jobId, acting) =>
     write(async (writer) => {
-      const ended = await writer.deleteFrom('pause').where('job_id', '=', jobId).returning('job_id').execute()
-      if (ended.length === 0) return false
+      const known = await activePause(writer, jobId, acting.at)
+      await writer.deleteFrom('pause').where('job_id', '=', jobId).execute()
+      if (known === undefined) return false
       const job = await jobName(writer, jobId)
       await noteAudit(writer, { ...acting, action: 'unpause', job, run: null, subject: null })
       return true
     }),
 })
+
+/** A pause ends by itself: its row stays until the next pause. */
+const activePause = (db: Writer | Exclusive['db'], jobId: number, now: number): Promise<Pause | undefined> =>
+  db
+    .selectFrom('pause')
+    .select(['person as by', 'note', 'at', 'until'])
+    .where('job_id', '=', jobId)
+    .where(({ or, eb }) => or([eb('until', 'is', null), eb('until', '>', now)]))
+    .executeTakeFirst()

@@ -3,8 +3,8 @@
  * docs/reasons.md, which is part of the program. Below: warnings, differences from earlier deliveries, and next steps.
  */
 import { readFile } from 'node:fs/promises'
-import { wordsOf } from '../../ledger/concerns.ts'
 import type { Reason } from '../../ledger/ledger.ts'
+import { wordsOf } from '../../ledger/runs.ts'
 import { shipped } from '../../system/shipped.ts'
 import { html, n } from '../../system/shown-text.ts'
 import type { Step } from '../next-steps.ts'

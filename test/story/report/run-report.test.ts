@@ -59,7 +59,7 @@ test('the zone of the schedule that has seen the job', async () => {
   const { clinic, run } = await ranOnce()
   const sources = await sourcesOf(clinic)
   const { ledger } = sources
-  const { job_id: jobId = 0 } = (await ledger.run(run)) ?? {}
+  const { job_id: jobId = 0 } = (await ledger.runs.find(run)) ?? {}
   await ledger.fires.comeDue(
     jobId,
     undefined,
@@ -151,18 +151,18 @@ test('a run that is cut off: what was settled is shown, and what is in hand', as
   await clinic.deliver('day-1.csv', `${HEADER}${ANN}${BEN}`)
   const { run } = summaryOf(await clinic.run())
   const { ledger, ...sources } = await sourcesOf(clinic)
-  const { job_id: jobId = 0 } = (await ledger.run(run)) ?? {}
+  const { job_id: jobId = 0 } = (await ledger.runs.find(run)) ?? {}
   const request = { jobId, runId: 'cut', owner: 'h:1', now: 1_000, ttlMs: 60_000 }
-  const answer = await ledger.acquireLease(request, () => true)
+  const answer = await ledger.leases.acquire(request, () => true)
   if (!answer.ok) throw new Error('the lease is held')
-  const writing = await ledger.startRun(answer.lease, {
+  const writing = await ledger.runs.start(answer.lease, {
     id: 'cut',
     jobId,
     startedAt: 1_000,
     rejectsPath: 'rejects/cut',
     receiptsPath: 'receipts/cut.ndjson.gz',
   })
-  const [record] = await ledger.exportsOf(run)
+  const [record] = await ledger.exports.ofRun(run)
   if (record === undefined) throw new Error('the run has no export')
   const { id } = await writing.addExport({
     ordinal: 1,
@@ -181,9 +181,9 @@ test('a run that is cut off: what was settled is shown, and what is in hand', as
   // Killed after its lease was renewed once, and taken up an hour later.
   await writing.renew(6_000, 60_000)
   const hour = 3_600_000
-  const left = await ledger.run('cut')
+  const left = await ledger.runs.find('cut')
   if (left === undefined) throw new Error('the run is gone')
-  const resumed = await ledger.resumeRun(answer.lease, left, hour - 5_000)
+  const resumed = await ledger.runs.resume(answer.lease, left, hour - 5_000)
   const key = { exportRow: id, chunk: 1 }
   await resumed.settleChunk({
     ...key,

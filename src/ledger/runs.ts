@@ -1,0 +1,229 @@
+/** Runs and their exports, as readers see them: what each read, sent and left behind. */
+import type { Lease } from './concerns.ts'
+import type { RunLedger } from './run-ledger.ts'
+import type { ChunkKey, ProfileKey, ProfileStart, RunKind, RunStart } from './run-writes.ts'
+import type { RunState } from './states.ts'
+import type {
+  BatchRecord,
+  ChunkRecord,
+  ExceptionRecord,
+  ExportRecord,
+  Reading,
+  RunPart,
+  RunRecord,
+} from './tables.ts'
+
+/** Jobs at gateways. */
+export interface Jobs {
+  id(name: string, gateway: string): Promise<number>
+  /** As `id`, but adds nothing: undefined for a job that has never run. */
+  known(name: string, gateway: string): Promise<number | undefined>
+}
+
+/** A run, with job and gateway. */
+export type RunOfJob = RunRecord & { readonly job: string; readonly gateway: string }
+
+export interface Runs {
+  /** @throws WaybillError `lease-lost`: the search for exports may outlast the lease if the process sleeps */
+  start(lease: Lease, start: RunStart): Promise<RunLedger>
+  /**
+   * @param at when work begins again
+   * @param part scope of the rest, if the rest is not read as a whole
+   * @throws WaybillError `lease-lost`: the present holder may have finished the run, or given the run up
+   */
+  resume(lease: Lease, run: RunRecord, at: number, part?: RunPart): Promise<RunLedger>
+  /** Settles rejects and doubts of a run. The state of the run stays unchanged. */
+  amend(lease: Lease): RunLedger
+  /** Unfinished (running or interrupted) run of this kind, if any. */
+  unfinished(jobId: number, kind: RunKind): Promise<RunRecord | undefined>
+  find(id: string): Promise<RunOfJob | undefined>
+  /** Newest first. @param after number of runs to skip */
+  list(limit: number, only?: RunFilter, after?: number): Promise<RunOfJob[]>
+  count(only: RunFilter): Promise<number>
+  /** Open work by run: neither settled by a later run nor acknowledged. Runs without open work are missing. */
+  openMatters(): Promise<ReadonlyMap<string, OpenMatters>>
+}
+
+/** Filter of a list of runs. */
+export interface RunFilter {
+  readonly job?: string | undefined
+  /**
+   * True: only runs that need somebody: unfinished, failed, or with rejects or doubts, unless a later run or an acknowledgement has settled the
+   * matter.
+   */
+  readonly failed?: boolean | undefined
+  /** Earliest begin: milliseconds since the epoch. */
+  readonly since?: number | undefined
+  readonly states?: readonly RunState[] | undefined
+  readonly among?: readonly string[] | undefined
+  readonly except?: readonly string[] | undefined
+  /** Name of a run: the beginning of the id, or the part behind the hyphen. */
+  readonly named?: string | undefined
+  /** Only runs that left something behind for this reason. */
+  readonly reason?: string | undefined
+  /** Only runs with an export of this name. */
+  readonly export?: string | undefined
+}
+
+/** Left open by a run: neither settled by a later run nor acknowledged by a person. */
+export interface OpenMatters {
+  /** The run itself failed, and no later run has read its exports. */
+  readonly isFailed: boolean
+  /** Exports that were not delivered, with the error code. */
+  readonly exports: readonly { readonly name: string; readonly reason: string }[]
+  /** Rows and records by reason and export, most frequent first. */
+  readonly left: readonly {
+    readonly outcome: 'rejected' | 'in-doubt'
+    readonly code: string
+    /** Name of the export. */
+    readonly export: string
+    /** Rows rejected as a whole. */
+    readonly rows: number
+    readonly records: number
+    /** When an earlier run first left one of these behind: milliseconds since the epoch; null if this run was the first. */
+    readonly since: number | null
+  }[]
+}
+
+export interface Exports {
+  /** Exports with the names of their mappings; null for a pruned mapping. */
+  ofRun(runId: string): Promise<(ExportRecord & { readonly mapping: string | null })[]>
+  /** Open exports of unfinished runs, for all jobs of this name, at any gateway. */
+  open(job: string): Promise<OpenExport[]>
+  find(exportRow: number): Promise<ExportRecord | undefined>
+  withContent(exportId: string): Promise<ExportRecord[]>
+  /** Latest first. */
+  named(name: string): Promise<ExportRecord[]>
+  /**
+   * Arrival of an export among all exports that the job has read: higher for a later export. A name with new bytes gets a new arrival. A file
+   * read again keeps the arrival, and so does a retry of its rows. An export that was not read to the end counts as new.
+   */
+  arrivalOf(jobId: number, record: Pick<ExportRecord, 'id' | 'name' | 'sha256' | 'reading'>): Promise<number>
+  mapping(digest: string): Promise<string | undefined>
+  /**
+   * End of the latest finished export of the job by the mapping; undefined without an export.
+   * @returns `read` if this content was finished before
+   */
+  lastEnd(key: ProfileKey, sha256: string): Promise<'read' | 'ended' | 'open' | undefined>
+  /**
+   * Latest different export of this name and content that the job has read to the end. @param reading limits the search to this kind of reading
+   */
+  lastReading(
+    jobId: number,
+    record: Pick<ExportRecord, 'id' | 'name' | 'sha256'>,
+    reading?: Reading,
+  ): Promise<ExportRecord['id'] | undefined>
+  /** Order of the backfilled exports that the job has read, by arrival. */
+  orders(jobId: number): Promise<ReadonlyMap<number, ExportOrder>>
+}
+
+/** An open export of an unfinished run. */
+export interface OpenExport {
+  readonly run: string
+  readonly gateway: string
+  readonly path: string
+}
+
+/** Position of a backfilled export among all exports. */
+export interface ExportOrder {
+  /** Arrival of the newest nightly export with a day up to this export's day; 0 without a nightly export. */
+  readonly anchor: number
+  /** Days since 1970 of the date in the name; 0 without a date. */
+  readonly day: number
+}
+
+/** Profiles of exports, for the comparison with later deliveries. */
+export interface Profiles {
+  /** Profiles of finished exports, latest first. */
+  latest(key: ProfileKey, limit: number): Promise<Pick<ProfileStart, 'accepted' | 'content'>[]>
+  /** Contents of the profiles of a run's exports, by `export_row`. Exports that were not compared, or were pruned since, are missing. */
+  ofRun(runId: string): Promise<ReadonlyMap<number, string>>
+  /** True if an export of this content was finished and has a profile. */
+  has(key: ProfileKey, sha256: string): Promise<boolean>
+}
+
+/** Chunks, with their batches and exceptions. */
+export interface Chunks {
+  ofExport(exportRow: number): Promise<ChunkRecord[]>
+  /** Chunks of all exports of the run, in the order of the exports. */
+  ofRun(runId: string): Promise<ChunkRecord[]>
+  batches(key: ChunkKey): Promise<BatchRecord[]>
+  exceptions(key: ChunkKey): Promise<ExceptionRecord[]>
+}
+
+/** Exceptions of runs, grouped for people. */
+export interface Reasons {
+  /** Exceptions of a run, grouped for reading, most frequent first. */
+  ofRun(runId: string): Promise<Reason[]>
+  /** Number of the run's exceptions that an earlier run had left behind, and since when. */
+  known(runId: string): Promise<KnownCount>
+  /** Most frequent reason of the exceptions that no later run has settled. */
+  mostFrequent(runId: string): Promise<Pick<Reason, 'code' | 'count'> | undefined>
+}
+
+export interface Reason {
+  readonly outcome: string
+  readonly stage: string
+  readonly code: string
+  readonly rule: string | null
+  readonly exportName: string
+  /** Column or path of the value in question. */
+  readonly field: string | null
+  readonly message: string
+  readonly count: number
+  /** Number of exceptions that later runs have settled. */
+  readonly settled: number
+  /** Number of exceptions that an earlier run had left behind alike. */
+  readonly known: number
+  /** When the earliest known exception was first met: ISO 8601, UTC. */
+  readonly knownSince?: string
+  /** An unsettled exception with a record. A row that the mapping rejected has no content, and so cannot serve as example. */
+  readonly example?: LeftExample
+  /** Transaction ids of some of the withdrawn results at the gateway. */
+  readonly sentAs?: readonly string[]
+}
+
+/** Parts of a transaction id. */
+export interface LeftExample {
+  readonly exportId: string
+  readonly row: number
+  readonly rule: string
+  readonly content: string
+}
+
+/** Message behind the column in question, as in a rejects file. */
+export const wordsOf = ({ field, message }: Pick<Reason, 'field' | 'message'>): string =>
+  field === null ? message : `${field}: ${message}`
+
+/** Number of a run's exceptions that an earlier run had left behind. */
+export interface KnownCount {
+  readonly known: number
+  /** When the earliest known exception was first met: milliseconds since the epoch. Null without known exceptions. */
+  readonly since: number | null
+}
+
+/** An acknowledgement: a person accepts rejects or the failure of a run as final. */
+export interface Acknowledgement {
+  readonly run: string
+  /** The acknowledged reason; null: everything that the run left behind. */
+  readonly code: string | null
+  readonly by: string
+  readonly note: string | null
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
+
+export interface Acknowledgements {
+  /** Acknowledgements of a run, without undone ones. */
+  of(runId: string): Promise<Acknowledgement[]>
+  add(runs: readonly string[], acknowledgement: Omit<Acknowledgement, 'run'>): Promise<void>
+  /** @returns runs with an acknowledgement undone */
+  undo(
+    which: {
+      readonly run?: string | undefined
+      readonly job?: string | undefined
+      readonly code?: string | undefined
+    },
+    decided: Pick<Acknowledgement, 'by' | 'note' | 'at'>,
+  ): Promise<string[]>
+}

@@ -1,0 +1,320 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { Ledger, RunLedger } from '../../../src/ledger/ledger.ts'
+import { alive, chunk, ledgerScene, lost, NOW, type OpenLedger, person, rowKey, TTL } from './scene.ts'
+
+export function leasesSuite(open: OpenLedger): void {
+  describe('leases and claims', () => {
+    const scene = ledgerScene(open)
+    const { ask, lease, begun, startRun, runOf, addExport, openChunk } = scene
+    let ledger: Ledger
+    let jobId: number
+    beforeEach(() => {
+      ledger = scene.ledger
+      jobId = scene.jobId
+    })
+
+    describe('leases', () => {
+      it('holds until it runs out, and says who has it', async () => {
+        await lease()
+        const answer = await ask({ runId: 'run-2', owner: 'there:2', now: NOW + TTL - 1 })
+        expect(answer).toMatchObject({
+          ok: false,
+          holder: { run_id: 'run-1', owner: 'here:1', acquired_at: NOW, expires_at: NOW + TTL },
+        })
+        expect((await ask({ owner: 'there:2', now: NOW + TTL })).ok).toBe(true)
+      })
+
+      it('does not hold against the living for a dead owner', async () => {
+        await lease()
+        const asked: string[] = []
+        const answer = await ask({ owner: 'there:2' }, (owner) => asked.push(owner) > 0)
+        expect(answer.ok).toBe(true)
+        expect(asked).toEqual(['here:1'])
+      })
+
+      it('is free once released, and its token grows with every change of hands', async () => {
+        const tokens: number[] = []
+        for (let at = 0; at < 3; at++) {
+          const one = await lease({ owner: `here:${at}` })
+          tokens.push(one.token)
+          await ledger.leases.release(one)
+        }
+        expect(tokens).toEqual([1, 2, 3])
+      })
+
+      it('is not released by who lost it', async () => {
+        const lost = await lease()
+        await lease({ owner: 'there:2' }, () => true)
+        await ledger.leases.release(lost)
+        expect((await ask({ owner: 'third:3' })).ok).toBe(false)
+      })
+
+      it('lasts longer when renewed', async () => {
+        const run = await startRun()
+        await run.renew(NOW + TTL / 2, TTL)
+        expect((await ask({ now: NOW + TTL })).ok).toBe(false)
+        expect((await ask({ now: NOW + TTL * 1.5 })).ok).toBe(true)
+      })
+
+      it('is that of the run that is on, of several one after the other', async () => {
+        await startRun('run-1')
+        const [held] = [await ledger.leases.holder(jobId, NOW, alive)]
+        expect(held).toMatchObject({ run_id: 'run-1', gives_way: 0 })
+        const lease = { jobId, runId: 'run-2', token: held?.token ?? 0 }
+        await ledger.runs.start(lease, begun('run-2'))
+        expect(await ledger.leases.holder(jobId, NOW, alive)).toMatchObject({
+          run_id: 'run-2',
+          token: held?.token,
+        })
+        const first = await runOf()
+        await ledger.runs.resume({ ...lease, runId: 'run-1' }, first, NOW)
+        expect(await ledger.leases.holder(jobId, NOW, alive)).toMatchObject({
+          run_id: 'run-1',
+          token: held?.token,
+        })
+      })
+
+      it('says why its run waits, until that is over, or another run or process has it', async () => {
+        const waits = async () => (await ledger.leases.last(jobId))?.outage
+        const run = await startRun()
+        expect(await waits()).toBeNull()
+        await run.noteOutage('{"since":1}')
+        expect(await waits()).toBe('{"since":1}')
+        await run.noteOutage(null)
+        expect(await waits()).toBeNull()
+        await run.noteOutage('{"since":2}')
+        const next = { ...run.lease, runId: 'run-2' }
+        const second = await ledger.runs.start(next, begun('run-2'))
+        expect(await waits()).toBeNull()
+        await second.noteOutage('{"since":3}')
+        await lease({ runId: 'run-3', owner: 'there:2' }, () => true)
+        expect(await waits()).toBeNull()
+        await expect(second.noteOutage('{"since":4}')).rejects.toMatchObject(lost)
+        expect(await waits()).toBeNull()
+      })
+
+      it('lets nobody write with an old token', async () => {
+        const { run, exportRow, intent, settled, chunkSettled, key } = await openChunk()
+        const batch = await run.beginBatch(intent)
+        await lease({ owner: 'there:2' }, () => true)
+        for (const write of [
+          () => run.renew(NOW, TTL),
+          () => run.assertHeld(),
+          () => addExport(run, 2),
+          () => ledger.runs.start({ ...run.lease, runId: 'run-2' }, begun('run-2')),
+          () => run.endExport(exportRow, 'finished'),
+          () => run.openChunk(exportRow, chunk(2)),
+          () => run.beginBatch(intent),
+          () => run.settleBatch(settled(batch)),
+          () => run.splitBatch(batch, 'refused', 400, NOW),
+          () => run.settleChunk(chunkSettled()),
+          () => run.saveAccounts('gateway', [person(1)], NOW),
+          () => run.endRun({ state: 'finished', endedAt: NOW, reason: null }),
+        ])
+          await expect(write(), String(write)).rejects.toMatchObject(lost)
+
+        expect(await ledger.runs.find('run-2')).toBeUndefined()
+        expect(await ledger.exports.ofRun('run-1')).toMatchObject([{ id: exportRow, state: 'open' }])
+        expect(await ledger.chunks.ofExport(exportRow)).toMatchObject([{ number: 1, state: 'open' }])
+        expect(await ledger.chunks.batches(key)).toMatchObject([{ id: batch, state: 'sending' }])
+        expect(await ledger.chunks.exceptions(key)).toEqual([])
+        expect(await ledger.slots.delivered(jobId, [rowKey(1)])).toEqual(new Map())
+        expect(await ledger.people.accounts('gateway', [rowKey(1)])).toEqual(new Map())
+        expect(await ledger.runs.find('run-1')).toMatchObject({ state: 'running' })
+      })
+    })
+
+    describe('right of way', () => {
+      const waiting = (owner: string, now = NOW) => ledger.way.ask({ jobId, owner, now, ttlMs: TTL })
+      const waiter = (now = NOW, isDead = alive) => ledger.way.waiter(jobId, now, isDead)
+      const give = (fields: { jobId?: number; owner?: string } = {}) =>
+        ledger.leases.acquire(
+          { jobId, runId: 'run-1', owner: 'here:1', now: NOW, ttlMs: TTL, givesWay: true, ...fields },
+          alive,
+        )
+
+      it('is told of a holder that gives way', async () => {
+        await give()
+        expect(await ledger.leases.holder(jobId, NOW, alive)).toMatchObject({ owner: 'here:1', gives_way: 1 })
+        expect(await ask({ owner: 'there:2' })).toMatchObject({ ok: false, holder: { gives_way: 1 } })
+        expect((await ask({ owner: 'there:2', now: NOW + TTL })).ok).toBe(true)
+        expect(await ledger.leases.holder(jobId, NOW + TTL, alive)).toMatchObject({ gives_way: 0 })
+      })
+
+      it('is that of who has waited longest and lives', async () => {
+        expect(await waiter()).toBeUndefined()
+        await waiting('there:2', NOW)
+        await waiting('third:3', NOW + 1)
+        await waiting('there:2', NOW + 2)
+        expect(await waiter(NOW + 2)).toEqual({ owner: 'there:2', since: NOW })
+        expect(await waiter(NOW + 2, (owner) => owner === 'there:2')).toMatchObject({ owner: 'third:3' })
+        expect(await waiter(NOW + 2, () => true)).toBeUndefined()
+        expect(
+          await ledger.way.waiter(await ledger.jobs.id('another', 'gateway'), NOW, alive),
+        ).toBeUndefined()
+      })
+
+      it('is lost by who says nothing for a while, and kept by who asks again', async () => {
+        await waiting('there:2')
+        await waiting('third:3', NOW + TTL / 2)
+        expect(await waiter(NOW + TTL - 1)).toMatchObject({ owner: 'there:2' })
+        expect(await waiter(NOW + TTL)).toMatchObject({ owner: 'third:3' })
+        expect(await waiter(NOW + TTL * 1.5)).toBeUndefined()
+      })
+
+      it('is not taken back by who was killed while it waited, once the job has changed hands', async () => {
+        await waiting('there:2', NOW - TTL)
+        await waiting('third:3', NOW)
+        await lease()
+        // A clock that was set back would find it waiting still.
+        expect(await waiter(NOW - TTL)).toMatchObject({ owner: 'third:3' })
+      })
+
+      it('is asked for no more by who has the job, or withdraws', async () => {
+        await waiting('there:2')
+        await waiting('third:3', NOW + 1)
+        await lease({ owner: 'there:2' })
+        expect(await waiter()).toMatchObject({ owner: 'third:3' })
+        await ledger.way.withdraw(jobId, 'third:3')
+        expect(await waiter()).toBeUndefined()
+      })
+
+      it('belongs to other jobs at the gateway, but for those that give way themselves', async () => {
+        const busy = (now = NOW, isDead = alive) => ledger.way.busy('gateway', jobId, now, isDead)
+        await lease()
+        const elsewhere = await ledger.jobs.id('job', 'another')
+        const filling = await ledger.jobs.id('filling', 'gateway')
+        await ledger.leases.acquire(
+          { jobId: elsewhere, runId: 'e', owner: 'a:1', now: NOW, ttlMs: TTL },
+          alive,
+        )
+        await give({ jobId: filling, owner: 'b:2' })
+        expect(await busy()).toBeUndefined()
+        const other = await ledger.jobs.id('other', 'gateway')
+        const taken = { jobId: other, runId: 'run-7', owner: 'c:3', now: NOW, ttlMs: TTL }
+        const answer = await ledger.leases.acquire(taken, alive)
+        expect(await busy()).toMatchObject({ job: 'other', run_id: 'run-7', owner: 'c:3', acquired_at: NOW })
+        expect(await busy(NOW + TTL)).toBeUndefined()
+        expect(await busy(NOW, (owner) => owner === 'c:3')).toBeUndefined()
+        if (answer.ok) await ledger.leases.release(answer.lease)
+        expect(await busy()).toBeUndefined()
+      })
+    })
+
+    describe('claims of accounts', () => {
+      const [ann, ben, cleo] = [rowKey(1), rowKey(2), rowKey(3)]
+      let runs = 0
+      /** A run of a job of its own, whose lease lasts until `NOW + TTL`. */
+      const jobOf = async (name: string, owner: string): Promise<RunLedger> => {
+        const id = await ledger.jobs.id(name, 'gateway')
+        const request = { jobId: id, runId: `run ${++runs}`, owner, now: NOW, ttlMs: TTL }
+        const answer = await ledger.leases.acquire(request, alive)
+        if (!answer.ok) throw new Error('the lease is held')
+        return ledger.runs.start(answer.lease, { ...begun(request.runId), jobId: id })
+      }
+      const claim = async (
+        run: RunLedger,
+        accounts: readonly string[],
+        { gateway = 'gateway', now = NOW, isDead = alive } = {},
+      ) => {
+        const claimed = await run.claimAccounts({ gateway, accounts, now }, isDead)
+        return { accounts: accounts.filter((one) => claimed.accounts.has(one)), taken: claimed.isTakenOver }
+      }
+      let one: RunLedger
+      let other: RunLedger
+      beforeEach(async () => {
+        one = await jobOf('one', 'here:1')
+        other = await jobOf('other', 'here:2')
+        expect(await claim(one, [ann, ben])).toEqual({ accounts: [ann, ben], taken: false })
+      })
+
+      it('are of one job at a time, by gateway, until it lets go', async () => {
+        expect(await claim(other, [ben, cleo])).toEqual({ accounts: [cleo], taken: false })
+        expect(await claim(other, [ben], { gateway: 'another' })).toEqual({ accounts: [ben], taken: false })
+        expect(await claim(one, [ann, ben, cleo])).toEqual({ accounts: [ann, ben], taken: false })
+        // Nobody lets go what another has.
+        await other.saveCareTeams('gateway', [], [ann, cleo])
+        expect(await claim(other, [ann, cleo])).toEqual({ accounts: [cleo], taken: false })
+        await one.saveCareTeams('gateway', [], [ann])
+        expect(await claim(other, [ann, ben])).toEqual({ accounts: [ann], taken: false })
+        await one.endRun({ state: 'finished', endedAt: NOW, reason: null })
+        expect(await claim(other, [ann, ben])).toEqual({ accounts: [ann, ben], taken: false })
+      })
+
+      it('are given to one alone of many that ask at once', async () => {
+        const many = Array.from({ length: 5_000 }, (_, at) => rowKey(at + 10))
+        const given = await Promise.all([claim(one, many), claim(other, many)])
+        expect(given.flatMap(({ accounts }) => accounts).toSorted()).toEqual(many.toSorted())
+      })
+
+      it.each([
+        ['process is gone', { isDead: (owner: string) => owner === 'here:1' }],
+        ['lease has run out', { now: NOW + TTL }],
+      ])('of one whose %s are taken over, and it writes nothing more', async (_, how) => {
+        expect(await claim(other, [ben, cleo], how)).toEqual({ accounts: [ben, cleo], taken: true })
+        expect(await claim(other, [ann], how)).toEqual({ accounts: [ann], taken: false })
+        await expect(one.assertHeld()).rejects.toMatchObject(lost)
+        await expect(one.renew(NOW, TTL)).rejects.toMatchObject(lost)
+        await expect(claim(one, [cleo])).rejects.toMatchObject(lost)
+        await expect(one.saveCareTeams('gateway', [], [ben])).rejects.toMatchObject(lost)
+        expect(await claim(await jobOf('one', 'here:3'), [ben])).toEqual({ accounts: [], taken: false })
+        await other.assertHeld()
+      })
+
+      it('nobody is disturbed whose people are not asked for', async () => {
+        expect(await claim(other, [cleo], { now: NOW + TTL })).toEqual({ accounts: [cleo], taken: false })
+        await one.assertHeld()
+      })
+
+      it('end with the lease; those of an earlier lease of the job are its own', async () => {
+        await ledger.leases.release(one.lease)
+        const again = await jobOf('one', 'here:1')
+        expect(await claim(again, [ann])).toEqual({ accounts: [ann], taken: false })
+        await ledger.leases.release(again.lease)
+        expect(await claim(other, [ann])).toEqual({ accounts: [ann], taken: true })
+      })
+
+      it('of another job of the same process are not taken over, whatever it knows of itself', async () => {
+        const same = await jobOf('same', 'here:1')
+        const isDead = (owner: string) => owner === 'here:1'
+        expect(await claim(same, [ann], { isDead })).toEqual({ accounts: [], taken: false })
+        expect(await claim(same, [ann], { isDead, now: NOW + TTL })).toEqual({ accounts: [ann], taken: true })
+      })
+    })
+
+    it('tells who holds a job', async () => {
+      const holder = async (now: number, isDead = alive) =>
+        (await ledger.leases.holder(jobId, now, isDead))?.owner
+      expect(await holder(NOW)).toBeUndefined()
+      const held = await lease()
+      expect(await holder(NOW + TTL - 1)).toBe('here:1')
+      expect(await holder(NOW + TTL)).toBeUndefined()
+      expect(await holder(NOW, () => true)).toBeUndefined()
+      await ledger.leases.release(held)
+      expect(await holder(NOW)).toBeUndefined()
+    })
+
+    it('asks whoever runs it to stop, as long as somebody does; not what comes after', async () => {
+      const stopBy = async () => (await ledger.leases.last(jobId))?.stop_by
+      const run = await startRun()
+      expect(await ledger.leases.askToStop('run-9', { by: 'ann', note: null, at: NOW })).toBe(false)
+      expect(await ledger.leases.askToStop('run-1', { by: 'ann', note: null, at: NOW + TTL })).toBe(false)
+      expect(await stopBy()).toBeNull()
+      expect(await ledger.leases.askToStop('run-1', { by: 'ann', note: null, at: NOW + TTL - 1 })).toBe(true)
+      expect(await stopBy()).toBe('ann')
+      await ledger.runs.start({ ...run.lease, runId: 'run-2' }, begun('run-2'))
+      expect(await stopBy()).toBeNull()
+      await ledger.leases.askToStop('run-2', { by: 'ann', note: null, at: NOW })
+      await lease({ runId: 'run-3', owner: 'there:2' }, () => true)
+      expect(await stopBy()).toBeNull()
+    })
+
+    it('tells who held a job last, also when it has run out or was let go', async () => {
+      expect(await ledger.leases.last(jobId)).toBeUndefined()
+      const held = await lease()
+      expect(await ledger.leases.last(jobId)).toMatchObject({ owner: 'here:1', expires_at: NOW + TTL })
+      await ledger.leases.release(held)
+      expect(await ledger.leases.last(jobId)).toMatchObject({ owner: 'here:1', expires_at: 0 })
+    })
+  })
+}

@@ -11,7 +11,7 @@ import {
 } from '../ledger.ts'
 import type { Statements } from './database.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
-import { hex, rowsOf } from './lookups.ts'
+import { hex, rowsOf } from './many-keys.ts'
 
 const bytes = (hash: string): Buffer => Buffer.from(hash, 'hex')
 

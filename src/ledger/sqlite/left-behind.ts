@@ -8,7 +8,7 @@ import type { BatchRecord, LedgerTables } from '../tables.ts'
 import { arrivalOf } from './arrival.ts'
 import type { Statements } from './database.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
-import { hex } from './lookups.ts'
+import { hex } from './many-keys.ts'
 
 /** Values in one query. SQLite takes at most 32,766 parameters. */
 const VALUES_AT_ONCE = 500

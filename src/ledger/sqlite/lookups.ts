@@ -1,5 +1,6 @@
 /** Look-ups by hashed key, many at a time: records in doubt and people. */
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
+
 import type { CareTeams, HeldDoubt, People, Slots } from '../ledger.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
 import { confirmPeople, readDeletions } from './account-writes.ts'
@@ -7,10 +8,8 @@ import { noteAudit } from './audit.ts'
 import { listingsOf } from './care-team-listing.ts'
 import type { Delivered } from './delivered.ts'
 import type { Exclusive } from './exclusive.ts'
+import { hex, rowsOf } from './many-keys.ts'
 import { forgetPerson } from './pruning.ts'
-
-/** Keys in one query. */
-const KEYS_AT_ONCE = 1000
 
 export const slotsOf = ({ db, readHot }: Exclusive, delivered: Pick<Delivered, 'read'>): Slots => ({
   delivered: (jobId, rowKeys) => readHot(() => delivered.read(jobId, rowKeys)),
@@ -204,22 +203,3 @@ export const careTeamsOf = (turns: Exclusive, { open }: Pick<AccountIdCipher, 'o
     return rows.map(({ account }) => hex(account))
   },
 })
-
-/** Keys as a single parameter: the text of a query does not depend on their number, so SQLite compiles a query once. */
-type Keys = RawBuilder<Uint8Array>
-
-/** Rows that a query finds for all keys (32 hex digits each), asked in slices. */
-export async function rowsOf<Row>(
-  keys: readonly string[],
-  find: (some: Keys) => Promise<Row[]>,
-): Promise<Row[]> {
-  const found: Row[][] = []
-  for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
-    const some = JSON.stringify(keys.slice(start, start + KEYS_AT_ONCE))
-    found.push(await find(sql`(select unhex(value) from json_each(${some}))`))
-  }
-  return found.flat()
-}
-
-export const hex = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')

@@ -19,7 +19,7 @@ import type { SealedId } from '../sealed-ids.ts'
 import type { LedgerTables } from '../tables.ts'
 import type { Statements } from './database.ts'
 import { asLedgerError, type Exclusive, type Writer } from './exclusive.ts'
-import { hex } from './lookups.ts'
+import { hex } from './many-keys.ts'
 
 /** Rows of a table in one transaction: a few milliseconds of work. */
 const ROWS_AT_ONCE = 500

@@ -79,7 +79,7 @@ test.each([
     },
     2,
   ],
-] as const)('%s is a bad run, too', async (_, spoil, exit) => {
+] as const)('%s is a bad run, too', NEEDS_QUIET, async (_, spoil, exit) => {
   const night = await openOn('failure')
   await night.deliver('a.csv', HEADER + ANN)
   await night.run()

@@ -64,7 +64,7 @@ test('a monitor that takes nothing fails no run, and its key is told nowhere', a
   expect(night.heard()).toEqual(['/start', '/0', '/0'])
 })
 
-test('each minute of the schedule it hears whether the job needs somebody', async () => {
+test('each minute of the schedule it hears whether the job needs somebody', NEEDS_QUIET, async () => {
   const night = await openNight({ rest: SCHEDULE, exports: HEADER + ANN + REJECTED })
   await night.keep('2027-03-02T02:10Z', '2027-03-02T02:20Z')
   const heard = night.heard()

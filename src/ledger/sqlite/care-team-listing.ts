@@ -9,34 +9,34 @@ import {
   UNKNOWN_PERSON,
   UNUSABLE,
 } from '../ledger.ts'
-import type { Statements } from './database.ts'
-import type { Exclusive, Writer } from './exclusive.ts'
+import type { Exclusive, Statements, Writer } from './exclusive.ts'
 import { hex, rowsOf } from './lookups.ts'
 
 const bytes = (hash: string): Buffer => Buffer.from(hash, 'hex')
 
 /** @param arrival of the export; ignored for a person whom a later export has listed */
-export function saveListed(
+export async function saveListed(
   statements: Statements,
   jobId: number,
   arrival: number,
   listed: readonly ListedCareTeam[],
-): void {
+): Promise<void> {
   for (const { account, npi, at } of listed)
-    statements.run(
-      `insert into care_team_listed (job_id, account, npi, arrival, at) select ?1, ?2, ?3, ?4, ?5
-       where not exists (select 1 from care_team_listed where job_id = ?1 and account = ?2 and npi = x'' and arrival > ?4)
-       on conflict (job_id, account, npi) do update
-       set arrival = excluded.arrival, at = max(at, excluded.at)`,
+    await statements.run(
+      `insert into care_team_listed (job_id, account, npi, arrival, at) select ?, ?, ?, ?, ?
+       where not exists (select 1 from care_team_listed where job_id = ? and account = ? and npi = ? and arrival > ?)
+       on conflict (job_id, account, npi) do update set arrival = excluded.arrival,
+       at = case when care_team_listed.at > excluded.at then care_team_listed.at else excluded.at end`,
       ...[jobId, bytes(account), bytes(npi), arrival, at],
+      ...[jobId, bytes(account), bytes(THE_PERSON), arrival],
     )
 }
 
-export const listingsOf = ({ db }: Exclusive): Pick<CareTeams, 'listed' | 'missing'> => ({
+export const listingsOf = ({ db, dialect }: Exclusive): Pick<CareTeams, 'listed' | 'missing'> => ({
   async listed(jobId, accounts) {
     const npis = new Map<string, Set<string>>()
     const arrivals = new Map<string, number>()
-    const rows = await rowsOf(accounts, (keys) =>
+    const rows = await rowsOf(dialect, accounts, (keys) =>
       db
         .selectFrom('care_team_listed')
         .select(['account', 'npi', 'arrival'])

@@ -3,10 +3,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { reasonOf } from '../../model/errors.ts'
 import { readPack } from '../delivered-rows.ts'
 import { unpackHolds } from '../packed-records.ts'
-import { SHAPE, type Statements } from './database.ts'
+import { SHAPE, type SyncStatements } from './database.ts'
 import { asBytes } from './delivered.ts'
 
-type Ask = Statements['all']
+type Ask = SyncStatements['all']
 
 /** Kysely's own tables. */
 const OF_STEPS: readonly string[] = ['table kysely_migration', 'table kysely_migration_lock']

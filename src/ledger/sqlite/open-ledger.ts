@@ -6,7 +6,7 @@ import type { Ledger } from '../ledger.ts'
 import { type AccountIdCipher, NO_ACCOUNT_IDS } from '../sealed-ids.ts'
 import type { LedgerTables } from '../tables.ts'
 import { auditOf } from './audit.ts'
-import { type LedgerDatabase, MIGRATIONS, openLedgerDatabase } from './database.ts'
+import { MIGRATIONS, openLedgerDatabase, type SqliteLedgerDatabase } from './database.ts'
 import { deliveredOf } from './delivered.ts'
 import { createExclusive } from './exclusive.ts'
 import { chunksOf, exportsOf, jobsOf, profilesOf } from './exports.ts'
@@ -81,8 +81,8 @@ export async function openLedger(
   }
 }
 
-async function openDatabase(file: string, onNew?: OnNewLedger): Promise<LedgerDatabase> {
-  let opened: LedgerDatabase
+async function openDatabase(file: string, onNew?: OnNewLedger): Promise<SqliteLedgerDatabase> {
+  let opened: SqliteLedgerDatabase
   try {
     opened = openLedgerDatabase(file, BUSY_TIMEOUT_MS)
   } catch (cause) {

@@ -1,6 +1,7 @@
 /**
- * Providers of each person as the job's exports list them, for exports that list all care teams. A provider who is no longer listed is missing.
+ * Care teams: known entries, and providers of each person as the job's exports list them, for exports that list all care teams. A provider who is no longer listed is missing.
  */
+import { sql } from 'kysely'
 import {
   type CareTeams,
   type ListedCareTeam,
@@ -9,8 +10,11 @@ import {
   UNKNOWN_PERSON,
   UNUSABLE,
 } from '../ledger.ts'
+import type { AccountIdCipher } from '../sealed-ids.ts'
+import { readDeletions } from './account-writes.ts'
+import { hex } from './dialect.ts'
 import type { Exclusive, Statements, Writer } from './exclusive.ts'
-import { hex, rowsOf } from './lookups.ts'
+import { rowsOf } from './lookups.ts'
 
 const bytes = (hash: string): Buffer => Buffer.from(hash, 'hex')
 
@@ -32,7 +36,7 @@ export async function saveListed(
     )
 }
 
-export const listingsOf = ({ db, dialect }: Exclusive): Pick<CareTeams, 'listed' | 'missing'> => ({
+const listingsOf = ({ db, dialect }: Exclusive): Pick<CareTeams, 'listed' | 'missing'> => ({
   async listed(jobId, accounts) {
     const npis = new Map<string, Set<string>>()
     const arrivals = new Map<string, number>()
@@ -83,6 +87,43 @@ export const listingsOf = ({ db, dialect }: Exclusive): Pick<CareTeams, 'listed'
       .limit(limit)
       .execute()
     return rows.map(({ account, npi, at }) => ({ account: hex(account), npi: hex(npi), at }))
+  },
+})
+
+export const careTeamsOf = (turns: Exclusive, { open }: Pick<AccountIdCipher, 'open'>): CareTeams => ({
+  ...listingsOf(turns),
+  async ofAccounts(gateway, accounts) {
+    const rows = await rowsOf(turns.dialect, accounts, (keys) =>
+      turns.db
+        .selectFrom('care_team')
+        .select(['account', 'npi', 'mark', 'content', 'deletions', 'observed_at as observedAt'])
+        .select(['stored_at as storedAt', 'account_id', 'heard_at as heardAt'])
+        .select(['mark_by as markBy', 'deletions_by as deletionsBy'])
+        .where('gateway', '=', gateway)
+        .where('account', 'in', keys)
+        .orderBy('account')
+        .orderBy('npi')
+        .execute(),
+    )
+    const known = rows.map(({ account, npi, account_id, content, deletions, ...more }) => ({
+      ...{ account: hex(account), npi: hex(npi), accountId: open(account_id), ...more },
+      ...{ content: content && hex(content), deletions: readDeletions(deletions) },
+    }))
+    return Map.groupBy(known, ({ account }) => account)
+  },
+  async owed(gateway, jobId, after, limit) {
+    const rows = await turns.db
+      .selectFrom('care_team')
+      .select('account')
+      .distinct()
+      .where('gateway', '=', gateway)
+      .where(sql<boolean>`(mark in ('to-set', 'to-unset') or deletions is not null)`)
+      .where((eb) => eb.or([eb('mark_by', '=', jobId), eb('deletions_by', '=', jobId)]))
+      .where('account', '>', Buffer.from(after, 'hex'))
+      .orderBy('account')
+      .limit(limit)
+      .execute()
+    return rows.map(({ account }) => hex(account))
   },
 })
 

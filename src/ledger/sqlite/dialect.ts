@@ -1,6 +1,6 @@
 /** Differences between the databases of the ledger, as far as the statements of both are the same. */
-import { type RawBuilder, sql } from 'kysely'
-import type { Writer } from './exclusive.ts'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { LedgerTables } from '../tables.ts'
 
 export interface Dialect {
   /** Query with a single parameter, a JSON array of hex digits: a column `hash` of bytes. */
@@ -32,8 +32,11 @@ export function listed(query: string, values: readonly string[]): RawBuilder<nev
 }
 
 /** Time by which leases expire. */
-export async function leaseTime(db: Writer, { clock }: Dialect, now: number): Promise<number> {
+export async function leaseTime(db: Kysely<LedgerTables>, { clock }: Dialect, now: number): Promise<number> {
   if (clock === undefined) return now
   const { rows } = await sql<{ at: number }>`select ${sql.raw(clock)} as at`.execute(db)
   return rows[0]?.at ?? now
 }
+
+export const hex = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')

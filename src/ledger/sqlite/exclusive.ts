@@ -8,8 +8,8 @@ import type { Dialect } from './dialect.ts'
 
 export type MaybePromise<T> = T | Promise<T>
 
-/** Value of a parameter of a statement. */
-export type Parameter = string | number | null | Uint8Array
+/** Value of a parameter of a statement. PostgreSQL alone takes lists. */
+export type Parameter = string | number | null | Uint8Array | readonly Uint8Array[]
 
 /** Statements by text, with `?` for each parameter. */
 export interface Statements {

@@ -6,8 +6,8 @@ import { unpackHolds } from '../packed-records.ts'
 import { advanceLeft } from '../states.ts'
 import type { BatchRecord, LedgerTables } from '../tables.ts'
 import { arrivalOf } from './arrival.ts'
+import { hex } from './dialect.ts'
 import type { Exclusive, Statements, Writer } from './exclusive.ts'
-import { hex } from './lookups.ts'
 
 /** Values in one query. SQLite takes at most 32,766 parameters. */
 const VALUES_AT_ONCE = 500
@@ -51,6 +51,8 @@ export function leftBehind({ db }: Exclusive, place: string | undefined): LeftBe
             'in',
             slice.map((content) => Buffer.from(content, 'hex')),
           )
+          .orderBy('row_key')
+          .orderBy('content')
           .execute()
         return rows.map(({ row_key, rule, content, series, sentUntil }) => ({
           rowKey: hex(row_key),
@@ -87,6 +89,7 @@ export function leftBehind({ db }: Exclusive, place: string | undefined): LeftBe
           .where('export.id', '<', before)
           .where('exception.state', 'in', STATES[selection])
           .where('exception.row', 'in', slice)
+          .orderBy('exception.id')
           .execute(),
       ),
     rows: ({ exportRow, selection, runId }, after, limit) =>

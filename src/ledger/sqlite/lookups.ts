@@ -1,12 +1,11 @@
 /** Look-ups by hashed key, many at a time: records in doubt and people. */
-import { type RawBuilder, sql } from 'kysely'
-import type { CareTeams, HeldDoubt, People, Slots } from '../ledger.ts'
+import type { RawBuilder } from 'kysely'
+import type { HeldDoubt, People, Slots } from '../ledger.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
-import { confirmPeople, readDeletions } from './account-writes.ts'
+import { confirmPeople } from './account-writes.ts'
 import { noteAudit } from './audit.ts'
-import { listingsOf } from './care-team-listing.ts'
 import type { DeliveredStore } from './delivered-store.ts'
-import { type Dialect, listed } from './dialect.ts'
+import { type Dialect, hex, listed } from './dialect.ts'
 import type { Exclusive } from './exclusive.ts'
 import { forgetPerson } from './pruning.ts'
 
@@ -27,6 +26,8 @@ export const slotsOf = (
       ofJob
         .select(['row_key', 'content', 'rule', 'series', 'sent_until'])
         .where('row_key', 'in', keys)
+        .orderBy('row_key')
+        .orderBy('content')
         .execute(),
     )
     for (const { row_key, content, rule, series, sent_until: sentUntil } of rows) {
@@ -170,41 +171,6 @@ export const peopleOf = (
     }),
 })
 
-export const careTeamsOf = (turns: Exclusive, { open }: Pick<AccountIdCipher, 'open'>): CareTeams => ({
-  ...listingsOf(turns),
-  async ofAccounts(gateway, accounts) {
-    const rows = await rowsOf(turns.dialect, accounts, (keys) =>
-      turns.db
-        .selectFrom('care_team')
-        .select(['account', 'npi', 'mark', 'content', 'deletions', 'observed_at as observedAt'])
-        .select(['stored_at as storedAt', 'account_id', 'heard_at as heardAt'])
-        .select(['mark_by as markBy', 'deletions_by as deletionsBy'])
-        .where('gateway', '=', gateway)
-        .where('account', 'in', keys)
-        .execute(),
-    )
-    const known = rows.map(({ account, npi, account_id, content, deletions, ...more }) => ({
-      ...{ account: hex(account), npi: hex(npi), accountId: open(account_id), ...more },
-      ...{ content: content && hex(content), deletions: readDeletions(deletions) },
-    }))
-    return Map.groupBy(known, ({ account }) => account)
-  },
-  async owed(gateway, jobId, after, limit) {
-    const rows = await turns.db
-      .selectFrom('care_team')
-      .select('account')
-      .distinct()
-      .where('gateway', '=', gateway)
-      .where(sql<boolean>`(mark in ('to-set', 'to-unset') or deletions is not null)`)
-      .where((eb) => eb.or([eb('mark_by', '=', jobId), eb('deletions_by', '=', jobId)]))
-      .where('account', '>', Buffer.from(after, 'hex'))
-      .orderBy('account')
-      .limit(limit)
-      .execute()
-    return rows.map(({ account }) => hex(account))
-  },
-})
-
 type Keys = RawBuilder<Uint8Array>
 
 /** Rows that a query finds for all keys (32 hex digits each), asked in slices. */
@@ -219,6 +185,3 @@ export async function rowsOf<Row>(
   }
   return found.flat()
 }
-
-export const hex = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')

@@ -18,9 +18,8 @@ import {
 import type { SealedId } from '../sealed-ids.ts'
 import type { LedgerTables } from '../tables.ts'
 import { asLedgerError, type SyncStatements } from './database.ts'
-import { type Dialect, leaseTime, listed } from './dialect.ts'
+import { type Dialect, hex, leaseTime, listed } from './dialect.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
-import { hex } from './lookups.ts'
 
 /** Rows of a table in one transaction: a few milliseconds of work. */
 const ROWS_AT_ONCE = 500

@@ -111,7 +111,7 @@ export function createRunLedger(
           statements.run(
             `insert into chunk (export_row, number, first_row, first_line, byte_offset, rows, state)
             values (?, ?, ?, ?, ?, ?, 'open')
-            on conflict (export_row, number) do update set rows = excluded.rows where state = 'open'`,
+            on conflict (export_row, number) do update set rows = excluded.rows where chunk.state = 'open'`,
             ...[exportRow, number, firstRow, firstLine, byteOffset, rows],
           ),
         'for-nothing',

@@ -24,6 +24,7 @@ import { SHAPE } from '../sqlite/database.ts'
 import type { Dialect } from '../sqlite/dialect.ts'
 import type { LedgerDatabase, Statements, Writer } from '../sqlite/exclusive.ts'
 import type { LedgerTables } from '../tables.ts'
+import { shownAddress } from './address.ts'
 
 const CONNECTIONS = 5
 const CONNECT_TIMEOUT_MS = 10_000
@@ -51,12 +52,6 @@ export interface PostgresLedgerDatabase extends LedgerDatabase {
   /** Address without user and password. */
   readonly where: string
   close(): Promise<void>
-}
-
-/** Host, port and database: for messages. */
-export function shownAddress(url: string): string {
-  const { host, pathname } = new URL(url)
-  return `postgres://${host}${pathname}`
 }
 
 /** @param dialect differs from `POSTGRES` only where a test hands the clock in */

@@ -187,7 +187,7 @@ module.exports = {
       [
         MODEL,
         '^src/ledger/ledger.ts$',
-        '^src/definitions/notify-definition.ts$',
+        '^src/definitions/(heartbeat|notify)-definition.ts$',
         '^src/system/shell-command.ts$',
       ],
       'notifications are delivered as they are given; src/story/ words them',

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { CHECKED_CATALOG } from './build/bundle.ts'
+import { LongFirst } from './test/long-first.ts'
 import { memoryFolder } from './test/memory-folder.ts'
 import { SkippedTests } from './test/skipped-tests.ts'
 
@@ -30,5 +31,6 @@ export default defineConfig({
     maxWorkers: 5,
     // No test changes a module that another sees; a fresh worker a file would cost a sixth of the time.
     isolate: false,
+    sequence: { sequencer: LongFirst },
   },
 })

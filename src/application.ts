@@ -115,6 +115,13 @@ export function createApplication(
       const ids = createAccountIdCipher(() => ownKey(settings, true) ?? '')
       return openLedger(file, processes.place, onNew, ids)
     },
+    async readLedger() {
+      if (settings.ledger !== undefined) return openSharedLedger({}, Date.now())
+      const { openLedger } = await import('./ledger/sqlite/open-ledger.ts')
+      const file = join(settings.home, 'ledger.sqlite')
+      assertWithin(settings.home, file)
+      return openLedger(file, processes.place, undefined, undefined, 'read')
+    },
     async connectGateway(name, onRequest) {
       makeHome()
       for (const path of [settings.home, settings.jobs, settings.mappings])

@@ -1,11 +1,16 @@
-/** Random histories of one person's exports, and of what befalls ledger, gateway and process meanwhile. */
+/** Random histories of one person's exports, of two jobs of one home, and of what befalls ledger, gateway and process meanwhile. */
 import fc from 'fast-check'
 
-/** Visits of the person: both are of one series, of which the gateway shows the later one alone. */
+/** Visits of the person in the exports of each job. All are of one series, of which the gateway shows the latest one alone. */
 export const VISITS = 2
+export const JOBS = 2
+
+/** Visits of the jobs take turns in time, so that each job hides what the other has stored. */
+export const visitOf = (job: number, { visit }: Line): number => JOBS * visit + job
 
 /** One row: what it says of a visit. */
 export interface Line {
+  /** Of its job, from 0. */
   readonly visit: number
   /** From 1; 0: the result is withdrawn. */
   readonly value: number
@@ -17,24 +22,29 @@ export interface Line {
 
 export type Step =
   /** A file arrives under one of a few names, and a night follows. */
-  | { readonly what: 'deliver'; readonly name: number; readonly lines: readonly Line[] }
+  | { readonly what: 'deliver'; readonly job: number; readonly name: number; readonly lines: readonly Line[] }
   /** A night that reads all files that lie there, or one of them. */
-  | { readonly what: 'night'; readonly only: number | undefined }
+  | { readonly what: 'night'; readonly job: number; readonly only: number | undefined }
   /** A run that looks once more for what is in doubt, or sends it again. */
-  | { readonly what: 'look' | 'resend' }
+  | { readonly what: 'look' | 'resend'; readonly job: number }
   /** A file that no night has read, with the day in its name; or the same file once more. */
-  | { readonly what: 'backfill'; readonly day: number | undefined; readonly lines: readonly Line[] }
+  | {
+      readonly what: 'backfill'
+      readonly job: number
+      readonly day: number | undefined
+      readonly lines: readonly Line[]
+    }
   /** One nightly file is read by a backfill. */
-  | { readonly what: 'read again'; readonly name: number }
+  | { readonly what: 'read again'; readonly job: number; readonly name: number }
+  | {
+      readonly what: 'give up' | 'change mapping' | 'change mapping back' | 'rename rule'
+      readonly job: number
+    }
   | {
       readonly what:
-        | 'give up'
         | 'back up'
         | 'restore'
         | 'lose ledger'
-        | 'change mapping'
-        | 'change mapping back'
-        | 'rename rule'
         | 'erase person'
         | 'reissue account'
         | 'other job registers'
@@ -67,38 +77,46 @@ const lines = (most: number): fc.Arbitrary<Line[]> => fc.array(line, { minLength
 export const dayOfName = (name: number): number => 2 * name + 10
 const backfilledDay = fc.option(fc.constantFrom(9, 11, 13, 15), { nil: undefined, freq: 5 })
 
+/** One job has most of the steps: a history of both is hardly longer than one of a single job. */
+const job = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(JOBS - 1) })
+
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 9,
-    arbitrary: fc.record({ what: fc.constant('deliver' as const), name: fc.nat(2), lines: lines(4) }),
+    arbitrary: fc.record({ what: fc.constant('deliver' as const), job, name: fc.nat(2), lines: lines(4) }),
   },
   {
     weight: 3,
     arbitrary: fc.record({
       what: fc.constant('night' as const),
+      job,
       only: fc.option(fc.nat(2), { nil: undefined }),
     }),
   },
-  { weight: 2, arbitrary: fc.record({ what: fc.constantFrom('look' as const, 'look', 'resend') }) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constantFrom('look' as const, 'look', 'resend'), job }) },
   {
     weight: 2,
-    arbitrary: fc.record({ what: fc.constant('backfill' as const), day: backfilledDay, lines: lines(3) }),
+    arbitrary: fc.record({
+      what: fc.constant('backfill' as const),
+      job,
+      day: backfilledDay,
+      lines: lines(3),
+    }),
   },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('read again' as const), name: fc.nat(2) }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('read again' as const), job, name: fc.nat(2) }) },
   {
-    weight: 5,
+    weight: 2,
+    arbitrary: fc.record({
+      what: fc.constantFrom('give up' as const, 'change mapping', 'change mapping back', 'rename rule'),
+      job,
+    }),
+  },
+  {
+    weight: 4,
     arbitrary: fc.record({
       what: fc.constantFrom(
-        ...([
-          'give up',
-          'back up',
-          'restore',
-          'lose ledger',
-          'change mapping',
-          'change mapping back',
-        ] as const),
-        ...(['rename rule', 'erase person', 'reissue account', 'other job registers', 'change key'] as const),
-        ...(['back up', 'restore'] as const),
+        ...(['back up', 'restore', 'back up', 'restore', 'lose ledger', 'erase person'] as const),
+        ...(['reissue account', 'other job registers', 'change key'] as const),
       ),
     }),
   },

@@ -18,7 +18,7 @@ import {
 } from '../../src/load/decide.ts'
 import { isWorthWriting, learn, type SlotEvent, takeOver } from '../../src/load/learn.ts'
 import { FOREIGN, Gateway } from './gateway.ts'
-import { dayOfName, type History, type Line, VISITS } from './history.ts'
+import { dayOfName, type History, JOBS, type Line, VISITS, visitOf } from './history.ts'
 import { placeOfExport } from './place.ts'
 
 export class Violation extends Error {}
@@ -31,6 +31,7 @@ const TRIES = 3
 type Outcome = 'accepted' | 'rejected' | 'unchanged' | 'outdated' | 'nothing' | 'withdrawn' | 'hold' | 'wait'
 
 interface File {
+  readonly job: number
   readonly name: string
   readonly day: number | undefined
   readonly isBackfill: boolean
@@ -61,13 +62,21 @@ interface OpenExport extends Omit<Reading, 'mapping'> {
   intents: Intent[]
 }
 
-interface Ledger {
+/** What a ledger keeps of a job. */
+interface Memory {
   slots: Map<string, Slot>
   readings: Reading[]
-  nextArrival: number
   open: OpenExport | undefined
+}
+
+interface Ledger {
+  /** By job. */
+  readonly jobs: readonly Memory[]
+  nextArrival: number
   /** Account id of the person; undefined until they are registered. */
   accountId: number | undefined
+  /** Times that the account of the person was forgotten: from each on, slots have new keys. */
+  forgotten: number
   isSuspect: boolean
 }
 
@@ -87,8 +96,11 @@ type Policy = 'hold' | 'look' | 'resend'
 export type Counts = Record<string, number>
 
 const freshLedger = (): Ledger => ({
-  ...{ slots: new Map(), readings: [], nextArrival: 1, open: undefined },
-  ...{ accountId: undefined, isSuspect: false },
+  jobs: Array.from({ length: JOBS }, () => ({ slots: new Map(), readings: [], open: undefined })),
+  nextArrival: 1,
+  accountId: undefined,
+  forgotten: 0,
+  isSuspect: false,
 })
 
 export function play({ steps, faults }: History): Counts {
@@ -107,8 +119,10 @@ class World {
   private readonly faults: readonly number[]
   private faultAt = 0
   private policy: Policy = 'hold'
-  private mapping = 0
-  private rule = 'a'
+  /** The job at work. */
+  private job = 0
+  private readonly mappings = Array.from({ length: JOBS }, () => 0)
+  private readonly rules = Array.from({ length: JOBS }, () => 'a')
   private backfills = 0
   /** What readers of the files would expect, by visit. */
   private newest = new Map<number, Newest>()
@@ -124,6 +138,21 @@ class World {
     this.faults = faults
   }
 
+  private get mapping(): number {
+    return this.mappings[this.job] ?? 0
+  }
+
+  private get rule(): string {
+    return this.rules[this.job] ?? 'a'
+  }
+
+  /** What the ledger keeps of the job at work. */
+  private get own(): Memory {
+    const own = this.ledger.jobs[this.job]
+    if (own === undefined) throw new RangeError(`there is no job ${this.job}`)
+    return own
+  }
+
   private count(what: string): void {
     this.counts[what] = (this.counts[what] ?? 0) + 1
   }
@@ -133,12 +162,13 @@ class World {
   }
 
   take(step: History['steps'][number]): void {
+    if ('job' in step) this.job = step.job
     switch (step.what) {
       case 'deliver':
         this.deliver(step.name, step.lines)
         return
       case 'night':
-        this.night(step.only === undefined ? undefined : `name ${step.only}`)
+        this.night(step.only === undefined ? undefined : this.nameOf(step.only))
         return
       case 'look':
       case 'resend':
@@ -148,7 +178,7 @@ class World {
         this.backfill(step.day, step.lines)
         return
       case 'read again': {
-        const file = this.inbox.get(`name ${step.name}`)
+        const file = this.inbox.get(this.nameOf(step.name))
         if (file !== undefined) this.attempt(() => this.read(file, true))
         return
       }
@@ -168,10 +198,10 @@ class World {
         return
       case 'change mapping':
       case 'change mapping back':
-        if (this.ledger.open === undefined) this.mapping = step.what === 'change mapping' ? 1 : 0
+        if (this.own.open === undefined) this.mappings[this.job] = step.what === 'change mapping' ? 1 : 0
         return
       case 'rename rule':
-        if (this.ledger.open === undefined) this.rule = this.rule === 'a' ? 'b' : 'a'
+        if (this.own.open === undefined) this.rules[this.job] = this.rule === 'a' ? 'b' : 'a'
         return
       case 'erase person':
         this.erase()
@@ -186,15 +216,24 @@ class World {
     }
   }
 
+  private nameOf(name: number): string {
+    return `job ${this.job} name ${name}`
+  }
+
+  private fileOf(file: Omit<File, 'job' | 'delivery'>): File {
+    const { job } = this
+    const lines = file.lines.map((line) => ({ ...line, visit: visitOf(job, line) }))
+    return { ...file, job, lines, delivery: `${file.name} ${JSON.stringify(lines)}` }
+  }
+
   private deliver(name: number, lines: readonly Line[]): void {
-    const file = { name: `name ${name}`, day: dayOfName(name), isBackfill: false, lines }
-    this.inbox.set(file.name, { ...file, delivery: `${file.name} ${JSON.stringify(lines)}` })
+    const file = this.fileOf({ name: this.nameOf(name), day: dayOfName(name), isBackfill: false, lines })
+    this.inbox.set(file.name, file)
     this.night()
   }
 
   private backfill(day: number | undefined, lines: readonly Line[]): void {
-    const name = `old ${this.backfills++}`
-    const file = { name, day, isBackfill: true, lines, delivery: name }
+    const file = this.fileOf({ name: `old ${this.backfills++}`, day, isBackfill: true, lines })
     this.attempt(() => this.read(file, true))
   }
 
@@ -207,14 +246,14 @@ class World {
   private night(only?: string): void {
     this.attempt(() => {
       for (const [name, file] of [...this.inbox].sort(([a], [b]) => (a < b ? -1 : 1)))
-        if (only === undefined || only === name) this.read(file, false)
+        if (file.job === this.job && (only === undefined || only === name)) this.read(file, false)
     })
   }
 
   /** What was left open goes first. */
   private attempt(work: () => void): void {
     try {
-      if (this.ledger.open !== undefined) this.goOn(this.ledger.open)
+      if (this.own.open !== undefined) this.goOn(this.own.open)
       work()
     } catch (error) {
       if (!(error instanceof Killed)) throw error
@@ -224,29 +263,29 @@ class World {
 
   /** Intents are learned at once, with their slots: no other memory of a run that was given up is kept. */
   private giveUp(): void {
-    const { ledger } = this
-    const { open } = ledger
+    const { own } = this
+    const { open } = own
     if (open === undefined) return
     for (const { row, slot, content, state } of open.intents) {
       const line = open.file.lines[row]
       if (line === undefined) continue
-      this.tell(slot, { what: 'said', incoming: this.incomingOf(open, row, line) })
+      this.tell(slot, { what: 'exported', incoming: this.incomingOf(open, row, line) })
       this.tell(slot, { what: 'sending', content })
       this.tell(slot, { what: state, content })
     }
     for (const row of open.file.lines.keys()) this.told.set(`${open.file.delivery} ${row}`, 'rejected')
-    ledger.open = undefined
+    own.open = undefined
   }
 
   private restore(): void {
     if (this.copy === undefined) return
     const { ledger, newest } = structuredClone(this.copy)
-    const slots = new Map(
-      [...ledger.slots].map(([key, slot]) => [key, { ...slot, seen: 'nothing' as const }]),
-    )
-    for (const intent of ledger.open?.intents ?? [])
-      if (intent.state === 'accepted') intent.state = 'accepted before'
-    this.ledger = { ...ledger, slots, isSuspect: true }
+    for (const own of ledger.jobs) {
+      for (const [key, slot] of own.slots) own.slots.set(key, { ...slot, seen: 'nothing' as const })
+      for (const intent of own.open?.intents ?? [])
+        if (intent.state === 'accepted') intent.state = 'accepted before'
+    }
+    this.ledger = { ...ledger, isSuspect: true }
     this.newest = newest
     this.isRestored = true
   }
@@ -254,25 +293,32 @@ class World {
   private erase(): void {
     const { ledger } = this
     this.gateway.empty()
-    for (const key of ledger.slots.keys()) this.tell(key, { what: 'forgotten' })
-    this.ledger = { ...ledger, open: undefined, accountId: undefined }
+    this.forget()
+    for (const own of ledger.jobs) own.open = undefined
     this.newest = new Map()
   }
 
+  /** Forgets the account: what was delivered to it counts no more. */
+  private forget(): void {
+    this.ledger.forgotten++
+    this.ledger.accountId = undefined
+  }
+
   private tell(key: string, event: SlotEvent): void {
-    this.ledger.slots.set(key, learn(this.slot(key), event))
+    this.own.slots.set(key, learn(this.slot(key), event))
   }
 
   private slot(key: string): Slot {
-    return this.ledger.slots.get(key) ?? EMPTY
+    return this.own.slots.get(key) ?? EMPTY
   }
 
-  private keyOf({ visit }: Line): string {
-    return `${visit}${this.rule}`
+  private keyOf(visit: number, rule = this.rule): string {
+    return `${visit}${rule}${this.ledger.forgotten}`
   }
 
+  /** Another content for each job: values of two jobs are never one record. */
   private contentOf({ value }: Line): Content {
-    return value === 0 ? WITHDRAWN : `${value}m${this.mapping}`
+    return value === 0 ? WITHDRAWN : `${value}j${this.job}m${this.mapping}`
   }
 
   private incomingOf(open: OpenExport, row: number, line: Line): Incoming {
@@ -289,9 +335,9 @@ class World {
   }
 
   private read(file: File, isBackfill: boolean): void {
-    const { ledger } = this
-    if (ledger.open !== undefined) return
-    const named = ledger.readings.filter((one) => one.file.name === file.name)
+    const { ledger, own } = this
+    if (own.open !== undefined) return
+    const named = own.readings.filter((one) => one.file.name === file.name)
     const known = named.findLast((one) => one.file.delivery === file.delivery)
     // A name that shows other bytes than when it was read last has a new word.
     const speaksAgain = isBackfill
@@ -300,20 +346,20 @@ class World {
         ? named.at(-1)
         : undefined
     const arrival = speaksAgain?.arrival ?? ledger.nextArrival++
-    const nights = ledger.readings.filter((one) => !one.file.isBackfill)
+    const nights = own.readings.filter((one) => !one.file.isBackfill)
     const anchor =
       speaksAgain?.anchor ?? (file.isBackfill ? placeOfExport(file.day, nights.map(asNight)) : arrival)
     const mapping = `${this.mapping}${this.rule}`
-    ledger.open = {
+    own.open = {
       ...{ file, arrival, anchor, mapping, at: 0, intents: [] },
       isRenewed: speaksAgain !== undefined && known?.mapping !== mapping,
       isLate: known !== undefined || isBackfill,
     }
-    this.goOn(ledger.open)
+    this.goOn(own.open)
   }
 
   private goOn(open: OpenExport): void {
-    const { ledger } = this
+    const { own } = this
     const { lines } = open.file
     while (open.at < lines.length) {
       const rows = lines.slice(open.at, open.at + CHUNK).map((line, at) => ({ row: open.at + at, line }))
@@ -326,8 +372,8 @@ class World {
       if (open.at < lines.length && this.fault() % 10 === 7) throw new Killed('between chunks')
     }
     const { file, arrival, anchor, mapping } = open
-    ledger.readings = [...ledger.readings, { file, arrival, anchor, mapping }]
-    ledger.open = undefined
+    own.readings = [...own.readings, { file, arrival, anchor, mapping }]
+    own.open = undefined
   }
 
   private expect(open: OpenExport, row: number, line: Line): void {
@@ -346,16 +392,17 @@ class World {
   }
 
   private chunk(open: OpenExport, rows: readonly { readonly row: number; readonly line: Line }[]): void {
-    const before = this.ledger.slots
+    const before = this.own.slots
     // What is learned is written down when the chunk is settled; a process that is killed leaves its intents alone.
-    this.ledger.slots = new Map(before)
+    this.own.slots = new Map(before)
     try {
       this.work(open, rows)
     } catch (error) {
-      this.ledger.slots = before
+      this.own.slots = before
       throw error
     }
-    const { slots } = this.ledger
+    for (const { line } of rows) this.lapse(line.visit, before)
+    const { slots } = this.own
     for (const [key, slot] of before) {
       const now = slots.get(key)
       if (now !== undefined && !isWorthWriting(slot, now)) slots.set(key, slot)
@@ -374,7 +421,7 @@ class World {
     for (const { row, line } of rows) {
       const incoming = this.incomingOf(open, row, line)
       this.takeOver(line, incoming)
-      this.tell(this.keyOf(line), { what: 'said', incoming })
+      this.tell(this.keyOf(line.visit), { what: 'exported', incoming })
     }
     // An older visit goes before a newer one, a line before those below it.
     for (const { row, line } of rows.toSorted((a, b) => a.line.visit - b.line.visit || a.row - b.row))
@@ -383,22 +430,32 @@ class World {
   }
 
   private takeOver(line: Line, incoming: Incoming): void {
-    const { slots } = this.ledger
+    const { slots } = this.own
     const former = this.otherOf(line.visit)
-    const taken = takeOver(this.slot(this.keyOf(line)), incoming.content, [this.slot(former)])
+    const taken = takeOver(this.slot(this.keyOf(line.visit)), incoming.content, [this.slot(former)])
     if (taken === undefined) return
-    slots.set(this.keyOf(line), taken.slot)
+    slots.set(this.keyOf(line.visit), taken.slot)
     slots.delete(former)
+  }
+
+  /** Where the rule was sent under one name, by an answer or as a profile shows, its other name may have stood for it. */
+  private lapse(visit: number, slots: ReadonlyMap<string, Slot>): void {
+    const key = this.keyOf(visit)
+    const before = slots.get(key) ?? EMPTY
+    const { stored } = this.slot(key)
+    const isNew = stored !== undefined && stored !== before.stored
+    if (isNew && (before.stored === undefined || before.isLapsed))
+      this.tell(this.otherOf(visit), { what: 'lapsed' })
   }
 
   /** Slot of the rule under its other name. */
   private otherOf(visit: number): string {
-    return `${visit}${this.rule === 'a' ? 'b' : 'a'}`
+    return this.keyOf(visit, this.rule === 'a' ? 'b' : 'a')
   }
 
   /** Decides, acts and learns until the line has an outcome. */
   private settle(open: OpenExport, row: number, line: Line): void {
-    const key = this.keyOf(line)
+    const key = this.keyOf(line.visit)
     const incoming = this.incomingOf(open, row, line)
     let isAsked = false
     for (let tries = 0; tries <= 2 * TRIES; tries++) {
@@ -429,14 +486,14 @@ class World {
   }
 
   private around({ visit }: Line, isAsked: boolean) {
-    const { ledger } = this
-    const older = [...ledger.slots].filter(([key]) => Number(key[0]) < visit)
+    const { ledger, own } = this
+    const older = [...own.slots].filter(([key]) => Number(key[0]) < visit)
     return {
       isAsked,
       isSuspect: ledger.isSuspect,
       isBehindDoubt: older.some(([, { doubts }]) => doubts.some(isOpen)),
       isTwin: false,
-      isTold: false,
+      isReported: false,
       isRefused: false,
       doubts: this.policy,
     }
@@ -460,8 +517,7 @@ class World {
   private isStale(): boolean {
     const { ledger, gateway } = this
     if (ledger.accountId === undefined || ledger.accountId === gateway.accountId) return false
-    for (const key of ledger.slots.keys()) this.tell(key, { what: 'forgotten' })
-    ledger.accountId = undefined
+    this.forget()
     return true
   }
 
@@ -475,7 +531,7 @@ class World {
 
   /** @returns undefined where nobody knows whether it was stored */
   private send(open: OpenExport, row: number, line: Line): Outcome | undefined {
-    const key = this.keyOf(line)
+    const key = this.keyOf(line.visit)
     const content = this.contentOf(line)
     const fault = this.fault() % 10
     if (fault === 9) throw new Killed('before the intent is written')
@@ -495,9 +551,7 @@ class World {
     if (fault === 2 || fault === 3) return undefined
     if (fault === 5) throw new Killed('answered, and not written down')
     intent.state = 'accepted'
-    const { stored, isLapsed } = this.slot(key)
     this.tell(key, { what: 'accepted', content })
-    if (stored === undefined || isLapsed) this.tell(this.otherOf(line.visit), { what: 'lapsed' })
     if (fault === 6) throw new Killed('written down, and the chunk is not settled')
     return 'accepted'
   }
@@ -525,17 +579,18 @@ class World {
   /** Nothing fails any more; all that lies there is read, looked for, sent again. */
   end(): void {
     this.faultAt = Number.POSITIVE_INFINITY
-    for (let left = 2; left > 0; left--) this.night()
-    this.withPolicy('look', () => this.night())
-    this.night()
+    const all = (policy: Policy): void => {
+      for (this.job = 0; this.job < JOBS; this.job++) this.withPolicy(policy, () => this.night())
+    }
+    for (const policy of ['hold', 'hold', 'look', 'hold'] as const) all(policy)
     this.judge('end')
-    this.withPolicy('resend', () => this.night())
-    this.night()
+    for (const policy of ['resend', 'hold'] as const) all(policy)
     this.judge('end, all sent again')
   }
 
   private judge(when: string): void {
-    for (let visit = 0; visit < VISITS; visit++) {
+    for (let visit = 0; visit < VISITS * JOBS; visit++) {
+      this.job = visit % JOBS
       const wanted = this.newest.get(visit)
       if (wanted === undefined) continue
       const has = this.gateway.last(visit)
@@ -544,7 +599,7 @@ class World {
       this.count(`${when}: ${why ?? 'wrong'}`)
       if (why === undefined)
         throw new Violation(
-          `law 2, ${when}: visit ${visit} has ${has}, the newest export says ${wanted.content}; ${JSON.stringify([...this.ledger.slots])}`,
+          `law 2, ${when}: visit ${visit} has ${has}, the newest export says ${wanted.content}; ${JSON.stringify([...this.own.slots])}`,
         )
     }
   }
@@ -563,19 +618,25 @@ class World {
     if (!isSentAgain || !lies) {
       if (told === 'hold' || told === 'wait') return `${told}: a person was told`
     }
-    const { latest } = this.slot(`${visit}${wanted.rule}`)
+    const { latest, seen } = this.slotOf(visit, wanted)
     // Of a repeated withdrawal the place is not written either.
     const isOlder = wanted.reading.arrival < (latest?.place.arrival ?? 0)
     if (latest?.content === WITHDRAWN && (wanted.line.rank === 0 || isOlder))
       return 'a preliminary result behind a withdrawal, until it is final'
     if (latest?.place.arrival === wanted.reading.arrival && wanted.row < latest.place.row)
       return 'its person was forgotten in the middle of its export'
-    if (wanted.isRepetition && !lies && this.slot(`${visit}${wanted.rule}`).latest?.isLate === true)
+    if (wanted.isRepetition && !lies && latest?.isLate === true)
       return 'a backfill between a word and its repetition, of which nothing is written'
-    if (this.isRestored && this.slot(`${visit}${wanted.rule}`).seen === 'stored')
+    if (this.isRestored && seen === 'stored')
       return 'a lost ledger has replaced it behind a newer record, where no read shows it'
     if (this.isRestored && !lies) return 'a lost ledger has read it, and nothing says it again'
     return undefined
+  }
+
+  /** Slot of a word; under the present name of its rule where that has taken it over. */
+  private slotOf(visit: number, { rule }: Newest): Slot {
+    const slot = this.slot(this.keyOf(visit, rule))
+    return slot.latest === undefined ? this.slot(this.keyOf(visit)) : slot
   }
 }
 

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline/promises'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { confirmAccounts, eraseAccounts, exportCrosswalk, forgetAccounts } from '../runs/accounts.ts'
 import { counted, n, shownPath } from '../system/shown-text.ts'
-import { type CommandContext, say } from './command-form.ts'
+import { type CommandContext, print } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { personOf } from './run.ts'
 
@@ -14,7 +14,7 @@ export const accountsExport: Action<'accounts export'> = async (context, { job, 
     by: personOf(context, options),
     files: options.file ?? [],
   })
-  say(context, options.json, crosswalk, ({ file, written, unknown, gateway }) => [
+  print(context, options.json, crosswalk, ({ file, written, unknown, gateway }) => [
     `${shownPath(file)}: ${counted(written, 'person', 'people')} with their account ids at ${gateway}`,
     ...(unknown === 0
       ? []
@@ -39,7 +39,7 @@ export const accountsErase: Action<'accounts erase'> = async (context, options) 
     return EXIT.ok
   }
   const { people, known, erased, notThere, refused, gateway, receipts, scrubbed } = erasure
-  say(context, options.json, erasure, () =>
+  print(context, options.json, erasure, () =>
     receipts === undefined
       ? `Would erase ${counted(people, 'account')} at ${gateway}; the ledger knows ${n(known)} of these people`
       : [
@@ -60,7 +60,7 @@ export const accountsErase: Action<'accounts erase'> = async (context, options) 
 export const accountsForget: Action<'accounts forget'> = async (context, { file, job, json, ...acting }) => {
   const by = personOf(context, acting)
   const done = await forgetAccounts(context, { file: resolve(file), job, by })
-  say(context, json, done, ({ people, forgotten, gateway }) => [
+  print(context, json, done, ({ people, forgotten, gateway }) => [
     `${n(forgotten)} of ${counted(people, 'account')} at ${gateway} forgotten; the ledger does not know the others`,
     'The next export with these people registers them again. Runs look up their records first, and send the missing ones.',
   ])
@@ -73,7 +73,7 @@ export const accountsConfirm: Action<'accounts confirm'> = async (
 ) => {
   const by = personOf(context, acting)
   const done = await confirmAccounts(context, { file: resolve(file), job, by })
-  say(context, json, done, ({ people, confirmed, gateway }) => [
+  print(context, json, done, ({ people, confirmed, gateway }) => [
     `${counted(people, 'person', 'people')} at ${gateway} confirmed; ${n(confirmed)} of them had been taken for several people`,
     'To send records that were left behind, use `waybill rerun` with their run.',
   ])

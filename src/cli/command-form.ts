@@ -152,7 +152,7 @@ export interface CommandContext extends Application {
 }
 
 /** Prints the result of a command, as JSON on request, otherwise in words. */
-export function say<Value>(
+export function print<Value>(
   { out }: Pick<CommandContext, 'out'>,
   json: true | undefined,
   value: Value,

@@ -197,7 +197,7 @@ const INSTALLATION_COMMANDS = {
       '--open': 'accept records of unregistered accounts, too',
       '--attached': 'for programs: read credentials from standard input, and end at its end',
       '--check <url>': {
-        says: 'serve nothing; report how the gateway at this address differs',
+        says: 'serve nothing; report how the gateway at this address differs from the interface',
         not: SERVING,
       },
       '--account <reference>': 'with --check: also read this account (partnerAccountId, or accountId:ID)',

@@ -10,7 +10,7 @@ import { leftWords } from '../story/words.ts'
 import { present } from '../system/shown-text.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createProgress, NO_PROGRESS, type Progress } from '../telemetry/progress.ts'
-import { type CommandContext, say } from './command-form.ts'
+import { type CommandContext, print } from './command-form.ts'
 import { createRunReporter } from './run-reporter.ts'
 import { errorLines } from './terminal-text.ts'
 
@@ -72,5 +72,5 @@ function reportRun(context: CommandContext, options: DisplayOptions, end: JobEnd
 }
 
 /** Prints a run as `waybill show` does. */
-export const sayRun = (context: CommandContext, run: RunStory, json: true | undefined): void =>
-  say(context, json, runJson(run), () => summaryLines(run.summary, run.reasons, context.columns))
+export const printRun = (context: CommandContext, run: RunStory, json: true | undefined): void =>
+  print(context, json, runJson(run), () => summaryLines(run.summary, run.reasons, context.columns))

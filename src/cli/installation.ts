@@ -18,12 +18,12 @@ import {
   type Tone,
 } from '../system/shown-text.ts'
 import { folded } from '../system/text-table.ts'
-import { say } from './command-form.ts'
+import { print } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { countCases } from './mapping-try.ts'
 
 export const init: Action<'init'> = async (context, { folder = '.', json }) => {
-  say(context, json, await beginFolder(folder), (begun) => [
+  print(context, json, await beginFolder(folder), (begun) => [
     ...begun.written.map((name) => `Wrote    ${name}`),
     ...begun.kept.map((name) => `Kept     ${name}: exists already`),
     '',
@@ -125,7 +125,7 @@ export const backup: Action<'backup'> = async (context, options) => {
   const { ledger, copy, bytes, takenAt } = await backUp(context, options.file)
   const keptIn = key === undefined ? join(home, 'key') : 'WAYBILL_KEY'
   const backed = { ledger, copy, bytes, takenAt: iso(takenAt), key: keptIn }
-  say(context, options.json, backed, () => [
+  print(context, options.json, backed, () => [
     `Ledger ${relative('.', ledger)} copied to ${relative('.', copy)}: ${sizeText(bytes)}, checked, readable by its owner alone.`,
     `Not included: the key (${key === undefined ? relative('.', keptIn) : 'WAYBILL_KEY, or the file of WAYBILL_KEY_FILE'}), receipts and rejects. ` +
       'Back up the key separately: without it, everything would be sent again.',
@@ -139,7 +139,7 @@ export const restore: Action<'restore'> = async (context, { file, json }) => {
   const { ledger, backup, takenAt, gateways, unfinished, unknownRuns, aside } = restored
   const receipts =
     unknownRuns.length === 0 ? '' : `, as by ${counted(unknownRuns.length, 'run')} with receipts in this home`
-  say(context, json, restored, () => [
+  print(context, json, restored, () => [
     `Ledger ${relative('.', ledger)} restored from ${relative('.', backup)}, made ${takenAt ?? 'at an unknown time'} with the key of this home, for ${gateways.join(', ') || 'no gateway'}.`,
     `Not included: later deliveries${receipts}. Runs read profiles before they send records missing from the backup.`,
     ...unfinished.map((run) => `Unfinished: run ${run}. The next run of its job resumes it.`),

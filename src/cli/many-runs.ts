@@ -2,7 +2,7 @@
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { chooseRuns, type RunChoice } from '../runs/actions.ts'
 import { plainTable } from '../system/text-table.ts'
-import { type CommandContext, say } from './command-form.ts'
+import { type CommandContext, print } from './command-form.ts'
 import type { Since } from './run-commands.ts'
 
 /** Options that choose runs. */
@@ -51,7 +51,7 @@ export async function listChosen(
     ...one,
     startedAt: new Date(startedAt).toISOString(),
   }))
-  say(context, json, { dryRun: true, runs: listed }, () =>
+  print(context, json, { dryRun: true, runs: listed }, () =>
     plainTable(
       ['run', 'job', 'started'],
       listed.map((one) => Object.values(one)),

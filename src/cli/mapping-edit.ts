@@ -4,13 +4,16 @@ import { readFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { createComparison, rowPairs } from '../../packages/mapping-tools/src/compare-outcomes.ts'
 import {
+  EDIT_SCRIPT,
+  EDIT_STYLE,
   type EditProblem,
   type EditView,
   editPage,
-  startEditServer,
   viewHtml,
 } from '../../packages/mapping-tools/src/edit-page.ts'
 import { previewRow } from '../../packages/mapping-tools/src/preview.ts'
+import { createDoor } from '../console/door.ts'
+import { createEventStream } from '../console/event-stream.ts'
 import { readMapping } from '../definitions/definition-files.ts'
 import { type ErrorCode, EXIT, WaybillError } from '../model/errors.ts'
 import type { ReceivedExport } from '../run/arrival.ts'
@@ -54,18 +57,35 @@ async function editOn(
     }
   }
   await refresh()
-  const page = (): string => editPage(name, sample.name, part)
-  const server = await startEditServer(options.port, context.randomHex(16), page)
+  const stream = createEventStream()
+  const door = await createDoor({
+    now: context.now,
+    randomHex: context.randomHex,
+    name: 'the page',
+    listen: { host: '127.0.0.1', port: options.port },
+    invited: { name: context.user, roles: new Set(['viewer', 'health-data']) },
+    onAddress: (url) =>
+      context.out([
+        `${url} shows ${sample.name} as mapped by ${name}, updated when you save ${file}. It opens once, in one browser.`,
+        'The page shows health data of people. Nothing is sent. Ctrl-C ends the command.',
+      ]),
+    style: EDIT_STYLE,
+    script: EDIT_SCRIPT,
+    onDefect: (code) => context.logger.error(`mapping edit: unexpected ${code}`),
+  })
+  door.app.get('/', async (_, reply) => door.send(reply, editPage(name, sample.name, part)))
+  door.app.get('/events', (_, reply) => {
+    reply.hijack()
+    stream.join(reply.raw)
+  })
+  await door.open()
   const saves = follow(file, context.settings.mappings, context.interrupt, async () => {
     await refresh()
-    server.show(part)
+    stream.send(JSON.stringify(part))
   })
-  context.out([
-    `${server.url} shows ${sample.name} as mapped by ${name}, updated when you save ${file}.`,
-    'The page shows health data of people. Nothing is sent. Ctrl-C ends the command.',
-  ])
   await saves
-  await server.close()
+  stream.close()
+  await door.close()
   return EXIT.ok
 }
 

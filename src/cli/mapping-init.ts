@@ -22,7 +22,7 @@ import { withSample } from '../runs/sample.ts'
 import { makeFolder, writeOwn } from '../system/own-files.ts'
 import { shellPath, shellWord, shownPath } from '../system/shown-text.ts'
 import { undecidedLines } from '../transform/mapping-definition.ts'
-import { type CommandContext, say } from './command-form.ts'
+import { type CommandContext, print } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
 
 export const mappingInit: Action<'mapping init'> = async (context, options) => {
@@ -62,7 +62,7 @@ export const mappingInit: Action<'mapping init'> = async (context, options) => {
   const asked = undecidedLines(text).length
   const { found } = drafted.draft
   const result = { mapping: file, ...(usable ? { cases } : {}), name, found, decide: asked }
-  say(context, options.json, result, () => resultText(result, options))
+  print(context, options.json, result, () => resultText(result, options))
   return EXIT.ok
 }
 

@@ -191,14 +191,14 @@ export interface Bound extends Reading {
 
 /** @throws WaybillError as `readMapping`, and what opening the export throws */
 export async function bound(
-  context: CommandContext,
+  { settings, now }: Pick<CommandContext, 'settings' | 'now'>,
   name: string,
   { name: exportName, file, limits, beside }: ReceivedExport,
 ): Promise<Bound> {
-  const loaded = await readMapping(context.settings, name)
+  const loaded = await readMapping(settings, name)
   const { mapping } = await joinExports(loaded, exportName, beside)
   const opened = await openExport(file, mapping.read, limits)
-  const map = mapping.compiled.bind(opened.columns, exportName, context.now())
+  const map = mapping.compiled.bind(opened.columns, exportName, now())
   return { read: mapping.read, mapping, opened, map }
 }
 
@@ -267,7 +267,7 @@ async function previewOf(
       }
       const seen = previewRow(row, opened.columns, outcome)
       if (html !== undefined) previewed.push(seen)
-      else if (options.json) context.out(JSON.stringify(asJson(identity, exportId, outcome)))
+      else if (options.json) context.out(JSON.stringify(previewJson(identity, exportId, outcome)))
       else {
         const written = options.full ? [recordsOf(identity, exportId, outcome)] : []
         context.out(previewText(seen, ...written))
@@ -299,7 +299,7 @@ function recordsOf(identity: Identity, exportId: string, outcome: RowOutcome): s
   return createEntries(identity, exportId, outcome).map((entry) => recordText(entry, '(batch)'))
 }
 
-function asJson(identity: Identity, exportId: string, outcome: RowOutcome): object {
+export function previewJson(identity: Identity, exportId: string, outcome: RowOutcome): object {
   const { row, line } = outcome
   const rejected = outcome.outcome === 'mapped' ? outcome.rejected : []
   const issue = outcome.outcome === 'rejected' ? { issue: outcome.issue } : {}

@@ -1,7 +1,7 @@
 /** `waybill put-aside`: an unreadable export that later runs pass over. */
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { putAside as putAsideExport } from '../runs/put-aside.ts'
-import { say } from './command-form.ts'
+import { print } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { personOf } from './run.ts'
 
@@ -12,7 +12,7 @@ export const putAside: Action<'put-aside'> = async (context, { export: name, job
     throw new WaybillError('usage-wrong', '--reason is missing: why may the export stay unread?')
   const person = personOf(context, { by, note: reason })
   const done = await putAsideExport(context, { name, job, undo }, person)
-  say(context, json, { ...done, undo }, (one) =>
+  print(context, json, { ...done, undo }, (one) =>
     undo
       ? `${one.export} of ${one.job} is read again by the next run.`
       : `${one.export} of ${one.job} is put aside: runs pass over it until its content changes.`,

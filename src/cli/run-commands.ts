@@ -1,4 +1,5 @@
 /** Commands that run jobs, show runs, and decide on their results: arguments, options and help. */
+import { resolve as absolute } from 'node:path'
 import { InvalidArgumentError } from 'commander'
 import { Duration } from '../definitions/export-definition.ts'
 import { ROW_PLACE, type RowPlace, readRowPlace } from '../runs/trace.ts'
@@ -18,13 +19,13 @@ const ACCEPT_END = 'accept exports that look cut off (export-cut) as complete'
 const ACCEPT_DRIFT = 'accept exports that differ from earlier deliveries'
 const BY = 'name to record (default: the user of this machine)'
 
-const SINCE = { says: 'only runs since this day, or not longer ago than 7d or 12h', read: since } as const
+const SINCE = { says: 'only runs started since a day (UTC) or within an age, like 7d', read: since } as const
 
 /** Options that choose several runs among those of `needs`. */
 const MANY = {
-  '--job <job>': 'all runs of this job that left something behind',
-  '--reason <code>': 'only runs that left something behind for this reason',
-  '--export <name>': 'only runs that have read an export of this name',
+  '--job <job>': 'all runs of this job with rejects or records in doubt',
+  '--reason <code>': 'only runs with rejects or doubts for this reason',
+  '--export <name>': 'only runs that read an export of this name',
   '--since <when>': SINCE,
 } as const
 
@@ -98,10 +99,11 @@ export const RUN_COMMANDS = {
     says: 'serve pages for a browser on this machine: needs, runs, schedule, and actions on them',
     options: {
       '--listen <address>': {
-        says: 'address of loopback to listen on (default: 127.0.0.1:9470)',
-        read: address,
+        says: 'port or host:port, or unix:PATH for a socket (default: 127.0.0.1:9470)',
+        read: listenPlace,
       },
-      '--read-only': 'offer no actions',
+      '--read-only': { says: 'refuse all actions, and write nothing', not: ['healthData'] },
+      '--health-data': 'show values of rows, too; each look is in the audit',
     },
     note: 'Prints an address that opens one session. Ctrl-C ends the command, and interrupts the runs that it has begun.',
     examples: ['waybill console', 'waybill console --listen 127.0.0.1:9500 --read-only'],
@@ -113,7 +115,7 @@ export const RUN_COMMANDS = {
       '--limit <n>': { says: 'runs to show', read: positiveNumber, else: 20 },
       '--page <n>': { says: 'page to show; page 1 has the newest runs', read: positiveNumber, else: 1 },
       '--job <job>': 'only runs of this job',
-      '--failed': 'only runs that did not finish, or left something behind',
+      '--failed': 'only runs that need a person: unfinished, failed, or with rejects or doubts',
       '--since <when>': SINCE,
       '--state <state>': {
         says: 'only runs in this state',
@@ -123,11 +125,11 @@ export const RUN_COMMANDS = {
     examples: ['waybill runs --limit 5', 'waybill runs --job nightly-screenings --failed'],
   },
   audit: {
-    says: 'show who decided, stopped, paused, erased or exported what, when, and why',
+    says: 'list decisions, stops, pauses, erasures and exports of people, with name, time and reason',
     options: {
       '--job <job>': 'only actions on this job and its runs',
       '--since <when>': {
-        says: 'only actions since this day, or not longer ago than 7d or 12h',
+        says: 'only actions since a day (UTC) or within an age, like 7d',
         read: since,
       },
     },
@@ -161,8 +163,15 @@ export const RUN_COMMANDS = {
   pause: {
     says: 'stop the schedule from starting a job; a running one finishes',
     arguments: { job: JOB },
-    options: { '--by <name>': BY, '--note <text>': NOTE },
-    examples: ['waybill pause nightly-screenings --note "the vendor is moving"'],
+    options: {
+      '--until <time>': 'end of the pause, in the zone of the schedule: 06:00, 2026-03-02T06:00, or 2h',
+      '--by <name>': BY,
+      '--note <text>': NOTE,
+    },
+    examples: [
+      'waybill pause nightly-screenings --note "the vendor is moving"',
+      'waybill pause nightly-screenings --until 06:00',
+    ],
   },
   unpause: {
     says: 'let the schedule start a paused job again',
@@ -211,9 +220,9 @@ export const RUN_COMMANDS = {
     arguments: { run: RUN },
     options: {
       '--accept': 'the gateway has the records: count them as delivered, send nothing',
-      '--resend': 'send the records again, except those a last check finds stored',
+      '--resend': 'send the records again, unless a last read finds them stored',
       '--give-up':
-        'do not finish the run, its export is gone; records in flight are looked up, not sent twice',
+        'do not finish the run, its export is gone; later runs look up its records in flight before they send',
       '--transaction <id...>': 'only these records',
       '--by <name>': BY,
       '--note <text>': NOTE,
@@ -229,7 +238,7 @@ export const RUN_COMMANDS = {
     options: {
       '--reason <code>': 'only rows and records with this reason; without a run, in all runs so far',
       '--job <job>': 'all runs of this job so far, and its refused start',
-      '--export <name>': 'only runs that have read an export of this name',
+      '--export <name>': 'only runs that read an export of this name',
       '--since <when>': SINCE,
       '--dry-run': 'list the runs, acknowledge nothing',
       '--undo': { says: 'withdraw the acknowledgement', not: ['since', 'export', 'dryRun'] },
@@ -242,7 +251,7 @@ export const RUN_COMMANDS = {
     ],
   },
   'put-aside': {
-    says: 'have later runs pass over an unreadable export, until its content changes',
+    says: 'skip an unreadable export in later runs, until its content changes',
     arguments: { export: ['<export>', 'name of the export, as `waybill needs` shows it'] },
     options: {
       '--reason <text>': NOTE,
@@ -273,7 +282,7 @@ export const RUN_COMMANDS = {
     ],
   },
   'accounts export': {
-    says: 'write partner ids and account ids for the people in the exports of a job',
+    says: 'write the partner id and account id of each person in the exports of a job',
     arguments: { job: JOB },
     options: {
       '--out <file>': { says: 'file to write: CSV, readable by its owner alone', mandatory: true },
@@ -349,6 +358,11 @@ function exportRow(text: string): RowPlace {
   const place = readRowPlace(text)
   if (place !== undefined) return place
   throw new InvalidArgumentError(ROW_PLACE)
+}
+
+function listenPlace(text: string): ListenAddress | { readonly socket: string } {
+  const [, socket] = /^unix:(.+)$/.exec(text) ?? []
+  return socket === undefined ? address(text) : { socket: absolute(socket) }
 }
 
 function address(text: string): ListenAddress {

@@ -23,8 +23,9 @@ import {
   tryBackfill,
   tryRun,
 } from '../runs/actions.ts'
-import type { BackfillLook, BackfillPlan } from '../runs/backfill-plan.ts'
-import { listRuns, pauseJob, stopRun, watchRun } from '../runs/listed-runs.ts'
+import { type BackfillLook, type BackfillPlan, backfillPlanJson } from '../runs/backfill-plan.ts'
+import { listRuns, stopRun, watchRun } from '../runs/listed-runs.ts'
+import { type PausedJob, pauseJob, unpauseJob } from '../runs/pauses.ts'
 import { acknowledge as acknowledgeRuns, type Person } from '../runs/resolve.ts'
 import type { BeginWatch } from '../runs/run-job.ts'
 import { type SampleSize, type Verified, verifiedBadly } from '../runs/verify.ts'
@@ -32,12 +33,12 @@ import { durationText } from '../story/report/figures.ts'
 import type { JobEnd, RunSummary } from '../story/run-story.ts'
 import { driftLines, leftOutLine, summaryLines, warningsLine } from '../story/terminal.ts'
 import { waitsText } from '../story/words.ts'
-import { counted, type Lines, n, sizeText } from '../system/shown-text.ts'
+import { counted, iso, type Lines, n, sizeText, utcTime } from '../system/shown-text.ts'
 import { fittedTable, plainTable } from '../system/text-table.ts'
 import { createCounting, createProgress } from '../telemetry/progress.ts'
-import { type CommandContext, say } from './command-form.ts'
+import { type CommandContext, print } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
-import { beginOnTerminal, sayRun, watchOnTerminal } from './display.ts'
+import { beginOnTerminal, printRun, watchOnTerminal } from './display.ts'
 import { fitLines, isSuspicious, newReasonsLines } from './fit-text.ts'
 import { assertOneWay, choiceOf, listChosen, ofEach } from './many-runs.ts'
 import { tellingWaits } from './run-reporter.ts'
@@ -81,7 +82,7 @@ async function runUnderWay(context: CommandContext, job: string): Promise<string
 }
 
 export const stop: Action<'stop'> = async (context, options) => {
-  sayRun(context, await stopRun(context, options.run, personOf(context, options)), options.json)
+  printRun(context, await stopRun(context, options.run, personOf(context, options)), options.json)
   return EXIT.ok
 }
 
@@ -95,25 +96,31 @@ export const watch: Action<'watch'> = async (context, { run, json }) => {
     last = words
     progress.note(words)
   })
-  sayRun(context, shown, json)
+  printRun(context, shown, json)
   return shown.summary.exit ?? EXIT.interrupted
 }
 
 export const pause: Action<'pause'> = async (context, options) => {
-  const done = await pauseJob(context, options.job, 'paused', personOf(context, options))
+  const done = await pauseJob(context, options.job, personOf(context, options), options.until)
+  const end = done.until === undefined ? '' : ` until ${utcTime(done.until)} UTC`
   const words = done.changed
-    ? `${done.job} is paused: the schedule does not start it. To continue: waybill unpause ${done.job}`
+    ? `${done.job} is paused${end}: the schedule does not start it. To continue: waybill unpause ${done.job}`
     : `${done.job} is paused already: waybill schedule --explain ${done.job}`
-  context.out(options.json ? JSON.stringify(done) : words)
+  context.out(options.json ? JSON.stringify(pauseJson(done)) : words)
   return EXIT.ok
 }
 
+const pauseJson = ({ until, ...done }: PausedJob): object => ({
+  ...done,
+  ...(until === undefined ? {} : { until: iso(until) }),
+})
+
 export const unpause: Action<'unpause'> = async (context, options) => {
-  const done = await pauseJob(context, options.job, 'scheduled', personOf(context, options))
+  const done = await unpauseJob(context, options.job, personOf(context, options))
   const words = done.changed
     ? `${done.job} is scheduled again. Missed runs follow its \`missed\` setting.`
     : `${done.job} was not paused.`
-  context.out(options.json ? JSON.stringify(done) : words)
+  context.out(options.json ? JSON.stringify(pauseJson(done)) : words)
   return EXIT.ok
 }
 
@@ -213,14 +220,6 @@ function backfillPlanText(plan: BackfillPlan): string[] {
       error === undefined ? [] : [`  ${name}: would not be sent`, ...describeError(error).slice(1)],
     ),
   ]
-}
-
-function backfillPlanJson(plan: BackfillPlan): object {
-  const exports = plan.exports.map(({ error, ...one }) => ({
-    ...one,
-    ...errorAsJson(error),
-  }))
-  return { ...plan, dryRun: true, exports }
 }
 
 const goesOnLine = ({ unfinished }: BackfillPlan): string[] =>
@@ -332,7 +331,7 @@ export const resolve: Action<'resolve'> = async (context, options) => {
 async function endRun(context: CommandContext, options: Options<'resolve'>): Promise<number> {
   const person = personOf(context, options)
   const { summary, reasons } = await abandon(context, tellingWaits(context), options.run, person)
-  say(context, options.json, { decision: 'give-up', records: 0, summary }, () => [
+  print(context, options.json, { decision: 'give-up', records: 0, summary }, () => [
     `Run ${summary.run} is given up: it will not be finished.`,
     ...hadInHand(summary),
     ...summaryLines(summary, reasons, context.columns),
@@ -354,7 +353,7 @@ async function acceptAll(context: CommandContext, options: Options<'resolve'>): 
   const { transaction } = options
   const decided = await accept(context, tellingWaits(context), options.run, person, transaction)
   const { records, summary, reasons } = decided
-  say(context, options.json, { decision: 'accept', records, summary }, () => [
+  print(context, options.json, { decision: 'accept', records, summary }, () => [
     `${count(records)} of run ${summary.run} ${records === 1 ? 'counts' : 'count'} as delivered.`,
     ...summaryLines(summary, reasons, context.columns),
   ])
@@ -368,7 +367,7 @@ async function resendAll(context: CommandContext, options: Options<'resolve'>): 
   const { records, resent, summary, reasons } = decided
   const { error } = resent
   const json = { decision: 'resend', records, summary, resent: resent.summary, ...errorAsJson(error) }
-  say(context, options.json, json, () => [
+  print(context, options.json, json, () => [
     `${count(records)} of run ${summary.run} released; run ${resent.summary.run} sent the records missing at the gateway.`,
     ...summaryLines(resent.summary, resent.reasons, context.columns),
     ...summaryLines(summary, reasons, context.columns),
@@ -393,7 +392,8 @@ const count = (records: number): string => `${counted(records, 'record')} in dou
 export const acknowledge: Action<'acknowledge'> = async (context, options) => {
   const { reason, job, undo = false } = options
   // A reason chooses among what one run left behind, too.
-  assertOneWay(options.run === undefined ? options : { ...options, reason: undefined })
+  if (options.run !== undefined) assertOneWay({ ...options, reason: undefined })
+  else if (options.dryRun) assertOneWay(options)
   const choice = choiceOf(options, context.now())
   if (options.dryRun) return listChosen(context, choice, options.json)
   const which = { ...choice, undo }
@@ -403,7 +403,7 @@ export const acknowledge: Action<'acknowledge'> = async (context, options) => {
   const ofStart = `the refused start of ${job}`
   const what = isStart ? (runs.length === 0 ? ofStart : `${ofRuns}, and ${ofStart}`) : ofRuns
   const words = `${reason === undefined ? '' : ` for ${reason}`} ${what}`
-  say(context, options.json, { ...done, undo }, () => [
+  print(context, options.json, { ...done, undo }, () => [
     `${undo ? 'No longer acknowledged' : 'Acknowledged'}:${words}`,
     ...(inDoubt === 0
       ? []

@@ -25,9 +25,9 @@ import { writeOwn } from '../system/own-files.ts'
 import { counted, n, shownPath } from '../system/shown-text.ts'
 import { fittedTable } from '../system/text-table.ts'
 import { logLineText } from '../telemetry/logger.ts'
-import { say } from './command-form.ts'
+import { print } from './command-form.ts'
 import type { Action } from './commands.ts'
-import { sayRun } from './display.ts'
+import { printRun } from './display.ts'
 import type { Since } from './run-commands.ts'
 
 export const runs: Action<'runs'> = async (context, { json, since, ...question }) => {
@@ -60,7 +60,7 @@ function nothingListed({ job, failed, state }: Omit<RunQuestion, 'since'>, since
 }
 
 export const show: Action<'show'> = async (context, { run, json }) => {
-  sayRun(context, await showRun(context, run), json)
+  printRun(context, await showRun(context, run), json)
   return EXIT.ok
 }
 
@@ -72,11 +72,11 @@ export const trace: Action<'trace'> = async (context, { transaction, row, person
       'give one of: a transaction id, a row with --row EXPORT:17, a person with --person REFERENCE',
     )
   const { columns } = context
-  if (transaction !== undefined) say(context, json, await traceRecord(context, transaction), traceText)
+  if (transaction !== undefined) print(context, json, await traceRecord(context, transaction), traceText)
   else if (row !== undefined)
-    say(context, json, await traceExportRow(context, row.name, row), (traced) => rowText(traced, columns))
+    print(context, json, await traceExportRow(context, row.name, row), (traced) => rowText(traced, columns))
   else if (person !== undefined)
-    say(context, json, await tracePerson(context, person), (traced) => personText(traced, columns))
+    print(context, json, await tracePerson(context, person), (traced) => personText(traced, columns))
   return EXIT.ok
 }
 
@@ -173,7 +173,7 @@ export const report: Action<'report'> = async (context, options) => {
   await writeReport(file, run, page)
   const written = { run, file, bytes: Buffer.byteLength(page) }
   const words = `Wrote ${relative('.', file)}: the report of run ${run}, without health data.`
-  say(context, options.json, written, () => words)
+  print(context, options.json, written, () => words)
   return EXIT.ok
 }
 

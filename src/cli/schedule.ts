@@ -18,7 +18,13 @@ import {
   explainJobs,
   lookForExpected,
 } from '../runs/expectations.ts'
-import { DEADLINE_WORDS, explainedJson, fireWords, lateWords } from '../runs/explained-schedule.ts'
+import {
+  DEADLINE_WORDS,
+  explainedJson,
+  fireWords,
+  lateWords,
+  scheduleWords,
+} from '../runs/explained-schedule.ts'
 import { keepSchedule } from '../runs/keep-schedule.ts'
 import { deliverNow, deliverWaiting } from '../runs/teller.ts'
 import { localTime } from '../schedule/fires.ts'
@@ -28,7 +34,7 @@ import { counted, iso, utcTime } from '../system/shown-text.ts'
 import { fittedTable, folded, plainTable } from '../system/text-table.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { NO_PROGRESS } from '../telemetry/progress.ts'
-import { type CommandContext, say } from './command-form.ts'
+import { type CommandContext, print } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { watchOnTerminal } from './display.ts'
 import { createRunReporter } from './run-reporter.ts'
@@ -43,6 +49,12 @@ export const schedule: Action<'schedule'> = async (context, { explain, json, met
   const watch = { ...watchOnTerminal(context, false), events: createScheduleLog(logger), reporter }
   await keepSchedule(context, watch, metrics)
   return EXIT.ok
+}
+
+/** Words for the end of a run that goes on. */
+const ENDS: Readonly<Partial<Record<FireRecord['state'], string>>> = {
+  interrupted: 'was interrupted',
+  retrying: 'is tried again',
 }
 
 function createScheduleLog(logger: Logger): ScheduleEvents {
@@ -70,11 +82,10 @@ function createScheduleLog(logger: Logger): ScheduleEvents {
     ended: (job, fire) => {
       // `exports-none` is no warning here: without a known reason, `trouble` has logged the error.
       const isWell = fire.exit === EXIT.ok || fire.state === 'interrupted' || fire.error === 'exports-none'
-      tell(isWell ? 'info' : 'warn', fire.state === 'interrupted' ? 'was interrupted' : 'has ended')(
-        job,
-        fire,
-      )
+      const what = ENDS[fire.state] ?? 'has ended'
+      tell(isWell ? 'info' : 'warn', what)(job, fire)
     },
+    gaveUp: tell('warn', 'is not tried again'),
     missed: tell('warn', 'was missed'),
     skipped: tell('info', 'is skipped'),
     recovered: () => logger.info('the folder of jobs can be read again'),
@@ -120,12 +131,13 @@ function explainedText(explained: ExplainedJob, columns: number | undefined): st
       ? problem === undefined
         ? 'no schedule'
         : `cannot run: ${problem.code}`
-      : `"${schedule.cron}" in ${schedule.zone}, missed: ${schedule.missed}`
+      : scheduleWords(schedule)
   const lines = [`${job}: ${what}`]
   if (pause !== undefined) {
     const why = pause.note === null ? '' : `: ${pause.note}`
+    const until = pause.until === null ? '' : ` until ${localTime(pause.until, zone)}`
     lines.push(
-      `paused by ${pause.by} since ${toSecond(iso(pause.at))}${why}. To continue: waybill unpause ${job}`,
+      `paused by ${pause.by} since ${toSecond(iso(pause.at))}${until}${why}. To continue: waybill unpause ${job}`,
     )
   }
   if (current !== undefined) lines.push(currentText(current))
@@ -215,7 +227,7 @@ export const notify: Action<'notify'> = async (context, options) => {
     })),
   )
   const waiting = await deliverWaiting(context, name)
-  say(context, options.json, { job: name, targets: targetEnds, waiting }, () => [
+  print(context, options.json, { job: name, targets: targetEnds, waiting }, () => [
     ...targetEnds.map(({ target, error }) =>
       error === undefined ? `delivered  ${target}` : `failed     ${target}: ${error}`,
     ),

@@ -1,18 +1,20 @@
 /**
- * Actions of the console: each shows its effect and the command that does the same, then calls what the command calls. Long ones go on
- * after the answer; the pages of their runs show the progress.
+ * Actions of the console. Each shows effect and command, then calls the function of the command. Long actions continue after the answer; the
+ * pages of the runs show the progress.
  */
 import { WaybillError } from '../model/errors.ts'
 import type { RunListener } from '../run/events.ts'
-import { abandon, accept, beginRerun, beginRun, reconcile, resend } from '../runs/actions.ts'
+import { abandon, accept, beginBackfill, beginRerun, beginRun, reconcile, resend } from '../runs/actions.ts'
 import type { Application } from '../runs/application.ts'
-import { pauseJob, showRun, stopRun } from '../runs/listed-runs.ts'
+import { showRun, stopRun } from '../runs/listed-runs.ts'
+import { pauseJob, unpauseJob } from '../runs/pauses.ts'
+import { putAside } from '../runs/put-aside.ts'
 import { acknowledge, type Person } from '../runs/resolve.ts'
 import { command } from '../story/next-steps.ts'
 import { verdictOf } from '../story/report/report-page.ts'
 import type { RunSummary } from '../story/run-story.ts'
 import { counted, shellWord } from '../system/shown-text.ts'
-import type { Subject } from './typed-commands.ts'
+import { SUBJECT_FIELDS, type Subject, type SubjectField } from './typed-commands.ts'
 
 export interface Acting {
   readonly application: Application
@@ -21,19 +23,21 @@ export interface Acting {
   readonly listener: RunListener
 }
 
-/** Subject of an action; empty for what is not given. */
-type Whole = Readonly<Record<keyof Subject, string>>
+/** Subject of an action; a field without a value is empty. */
+type Whole = Readonly<Record<SubjectField, string>>
 
 interface Form {
   readonly name: string
   readonly of: 'run' | 'job' | 'either'
+  /** Further required fields. */
+  readonly also?: readonly SubjectField[]
   readonly hasNote?: true
   readonly command: (subject: Whole) => string
   /** @param summary undefined for a job */
   readonly effect: (subject: Whole, summary: RunSummary | undefined) => readonly string[]
-  /** @returns words on the result, or the id of a run that goes on */
+  /** @returns words on the result */
   readonly act: (acting: Acting, subject: Whole) => Promise<string>
-  /** True for work that goes on after the answer. */
+  /** True for work beyond the answer. */
   readonly isLong?: true
 }
 
@@ -62,7 +66,7 @@ const ACTIONS: Readonly<Record<string, Form>> = {
       'The schedule no longer starts the job, until somebody ends the pause. A running one finishes.',
     ],
     async act({ application, person }, { job }) {
-      const { changed } = await pauseJob(application, job, 'paused', person)
+      const { changed } = await pauseJob(application, job, person)
       return changed ? `${job} is paused.` : `${job} was paused already.`
     },
   },
@@ -72,7 +76,7 @@ const ACTIONS: Readonly<Record<string, Form>> = {
     command: ({ job }) => command('unpause', shellWord(job)),
     effect: () => ['The schedule starts the job again. Missed runs follow its `missed` setting.'],
     async act({ application, person }, { job }) {
-      const { changed } = await pauseJob(application, job, 'scheduled', person)
+      const { changed } = await unpauseJob(application, job, person)
       return changed ? `${job} is scheduled again.` : `${job} was not paused.`
     },
   },
@@ -134,13 +138,13 @@ const ACTIONS: Readonly<Record<string, Form>> = {
     name: 'Accept',
     of: 'run',
     hasNote: true,
-    command: ({ run }) => command('resolve', shellWord(run), '--accept'),
-    effect: (_, summary) => [
-      `${leftWords(summary)}: the records in doubt count as delivered, and are not sent again.`,
+    command: (subject) => resolveCommand(subject, '--accept'),
+    effect: (subject, summary) => [
+      `${recordsMeant(subject, summary)} as delivered, and nothing is sent again.`,
       'A record that the gateway does not have is then missing there for good. Reconcile first, to find out.',
     ],
-    async act({ application, person, listener }, { run }) {
-      const { records } = await accept(application, listener, run, person)
+    async act({ application, person, listener }, { run, transaction }) {
+      const { records } = await accept(application, listener, run, person, onlyThis(transaction))
       return `${counted(records, 'record')} in doubt of run ${run} ${records === 1 ? 'counts' : 'count'} as delivered.`
     },
   },
@@ -149,13 +153,14 @@ const ACTIONS: Readonly<Record<string, Form>> = {
     of: 'run',
     hasNote: true,
     isLong: true,
-    command: ({ run }) => command('resolve', shellWord(run), '--resend'),
-    effect: (_, summary) => [
-      `${leftWords(summary)}: the profiles are read once more, and the records in doubt that are not there are sent again, as a new run.`,
-      'A record that the profile does not show yet may then be there twice.',
+    command: (subject) => resolveCommand(subject, '--resend'),
+    effect: (subject, summary) => [
+      `${recordsMeant(subject, summary)} as not delivered: the profiles are read once more, and records that are not there are sent again, as a new run.`,
+      'Risk: a record that arrived, and that the profile does not show yet, is then there twice. Reconcile first, to find out.',
     ],
-    async act({ application, person, listener }, { run }) {
-      return ended((await resend(application, { listener }, run, person)).resent.summary)
+    async act({ application, person, listener }, { run, transaction }) {
+      const again = await resend(application, { listener }, run, person, onlyThis(transaction))
+      return ended(again.resent.summary)
     },
   },
   'give-up': {
@@ -172,7 +177,56 @@ const ACTIONS: Readonly<Record<string, Form>> = {
       return `Run ${run} is given up.`
     },
   },
+  'put-aside': {
+    name: 'Put aside',
+    of: 'job',
+    also: ['export'],
+    hasNote: true,
+    command: ({ job, export: name }) =>
+      command('put-aside', shellWord(name), '--job', shellWord(job), '--reason', UNREADABLE),
+    effect: ({ job, export: name }) => [
+      `Later runs of ${job} pass over ${name} until its content changes. The file stays untouched.`,
+    ],
+    async act({ application, person }, { job, export: name }) {
+      const request = { name, job, undo: false }
+      await putAside(application, request, { ...person, note: person.note ?? UNREADABLE })
+      return `${name} is put aside.`
+    },
+  },
+  backfill: {
+    name: 'Backfill',
+    of: 'job',
+    also: ['from', 'to'],
+    isLong: true,
+    command: ({ job, from, to }) =>
+      command('backfill', shellWord(job), '--from', shellWord(from), '--to', shellWord(to)),
+    effect: ({ job, from, to }) => [
+      `The exports of ${from} to ${to} are delivered, oldest first, to the gateway of the job. An unfinished backfill of these days is continued.`,
+      `The backfill gives way to other runs of ${job}.`,
+    ],
+    async act({ application, listener }, { job, from, to }) {
+      return ended((await beginBackfill(application, { listener }, job, { from, to })).summary)
+    },
+  },
 }
+
+/** Default reason for putting an export aside. */
+const UNREADABLE = 'unreadable'
+
+const resolveCommand = ({ run, transaction }: Whole, how: string): string =>
+  command(
+    'resolve',
+    shellWord(run),
+    how,
+    ...(transaction === '' ? [] : ['--transaction', shellWord(transaction)]),
+  )
+
+const recordsMeant = ({ run, transaction }: Whole, summary: RunSummary | undefined): string =>
+  transaction === ''
+    ? `${leftWords(summary)}: the records in doubt count`
+    : `The record ${transaction} of run ${run} counts`
+
+const onlyThis = (transaction: string): string[] => (transaction === '' ? [] : [transaction])
 
 function acknowledgeCommand({ run, job, reason }: Whole): string {
   const which = run === '' ? ['--job', shellWord(job)] : [shellWord(run)]
@@ -185,7 +239,7 @@ const leftWords = (summary: RunSummary | undefined): string =>
 const ended = (summary: RunSummary): string =>
   `Run ${summary.run} of ${summary.job}: ${verdictOf(summary).words}.`
 
-/** An action on something, before a person has confirmed it. */
+/** An action before its confirmation. */
 export interface Proposed {
   readonly name: string
   readonly action: string
@@ -195,7 +249,7 @@ export interface Proposed {
   readonly hasNote: boolean
 }
 
-/** @throws WaybillError `usage-wrong` for an unknown action, or one without its run or job; `run-not-found` */
+/** @throws WaybillError `usage-wrong` for an unknown action, or a missing run or job; `run-not-found` */
 export async function propose(application: Application, action: string, given: Subject): Promise<Proposed> {
   const { form, subject } = formOf(action, given)
   const { summary } = subject.run === '' ? { summary: undefined } : await showRun(application, subject.run)
@@ -210,24 +264,27 @@ export async function propose(application: Application, action: string, given: S
   }
 }
 
-function formOf(action: string, { run = '', job = '', reason = '', only = '' }: Subject) {
+function formOf(action: string, given: Subject): { readonly form: Form; readonly subject: Whole } {
   const form = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined
-  const isWhole = form?.of === 'run' ? run !== '' : form?.of === 'job' ? job !== '' : run !== '' || job !== ''
-  if (form === undefined || !isWhole)
+  // The cast is sound: each field gets a text.
+  const subject = Object.fromEntries(SUBJECT_FIELDS.map((field) => [field, given[field] ?? ''])) as Whole
+  const { run, job } = subject
+  const isNamed = form?.of === 'run' ? run !== '' : form?.of === 'job' ? job !== '' : run !== '' || job !== ''
+  if (form === undefined || !isNamed || form.also?.some((field) => subject[field] === '') === true)
     throw new WaybillError('usage-wrong', 'the console has no such action', {
       remedy: 'Go back to the page of the run or the schedule, and choose the action there.',
     })
-  return { form, subject: { run, job, reason, only } }
+  return { form, subject }
 }
 
-/** Work that the console has begun. */
+/** Work begun on this console. */
 export interface Begun {
   readonly command: string
   /** Milliseconds since the epoch. */
   readonly at: number
-  /** Run of the work, once it has one. */
+  /** Run of the work, once known. */
   run: string | undefined
-  /** Result; undefined while it goes on. */
+  /** Result; undefined until the end. */
   end: string | undefined
 }
 

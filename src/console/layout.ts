@@ -1,46 +1,67 @@
-/** Frame of all pages of the console, and elements that several pages have. All parameters are plain text unless they say HTML. */
+/** Frame of all pages of the console, and elements of several pages. Parameters are plain text, unless named as HTML. */
 import { WaybillError } from '../model/errors.ts'
 import type { Step } from '../story/next-steps.ts'
 import { PATTERNS, utcText } from '../story/report/figures.ts'
 import { html, iso } from '../system/shown-text.ts'
+import type { Session } from './sessions.ts'
 import { actionOf, type Link, pageOf } from './typed-commands.ts'
 
 export interface Page {
   readonly title: string
   /** HTML. */
   readonly body: string
-  /** JSON of the page: that of the command which shows the same. */
+  /** JSON of the page, equal to the JSON of the command. */
   readonly json: unknown
-  /** True for a page that follows what changes. */
+  /** True for a page with live updates. */
   readonly isLive?: boolean
 }
 
-export interface Frame {
-  /** Undefined for a page before a session. */
-  readonly csrf: string | undefined
-  readonly notice: string | undefined
-  /** Path of the page. */
-  readonly path: string
-  readonly isReadOnly: boolean
+/** Reader of a page, with permissions. */
+export interface Viewer {
+  readonly csrf: string
+  readonly name: string
+  readonly mayAct: boolean
+  /** True for a person who may see values of rows: health data. */
+  readonly maySeeValues: boolean
 }
+
+export const viewerOf = (session: Session | undefined): Viewer | undefined =>
+  session && {
+    csrf: session.csrf,
+    name: session.user.name,
+    mayAct: session.user.roles.has('operator'),
+    maySeeValues: session.user.roles.has('health-data'),
+  }
 
 const PAGES = [
   ['/', 'This morning'],
+  ['/in-doubt', 'In doubt'],
+  ['/exports', 'Exports'],
+  ['/backfill', 'Backfill'],
+  ['/mappings', 'Mappings'],
   ['/trace', 'Trace'],
   ['/schedule', 'Schedule'],
   ['/system', 'System'],
 ] as const
 
-export function framed({ title, body, isLive = false }: Omit<Page, 'json'>, frame: Frame): string {
-  const { csrf, notice, path, isReadOnly } = frame
+/** @param path of the page, to mark it in the list of pages */
+export function framed(
+  { title, body, isLive = false }: Omit<Page, 'json'>,
+  viewer: Viewer | undefined,
+  { path, notice }: { readonly path?: string; readonly notice?: string | undefined } = {},
+): string {
+  const isCurrent = (to: string): boolean =>
+    to === path || (to === '/mappings' && path?.startsWith(to) === true)
   const link = ([to, name]: (typeof PAGES)[number]): string =>
-    `<li><a href="${to}"${to === path ? ' aria-current="page"' : ''}>${name}</a></li>`
+    `<li><a href="${to}"${isCurrent(to) ? ' aria-current="page"' : ''}>${name}</a></li>`
   const bar =
-    csrf === undefined
+    viewer === undefined
       ? ''
       : `<header class="bar"><nav aria-label="Pages"><ul>${PAGES.map(link).join('')}</ul></nav>
-<p id="live" role="status"></p>${isReadOnly ? '<p>Read only</p>' : ''}
-<form method="post" action="/leave">${token(csrf)}<button class="plain">Sign out</button></form></header>`
+<p id="live" role="status"></p>
+<p>${html(viewer.name)}${viewer.mayAct ? '' : ', read only'}</p>
+<button type="button" id="zone" class="plain" hidden>Local time</button>
+<form method="post" action="/leave">${token(viewer.csrf)}<button class="plain">Sign out</button></form></header>`
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -48,7 +69,7 @@ export function framed({ title, body, isLive = false }: Omit<Page, 'json'>, fram
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <title>${html(title)} · Waybill</title>
-<link rel="stylesheet" href="/console.css">
+<link rel="stylesheet" href="/page.css">
 <link rel="icon" href="data:,">
 </head>
 <body${isLive ? ' data-live' : ''}>
@@ -58,13 +79,13 @@ ${bar}
 ${notice === undefined ? '' : `<section class="notice" aria-label="Result"><p role="status">${html(notice)}</p></section>`}
 <main id="main" tabindex="-1">
 ${body}
-</main>${csrf === undefined ? '' : '\n<script src="/console.js"></script>'}
+</main>${viewer === undefined ? '' : '\n<script src="/page.js"></script>'}
 </body>
 </html>
 `
 }
 
-/** Field that proves that a form comes from a page of the session. */
+/** Field of a form: proves the session of the form's page. */
 export const token = (csrf: string): string => `<input type="hidden" name="csrf" value="${html(csrf)}">`
 
 export function errorPage(error: unknown): Omit<Page, 'json'> {
@@ -92,12 +113,15 @@ export const timeHtml = (at: number): string => `<time datetime="${iso(at)}">${u
 export const runLink = (run: string): string =>
   `<a href="/runs/${encodeURIComponent(run)}"><code>${html(run)}</code></a>`
 
-/** Steps with their commands; below each command a link to what the console does for it. */
-export const stepsHtml = (steps: readonly Step[], isReadOnly: boolean): string =>
+export const transactionLink = (id: string): string =>
+  `<a href="/trace?${html(new URLSearchParams({ transaction: id }).toString())}"><code>${html(id)}</code></a>`
+
+/** Steps with commands; below each command a link to the action or page. */
+export const stepsHtml = (steps: readonly Step[], { mayAct }: Pick<Viewer, 'mayAct'>): string =>
   steps
     .map(({ say, commands }) => {
       const links = commands.flatMap((one) =>
-        [pageOf(one) ?? (isReadOnly ? undefined : actionOf(one))].flatMap((link) => link ?? []),
+        [pageOf(one) ?? (mayAct ? actionOf(one) : undefined)].flatMap((link) => link ?? []),
       )
       return [
         `<p>${html(say)}</p>`,
@@ -110,4 +134,17 @@ export const stepsHtml = (steps: readonly Step[], isReadOnly: boolean): string =
 export const actsHtml = (links: readonly Link[]): string =>
   links.length === 0
     ? ''
-    : `<ul class="acts">${links.map(({ to, words }) => `<li><a class="act" href="${html(to)}">${html(words)}</a></li>`).join('')}</ul>`
+    : `<ul class="acts">${links.map(({ to, words, of }) => `<li><a class="act" href="${html(to)}">${html(words)}${of === undefined ? '' : `<span class="hidden"> ${html(of)}</span>`}</a></li>`).join('')}</ul>`
+
+/** Form that chooses one of several names; empty for a single name. */
+export const choiceForm = (
+  path: string,
+  field: string,
+  label: string,
+  names: readonly string[],
+  chosen: string | undefined,
+): string =>
+  names.length < 2
+    ? ''
+    : `<form method="get" action="${html(path)}" class="inline"><label>${label} <select name="${field}">${names.map((one) => `<option${one === chosen ? ' selected' : ''}>${html(one)}</option>`).join('')}</select></label>
+<button>Show</button></form>`

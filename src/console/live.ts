@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { LOOK_EVERY_MS } from '../run/lease.ts'
 import { type Application, ledgerFile } from '../runs/application.ts'
 import { lookAt } from '../system/own-files.ts'
+import { createEventStream } from './event-stream.ts'
 
 /** Looks after which pages are told in any case: exports become late without a change of the ledger. */
 const LOOKS_IN_VAIN = 30
@@ -15,37 +16,28 @@ export interface Live {
 }
 
 export function createLive(application: Pick<Application, 'settings' | 'sleep'>): Live {
-  const open = new Set<ServerResponse>()
+  const stream = createEventStream()
   const ending = new AbortController()
   const follow = async (): Promise<void> => {
     let before = versionOf(application)
     let inVain = 0
     for (;;) {
       await application.sleep(LOOK_EVERY_MS, ending.signal)
-      if (open.size === 0) continue
+      if (stream.open === 0) continue
       const now = versionOf(application)
       inVain = now === before ? inVain + 1 : 0
       if (inVain > 0 && inVain < LOOKS_IN_VAIN) continue
       before = now
       inVain = 0
-      for (const response of open) response.write('data: changed\n\n')
+      stream.send('changed')
     }
   }
   const following = follow().catch(() => {})
   return {
-    join(response) {
-      response.writeHead(200, {
-        'content-type': 'text/event-stream',
-        'cache-control': 'no-store',
-        'x-content-type-options': 'nosniff',
-      })
-      response.write(': open\n\n')
-      open.add(response)
-      response.on('close', () => open.delete(response))
-    },
+    join: stream.join,
     async close() {
       ending.abort()
-      for (const response of open) response.end()
+      stream.close()
       await following
     },
   }

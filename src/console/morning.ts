@@ -12,7 +12,7 @@ import { waitsText } from '../story/words.ts'
 import { counted, html } from '../system/shown-text.ts'
 import { ageText } from '../system/text-table.ts'
 import type { Begun } from './actions.ts'
-import { type Page, runLink, stepsHtml, timeHtml } from './layout.ts'
+import { type Page, runLink, stepsHtml, timeHtml, type Viewer } from './layout.ts'
 
 const NIGHTS = 30
 const FIRES = 8
@@ -28,7 +28,7 @@ const STATES: Readonly<Record<NightState, readonly [mark: string, words: string]
 export async function morningPage(
   application: Application,
   begun: readonly Begun[],
-  isReadOnly: boolean,
+  viewer: Viewer,
 ): Promise<Page> {
   const needs = await readNeeds(application)
   // A ledger or folder that cannot be read is one of the needs.
@@ -43,7 +43,7 @@ export async function morningPage(
     body: [
       `<h1>${html(sentence)}</h1>`,
       begunSection(begun),
-      needsSection(needs, now, isReadOnly),
+      needsSection(needs, now, viewer),
       ...(nights === undefined ? [] : [underWaySection(nights), nightsSection(nights)]),
       firesSection(jobs),
     ].join('\n'),
@@ -68,7 +68,7 @@ export function sentenceOf(needs: readonly Need[], jobs: readonly string[]): str
   return `${inNeed.size} of ${counted(all, 'job')} ${verb} you${own === '' ? '' : `, and ${own}`}`
 }
 
-function needsSection(needs: readonly Need[], now: number, isReadOnly: boolean): string {
+function needsSection(needs: readonly Need[], now: number, viewer: Viewer): string {
   if (needs.length === 0) return ''
   const one = ({ what, since, runs, steps }: Need): string => `<article class="need">
 <h3>${html(what)}</h3>
@@ -84,7 +84,7 @@ ${
               .join(', ')}`
       }</p>`
 }
-${stepsHtml(steps, isReadOnly)}
+${stepsHtml(steps, viewer)}
 </article>`
   return `<section id="needs" class="steps">
 <h2>${counted(needs.length, 'need')}, oldest first</h2>

@@ -1,33 +1,23 @@
-/** A run: the report's sections, its batches in time, and what can be done; its log lines, and the rows of a reason. */
+/** A run: the sections of the report, batches in time, and actions; and the log lines of a run. */
 import { scaleLinear } from 'd3-scale'
 import type { Application } from '../runs/application.ts'
 import { type LogLine, logOfRun, runJson } from '../runs/listed-runs.ts'
-import { detailOfRun, type LeftRow, rowsOfReason, type ShownBatch } from '../runs/run-detail.ts'
+import { detailOfRun, type ShownBatch } from '../runs/run-detail.ts'
 import { leftIn } from '../story/balance.ts'
 import { nextSteps } from '../story/next-steps.ts'
-import {
-  counts,
-  foldedTable,
-  nameHtml,
-  numbers,
-  outcomeBox,
-  px,
-  table,
-  words,
-} from '../story/report/figures.ts'
+import { counts, foldedTable, numbers, outcomeBox, px, words } from '../story/report/figures.ts'
 import { readExplanations } from '../story/report/reasons-section.ts'
 import { reportParts } from '../story/report/report-page.ts'
 import type { RunSummary } from '../story/run-story.ts'
 import { counted, html, n } from '../system/shown-text.ts'
 import { logLineText } from '../telemetry/logger.ts'
-import { actsHtml, type Page, runLink, stepsHtml, timeHtml } from './layout.ts'
+import { actsHtml, type Page, runLink, stepsHtml, timeHtml, type Viewer } from './layout.ts'
 import { actionPath, type Link } from './typed-commands.ts'
 
 const BATCHES = 200
-const ROWS = 500
 const LOG_LINES = 500
 
-export async function runPage(application: Application, name: string, isReadOnly: boolean): Promise<Page> {
+export async function runPage(application: Application, name: string, viewer: Viewer): Promise<Page> {
   const { facts, batches } = await detailOfRun(application, name, BATCHES)
   const { summary, reasons } = facts
   const { head, notes, sections } = reportParts(facts, {
@@ -47,15 +37,13 @@ export async function runPage(application: Application, name: string, isReadOnly
       // The frame has a header of its own.
       head.replace(/^<header>/, '<div class="head">').replace(/<\/header>$/, '</div>'),
       actsHtml([
-        ...(isReadOnly ? [] : runActions(summary)),
+        ...(viewer.mayAct ? runActions(summary) : []),
         { to: `${pathOf(summary.run)}/log`, words: 'Log lines' },
       ]),
       notes,
       ...(steps.length === 0
         ? []
-        : [
-            `<section id="next" class="steps"><h2>Next steps</h2>\n${stepsHtml(steps, isReadOnly)}</section>`,
-          ]),
+        : [`<section id="next" class="steps"><h2>Next steps</h2>\n${stepsHtml(steps, viewer)}</section>`]),
       ...own,
       batchesSection(batches),
     ].join('\n'),
@@ -162,44 +150,6 @@ ${
     ? '<p class="none">The log has no lines of this run: the run started without a log file, or the lines are gone.</p>'
     : `<p class="soft">${shown.length === lines.length ? counted(lines.length, 'line') : `The latest ${n(shown.length)} of ${counted(lines.length, 'line')}`}, oldest first.</p>
 <pre class="log" tabindex="0">${texts.join('\n')}</pre>`
-}`,
-  }
-}
-
-export async function reasonPage(
-  application: Application,
-  name: string,
-  code: string,
-  isReadOnly: boolean,
-): Promise<Page> {
-  const found = await rowsOfReason(application, name, code, ROWS)
-  const { run, job, rows, hasMore } = found
-  const line = ({ export: name, row, line: place, rule, state, transactionId }: LeftRow): string[] => [
-    n(row),
-    n(place),
-    nameHtml(name),
-    html(rule ?? '(row)'),
-    html(state),
-    transactionId === undefined
-      ? ''
-      : `<a href="/trace?${new URLSearchParams({ transaction: transactionId })}"><code>${html(transactionId)}</code></a>`,
-  ]
-  return {
-    title: `${code} in ${run}`,
-    isLive: true,
-    json: found,
-    body: `<h1>Rows of <code>${html(code)}</code></h1>
-<p>Run ${runLink(run)} of ${html(job)}. Positions and codes alone: values are in the rejects file.</p>
-${isReadOnly ? '' : actsHtml([{ to: actionPath('acknowledge', { run, reason: code }), words: `Acknowledge ${code}` }])}
-${
-  rows.length === 0
-    ? '<p class="none">The run left no row for this reason, or its detail was pruned.</p>'
-    : `${table({
-        label: `Rows of ${code}`,
-        columns: [...counts('row', 'line'), ...words('export', 'rule', 'today', 'transaction')],
-        lines: rows.map(line),
-        kind: 'rows',
-      })}${hasMore ? `<p class="note">The first ${n(rows.length)}. The rejects file has all.</p>` : ''}`
 }`,
   }
 }

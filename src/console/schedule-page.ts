@@ -1,39 +1,39 @@
 /** Schedule: the last and next fires of each job, its expectations and its pause. */
 import type { Application } from '../runs/application.ts'
 import { type ExplainedJob, explainJobs } from '../runs/expectations.ts'
-import { DEADLINE_WORDS, explainedJson, fireWords } from '../runs/explained-schedule.ts'
+import { DEADLINE_WORDS, explainedJson, fireWords, scheduleWords } from '../runs/explained-schedule.ts'
 import { localTime } from '../schedule/fires.ts'
 import { table, words } from '../story/report/figures.ts'
 import { waitsText } from '../story/words.ts'
 import { html } from '../system/shown-text.ts'
-import { actsHtml, codeHtml, type Page, runLink, timeHtml } from './layout.ts'
+import { actsHtml, codeHtml, type Page, runLink, timeHtml, type Viewer } from './layout.ts'
 import { actionPath, type Link } from './typed-commands.ts'
 
-export async function schedulePage(application: Application, isReadOnly: boolean): Promise<Page> {
+export async function schedulePage(application: Application, viewer: Viewer): Promise<Page> {
   const jobs = await explainJobs(application, undefined)
   return {
     title: 'Schedule',
     isLive: true,
     json: { jobs: jobs.map(explainedJson) },
     body: `<h1>Schedule</h1>
-${jobs.length === 0 ? '<p class="none">No job has a schedule.</p>' : jobs.map((job) => jobSection(job, isReadOnly)).join('\n')}`,
+${jobs.length === 0 ? '<p class="none">No job has a schedule.</p>' : jobs.map((job) => jobSection(job, viewer)).join('\n')}`,
   }
 }
 
-function jobSection(explained: ExplainedJob, isReadOnly: boolean): string {
+function jobSection(explained: ExplainedJob, viewer: Viewer): string {
   const { job, schedule, problem, pause, current, last, next, zone, expected } = explained
   const what =
     schedule === undefined
       ? problem === undefined
         ? 'no schedule'
         : `cannot run: ${problem.code}`
-      : `"${schedule.cron}" in ${schedule.zone}, missed: ${schedule.missed}`
+      : scheduleWords(schedule)
   return `<section id="job-${html(job)}">
 <h2>${html(job)} <span>${html(what)}</span></h2>
 ${problem === undefined ? '' : `<p>${html(problem.message)}. ${codeHtml(problem.remedy)}</p>`}
-${pause === undefined ? '' : `<p class="notice">Paused by ${html(pause.by)} since ${timeHtml(pause.at)}${pause.note === null ? '' : `: ${html(pause.note)}`}</p>`}
+${pause === undefined ? '' : `<p class="notice">Paused by ${html(pause.by)} since ${timeHtml(pause.at)}${pause.until === null ? '' : ` until ${timeHtml(pause.until)}`}${pause.note === null ? '' : `: ${html(pause.note)}`}</p>`}
 ${current === undefined ? '' : `<p>Under way: run ${runLink(current.run)} since ${timeHtml(Date.parse(current.since))}${current.waits === undefined ? '' : `; it ${html(waitsText(current.waits))}`}</p>`}
-${isReadOnly ? '' : actsHtml(actionsOf(explained))}
+${viewer.mayAct ? actsHtml(actionsOf(explained)) : ''}
 ${firesTable(
   'Next fires',
   zone,

@@ -1,5 +1,7 @@
 /** Script of the console: shows what changed without a reload. Written as text, since the project has no browser types. */
 export const SCRIPT = `
+// The console may lie below a path.
+const EVENTS = new URL('events', document.currentScript.src)
 const status = document.getElementById('live')
 const isLive = document.body.dataset.live !== undefined
 let busy = false
@@ -14,9 +16,25 @@ const replace = (next) => {
   const [x, y] = [scrollX, scrollY]
   main.innerHTML = next.innerHTML
   for (const [at, one] of [...main.querySelectorAll('details')].entries()) one.open = open.has(at)
+  showTimes()
   if (focused) [...main.querySelectorAll('a, [id], [aria-label]')].find((one) => keyOf(one) === focused)?.focus({ preventScroll: true })
   scrollTo(x, y)
 }
+const zone = document.getElementById('zone')
+const isLocal = () => localStorage.getItem('waybill-time') === 'local'
+const local = new Intl.DateTimeFormat('en-CA', { dateStyle: 'short', timeStyle: 'medium', hourCycle: 'h23' })
+// Times are written in UTC; the reader chooses the time of the browser.
+const showTimes = () => {
+  for (const one of document.querySelectorAll('time')) {
+    one.dataset.utc ??= one.textContent
+    const at = new Date(one.dateTime)
+    one.textContent = isLocal() ? local.format(at).replace(', ', ' ') + ' local' : one.dataset.utc
+  }
+  zone.textContent = isLocal() ? 'UTC' : 'Local time'
+}
+zone.hidden = false
+zone.addEventListener('click', () => { localStorage.setItem('waybill-time', isLocal() ? 'utc' : 'local'); showTimes() })
+showTimes()
 const refresh = async () => {
   if (busy) { again = true; return }
   busy = true
@@ -27,6 +45,8 @@ const refresh = async () => {
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
     const next = page.getElementById('main')
     if (next === null || next.innerHTML === last) return
+    // A form that somebody fills in stays.
+    if (document.activeElement?.matches('#main input, #main select')) return
     last = next.innerHTML
     document.title = page.title
     replace(next)
@@ -40,7 +60,7 @@ const refresh = async () => {
 let events
 const follow = () => {
   if (!isLive || document.hidden || events !== undefined) return
-  events = new EventSource('/events')
+  events = new EventSource(EVENTS)
   events.addEventListener('open', () => { status.textContent = 'Updates by itself'; refresh() })
   events.addEventListener('message', refresh)
   events.addEventListener('error', () => { status.textContent = 'No connection to the console: this page may be old.' })

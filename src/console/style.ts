@@ -8,14 +8,16 @@ export const STYLE = `${REPORT}
 body { padding-top: 1rem }
 main:focus { outline: none }
 main > h1 { margin: 0 0 .75rem }
-.bar { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; align-items: center; border-bottom: 1px solid var(--line);
+header.bar { display: flex; flex-wrap: wrap; gap: .25rem .75rem; align-items: center; border-bottom: 1px solid var(--line);
   padding: 0 0 .5rem; margin: 0 0 1.5rem }
-.bar nav { margin: 0; font-size: 1em; flex: 1 1 auto }
-.bar a { display: inline-block; padding: .3rem 0; text-decoration: none }
-.bar a[aria-current] { color: var(--ink); font-weight: 600; border-bottom: 2px solid var(--accepted) }
-.bar form, .bar p { margin: 0 }
-.bar p { color: var(--soft); font-size: .87em }
-:focus-visible { outline: 2px solid var(--accepted); outline-offset: 2px }
+header.bar nav { margin: 0; font-size: 1em; flex: 1 1 100% }
+header.bar button { font-size: .87em; min-height: 1.75rem; padding: .1rem .6rem }
+header.bar #live { flex: 1 1 auto }
+header.bar a { display: inline-block; padding: .3rem 0; text-decoration: none }
+header.bar a[aria-current] { color: var(--ink); font-weight: 600; border-bottom: 2px solid var(--accepted) }
+header.bar form, header.bar p { margin: 0 }
+header.bar p { color: var(--soft); font-size: .87em }
+:focus-visible, input:focus-within { outline: 2px solid var(--accepted); outline-offset: 2px }
 .need { border-left: .3rem solid var(--rejected); padding: .1rem 0 .1rem 1rem; margin: 0 0 1.5rem }
 .need h3 { margin: 0 0 .25rem }
 .need p { margin: 0 0 .25rem; overflow-wrap: anywhere }
@@ -52,13 +54,54 @@ input { display: block; width: 100%; font: inherit; min-height: 2rem; padding: .
 .checks th, .rows th { min-width: 0 }
 .day { display: block; width: 24px; text-align: left; white-space: nowrap }
 dl.facts dt { font-size: 1em }
+select { display: block; width: 100%; font: inherit; min-height: 2rem; padding: .3rem .5rem; border: 1px solid var(--soft); border-radius: .3rem;
+  background: var(--ground); color: var(--ink) }
+.inline { display: flex; flex-wrap: wrap; gap: .75rem 1rem; align-items: end }
+.inline label { margin: 0; flex: 0 1 auto; max-width: 100% }
+.ways { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .5rem 1rem; align-items: center; margin: 0 0 1rem }
+.ways .acts { margin: 0 }
+td .acts { margin: 0; flex-direction: column; gap: .25rem }
+td .act { white-space: nowrap; font-size: .87em; min-height: 1.6rem; padding: .1rem .6rem }
+.inline input, .inline select, .inline button { height: 2.25rem }
+.months { display: flex; flex-wrap: wrap; gap: 1.25rem 2rem; align-items: start }
+.month { width: auto; border-collapse: separate; border-spacing: 2px }
+.month caption { text-align: left; font-weight: 600; padding: 0 0 .25rem }
+.month th, .month td { padding: 0; border: 0; text-align: center; min-width: 0 }
+.month tbody tr + tr > * { border: 0 }
+.month abbr { text-decoration: none }
+.month .night { width: 34px; height: 26px; line-height: 24px; font-size: .8em }
+.bars { width: 100%; height: 120px }
+.line { width: 120px; height: 20px }
+.line polyline { fill: none; stroke: var(--mapped); stroke-width: 1.5 }
+.line circle { fill: var(--mapped) }
+.code { max-height: 40rem; overflow: auto; white-space: pre; font-size: .8em }
+.added { background: color-mix(in srgb, var(--accepted) 22%, transparent) }
+.removed { background: color-mix(in srgb, var(--rejected) 22%, transparent) }
+.preview section { display: grid; grid-template-columns: minmax(0, 2fr) minmax(0, 3fr); gap: 0 2rem }
+.preview h2 { grid-column: 1 / -1 }
+.preview dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .1rem 1rem; margin: 0 0 .5rem }
+.preview dt { font-size: 1em }
+.preview td, .preview dd, .preview li { overflow-wrap: anywhere; white-space: pre-wrap; unicode-bidi: isolate }
+.preview tbody th { min-width: 0 }
+h1 span { color: var(--soft); font-weight: normal; font-size: .6em }
 @media (max-width: 46rem) {
-  .bar { gap: .25rem 1rem }
+  .preview section { grid-template-columns: minmax(0, 1fr); gap: .75rem }
+  .ways { grid-template-columns: minmax(0, 1fr); gap: .25rem }
+  .doubts thead { display: none }
+  .doubts tr, .doubts tr > * { display: block; padding: .1rem 0; border: 0 }
+  .doubts tr { padding: .6rem 0; border-top: 1px solid var(--line) }
+  td .acts { flex-direction: row }
+  header.bar { gap: .25rem 1rem }
   .checks tr { grid-template-columns: max-content minmax(0, 1fr) }
   .checks td:nth-child(n + 3) { grid-column: 1 / -1 }
   .nights tbody th { max-width: 7.5rem; overflow: hidden; text-overflow: ellipsis }
 }
 @media print {
-  .bar, .acts, form, .skip { display: none }
+  header.bar, .acts, form, .skip, .ways { display: none }
+  .numbers { display: block }
+  .numbers::details-content { content-visibility: visible; display: block; height: auto }
+  .numbers > summary { list-style: none }
+  .log, .code { max-height: none; white-space: pre-wrap }
+  article, tr { break-inside: avoid }
 }
 `

@@ -5,7 +5,7 @@ import type { Application } from '../runs/application.ts'
 import { ROW_PLACE, readRowPlace, type Trace, type TracedRow, tracePerson } from '../runs/trace.ts'
 import { counts, nameHtml, table, words } from '../story/report/figures.ts'
 import { html, n } from '../system/shown-text.ts'
-import { errorPage, type Page, runLink, timeHtml, token } from './layout.ts'
+import { errorPage, type Page, runLink, timeHtml, token, transactionLink } from './layout.ts'
 
 export interface TraceQuestion {
   readonly transaction?: string | undefined
@@ -79,9 +79,6 @@ const forms = (
 <form method="post" action="/trace">${token(csrf)}
 <label>Reference of a person, as in the exports <input name="person" autocomplete="off" spellcheck="false"></label>
 <button>Trace the person</button></form>`
-
-const transactionLink = (id: string): string =>
-  `<a href="/trace?${new URLSearchParams({ transaction: id })}"><code>${html(id)}</code></a>`
 
 const rowsTable = (rows: readonly TracedRow[]): string =>
   table({

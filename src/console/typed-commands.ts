@@ -1,21 +1,21 @@
-/** Commands that faces suggest, and the pages of the console that show or do the same. A command with other words than here has no page. */
+/** Commands suggested by needs and runs, with the matching pages and actions of the console. Unlisted commands have no page. */
 export interface Link {
   readonly to: string
   readonly words: string
+  /** Subject for readers who hear the link alone. */
+  readonly of?: string
 }
 
-/** A run or job, and for an acknowledgement a reason. */
-export interface Subject {
-  readonly run?: string | undefined
-  readonly job?: string | undefined
-  readonly reason?: string | undefined
-  /** Part of a run to rerun: `rejected`, `in-doubt`. */
-  readonly only?: string | undefined
-}
+/** Fields of an action's subject. `only`: part of a run to rerun; `transaction`: a single record; `from`, `to`: days of a backfill. */
+export const SUBJECT_FIELDS = ['run', 'job', 'reason', 'only', 'transaction', 'from', 'to', 'export'] as const
+export type SubjectField = (typeof SUBJECT_FIELDS)[number]
+export type Subject = { readonly [Field in SubjectField]?: string | undefined }
 
-/** Address of the page that shows the effect of an action. */
+/** Address of the confirmation page of an action. */
 export const actionPath = (action: string, subject: Subject): string => {
-  const given = Object.entries(subject).filter(([, value]) => value !== undefined)
+  const given = Object.entries(subject).flatMap(([field, value]): [string, string][] =>
+    value === undefined ? [] : [[field, value]],
+  )
   return `/do/${action}?${new URLSearchParams(given)}`
 }
 
@@ -25,7 +25,7 @@ const WORD = '([\\w.@:+-]+)'
 const ACTIONS: readonly (readonly [
   pattern: string,
   action: string,
-  names: readonly (keyof Subject)[],
+  names: readonly SubjectField[],
   words: string,
 ])[] = [
   [`acknowledge ${WORD}`, 'acknowledge', ['run'], 'Acknowledge'],
@@ -42,6 +42,8 @@ const ACTIONS: readonly (readonly [
   [`resolve ${WORD} --accept`, 'accept', ['run'], 'Accept'],
   [`resolve ${WORD} --resend`, 'resend', ['run'], 'Resend'],
   [`resolve ${WORD} --give-up`, 'give-up', ['run'], 'Give up'],
+  [`backfill ${WORD} --from ${WORD} --to ${WORD}`, 'backfill', ['job', 'from', 'to'], 'Backfill'],
+  [`put-aside ${WORD} --job ${WORD} --reason unreadable`, 'put-aside', ['export', 'job'], 'Put aside'],
 ]
 
 const PAGES: readonly (readonly [pattern: string, to: (word: string) => string, words: string])[] = [
@@ -50,7 +52,7 @@ const PAGES: readonly (readonly [pattern: string, to: (word: string) => string, 
   [`schedule --explain ${WORD}`, (job) => `/schedule#job-${job}`, 'Open Schedule'],
 ]
 
-/** The action of a suggested command; undefined for a command that the console does not do. */
+/** The action of a suggested command; undefined for commands without an action. */
 export function actionOf(command: string): Link | undefined {
   for (const [pattern, action, names, words] of ACTIONS) {
     const found = new RegExp(`^waybill ${pattern}$`).exec(command)
@@ -61,7 +63,7 @@ export function actionOf(command: string): Link | undefined {
   return undefined
 }
 
-/** The page of a command that only shows. */
+/** The page of a reading command. */
 export function pageOf(command: string): Link | undefined {
   for (const [pattern, to, words] of PAGES) {
     const [, word] = new RegExp(`^waybill ${pattern}$`).exec(command) ?? []

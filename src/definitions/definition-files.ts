@@ -139,6 +139,9 @@ export async function readDecidedMapping(
   })
 }
 
+/** Text of the mapping file in a bundle. */
+export const mappingTextIn = (content: string): string => MappingBundle.parse(JSON.parse(content)).mapping
+
 /** Compiles a mapping from its bundle, freshly read or kept by a run. */
 export function loadMapping(content: string, kept?: ReadonlyMap<string, KeptRows>): LoadedMapping {
   const bundle = MappingBundle.parse(JSON.parse(content))

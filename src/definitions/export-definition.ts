@@ -38,6 +38,11 @@ export const CronText = z.string().superRefine((text, context) => {
   if ('problem' in line) context.addIssue({ code: 'custom', message: line.problem })
 })
 
+/** Time of day on a clock of 24 hours. */
+export const TimeOfDay = z
+  .string('must be a time of day, like "06:00"')
+  .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'must be a time of day, like "06:00"')
+
 export const ZoneName = z
   .string('must be an IANA time zone, like America/New_York')
   .superRefine((zone, context) => {

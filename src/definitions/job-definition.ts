@@ -4,8 +4,20 @@ import { parseBaseUrl } from '../gateway/connection-settings.ts'
 import { WaybillError } from '../model/errors.ts'
 import { BUILT_IN } from '../system/settings.ts'
 import { CollectDefinition, PeopleDefinition, TargetDefinition } from './collect-definition.ts'
-import { ByteSize, CronText, Duration, ExportDefinition, Share, ZoneName } from './export-definition.ts'
+import {
+  ByteSize,
+  CronText,
+  Duration,
+  ExportDefinition,
+  Share,
+  TimeOfDay,
+  ZoneName,
+} from './export-definition.ts'
+import { HeartbeatDefinition } from './heartbeat-definition.ts'
 import { NotifyDefinition } from './notify-definition.ts'
+
+/** The schedule looks at its jobs once a minute. */
+const SHORTEST_RETRY_MS = 60_000
 
 /** Share from 0 to 1; infinite for "off". */
 const Limit = z.union([Share, z.literal('off').transform(() => Number.POSITIVE_INFINITY)])
@@ -131,6 +143,26 @@ export const JobDefinition = z
         missed: z.enum(['once', 'all', 'skip']).default('once').meta({
           description: 'Missed runs: one run for all, one run each, or none.',
         }),
+        retry: z
+          .strictObject({
+            every: Duration.refine(
+              (ms) => ms >= SHORTEST_RETRY_MS,
+              'must be a minute or longer, like 15m',
+            ).meta({
+              description: 'Wait between two tries, like 15m.',
+            }),
+            until: TimeOfDay.optional().meta({
+              description: 'Time of day of the last try, in the zone; default: the next fire.',
+            }),
+          })
+          .optional()
+          .meta({ description: 'Further tries of a run that ended because the gateway was away.' }),
+        done: TimeOfDay.optional().meta({
+          description: 'Time of day in the zone by which the run has to be done, like "06:00".',
+        }),
+        digest: TimeOfDay.optional().meta({
+          description: 'Time of day in the zone of the daily digest of all jobs to the targets of this job.',
+        }),
       })
       .optional(),
     exports: z
@@ -231,6 +263,7 @@ export const JobDefinition = z
       .prefault({}),
     drift: DriftDefinition.prefault({}),
     notify: NotifyDefinition.default([]),
+    heartbeat: HeartbeatDefinition.optional(),
     stopWhen: z
       .strictObject({
         rejectedRows: Share.optional(),

@@ -69,6 +69,8 @@ export type TargetDefinition = { readonly on: 'failure' | 'always' | 'news' } & 
   | { readonly command: string }
 )
 
+const On = z.enum(['failure', 'always', 'news'], 'must be failure, always or news')
+
 const Address = z.email('is not a mail address; write it like oncall@hospital.example')
 
 const Entry = z
@@ -93,7 +95,7 @@ const Entry = z
         description:
           'A shell command, run in the folder of the job file, with the notice on its standard input.',
       }),
-    on: z.enum(['failure', 'always', 'news'], 'must be failure, always or news').default('failure').meta({
+    on: On.default('failure').meta({
       description:
         'Occasions: problems that need a person (failure), every end of a run (always), or new problems only (news).',
     }),
@@ -117,8 +119,25 @@ export const NotifyDefinition = z
   .union([Entry, z.array(Entry).transform((entries) => entries.flat())])
   .meta({ description: 'Targets of notices about runs: one target or a list.' })
 
+const Stored = z.array(
+  z.union([
+    z.strictObject({ webhook: z.string(), on: On, folder: z.string() }),
+    z.strictObject({ email: z.string(), on: On, folder: z.string() }),
+    z.strictObject({ command: z.string(), on: On, folder: z.string() }),
+  ]),
+)
+
+/** Text of targets to be kept encrypted: it may hold secrets. */
+export const storedTargets = (targets: readonly Target[]): string => JSON.stringify(targets)
+
+/** Empty for a text of another version. */
+export function readStoredTargets(text: string): Target[] {
+  const { data } = Stored.safeParse(JSON.parse(text))
+  return data ?? []
+}
+
 /** Checks an address. No message shows the address, as it may be the secret that allows posting. */
-function isSafeAddress(text: string): boolean {
+export function isSafeAddress(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, hostname } = new URL(text)
   const loopback = ['127.0.0.1', 'localhost', '[::1]'].includes(hostname)

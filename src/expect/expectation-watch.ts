@@ -79,7 +79,7 @@ export async function judgeJob(parts: ExpectationParts, job: Job): Promise<Asses
 }
 
 /** True if a check has found, and notified, that exports of the job are missing by now. */
-export async function isToldMissing(
+export async function isReportedMissing(
   parts: Pick<ExpectationParts, 'ledger' | 'now'>,
   job: Job,
 ): Promise<boolean> {

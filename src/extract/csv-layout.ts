@@ -71,7 +71,7 @@ export async function readHeader(
 }
 
 /** Most repeated names in a message. */
-const MOST_TOLD = 20
+const MOST_NAMED = 20
 
 function columnsOf(
   path: string,
@@ -89,8 +89,8 @@ function columnsOf(
     return name === '' || before === at ? [] : [`column ${at + 1} has the name of column ${before + 1}`]
   })
   if (numbers.length === 0) return columns
-  if (numbers.length > MOST_TOLD)
-    numbers.splice(MOST_TOLD, numbers.length, `and ${numbers.length - MOST_TOLD} more`)
+  if (numbers.length > MOST_NAMED)
+    numbers.splice(MOST_NAMED, numbers.length, `and ${numbers.length - MOST_NAMED} more`)
   throw exportError(path, `Names in the header are not unique: ${numbers.join(', ')}.`, {
     line: origin.line,
     remedy: 'Ask the vendor for a file with unique column names, or set `duplicates: number` in `read`.',
@@ -166,16 +166,14 @@ function sampleOf(
   delimiter: string,
 ): (readonly string[] | undefined)[] {
   const dialect = dialectOf(read, delimiter)
-  const splitAll = cellSplitter(dialect)
+  const split = cellSplitter(dialect)
   const records: (readonly string[] | undefined)[] = []
   let position = 0
   while (position < bytes.length && records.length < SAMPLE_RECORDS) {
     const frame = frameRecord(bytes, position, whole, dialect)
     if (frame === undefined) break
     if (frame.blank !== true)
-      records.push(
-        frame.fault === undefined ? splitAll([bytes.toString('utf8', position, frame.end)])[0] : undefined,
-      )
+      records.push(frame.fault === undefined ? split(bytes.toString('utf8', position, frame.end)) : undefined)
     if (frame.next === undefined) break
     position = frame.next
   }

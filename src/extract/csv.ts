@@ -1,6 +1,6 @@
 /**
- * CSV rows (RFC 4180 and its dialects). The end of a record is found without parsing: that gives the origin and survives a broken quote. A
- * record without quotes is split at the delimiters; csv-parse parses records with quotes, many in one call (docs/decisions/0006-csv-framing.md).
+ * CSV rows (RFC 4180 and its dialects). The end of a record is found without parsing: that gives the origin and survives a broken quote. By
+ * then the quotes of a record are known to be in order, and its cells are cut at the delimiters (docs/decisions/0006-csv-framing.md).
  *
  * LF, CR LF and CR each end a line. A quote opens only at the start of a cell, and only a delimiter or a line end follows a closing quote.
  * Where that does not hold, the first physical line of the row alone is unreadable and reading goes on at the next line: a stray quote costs
@@ -10,7 +10,6 @@
  * the number of its quotes is odd; an escaped quote outside of quotes breaks a line at once. So no two searched stretches overlap. Lenient
  * quotes, and escapes without quotes, give no such proof: there the lines of a record are bounded.
  */
-import { parse } from 'csv-parse/sync'
 import type { Row } from '../model/row.ts'
 import { validStart } from './encoding.ts'
 import {
@@ -47,7 +46,7 @@ interface CsvForm {
 }
 
 export function csvFormat({ dialect, expected, ragged, invalidEncoding, transcoded }: CsvForm): RowFormat {
-  const splitAll = cellSplitter(dialect)
+  const splitQuoted = cellSplitter(dialect)
   const delimiter = String.fromCharCode(dialect.delimiter)
   const { widths } = dialect
   const split = (text: string): string[] =>
@@ -73,13 +72,10 @@ export function csvFormat({ dialect, expected, ragged, invalidEncoding, transcod
         const message = `a NUL character at column ${text.indexOf('\0') + 1}; the file is damaged, or is UTF-16 without \`read.encoding\``
         return unreadable(bytes, frame, { fault: 'row-encoding-invalid', message })
       }
-      const records = frames.map((frame) => ({ frame, text: decoded(frame) }))
-      const quoted = splitAll(
-        records.flatMap(({ frame, text }) => (frame.quoted === true && typeof text === 'string' ? text : [])),
-      ).values()
-      return records.map(({ frame, text }): Row => {
+      return frames.map((frame): Row => {
+        const text = decoded(frame)
         if (typeof text !== 'string') return text
-        const found = frame.quoted === true ? (quoted.next().value ?? []) : split(text)
+        const found = frame.quoted === true ? splitQuoted(text) : split(text)
         const { row, line, byteOffset } = frame
         if (expected?.isOtherHeader(found) === true)
           return unreadable(bytes, frame, { fault: 'rest-unreadable', message: REST_UNDER_OTHER_HEADER })
@@ -130,9 +126,6 @@ function wrongWidth(
   return unreadableRow(bytes, frame, { fault, message: found + cutText(frame) }, cells)
 }
 
-/** Splits whole records into cells. */
-type CellSplitter = (records: readonly string[]) => readonly (readonly string[])[]
-
 /** Marks of the dialect as text; empty for none. */
 interface Marks {
   readonly delimiter: string
@@ -140,28 +133,14 @@ interface Marks {
   readonly escapedBy: string
 }
 
-export function cellSplitter(dialect: Dialect): CellSplitter {
-  const [delimiter, quote, escapedBy] = [dialect.delimiter, dialect.quote, dialect.escapedBy].map((byte) =>
-    byte < 0 ? '' : String.fromCharCode(byte),
-  ) as [string, string, string]
-  // csv-parse reads no escapes outside of quotes, and ends a cell at a lenient quote.
-  if (quote === '' || escapedBy !== '' || dialect.lenient) {
-    const split = splitterOf({ delimiter, quote, escapedBy })
-    return (records) => records.map(split)
-  }
-  const options = { delimiter, quote, escape: quote, record_delimiter: '\n', relax_column_count: true }
-  return (records) => {
-    const cells = records.length === 0 ? [] : parse(records.join('\n'), options)
-    // With one more or less, each later row would have the cells of another person.
-    if (cells.length !== records.length)
-      throw new Error(`csv-parse made ${cells.length} records of ${records.length}`)
-    return cells
-  }
-}
-
-/** Splits records of dialects that csv-parse reads otherwise than their writers mean them. */
-function splitterOf(marks: Marks): (record: string) => string[] {
-  const { delimiter, quote, escapedBy } = marks
+/** Splits a whole record, whose quotes are known to be in order, into cells. */
+export function cellSplitter(dialect: Dialect): (record: string) => string[] {
+  const [delimiter = '', quote = '', escapedBy = ''] = [
+    dialect.delimiter,
+    dialect.quote,
+    dialect.escapedBy,
+  ].map((byte) => (byte < 0 ? '' : String.fromCharCode(byte)))
+  const marks: Marks = { delimiter, quote, escapedBy }
   const literal = unescaper(marks)
   const bare = quote === '' && escapedBy !== ''
   return (record) => {

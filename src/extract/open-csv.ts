@@ -203,6 +203,5 @@ function cellsOf(line: string, dialect: Dialect): readonly string[] {
   // The trailer of a file of fixed widths has other widths: blanks separate its words.
   if (dialect.widths !== undefined) return line.trim().split(/\s+/)
   const isWhole = frameRecord(Buffer.from(line), 0, true, dialect)?.fault === undefined
-  const cells = isWhole ? cellSplitter(dialect)([line])[0] : undefined
-  return cells ?? line.split(String.fromCharCode(dialect.delimiter))
+  return isWhole ? cellSplitter(dialect)(line) : line.split(String.fromCharCode(dialect.delimiter))
 }

@@ -193,7 +193,7 @@ function createForm(read: RecordsDefinition): RecordForm {
     cellsOf: (records) =>
       isFixed
         ? records.map(({ type, text }) => cutByWidths(text.slice(typeWidth), types[type]?.widths ?? []))
-        : split(records.map(({ text }) => text)).map((cells) => cells.slice(1)),
+        : records.map(({ text }) => split(text).slice(1)),
     read,
     above: new Map(
       Object.entries(types).map(([type, { in: parent = row }]) => [type, type === row ? undefined : parent]),

@@ -103,29 +103,71 @@ export function createSurveyor(path: string, read: XlsxDefinition, { columns, li
       if (merged.length > 0 && unnamed.length > 0 && read.columns === undefined)
         throw mergedHeader(path, headerLine, merged, unnamed)
       const empty = [...nameless].find(([at, values]) => values === 0 && isFilled(columns[at + 1]))
-      const notes: [boolean, string][] = [
-        [counted.hidden > 0, `${counted.hidden} rows are hidden; they are read like the others`],
-        [isFiltered, 'a filter is set; rows that it hides are read'],
-        [merged.length > 0, `cells of the header are merged: ${listed(merged)}`],
-        [unnamed.length > 0, `columns without a name have values, which are not read: ${listed(unnamed)}`],
-        [empty !== undefined, 'columns follow an empty one: they may be another table'],
-        [tables > 1, `the sheet has ${tables} tables`],
-        [
-          counted.gaps > 0 && cut === undefined,
-          `rows continue below blank ones ${counted.gaps} times, first in row ${firstGap?.line}`,
-        ],
-        [
-          cut !== undefined,
-          `${counted.rows - (cut?.before ?? 0)} rows below the table are not read because of read.below`,
-        ],
-        [isShort, `the sheet declares the range ${dimension}, but rows continue beyond; all are read`],
-        [counted.unordered > 0, `${counted.unordered} rows are not in the order of their numbers`],
-        [repeated.size > 0, `the numbers of ${repeated.size} rows are repeated`],
-      ]
+      const notes = notesOf({
+        counted,
+        cut,
+        firstGap,
+        merged,
+        unnamed,
+        isFiltered,
+        tables,
+        isShort,
+        dimension,
+        hasEmpty: empty !== undefined,
+        repeated: repeated.size,
+      })
       const end = cut?.offset ?? Number.POSITIVE_INFINITY
-      return { end, repeated, notes: notes.flatMap(([holds, text]) => (holds ? [text] : [])) }
+      return { end, repeated, notes }
     },
   }
+}
+
+interface Noticed {
+  readonly counted: {
+    readonly rows: number
+    readonly hidden: number
+    readonly gaps: number
+    readonly unordered: number
+  }
+  /** Place at which the table ends, by `read.below`. */
+  readonly cut: Sign | undefined
+  readonly firstGap: Sign | undefined
+  readonly merged: readonly string[]
+  readonly unnamed: readonly string[]
+  readonly isFiltered: boolean
+  readonly tables: number
+  /** The declared range ends before the rows. */
+  readonly isShort: boolean
+  readonly dimension: SheetFacts['dimension']
+  readonly hasEmpty: boolean
+  /** Rows whose number comes again. */
+  readonly repeated: number
+}
+
+/** Notes on a sheet that is read all the same. */
+function notesOf(noticed: Noticed): string[] {
+  const { counted, cut, firstGap, merged, unnamed, isFiltered, tables, isShort, dimension } = noticed
+  const { hasEmpty, repeated } = noticed
+  const all: [boolean, string][] = [
+    [counted.hidden > 0, `${counted.hidden} rows are hidden; they are read like the others`],
+    [isFiltered, 'a filter is set; rows that it hides are read'],
+    [merged.length > 0, `cells of the header are merged: ${listed(merged)}`],
+    [unnamed.length > 0, `columns without a name have values, which are not read: ${listed(unnamed)}`],
+    [hasEmpty, 'columns follow an empty one: they may be another table'],
+    [tables > 1, `the sheet has ${tables} tables`],
+    [
+      counted.gaps > 0 && cut === undefined,
+      `rows continue below blank ones ${counted.gaps} times, first in row ${firstGap?.line}`,
+    ],
+    [
+      cut !== undefined,
+      `${counted.rows - (cut?.before ?? 0)} rows below the table are not read because of read.below`,
+    ],
+    [isShort, `the sheet declares the range ${dimension}, but rows continue beyond; all are read`],
+    [counted.unordered > 0, `${counted.unordered} rows are not in the order of their numbers`],
+    [repeated > 0, `the numbers of ${repeated} rows are repeated`],
+  ]
+  return all.flatMap(([holds, text]) => (holds ? [text] : []))
 }
 
 const listed = (names: readonly string[]): string =>

@@ -114,25 +114,8 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
      * value. A new request must also be a `MedicalRecordsRequestSent`; only the gateway can check this. Dates are YYYY-MM-DD. @throws
      * GatewayError, ZodError
      */
-    async upsert(requests: MedicalRecordsUpsert): Promise<UpsertAnswer> {
-      const keys = { datesOfService, requestSubType }
-      const body = MedicalRecordsUpsert.parse(requests).map((one) =>
-        one.request === undefined ? one : { ...one, request: renamed(one.request, keys) },
-      )
-      return transport.send({ endpoint: 'upsertMedicalRecords', body: JSON.stringify(body) }, (answer) => {
-        const envelope = answer.read(UpsertEnvelope)
-        checkCode(envelope, answer)
-        const { data, errors } = envelope
-        checkNumber(body.length, data, errors ?? [])
-        const complete = data.length === body.length && (errors ?? []).length === 0
-        return {
-          status: answer.status,
-          class: complete ? 'accepted' : 'accepted-in-part',
-          requests: data,
-          errors: errors ?? [],
-        }
-      })
-    },
+    upsert: (requests: MedicalRecordsUpsert): Promise<UpsertAnswer> =>
+      upsert(transport, { datesOfService, requestSubType }, requests),
     search,
     /**
      * Lists all matching requests, page by page. @param asking makes each call, with retries
@@ -167,21 +150,51 @@ export function createMedicalRecords(transport: Transport, spelling: Spelling = 
      * @param hosts allowed besides the gateway's host and its subdomains
      * @throws GatewayError; WaybillError `usage-wrong` for another host, for plain http, or for an incomplete PDF
      */
-    async uploadAuthorization(
+    uploadAuthorization: (
       authorizationUploadUrl: string,
       pdf: Uint8Array,
       hosts?: readonly string[],
-    ): Promise<void> {
-      // An upload starts the processing of the request, and cannot be undone.
-      const fault = authorizationFault(pdf)
-      if (fault !== undefined)
-        throw new WaybillError('usage-wrong', `The authorization ${fault}.`, {
-          remedy: 'Send the whole PDF, of 32 MiB at most.',
-        })
-      const address = authorizationUploadUrl
-      return transport.send({ endpoint: 'uploadAuthorization', address, hosts, body: pdf }, () => undefined)
-    },
+    ): Promise<void> => uploadAuthorization(transport, authorizationUploadUrl, pdf, hosts),
   }
+}
+
+/** @param keys as the gateway spells them */
+async function upsert(
+  transport: Transport,
+  keys: { readonly datesOfService: string; readonly requestSubType: string },
+  requests: MedicalRecordsUpsert,
+): Promise<UpsertAnswer> {
+  const body = MedicalRecordsUpsert.parse(requests).map((one) =>
+    one.request === undefined ? one : { ...one, request: renamed(one.request, keys) },
+  )
+  return transport.send({ endpoint: 'upsertMedicalRecords', body: JSON.stringify(body) }, (answer) => {
+    const envelope = answer.read(UpsertEnvelope)
+    checkCode(envelope, answer)
+    const { data, errors } = envelope
+    checkNumber(body.length, data, errors ?? [])
+    const complete = data.length === body.length && (errors ?? []).length === 0
+    return {
+      status: answer.status,
+      class: complete ? 'accepted' : 'accepted-in-part',
+      requests: data,
+      errors: errors ?? [],
+    }
+  })
+}
+
+async function uploadAuthorization(
+  transport: Transport,
+  address: string,
+  pdf: Uint8Array,
+  hosts: readonly string[] | undefined,
+): Promise<void> {
+  // An upload starts the processing of the request, and cannot be undone.
+  const fault = authorizationFault(pdf)
+  if (fault !== undefined)
+    throw new WaybillError('usage-wrong', `The authorization ${fault}.`, {
+      remedy: 'Send the whole PDF, of 32 MiB at most.',
+    })
+  return transport.send({ endpoint: 'uploadAuthorization', address, hosts, body: pdf }, () => undefined)
 }
 
 /** Maximum PDF in bytes. The interface has no limit; a scan of many pages is a tenth of this. */

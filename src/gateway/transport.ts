@@ -146,29 +146,13 @@ export interface Transport {
   close(): void
 }
 
-/** Creates the transport. @throws WaybillError `settings-invalid`: see `parseBaseUrl` and `checkCredential` */
-export function createTransport(options: TransportOptions): Transport {
+/** Credential, headers, path and address of each call. @throws WaybillError `settings-invalid`: see `parseBaseUrl` and `checkCredential` */
+function createCallForms(options: TransportOptions) {
   const base = parseBaseUrl(options.baseUrl)
   const apiKey = checkCredential(options.apiKey, 'WAYBILL_API_KEY')
   const requesterApiKey = checkCredential(options.requesterApiKey ?? apiKey, 'WAYBILL_REQUESTER_API_KEY')
   const token = holdAccessToken(options)
   const bearerOnConditionsBulk = options.bearerOnConditionsBulk ?? true
-  const maxAnswerBytes = options.maxAnswerBytes ?? MAX_ANSWER_BYTES
-  const pool = { keepAlive: true, maxSockets: options.maxSockets ?? MAX_SOCKETS, timeout: IDLE_SOCKET_MS }
-  let secure: HttpsAgent | undefined
-  const agent = {
-    http: new HttpAgent(pool),
-    /** Created at the first call over TLS, because TLS takes long to load. */
-    get https() {
-      secure ??= new (process.getBuiltinModule('node:https').Agent)(pool)
-      return secure
-    },
-  }
-
-  const room = createAnswerRoom(LONGEST_AT_ONCE * maxAnswerBytes)
-  const over = { agent, timeouts: { ...TIMEOUTS, ...options.timeouts }, room }
-  const hot = exchangeOverHttp(over)
-  const others = exchangeOverGot(over)
 
   /** Returns the credential of a call (section "Authentication"). */
   const carriedBy = (call: Call): Credential | undefined => {
@@ -203,6 +187,31 @@ export function createTransport(options: TransportOptions): Transport {
     const path = fillPath(pathOf(call), call.parameters)
     return path === undefined ? undefined : resolvePath(base, path, call.query)
   }
+
+  return { carriedBy, headersOf, pathOf, addressOf, token }
+}
+
+/** Connections, and the exchange of a call over them. */
+function createExchanges(
+  options: TransportOptions,
+  { headersOf, addressOf }: Pick<ReturnType<typeof createCallForms>, 'headersOf' | 'addressOf'>,
+) {
+  const maxAnswerBytes = options.maxAnswerBytes ?? MAX_ANSWER_BYTES
+  const pool = { keepAlive: true, maxSockets: options.maxSockets ?? MAX_SOCKETS, timeout: IDLE_SOCKET_MS }
+  let secure: HttpsAgent | undefined
+  const agent = {
+    http: new HttpAgent(pool),
+    /** Created at the first call over TLS, because TLS takes long to load. */
+    get https() {
+      secure ??= new (process.getBuiltinModule('node:https').Agent)(pool)
+      return secure
+    },
+  }
+
+  const room = createAnswerRoom(LONGEST_AT_ONCE * maxAnswerBytes)
+  const over = { agent, timeouts: { ...TIMEOUTS, ...options.timeouts }, room }
+  const hot = exchangeOverHttp(over)
+  const others = exchangeOverGot(over)
 
   /** Sends a call. @throws GatewayError if no complete answer arrives */
   const exchange = async (call: Call, fail: Fail): Promise<WholeAnswer> => {
@@ -240,23 +249,35 @@ export function createTransport(options: TransportOptions): Transport {
     }
   }
 
-  const read = <Result>(
-    answer: Answer,
-    reader: (answer: Answer) => Result,
-    method: string,
-    fail: Fail,
-  ): Result => {
-    try {
-      return reader(answer)
-    } catch (error) {
-      if (!(error instanceof UnreadableAnswer)) throw error
-      const { status } = answer
-      // A read answered with no content gets the same answer on a retry.
-      const tells = error.class ?? (method === 'GET' && status === 204 ? 'refused' : 'ambiguous')
-      throw fail(`was answered ${status}, but ${error.message}`, { class: tells, status })
-    }
+  const close = (): void => {
+    agent.http.destroy()
+    secure?.destroy()
   }
+  return { exchange, close }
+}
 
+function readResult<Result>(
+  answer: Answer,
+  reader: (answer: Answer) => Result,
+  method: string,
+  fail: Fail,
+): Result {
+  try {
+    return reader(answer)
+  } catch (error) {
+    if (!(error instanceof UnreadableAnswer)) throw error
+    const { status } = answer
+    // A read answered with no content gets the same answer on a retry.
+    const tells = error.class ?? (method === 'GET' && status === 204 ? 'refused' : 'ambiguous')
+    throw fail(`was answered ${status}, but ${error.message}`, { class: tells, status })
+  }
+}
+
+/** Creates the transport. @throws WaybillError `settings-invalid`: see `parseBaseUrl` and `checkCredential` */
+export function createTransport(options: TransportOptions): Transport {
+  const forms = createCallForms(options)
+  const { carriedBy, pathOf, token } = forms
+  const { exchange, close } = createExchanges(options, forms)
   return {
     send: async (call, reader) => {
       const requestId = options.nextRequestId()
@@ -290,7 +311,7 @@ export function createTransport(options: TransportOptions): Transport {
             carried: carriedBy(call),
           })
         }
-        const result = read(answer, reader, method, fail)
+        const result = readResult(answer, reader, method, fail)
         tell('accepted', status)
         return result
       } catch (error) {
@@ -299,10 +320,7 @@ export function createTransport(options: TransportOptions): Transport {
       }
     },
     renewToken: () => token.renew().then(() => undefined),
-    close: () => {
-      agent.http.destroy()
-      secure?.destroy()
-    },
+    close,
   }
 }
 

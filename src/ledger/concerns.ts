@@ -118,14 +118,24 @@ export interface Pause {
   readonly note: string | null
   /** Milliseconds since the epoch. */
   readonly at: number
+  /** End of the pause, in milliseconds since the epoch; null for a pause that a person ends. */
+  readonly until: number | null
 }
 
 export interface Pauses {
-  of(jobId: number): Promise<Pause | undefined>
-  /** @returns false if the job was paused already */
+  /** Undefined once the end has come. */
+  of(jobId: number, now: number): Promise<Pause | undefined>
+  /** Pauses the job, or gives a pause a new end. @returns false if the job was paused already and the pause gives no end */
   begin(jobId: number, pause: Pause): Promise<boolean>
   /** @returns true if the job was paused */
   end(jobId: number, acting: Acting): Promise<boolean>
+}
+
+/** Notification targets of jobs, as their files last named them: JSON. */
+export interface LastTargets {
+  /** Undefined for a job without any, and for targets that another key has encrypted. */
+  of(job: string): Promise<string | undefined>
+  keep(job: string, targets: string): Promise<void>
 }
 
 /** Suspicion against a copied ledger: the original may have sent more since. */
@@ -246,6 +256,7 @@ export interface OpenWork {
   readonly overdue: readonly (Pick<DeadlineRecord, 'job' | 'source' | 'due' | 'expected' | 'arrived'> & {
     readonly state: 'missing' | 'unreachable'
   })[]
+  /** Pauses without an end. */
   readonly pauses: readonly (Pause & { readonly job: string })[]
   /** Fires that nothing has made up for, and that no run has followed. */
   readonly missed: readonly { readonly job: string; readonly due: number; readonly reason: string }[]
@@ -297,7 +308,9 @@ export interface Notifications {
    * True if the target was notified of the end of any run of the job, or still will be. False if the latest notice was given up, or without a
    * notice.
    */
-  isTold(jobId: number, target: string): Promise<boolean>
+  isNotified(jobId: number, target: string): Promise<boolean>
+  /** True if the latest notice to the target on runs of the job told a failure: the target waits for good news. */
+  heardFailure(jobId: number, target: string): Promise<boolean>
   /**
    * Stores notifications in one transaction, for delivery at once. Notifications already stored for a target are left out.
    * @returns number of new notifications
@@ -342,8 +355,17 @@ export interface PrunableRun extends Pick<RunRecord, 'backfill' | 'backfill_fold
 export type DetailCounts = ReturnType<typeof noDetail>
 
 export const noDetail = () => ({
-  ...{ chunks: 0, batches: 0, exceptions: 0, decisions: 0, mappings: 0, profiles: 0 },
-  ...{ fires: 0, notifications: 0, deliveries: 0, audit: 0, bytes: 0 },
+  chunks: 0,
+  batches: 0,
+  exceptions: 0,
+  decisions: 0,
+  mappings: 0,
+  profiles: 0,
+  fires: 0,
+  notifications: 0,
+  deliveries: 0,
+  audit: 0,
+  bytes: 0,
 })
 
 /** Obstacle to removing the detail of a run. */

@@ -54,6 +54,7 @@ export function packRows(rows: readonly DeliveredRow[]): Pack[] {
   let bytes = Buffer.allocUnsafe(2 * PACK_BYTES)
   let at = 0
   let offsets: number[] = []
+  const runs: number[] = []
   const close = (): void => {
     packs.push({ bytes: Buffer.concat([words.bytes(), bytes.subarray(0, at)]), offsets })
     words = new Words()
@@ -68,31 +69,42 @@ export function packRows(rows: readonly DeliveredRow[]): Pack[] {
     at += bytes.write(rowKey, at, KEY_BYTES, 'hex')
     const base = records[0]?.word.row ?? 0
     at = writeVarint(bytes, at, base)
-    const issued = records.reduce(
-      (least, { word }) => Math.min(least, word.issued),
-      records[0]?.word.issued ?? 0,
-    )
+    const issued = earliestOf(records)
     at = writeVarint(bytes, at, issued)
-    const runs: number[] = []
+    runs.length = 0
     let next = -1
-    for (const record of records) {
+    for (let slot = 0; slot < records.length; slot++) {
+      const record = records[slot]
+      if (record === undefined) continue
       const word = words.numberOf(record, base, issued, Math.max(next, 0))
       if (word === next) runs.push((runs.pop() ?? 0) + 1)
       else runs.push(word, 1)
       next = word + 1
     }
     at = writeVarint(bytes, at, runs.length / 2)
-    for (const number of runs) at = writeVarint(bytes, at, number)
-    for (const { first, last, latest } of records) {
-      at = bytes.writeInt32BE(last, bytes.writeInt32BE(first, at))
-      if (latest !== undefined && latest !== 'withdrawn')
-        at = bytes.writeInt32BE(latest.last, bytes.writeInt32BE(latest.first, at))
+    for (let run = 0; run < runs.length; run++) at = writeVarint(bytes, at, runs[run] ?? 0)
+    for (let slot = 0; slot < records.length; slot++) {
+      const record = records[slot]
+      if (record === undefined) continue
+      const { latest } = record
+      at = writeContent(bytes, at, record)
+      if (latest !== undefined && latest !== 'withdrawn') at = writeContent(bytes, at, latest)
     }
     // The next row is probably as long.
     if (words.size + at + (at - start) > PACK_BYTES) close()
   }
   if (offsets.length > 0) close()
   return packs
+}
+
+const writeContent = (bytes: Buffer, at: number, { first, last }: ContentWords): number =>
+  bytes.writeInt32BE(last, bytes.writeInt32BE(first, at))
+
+function earliestOf(slots: readonly KeptSlot[]): number {
+  let earliest = slots[0]?.word.issued ?? 0
+  for (let slot = 1; slot < slots.length; slot++)
+    earliest = Math.min(earliest, slots[slot]?.word.issued ?? earliest)
+  return earliest
 }
 
 const SEEN = ['nothing', 'stored', 'whole'] as const
@@ -115,9 +127,15 @@ function marksOf({ word, latest }: KeptSlot): number {
 }
 
 const wordOf = (marks: number, arrival: number, row: number, issued: number): KeptWord => ({
-  ...{ arrival, row, issued, rank: marks & 3 },
-  ...{ isLate: (marks & 4) !== 0, isStored: (marks & 8) !== 0, isLapsed: (marks & 16) !== 0 },
-  ...{ seen: SEEN[(marks >> 7) & 3] ?? 'nothing', copy: marks >> 9 },
+  arrival,
+  row,
+  issued,
+  rank: marks & 3,
+  isLate: (marks & 4) !== 0,
+  isStored: (marks & 8) !== 0,
+  isLapsed: (marks & 16) !== 0,
+  seen: SEEN[(marks >> 7) & 3] ?? 'nothing',
+  copy: marks >> 9,
 })
 const hasLatest = (marks: number): boolean => (marks & 32) !== 0
 const isWithdrawn = (marks: number): boolean => (marks & 64) !== 0
@@ -182,6 +200,13 @@ class Words {
   }
 }
 
+/** True for words that differ in their rules at most. */
+const isAlike = (one: PackedWord, other: PackedWord): boolean =>
+  one.arrival === other.arrival &&
+  one.row === other.row &&
+  one.marks === other.marks &&
+  one.issued === other.issued
+
 export interface PackReader {
   rowAt(offset: number): DeliveredRow
   rows(): { readonly row: DeliveredRow; readonly offset: number }[]
@@ -217,26 +242,24 @@ function openPack(packed: Uint8Array): PackReader {
     cursor.at += KEY_BYTES
     const base = readVarint(bytes, cursor)
     const earliest = readVarint(bytes, cursor)
-    const ofSlots: PackedWord[] = []
-    for (let runs = readVarint(bytes, cursor); runs > 0; runs--) {
-      const first = readVarint(bytes, cursor)
-      ofSlots.push(...words.slice(first, first + readVarint(bytes, cursor)))
-    }
+    const runs: number[] = []
+    for (let left = 2 * readVarint(bytes, cursor); left > 0; left--) runs.push(readVarint(bytes, cursor))
     let before: PackedWord | undefined
     let word: KeptWord | undefined
-    const records = ofSlots.map((packed): KeptSlot => {
-      const { rule, arrival, row, marks, issued } = packed
-      const isAlike =
-        before?.arrival === arrival &&
-        before.row === row &&
-        before.marks === marks &&
-        before.issued === issued
-      if (!isAlike || word === undefined) word = wordOf(marks, arrival, base + row, earliest + issued)
-      before = packed
-      const { first, last } = readWords()
-      if (isWithdrawn(marks)) return { rule, first, last, word, latest: 'withdrawn' }
-      return hasLatest(marks) ? { rule, first, last, word, latest: readWords() } : { rule, first, last, word }
-    })
+    const records: KeptSlot[] = []
+    for (let run = 0; run < runs.length; run += 2) {
+      const from = runs[run] ?? 0
+      for (const packed of words.slice(from, from + (runs[run + 1] ?? 0))) {
+        const { rule, marks } = packed
+        if (word === undefined || before === undefined || !isAlike(before, packed))
+          word = wordOf(marks, packed.arrival, base + packed.row, earliest + packed.issued)
+        before = packed
+        const { first, last } = readWords()
+        if (isWithdrawn(marks)) records.push({ rule, first, last, word, latest: 'withdrawn' })
+        else if (hasLatest(marks)) records.push({ rule, first, last, word, latest: readWords() })
+        else records.push({ rule, first, last, word })
+      }
+    }
     return { rowKey, records }
   }
   return {

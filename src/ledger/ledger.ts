@@ -7,6 +7,7 @@ import type {
   Expectations,
   Fires,
   Installation,
+  LastTargets,
   Leases,
   Notifications,
   Overview,
@@ -48,6 +49,7 @@ export interface Ledger {
   readonly audit: Audit
   readonly fires: Fires
   readonly pauses: Pauses
+  readonly lastTargets: LastTargets
   readonly expectations: Expectations
   readonly notifications: Notifications
   readonly overview: Overview

@@ -49,8 +49,12 @@ export interface Packable extends ContentWords {
 export const packHolds = (records: readonly Held[]): Uint8Array =>
   packEntries(
     records.map(({ row, rule, content, slot }) => ({
-      ...{ row: { row }, rule, ...wordsOf(content) },
-      ...{ rowKey: slot?.rowKey, ruleHash: slot?.rule ?? '', rank: slot?.rank ?? 0 },
+      row: { row },
+      rule,
+      ...wordsOf(content),
+      rowKey: slot?.rowKey,
+      ruleHash: slot?.rule ?? '',
+      rank: slot?.rank ?? 0,
     })),
   )
 

@@ -40,7 +40,7 @@ export interface Runs {
   /** Newest first. @param after number of runs to skip */
   list(limit: number, only?: RunFilter, after?: number): Promise<RunOfJob[]>
   count(only: RunFilter): Promise<number>
-  /** What runs left open, by run: neither settled by a later run nor acknowledged. Runs that left nothing are missing. */
+  /** Open work by run: neither settled by a later run nor acknowledged. Runs without open work are missing. */
   openMatters(): Promise<ReadonlyMap<string, OpenMatters>>
 }
 

@@ -1,5 +1,6 @@
 /** Tables of the schedule: timetables, fires, deliveries, deadlines, notifications. Instants are milliseconds since the epoch. */
 import type { ColumnType, Generated } from 'kysely'
+import type { SealedId } from './sealed-ids.ts'
 import type { DeadlineState, FireState, NotificationState } from './states.ts'
 
 /** When a job is due, as last seen by the schedule. */
@@ -17,6 +18,15 @@ export interface PauseTable {
   person: string
   note: string | null
   at: number
+  /** End of the pause; null for a pause that a person ends. */
+  until: number | null
+}
+
+/** Targets that a job listed when its file was last valid. */
+export interface LastTargetsTable {
+  job: string
+  /** JSON, encrypted by the key of the installation: addresses and commands may hold secrets. */
+  targets: SealedId
 }
 
 /** Null until known. */
@@ -42,6 +52,8 @@ export interface FireTable {
   reason: Later<string>
   /** Owner that held the job, or place of the error in the job file. */
   detail: Later<string>
+  /** Earliest next try of a `retrying` fire. */
+  retry_at: Later<number>
 }
 
 /** A notice on the way to a target. A target is notified of a subject once. */

@@ -31,11 +31,11 @@ export type LeftEvent = 'accept' | 'resend' | 'find' | 'miss' | 'deliver' | 'ref
 
 /**
  * A fire: an instant at which a job is due. `missed`: the job did not run in time, and a later run may make up for the fire. `interrupted`: the
- * run was interrupted, and the next start of the schedule resumes the run.
+ * run was interrupted, and the next start of the schedule resumes the run. `retrying`: the gateway was away, and the run resumes at `retry_at`.
  */
-export type FireState = 'due' | 'missed' | 'running' | 'interrupted' | 'ended' | 'skipped'
+export type FireState = 'due' | 'missed' | 'running' | 'interrupted' | 'retrying' | 'ended' | 'skipped'
 /** `miss` of a running fire: the job was held. `interrupt` also applies to a running fire of a dead process. */
-export type FireEvent = 'begin' | 'miss' | 'skip' | 'end' | 'interrupt' | 'resume'
+export type FireEvent = 'begin' | 'miss' | 'skip' | 'end' | 'interrupt' | 'retry' | 'resume'
 
 /**
  * Result of a deadline for exports. `seen`: the first judgement of an expectation, which notifies nobody. `arrived`: in time. `late`: by now.
@@ -65,7 +65,10 @@ const moves =
 
 export const advanceRun = moves<RunState, RunEvent>('run', {
   running: {
-    ...{ finish: 'finished', interrupt: 'interrupted', fail: 'failed', resume: 'running' },
+    finish: 'finished',
+    interrupt: 'interrupted',
+    fail: 'failed',
+    resume: 'running',
     'give-up': 'failed',
   },
   interrupted: { resume: 'running', 'give-up': 'failed' },
@@ -77,16 +80,22 @@ export const advanceBatch = moves<BatchState, BatchEvent>('batch', {
 })
 export const advanceLeft = moves<LeftState, LeftEvent>('record', {
   'in-doubt': {
-    ...{ accept: 'accepted', resend: 'in-doubt', find: 'accepted', miss: 'rejected' },
-    ...{ deliver: 'settled', refuse: 'rejected', supersede: 'settled' },
+    accept: 'accepted',
+    resend: 'in-doubt',
+    find: 'accepted',
+    miss: 'rejected',
+    deliver: 'settled',
+    refuse: 'rejected',
+    supersede: 'settled',
   },
   rejected: { deliver: 'settled' },
 })
 export const advanceFire = moves<FireState, FireEvent>('fire', {
   due: { begin: 'running', miss: 'missed', skip: 'skipped' },
   missed: { begin: 'running', skip: 'skipped' },
-  running: { end: 'ended', interrupt: 'interrupted', miss: 'missed' },
+  running: { end: 'ended', interrupt: 'interrupted', retry: 'retrying', miss: 'missed' },
   interrupted: { resume: 'running', skip: 'skipped' },
+  retrying: { resume: 'running', end: 'ended', skip: 'skipped' },
 })
 export const advanceNotification = moves<NotificationState, NotificationEvent>('notification', {
   pending: { deliver: 'delivered', fail: 'pending', 'give-up': 'given-up' },

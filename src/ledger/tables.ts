@@ -6,6 +6,7 @@ import type {
   DeadlineTable,
   DeliveryTable,
   FireTable,
+  LastTargetsTable,
   NotificationTable,
   PauseTable,
   TimetableTable,
@@ -230,6 +231,7 @@ export interface LedgerTables extends PeopleTables {
   held: HeldTable
   timetable: TimetableTable
   pause: PauseTable
+  last_targets: LastTargetsTable
   fire: FireTable
   notification: NotificationTable
   copy: CopyTable
@@ -329,6 +331,7 @@ export type Audited =
   | 'accounts-confirm'
   | 'accounts-forget'
   | 'accounts-erase'
+  | 'see-values'
 
 export type Decided = 'accept' | 'resend' | 'give-up' | 'acknowledge' | 'undo-acknowledge'
 

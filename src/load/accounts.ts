@@ -13,7 +13,7 @@ import type { AccountIds, EntryOutcome, Reason, ShownRecord } from '../model/out
 import type { AccountKey, Registration } from '../model/record.ts'
 import type { Claims } from './claims.ts'
 import type { Reconciler, StaleAccounts } from './delivery.ts'
-import { ACCOUNT_STALE, folded, refusalWords, told } from './gateway-words.ts'
+import { ACCOUNT_STALE, folded, messageOf, refusalWords } from './gateway-words.ts'
 import type { Sending } from './sending.ts'
 
 export interface AccountsContext {
@@ -39,7 +39,7 @@ export interface ResolvedAccounts {
   /** People who were known, and people whom the gateway refuses. */
   readonly counts: { readonly known: number; readonly refused: number }
   /** Names missing in the crosswalk, by hashed reference. */
-  readonly names: ReadonlyMap<string, SaidName>
+  readonly names: ReadonlyMap<string, ExportedName>
   /** True where nobody is late, refused, or perhaps sent before. */
   readonly areUsual: boolean
   /** Recognises people whose registration keeps failing, or whom another job has claimed. The rest of the chunk does not wait for them. */
@@ -63,7 +63,7 @@ export interface ResolvedAccounts {
   isPerhapsSent(entry: Entry): boolean
 }
 
-export interface SaidName {
+export interface ExportedName {
   /** Keyed hash of the last name that the rows give (`Identity.named`). */
   readonly named: number
   /** First row with a name unlike the one before: people marry. */
@@ -124,8 +124,10 @@ export async function resolveAccounts(
     accountIds: ({ reference, type }) =>
       type === 'accountId' ? reference : (known.get(hashes.get(reference) ?? '')?.accountId ?? undefined),
     isNew: (entry) => registeredNow.has(hashes.get(entry.account.reference) ?? ''),
-    refusalOf: (entry) =>
-      context.stale.has(entry) ? ACCOUNT_STALE : refusals.get(hashes.get(entry.account.reference) ?? ''),
+    refusalOf(entry) {
+      if (context.stale.has(entry)) return ACCOUNT_STALE
+      return refusals.size === 0 ? undefined : refusals.get(hashes.get(entry.account.reference) ?? '')
+    },
     isPerhapsSent(entry) {
       const until = known.get(hashes.get(entry.account.reference) ?? '')?.sentBefore ?? null
       return until !== null && entry.observedAt <= until + DATE_ONLY_MS
@@ -200,8 +202,7 @@ async function sharedPeople(
 
 export const NAME_CHANGED = {
   code: 'name-changed',
-  message:
-    'has another name than before, under the same reference; the summary counts such people as name-changed',
+  message: 'has a new name under the same reference; the summary counts such people as name-changed',
 } as const
 
 /** Keyed hash of the name that a row gives, without case, accents and blanks. */
@@ -213,8 +214,8 @@ function newNames(
   identity: Identity,
   people: MissingPeople['people'],
   known: ReadonlyMap<string, KnownAccount>,
-): Map<string, SaidName> {
-  const names = new Map<string, SaidName>()
+): Map<string, ExportedName> {
+  const names = new Map<string, ExportedName>()
   for (const [hashed, rows] of people) {
     // A person unknown to the ledger who has one row: nothing to compare, and no place to keep the name.
     if (rows.length === 1 && !known.has(hashed)) continue
@@ -226,9 +227,9 @@ function newNames(
       const name = row.name()
       if (name === text) continue
       text = name
-      const said = nameIn(identity, hashed, name) ?? named
-      if (named !== null && said !== named) changedAt ??= row
-      named = said
+      const latest = nameIn(identity, hashed, name) ?? named
+      if (named !== null && latest !== named) changedAt ??= row
+      named = latest
     }
     if (named !== null && (named !== before || changedAt)) names.set(hashed, { named, changedAt })
   }
@@ -391,7 +392,7 @@ export function registrationOf(entry: Entry): Registration | Reason {
   if (draft === undefined)
     return reasonOf(
       'account-unknown',
-      'the person is not known to be registered, and the mapping has no account.register to do it with',
+      'the ledger does not know the person, and the mapping has no account.register',
     )
   if (draft.ok) return draft.registration
   const { code, message, field } = draft.issue
@@ -429,9 +430,9 @@ async function registerOne(
   )
   if (account instanceof GatewayError) {
     if (account.class !== 'ambiguous')
-      return { stage: 'register', code: 'registration-refused', ...told(refusalWords(account), entry) }
+      return { stage: 'register', code: 'registration-refused', ...messageOf(refusalWords(account), entry) }
     const answer = account.status === undefined ? 'no answer' : `HTTP ${account.status}`
-    const words = told({ ours: `${answer}, again and again, while the gateway answers others` }, entry)
+    const words = messageOf({ ours: `${answer} on every try; other requests succeed` }, entry)
     return { stage: 'register', code: 'registration-fails', ...words }
   }
   if (account.isNew && !wasForgotten) return account
@@ -485,7 +486,7 @@ const reasonOf = (code: string, message: string): Reason => ({
 
 const REFERENCE_SHARED = reasonOf(
   'reference-shared',
-  'not sent: exports give several birth dates under the reference of the person, which therefore stands for several people',
+  "not sent: exports give several birth dates for the person's reference, so several people share it",
 )
 
 const NOT_REGISTERED = reasonOf(

@@ -293,7 +293,7 @@ async function answerPages(
 
 const MOST_PAGES = 200
 const PAGE_REPEATED: Words = {
-  ours: `the gateway gives a page again that it has taken the answers of, or more than ${MOST_PAGES} pages`,
+  ours: `the gateway repeated an answered page, or gave more than ${MOST_PAGES} pages`,
 }
 
 /** Adds the age result. Without a readable result the test still counts as answered. */
@@ -335,7 +335,7 @@ export type PageAnswered = { readonly submission: AnswerSubmission } | { readonl
  * never the answer
  */
 export function submissionOf(page: AssessmentPage, answers: readonly TestAnswer[]): PageAnswered {
-  const said: AnswerSubmission['answers'] = {}
+  const chosenOf: AnswerSubmission['answers'] = {}
   for (const { id, answers: options, required } of page.questions) {
     const chosen: AnswerSubmission['answers'][string] = []
     for (const { fact, option } of answers.filter(({ question }) => question === id)) {
@@ -345,18 +345,15 @@ export function submissionOf(page: AssessmentPage, answers: readonly TestAnswer[
       )
       const [first, second] = found ?? []
       if (first === undefined)
-        return refused('answer-not-offered', `the question "${id}" does not offer what the row answers`)
+        return refused('answer-not-offered', `the question "${id}" does not offer the row's answer`)
       if (second !== undefined)
-        return refused(
-          'answer-not-clear',
-          `what the row answers to "${id}" fits several options: name the fact`,
-        )
+        return refused('answer-not-clear', `several options of "${id}" match the row's answer: name the fact`)
       chosen.push({ [first.factId]: first.answerId })
     }
-    if (chosen.length > 0) said[id] = chosen
+    if (chosen.length > 0) chosenOf[id] = chosen
     else if (required === true) return refused('answer-missing', `the question "${id}" needs an answer`)
   }
-  return { submission: { moduleId: page.moduleId, questionGroupId: page.questionGroupId, answers: said } }
+  return { submission: { moduleId: page.moduleId, questionGroupId: page.questionGroupId, answers: chosenOf } }
 }
 
 const refused = (code: string, message: string): PageAnswered => ({ fault: fault(code, message) })

@@ -57,7 +57,7 @@ interface Pattern {
   /** Start in the buffer. */
   start: number
   readonly rule: string
-  readonly said: readonly string[]
+  readonly texts: readonly string[]
   /** Lengths. */
   readonly idStart: number
   readonly account: number
@@ -182,7 +182,7 @@ const isOrdinary = ({ at }: Entry['observed']): boolean => at >= 1e12 && at < 1e
 const isAscii = ({ accountJson, keyJson, bytes }: Entry['facts']): boolean =>
   bytes === accountJson.length + keyJson.length
 
-const isSaidAlike = (one: readonly string[], other: readonly string[]): boolean =>
+const haveEqualTexts = (one: readonly string[], other: readonly string[]): boolean =>
   one === other || (one.length === other.length && one.every((text, at) => text === other[at]))
 
 /** True where a record differs from another record of its frame only in bytes of equal length, and in its value. */
@@ -194,11 +194,11 @@ const isLike = (entry: Entry, pattern: Pattern): boolean =>
   isAscii(entry.facts) &&
   (pattern.instantIs !== 'iso' || entry.observed.iso.length === pattern.instant) &&
   (pattern.instantIs !== 'epochMs' || isOrdinary(entry.observed)) &&
-  isSaidAlike(entry.said, pattern.said)
+  haveEqualTexts(entry.texts, pattern.texts)
 
 /** Finds the positions of the parts of a written record; undefined where later records cannot copy from it. */
 function patternOf(entry: Entry, start: number, end: number): Pattern | undefined {
-  const { frame, facts, rule, said, observed, idLength } = entry
+  const { frame, facts, rule, texts, observed, idLength } = entry
   const { holes, written } = frame
   const dates = holes.filter((hole) => hole === 'iso' || hole === 'epochMs')
   const [instantIs] = dates
@@ -223,7 +223,7 @@ function patternOf(entry: Entry, start: number, end: number): Pattern | undefine
   return {
     start,
     rule,
-    said,
+    texts,
     idStart: entry.idStart.length,
     account: facts.accountJson.length,
     key: facts.keyJson.length,

@@ -2,7 +2,7 @@
 import { type AnswerClass, GatewayError } from '../gateway/gateway-error.ts'
 import type { RecordKind } from '../model/record.ts'
 
-interface Told {
+interface AnswerFacts {
   readonly class: AnswerClass
   /** Undefined without a status line. */
   readonly status: number | undefined
@@ -10,7 +10,7 @@ interface Told {
 }
 
 /** Codes and counts; no health data. */
-export interface BatchAnswer extends Told {
+export interface BatchAnswer extends AnswerFacts {
   readonly batchId: string
   readonly kind: RecordKind
   readonly records: number
@@ -26,14 +26,14 @@ export interface BatchWatch {
 }
 
 /** @throws what `call` throws */
-export async function watchBatch<Answer extends Told>(
+export async function watchBatch<Answer extends AnswerFacts>(
   { now, onBatch }: BatchWatch,
-  sent: Omit<BatchAnswer, keyof Told | 'durationMs'>,
+  sent: Omit<BatchAnswer, keyof AnswerFacts | 'durationMs'>,
   call: () => Promise<Answer>,
 ): Promise<Answer> {
   if (onBatch === undefined) return call()
   const startedAt = now()
-  const tell = ({ class: kind, status, requestId }: Told): void =>
+  const tell = ({ class: kind, status, requestId }: AnswerFacts): void =>
     onBatch({ ...sent, class: kind, status, requestId, durationMs: Math.max(0, now() - startedAt) })
   try {
     const answer = await call()

@@ -82,7 +82,9 @@ function repeatsSeries(entries: readonly Entry[]): boolean {
   /** Number of the last person with the code, by code. */
   const hadLast = new Map<string, number>()
   let person: string | undefined
-  for (const entry of entries) {
+  for (let at = 0; at < entries.length; at++) {
+    const entry = entries[at]
+    if (entry === undefined) continue
     const { reference } = entry.account
     if (reference !== person) {
       if (people.has(reference)) return true
@@ -104,7 +106,9 @@ export function cutBatches(
   const batches: Pick<PlannedBatch, 'entries' | 'bytes'>[] = []
   let batch: Entry[] = []
   let bytes = EMPTY_BYTES
-  for (const entry of entries) {
+  for (let at = 0; at < entries.length; at++) {
+    const entry = entries[at]
+    if (entry === undefined) continue
     const length = recordBytes(entry) + 1
     if (batch.length > 0 && (batch.length >= limits.records || bytes + length > limits.bytes)) {
       batches.push({ entries: batch, bytes })

@@ -118,7 +118,7 @@ function owedOf(
 }
 
 const UNLISTED: Words = {
-  ours: 'the list of care teams cannot be read, or does not show the new entry; a run that finds it there deletes the old one',
+  ours: 'the list of care teams is unreadable or lacks the new entry; a run that finds the new entry deletes the old one',
 }
 
 /** @returns the error where the gateway refused to delete them */

@@ -28,7 +28,7 @@ import {
 } from './care-team-state.ts'
 import type { Claims } from './claims.ts'
 import type { StaleAccounts } from './delivery.ts'
-import { refusalWords, told, type Words } from './gateway-words.ts'
+import { messageOf, refusalWords, type Words } from './gateway-words.ts'
 import type { Sending } from './sending.ts'
 
 export interface CareTeamContext extends CareTeamRules {
@@ -169,7 +169,7 @@ export async function carryOutMark(
 }
 
 const WAITS: Words = {
-  ours: 'nobody knows yet whether the entry is stored; the mark is set by a run that finds it in the list',
+  ours: 'the entry is in doubt; a run that finds the entry in the list sets the mark',
 }
 
 /**
@@ -209,7 +209,7 @@ export function knownNow(
     const before = rows.get(npi)
     const at = Math.max(before?.observedAt ?? observedAt, observedAt)
     const row = { account: hash, npi, observedAt: at, storedAt: now, accountId, content }
-    rows.set(npi, { ...NOTHING_SAID, ...before, ...row, heardAt: Math.max(before?.heardAt ?? 0, place) })
+    rows.set(npi, { ...NO_STATE, ...before, ...row, heardAt: Math.max(before?.heardAt ?? 0, place) })
   }
   for (const [npi, owed] of deletions) {
     if (owed.length === 0 || rows.has(npi)) continue
@@ -236,7 +236,7 @@ export function knownNow(
   })
 }
 
-const NOTHING_SAID = { mark: 'none', deletions: [], heardAt: 0, markBy: null, deletionsBy: null } as const
+const NO_STATE = { mark: 'none', deletions: [], heardAt: 0, markBy: null, deletionsBy: null } as const
 
 export const reasonOf = (
   stage: 'replace' | 'primary-care',
@@ -246,7 +246,7 @@ export const reasonOf = (
 ): Reason => ({
   stage,
   code,
-  ...told(words, entry),
+  ...messageOf(words, entry),
 })
 
 export interface OwedBook {

@@ -270,20 +270,21 @@ function planMark({ wanted, has, known: ledger }: CareTeamAccount): Pick<CareTea
 }
 
 function planBearer(
-  { npi, from, wanted: said }: Statement,
+  { npi, from, wanted }: Statement,
   has: readonly HadCareTeam[],
   ledger: readonly KnownCareTeam[],
 ): MarkStep {
   if (from === 'list')
     return ledger.some((one) => one.npi === npi) ? { step: 'marked', npi } : { step: 'none' }
   const ofProvider = has.filter((one) => one.npi === npi)
-  const target = said === undefined ? undefined : ofProvider.find((one) => isSame(said.fields, one.fields))
+  const target =
+    wanted === undefined ? undefined : ofProvider.find((one) => isSame(wanted.fields, one.fields))
   const had = target ?? ofProvider.find(({ isMarked }) => isMarked) ?? ofProvider[0]
   if (had?.isMarked === true) return { step: 'marked', npi }
   if (from === 'ledger' && ledger.some((one) => one.npi === npi && one.mark === 'set'))
     return { step: 'none' }
-  const entry = said === undefined ? {} : { entry: said.entry }
-  if (had === undefined || (said?.status === 'doubtful' && target === undefined))
+  const entry = wanted === undefined ? {} : { entry: wanted.entry }
+  if (had === undefined || (wanted?.status === 'doubtful' && target === undefined))
     return { step: 'wait', npi, ...entry }
   return { step: 'mark', npi, had, ...entry }
 }

@@ -68,7 +68,7 @@ interface Person extends ListedAccount {
 }
 
 /** Care teams of a chunk. */
-export interface SaidOfCareTeams {
+export interface CareTeamStatements {
   readonly entries: readonly Entry[]
   /** Accounts whose whole care team the chunk lists, even an empty one: owed deletions are derived from the lists. */
   readonly listed: readonly AccountKey[]
@@ -84,7 +84,7 @@ export interface SaidOfCareTeams {
  */
 export async function careTeamsToClaim(
   { gatewayName, identity, ledger }: CareTeamContext,
-  { entries, listed, arrival, isReplaced }: SaidOfCareTeams,
+  { entries, listed, arrival, isReplaced }: CareTeamStatements,
   isUnchanged: (entry: Entry) => boolean,
 ): Promise<ReadonlySet<string>> {
   const accounts = accountsOf(identity, entries, listed)
@@ -110,7 +110,7 @@ export async function careTeamsToClaim(
 /** @param isUncertain true for an entry that may have been sent without the ledger's knowledge */
 export async function careTeamsOf(
   context: CareTeamContext,
-  { entries: all, listed, arrival, isReplaced }: SaidOfCareTeams,
+  { entries: all, listed, arrival, isReplaced }: CareTeamStatements,
   accounts: Pick<ResolvedAccounts, 'accountIds' | 'registered' | 'claimed'>,
   isUncertain: (entry: Entry) => boolean,
 ): Promise<CareTeamsOfChunk> {
@@ -229,11 +229,11 @@ export async function careTeamsOf(
           const { mark, withdrawn } = planCareTeam(account, context.changed)
           const { marks, failure } = await carryOutMark(context, person, account, mark)
           if (failure !== undefined) failures.push(failure)
-          const said = [...withdrawn].map((npi) => [npi, 'withdrawn'] as const)
+          const withdrawals = [...withdrawn].map((npi) => [npi, 'withdrawn'] as const)
           // A mark on somebody else does not revoke a withdrawal.
           const others = [...marks].filter(([npi, now]) => now !== 'none' || !withdrawn.has(npi))
           const deletions = replaced?.get(person)?.deletions ?? takenBack(account)
-          known.push(...knownNow(context, person, account, new Map([...said, ...others]), deletions))
+          known.push(...knownNow(context, person, account, new Map([...withdrawals, ...others]), deletions))
         }),
       )
       const owing = sound.filter((person) => !asked.includes(person)).map(withListedAgain)

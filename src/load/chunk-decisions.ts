@@ -176,7 +176,7 @@ export class ChunkDecisions {
     const last = new Map(withdrawn.map((entry) => [`${entry.rowKey}${entry.ruleHash}`, entry]))
     return [...last.values()].flatMap((entry) => {
       const slot = this.slots.of(entry)
-      const around = { ...this.around(entry), isTold: !isTakenUp && this.slots.isTold(entry) }
+      const around = { ...this.around(entry), isReported: !isTakenUp && this.slots.isReported(entry) }
       if (decide(slot, WITHDRAWN, around) !== 'withdrawn') return []
       const contents = [
         ...(slot.stored === undefined ? [] : [slot.stored]),
@@ -201,7 +201,7 @@ export class ChunkDecisions {
       // False: no batch of a waiting series is sent.
       isBehindDoubt: false,
       isTwin: this.slots.isTwin(entry),
-      isTold: false,
+      isReported: false,
       isRefused: this.accounts?.refusalOf(entry) !== undefined,
       doubts: this.context.held,
     }
@@ -276,11 +276,11 @@ export function shareFate(entry: Entry, fate: EntryOutcome): EntryOutcome {
   return { ...rest, entry, ...('isOthers' in isOthers ? isOthers : readBack === true ? { readBack } : {}) }
 }
 
-const HELD = 'the record is in doubt since an earlier run; it is not sent again until that is decided'
+const HELD = 'the record has been in doubt since an earlier run, and is not sent until the doubt is settled'
 
-const PERHAPS_SENT = 'not sent: it may have been sent before, and the profile cannot tell'
+const PERHAPS_SENT = 'not sent: an earlier run may have sent the record, and the profile cannot tell'
 
-const WAITS_FOR_OLDER = 'not sent: an older record of its kind is in doubt, and this one would hide it'
+const WAITS_FOR_OLDER = 'not sent: an older record of the series is in doubt, and this record would hide it'
 
 type InDoubt = Extract<EntryOutcome, { readonly outcome: 'in-doubt' }>
 

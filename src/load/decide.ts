@@ -85,7 +85,7 @@ export interface Surroundings {
   /** True where another rule of the row has equal content, already stored. */
   readonly isTwin: boolean
   /** True where a person was notified of the withdrawal before. */
-  readonly isTold: boolean
+  readonly isReported: boolean
   /** True where nothing can be sent for the person. */
   readonly isRefused: boolean
   /** Handling of doubts in this run: leave them, look once more, or resend the undecidable ones. */
@@ -121,7 +121,7 @@ export function decide(slot: Slot, content: Content, around: Surroundings): Step
   if (isOlder && content !== slot.stored) return 'outdated'
   if (content === WITHDRAWN) {
     const isThere = slot.stored !== undefined || slot.doubts.length > 0
-    return isThere && !around.isTold ? 'withdrawn' : 'nothing'
+    return isThere && !around.isReported ? 'withdrawn' : 'nothing'
   }
   if ((around.isSuspect || slot.isLapsed) && !isSeen(slot, content) && !isAsked) return 'ask'
   if (isOlder) return 'unchanged'

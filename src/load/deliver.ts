@@ -286,7 +286,7 @@ async function settleJudged(
 }
 
 const failsAlone = (status: number | undefined): Words => ({
-  ours: `HTTP ${status}, again and again, while the gateway answers others`,
+  ours: `HTTP ${status} on every try; other requests succeed`,
 })
 
 /** Cuts a batch after a definite refusal, which stores nothing, until the bad records stand alone. */

@@ -35,7 +35,7 @@ export interface Delivery extends BatchWatch {
   readonly identity: Identity
   readonly buffers: BodyBuffers
   /** Account ids known only from answers of this run, by reference. */
-  readonly toldIds: Map<string, string>
+  readonly learnedIds: Map<string, string>
   /** Learned size limits of a batch at the gateway. */
   readonly sizes: SizeLimits
   readonly inDoubt: 'hold' | 'resend'
@@ -189,9 +189,9 @@ export function spokenFor(
 
 /** Known account ids, and ids from other answers: used to compare, never to read. */
 export const comparedBy =
-  ({ toldIds }: Delivery, { accountIds }: BatchToDeliver): AccountIds =>
+  ({ learnedIds }: Delivery, { accountIds }: BatchToDeliver): AccountIds =>
   (account) =>
-    accountIds(account) ?? toldIds.get(account.reference)
+    accountIds(account) ?? learnedIds.get(account.reference)
 
 /**
  * Learns account ids from echoes with an unknown id. An id in several agreeing echoes is learned. For a single echo the profile decides: a record
@@ -202,14 +202,14 @@ export async function beliedBy(
   { accountIds }: BatchToDeliver,
   { learned, unconfirmed }: Matched,
 ): Promise<ReadonlySet<Entry>> {
-  const { toldIds } = delivery
-  for (const [reference, id] of learned) toldIds.set(reference, id)
+  const { learnedIds } = delivery
+  for (const [reference, id] of learned) learnedIds.set(reference, id)
   const belied = new Set<Entry>()
   if (unconfirmed.size === 0) return belied
   const verdicts = await lookUp(delivery, [...unconfirmed.keys()], accountIds, delivery.now())
   for (const [entry, id] of unconfirmed) {
     const verdict = verdicts.get(entry)
-    if (verdict === 'stored') toldIds.set(entry.account.reference, id)
+    if (verdict === 'stored') learnedIds.set(entry.account.reference, id)
     else if (verdict === 'absent') belied.add(entry)
   }
   return belied

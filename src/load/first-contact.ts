@@ -72,5 +72,5 @@ const idsOf = (profile: readonly ShownRecord[] | undefined): readonly string[] =
 const deliveredBefore = (gateway: string): WaybillError =>
   new WaybillError(
     'ledger-missing',
-    `this ledger has sent nothing to ${gateway}, which has records of the export already, under the ids that this key makes for them`,
+    `this ledger has sent nothing to ${gateway}, but the gateway has records of the export under ids of this key`,
   )

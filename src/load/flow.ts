@@ -169,15 +169,15 @@ export function notTaken(
   now: number,
   random: () => number,
 ): Breaker {
-  const told = retryAfterMs === undefined ? 0 : asTold(retryAfterMs, random)
-  const notBefore = now + told
+  const askedMs = retryAfterMs === undefined ? 0 : retryAfterWait(retryAfterMs, random)
+  const notBefore = now + askedMs
   if (epoch !== breaker.epoch) {
     if (breaker.state !== 'open') return breaker
     const later = Math.max(breaker.notBefore, notBefore)
     return { ...breaker, until: Math.max(breaker.until, notBefore), notBefore: later }
   }
   const own = retryAfterMs === undefined || breaker.openings > 0 ? backoff(breaker.openings, random) : 0
-  return { ...open(breaker, now + Math.max(told, own)), notBefore }
+  return { ...open(breaker, now + Math.max(askedMs, own)), notBefore }
 }
 
 /** Brings the next try forward to the given time, but not before the time requested by the gateway. */
@@ -199,7 +199,8 @@ const open = ({ openings, epoch }: Breaker, until: number): Breaker => ({
 const backoff = (openings: number, random: () => number): number =>
   Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** openings) * (0.8 + 0.4 * random())
 
-export const asTold = (retryAfterMs: number, random: () => number): number =>
+/** Wait for a `Retry-After`, up to the longest one, with jitter. */
+export const retryAfterWait = (retryAfterMs: number, random: () => number): number =>
   Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS) + random() * Math.min(LONGEST_JITTER_MS, retryAfterMs / 10)
 
 export interface Pace {
@@ -229,6 +230,11 @@ const MARGIN = 0.98
 const CUT = 0.9
 /** One refusal in this many is not caused by the rate: a slower pace gains nothing. */
 const RARE = 200
+/**
+ * Slowest learned pace, in requests a second: a gateway that refuses at random would slow it without end, and a slower limit names its wait
+ * (Retry-After).
+ */
+const SLOWEST = 1
 /** Longest time at a rate before the next step. */
 const QUIET_MS = 45_000
 /** Time at a rate for each measured request: a few requests refused by chance look like a low limit. */
@@ -281,7 +287,7 @@ export function paceRefused(pace: Pace, now: number): Pace {
   if (accepted >= RARE) return refused
   const settle = (to: number, isMeasured: boolean, forMs: number): Pace => ({
     ...refused,
-    rate: to,
+    rate: Math.max(SLOWEST, to),
     isMeasured,
     quietMs: Math.min(QUIET_MS, forMs),
     step: FIRST_STEP,

@@ -29,15 +29,15 @@ export const refusalWords = ({
 
 /** Most characters of the gateway's words that are read, and most that are kept. */
 const READ_LIMIT = 2_000
-const TOLD_LIMIT = 300
+const LONGEST_MESSAGE = 300
 
 /** Mark for omitted words. */
 const LEFT_OUT = '…'
 
 /** @param entry with the refused record: words of its row, registration or record are redacted */
-export function told({ ours, theirs }: Words, entry: Entry): Pick<Reason, 'message' | 'scrubbed'> {
+export function messageOf({ ours, theirs }: Words, entry: Entry): Pick<Reason, 'message' | 'scrubbed'> {
   if (theirs === undefined) return { message: ours, scrubbed: ours }
-  return { message: ours + theirs, scrubbed: (ours + knownWords(theirs, entry)).slice(0, TOLD_LIMIT) }
+  return { message: ours + theirs, scrubbed: (ours + knownWords(theirs, entry)).slice(0, LONGEST_MESSAGE) }
 }
 
 /**
@@ -55,7 +55,7 @@ function knownWords(text: string, entry: Entry): string {
     if (word === LEFT_OUT && kept.at(-1) === LEFT_OUT) continue
     kept.push(word === LEFT_OUT ? word : word + mark)
     length += word.length + 1
-    if (length > TOLD_LIMIT) break
+    if (length > LONGEST_MESSAGE) break
   }
   return kept.join(' ')
 }
@@ -197,7 +197,7 @@ export function heldBy(identity: Pick<Identity, 'series'>, outcomes: readonly En
 }
 
 export function rejection(entry: Entry, batchId: string | null, code: string, words: Words): EntryOutcome {
-  const reason: Reason = { stage: 'submit', code, ...told(words, entry) }
+  const reason: Reason = { stage: 'submit', code, ...messageOf(words, entry) }
   return { entry, outcome: 'rejected', batchId, reason }
 }
 
@@ -225,7 +225,7 @@ export function listedAsError(
 
 const OF_STALE = 'the gateway has another account of the person than before, or none'
 const NOT_SENT = `not sent: ${OF_STALE}`
-const UNCLEAR = `nobody knows whether it is stored: ${OF_STALE}`
+const UNCLEAR = `the record may be stored: ${OF_STALE}`
 
 /** Reason of records not sent because the person's account is stale (`stale-accounts.ts`). */
 export const ACCOUNT_STALE: Reason = {

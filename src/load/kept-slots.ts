@@ -28,10 +28,10 @@ export function slotOf(
 ): Slot {
   const { word, latest } = kept
   const content = contentDigits(kept)
-  const said = latest === undefined ? content : latest === 'withdrawn' ? WITHDRAWN : contentDigits(latest)
+  const newest = latest === undefined ? content : latest === 'withdrawn' ? WITHDRAWN : contentDigits(latest)
   return {
     stored: word.isStored ? content : undefined,
-    latest: { content: said, place: placed(word), isLate: word.isLate },
+    latest: { content: newest, place: placed(word), isLate: word.isLate },
     doubts: held.map(doubtOf),
     seen: word.copy === copy ? word.seen : 'nothing',
     isLapsed: word.isLapsed,
@@ -71,12 +71,12 @@ export function withStored(kept: readonly KeptSlot[], rule: string, content: Con
   const { word = LOST_WORD, latest = known } = known ?? {}
   const words = wordsOf(content)
   const isLatest = latest === undefined || (latest !== 'withdrawn' && hasSameContent(latest, words))
-  const said = isLatest
+  const later = isLatest
     ? {}
     : latest === 'withdrawn'
       ? { latest }
       : { latest: { first: latest.first, last: latest.last } }
-  const slot = { rule, ...words, word: { ...word, isStored: true }, ...said }
+  const slot = { rule, ...words, word: { ...word, isStored: true }, ...later }
   return known === undefined ? [...kept, slot] : kept.map((one) => (one === known ? slot : one))
 }
 
@@ -95,8 +95,11 @@ export function withSent(
   const known = kept.find((one) => one.rule === rule)
   const copy = known?.word.copy ?? 0
   const before = known === undefined ? EMPTY : slotOf(known, [], copy, placed)
-  const said = learn(before, { what: 'said', incoming: { content, place, isLate: true, isRenewed: true } })
-  const now = isTaken ? learn(said, { what: 'accepted before', content }) : said
+  const exported = learn(before, {
+    what: 'exported',
+    incoming: { content, place, isLate: true, isRenewed: true },
+  })
+  const now = isTaken ? learn(exported, { what: 'accepted before', content }) : exported
   const slot = keptSlot(rule, now, copy)
   if (slot === undefined) return [...kept]
   return known === undefined ? [...kept, slot] : kept.map((one) => (one === known ? slot : one))

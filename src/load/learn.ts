@@ -1,11 +1,11 @@
 /** Event that changes the memory of a slot: events are the only way to change a slot. */
 import { isDeepStrictEqual } from 'node:util'
 import { FINAL } from '../model/entry.ts'
-import { type Content, type Doubt, EMPTY, type Incoming, type Slot, WITHDRAWN, type Word } from './decide.ts'
+import { type Content, type Doubt, type Incoming, type Slot, WITHDRAWN, type Word } from './decide.ts'
 
 export type SlotEvent =
   /** An export gives the word. All lines of a chunk are learned before any is decided. */
-  | { readonly what: 'said'; readonly incoming: Incoming }
+  | { readonly what: 'exported'; readonly incoming: Incoming }
   /** The bytes of the content may have left. */
   | { readonly what: 'sending'; readonly content: Content }
   | { readonly what: 'accepted' | 'refused'; readonly content: Content }
@@ -26,15 +26,13 @@ export type SlotEvent =
     }
   /** Another rule of the row was sent, and the row lacks this rule. */
   | { readonly what: 'lapsed' }
-  /** The person was erased, at the gateway or here. */
-  | { readonly what: 'forgotten' }
 
 const SEEN = { seen: 'whole', isLapsed: false } as const
 
 export function learn(slot: Slot, event: SlotEvent): Slot {
   switch (event.what) {
-    case 'said':
-      return said(slot, event.incoming)
+    case 'exported':
+      return learnExported(slot, event.incoming)
     case 'sending':
       return sending(slot, event.content)
     // The record was sent behind all records in doubt, and supersedes them.
@@ -61,12 +59,10 @@ export function learn(slot: Slot, event: SlotEvent): Slot {
       return event.isSuspect ? withDoubt(slot, event.content, 'unreadable') : slot
     case 'lapsed':
       return slot.stored === undefined ? slot : { ...slot, seen: 'nothing', isLapsed: true }
-    case 'forgotten':
-      return EMPTY
   }
 }
 
-function said(slot: Slot, incoming: Incoming): Slot {
+function learnExported(slot: Slot, incoming: Incoming): Slot {
   const { content, place, isLate, isRenewed } = incoming
   const { latest } = slot
   const order = latest === undefined ? 1 : orderOf(incoming, latest)
@@ -143,7 +139,8 @@ const without = ({ doubts }: Slot, content: Content): readonly Doubt[] =>
 const hide = ({ content }: Doubt): Doubt => ({ content, state: 'hidden' })
 
 /**
- * Takes over the slot of a renamed rule: a rule missing from the row, with equal content stored or in doubt.
+ * Takes over the slot of a renamed rule: a rule missing from the row, with equal content stored or in doubt. A rule with content of its own takes
+ * over doubts alone: a rule that has its former name back.
  * @param slot of the rule under its present name
  * @param others slots of the row whose rules the row lacks
  * @returns the new slot, and the slot taken over; undefined without a match
@@ -153,14 +150,18 @@ export function takeOver<One extends Slot>(
   content: Content,
   others: readonly One[],
 ): { readonly slot: Slot; readonly from: One } | undefined {
-  if (slot.stored !== undefined && !slot.isLapsed) return undefined
-  const from = others.find(
-    (one) => one.stored === content || one.doubts.some((doubt) => doubt.content === content),
+  const hasOwn = slot.stored !== undefined && !slot.isLapsed
+  const from = others.find((one) =>
+    hasOwn && one.stored !== undefined
+      ? false
+      : one.stored === content || one.doubts.some((doubt) => doubt.content === content),
   )
   if (from === undefined) return undefined
-  const { stored, latest, doubts, seen, isLapsed } = from
-  const taken = { stored, latest, doubts: [...slot.doubts, ...doubts], seen, isLapsed }
+  const doubts = [...slot.doubts, ...from.doubts]
+  if (hasOwn) return { slot: { ...slot, doubts }, from }
+  const { stored, latest, seen, isLapsed } = from
+  const taken = { stored, latest, doubts, seen, isLapsed }
   // A word under the new name may be newer or older.
   const word = slot.latest && { ...slot.latest, isRenewed: false }
-  return { slot: word === undefined ? taken : learn(taken, { what: 'said', incoming: word }), from }
+  return { slot: word === undefined ? taken : learn(taken, { what: 'exported', incoming: word }), from }
 }

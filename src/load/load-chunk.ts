@@ -13,7 +13,12 @@ import { type AssessmentContext, loadAssessments } from './assessment.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
 import type { CareTeamContext, FollowUpFailure } from './care-team-marks.ts'
 import { type Listing, listingOf } from './care-team-owed.ts'
-import { type CareTeamsOfChunk, careTeamsOf, careTeamsToClaim, type SaidOfCareTeams } from './care-teams.ts'
+import {
+  type CareTeamStatements,
+  type CareTeamsOfChunk,
+  careTeamsOf,
+  careTeamsToClaim,
+} from './care-teams.ts'
 import { ChunkDecisions, waitsForOlder } from './chunk-decisions.ts'
 import type { Claims } from './claims.ts'
 import { deliver, planned, settleUnanswered } from './deliver.ts'
@@ -87,8 +92,8 @@ export async function loadChunk(context: LoadContext, chunk: ChunkToLoad): Promi
   if (kind === 'account') {
     const { names, ...loaded } = await loadRoster(context.accounts, entries, resumed)
     // A roster read again repeats all names.
-    const told = chunk.isAgain || chunk.isBackfill ? {} : { names }
-    return { ...NOTHING_OF_PROFILES, ...loaded, ...told }
+    const newNames = chunk.isAgain || chunk.isBackfill ? {} : { names }
+    return { ...NOTHING_OF_PROFILES, ...loaded, ...newNames }
   }
   if (kind === 'medicalRecords')
     return {
@@ -231,11 +236,12 @@ async function load(
   leaveStale(context.stale, entries, outcomes)
   const { failures, known } = await careTeams.finish(outcomes)
   await context.claims.letGo(accounts.claimed, known)
-  slots.learnOutcomes(outcomes.all(), isBefore)
+  const all = outcomes.all()
+  slots.learnOutcomes(all, isBefore)
   const taken = decisions.takenBack(chunk.withdrawn, chunk.isTakenUp)
   await renewRowKeys(context.accounts.ledger, context.accounts.gatewayName, context.identity, entries)
   return {
-    outcomes: outcomes.all(),
+    outcomes: all,
     followUpFailures: failures,
     rowsCorrected: decisions.rowsCorrected,
     accounts: accounts.counts,
@@ -247,7 +253,7 @@ async function load(
 
 interface Decided {
   readonly decisions: ChunkDecisions
-  readonly teams: SaidOfCareTeams
+  readonly teams: CareTeamStatements
   readonly accounts: ResolvedAccounts
   readonly place: SendingPlace
 }
@@ -267,12 +273,12 @@ async function sendDecided(
     (entry) => resumed || decisions.isUncertain(entry),
   )
   // Keeps the order of the rows: of two rows at one instant the later row corrects the first.
-  const toSend = decisions.open(entries).filter((entry) => !twins.has(entry))
+  const toSend = without(decisions.open(entries), twins)
   const selected = await careTeams.select(toSend.filter(isCareTeam), outcomes)
   outcomes.note(selected.outcomes)
   outcomes.note(selected.doubtful.flatMap((entry) => decisions.unlisted(entry) ?? []))
   const sameTeams = new Map(selected.twins.map(({ entry, first }) => [entry, first]))
-  const open = decisions.open(toSend).filter((entry) => !sameTeams.has(entry))
+  const open = without(decisions.open(toSend), sameTeams)
   await sendAll(context, decisions, place, open)
   decisions.shareFates(new Map([...sameTeams, ...twins]))
   return careTeams
@@ -285,12 +291,16 @@ type SendingPlace = ChunkKey & {
 
 const isCareTeam = ({ kind }: Entry): boolean => kind === 'careTeam'
 
+/** Nearly always there are no twins, and the list stays as it is. */
+const without = (entries: readonly Entry[], twins: ReadonlyMap<Entry, Entry>): readonly Entry[] =>
+  twins.size === 0 ? entries : entries.filter((entry) => !twins.has(entry))
+
 /** Care-team entries and lists of the chunk. */
 async function careTeamWords(
   context: LoadContext,
   chunk: ChunkToLoad,
   slots: ChunkSlots,
-): Promise<SaidOfCareTeams & { readonly listing: Listing }> {
+): Promise<CareTeamStatements & { readonly listing: Listing }> {
   const teams = chunk.entries.filter(isCareTeam)
   const listing = await listingOf(context, teams, chunk)
   return {

@@ -200,7 +200,7 @@ const wordsOf = (error: EnvelopeError): string => {
   return typeof words === 'string' ? words : ''
 }
 
-const NOT_ECHOED: Words = { ours: 'the gateway answered with success, and did not name the request' }
+const NOT_ECHOED: Words = { ours: 'the gateway answered with success, but did not name the request' }
 
 const upsert = (
   { sending, gateway }: MedicalRecordsContext,
@@ -226,7 +226,7 @@ const save = <One extends WantedRequest>(
 function awaiting(entry: Entry, found: string): EntryOutcome {
   return found === 'absent'
     ? rejection(entry, null, 'awaiting-authorization', {
-        ours: 'the request is sent; its authorization does not lie in the folder yet',
+        ours: 'the request is sent; its authorization is not in the folder yet',
       })
     : rejection(entry, null, 'authorization-unusable', {
         ours: `the request is sent; its authorization ${found}`,
@@ -256,7 +256,7 @@ async function upload(
         })
       return true
     })
-  let words: Words = { ours: 'the gateway gave no address to upload the authorization to' }
+  let words: Words = { ours: 'the gateway gave no upload address for the authorization' }
   let address = addressOf(returned)
   for (let asked = 0; ; asked++) {
     if (address !== undefined) {

@@ -47,14 +47,14 @@ export type Step = 'submit' | 'withdraw' | 'unchanged' | 'accepted' | 'outdated'
 /** @param runId of the present run */
 export function stepOf(known: KnownRequest | undefined, wanted: WantedRequest, runId: string): Step {
   const { isWithdrawn } = wanted.request
-  const isSaidAgain =
+  const isRepeated =
     known !== undefined &&
     (isWithdrawn
       ? known.state === 'withdrawn'
       : known.state !== 'withdrawn' && known.content === wanted.content)
-  if (isSaidAgain && known.state !== 'awaiting')
+  if (isRepeated && known.state !== 'awaiting')
     return known.run === runId && known.heardAt === wanted.heardAt ? 'accepted' : 'unchanged'
-  if (known !== undefined && known.heardAt > wanted.heardAt && !isSaidAgain) return 'outdated'
+  if (known !== undefined && known.heardAt > wanted.heardAt && !isRepeated) return 'outdated'
   return isWithdrawn ? 'withdraw' : 'submit'
 }
 

@@ -27,11 +27,18 @@ export interface Outage extends Cause {
   readonly isNotable: boolean
 }
 
-export interface ToldOutage extends Outage {
+export interface ReportedOutage extends Outage {
   readonly isOver: boolean
   /** End of the run, unless a request succeeds. */
   readonly givesUpAt: number
 }
+
+/**
+ * Least patience with a gateway that answers 429 alone, in milliseconds: it is there. One that refuses half of all requests at random goes on so
+ * for 24 tries once in 16 million.
+ */
+const SLOWED_MS = 5 * 60_000
+const TOO_MANY_REQUESTS = 429
 
 /** Occasional waits of a second are not an outage. */
 const NOTABLE_MS = 2_000
@@ -86,7 +93,7 @@ export interface OutageOptions {
   readonly patienceMs: number
   readonly now: () => number
   /** Called at the start of a notable outage, with a new cause, and at its end. */
-  readonly onOutage: (outage: ToldOutage) => void
+  readonly onOutage: (outage: ReportedOutage) => void
 }
 
 export type OutageWatch = ReturnType<typeof watchOutage>
@@ -94,19 +101,25 @@ export type OutageWatch = ReturnType<typeof watchOutage>
 export function watchOutage({ patienceMs, now, onOutage }: OutageOptions) {
   let outage: Outage | undefined
   let takenAt = Number.NEGATIVE_INFINITY
-  const tell = (told: Outage, isOver: boolean): void =>
-    onOutage({ ...told, isOver, givesUpAt: told.since + patienceMs })
+  /** True while the failures in a row are answers 429. */
+  let isSlowedAlone = false
+  const patience = (): number => (isSlowedAlone ? Math.max(patienceMs, SLOWED_MS) : patienceMs)
+  const report = (one: Outage, isOver: boolean): void =>
+    onOutage({ ...one, isOver, givesUpAt: one.since + patience() })
   const goesOn = (next: Outage | undefined): void => {
-    if (next !== undefined && isNews(outage, next)) tell(next, false)
+    if (next !== undefined && isNews(outage, next)) report(next, false)
     outage = next
   }
   const watch = {
+    /** Milliseconds of failures in a row until the run ends. */
+    patienceMs: patience,
     /** Time of the first failure in a row, not of the last answer: a long time with nothing to send is not a silence. */
     failingSince: undefined as number | undefined,
     /** Time since which batches fail and none succeeds: successful reads alone are no reason to send more. */
     noneTakenSince: undefined as number | undefined,
     gotThrough(purpose: Purpose): void {
       watch.failingSince = undefined
+      isSlowedAlone = false
       if (purpose === 'batch') {
         takenAt = now()
         watch.noneTakenSince = undefined
@@ -116,6 +129,12 @@ export function watchOutage({ patienceMs, now, onOutage }: OutageOptions) {
     /** @param begunAt time when the request left */
     failed(cause: Cause, begunAt: number, heldMs: number): void {
       const at = now()
+      const isFirst = watch.failingSince === undefined
+      if (cause.status === TOO_MANY_REQUESTS) isSlowedAlone ||= isFirst
+      else {
+        if (isSlowedAlone) watch.failingSince = undefined
+        isSlowedAlone = false
+      }
       watch.failingSince ??= at
       goesOn(failedAgain(outage, cause, { begunAt, now: at, heldMs }))
     },
@@ -124,7 +143,7 @@ export function watchOutage({ patienceMs, now, onOutage }: OutageOptions) {
       goesOn(batchWaits(outage, cause, { since, now: now(), waitMs, takenAt }))
     },
     end(): void {
-      if (outage?.isNotable === true) tell(outage, true)
+      if (outage?.isNotable === true) report(outage, true)
       outage = undefined
     },
   }

@@ -3,7 +3,7 @@
  * failure"). Uses the class of the answer, never names of errors. Pure.
  */
 import type { AnswerClass } from '../gateway/gateway-error.ts'
-import { asTold } from './flow.ts'
+import { retryAfterWait } from './flow.ts'
 
 /** First upper bound of a wait, in milliseconds; doubled with each try. */
 const FIRST_WAIT_MS = 500
@@ -160,7 +160,7 @@ function waitOf(facts: FailedRequest, random: () => number): number {
   const { heldMs, askedMs, leftMs, retryAfterMs } = facts
   if (heldMs > 0) return leftMs > 0 ? Math.min(heldMs, Math.max(leftMs, askedMs)) : heldMs
   // The hold has ended since the request left: only the request's own answer delays it.
-  if (retryAfterMs !== undefined) return asTold(retryAfterMs, random)
+  if (retryAfterMs !== undefined) return retryAfterWait(retryAfterMs, random)
   return facts.class === 'not-taken' ? 0 : jittered(facts.tries, random)
 }
 

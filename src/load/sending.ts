@@ -198,7 +198,7 @@ class Sender {
   /** Follows the policy. @returns false without another try. @throws where nothing more may be sent */
   private async goesOn(request: Request<unknown>, error: GatewayError, tries: number): Promise<boolean> {
     const { operation } = request
-    const { now, random, patienceMs } = this.options
+    const { now, random } = this.options
     const cause = causeOf(error)
     try {
       let facts = this.factsOf(request, error, tries)
@@ -208,7 +208,7 @@ class Sender {
         step = decide(facts, random)
       }
       if (step.kind === 'stop') throw refusedCredentials(operation, error)
-      if (step.kind === 'end') throw impatient(operation, cause, patienceMs - facts.leftMs)
+      if (step.kind === 'end') throw impatient(operation, cause, this.outages.patienceMs() - facts.leftMs)
       if (step.kind === 'retry') {
         const { heldMs, leftMs } = facts
         await this.pause(operation, cause, { ...step, givesUpAt: now() + leftMs, heldMs })
@@ -231,7 +231,7 @@ class Sender {
     tries: number,
     answersNobody?: boolean,
   ): FailedRequest {
-    const { now, patienceMs, dispatcher } = this.options
+    const { now, dispatcher } = this.options
     const { failingSince, noneTakenSince } = this.outages
     // One reading of the clock: the time left must not shrink when a wait is cut to it.
     const at = now()
@@ -244,7 +244,7 @@ class Sender {
       ...{ of: 'request', class: kind, purpose, tries, retryAfterMs, answersNobody },
       ...{ lost: lost.count, others: lost.beside(), tokenAgeMs: begunAt - renewedAt },
       ...{ heldMs: dispatcher.heldForMs(), askedMs: dispatcher.askedForMs() },
-      leftMs: since + patienceMs - at,
+      leftMs: since + this.outages.patienceMs() - at,
     }
   }
 
@@ -321,7 +321,7 @@ const neverLeft = (error: unknown): boolean =>
 const impatient = (operation: string, { status, what }: Cause, waitedMs: number): WaybillError =>
   new WaybillError(
     status === undefined ? 'gateway-unreachable' : 'gateway-failing',
-    `the gateway did not let "${operation}" through for ${Math.round(waitedMs / 1000)} s (last: ${what}); the job's patience is at its end`,
+    `"${operation}" did not succeed for ${Math.round(waitedMs / 1000)} s, the patience of the job (last: ${what})`,
   )
 
 const refusedCredentials = (operation: string, cause: GatewayError): WaybillError =>

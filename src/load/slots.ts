@@ -2,8 +2,8 @@
  * Slots of a chunk: the ledger's memory of its rows, the chunk's words, and results learned while loading. Nearly all rows are new, or known as a
  * whole, and need no look at their slots.
  */
-import type { DeliveredRow, ExportOrder } from '../ledger/ledger.ts'
-import { type Entry, type MappedRow, WithdrawnEntry } from '../model/entry.ts'
+import type { DeliveredRow, ExportOrder, KeptSlot, KeptWord } from '../ledger/ledger.ts'
+import { type Entry, WithdrawnEntry } from '../model/entry.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import { type Content, EMPTY, type Incoming, type Place, type Slot, WITHDRAWN } from './decide.ts'
 import { doubtOf, keptSlot, placeOf, slotOf } from './kept-slots.ts'
@@ -51,17 +51,17 @@ export class ChunkSlots {
   /** Verdict on the row, by the place of an entry. */
   private readonly usual: readonly ('new' | 'known' | undefined)[]
   /** Rules in the chunk, with their contents, by row key. */
-  private readonly said = new Map<string, Map<string, Set<Content>>>()
+  private readonly exported = new Map<string, Map<string, Set<Content>>>()
   /** Withdrawals that a person was notified of before. */
-  private readonly told = new Set<Entry>()
+  private readonly reported = new Set<Entry>()
   /** Rules of slots for results in lists. */
   private readonly listed = new Set<string>()
   /** Records that repeat an earlier record of the chunk. */
   private readonly repeated = new Set<Entry>()
   /** First record heard of each row key. */
   private readonly firstOf = new Map<string, Entry>()
-  /** Outcomes of rows that are new as a whole. */
-  private readonly plain: EntryOutcome[][] = []
+  /** Outcomes of rows that are new as a whole: of one row behind those of the other. */
+  private plain: readonly EntryOutcome[] = []
 
   constructor(memory: Memory, entries: readonly Entry[], speaks: Speaks, uncertain: Uncertain) {
     this.memory = memory
@@ -87,8 +87,8 @@ export class ChunkSlots {
 
   private hearAll(heard: readonly Entry[]): void {
     for (const entry of heard) {
-      const rules = this.said.get(entry.rowKey) ?? new Map<string, Set<Content>>()
-      this.said.set(entry.rowKey, rules)
+      const rules = this.exported.get(entry.rowKey) ?? new Map<string, Set<Content>>()
+      this.exported.set(entry.rowKey, rules)
       const contents = rules.get(entry.ruleHash) ?? new Set()
       if (contents.has(contentOf(entry))) this.repeated.add(entry)
       rules.set(entry.ruleHash, contents.add(contentOf(entry)))
@@ -98,8 +98,8 @@ export class ChunkSlots {
     for (const entry of heard) {
       const slot = this.takeOver(entry)
       const incoming = this.incomingOf(entry)
-      if (incoming.content === WITHDRAWN && slot.now.latest?.content === WITHDRAWN) this.told.add(entry)
-      slot.now = learn(slot.now, { what: 'said', incoming })
+      if (incoming.content === WITHDRAWN && slot.now.latest?.content === WITHDRAWN) this.reported.add(entry)
+      slot.now = learn(slot.now, { what: 'exported', incoming })
     }
   }
 
@@ -111,7 +111,7 @@ export class ChunkSlots {
   /** True for a record whose row key was known, or appeared earlier, with different content. */
   isCorrection(entry: Entry): boolean {
     const { rowKey, row } = entry
-    if (this.repeated.has(entry)) return false
+    if (this.usualOf(entry) === 'new' || this.repeated.has(entry)) return false
     const first = this.firstOf.get(rowKey)
     if (first !== undefined && first.row.row !== row.row) return true
     const known = this.memory.delivered.get(rowKey)
@@ -120,7 +120,7 @@ export class ChunkSlots {
 
   /** Verdict on the row of the entry; undefined where each record is decided by itself. */
   usualOf(entry: Entry): 'new' | 'known' | undefined {
-    return this.said.has(entry.rowKey) ? undefined : this.usual[entry.place]
+    return this.exported.size > 0 && this.exported.has(entry.rowKey) ? undefined : this.usual[entry.place]
   }
 
   /** True for a stored record, or a record superseded by a newer word. */
@@ -160,7 +160,7 @@ export class ChunkSlots {
   /** True for a record repeated and stored under another rule of its row. */
   isTwin(entry: Entry): boolean {
     const content = contentOf(entry)
-    const rules = this.said.get(entry.rowKey) ?? new Map<string, ReadonlySet<Content>>()
+    const rules = this.exported.get(entry.rowKey) ?? new Map<string, ReadonlySet<Content>>()
     return [...rules].some(
       ([rule, contents]) =>
         rule !== entry.ruleHash &&
@@ -170,8 +170,8 @@ export class ChunkSlots {
   }
 
   /** True for a withdrawal that a person was notified of before. */
-  isTold(entry: Entry): boolean {
-    return this.told.has(entry)
+  isReported(entry: Entry): boolean {
+    return this.reported.has(entry)
   }
 
   learn(entry: Entry, event: SlotEvent): void {
@@ -185,16 +185,15 @@ export class ChunkSlots {
    * @param isBefore true for an outcome from before the ledger came under suspicion
    */
   learnOutcomes(outcomes: readonly EntryOutcome[], isBefore: (outcome: EntryOutcome) => boolean): void {
-    let row: MappedRow | undefined
-    this.plain.length = 0
-    for (const one of outcomes) {
+    const plain: EntryOutcome[] = []
+    this.plain = plain
+    for (let at = 0; at < outcomes.length; at++) {
+      const one = outcomes[at]
+      if (one === undefined) continue
       const { entry } = one
       const usual = this.usualOf(entry)
-      if (usual === 'new') {
-        if (entry.row === row) this.plain.at(-1)?.push(one)
-        else this.plain.push([one])
-        row = entry.row
-      } else if (usual === undefined) {
+      if (usual === 'new') plain.push(one)
+      else if (usual === undefined) {
         const event = eventOf(one, isBefore(one))
         if (event !== undefined) this.learn(entry, event)
       }
@@ -203,7 +202,7 @@ export class ChunkSlots {
 
   /** Collects the rows and ended doubts to save in the ledger. */
   toKeep(): LearnedSlots {
-    const plain = this.plain.flatMap((row) => this.plainRow(row) ?? [])
+    const plain = this.plainRows()
     const others = [...this.rows].flatMap(([rowKey, slots]) => this.keptRow(rowKey, slots) ?? [])
     return { delivered: [...plain, ...others], ended: this.ended(), asked: this.asked() }
   }
@@ -229,39 +228,51 @@ export class ChunkSlots {
     return ended
   }
 
-  /** Row of a new key: nearly always accepted as a whole. */
-  private plainRow(outcomes: readonly EntryOutcome[]): DeliveredRow | undefined {
-    const [first] = outcomes
-    if (first === undefined) return undefined
-    const { rowKey } = first.entry
-    if (!outcomes.every(({ outcome, entry }) => outcome === 'accepted' && isAsNew(entry, first.entry))) {
-      this.hearAll(outcomes.map(({ entry }) => entry))
-      for (const one of outcomes) {
-        const event = eventOf(one, false)
-        if (event !== undefined) this.learn(one.entry, event)
-      }
-      return undefined
+  /** Rows of new keys, each nearly always accepted as a whole. */
+  private plainRows(): DeliveredRow[] {
+    const { plain } = this
+    const rows: DeliveredRow[] = []
+    for (let from = 0, to = 0; from < plain.length; from = to) {
+      const { row } = plain[from]?.entry ?? {}
+      while (to < plain.length && plain[to]?.entry.row === row) to++
+      const kept = this.plainRow(from, to)
+      if (kept === undefined) this.hearApart(plain.slice(from, to))
+      else rows.push(kept)
     }
+    return rows
+  }
+
+  /** Row of a new key; undefined where not all of it was accepted alike. @param to behind its last outcome */
+  private plainRow(from: number, to: number): DeliveredRow | undefined {
+    const first = this.plain[from]?.entry
+    if (first === undefined) return undefined
     const { arrival, isAgain, isBackfill } = this.speaks
     const { copy } = this.uncertain.suspicion
-    const { row, rank, issued } = first.entry
-    const word = {
+    const { row, rank, issued } = first
+    const word: KeptWord = {
       ...{ arrival, row: row.row, rank, issued, isLate: isAgain || isBackfill },
-      ...{ isStored: true, isLapsed: false, seen: 'whole' as const, copy },
+      ...{ isStored: true, isLapsed: false, seen: 'whole', copy },
     }
-    return {
-      rowKey,
-      records: outcomes.map(({ entry: { ruleHash: rule, first: a, last } }) => ({
-        rule,
-        first: a,
-        last,
-        word,
-      })),
+    const records: KeptSlot[] = []
+    for (let at = from; at < to; at++) {
+      const one = this.plain[at]
+      if (one?.outcome !== 'accepted' || !isAsNew(one.entry, first)) return undefined
+      records.push({ rule: one.entry.ruleHash, first: one.entry.first, last: one.entry.last, word })
+    }
+    return { rowKey: first.rowKey, records }
+  }
+
+  /** Learns the outcomes of a row record by record. */
+  private hearApart(outcomes: readonly EntryOutcome[]): void {
+    this.hearAll(outcomes.map(({ entry }) => entry))
+    for (const one of outcomes) {
+      const event = eventOf(one, false)
+      if (event !== undefined) this.learn(one.entry, event)
     }
   }
 
   private keptRow(rowKey: string, slots: RowSlots): DeliveredRow | undefined {
-    const rules = this.said.get(rowKey)
+    const rules = this.exported.get(rowKey)
     // Each export shows a different part of a list: a missing result says nothing.
     const hasOtherRule = [...slots].some(
       ([rule, { before, now }]) =>
@@ -287,7 +298,7 @@ export class ChunkSlots {
     const { rowKey, ruleHash } = entry
     const slots = this.rowOf(rowKey)
     const slot = this.remembered(entry)
-    const rules = this.said.get(rowKey)
+    const rules = this.exported.get(rowKey)
     const others = [...slots].flatMap(([rule, { now }]) =>
       rules?.has(rule) === true ? [] : [{ ...now, rule }],
     )

@@ -54,7 +54,7 @@ export class Entry {
   /** Value of a biometric record as written in the body, a JSON number. */
   readonly value: string | undefined
   /** JSON text for the other holes of the frame. */
-  readonly said: readonly string[]
+  readonly texts: readonly string[]
   /** In a list: number of earlier results of the row with the code and instant of this entry. Results that the run does not look at count, too. */
   before = 0
   private takenRow: TakenRow | undefined
@@ -76,14 +76,14 @@ export class Entry {
     facts: RowFacts,
     observed: ObservedTime,
     value: string | undefined,
-    said: readonly string[],
+    texts: readonly string[],
   ) {
     this.frame = frame
     this.rule = rule
     this.facts = facts
     this.observed = observed
     this.value = value
-    this.said = said
+    this.texts = texts
   }
 
   /** Set for a care-team entry only. */
@@ -192,7 +192,7 @@ export class Entry {
     if (hole === 'value') return this.value ?? ''
     if (hole === 'iso') return this.observed.iso
     if (hole === 'epochMs') return String(this.observed.at)
-    return (hole === undefined ? undefined : this.said[hole]) ?? ''
+    return (hole === undefined ? undefined : this.texts[hole]) ?? ''
   }
 
   /**
@@ -209,13 +209,13 @@ export class Entry {
 
   /** Length of `text` in UTF-8. */
   get textBytes(): number {
-    const { frame, facts, value = '', observed, said } = this
+    const { frame, facts, value = '', observed, texts } = this
     let bytes = frame.bytes + facts.bytes
     for (const hole of frame.holes) {
       if (hole === 'value') bytes += value.length
       else if (hole === 'iso') bytes += observed.iso.length
       else if (hole === 'epochMs') bytes += String(observed.at).length
-      else if (said[hole] !== '') bytes += Buffer.byteLength(said[hole] ?? '')
+      else if (texts[hole] !== '') bytes += Buffer.byteLength(texts[hole] ?? '')
     }
     return bytes
   }
@@ -275,10 +275,10 @@ export class CareTeamEntry extends Entry {
     rule: string,
     facts: RowFacts,
     observed: ObservedTime,
-    said: readonly string[],
+    texts: readonly string[],
     provider: NamedProvider,
   ) {
-    super(frame, rule, facts, observed, undefined, said)
+    super(frame, rule, facts, observed, undefined, texts)
     this.named = provider
   }
 

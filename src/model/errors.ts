@@ -38,6 +38,10 @@ export const ERROR_CODES = {
     exit: EXIT.wrongUse,
     remedy: 'Take the right to write from other users: docs/deploy.md, "Who may write".',
   },
+  'role-missing': {
+    exit: EXIT.wrongUse,
+    remedy: 'Ask the person who keeps the settings of the console: docs/console.md, "Roles".',
+  },
   'job-not-found': { exit: EXIT.wrongUse, remedy: 'Check the name against the files in the jobs folder.' },
   'job-invalid': { exit: EXIT.wrongUse, remedy: 'Correct the job file at the lines named above.' },
   'mapping-not-found': {

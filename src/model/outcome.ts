@@ -144,6 +144,6 @@ export class Outcomes {
 
   /** Outcomes in the order of the chunk. */
   all(): readonly EntryOutcome[] {
-    return this.#byPlace.filter((outcome) => outcome !== undefined)
+    return this.#count === 0 ? [] : this.#byPlace.filter((outcome) => outcome !== undefined)
   }
 }

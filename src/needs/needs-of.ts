@@ -69,6 +69,8 @@ export interface NeedsFacts {
   }[]
   /** Scheduled jobs whose fire is due for so long that no schedule can be running. */
   readonly unscheduled: readonly { readonly job: string; readonly due: number }[]
+  /** Jobs that were not done by their deadline. */
+  readonly late: readonly LateJob[]
   /** A restored or copied ledger, and the jobs that have finished no run with it. */
   readonly copy: { readonly takenAt: number; readonly jobs: readonly string[] } | undefined
   /** The ledger cannot be used. */
@@ -85,6 +87,13 @@ export interface OverdueExport {
   readonly expected: number
   readonly arrived: number
   readonly isUnreachable: boolean
+}
+
+/** A job whose fire was not done by its deadline. */
+export interface LateJob {
+  readonly job: string
+  readonly by: number
+  readonly fire: { readonly due: number; readonly state: string; readonly run_id: string | null }
 }
 
 export interface Trouble {
@@ -248,6 +257,10 @@ const SOURCES = {
         ? `the source of ${ofJobs(need)} cannot be reached`
         : `exports of ${ofJobs(need)} are late`,
   },
+  'job-late': {
+    parts: lateParts,
+    what: (need) => `${ofJobs(need)} was not done by its deadline`,
+  },
   'schedule-silent': {
     parts: ({ unscheduled }) =>
       unscheduled.map(({ job, due }) => ({
@@ -376,6 +389,31 @@ function atOnce(refused: readonly RefusedStart[], code: string, first: Step): Pa
       steps: commands.length === 0 ? [first] : [first, step('Then', ...commands)],
     },
   ]
+}
+
+/** Jobs past their deadline. A run that has stopped or failed, or was refused, is a need of its own. */
+function lateParts({ late, runs, refused }: NeedsFacts): Part[] {
+  const named = new Set([
+    ...refused.map(({ job }) => job),
+    ...runs.filter((run) => isUnfinished(run) || run.open.isFailed).map(({ job }) => job),
+  ])
+  return late
+    .filter(({ job }) => !named.has(job))
+    .map(({ job, by, fire: { due, state, run_id: run } }) => ({
+      ...NOTHING,
+      subject: job,
+      jobs: [job],
+      since: by,
+      runs: run === null ? [] : [run],
+      steps: [
+        step(
+          `Due on ${utcTime(due)} UTC, to be done by ${utcTime(by)} UTC`,
+          ...(state === 'running' && run !== null
+            ? [command('watch', run)]
+            : [command('run', shellWord(job))]),
+        ),
+      ],
+    }))
 }
 
 /** Joins the parts of one cause. Runs come newest first: the newest gives the steps. */

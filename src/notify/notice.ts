@@ -12,6 +12,9 @@ export const NOTICE_KINDS = [
   'job-held',
   'job-broken',
   'fire-missed',
+  'job-late',
+  'job-recovered',
+  'digest',
   'jobs-gone',
   'export-late',
   'export-small',
@@ -62,17 +65,29 @@ export interface Installation {
   readonly host: string
   /** Home folder. */
   readonly home: string
+  /** Address of the console, without a slash at the end; undefined without one. */
+  readonly console: string | undefined
 }
 
-/** Adds host and home to a notice: to its text, before the next steps, and to its data. */
-export function sentFrom({ next, ...notice }: UnsentNotice, { host, home }: Installation): Notice {
+/** Adds host, home and the page of the console to a notice: to its text, before the next steps, and to its data. */
+export function sentFrom({ next, ...notice }: UnsentNotice, { host, home, console }: Installation): Notice {
   const { text, data } = notice
+  const page = console === undefined ? undefined : `${console}${pathOf(data)}`
   return {
     ...notice,
-    text: [...text, `Sent by  ${host}, home ${home}`, ...(next.length === 0 ? [] : ['Next', ...next])],
-    data: { ...data, host, home },
+    text: [
+      ...text,
+      ...(page === undefined ? [] : [`Page     ${page}`]),
+      `Sent by  ${host}, home ${home}`,
+      ...(next.length === 0 ? [] : ['Next', ...next]),
+    ],
+    data: { ...data, host, home, ...(page === undefined ? {} : { page }) },
   }
 }
+
+/** Page of the run that the notice is about; otherwise the page of the morning. */
+const pathOf = ({ run }: Notice['data']): string =>
+  typeof run === 'string' ? `/runs/${encodeURIComponent(run)}` : '/'
 
 /** A notice with an id, equal for every try. */
 export interface Message {

@@ -36,11 +36,13 @@ export interface DeliveryEvent {
   readonly nextAt?: number
 }
 
+const RECOVERED: Notice['kind'] = 'job-recovered'
+
 /** True if the target wants the notice. */
 export const wants = (
   { on }: Pick<Target, 'on'>,
-  { failure, known }: Pick<Notice, 'failure' | 'known'>,
-): boolean => on === 'always' || (failure && (on === 'failure' || known !== true))
+  { kind, failure, known }: Pick<Notice, 'kind' | 'failure' | 'known'>,
+): boolean => on === 'always' || kind === RECOVERED || (failure && (on === 'failure' || known !== true))
 
 export type Outbox = ReturnType<typeof createOutbox>
 
@@ -54,9 +56,7 @@ export function createOutbox(parts: OutboxParts) {
       const jobId = await ledger.jobs.id(notice.job, notice.gateway)
       const wanted: Target[] = []
       // A known failure is new to a target that was never notified.
-      for (const target of failures)
-        if (wants(target, notice) || !(await ledger.notifications.isTold(jobId, keyOf(target))))
-          wanted.push(target)
+      for (const target of failures) if (await isWanted(parts, jobId, target, notice)) wanted.push(target)
       const { kind, subject } = notice
       const written = JSON.stringify(notice)
       const rows = wanted.map((target) => ({
@@ -85,6 +85,17 @@ export function createOutbox(parts: OutboxParts) {
       await Promise.all(Array.from({ length: AT_ONCE }, work))
     },
   }
+}
+
+async function isWanted(
+  { ledger: { notifications } }: OutboxParts,
+  jobId: number,
+  target: Target,
+  notice: Notice,
+): Promise<boolean> {
+  // Whoever heard of no failure needs no good news.
+  if (notice.kind === RECOVERED) return notifications.heardFailure(jobId, keyOf(target))
+  return wants(target, notice) || !(await notifications.isNotified(jobId, keyOf(target)))
 }
 
 async function deliverClaimed(parts: OutboxParts, claimed: NotificationRecord, until: number): Promise<void> {

@@ -106,10 +106,6 @@ async function archive(
 
 /** Only the exact file can finish the other run. */
 const stillNeeded = ({ run, gateway }: OpenExport): WaybillError =>
-  new WaybillError(
-    'run-unfinished',
-    `the export is not archived: run ${run}, which went to ${gateway}, is not finished with it`,
-    {
-      remedy: `Finish that run with the settings that it had, or give it up: waybill resolve ${run} --give-up`,
-    },
-  )
+  new WaybillError('run-unfinished', `the export is not archived: run ${run} at ${gateway} still needs it`, {
+    remedy: `Finish run ${run} with its settings, or give it up: waybill resolve ${run} --give-up`,
+  })

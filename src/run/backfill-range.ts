@@ -21,7 +21,7 @@ export function readRange(from: string, to: string, command: string): BackfillRa
     if (/^\d{4}-\d{2}-\d{2}$/.test(day))
       throw new WaybillError('usage-wrong', `${option} ${day} is no day of the calendar`, { remedy })
     const meant = dayMeant(day, option === '--to') ?? '2026-02-01'
-    throw new WaybillError('usage-wrong', `${option} ${day} is not how a day is written here`, {
+    throw new WaybillError('usage-wrong', `${option} ${day} is not a day in the form 2026-01-31`, {
       remedy: `Write it as ${meant}, like: ${command} --from 2026-01-01 --to 2026-03-31`,
     })
   }
@@ -58,7 +58,7 @@ export function assertDated(job: string, sources: readonly Pick<JobSource, 'matc
   if (undated === undefined) return
   throw new WaybillError(
     'usage-wrong',
-    `the names that "${undated.match}" fits have no date, so the job ${job} has no exports of a range`,
+    `the pattern "${undated.match}" has no date, so the job ${job} cannot select exports by day`,
     {
       remedy:
         'Write the date into the pattern of the job, like match: "acme_screening_{date:yyyyMMdd}.csv"; or name the files: waybill run JOB --file PATH',
@@ -133,7 +133,8 @@ export function rangeOf({
   if (from === undefined || to === undefined) return undefined
   const rate = options.flatMap((option) => /^rate=(.+)$/.exec(option)?.[1] ?? []).at(0)
   return {
-    ...{ from, to },
+    from,
+    to,
     ...(folder === null ? {} : { in: folder }),
     ...(rate === undefined ? {} : { rate: Number(rate) }),
     ...(options.includes('accept-drift') ? { acceptDrift: true } : {}),

@@ -168,7 +168,9 @@ export function createCollecting(parts: CollectingParts): Collecting {
           : row,
       )
       return {
-        ...{ outcomes: [], followUpFailures: [], rowsCorrected: 0 },
+        outcomes: [],
+        followUpFailures: [],
+        rowsCorrected: 0,
         accounts: { known: 0, refused: 0 },
         learned: NOTHING_LEARNED,
         collected: { rows, counts: countPeople(rows, counts), texts, people: noted },
@@ -185,7 +187,13 @@ export function createCollecting(parts: CollectingParts): Collecting {
         for (const key of Object.keys(total) as (keyof PeopleCounts)[]) total[key] += people[key]
       }
       const about = {
-        ...{ run: runId, job: parts.job, gateway: gatewayName, what: what.what, format, only, people: total },
+        run: runId,
+        job: parts.job,
+        gateway: gatewayName,
+        what: what.what,
+        format,
+        only,
+        people: total,
         startedAt: new Date(parts.startedAt).toISOString(),
         collectedAt: new Date(parts.now()).toISOString(),
       }

@@ -87,7 +87,7 @@ export function openCollection(
     const { bytes = 0 } = written.get(name) ?? {}
     const path = join(aside, name)
     if ((lstatSync(path, { throwIfNoEntry: false })?.size ?? 0) < bytes)
-      throw new WaybillError('collection-lost', 'what the run had collected is not there any more', {
+      throw new WaybillError('collection-lost', 'the collected files of the run are gone', {
         place: { file: path },
       })
     const file = openAppended(folder, path, bytes, assertHeld)
@@ -98,7 +98,8 @@ export function openCollection(
     ...(destination === undefined
       ? { folder: whole }
       : { folder: addressIn(destination.place.shown, run), aside: folder }),
-    ...{ files: Object.fromEntries(written), isWhole },
+    files: Object.fromEntries(written),
+    isWhole,
   })
   const appendTo = async (name: string, text: string, lines: number): Promise<void> => {
     const head = written.get(name)?.bytes ? '' : (heads.get(name) ?? '')

@@ -119,7 +119,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
     assertHeld: runLedger.assertHeld,
     signal: parts.signal,
     onWait: (wait) => events.emit({ type: 'waiting', ...wait }),
-    onOutage: outages.told,
+    onOutage: outages.changed,
   })
   const reconciler: Reconciler = {
     match: matchAnswer,
@@ -160,7 +160,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
     sending,
     identity,
     buffers: createBodyBuffers(),
-    toldIds: new Map<string, string>(),
+    learnedIds: new Map<string, string>(),
     sizes,
     inDoubt: submit.inDoubt,
     batchesAreAtomic: submit.batchesAreAtomic,
@@ -181,13 +181,25 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
     to &&
     target &&
     createCollecting({
-      ...{ ledger, runLedger, gateway, gatewayName, identity, read: sending.read, what: collect, to },
+      ledger,
+      runLedger,
+      gateway,
+      gatewayName,
+      identity,
+      read: sending.read,
+      what: collect,
+      to,
       folder: target.folder,
       destination: target.remote && {
-        ...{ place: target.remote, secrets: deps.sources, signal: parts.signal },
+        place: target.remote,
+        secrets: deps.sources,
+        signal: parts.signal,
         assertHeld: runLedger.assertHeld,
       },
-      ...{ job: job.definition.job, startedAt: parts.startedAt, before: parts.collection ?? null, now },
+      job: job.definition.job,
+      startedAt: parts.startedAt,
+      before: parts.collection ?? null,
+      now,
       gone: () => goneArticles(home, job.definition.job, runLedger.lease.runId),
     })
   return {
@@ -222,7 +234,9 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
         gatewayName === BUILT_IN
           ? async () => {}
           : createFirstContact({
-              ...{ installation: ledger.installation, gatewayName, now },
+              installation: ledger.installation,
+              gatewayName,
+              now,
               shown: (own) => readProfile(gateway, sending.read, own, () => undefined),
               onOthers(people, of) {
                 if (parts.hadOtherKey !== true) events.emit({ type: 'othersFound', people, of })
@@ -235,12 +249,23 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
       claims,
       accounts: people,
       assessment: {
-        ...{ gateway, sending, accounts: people, memory: ledger, ledger: runLedger, identity },
-        ...{ jobId, now, random },
+        gateway,
+        sending,
+        accounts: people,
+        memory: ledger,
+        ledger: runLedger,
+        identity,
+        jobId,
+        now,
         concurrency: submit.concurrency,
       },
       medicalRecords: {
-        ...{ gateway, gatewayName, ledger, runLedger, sending, identity },
+        gateway,
+        gatewayName,
+        ledger,
+        runLedger,
+        sending,
+        identity,
         authorizations: createAuthorizations(authorizationsFolder(job)),
         uploadHosts: job.definition.medicalRecords?.uploadHosts ?? [],
         limits: submit.batch,

@@ -112,9 +112,14 @@ export async function countExports(plan: CountPlan, world: CountWorld): Promise<
   }
   if (people.size > 0) total.warnings[NAME_CHANGED.code] = people.size
   return {
-    ...{ exports: read, failed, ...total, drift, fit: fits },
+    exports: read,
+    failed,
+    ...total,
+    drift,
+    fit: fits,
     ...(world.countDelivered === undefined ? {} : { deliveredBefore }),
-    ...{ warnings: warningCounts(total), leftOut: leftOutCounts(total) },
+    warnings: warningCounts(total),
+    leftOut: leftOutCounts(total),
     reasons: [...reasons.values()].sort((a, b) => b.count - a.count),
   }
 }

@@ -7,7 +7,7 @@ import type { DefinitionFolders } from '../definitions/definition-files.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Exception, Ledger, RunEnd, RunLedger, Tallies } from '../ledger/ledger.ts'
 import type { BatchAnswer } from '../load/batch-watch.ts'
-import type { ToldOutage } from '../load/outage.ts'
+import type { ReportedOutage } from '../load/outage.ts'
 import type { Counts } from '../model/balance.ts'
 import type { WaybillError } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
@@ -40,7 +40,7 @@ export interface LeftBehind
   readonly transaction: string | undefined
 }
 
-export interface OutageProgress extends ToldOutage {
+export interface OutageProgress extends ReportedOutage {
   /** Records in hand. */
   readonly pending: number
 }
@@ -222,7 +222,7 @@ export function readOutage(noted: string | null): WaitsForGateway | undefined {
 }
 
 export interface OutageWatch {
-  told(outage: ToldOutage): void
+  changed(outage: ReportedOutage): void
   /** @param more records begun; negative for settled records */
   inHand(more: number): void
 }
@@ -233,7 +233,7 @@ export function watchOutages(
   tell: (outage: OutageProgress) => void,
 ): OutageWatch {
   let pending = 0
-  let current: ToldOutage | undefined
+  let current: ReportedOutage | undefined
   let isMissed = false
   const note = (): void => {
     const noted = current && JSON.stringify(NotedOutage.parse({ ...current, pending }))
@@ -248,7 +248,7 @@ export function watchOutages(
     )
   }
   return {
-    told(outage) {
+    changed(outage) {
       current = outage.isOver ? undefined : outage
       note()
       tell({ ...outage, pending })

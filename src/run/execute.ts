@@ -77,8 +77,13 @@ async function* discover(plan: RunPlan, run: OpenRun, world: World): AsyncGenera
   const { arrival, ledger } = world
   const { job, exports } = plan
   const memoryOf = (accept: boolean) => ({
-    ...{ ledger, job: job.definition.job, rules: job.definition.drift, accept, mayStop: true },
-    ...{ whole: plan.limit === Number.POSITIVE_INFINITY, now: run.stages.startedAt },
+    ledger,
+    job: job.definition.job,
+    rules: job.definition.drift,
+    accept,
+    mayStop: true,
+    whole: plan.limit === Number.POSITIVE_INFINITY,
+    now: run.stages.startedAt,
   })
   const contentsAside = () => ledger.putAside.contents(run.stages.load.jobId)
   switch (exports.from) {
@@ -178,10 +183,16 @@ async function carryOut(
     if (stages.collecting !== undefined) return stages.collecting.collect(chunk).catch(stopped)
     const isAgain = record.reading !== 'whole' || arrival !== record.id
     return loadChunk(stages.load, {
-      ...{ exportRow: record.id, chunk: number, exportId: record.export_id, arrival, entries, withdrawn },
+      exportRow: record.id,
+      chunk: number,
+      exportId: record.export_id,
+      arrival,
+      entries,
+      withdrawn,
       isBackfill: stages.isBackfill,
       isAgain,
-      ...{ isRenewed, orders: stages.ordersWith(record) },
+      isRenewed,
+      orders: stages.ordersWith(record),
       isTakenUp: record.reading !== 'whole',
       resumed: resumption.open.has(number),
       shared,

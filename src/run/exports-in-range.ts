@@ -48,8 +48,8 @@ export async function lookInRange({ range, sources, arrival, now }: Looking): Pr
         if (before === mapping) continue
         throw new WaybillError(
           'usage-wrong',
-          `${name} fits two patterns of the job, whose mappings are ${before} and ${mapping}`,
-          { remedy: 'Put the exports of each mapping into a folder of their own.' },
+          `${name} matches two patterns of the job, with the mappings ${before} and ${mapping}`,
+          { remedy: 'Put the exports of each mapping into a separate folder.' },
         )
       }
       found.push({ found: { ...delivery, mapping, day: dayIn(source)(delivery) }, name, match })

@@ -87,7 +87,7 @@ export async function* bringExports(
     if (mapping === undefined)
       throw new WaybillError('mapping-not-found', `there is no mapping ${found.mapping}`)
     const sized = memory && (await smallOfRun(memory.ledger, found, memory.now))
-    if (sized?.isTold === false) events.emit({ type: 'exportSmall', ...sized.small })
+    if (sized?.isReported === false) events.emit({ type: 'exportSmall', ...sized.small })
     const isSmall = sized !== undefined
     const { name } = found.delivery
     const path = found.source.address(name)
@@ -142,7 +142,7 @@ export async function* withoutAside(
       yield one
       continue
     }
-    const notes = ['passed over: a person has put the export aside']
+    const notes = ['skipped: a person put the export aside']
     events.emit({ type: 'exportNoted', name: start.name, notes })
   }
 }
@@ -191,16 +191,17 @@ export async function* resumeExports(
     if (received === undefined) {
       throw new WaybillError(
         'export-changed',
-        `${record.path} is gone, or is not the file that run ${run.id} began with`,
+        `${record.path} is gone, or differs from the file at the start of run ${run.id}`,
         {
-          remedy: `Put the file with the SHA-256 ${record.sha256} back: what was in flight can only be settled with it.`,
+          remedy: `Put the file with the SHA-256 ${record.sha256} back: only this file can settle the records in flight.`,
         },
       )
     }
     const mapping = await rejoin(content, record.name, arrival.kept, received.beside)
     yield {
       record: { ...record, path: received.file, version: received.version },
-      ...{ mapping, limits: received.limits },
+      mapping,
+      limits: received.limits,
       watch: memory && (await watchOn(ledger, memory, record, received, mapping)),
     }
   }

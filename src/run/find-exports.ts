@@ -145,9 +145,9 @@ function sourceOf(job: Job, file: string): JobSource {
   const patterns = job.sources.map(({ match }) => match).join(', ')
   throw new WaybillError(
     'usage-wrong',
-    `${file} fits none of the patterns of the job (${patterns}), so its mapping is not known`,
+    `${file} matches no pattern of the job (${patterns}), so its mapping is unknown`,
     {
-      remedy: 'Name the file so that it fits a pattern, or make a job of one source for it.',
+      remedy: 'Rename the file to match a pattern, or make a job of one source for it.',
     },
   )
 }
@@ -226,7 +226,10 @@ export async function takenFrom(
 }
 
 const takenFile = ({ name, bytes, modified_at, taken_at }: DeliveryRecord): TakenFile => ({
-  ...{ name, bytes, modifiedAt: modified_at, takenAt: taken_at },
+  name,
+  bytes,
+  modifiedAt: modified_at,
+  takenAt: taken_at,
 })
 
 interface FoundSized {
@@ -246,7 +249,7 @@ export async function smallOfRun(
   ledger: Pick<Ledger, 'expectations'>,
   { delivery, source, sized }: FoundSized,
   begunAt: number,
-): Promise<{ readonly small: SmallDelivery; readonly isTold: boolean } | undefined> {
+): Promise<{ readonly small: SmallDelivery; readonly isReported: boolean } | undefined> {
   if (sized === undefined) return undefined
   const taken = await takenFrom(ledger, sized.key, source.address)
   const own = fileKey(delivery)
@@ -255,8 +258,8 @@ export async function smallOfRun(
   const [small] = smallOnes(sized.share, [delivery], earlier)
   if (small === undefined) return undefined
   const judged = await ledger.expectations.judged(sized.key)
-  const isTold = judged.some(({ known }) => knownKeys(known)?.has(own) === true)
-  return { small: { ...small, source: sized.key.source, mapping: sized.key.mapping }, isTold }
+  const isReported = judged.some(({ known }) => knownKeys(known)?.has(own) === true)
+  return { small: { ...small, source: sized.key.source, mapping: sized.key.mapping }, isReported }
 }
 
 /** Keys of the files found by a judgement; undefined if nobody could look. @param known from the ledger */

@@ -105,9 +105,9 @@ export async function rejoin(
   const patterns = mapping.joins.map((join) => join.export).join(', ')
   throw new WaybillError(
     'export-changed',
-    `What ${exportName} was joined with is gone, or is not as the run began with.`,
+    `The joined export of ${exportName} is gone, or differs from the file at the start of the run.`,
     {
-      remedy: `Put the file back that it was joined with (${patterns}): what was in flight can only be settled with it.`,
+      remedy: `Put the joined file (${patterns}) back: only this file can settle the records in flight.`,
     },
   )
 }
@@ -129,12 +129,12 @@ async function readJoin(join: JoinedExport, found: BesideExport): Promise<Map<st
       const { key, cells } = read
       const before = rows.get(key)
       if (before?.some((cell, at) => cell !== cells[at]))
-        throw refuse(row, 'an earlier row has the same key and differs in what the mapping reads')
+        throw refuse(row, 'an earlier row has the same key and other values in the fields of the mapping')
       if (before !== undefined) continue
       rows.set(key, cells)
       characters += cells.reduce((sum, cell) => sum + (cell?.length ?? 0), key.length)
       if (rows.size > LARGEST_JOIN.rows || characters > LARGEST_JOIN.characters)
-        throw refuse(row, 'what the mapping reads of it is more than 200,000 rows or 64 MiB')
+        throw refuse(row, 'the fields of the mapping take more than 200,000 rows or 64 MiB')
     }
   }
   return rows

@@ -16,7 +16,7 @@ interface EndMemory {
 const FIRST: DriftFinding = {
   measure: 'end',
   level: 'warn',
-  message: 'the last line has no line end, and no earlier export tells whether that is usual: it may be cut',
+  message: 'the last line has no line end; without an earlier export to compare, the file may be cut',
 }
 
 interface JudgedEnd {
@@ -55,7 +55,6 @@ export async function judgeEnd(
   const before = await memory?.ledger.exports.lastEnd({ job: memory.job, mapping: name }, sha256)
   if (before === 'read') return { isEnded }
   if (cut !== undefined) throw cutOff(address, cut)
-  if (before === 'ended')
-    throw cutOff(address, 'its last line has no line end, and that of the export before had one')
+  if (before === 'ended') throw cutOff(address, 'the last line has no line end; the previous export had one')
   return { isEnded, ...(before === undefined ? { finding: FIRST } : {}) }
 }

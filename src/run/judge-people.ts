@@ -21,14 +21,14 @@ export interface JudgedPeople {
 const SHARED: Issue = {
   stage: 'transform',
   code: 'reference-shared',
-  message: 'rows of this reference give several birth dates: it stands for several people',
+  message: 'rows of this reference give several birth dates: several people share the reference',
 }
 
 const ROUNDED: Issue = {
   stage: 'transform',
   code: 'account-damaged',
   message:
-    'the reference of the person has zeros alone behind its 15th digit, as all long ones here have: a spreadsheet has rounded them',
+    'the reference of the person has only zeros after the 15th digit, like all long ones here: a spreadsheet rounded them',
 }
 
 export function judgePeople(rows: readonly ReadRow[]): JudgedPeople {
@@ -59,6 +59,10 @@ export function judgePeople(rows: readonly ReadRow[]): JudgedPeople {
 }
 
 const rejectedRow = ({ row, line, byteOffset, account }: MappedRow, issue: Issue): RejectedRow => ({
-  ...{ row, line, byteOffset, account, issue },
+  row,
+  line,
+  byteOffset,
+  account,
+  issue,
   outcome: 'rejected',
 })

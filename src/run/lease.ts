@@ -95,8 +95,8 @@ async function awaitLease(deps: WaitingDependencies, turn: Turn): Promise<Lease>
   } catch (error) {
     if (waitsFor !== undefined && !givesWay) await ledger.way.withdraw(jobId, owner)
     if (interrupt.aborted)
-      throw new WaybillError('interrupted', `interrupted while it waited for another run of the job ${job}`, {
-        remedy: 'Nothing was done. Type the same command again.',
+      throw new WaybillError('interrupted', `interrupted while waiting for another run of the job ${job}`, {
+        remedy: 'Nothing was changed. Repeat the command.',
       })
     throw error
   }
@@ -119,12 +119,12 @@ function refuseBeside(
   hasAsked: boolean,
 ): void {
   const { owner, run_id: heldFor, acquired_at: since, gives_way: holderGivesWay } = holder
-  const held = `the job ${job} is being run by ${processName(owner)} (run ${heldFor}, since ${iso(since)})`
+  const held = `${processName(owner)} runs the job ${job} (run ${heldFor}, since ${iso(since)})`
   const isIt = heldFor === runId || (isBackfill && holderGivesWay !== 0)
   if (notWhileItRuns !== undefined && isIt) throw notWhileItRuns(held)
   if ((holderGivesWay !== 0) === givesWay && (givesWay || !hasAsked))
     throw new WaybillError('job-held', held, {
-      remedy: `Wait for it: \`waybill watch ${heldFor}\` shows how far it is. Or stop it: \`waybill stop ${heldFor}\`; the next run of the job goes on with it.`,
+      remedy: `To follow the run: \`waybill watch ${heldFor}\`. To stop it: \`waybill stop ${heldFor}\`; the next run of the job continues it.`,
     })
 }
 
@@ -213,9 +213,9 @@ export function watchAsked(
 }
 
 const letGoFirst = (job: string, { owner }: Waiter): WaybillError =>
-  gaveWay(`the backfill lets ${processName(owner)} go first, which has asked for the job ${job}`)
+  gaveWay(`the backfill gives way to ${processName(owner)}, which asked for the job ${job}`)
 
 export const settledOnly = (): WaybillError =>
-  gaveWay('what the run had under way is settled; it lets another run of its job go first')
+  gaveWay('the requests in flight are settled; the run gives way to another run of its job')
 
 const gaveWay = (message: string): WaybillError => new WaybillError('gave-way', message)

@@ -120,8 +120,8 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
       // The process that took over the run records the end.
       if (error instanceof WaybillError && error.code === 'lease-lost') return
       // The code `interrupted` needs no detail. The message of an unforeseen error may hold anything and stays out of the ledger.
-      const told = error instanceof WaybillError && error.code !== 'interrupted'
-      const detail = told ? error.message : null
+      const hasMessage = error instanceof WaybillError && error.code !== 'interrupted'
+      const detail = hasMessage ? error.message : null
       await runLedger.endRun({ ...end, endedAt, detail })
     },
   }

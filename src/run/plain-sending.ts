@@ -16,9 +16,15 @@ export const plainSending = (
   onWait: SendingOptions['onWait'] = () => {},
 ): Pick<Sending, 'idempotent' | 'read'> =>
   createSending({
-    ...{ concurrency, patienceMs: PATIENCE_MS, notFound: 'unknown', tallies: noTallies() },
+    concurrency,
+    patienceMs: PATIENCE_MS,
+    notFound: 'unknown',
+    tallies: noTallies(),
     dispatcher: createDispatcher({ now, random, sleep }),
-    ...{ now, random, sleep, onWait },
+    now,
+    random,
+    sleep,
+    onWait,
     renewToken: () => gateway.renewToken(),
     assertHeld: async () => {},
     signal: interrupt,

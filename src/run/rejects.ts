@@ -174,7 +174,7 @@ export async function rejectsOrigin(file: string): Promise<RejectsOrigin | undef
     for (const row of block) {
       const { exportName: name, exportId } = noteOf(file, row)
       if (origin !== undefined && origin.exportId !== exportId)
-        throw unusable(file, row, 'its rows came from several exports: run those of each by themselves')
+        throw unusable(file, row, 'its rows came from several exports: make a file for the rows of each')
       origin = { name, exportId }
     }
   }
@@ -199,7 +199,7 @@ async function openAsRejects(
     if (endsWithRejectColumns(columns)) return opened
     if (OWN_COLUMNS.every((name) => columns.includes(name))) {
       const message = `the rejects file cannot be read: its last columns are not ${REJECT_COLUMNS.join(', ')}`
-      const remedy = 'Put them back in this order; they must stay as they were.'
+      const remedy = 'Restore these columns in this order, unchanged.'
       throw new WaybillError('export-unreadable', message, { place: { file, line: 1 }, remedy })
     }
   }
@@ -211,6 +211,34 @@ const OWN_COLUMNS = ['_exportId', '_row', '_line'] as const
 
 function endsWithRejectColumns(columns: readonly string[]): boolean {
   return REJECT_COLUMNS.every((name, at) => columns[columns.length - REJECT_COLUMNS.length + at] === name)
+}
+
+export interface RejectedValues {
+  readonly row: number
+  /** Undefined for a row that was rejected as a whole. */
+  readonly rule: string | undefined
+  readonly code: string
+  /** Column and cell as in the export, without empty cells; a row that does not fit the columns, as one text. */
+  readonly values: readonly (readonly [column: string, cell: string])[]
+}
+
+/**
+ * Reads the lines of a rejects file: health data.
+ * @throws WaybillError `export-changed` for a file that is none, `export-unreadable`
+ */
+export async function* valuesOfRejects(file: string): AsyncGenerator<RejectedValues> {
+  const opened = await openAsRejects(file)
+  if (opened === undefined) throw notAsItWas(file)
+  const columns = opened.columns?.slice(0, -REJECT_COLUMNS.length) ?? []
+  for await (const block of opened.rows())
+    for (const line of block) {
+      const { cells, origin, rule, code, raw } = noteOf(file, line)
+      const values = columns.flatMap((column, at) => {
+        const cell = cells[at] ?? ''
+        return cell === '' ? [] : [[revived(column), cell] as const]
+      })
+      yield { row: origin.row, rule, code, values: raw === '' ? values : [...values, ['_raw', raw]] }
+    }
 }
 
 export interface OpenRejects {
@@ -278,7 +306,7 @@ function noteOf(file: string, line: Row): Note {
     -REJECT_COLUMNS.length,
   )
   if (!/^[0-9a-f]{16}$/.test(exportId) || !isOrdinal(row) || !isOrdinal(at))
-    throw unusable(file, line, '_exportId, _row and _line must stay as they were')
+    throw unusable(file, line, '_exportId, _row and _line must be unchanged')
   return {
     cells: all.slice(0, -REJECT_COLUMNS.length),
     // The byte offset is of this file: it finds the line again.
@@ -298,7 +326,7 @@ function csvRow({ cells, origin, exportName, rule, code, raw }: Note): RejectedL
     const row: CsvRow = { kind: 'cells', ...origin, cells }
     return { ...row, exportName, rule }
   }
-  const message = 'the row stands in _raw still: its columns must be filled in'
+  const message = 'the row is still in _raw: fill in its columns'
   return unread(origin, { exportName, rule }, faultOf(code), message, raw)
 }
 
@@ -355,7 +383,7 @@ const FAULTS: readonly RowFault[] = [
 ]
 
 const KEEP_COLUMNS =
-  'Correct the line named above; the columns that begin with _ must stay as they were (in a spreadsheet program, text).'
+  'Correct the line named above; leave the columns that begin with _ unchanged (in a spreadsheet program, as text).'
 
 const unusable = (
   file: string,

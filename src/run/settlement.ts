@@ -103,10 +103,8 @@ export const renamedIn = ({ names }: LoadedChunk): MappedRow[] =>
 
 /** Accepted records sent without a batch: registrations and requests for medical records. Batches hold the rest. */
 function withoutBatch(outcomes: readonly EntryOutcome[]): Uint8Array | undefined {
-  const alone = outcomes.flatMap((one) =>
-    one.outcome === 'accepted' && one.batchId === null ? [one.entry] : [],
-  )
-  return alone.length === 0 ? undefined : packEntries(alone)
+  const alone = outcomes.filter((one) => one.outcome === 'accepted' && one.batchId === null)
+  return alone.length === 0 ? undefined : packEntries(alone.map(({ entry }) => entry))
 }
 
 /** True for a record only now known to be with the gateway. */
@@ -190,8 +188,8 @@ async function rulingOf(
   if (record.reading === 'whole' && events.size === 0) return { ruling: undefined, sentAs: new Map() }
   const isRivalled = events.size === 0 ? () => false : await rivalled(ledger, jobId, outcomes)
   // A doubt of a later export stays open if another record may be in its place by now: the later export has yet to deliver.
-  const isOpen = ({ content, arrival: saidBy }: DoubtRecord): boolean =>
-    saidBy > arrival && content !== null && isRivalled(content)
+  const isOpen = ({ content, arrival: heldArrival }: DoubtRecord): boolean =>
+    heldArrival > arrival && content !== null && isRivalled(content)
   const { ruling: doubts, sentAs } = await releaseDoubts(ledger, jobId, events, runId, isOpen)
   if (record.reading === 'whole')
     return { ruling: { run: runId, decisions: doubts.decisions, released: doubts.released }, sentAs }

@@ -5,13 +5,16 @@ import type { Issue, RejectedRecord } from '../model/record.ts'
 import type { ChunkRow } from './chunks.ts'
 
 export const WITHDRAWN: Issue = {
-  ...{ stage: 'transform', code: 'withdrawn' },
+  stage: 'transform',
+  code: 'withdrawn',
   message:
-    'the source has withdrawn the result, and the gateway has it, or may have it; it cannot be deleted there by Waybill',
+    'the source withdrew the result, and the gateway has, or may have, it; Waybill cannot delete it there',
 }
 
 const rejectedAs = ({ entry: { kind, rule }, sentAs }: TakenBack): RejectedRecord => ({
-  ...{ kind, rule, sentAs },
+  kind,
+  rule,
+  sentAs,
   issue: WITHDRAWN,
 })
 

@@ -30,6 +30,7 @@ import {
 } from './backfill-plan.ts'
 import { type RunWatch, sourceSettings, withRunDependencies } from './connect-gateway.ts'
 import { doubtsOf } from './doubtful-mappings.ts'
+import { beating } from './heartbeats.ts'
 import { type NewReasons, newReasons } from './new-reasons.ts'
 import { type Reconciled, reconcileRun, withRunAgain } from './reconcile.ts'
 import { acceptInDoubt, giveUp, type Person, resendInDoubt } from './resolve.ts'
@@ -59,13 +60,18 @@ export function beginRun(
   const start = (): Promise<JobEnd> =>
     tellingRefusals(application, name, async () => {
       const { job, gateway } = runnable(application, await readJob(application.settings, name))
-      return begin(application, watch, {
-        job,
-        gateway,
-        refusals: true,
-        without: options,
-        work: (deps) => runJob(deps, job, options),
-      })
+      const run = (): Promise<JobEnd> =>
+        begin(application, watch, {
+          job,
+          gateway,
+          refusals: true,
+          without: options,
+          work: (deps) => runJob(deps, job, options),
+        })
+      // A part of the exports says nothing about the night.
+      if (options.files.length > 0 || options.limit !== Number.POSITIVE_INFINITY) return run()
+      const endOf = ({ exit, error }: JobEnd) => ({ exit, code: error?.code })
+      return beating(application, job, { work: run, endOf })
     })
   const { settings, now } = application
   // A person who names files sees the error.

@@ -43,6 +43,8 @@ export interface Application
    * @throws WaybillError `ledger-missing` if a home with history has no ledger, and no option allows a new one
    */
   readonly openLedger: (without?: WithoutOld, at?: number) => Promise<Ledger>
+  /** Opens an existing ledger, which refuses all writes. */
+  readonly readLedger: () => Promise<Ledger>
   /**
    * @param name of the gateway, from `chooseGateway`
    * @param onRequest called for every request

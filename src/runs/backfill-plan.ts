@@ -12,14 +12,15 @@ import { fingerprint } from '../extract/content.ts'
 import { openExport } from '../extract/open-export.ts'
 import { compilePattern, matchExportName } from '../extract/sources/source.ts'
 import type { BackfillRange, ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
-import { allRecords, readCounts } from '../model/balance.ts'
-import { isExportProblem, WaybillError } from '../model/errors.ts'
+import { allRecords } from '../model/balance.ts'
+import { errorAsJson, isExportProblem, WaybillError } from '../model/errors.ts'
 import type { Arrival, ReceivedExport } from '../run/arrival.ts'
 import { openBeside, rangeOf, sameRange } from '../run/backfill-range.ts'
 import { lookInRange, type RangeLook } from '../run/exports-in-range.ts'
 import { countRows } from '../run/exports-of-run.ts'
 import { summarise } from '../story/facts.ts'
 import { present } from '../system/shown-text.ts'
+import { rowsOfExport } from './backfills.ts'
 import { backfillSources, noneInRange } from './run-job.ts'
 
 export interface PlannedExport {
@@ -56,6 +57,13 @@ export interface BackfillPlan {
   /** Time for the exports to read; undefined without a past run. */
   readonly estimate?: Estimate
 }
+
+/** JSON of `waybill backfill --dry-run`. */
+export const backfillPlanJson = (plan: BackfillPlan): object => ({
+  ...plan,
+  dryRun: true,
+  exports: plan.exports.map(({ error, ...one }) => ({ ...one, ...errorAsJson(error) })),
+})
 
 export interface PlanParts {
   readonly folders: DefinitionFolders
@@ -195,15 +203,9 @@ async function wasRead(
     if (record.state !== 'finished' || record.reading !== 'whole') continue
     const run = await ledger.runs.find(record.run_id)
     if (run?.job !== job || run.gateway !== gateway) continue
-    if ((await rowsRead(ledger, record)) >= rows) return true
+    if ((await rowsOfExport(ledger, record)) >= rows) return true
   }
   return false
-}
-
-async function rowsRead(ledger: Ledger, { id, totals }: ExportRecord): Promise<number> {
-  if (totals !== null) return readCounts(totals).rows.read
-  const chunks = (await ledger.chunks.ofExport(id)).filter(({ state }) => state === 'settled')
-  return chunks.reduce((total, { counts }) => total + readCounts(counts).rows.read, 0)
 }
 
 /** Totals of a past run. */

@@ -136,7 +136,7 @@ async function explain(
 ): Promise<ExplainedJob> {
   const at = now()
   const schedule = 'problem' in listed ? undefined : listed.schedule
-  const jobId = await ledger?.jobs.id(listed.name, await readGatewayName(settings, listed.name))
+  const jobId = await ledger?.jobs.known(listed.name, await readGatewayName(settings, listed.name))
   const { fires, known } = await readFires(ledger, jobId)
   const holder = jobId === undefined ? undefined : await ledger?.leases.holder(jobId, at, isDead)
   const dues = known === undefined ? [] : (comeDue(known, schedule, at)?.fires ?? [])
@@ -149,7 +149,7 @@ async function explain(
     job: listed.name,
     schedule,
     problem: 'problem' in listed ? listed.problem : undefined,
-    pause: jobId === undefined ? undefined : await ledger?.pauses.of(jobId),
+    pause: jobId === undefined ? undefined : await ledger?.pauses.of(jobId, at),
     current: holder && { run: holder.run_id, ...underWay(holder) },
     last: [...unseen.reverse(), ...fires].slice(0, LAST),
     next: Iterator.from(upcoming).take(NEXT).toArray(),
@@ -169,6 +169,7 @@ const NOTHING_KNOWN = {
   exit: null,
   error: null,
   detail: null,
+  retry_at: null,
 }
 
 async function readFires(ledger: Ledger | undefined, jobId: number | undefined) {

@@ -3,6 +3,8 @@
 import type { DeadlineState, FireRecord } from '../ledger/ledger.ts'
 import { EXIT, errorAsJson } from '../model/errors.ts'
 import { localTime } from '../schedule/fires.ts'
+import type { JobSchedule } from '../schedule/schedule-parts.ts'
+import { durationText } from '../story/report/figures.ts'
 import { iso, utcTime } from '../system/shown-text.ts'
 import type { ExplainedExpectation, ExplainedJob } from './expectations.ts'
 
@@ -14,7 +16,12 @@ export function explainedJson(explained: ExplainedJob): object {
   return {
     job,
     schedule,
-    paused: pause && { by: pause.by, note: pause.note ?? undefined, since: instant(pause.at) },
+    paused: pause && {
+      by: pause.by,
+      note: pause.note ?? undefined,
+      since: instant(pause.at),
+      until: instant(pause.until),
+    },
     now: current && { run: current.run, owner: current.owner, since: current.since, waits: current.waits },
     ...errorAsJson(problem),
     last: last.map((fire) => ({
@@ -28,6 +35,7 @@ export function explainedJson(explained: ExplainedJob): object {
       exit: fire.exit ?? undefined,
       error: fire.error ?? undefined,
       reason: fire.reason ?? undefined,
+      retryAt: instant(fire.retry_at),
       detail: fire.detail ?? undefined,
     })),
     next: next.map((at) => ({ due: instant(at), local: localTime(at, zone) })),
@@ -51,6 +59,14 @@ const expectationJson = ({ key, expect, last, next }: ExplainedExpectation): obj
   },
   next: { due: iso(next), local: localTime(next, expect.zone) },
 })
+
+/** Timetable of a job in one line. */
+export function scheduleWords({ cron, zone, missed, retry, done }: JobSchedule): string {
+  const until = retry?.until === undefined ? '' : ` until ${retry.until}`
+  const tries = retry === undefined ? '' : `, retry every ${durationText(retry.every)}${until}`
+  const by = done === undefined ? '' : `, done by ${done}`
+  return `"${cron}" in ${zone}, missed: ${missed}${tries}${by}`
+}
 
 const REASONS: Readonly<Record<string, string>> = {
   'not-scheduled': 'no schedule was running',
@@ -88,6 +104,8 @@ export function fireWords(fire: FireRecord): string {
       return words(`started at ${utcTime(fire.begun_at ?? fire.due)}`, run, late)
     case 'interrupted':
       return words(run, 'continues when the schedule starts', late)
+    case 'retrying':
+      return words(outcome(fire), run, `tried again at ${utcTime(fire.retry_at ?? fire.due)}`)
     case 'skipped':
       return words(why, fire.made_up_by === null ? '' : `covered by the fire of ${utcTime(fire.made_up_by)}`)
     case 'ended':

@@ -13,7 +13,8 @@ import { keyOf, type Target } from '../definitions/notify-definition.ts'
 import { planLooks } from '../expect/expectation-watch.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
-import { WaybillError } from '../model/errors.ts'
+import { allDone, EXIT, WaybillError } from '../model/errors.ts'
+import type { Need } from '../needs/needs-of.ts'
 import { noteRefusedStart, notingRefusedStart } from '../needs/refused-starts.ts'
 import { trafficOf } from '../run/connect-stages.ts'
 import { createRunEvents, type RunDependencies, type RunListener } from '../run/events.ts'
@@ -22,6 +23,7 @@ import {
   createScheduleEvents,
   type FireEnd,
   type ListedJob,
+  type LookPlan,
   type ScheduleEvents,
   type ScheduleParts,
 } from '../schedule/schedule-parts.ts'
@@ -32,9 +34,13 @@ import type { ListenAddress, Settings } from '../system/settings.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Application } from './application.ts'
 import { type RunWatch, type Surroundings, withGateways } from './connect-gateway.ts'
+import { createDigestWatch } from './digests.ts'
 import { expectationParts } from './expectations.ts'
+import { beating, createHeartbeatWatch } from './heartbeats.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
-import { runAndTell, tellDeadRun, tellHolder } from './run-and-tell.ts'
+import { createDeadlineWatch } from './late-jobs.ts'
+import { readNeeds } from './needs.ts'
+import { runAndTell, tellDeadRun, tellHolder, tellLastTry } from './run-and-tell.ts'
 import { runJob } from './run-job.ts'
 import {
   countEnd,
@@ -46,7 +52,7 @@ import {
   watchJobs,
 } from './schedule-metrics.ts'
 import { createJobList, isNothingExplained, isNothingFound, versionOfFolder } from './scheduled-jobs.ts'
-import { createTeller, type Teller, type TellerContext } from './teller.ts'
+import { createTeller, keepTargets, lastTargets, type Teller, type TellerContext } from './teller.ts'
 
 /** Interval at which the schedule reads job files again. */
 const REREAD_MS = 60_000
@@ -101,14 +107,7 @@ async function keep(
   const deps = { ...common, gatewayOf: (job: string) => known.get(job) ?? gatewayNameOf(settings) }
   const seen = metrics && watchJobs(application, deps, metrics)
   const telling = createScheduleTeller(application, deps)
-  const expecting = expectationParts(application, deps.ledger, async (job, notice) => {
-    const { title, cause } = notice
-    const words = `${title.replace(/^Waybill: /, '')}${cause === undefined ? '' : `. Because ${cause}`}`
-    logger[notice.failure ? 'warn' : 'info'](words, { job: notice.job })
-    await telling.teller.tell(notice, targetsOf(job))
-    // Other sources of the job may take minutes to answer, while the schedule sleeps.
-    void telling.teller.deliver()
-  })
+  const looks = createLooks(application, deps, telling.teller)
   served?.ready(async () => {
     try {
       await deps.ledger.runs.list(1)
@@ -134,26 +133,76 @@ async function keep(
         if (job !== undefined) known.set(name, gatewayNameOf(settings, job.definition))
       telling.listed(jobs)
       await seen?.listed(jobs)
-      if (metrics !== undefined) await tellInstallation(application, deps.ledger, metrics)
+      let read: Promise<readonly Need[]> | undefined
+      const needs = () => (read ??= readNeeds(application, undefined, deps.ledger))
+      if (metrics !== undefined) await tellInstallation(application, deps.ledger, metrics, needs)
+      await looks.listed(jobs, needs)
       return jobs
     },
-    run: (job, onRun, fire) =>
+    run: (job, onRun, fire, retryAt) =>
       notingRefusedStart({ home: settings.home, now: application.now }, job.definition.job, () =>
-        telling.running(job.definition.job, async () => {
-          const atGateway = await at(chooseGateway(settings, job))
-          sentTo.add(atGateway.gateway)
-          return runOnce(application, watched, atGateway, [job, onRun, fire])
-        }),
+        telling.running(job.definition.job, () =>
+          beating(application, job, {
+            async work() {
+              const atGateway = await at(chooseGateway(settings, job))
+              sentTo.add(atGateway.gateway)
+              return runOnce(application, watched, atGateway, [job, onRun, fire, retryAt])
+            },
+            endOf: (end: FireEnd) =>
+              end === 'nothing' ? { exit: EXIT.ok, code: undefined } : { exit: end.exit, code: end.error },
+            isTriedAgain: (code) => retryAt(code) !== undefined,
+          }),
+        ),
       ),
-    planLook: (job) => planLooks(expecting, job),
+    planLook: looks.planLook,
     events: createScheduleEvents(
       ...(metrics === undefined ? [] : [countSchedule(metrics, application.now)]),
       ...[events, telling.events],
       { broken: (job, problem) => noteRefusedStart(settings.home, job, problem, application.now()) },
     ),
   })
-  await telling.end()
+  await Promise.all([telling.end(), looks.end()])
   logger.info('the schedule has ended')
+}
+
+/** What the schedule does at its times beside runs: looks for exports, deadlines and digests; sends heartbeats. */
+function createLooks(
+  application: Application,
+  deps: Pick<RunDependencies, 'ledger'> & Pick<ScheduleParts<Job>, 'gatewayOf'>,
+  teller: Teller,
+) {
+  const { settings, logger, now } = application
+  const { ledger, gatewayOf } = deps
+  const expecting = expectationParts(application, ledger, async (job, notice) => {
+    const { title, cause } = notice
+    const words = `${title.replace(/^Waybill: /, '')}${cause === undefined ? '' : `. Because ${cause}`}`
+    logger[notice.failure ? 'warn' : 'info'](words, { job: notice.job })
+    await teller.tell(notice, targetsOf(job))
+    // Other sources of the job may take minutes to answer, while the schedule sleeps.
+    void teller.deliver()
+  })
+  const heartbeats = createHeartbeatWatch(application, ledger, gatewayOf)
+  const deadlines = createDeadlineWatch(settings, ledger, teller)
+  const digests = createDigestWatch(application, ledger, teller, gatewayOf)
+  return {
+    async listed(jobs: readonly ListedJob<Job>[], needs: () => Promise<readonly Need[]>): Promise<void> {
+      digests.listed(jobs)
+      await heartbeats.listed(jobs, needs)
+    },
+    planLook: async (job: Job): Promise<LookPlan> =>
+      allLooks(await planLooks(expecting, job), await deadlines.planLook(job, now()), digests.planLook(job)),
+    end: heartbeats.end,
+  }
+}
+
+/** Does several looks, and plans the next at the earliest of their times. */
+function allLooks(...plans: readonly LookPlan[]): LookPlan {
+  const next = plans.flatMap((plan) => plan.next ?? [])
+  const looks = plans.flatMap(({ look }) => look ?? [])
+  return {
+    next: next.length === 0 ? undefined : Math.min(...next),
+    look: looks.length === 0 ? undefined : async () => void (await allDone(looks.map((look) => look()))),
+  }
 }
 
 /** Observers of the runs. */
@@ -167,7 +216,7 @@ async function runOnce(
   application: Application,
   { teller, metrics, reporter }: Watched,
   deps: RunDependencies,
-  [job, onRun, fire]: Parameters<ScheduleParts<Job>['run']>,
+  [job, onRun, fire, retryAt]: Parameters<ScheduleParts<Job>['run']>,
 ): Promise<FireEnd> {
   const { logger } = application
   const name = job.definition.job
@@ -180,11 +229,13 @@ async function runOnce(
   const options = { files: [], limit: Number.POSITIVE_INFINITY, acceptDrift: false }
   const isNothing = async (error: unknown): Promise<boolean> =>
     isNothingFound(error) && (await isNothingExplained(deps.ledger, deps.gatewayName, job, fire))
+  await keepTargets(deps.ledger, job)
   const ended = await runAndTell(application, {
     teller,
     deps: { ...deps, events },
     job,
     next: nextOfSchedule,
+    isTriedAgain: (code) => retryAt(code) !== undefined,
     refusals: async (error) => !(await isNothing(error)),
     work: (given) =>
       tellingLastRun(
@@ -218,11 +269,11 @@ const nextOfSchedule = ({ run, state, reason }: RunSummary): readonly Step[] | u
  * Reasons of missed fires that need no notice: `paused` is known to the person who paused the job; `job-invalid` has a notice of its own;
  * for `earlier-first`, the earlier fire was notified when it was missed or interrupted.
  */
-const TOLD_OTHERWISE: ReadonlySet<string> = new Set(['job-invalid', 'earlier-first', 'paused'])
+const REPORTED_OTHERWISE: ReadonlySet<string> = new Set(['job-invalid', 'earlier-first', 'paused'])
 
 export function createScheduleTeller(
   context: TellerContext,
-  deps: Pick<RunDependencies, 'ledger' | 'now' | 'isDead'> & Pick<ScheduleParts<Job>, 'gatewayOf'>,
+  deps: Pick<RunDependencies, 'ledger' | 'home' | 'now' | 'isDead'> & Pick<ScheduleParts<Job>, 'gatewayOf'>,
 ) {
   const { ledger, gatewayOf, now } = deps
   const known = new Map<string, readonly Target[]>()
@@ -237,13 +288,15 @@ export function createScheduleTeller(
   let gone: { readonly problem?: WaybillError } | undefined
   let broken = new Map<string, WaybillError>()
   let missed = new Map<string, FireRecord[]>()
+  let givenUp = new Map<string, FireRecord>()
   let delivery: Promise<void> | undefined
 
   const about = (job: string): About => ({ job, gateway: gatewayOf(job), at: now() })
   const targetsFor = async (job: string): Promise<readonly Target[]> =>
-    (await readTargets(context.settings, job)) ?? known.get(job) ?? []
+    (await readTargets(context.settings, job)) ?? known.get(job) ?? (await lastTargets(ledger, job)) ?? []
   const note = (job: string, fire: FireRecord, isNews: boolean): void => {
-    if (isNews && !TOLD_OTHERWISE.has(fire.reason ?? '')) missed.set(job, [...(missed.get(job) ?? []), fire])
+    if (isNews && !REPORTED_OTHERWISE.has(fire.reason ?? ''))
+      missed.set(job, [...(missed.get(job) ?? []), fire])
   }
 
   const tellMissed = async (job: string, fires: readonly FireRecord[]): Promise<void> => {
@@ -267,9 +320,10 @@ export function createScheduleTeller(
     }
   }
   const tellAll = async (): Promise<void> => {
-    const [problems, fires, lost] = [broken, missed, gone]
+    const [problems, fires, lost, ended] = [broken, missed, gone, givenUp]
     broken = new Map()
     missed = new Map()
+    givenUp = new Map()
     gone = undefined
     if (lost !== undefined) await tellGone(lost.problem)
     for (const [job, problem] of problems) {
@@ -277,6 +331,8 @@ export function createScheduleTeller(
       await teller.tell(brokenNotice(about(job), problem, version), await targetsFor(job))
     }
     for (const [job, ofJob] of fires) await tellMissed(job, ofJob)
+    for (const [job, fire] of ended)
+      if (!underWay.has(job)) await tellLastTry(teller, deps, about(job), await targetsFor(job), fire)
     for (const [job, scheduled] of jobs) {
       const targets = known.get(job) ?? []
       const atGateway = { ...deps, gatewayName: gatewayOf(job) }
@@ -296,6 +352,7 @@ export function createScheduleTeller(
       begun: note,
       missed: (job, fire) => note(job, fire, true),
       skipped: note,
+      gaveUp: (job, fire) => givenUp.set(job, fire),
       trouble(job, error) {
         if (job === undefined && error instanceof WaybillError && error.code === 'job-not-found')
           gone = { problem: error }

@@ -1,11 +1,10 @@
 /**
- * Queries on runs: a page of runs, a single run, or the log lines of a run. Also watches or stops a run in any process, and pauses the
- * schedule of a job.
+ * Queries on runs: a page of runs, a single run, or the log lines of a run. Also watches or stops a run in any process.
  */
 import { createReadStream, existsSync } from 'node:fs'
 import { z } from 'zod'
 import { readJob } from '../definitions/definition-files.ts'
-import { gatewayNameOf, readGatewayName } from '../definitions/jobs.ts'
+import { readGatewayName } from '../definitions/jobs.ts'
 import type { Ledger, RunFilter } from '../ledger/ledger.ts'
 import type { RunState } from '../ledger/states.ts'
 import { WaybillError } from '../model/errors.ts'
@@ -197,32 +196,6 @@ export async function stopRun(application: Application, name: string, person: Pe
     )
   })
   return watchRun(application, run)
-}
-
-/**
- * Pauses or resumes the schedule of a job. A run in progress ends normally, and typed commands still run.
- * @returns `changed`: false if already in this state
- * @throws WaybillError `job-not-found`
- */
-export async function pauseJob(
-  application: Application,
-  name: string,
-  to: 'paused' | 'scheduled',
-  person: Person,
-): Promise<{ readonly job: string; readonly changed: boolean }> {
-  const { settings } = application
-  const { definition } = await readJob(settings, name)
-  const ledger = await application.openLedger()
-  try {
-    const jobId = await ledger.jobs.id(definition.job, gatewayNameOf(settings, definition))
-    const acting = { ...person, at: application.now() }
-    const changed = await (to === 'paused'
-      ? ledger.pauses.begin(jobId, acting)
-      : ledger.pauses.end(jobId, acting))
-    return { job: definition.job, changed }
-  } finally {
-    await ledger.close()
-  }
 }
 
 /**

@@ -11,6 +11,7 @@ import type { RunActivity } from '../story/run-story.ts'
 import { freeBytes, lookAt } from '../system/own-files.ts'
 import { present } from '../system/shown-text.ts'
 import { type Application, lastBackupAt, withLedgerIfAny } from './application.ts'
+import { lateJobs } from './late-jobs.ts'
 import { listJobs } from './scheduled-jobs.ts'
 
 /** Time after which a schedule that runs has looked at a fire: it wakes at each fire, and each minute. */
@@ -66,6 +67,7 @@ const NOTHING_KNOWN = {
   missed: [],
   pauses: [],
   unscheduled: [],
+  late: [],
   copy: undefined,
   ledger: undefined,
 } as const
@@ -87,6 +89,7 @@ async function inLedger(
     missed: work.missed,
     pauses: work.pauses,
     unscheduled: await silentTimetables(application, work, now),
+    late: await lateOf(application, ledger, work, now),
     copy: work.copy,
     backup: { latestAt, firstRunAt: work.firstRunAt },
   }
@@ -140,6 +143,17 @@ async function stillListed(
     }),
   )
   return undelivered.filter((_, at) => listed[at])
+}
+
+/** Jobs past the deadline of their schedule. A ledger without timetables has no fires. */
+async function lateOf(
+  { settings }: Pick<Application, 'settings'>,
+  ledger: Ledger,
+  { timetables }: OpenWork,
+  now: number,
+): Promise<NeedsFacts['late']> {
+  if (timetables.length === 0) return []
+  return lateJobs(settings, ledger, await listJobs(settings).catch(() => []), now)
 }
 
 /** Scheduled jobs whose next fire, as the schedule last knew it, is long due. */

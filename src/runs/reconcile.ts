@@ -226,7 +226,11 @@ function connectAgain(
     }
   }
   return {
-    ...{ ledger, now, run, runLedger, receipt },
+    ledger,
+    now,
+    run,
+    runLedger,
+    receipt,
     /** All rows of the file; for selected rows, all rows of the file they come from. @throws WaybillError `export-gone` */
     async openAll(export_: ExportRecord): Promise<OpenRows> {
       const { record, mapping, limits } = await found(export_)

@@ -214,7 +214,11 @@ export async function giveUp(deps: AmendingDependencies, run: RunOfJob, person: 
     const at = deps.now()
     const resolution = { run: run.id, decision: 'give-up', ...person, at } as const
     await runLedger.endRun({
-      ...{ state: 'failed', endedAt: at, reason: 'given-up', resolution, left },
+      state: 'failed',
+      endedAt: at,
+      reason: 'given-up',
+      resolution,
+      left,
       ...receipted,
     })
   }

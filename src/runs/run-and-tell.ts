@@ -4,9 +4,9 @@ import type { Job } from '../definitions/definition-files.ts'
 import { readGatewayName, readTargets, targetsOf } from '../definitions/jobs.ts'
 import type { Target } from '../definitions/notify-definition.ts'
 import { smallNotice } from '../expect/expectation-text.ts'
-import { isToldMissing } from '../expect/expectation-watch.ts'
-import { type Ledger, processName } from '../ledger/ledger.ts'
-import { endingOf, WaybillError } from '../model/errors.ts'
+import { isReportedMissing } from '../expect/expectation-watch.ts'
+import { type FireRecord, type Ledger, processName } from '../ledger/ledger.ts'
+import { EXIT, endingOf, WaybillError } from '../model/errors.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
 import type { RunDependencies } from '../run/events.ts'
 import { exitOf } from '../story/balance.ts'
@@ -19,19 +19,20 @@ import {
   driftNotice,
   type EndedRun,
   heldNotice,
+  recoveredNotice,
   refusalNotice,
   runNotice,
 } from '../story/notices.ts'
 import type { JobEnd, RunStory, RunSummary } from '../story/run-story.ts'
 import { shellWord } from '../system/shown-text.ts'
-import type { Application } from './application.ts'
+import { type Application, withLedgerIfAny } from './application.ts'
 import { isNothingFound } from './scheduled-jobs.ts'
-import { createTeller, type Teller, tellAtOnce } from './teller.ts'
+import { createTeller, lastTargets, type Teller, tellAtOnce } from './teller.ts'
 
 /** Errors that were notified already. */
-const TOLD = new WeakSet<object>()
+const REPORTED = new WeakSet<object>()
 
-export interface ToldRun {
+export interface ReportedRun {
   readonly teller: Teller
   readonly deps: RunDependencies
   readonly job: Job
@@ -39,6 +40,8 @@ export interface ToldRun {
   readonly next?: (summary: RunSummary) => readonly Step[] | undefined
   /** True to notify a run that was refused; false if the person who typed the command sees the error. */
   readonly refusals: boolean | ((error: unknown) => Promise<boolean>)
+  /** True for an end after which the run is tried again: the last try is notified alone. */
+  readonly isTriedAgain?: (code: string | undefined) => boolean
   /** Runs the job with the given dependencies. */
   readonly work: (deps: RunDependencies) => Promise<JobEnd>
 }
@@ -46,7 +49,7 @@ export interface ToldRun {
 /** Notifies the end of `work`, and rethrows its error. The caller delivers the last notification. */
 export async function runAndTell(
   { logger }: Pick<Application, 'logger'>,
-  { teller, deps, job, next, refusals, work }: ToldRun,
+  { teller, deps, job, next, refusals, isTriedAgain = () => false, work }: ReportedRun,
 ): Promise<JobEnd> {
   const targets = targetsOf(job)
   const name = job.definition.job
@@ -94,9 +97,12 @@ export async function runAndTell(
     const end = await work({ ...deps, events })
     await quietly(async () => {
       const { resumed, exit, error } = end
+      // Before the notice of the end: a target that gets every end has heard of the failure last.
+      if (refusals !== false && isGood(end)) await teller.tell(recoveredNotice(about(), end), targets)
       if (resumed !== undefined) await tellRun(resumed)
       // The process that took the run over notifies its end.
-      if (error?.code !== 'lease-lost') await tellRun(end, { exit, error: error?.code })
+      if (error?.code !== 'lease-lost' && !isTriedAgain(error?.code))
+        await tellRun(end, { exit, error: error?.code })
     })
     return end
   } catch (error) {
@@ -109,17 +115,23 @@ export async function runAndTell(
         // Only the last run can have been in progress when the ledger failed.
         else if (id === [...begun].at(-1)) await teller.tell(brokenOffNotice(about(), id, error), targets)
       }
-      const isTold = typeof refusals === 'boolean' ? refusals : await refusals(error)
+      const isReported = typeof refusals === 'boolean' ? refusals : await refusals(error)
       // The watch of expectations has notified the missing export already.
-      const isKnown = isNothingFound(error) && (await isToldMissing(deps, job))
-      if (!stopped && isTold && !isKnown) await tellRefusal(teller, deps, about(), targets, error)
+      const isKnown = isNothingFound(error) && (await isReportedMissing(deps, job))
+      const isLast = !isTriedAgain(endingOf(error).code)
+      if (!stopped && isReported && isLast && !isKnown)
+        await tellRefusal(teller, deps, about(), targets, error)
     })
-    if (typeof error === 'object' && error !== null) TOLD.add(error)
+    if (typeof error === 'object' && error !== null) REPORTED.add(error)
     throw error
   } finally {
     await noted
   }
 }
+
+/** True for a whole run of the job with nothing left behind. */
+const isGood = ({ exit, summary: { state, origin, backfill } }: JobEnd): boolean =>
+  exit === EXIT.ok && state === 'finished' && origin === undefined && backfill === undefined
 
 function endOf(error: unknown): Pick<EndedRun, 'exit' | 'error'> {
   const { code, exit } = endingOf(error)
@@ -189,6 +201,22 @@ export async function tellDeadRun(
   }
 }
 
+/** Notifies the end of a run whose tries are over without another one. The last try was not notified. */
+export async function tellLastTry(
+  teller: Teller,
+  deps: Pick<RunDependencies, 'ledger' | 'home'>,
+  about: About,
+  targets: readonly Target[],
+  { run_id, exit, ended_at }: FireRecord,
+): Promise<void> {
+  const story = run_id === null ? undefined : await gatherStory(deps, run_id)
+  // A person, or a run typed by hand, has ended the run.
+  if (targets.length === 0 || story?.summary.state !== 'interrupted') return
+  const next = nextSteps(story.summary, [], shellWord)
+  const end = { exit: exit ?? exitOf(story.summary), next, at: ended_at ?? about.at }
+  await teller.tell(runNotice({ ...story, ...end }), targets)
+}
+
 /** Notifies errors before the start of a run: an invalid job file, or a ledger that cannot be opened. */
 export async function tellingRefusals<Result>(
   context: Application,
@@ -198,12 +226,26 @@ export async function tellingRefusals<Result>(
   try {
     return await act()
   } catch (error) {
-    const isTold = typeof error === 'object' && error !== null && TOLD.has(error)
-    const targets = isTold ? undefined : await readTargets(context.settings, name)
-    if (targets !== undefined && targets.length > 0)
-      await tellUnopened(context, parsePath(name).name, targets, error)
+    const isReported = typeof error === 'object' && error !== null && REPORTED.has(error)
+    if (!isReported) await tellRefused(context, name, error)
     throw error
   }
+}
+
+async function tellRefused(context: Application, name: string, error: unknown): Promise<void> {
+  const job = parsePath(name).name
+  const targets = await readTargets(context.settings, name)
+  if (targets !== undefined) {
+    if (targets.length > 0) await tellUnopened(context, job, targets, error)
+    return
+  }
+  // A name without a file is most often mistyped.
+  if (endingOf(error).code === 'job-not-found') return
+  // The error itself may be that of the ledger.
+  const last = await withLedgerIfAny(context, async (ledger) => ledger && lastTargets(ledger, job)).catch(
+    () => undefined,
+  )
+  if (last !== undefined && last.length > 0) await tellUnopened(context, job, last, error)
 }
 
 async function tellUnopened(

@@ -1,11 +1,16 @@
-/** Detail of a run for pages: the story with its exports, its latest batches, and the rows behind a reason. */
+/** Detail of a run for pages: the story with its exports, its latest batches, and the rows of a reason, with values on demand. */
+import { join } from 'node:path'
 import type { BatchRecord, ChunkRecord, Ledger } from '../ledger/ledger.ts'
 import { transactionId } from '../model/ids.ts'
+import { type RejectedValues, rejectsPath, valuesOfRejects } from '../run/rejects.ts'
 import { gatherDetails } from '../story/facts.ts'
 import type { DetailedStory } from '../story/run-story.ts'
+import { lookAt } from '../system/own-files.ts'
 import { nameRun } from './amend-run.ts'
 import { type Application, withKnownLedger } from './application.ts'
+import { noteValuesSeen } from './audit.ts'
 import { showRun } from './listed-runs.ts'
+import type { Person } from './resolve.ts'
 
 export interface RunDetail {
   readonly facts: DetailedStory
@@ -96,3 +101,49 @@ const exceptionsOf = async (ledger: Ledger, { export_row, number }: ChunkRecord,
   (await ledger.chunks.exceptions({ exportRow: export_row, chunk: number })).filter(
     (one) => one.code === code,
   )
+
+export interface ValuesOfReason {
+  readonly run: string
+  readonly job: string
+  readonly code: string
+  readonly rows: readonly (Omit<RejectedValues, 'code'> & { readonly export: string })[]
+  readonly hasMore: boolean
+  /** Exports whose rejects file is gone. */
+  readonly gone: readonly string[]
+}
+
+/**
+ * Reads the rows of a reason from the rejects files of a run: health data. The audit has the look before anything is read.
+ * @param most rows to return
+ * @throws WaybillError `run-not-found`; as `valuesOfRejects`
+ */
+export async function valuesOfReason(
+  application: Application,
+  name: string,
+  code: string,
+  most: number,
+  person: Person,
+): Promise<ValuesOfReason> {
+  const { run, exports } = await withKnownLedger(application, async (ledger) => {
+    const run = await nameRun(ledger, name)
+    return { run, exports: await ledger.exports.ofRun(run.id) }
+  })
+  const about = { run: run.id, job: run.job, code }
+  await noteValuesSeen(application, { run: run.id, job: run.job, subject: code }, person)
+  const rejectsFolder = join(application.settings.home, run.rejects_path)
+  const rows: (Omit<RejectedValues, 'code'> & { readonly export: string })[] = []
+  const gone: string[] = []
+  for (const record of exports) {
+    const file = rejectsPath({ rejectsFolder }, record)
+    if (lookAt(file) === undefined) {
+      if (record.state === 'finished') gone.push(record.name)
+      continue
+    }
+    for await (const { code: found, ...values } of valuesOfRejects(file)) {
+      if (found !== code) continue
+      if (rows.length === most) return { ...about, rows, hasMore: true, gone }
+      rows.push({ export: record.name, ...values })
+    }
+  }
+  return { ...about, rows, hasMore: false, gone }
+}

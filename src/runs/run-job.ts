@@ -42,7 +42,7 @@ import { type RunWatch, withRunDependencies } from './connect-gateway.ts'
 import { lastRunFile, tellingLastRun } from './last-run.ts'
 import { runAndTell } from './run-and-tell.ts'
 import { carryOut, type Holding, whileHeld } from './take-up.ts'
-import { createTeller } from './teller.ts'
+import { createTeller, keepTargets } from './teller.ts'
 import type { WithoutOld } from './which-installation.ts'
 
 export interface RunOptions extends WithoutOld {
@@ -227,6 +227,7 @@ export function begin(
     const tell = lastRunFile(application)
     const working = (given: RunDependencies): Promise<JobEnd> =>
       tellingLastRun(application, given, { job: name, tell, refusals }, () => work(given))
+    await keepTargets(ledger, job)
     try {
       const end = await runAndTell(application, { teller, deps, job, refusals, work: working })
       watch.onEnd?.(end)

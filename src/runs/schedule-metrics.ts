@@ -3,6 +3,7 @@ import { statSync } from 'node:fs'
 import type { Job } from '../definitions/definition-files.ts'
 import type { FireRecord, Ledger, Tallies } from '../ledger/ledger.ts'
 import type { Counts } from '../model/balance.ts'
+import type { Need } from '../needs/needs-of.ts'
 import type { RunListener } from '../run/events.ts'
 import { firesAfter, type Timetable } from '../schedule/fires.ts'
 import type { ScheduleEvents, ScheduleParts } from '../schedule/schedule-parts.ts'
@@ -13,7 +14,6 @@ import type { LastRun } from '../telemetry/last-run-metrics.ts'
 import type { Counted, Metrics } from '../telemetry/metrics.ts'
 import { type Application, lastBackupAt, ledgerFile } from './application.ts'
 import { type KnownLastRun, latestEnd, type Watched } from './last-run.ts'
-import { type NeedsContext, readNeeds } from './needs.ts'
 
 export type ScheduleMetrics = Awaited<ReturnType<typeof openScheduleMetrics>>
 
@@ -81,11 +81,11 @@ export function watchJobs(
 
 /** State of ledger and home, published whenever the jobs are listed. Never throws: an unreadable value keeps its last state. */
 export async function tellInstallation(
-  application: NeedsContext,
+  { settings }: Pick<Application, 'settings'>,
   ledger: Ledger,
   metrics: Metrics,
+  needs: () => Promise<readonly Need[]>,
 ): Promise<void> {
-  const { settings } = application
   const { home } = settings
   try {
     metrics.installation({
@@ -93,7 +93,7 @@ export async function tellInstallation(
       ledgerBytes: settings.ledger === undefined ? statSync(ledgerFile({ settings })).size : 0,
       lastBackupAt: await lastBackupAt(home),
       ...(await ledger.overview.standing()),
-      needs: (await readNeeds(application, undefined, ledger)).map(({ cause }) => cause),
+      needs: (await needs()).map(({ cause }) => cause),
     })
   } catch {
     // The schedule itself reports problems of home and ledger.

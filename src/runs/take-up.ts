@@ -64,7 +64,7 @@ export async function takeUp(deps: RunDependencies, job: Job, taking: TakingUp):
 
 function nothingDone(error: unknown): never {
   if (!(error instanceof WaybillError) || error.code !== 'interrupted') throw error
-  throw withRemedy(error, 'Nothing was done. Type the same command again.')
+  throw withRemedy(error, 'Nothing was changed. Repeat the command.')
 }
 
 async function findToTakeUp(

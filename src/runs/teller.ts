@@ -1,8 +1,9 @@
 /** Notifies the targets of jobs, with the settings, clock and log of a command. A failed notification never reaches the caller. */
 
 import { z } from 'zod'
-import { readTargets } from '../definitions/jobs.ts'
-import { nameOf, type Target } from '../definitions/notify-definition.ts'
+import type { Job } from '../definitions/definition-files.ts'
+import { readTargets, targetsOf } from '../definitions/jobs.ts'
+import { nameOf, readStoredTargets, storedTargets, type Target } from '../definitions/notify-definition.ts'
 import { type Ledger, processName } from '../ledger/ledger.ts'
 import {
   type Attach,
@@ -15,6 +16,19 @@ import { openChannel } from '../notify/open-channel.ts'
 import { createOutbox, type DeliveryEvent, reasonOf, wants } from '../notify/outbox.ts'
 import { iso } from '../system/shown-text.ts'
 import { type Application, withLedgerIfAny } from './application.ts'
+
+/** Targets that the job named when its file was last valid; undefined if the ledger knows none. */
+export async function lastTargets(
+  { lastTargets }: Pick<Ledger, 'lastTargets'>,
+  job: string,
+): Promise<readonly Target[] | undefined> {
+  const text = await lastTargets.of(job)
+  return text === undefined ? undefined : readStoredTargets(text)
+}
+
+/** Keeps the targets of a valid job file, for a time when it is valid no more. A ledger that cannot be written fails the run by itself. */
+export const keepTargets = ({ lastTargets }: Pick<Ledger, 'lastTargets'>, job: Job): Promise<void> =>
+  lastTargets.keep(job.definition.job, storedTargets(targetsOf(job))).catch(() => undefined)
 
 export type TellerContext = Pick<
   Application,
@@ -41,7 +55,8 @@ export function createTeller(
       const here = await readTargets(settings, job)
       // A job file elsewhere may share its name with a file in the jobs folder, which does not list these targets.
       const elsewhere = named?.filter(({ folder }) => folder !== settings.jobs) ?? []
-      return elsewhere.length > 0 ? [...elsewhere, ...(here ?? [])] : (here ?? named)
+      if (elsewhere.length > 0) return [...elsewhere, ...(here ?? [])]
+      return here ?? named ?? (await lastTargets(ledger, job))
     },
     open: (target, withinMs) => openChannel(target, settings, now, { withinMs, attach }),
     report: (event) => report(context, event),
@@ -138,6 +153,7 @@ export const deliverWaiting = (
 const installation = ({ owner, settings }: TellerContext): Installation => ({
   host: processName(owner).replace(/:\d+$/, ''),
   home: settings.home,
+  console: settings.consoleUrl,
 })
 
 const newMessageId = ({ randomHex }: TellerContext): string => `msg_${randomHex(16)}`

@@ -53,6 +53,16 @@ export function firesBetween(timetable: Timetable, after: number, until: number,
   return found
 }
 
+/** First instant after the given one at which clocks of the zone show the time of day, as a cron line means it. @param time `06:00` */
+export const timeOfDayAfter = (time: string, zone: string, after: number): number =>
+  firesAfter(timetableOfDay(time, zone), after).next().value
+
+/** Timetable of a time of day, each day. @param time `06:00` */
+export function timetableOfDay(time: string, zone: string): Timetable {
+  const [hour, minute] = time.split(':').map(Number)
+  return { cron: `${minute} ${hour} * * *`, zone }
+}
+
 /** @param day midnight of the calendar day, as if in UTC */
 function isDay({ days, months, weekdays }: CronLine, day: number): boolean {
   const date = new Date(day)
@@ -202,10 +212,10 @@ export interface Hindrance {
   readonly detail: string | null
 }
 
-/** A fire without an end. `interrupted`: its run was interrupted, and is to continue. */
+/** A fire without an end. `interrupted`: its run was interrupted, and is to continue; `retrying`: its next try is due. */
 export interface OpenFire {
   readonly due: number
-  readonly state: 'due' | 'missed' | 'interrupted'
+  readonly state: 'due' | 'missed' | 'interrupted' | 'retrying'
 }
 
 export interface Decision<Fire extends OpenFire> {
@@ -229,7 +239,7 @@ export function decide<Fire extends OpenFire>(
   hindered: Hindrance | undefined,
 ): Decision<Fire> {
   const judged = open
-    .filter(({ state }) => state !== 'interrupted')
+    .filter(({ state }) => state === 'due' || state === 'missed')
     .map((fire) => {
       const why = whyNotNow(fire, now, hindered)
       return {
@@ -238,7 +248,7 @@ export function decide<Fire extends OpenFire>(
         ...(why === undefined ? {} : { why }),
       }
     })
-  const interrupted = open.find(({ state }) => state === 'interrupted')
+  const interrupted = open.find(({ state }) => state === 'interrupted' || state === 'retrying')
   const candidates = policy === 'skip' ? judged.filter(({ late }) => !late) : judged
   const next = candidates.at(policy === 'once' ? -1 : 0)
   const begin = interrupted === undefined ? next : { fire: interrupted, late: false }

@@ -1,8 +1,10 @@
 /** Fires of a job at a wake-up: stores new due fires, decides about open fires, starts a run. */
 import { type FireChange, type FireRecord, processName } from '../ledger/ledger.ts'
 import { EXIT, endingOf } from '../model/errors.ts'
+import { iso, present } from '../system/shown-text.ts'
 import { comeDue, decide, type Hindrance } from './fires.ts'
-import type { FireRunEnd, ListedJob, ScheduleParts } from './schedule-parts.ts'
+import type { FireRunEnd, JobSchedule, ListedJob, RetryDecision, ScheduleParts } from './schedule-parts.ts'
+import { nextTry, stepOf } from './tries.ts'
 
 /** Age of a running fire without a holder of its job: its process, on another machine, has ended. */
 const GONE_AFTER_MS = 5 * 60_000
@@ -14,15 +16,19 @@ export interface RunUnderWay {
   readonly over: Promise<void>
 }
 
-/**
- * @param underWay the job's run in this process
- * @returns the run that was started, if any
- */
+export interface Tended {
+  /** The run that was started, if any. */
+  readonly begun?: RunUnderWay
+  /** Instant of the next try of a fire, if any. */
+  readonly retryAt?: number
+}
+
+/** @param underWay the job's run in this process */
 export async function tendJob<Job>(
   parts: ScheduleParts<Job>,
   listed: ListedJob<Job>,
   underWay: RunUnderWay | undefined,
-): Promise<RunUnderWay | undefined> {
+): Promise<Tended> {
   const { ledger, gatewayOf, events, now } = parts
   const { fires } = ledger
   const { name } = listed
@@ -30,16 +36,17 @@ export async function tendJob<Job>(
   const known = await fires.timetable(jobId)
   const schedule = 'problem' in listed ? undefined : listed.schedule
   if (!('problem' in listed) && schedule === undefined) {
-    if (known === undefined) return undefined
-    await fires.forget(jobId, 'unscheduled', now())
-    return undefined
+    if (known !== undefined) await fires.forget(jobId, 'unscheduled', now())
+    return {}
   }
   const news = comeDue(known, schedule, now())
   if (news !== undefined) await fires.comeDue(jobId, known, news.timetable, news.fires)
 
-  const { open, running } = await openFires(parts, name, jobId, underWay)
+  const { open, retrying, running } = await openFires(parts, name, jobId, underWay)
   const hindered = await hindrance(parts, jobId, listed, running ?? underWay?.fire)
-  const { begin, missed, skipped } = decide(open, schedule?.missed, now(), hindered)
+  const { ready, retryAt } = await tendTries(parts, name, retrying, schedule, hindered !== undefined)
+  const { begin, missed, skipped } = decide([...ready, ...open], schedule?.missed, now(), hindered)
+  const later: Tended = present({ retryAt })
   const settle = async (fire: FireRecord, event: 'miss' | 'skip', change: FireChange): Promise<void> => {
     const moved = await fires.move(fire, event, change)
     if (moved === undefined) return
@@ -49,9 +56,9 @@ export async function tendJob<Job>(
   for (const { fire, why } of missed) await settle(fire, 'miss', { ...why })
   for (const { fire, why, by } of skipped)
     await settle(fire, 'skip', { ...why, made_up_by: by ?? null, ended_at: now() })
-  if (begin === undefined || 'problem' in listed || parts.interrupt.aborted) return undefined
+  if (begin === undefined || 'problem' in listed || parts.interrupt.aborted) return later
   const { fire, late, why } = begin
-  const again = fire.state === 'interrupted'
+  const again = fire.state === 'interrupted' || fire.state === 'retrying'
   const begun = await fires.move(fire, again ? 'resume' : 'begin', {
     ...why,
     ...(late ? { made_up_by: fire.due } : {}),
@@ -61,12 +68,43 @@ export async function tendJob<Job>(
     ended_at: null,
     exit: null,
     error: null,
+    retry_at: null,
   })
   // Another process was faster and runs the job.
-  if (begun === undefined) return undefined
+  if (begun === undefined) return later
   events.begun(name, begun, why !== undefined, again)
-  return { fire: begun, over: runFire(parts, name, listed.job, begun) }
+  return { begun: { fire: begun, over: runFire(parts, listed, begun) } }
 }
+
+/**
+ * Ends the tries that are over, also of a run that a person has ended meanwhile.
+ * @returns fires whose try is due; the earliest try of the others
+ */
+async function tendTries<Job>(
+  { ledger, events, now }: ScheduleParts<Job>,
+  name: string,
+  retrying: readonly Retrying[],
+  schedule: JobSchedule | undefined,
+  isHindered: boolean,
+): Promise<{ readonly ready: readonly Retrying[]; readonly retryAt: number | undefined }> {
+  const ready: Retrying[] = []
+  const later: number[] = []
+  for (const fire of retrying) {
+    const run = fire.run_id === null ? undefined : await ledger.runs.find(fire.run_id)
+    const isOver = run?.state === 'finished' || run?.state === 'failed'
+    const step = isOver ? 'end' : stepOf(fire, schedule, now(), isHindered)
+    if (step === 'try') ready.push(fire)
+    else if (step === 'wait') later.push(fire.retry_at ?? fire.due)
+    else {
+      const ended = await ledger.fires.move(fire, 'end', { retry_at: null })
+      if (ended !== undefined) events.gaveUp(name, ended)
+    }
+  }
+  const ahead = later.filter((at) => at > now())
+  return { ready, retryAt: ahead.length === 0 ? undefined : Math.min(...ahead) }
+}
+
+type Retrying = FireRecord & { state: 'retrying' }
 
 /** The running fire of a job, and open fires that are not running; interrupts the fire of a dead process. */
 async function openFires<Job>(
@@ -76,14 +114,17 @@ async function openFires<Job>(
   underWay: RunUnderWay | undefined,
 ): Promise<{
   open: (FireRecord & { state: 'due' | 'missed' | 'interrupted' })[]
+  retrying: Retrying[]
   running: FireRecord | undefined
 }> {
   const { ledger, now, owner, isDead } = parts
   const open: (FireRecord & { state: 'due' | 'missed' | 'interrupted' })[] = []
+  const retrying: Retrying[] = []
   let running: FireRecord | undefined
   for (const fire of await ledger.fires.open(jobId)) {
     const { state } = fire
     if (state === 'due' || state === 'missed' || state === 'interrupted') open.push({ ...fire, state })
+    if (state === 'retrying') retrying.push({ ...fire, state })
     if (state !== 'running') continue
     if (fire.due === underWay?.fire.due) {
       running = fire
@@ -101,7 +142,7 @@ async function openFires<Job>(
       open.push({ ...left, state: left.state })
     } else running = fire
   }
-  return { open, running }
+  return { open, retrying, running }
 }
 
 /** True if a process runs the job, or waits for the lease. A backfill alone does not count: a backfill may run for days, and starts no fire. */
@@ -122,10 +163,11 @@ async function hindrance<Job>(
   running: FireRecord | undefined,
 ): Promise<Hindrance | undefined> {
   if ('problem' in listed) return { reason: 'job-invalid', detail: listed.problem.message }
-  const pause = await ledger.pauses.of(jobId)
+  const pause = await ledger.pauses.of(jobId, now())
   if (pause !== undefined) {
     const why = pause.note === null ? '' : `: ${pause.note}`
-    return { reason: 'paused', detail: `${pause.by}, since ${new Date(pause.at).toISOString()}${why}` }
+    const until = pause.until === null ? '' : ` until ${iso(pause.until)}`
+    return { reason: 'paused', detail: `${pause.by}, since ${iso(pause.at)}${until}${why}` }
   }
   if (running !== undefined)
     return heldBy(running.owner ?? 'a process', running.run_id, running.begun_at ?? running.due)
@@ -146,8 +188,7 @@ function heldBy(owner: string, run: string | null, since: number): Hindrance {
 /** Runs the job, and stores the result of the fire. */
 async function runFire<Job>(
   parts: ScheduleParts<Job>,
-  name: string,
-  job: Job,
+  { name, job, schedule }: Extract<ListedJob<Job>, { readonly schedule: unknown }>,
   fire: FireRecord,
 ): Promise<void> {
   const { ledger, events, now } = parts
@@ -157,7 +198,10 @@ async function runFire<Job>(
     noted = noted.then(() => fires.noteRun(fire, id)).catch((error) => events.trouble(name, error))
   }
   try {
-    const end = await parts.run(job, note, fire).catch((error: unknown) => endOf(error, name, events))
+    const retryAt = decideOnce((code) => nextTry(schedule, fire.due, code, now()))
+    const end = await parts
+      .run(job, note, fire, retryAt)
+      .catch((error: unknown) => endOf(error, name, events))
     await noted
     if (end === 'held') {
       const holder = await ledger.leases.holder(fire.job_id, now(), parts.isDead)
@@ -169,15 +213,33 @@ async function runFire<Job>(
     const ended =
       end === 'nothing'
         ? await fires.move(fire, 'end', { ended_at: now(), exit: null, error: 'exports-none' })
-        : await fires.move(fire, goesOn(end) ? 'interrupt' : 'end', {
-            ...(end.run === undefined ? {} : { run_id: end.run }),
-            ended_at: now(),
-            exit: end.exit,
-            error: end.error ?? null,
-          })
+        : await storeEnd(parts, fire, end, retryAt(end.error))
     if (ended !== undefined) events.ended(name, ended)
   } catch (error) {
     events.trouble(name, error)
+  }
+}
+
+const storeEnd = <Job>(
+  { ledger, now }: ScheduleParts<Job>,
+  fire: FireRecord,
+  end: SettledRun,
+  retryAt: number | undefined,
+): Promise<FireRecord | undefined> =>
+  ledger.fires.move(fire, retryAt !== undefined ? 'retry' : goesOn(end) ? 'interrupt' : 'end', {
+    ...(end.run === undefined ? {} : { run_id: end.run }),
+    ended_at: now(),
+    exit: end.exit,
+    error: end.error ?? null,
+    ...(retryAt === undefined ? {} : { retry_at: retryAt }),
+  })
+
+/** Keeps the first answer: the notice and the ledger must not disagree by a millisecond. */
+function decideOnce(decide: RetryDecision): RetryDecision {
+  let decided: { readonly at: number | undefined } | undefined
+  return (code) => {
+    decided ??= { at: decide(code) }
+    return decided.at
   }
 }
 

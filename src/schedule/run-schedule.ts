@@ -3,7 +3,7 @@
  * exports. All state is in the ledger: several processes may keep one schedule, and a restarted schedule knows the missed fires.
  */
 import { firesAfter } from './fires.ts'
-import { type RunUnderWay, tendJob } from './job-fires.ts'
+import { type RunUnderWay, type Tended, tendJob } from './job-fires.ts'
 import type { ListedJob, LookPlan, ScheduleParts } from './schedule-parts.ts'
 
 /** Resolves after the abort of `interrupt`, when the runs under way have ended. */
@@ -35,9 +35,13 @@ export async function runSchedule<Job>(parts: ScheduleParts<Job>): Promise<void>
           .finally(() => looking.delete(name))
         looking.set(name, looked)
       }
-      const begun = await tendJob(parts, listed, running.get(name)).catch((error: unknown) =>
-        events.trouble(name, error),
+      const { begun, retryAt } = await tendJob(parts, listed, running.get(name)).catch(
+        (error: unknown): Tended => {
+          events.trouble(name, error)
+          return {}
+        },
       )
+      if (retryAt !== undefined) looks.push(retryAt)
       if (begun === undefined) continue
       running.set(name, begun)
       void begun.over.then(() => {

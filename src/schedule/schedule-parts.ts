@@ -5,6 +5,12 @@ import type { MissedPolicy, Timetable } from './fires.ts'
 
 export interface JobSchedule extends Timetable {
   readonly missed: MissedPolicy
+  /** Further tries while the gateway is away: interval in milliseconds, and the time of day of the last. */
+  readonly retry?: { readonly every: number; readonly until?: string | undefined } | undefined
+  /** Time of day by which the run of a fire has to be done. */
+  readonly done?: string | undefined
+  /** Time of day of the digest. */
+  readonly digest?: string | undefined
 }
 
 /** A file of the jobs folder: a job with its schedule, if any, or a problem; `job` with a problem: the problem is in a file of the job. */
@@ -22,6 +28,9 @@ export interface FireRunEnd {
   readonly error?: string
 }
 
+/** Gives one answer for the end of a run: who notifies and who stores the fire agree. */
+export type RetryDecision = (code: string | undefined) => number | undefined
+
 /** Plan of the checks for expected exports of a job. */
 export interface LookPlan {
   /** Time of the next plan; undefined for a job without expectations. */
@@ -33,6 +42,7 @@ export interface LookPlan {
 export interface ScheduleParts<Job> {
   readonly ledger: Pick<Ledger, 'fires' | 'pauses'> & {
     readonly jobs: Pick<Ledger['jobs'], 'id'>
+    readonly runs: Pick<Ledger['runs'], 'find'>
     readonly leases: Pick<Ledger['leases'], 'holder'>
     readonly way: Pick<Ledger['way'], 'waiter'>
   }
@@ -54,9 +64,15 @@ export interface ScheduleParts<Job> {
   /**
    * Runs a job to its end.
    * @param onRun receives the id of each run that starts or resumes
+   * @param retryAt decides about another try after an error code: instant of the next try; undefined for none
    * @throws WaybillError `job-held`, or an error that kept the job from running
    */
-  readonly run: (job: Job, onRun: (id: string) => void, fire: FireRecord) => Promise<FireEnd>
+  readonly run: (
+    job: Job,
+    onRun: (id: string) => void,
+    fire: FireRecord,
+    retryAt: RetryDecision,
+  ) => Promise<FireEnd>
   readonly planLook: (job: Job) => Promise<LookPlan>
   readonly events: ScheduleEvents
 }
@@ -78,6 +94,7 @@ export function createScheduleEvents(...listeners: readonly Partial<ScheduleEven
     begun: all('begun'),
     abandoned: all('abandoned'),
     ended: all('ended'),
+    gaveUp: all('gaveUp'),
     missed: all('missed'),
     skipped: all('skipped'),
     trouble: all('trouble'),
@@ -99,8 +116,10 @@ export interface ScheduleEvents {
   begun(job: string, fire: FireRecord, isNews: boolean, again: boolean): void
   /** The process of the fire has ended without a result: it was killed, or its machine is gone. */
   abandoned(job: string, fire: FireRecord): void
-  /** The run of the fire has ended with any result, or was interrupted. */
+  /** The run of the fire has ended with any result, was interrupted, or is tried again. */
   ended(job: string, fire: FireRecord): void
+  /** The tries of the fire are over without another one: their time has passed, or a person has ended the run. */
+  gaveUp(job: string, fire: FireRecord): void
   /** The fire could not run at its time; the job's `missed` decides about a late run. */
   missed(job: string, fire: FireRecord): void
   /** @param isNews true for a fire that could not run at its time, without a `missed` event */

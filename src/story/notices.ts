@@ -360,6 +360,52 @@ export function missedNotice(
   }
 }
 
+/** Notice of the first good run of a job to targets that last heard of a failure. */
+export function recoveredNotice(about: About, { summary }: Pick<RunStory, 'summary'>): UnsentNotice {
+  const { job } = about
+  const { run, startedAt, rows } = summary
+  return {
+    ...about,
+    kind: 'job-recovered',
+    subject: run,
+    failure: false,
+    title: `Waybill: ${job} has recovered`,
+    text: [
+      `Run      ${run}, finished: all accounted for`,
+      `Time     started ${utc(Date.parse(startedAt))}, ${workedWords(summary)} of work`,
+      `Rows     ${rowsWords(rows)}`,
+    ],
+    next: ['  Earlier runs may still need somebody', `    waybill needs --job ${job}`],
+    data: { run, startedAt },
+  }
+}
+
+/** A fire whose run was not done by its deadline. */
+interface LateFacts {
+  readonly due: number
+  readonly by: number
+  /** Zone of the deadline. */
+  readonly zone: string
+  readonly run: string | null
+  /** State of the fire in words. */
+  readonly now: string
+}
+
+/** Notice of a missed deadline. Notified once for each. */
+export function lateNotice(about: About, { due, by, zone, run, now }: LateFacts): UnsentNotice {
+  const { job } = about
+  return {
+    ...about,
+    kind: 'job-late',
+    subject: iso(by),
+    failure: true,
+    title: `Waybill: ${job} was not done by ${utc(by)}`,
+    text: [`Due      ${utc(due)}`, `Done by  ${utc(by)}, by the clock of ${zone}`, `Now      ${now}`],
+    next: [...(run === null ? [] : [`  waybill show ${run}`]), `  waybill schedule --explain ${job}`],
+    data: { due: iso(due), by: iso(by), ...(run === null ? {} : { run }) },
+  }
+}
+
 function becomes({ due, state, made_up_by }: FireRecord): string {
   if (made_up_by === due) return 'a late run starts now'
   if (made_up_by !== null) return `covered by the run of ${utc(made_up_by)}`

@@ -38,7 +38,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
     '',
     `Run ${summary.run} of ${summary.job}: ${whatItCameTo(summary)}, ${summary.people === undefined ? 'sent to' : 'collected from'} ${summary.gateway}`,
     ...whyLines(summary),
-    ...standInLine(summary),
+    ...builtInLine(summary),
     '',
     ...(nothingSettled(summary) ? [] : [...exportsTable(summary, columns), '']),
     ...(nothingSettled(summary)
@@ -120,7 +120,7 @@ const exportWords = ({ exports: [first, ...others] }: RunSummary): string => {
 }
 
 /** Warns that the built-in gateway is no delivery. */
-const standInLine = ({ gateway }: RunSummary): string[] =>
+const builtInLine = ({ gateway }: RunSummary): string[] =>
   gateway === BUILT_IN
     ? ['Stand-in The built-in gateway is on this machine: nothing was delivered, and no export is archived.']
     : []

@@ -230,6 +230,17 @@ export function closeToOthers(path: string): number | undefined {
   return found.mode
 }
 
+/** Removes the socket that a process has left behind. @throws WaybillError `home-unusable` for any other file */
+export function removeSocket(path: string): void {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (found === undefined) return
+  if (!found.isSocket()) throw refused(path, 'is not a socket')
+  rmSync(path)
+}
+
+/** Closes a socket to other users. */
+export const closeSocket = (path: string): void => chmodSync(path, 0o600)
+
 const refused = (path: string, why: string, remedy = 'Remove it, or name another file.'): WaybillError =>
   new WaybillError('home-unusable', `${path} ${why}`, { place: { file: path }, remedy })
 

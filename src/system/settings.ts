@@ -94,6 +94,15 @@ const parsed = <T>(
     return value
   })
 
+/** Names between commas. */
+const names = (name: string): Setting<readonly string[]> =>
+  setting(name, ({ text }) =>
+    (text(name) ?? '')
+      .split(',')
+      .map((one) => one.trim())
+      .filter((one) => one !== ''),
+  )
+
 const logPath = path('WAYBILL_LOG_FILE')
 const logBytes = parsed('WAYBILL_LOG_FILE_SIZE', byteCount, '10MiB')
 const logFiles = parsed('WAYBILL_LOG_FILES', fileCount, '5, from 1 to 999')
@@ -184,6 +193,21 @@ const SETTINGS = {
   /** Mail server for notifications, `smtp://` or `smtps://`, mostly with a password; and the sender. */
   smtpUrl: secret('WAYBILL_SMTP_URL'),
   smtpFrom: plain('WAYBILL_SMTP_FROM'),
+  /** Address by which people reach the console, without a slash at the end: for links in notices, and behind a proxy. */
+  consoleUrl: parsed('WAYBILL_CONSOLE_URL', pageAddress, 'https://waybill.hospital.example/console'),
+  /** Certificate chain and key of the console, in PEM. */
+  consoleTlsCert: path('WAYBILL_CONSOLE_TLS_CERT'),
+  consoleTlsKey: path('WAYBILL_CONSOLE_TLS_KEY'),
+  /** Secret of a proxy that names the person in a header. */
+  consoleProxySecret: secret('WAYBILL_CONSOLE_PROXY_SECRET'),
+  /** OpenID Connect: issuer, and the console as its client. */
+  consoleIssuer: parsed('WAYBILL_CONSOLE_ISSUER', pageAddress, 'https://login.hospital.example/realms/staff'),
+  consoleClientId: plain('WAYBILL_CONSOLE_CLIENT_ID'),
+  consoleClientSecret: secret('WAYBILL_CONSOLE_CLIENT_SECRET'),
+  /** Names and groups by role; `*`: everybody with a login. */
+  consoleViewers: names('WAYBILL_CONSOLE_VIEWERS'),
+  consoleOperators: names('WAYBILL_CONSOLE_OPERATORS'),
+  consoleHealthData: names('WAYBILL_CONSOLE_HEALTH_DATA'),
 } as const satisfies Readonly<Record<string, Setting<unknown>>>
 
 /** Every variable, for docs and tests. */
@@ -263,6 +287,7 @@ export function examineSettings(
   if (settings.key !== undefined && settings.key.length < 16)
     report('WAYBILL_KEY', 'is shorter than 16 characters: too easy to guess')
   checkNotifications(settings, report)
+  checkConsole(settings, report)
   // The exporter of traces also sends the headers of OpenTelemetry's own variables.
   const headers = ['WAYBILL_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS']
   const sent = headers.filter((name) => text(name) !== undefined || text(`${name}_FILE`) !== undefined)
@@ -348,11 +373,29 @@ function collectorAddress(text: string): string | undefined {
   return isAddress ? text : undefined
 }
 
+/** An address with `https:`, or on this machine, without a slash at the end. */
+function pageAddress(text: string): string | undefined {
+  const address = collectorAddress(text)
+  return address !== undefined && isPrivate(address) ? address.replace(/\/+$/, '') : undefined
+}
+
 /** A port of loopback (`9464`), or an address and a port (`0.0.0.0:9464`, `[::]:9464`); undefined for anything else. */
 export function listenAddress(text: string): ListenAddress | undefined {
   const [, ip6, name, digits] = /^(?:(?:\[([0-9a-f:.]+)\]|([^\s:[\]]+)):)?(\d{1,5})$/i.exec(text) ?? []
   const port = Number(digits)
   return port <= 65_535 ? { host: ip6 ?? name ?? '127.0.0.1', port } : undefined
+}
+
+function checkConsole(settings: Settings, report: Report): void {
+  const { consoleProxySecret, consoleIssuer, consoleClientId, consoleTlsCert, consoleTlsKey } = settings
+  if ((consoleTlsCert === undefined) !== (consoleTlsKey === undefined))
+    report('WAYBILL_CONSOLE_TLS_CERT', 'needs WAYBILL_CONSOLE_TLS_KEY, and the other way round')
+  if ((consoleIssuer === undefined) !== (consoleClientId === undefined))
+    report('WAYBILL_CONSOLE_ISSUER', 'needs WAYBILL_CONSOLE_CLIENT_ID, and the other way round')
+  if (consoleIssuer !== undefined && consoleProxySecret !== undefined)
+    report('WAYBILL_CONSOLE_ISSUER', 'does not go with WAYBILL_CONSOLE_PROXY_SECRET: choose one login')
+  if (consoleProxySecret !== undefined && consoleProxySecret.length < 16)
+    report('WAYBILL_CONSOLE_PROXY_SECRET', 'is shorter than 16 characters: too easy to guess')
 }
 
 /** Never shows a value: each is a secret, or holds one. */

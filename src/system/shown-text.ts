@@ -1,5 +1,4 @@
 /** Text for people: for terminals, logs, mails and pages, as counts, as paths, as words of commands. */
-import { hash } from 'node:crypto'
 import { relative } from 'node:path'
 
 /**
@@ -130,25 +129,23 @@ export interface HtmlPage {
   readonly style: string
   /** HTML. */
   readonly body: string
-  /** JavaScript behind the body; may call only the server of the page. */
-  readonly script?: string
 }
 
-/** A whole page. Its policy allows the browser to load nothing and to run no other script, whatever the page contains. */
-export const htmlPage = ({ title, meta = {}, style, body, script }: HtmlPage): string => `<!doctype html>
+/** A whole page. Its policy allows the browser to load nothing and to run no script, whatever the page contains. */
+export const htmlPage = ({ title, meta = {}, style, body }: HtmlPage): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'${script === undefined ? '' : `; connect-src 'self'; script-src 'sha256-${hash('sha256', script, 'base64')}'`}">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 ${Object.entries(meta)
   .map(([name, content]) => `<meta name="${html(name)}" content="${html(content)}">\n`)
   .join('')}<title>${html(title)}</title>
 <style>${style}</style>
 </head>
 <body>
-${body}${script === undefined ? '' : `\n<script>${script}</script>`}
+${body}
 </body>
 </html>
 `

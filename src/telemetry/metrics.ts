@@ -68,22 +68,92 @@ export interface InstallationFacts {
 
 /** @param version of the program */
 export function createMetrics(version: string) {
+  let needsNow: Readonly<Record<string, number>> | undefined
   const registry = new Registry()
-  const registers = [registry]
-  collectDefaultMetrics({ register: registry })
-  for (const name of MISNAMED) registry.removeSingleMetric(name)
-  const gauge = (name: string, help: string, labelNames: readonly string[] = []) =>
-    new Gauge({ name: `waybill_${name}`, help, labelNames, registers })
+  const instruments = createInstruments(registry, version)
+  const { count, running, runSeconds, requestSeconds, valid, lastRun } = instruments
+  const { free, ledger, backedUp, untold, overdue, needs, backfills } = instruments
   /** @param read called at each request for metrics */
   const asked = (name: string, help: string, labelNames: readonly string[], read: (gauge: Gauge) => void) => {
     const made: Gauge = new Gauge({
       name: `waybill_${name}`,
       help,
       labelNames,
-      registers,
+      registers: [registry],
       collect: () => read(made),
     })
   }
+  return {
+    /** The text format of Prometheus, and its media type. */
+    text: () => registry.metrics(),
+    mediaType: registry.contentType,
+    count,
+    runEnded({ job, state, durationMs }: { job: string; state: string; durationMs: number }) {
+      count('runs', { job, state })
+      runSeconds.observe({ job }, durationMs / 1000)
+    },
+    underWay: (job: string, is: boolean) => running.set({ job }, is ? 1 : 0),
+    requestAnswered({ operation, class: answer, durationMs }: RequestFacts) {
+      const label = operation.replaceAll(' ', '-')
+      count('gateway_answers', { operation: label, class: answer })
+      requestSeconds.observe({ operation: label }, durationMs / 1000)
+    },
+    /** Call once. @param read called at each request for metrics */
+    watchTraffic(read: () => GatewayTraffic) {
+      const breaker = 'Circuit breaker, which stops sending during an outage: 1 for its current state.'
+      asked('gateway_breaker_state', breaker, ['state'], (of) => {
+        for (const state of BREAKER_STATES) of.set({ state }, state === read().breaker ? 1 : 0)
+      })
+      const permitted = 'Most requests in flight to the gateway while the breaker is closed.'
+      asked('gateway_requests_permitted', permitted, [], (of) => of.set(read().permitted))
+      const inFlight = 'Requests in flight to the gateway.'
+      asked('gateway_requests_in_flight', inFlight, [], (of) => of.set(read().underWay))
+    },
+    /**
+     * Call once.
+     * @param read called at each request for metrics: the next fire of each scheduled job, in milliseconds since the epoch
+     */
+    watchFires: (read: () => Iterable<readonly [job: string, at: number]>) =>
+      asked('next_fire_timestamp_seconds', 'Next fire of the job by its schedule.', ['job'], (of) => {
+        of.reset()
+        for (const [job, at] of read()) of.set({ job }, at / 1000)
+      }),
+    /** Numbers of needs by cause, as last read; undefined before the first reading. */
+    needs: (): Readonly<Record<string, number>> | undefined => needsNow,
+    /** Replaces the facts on open work and free space. */
+    installation(facts: InstallationFacts) {
+      free.set(facts.freeBytes)
+      ledger.set(facts.ledgerBytes)
+      backedUp.set((facts.lastBackupAt ?? 0) / 1000)
+      for (const one of [untold, overdue, backfills, needs]) one.reset()
+      for (const { job, state, count } of facts.notifications) untold.set({ job, state }, count)
+      for (const { job, count } of facts.overdue) overdue.set({ job }, count)
+      for (const job of facts.backfills) backfills.set({ job }, 1)
+      for (const cause of facts.needs) needs.inc({ cause })
+      needsNow = Object.fromEntries(
+        [...Map.groupBy(facts.needs, (cause) => cause)].map(([cause, { length }]) => [cause, length]),
+      )
+    },
+    /** @param isValid undefined for a job without schedule */
+    jobSeen(job: string, isValid: boolean | undefined) {
+      if (isValid === undefined) valid.remove({ job })
+      else valid.set({ job }, isValid ? 1 : 0)
+    },
+    lastRun: lastRun.tell,
+    /** For a job on the schedule. */
+    neverRan: lastRun.never,
+    /** Removes the metrics of the last run of a removed job. */
+    forgetLastRun: lastRun.forget,
+  }
+}
+
+/** Metrics that Waybill sets itself. */
+function createInstruments(registry: Registry, version: string) {
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+  for (const name of MISNAMED) registry.removeSingleMetric(name)
+  const gauge = (name: string, help: string, labelNames: readonly string[] = []) =>
+    new Gauge({ name: `waybill_${name}`, help, labelNames, registers })
   const histogram = (name: string, help: string, label: string, buckets: number[]) =>
     new Histogram({ name: `waybill_${name}_seconds`, help, labelNames: [label], buckets, registers })
 
@@ -126,61 +196,19 @@ export function createMetrics(version: string) {
   const backfills = gauge('backfill_unfinished', '1 for a job with an unfinished backfill.', ['job'])
 
   return {
-    /** The text format of Prometheus, and its media type. */
-    text: () => registry.metrics(),
-    mediaType: registry.contentType,
     count,
-    runEnded({ job, state, durationMs }: { job: string; state: string; durationMs: number }) {
-      count('runs', { job, state })
-      runSeconds.observe({ job }, durationMs / 1000)
-    },
-    underWay: (job: string, is: boolean) => running.set({ job }, is ? 1 : 0),
-    requestAnswered({ operation, class: answer, durationMs }: RequestFacts) {
-      const label = operation.replaceAll(' ', '-')
-      count('gateway_answers', { operation: label, class: answer })
-      requestSeconds.observe({ operation: label }, durationMs / 1000)
-    },
-    /** Call once. @param read called at each request for metrics */
-    watchTraffic(read: () => GatewayTraffic) {
-      const breaker = 'Circuit breaker, which stops sending during an outage: 1 for its current state.'
-      asked('gateway_breaker_state', breaker, ['state'], (of) => {
-        for (const state of BREAKER_STATES) of.set({ state }, state === read().breaker ? 1 : 0)
-      })
-      const permitted = 'Most requests in flight to the gateway while the breaker is closed.'
-      asked('gateway_requests_permitted', permitted, [], (of) => of.set(read().permitted))
-      const inFlight = 'Requests in flight to the gateway.'
-      asked('gateway_requests_in_flight', inFlight, [], (of) => of.set(read().underWay))
-    },
-    /**
-     * Call once.
-     * @param read called at each request for metrics: the next fire of each scheduled job, in milliseconds since the epoch
-     */
-    watchFires: (read: () => Iterable<readonly [job: string, at: number]>) =>
-      asked('next_fire_timestamp_seconds', 'Next fire of the job by its schedule.', ['job'], (of) => {
-        of.reset()
-        for (const [job, at] of read()) of.set({ job }, at / 1000)
-      }),
-    /** Replaces the facts on open work and free space. */
-    installation(facts: InstallationFacts) {
-      free.set(facts.freeBytes)
-      ledger.set(facts.ledgerBytes)
-      backedUp.set((facts.lastBackupAt ?? 0) / 1000)
-      for (const one of [untold, overdue, backfills, needs]) one.reset()
-      for (const { job, state, count } of facts.notifications) untold.set({ job, state }, count)
-      for (const { job, count } of facts.overdue) overdue.set({ job }, count)
-      for (const job of facts.backfills) backfills.set({ job }, 1)
-      for (const cause of facts.needs) needs.inc({ cause })
-    },
-    /** @param isValid undefined for a job without schedule */
-    jobSeen(job: string, isValid: boolean | undefined) {
-      if (isValid === undefined) valid.remove({ job })
-      else valid.set({ job }, isValid ? 1 : 0)
-    },
-    lastRun: lastRun.tell,
-    /** For a job on the schedule. */
-    neverRan: lastRun.never,
-    /** Removes the metrics of the last run of a removed job. */
-    forgetLastRun: lastRun.forget,
+    running,
+    runSeconds,
+    requestSeconds,
+    valid,
+    lastRun,
+    free,
+    ledger,
+    backedUp,
+    untold,
+    overdue,
+    needs,
+    backfills,
   }
 }
 
@@ -204,7 +232,7 @@ export interface MetricsServing {
   readonly host: string
   /** 0 for a free port. */
   readonly port: number
-  readonly metrics: Pick<Metrics, 'text' | 'mediaType'>
+  readonly metrics: Pick<Metrics, 'text' | 'mediaType' | 'needs'>
   readonly version: string
   /** True if the process is about to end, and is unhealthy. */
   readonly isEnding: () => boolean
@@ -220,7 +248,9 @@ export async function serveMetrics(serving: MetricsServing) {
   server.get('/metrics', async (_, reply) => reply.type(metrics.mediaType).send(await metrics.text()))
   server.get('/health', async (_, reply) => {
     const ending = serving.isEnding()
-    return reply.code(ending ? 503 : 200).send({ status: ending ? 'ending' : 'ok', version })
+    // Needs are for people: a process that lives is not restarted for them.
+    const needs = metrics.needs()
+    return reply.code(ending ? 503 : 200).send({ status: ending ? 'ending' : 'ok', version, needs })
   })
   server.get('/ready', async (_, reply) => {
     const hindrance = serving.isEnding() ? 'the schedule is ending' : await serving.hindrance()

@@ -18,13 +18,10 @@ export interface CompiledEntry {
   readonly unseenIn: (root: Scope) => readonly RecordKind[]
 }
 
-const OF_ANOTHER = fault(
-  'subject-of-another',
-  'the resource is about somebody or something else than the patient of its Bundle',
-)
+const OF_ANOTHER = fault('subject-of-another', 'the subject of the resource is not the patient of its Bundle')
 export const DELETED = fault(
   'resource-deleted',
-  'the Bundle deletes the resource: what was delivered of it stays at the gateway, which cannot delete it',
+  'the Bundle deletes the resource: delivered records stay, because the gateway cannot delete them',
 )
 
 const KINDS: Readonly<Record<string, RecordKind>> = {

@@ -21,7 +21,7 @@ const CatalogKey = z
   .string()
   .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be in kebab-case: lower-case letters, digits, hyphens')
 
-const Loinc = z.string().refine(isLoinc, 'is no LOINC number: its check digit does not hold')
+const Loinc = z.string().refine(isLoinc, 'is no LOINC number: invalid check digit')
 
 /** Form of a code, for each system with a known OID. */
 const FORMS: Readonly<Record<CodeSystem, (code: string) => boolean>> = {
@@ -36,12 +36,8 @@ const FurtherCode = z
   .strictObject({
     code: z.string().min(1),
     system: z.string().min(1).meta({ description: 'Name of the code system: LOINC, CPT, ICD-10-GM …' }),
-    oid: z
-      .string()
-      .min(1)
-      .optional()
-      .meta({ description: 'OID or URL of a system that Waybill does not know.' }),
-    name: z.string().min(1).optional().meta({ description: 'That of the entry where it is not given.' }),
+    oid: z.string().min(1).optional().meta({ description: 'OID or URL of a system unknown to Waybill.' }),
+    name: z.string().min(1).optional().meta({ description: 'Default: the name of the entry.' }),
   })
   .superRefine(({ code, system, oid }, context) => {
     const refuse = (key: string, message: string) =>
@@ -52,7 +48,7 @@ const FurtherCode = z
     if (known === (oid !== undefined))
       refuse(
         'oid',
-        known ? `is known of ${system}: leave it out` : 'is missing: what identifies the code system',
+        known ? `is known of ${system}: leave it out` : 'is missing: the identifier of the code system',
       )
   })
 type FurtherCode = z.infer<typeof FurtherCode>
@@ -83,12 +79,12 @@ const BiometricEntry = z.strictObject({
 })
 export type BiometricEntry = z.infer<typeof BiometricEntry>
 
-const Snomed = z.string().refine(isSnomed, 'is no SNOMED CT identifier: its check digit does not hold')
+const Snomed = z.string().refine(isSnomed, 'is no SNOMED CT identifier: invalid check digit')
 
 const ConditionKeys = z.strictObject({
   name: z.string().min(1),
-  icd10: z.string().refine(isIcd10Cm, 'does not have the form of an ICD-10-CM code').optional(),
-  icd9: z.array(z.string().refine(isIcd9Cm, 'does not have the form of an ICD-9-CM code')).min(1).optional(),
+  icd10: z.string().refine(isIcd10Cm, 'is not in the form of an ICD-10-CM code').optional(),
+  icd9: z.array(z.string().refine(isIcd9Cm, 'is not in the form of an ICD-9-CM code')).min(1).optional(),
   snomed: z.union([Snomed, z.array(Snomed).min(1)]).optional(),
   codes: FurtherCodes,
 })
@@ -218,7 +214,7 @@ export function extendCatalog(
   const diagnosed = lay(catalog.conditions, conditions, ConditionEntry, ofConditions)
   reportUnits(measured, units, Object.keys(biometrics), (key, message) => ofBiometrics(key, message, 'unit'))
   for (const [key, other] of sharing(measured, Object.keys(biometrics), loincCodes))
-    ofBiometrics(key, `is the code of "${other}" already: one LOINC, one key`, 'loinc')
+    ofBiometrics(key, `is already the code of "${other}": one LOINC, one key`, 'loinc')
   for (const [key, other] of sharing(diagnosed, Object.keys(conditions), snomedCodes))
     ofConditions(key, `has a code of "${other}": one SNOMED CT code, one key`, 'snomed')
   for (const [key, other] of sharing(diagnosed, Object.keys(conditions), ({ icd9 = [] }) => icd9))

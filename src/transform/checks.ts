@@ -73,12 +73,12 @@ const EARLIEST_ZONE = 14 * HOUR
 const FUTURE: Issue = {
   stage: 'transform',
   code: 'date-in-future',
-  message: 'the date lies more than a day in the future',
+  message: 'the date is more than a day in the future',
 }
 const UNBORN: Issue = {
   stage: 'transform',
   code: 'date-before-birth',
-  message: "the date lies before the person's date of birth",
+  message: "the date is before the person's date of birth",
 }
 
 /** @param born first instant of the day of birth in UTC, milliseconds; -Infinity where unknown */

@@ -102,10 +102,8 @@ const DATE = new RegExp(
   'i',
 )
 
-const EXPONENT =
-  'the code is in scientific notation, as a spreadsheet writes long numbers: its digits are lost'
-const WRONG_DIGIT = (system: string): string =>
-  `the check digit of the ${system} code does not hold: it is mistyped`
+const EXPONENT = 'the code is in scientific notation: a spreadsheet dropped its digits'
+const WRONG_DIGIT = (system: string): string => `invalid check digit of the ${system} code: mistyped`
 
 /** Signs of a damaged or mistyped code of a system; the first match is reported. */
 const SIGNS: readonly (readonly [
@@ -114,31 +112,26 @@ const SIGNS: readonly (readonly [
   shows: (code: string) => boolean,
   message: string,
 ])[] = [
-  [
-    'all',
-    'damaged-code',
-    (code) => DATE.test(code),
-    'the code is a date, as a spreadsheet makes of what looks like one',
-  ],
+  ['all', 'damaged-code', (code) => DATE.test(code), 'the code is a date: a spreadsheet converted it'],
   [
     'LOINC',
     'damaged-code',
     (code) => /^\d{1,7}[.,\u2012-\u2015\u2212]\d$/.test(code),
-    'the code has a decimal mark or a dash in place of the hyphen of a LOINC number',
+    'the code has a decimal mark or a dash instead of the hyphen of a LOINC number',
   ],
   ['LOINC', 'loinc-check-digit', (code) => /^\d{1,7}-\d$/.test(code) && !isLoinc(code), WRONG_DIGIT('LOINC')],
   [
     'SNOMED',
     'damaged-code',
     (code) => /^\d{6,18}\.0+$/.test(code),
-    'the code has decimals, as of a program that read it as a number',
+    'the code has decimals: a program read it as a number',
   ],
   // A double is not exact for identifiers of more digits, and a spreadsheet keeps at most 15.
   [
     'SNOMED',
     'damaged-code',
     (code) => /^\d{16,18}$/.test(code) && !isSnomed(code),
-    'the code has more than 15 digits and its check digit does not hold: a spreadsheet or program has rounded it',
+    'the code has more than 15 digits and an invalid check digit: a spreadsheet or program rounded it',
   ],
   [
     'SNOMED',
@@ -171,9 +164,9 @@ export function npiFault(npi: string): CodeFault | undefined {
     return {
       check: 'npi-check-digit',
       code: 'npi-invalid',
-      message: 'the check digit of the NPI does not hold',
+      message: 'invalid NPI check digit',
     }
   return isExponent(npi)
     ? { code: 'code-damaged', message: EXPONENT }
-    : { code: 'npi-invalid', message: 'the NPI has not ten digits, the first of them 1 or 2' }
+    : { code: 'npi-invalid', message: 'an NPI has ten digits, the first of them 1 or 2' }
 }

@@ -37,7 +37,7 @@ export function compileAssessment(site: RuleSite, definition: AssessmentDefiniti
     return [compiled(written, at)]
   })
   const branch = branchOf(...answers.map(({ field }) => field))
-  if (branch > 0) context.report(path, 'answers are read from the row itself, not from a level of it')
+  if (branch > 0) context.report(path, 'answers are read from the row, not from a level')
   const frameOf = source.each(({ type, beforeKey, afterKey }) =>
     createFrame({
       ...{ kind: 'assessment', sourceType: type, codes: [], name: '' },
@@ -51,14 +51,14 @@ export function compileAssessment(site: RuleSite, definition: AssessmentDefiniti
     apply(scope, facts) {
       const refuse = (found: Fault, from: string | undefined) =>
         rejected('assessment', ASSESSMENT, found, from)
-      const said: TestAnswer[] = []
+      const given: TestAnswer[] = []
       for (const { question, fact, field } of answers) {
         const option = field.read(scope)
         if (typeof option !== 'string') return refuse(option, field.from)
-        if (option !== '') said.push({ question, fact, option })
+        if (option !== '') given.push({ question, fact, option })
       }
-      if (said.length === 0) return refuse(NO_ANSWERS, undefined)
-      return new AnswersEntry(frameOf(), ASSESSMENT, facts, never, said)
+      if (given.length === 0) return refuse(NO_ANSWERS, undefined)
+      return new AnswersEntry(frameOf(), ASSESSMENT, facts, never, given)
     },
   }
 }

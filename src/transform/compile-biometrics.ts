@@ -132,7 +132,10 @@ function compileStatus(
   )
   const both = definition.withdrawn?.find((text) => kept.has(text))
   if (both !== undefined)
-    context.report([...path, 'withdrawn'], `"${both}" is kept already: a result is kept, or it is withdrawn`)
+    context.report(
+      [...path, 'withdrawn'],
+      `"${both}" is under keep, too: a state is either kept or withdrawn`,
+    )
   return {
     branch: state.branch,
     read(scope) {
@@ -207,7 +210,8 @@ export function compileBiometric(
       if (text === '') return rejected('biometric', rule, NO_VALUE, value.from)
       const measured = readValue(whole?.isHl7 === true ? text.replace(/^=\s*/, '') : text)
       if (measured === undefined) return COMPARATOR
-      if (areOther(context, entries.get(key), whole?.unitsOf(scope))) return unread(rule, OTHER_UNITS)
+      if (whole !== undefined && areOther(context, entries.get(key), whole.unitsOf(scope)))
+        return unread(rule, OTHER_UNITS)
       const made = writers.get(key)?.write(rule, measured, scope, facts, rowDate)
       if (state !== undefined && state !== FINAL && made instanceof Entry) made.rank = state
       return made
@@ -304,8 +308,9 @@ function compileMeasurement(
   const write: MeasurementWriter['write'] = (rule, measured, scope, facts, rowDate) => {
     const conversion = unit.fixed ?? conversionOf(context, entry, unit.read(scope))
     if (!conversion.ok) return rejected('biometric', rule, conversion, unit.from)
-    const told = range?.read(scope)
-    if (told !== undefined && 'fault' in told) return rejected('biometric', rule, told.fault, told.from)
+    const bounds = range?.read(scope)
+    if (bounds !== undefined && 'fault' in bounds)
+      return rejected('biometric', rule, bounds.fault, bounds.from)
     if (typeof measured === 'object' && 'code' in measured) return rejected('biometric', rule, measured, from)
     const text = typeof measured === 'string' ? measured : measured.text
     const converted = conversion.same ? Number(text) : conversion.convert(Number(text))
@@ -319,7 +324,7 @@ function compileMeasurement(
       const issue = context.checks.found('plausible-range', 'biometric', rule, outside.issue)
       if (issue !== undefined) return outside
     }
-    const ranged = told === undefined ? '' : rangeText(context, told, unit.read(scope), readNumber, entry)
+    const ranged = bounds === undefined ? '' : rangeText(context, bounds, unit.read(scope), readNumber, entry)
     if (typeof ranged !== 'string') return rejected('biometric', rule, ranged, undefined)
     const { plain, noted, withNote } = framesOf()
     if (typeof measured !== 'string')
@@ -338,7 +343,7 @@ const OTHER_UNITS: Unread = { part: 'unit', fault: OF_VALUE.units, ofValue: fals
 function areOther(
   context: CompileContext,
   entry: BiometricEntry | undefined,
-  [one, other]: readonly string[] = [],
+  [one, other]: readonly string[],
 ): boolean {
   if (entry === undefined || one === undefined || other === undefined) return false
   const [first, second] = [conversionOf(context, entry, one), conversionOf(context, entry, other)]

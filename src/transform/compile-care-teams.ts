@@ -42,8 +42,8 @@ function compilePrimary(
   isBeside: boolean,
 ): { readonly branch: number; readonly of: (scope: Scope) => Pick<NamedProvider, 'primary'> } {
   if (typeof definition === 'boolean') {
-    const said = definition || isBeside ? { primary: definition } : {}
-    return { branch: 0, of: () => said }
+    const texts = definition || isBeside ? { primary: definition } : {}
+    return { branch: 0, of: () => texts }
   }
   const { branch, holds } = compileWhen(context, definition, path)
   return { branch, of: (scope) => ({ primary: holds(scope) }) }
@@ -129,9 +129,9 @@ export function compileCareTeam(
         if (typeof detail !== 'string') return refuse(detail, field.from)
         if (detail !== '') more += `,"${key}":${JSON.stringify(detail)}`
       }
-      const said = [JSON.stringify(called), more, number]
+      const texts = [JSON.stringify(called), more, number]
       const provider = { npi: number, name: called, ...primary.of(scope) }
-      return new CareTeamEntry(frameOf(), rule, facts, observedAt, said, provider)
+      return new CareTeamEntry(frameOf(), rule, facts, observedAt, texts, provider)
     },
   }
 }

@@ -84,7 +84,7 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
       if (frame === undefined) return rejected('condition', rule, NO_STATUS, status?.from)
       const observedAt = date === undefined ? rowDate : date.read(scope)
       if (!observedAt.ok) return { kind: 'condition', rule, issue: observedAt.issue }
-      const said = [JSON.stringify(state)]
+      const texts = [JSON.stringify(state)]
       if (hasDetails) {
         let more = ''
         for (const { read } of details) {
@@ -92,10 +92,10 @@ export function compileCondition(site: RuleSite, definition: ConditionDefinition
           if (typeof detail !== 'string') return rejected('condition', rule, detail.fault, detail.from)
           more += detail
         }
-        said.push(more)
+        texts.push(more)
       }
       // The date is sent as a number of milliseconds (interface, "Condition record, as sent").
-      return new Entry(frame, rule, facts, observedAt, undefined, said)
+      return new Entry(frame, rule, facts, observedAt, undefined, texts)
     },
   }
 }
@@ -150,7 +150,8 @@ function compileMedication(
 function compileFamily({ context, path }: RuleSite, { history, member = [] }: FamilyDefinition): Detail {
   const own = [...path, 'family']
   const at = [...own, 'history']
-  const told = history === undefined ? undefined : compileField(context, context.word(history, at), at)
+  const historyField =
+    history === undefined ? undefined : compileField(context, context.word(history, at), at)
   const members = Array.isArray(member)
     ? member.map((field, index) => ({
         condition: compileWhen(context, undefined, own),
@@ -161,10 +162,10 @@ function compileFamily({ context, path }: RuleSite, { history, member = [] }: Fa
         field: compileField(context, { constant: relative }, [...own, 'member', relative]),
       }))
   return {
-    branch: branchOf(told, ...members.flatMap(({ condition, field }) => [condition, field])),
+    branch: branchOf(historyField, ...members.flatMap(({ condition, field }) => [condition, field])),
     read(scope) {
-      const words = told === undefined ? '' : told.read(scope)
-      if (typeof words !== 'string') return { fault: words, from: told?.from }
+      const words = historyField === undefined ? '' : historyField.read(scope)
+      if (typeof words !== 'string') return { fault: words, from: historyField?.from }
       const relatives: string[] = []
       for (const { condition, field } of members) {
         if (!condition.holds(scope)) continue

@@ -69,10 +69,7 @@ export interface CompiledField {
   readonly read: (scope: Scope) => FieldText
 }
 
-export const NOT_SCALAR = fault(
-  'field-not-scalar',
-  'there is an object or a list where a single value is meant',
-)
+export const NOT_SCALAR = fault('field-not-scalar', 'an object or a list instead of a single value')
 
 /** Thrown where a condition reads a cell without a value: the condition cannot be decided. */
 export class CellWithoutValue extends Error {
@@ -227,7 +224,10 @@ export class CompileContext implements MappingResources {
     const [, root, level = ''] = FIRST_STEP.exec(definition) ?? []
     const isPath = root !== undefined || this.#levels.includes(level) || this.joins.has(level)
     if (isPath || this.names.isLevel(definition))
-      this.report(path, `"${definition}" is sent as it stands; to read it, write { from: "${definition}" }`)
+      this.report(
+        path,
+        `"${definition}" is a constant here; to read a column, write { from: "${definition}" }`,
+      )
     return { constant: definition }
   }
 

@@ -20,14 +20,14 @@ export interface CompiledDate {
 }
 
 const DATE_MESSAGES = {
-  'date-invalid': 'the date fits none of the forms that the mapping gives',
-  'date-skipped-by-daylight-saving': 'this local time does not exist: the clocks were put forward over it',
-  'date-doubled-by-daylight-saving': 'this local time happened twice: the clocks were put back over it',
+  'date-invalid': "the date matches none of the mapping's formats",
+  'date-skipped-by-daylight-saving': 'this local time does not exist: the clocks went forward',
+  'date-doubled-by-daylight-saving': 'this local time happened twice: the clocks went back',
 } as const
 
 const NO_DATE = fault('date-missing', 'there is no date')
-const NO_ZONE = fault('zone-unknown', 'there is no time zone, or it is none that is known')
-const OUT_OF_BOUNDS = fault('date-invalid', 'the year is out of all bounds')
+const NO_ZONE = fault('zone-unknown', 'no time zone, or an unknown one')
+const OUT_OF_BOUNDS = fault('date-invalid', 'the year is out of range')
 
 /** The gateway writes dates with four-digit years (interface, "Biometric record, as sent"). */
 const LATEST = Date.parse('9999-12-31T23:59:59.999Z')
@@ -53,7 +53,7 @@ export function compileDate(
   const { since } = definition
   const earliest = Date.parse(since)
   const tooEarly = undated(
-    fault('date-too-early', `the date lies before ${since}; \`since\` says how far back the dates go`),
+    fault('date-too-early', `the date is before ${since}; \`since\` sets the first day`),
     from,
   )
   const toObservedAt = (instant: Instant): ObservedAt => {

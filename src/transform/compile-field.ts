@@ -26,7 +26,7 @@ import { compareNumbers, type NumberReader, parseNumberText } from './numbers.ts
 import { branchOf, type Scope } from './scope.ts'
 
 const NOT_IN_TABLE = fault('value-not-in-table', 'the value is not in the table')
-const NOT_EXTRACTED = fault('value-not-extracted', 'the expression of `extract` does not fit the value')
+const NOT_EXTRACTED = fault('value-not-extracted', 'the expression of `extract` does not match the value')
 
 /** Compiles one field; problems go to the context's findings. */
 export function compileField(
@@ -232,7 +232,7 @@ function compileTest(context: CompileContext, definition: TestDefinition, path: 
 function oneOf(context: CompileContext, texts: readonly string[], path: KeyPath): TextTest {
   const blank = texts.find((text) => context.isBlank(text))
   if (blank !== undefined)
-    context.report(path, `"${blank}" is empty by row.emptyWhen, so this never holds: write absent`)
+    context.report(path, `"${blank}" is empty by row.emptyWhen, so the condition never holds: write absent`)
   const values = new Set(texts)
   return (text) => values.has(text)
 }

@@ -43,9 +43,9 @@ function compileKnown(observedAt: DateDefinition): Issued {
     // A result shares the time of its order and of its message.
     for (let at = scope.length - 1; at >= 0 && record.issued === 0; at--) {
       const level = scope[at]
-      let told = known[at]
-      if (told?.level !== level) known[at] = told = { level, issued: issuedIn(level, scope) }
-      record.issued = told?.issued ?? 0
+      let last = known[at]
+      if (last?.level !== level) known[at] = last = { level, issued: issuedIn(level, scope) }
+      record.issued = last?.issued ?? 0
     }
     return undefined
   }

@@ -13,26 +13,26 @@ import type { MedicalRecordsDefinition } from './rule-definition.ts'
 import { branchOf, type Scope } from './scope.ts'
 
 /** Value of a member of a request; null clears an earlier value (interface, "States and transitions"). */
-type Said = string | boolean | readonly string[] | null
+type Value = string | boolean | readonly string[] | null
 
 /** A field of the request, below a block or at the top. */
 interface Part {
   readonly at: KeyPath
   readonly field: CompiledField
-  readonly read: (scope: Scope) => Said | Fault
+  readonly read: (scope: Scope) => Value | Fault
 }
 
 const missing = (name: string): Fault => fault('value-missing', `there is no ${name}`)
 const NO_DATE = fault(
   'date-invalid',
-  'the date fits none of the forms that the mapping gives, or is a birth date before 1900',
+  "the date matches none of the mapping's formats, or is a birth date before 1900",
 )
-const NO_DISCLOSURE = fault('disclosure-unknown', 'the interface has no such disclosure')
+const NO_DISCLOSURE = fault('disclosure-unknown', 'the interface does not have this disclosure')
 const NO_FLAG = fault('flag-not-true-or-false', 'the field is neither true nor false')
 const DATES_CROSSED = fault('date-invalid', 'the dates of service end before they begin')
 const BADLY_NAMED = fault(
   'authorization-badly-named',
-  'the authorization is named by a path, not by a file name',
+  'the name of the authorization is a path, not a file name',
 )
 
 /** Name of a file in its own folder, on every system; never a path. */
@@ -40,8 +40,8 @@ const FILE_NAME = /^[^./\\:\0][^/\\:\0]{0,254}$/
 
 const isDisclosure = (text: string): text is Disclosure => Disclosure.safeParse(text).success
 
-const isFault = (said: Said | Fault | undefined): said is Fault =>
-  typeof said === 'object' && said !== null && 'code' in said
+const isFault = (value: Value | Fault | undefined): value is Fault =>
+  typeof value === 'object' && value !== null && 'code' in value
 
 /** Compiles a rule of requests. */
 export function compileMedicalRequest(site: RuleSite, definition: MedicalRecordsDefinition): CompiledRule {
@@ -134,9 +134,9 @@ export function compileMedicalRequest(site: RuleSite, definition: MedicalRecords
       if (number === '') return refuse(missing('reference number'), reference)
       const body = emptyBody(number)
       for (const { at, field, read } of parts) {
-        const said = read(scope)
-        if (isFault(said)) return refuse(said, field)
-        put(body, at, said)
+        const value = read(scope)
+        if (isFault(value)) return refuse(value, field)
+        put(body, at, value)
       }
       if (patient.reference === undefined) nameBy(body, facts.account)
       const { start, end } = body.request.datesOfService
@@ -172,12 +172,12 @@ const emptyBody = (referenceNumber: string): Body => ({
   webhook: { url: '' },
 })
 
-function put(body: Body, [block, ...rest]: KeyPath, said: Said): void {
+function put(body: Body, [block, ...rest]: KeyPath, value: Value): void {
   const { patient, provider, request, webhook } = body
   const within = { patient, provider, webhook }[String(block)] ?? request
   const [key, below] = rest
-  if (below === undefined) within[String(key)] = said
-  else body.request.datesOfService[String(below)] = said
+  if (below === undefined) within[String(key)] = value
+  else body.request.datesOfService[String(below)] = value
 }
 
 /** Sets the person's account: a status query for a person finds requests by it. */
@@ -201,7 +201,7 @@ function disclosuresOf(
   const fields = written.map((one, index) => {
     const place = [...path, ...at, index]
     if (typeof one === 'string' && !isDisclosure(one))
-      context.report(place, `"${one}" is no disclosure that the interface has`)
+      context.report(place, `"${one}" is no disclosure of the interface`)
     return compileField(context, context.word(one, place), place)
   })
   const from = fields.flatMap((field) => field.from ?? []).join(', ')

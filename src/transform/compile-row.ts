@@ -50,8 +50,7 @@ function rowField(
   what: string,
 ): CompiledField {
   const field = compileField(context, definition, path)
-  if (field.branch > 0)
-    context.report(path, `${what} must be read from the row itself, not from a level of it`)
+  if (field.branch > 0) context.report(path, `${what} must be read from the row, not from a level`)
   return field
 }
 
@@ -69,12 +68,9 @@ export function compileRow(context: CompileContext, row: RowBlock): CompiledRow 
       : rowField(context, row.account.sponsor, ['row', 'account', 'sponsor'], 'the sponsor')
   const skip = row.skipWhen && compileWhen(context, row.skipWhen, ['row', 'skipWhen'])
   if (skip !== undefined && skip.branch > 0)
-    context.report(
-      ['row', 'skipWhen'],
-      'a row is skipped by what stands in the row itself, not in a level of it; use `when` in the rules',
-    )
+    context.report(['row', 'skipWhen'], 'row.skipWhen reads the row, not a level; use `when` in the rules')
   const { register } = row.account
-  const person = register === undefined ? NOTHING_SAID : compileRegister(context, register)
+  const person = register === undefined ? UNKNOWN_PERSON : compileRegister(context, register)
   return {
     ...person,
     skip,
@@ -111,9 +107,8 @@ export function compileRow(context: CompileContext, row: RowBlock): CompiledRow 
 }
 
 const UNDONE: Readonly<Record<Undone, string>> = {
-  formula:
-    'the reference of the person is written as a formula of a spreadsheet; what the formula says is taken',
-  invisible: 'the reference of the person has characters that nobody sees; it is taken without them',
+  formula: 'the reference of the person is a spreadsheet formula; its text is used',
+  invisible: 'the reference of the person has invisible characters; they are removed',
 }
 
 /** The person's reference as sent, or the issue of a row without one. */
@@ -121,7 +116,7 @@ function readPerson(context: CompileContext, field: CompiledField, scope: Scope)
   const issue = (code: string, message: string): Issue => issueOf(fault(code, message), field.from)
   const text = field.read(scope)
   if (typeof text !== 'string') return issue(text.code, text.message)
-  if (text === '') return issue('account-missing', 'there is no reference of the person')
+  if (text === '') return issue('account-missing', 'no reference of the person')
   if (context.checks.effects['damaged-key'] === 'off') return text
   const read = readReference(text)
   if ('reference' in read) {
@@ -137,8 +132,7 @@ function readPerson(context: CompileContext, field: CompiledField, scope: Scope)
 /** Finds long numbers that a spreadsheet has rounded: several rows would share a key. */
 function damagedKey(context: CompileContext, field: CompiledField, text: string): Issue | undefined {
   if (!isExponent(text)) return undefined
-  const message =
-    'a part of the row key is in scientific notation, as a spreadsheet writes long numbers: its digits are lost'
+  const message = 'a part of the row key is in scientific notation: a spreadsheet dropped its digits'
   return context.checks.found('damaged-key', null, null, refused('key-damaged', field, message).issue)
 }
 
@@ -148,7 +142,7 @@ const refused = (
   message: string,
 ): { ok: false; issue: Issue } => ({ ok: false, issue: issueOf(fault(code, message), field?.from) })
 
-const NOTHING_SAID: CompiledPerson = { bornAt: () => Number.NEGATIVE_INFINITY, nameOf: () => '' }
+const UNKNOWN_PERSON: CompiledPerson = { bornAt: () => Number.NEGATIVE_INFINITY, nameOf: () => '' }
 
 /** Compiles registration. All six fields are required: the interface does not name optional fields ("Registration"). */
 function compileRegister(context: CompileContext, register: RegisterDefinition): CompiledPerson {
@@ -191,7 +185,7 @@ function compileRegister(context: CompileContext, register: RegisterDefinition):
         return refused(
           'registration-date-invalid',
           birth.field,
-          'the date of birth fits none of the forms that the mapping gives, or lies before 1900',
+          "the date of birth matches none of the mapping's formats, or is before 1900",
         )
       const { reference: partnerAccountId } = account
       const registration = { dateOfBirth, firstName, gender, lastName, partnerAccountId, postalCode }

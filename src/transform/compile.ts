@@ -168,19 +168,19 @@ function compileRules(
       if (apart !== undefined)
         context.report(
           path,
-          `reads the levels ${apart.join(' and ')}, neither of which lies in the other: nobody can tell which of their elements belong together`,
+          `reads the levels ${apart.join(' and ')}, neither of which contains the other: their elements cannot be paired`,
         )
       else if (rule !== undefined && !dated && !isWithin(dateBranch, rule.branch))
         context.report(
           path,
-          'needs an observedAt of its own: that of the row block is read from a level that this rule does not read',
+          "needs its own observedAt: the row's observedAt is read from a level outside this rule",
         )
       if (rule !== undefined) rules.push(isGuarded ? guardedRule(rule, section, name) : rule)
       const earlier = name === undefined ? undefined : sections.get(name)
       if (earlier !== undefined)
         context.report(
           path,
-          `the rule name "${name}" is used in ${earlier} already; a rule's name is part of the transaction id`,
+          `the rule name "${name}" is already used in ${earlier}; a rule's name is part of the transaction id`,
         )
       if (name !== undefined) sections.set(name, section)
     }

@@ -43,17 +43,17 @@ const PIECES = /'([^']*)'|([A-Za-z])\2*|./gs
  */
 export function tokensFault(format: string): string | undefined {
   const bare = format.replaceAll(/'[^']*'/g, ' ')
-  if (bare.includes("'")) return `"${format}" opens a quote that it does not close`
+  if (bare.includes("'")) return `"${format}" has an unclosed quote`
   const tokens: string[] = bare.match(/([A-Za-z])\1*/g) ?? []
   const unknown = tokens.find((token) => !Object.hasOwn(DIGITS, token) && !WORDS.test(token))
   if (unknown !== undefined)
-    return `"${unknown}" in "${format}" is no token${didYouMean(unknown, COMMON_TOKENS)}: a form reads like MM/dd/yyyy HH:mm, text in it stands in 'quotes'`
+    return `"${unknown}" in "${format}" is no token${didYouMean(unknown, COMMON_TOKENS)}: write a form like MM/dd/yyyy HH:mm, with text in 'quotes'`
   if (!['y', 'M', 'd'].every((letter) => tokens.some((token) => token.startsWith(letter))))
-    return `"${format}" must tell year, month and day (yyyy, MM, dd)`
+    return `"${format}" needs year, month and day (yyyy, MM, dd)`
   if (tokens.some((token) => token.startsWith('h')) && !tokens.includes('a'))
-    return `"${format}" must tell morning from afternoon: add a, or write HH for 24 hours`
+    return `"${format}" has hours without half of the day: add a, or write HH for 24 hours`
   return endsNowhere(format)
-    ? `"${format}" does not tell where one number ends and the next begins: write MM, dd, HH, mm, or a sign between them`
+    ? `"${format}" does not separate its numbers: write MM, dd, HH, mm, or a sign between them`
     : undefined
 }
 
@@ -127,7 +127,7 @@ export function compileDigits(format: string): ((text: string) => number) | unde
 
 function stepsOf(format: string): Step[] | undefined {
   const steps: Step[] = []
-  const told = new Set<number>()
+  const given = new Set<number>()
   for (const [piece, quoted] of format.matchAll(PIECES)) {
     const before = steps.at(-1)
     const isOpen = typeof before === 'object' && before.least < before.most
@@ -135,8 +135,8 @@ function stepsOf(format: string): Step[] | undefined {
     const part = PARTS.indexOf(name ?? '')
     // Two-digit years and fractions need a calculation.
     if (part >= 0 && !/^(?:yy|S|u)$/.test(piece)) {
-      if (isOpen || told.has(part)) return undefined
-      told.add(part)
+      if (isOpen || given.has(part)) return undefined
+      given.add(part)
       steps.push({ part, least, most })
       continue
     }
@@ -145,7 +145,7 @@ function stepsOf(format: string): Step[] | undefined {
     if (/[^\u0020-\u007e]/.test(between) || (isOpen && /^\d/.test(between))) return undefined
     for (let at = 0; at < between.length; at++) steps.push(upper(between.charCodeAt(at)))
   }
-  return [0, 1, 2].every((part) => told.has(part)) ? steps : undefined
+  return [0, 1, 2].every((part) => given.has(part)) ? steps : undefined
 }
 
 const upper = (unit: number): number => (unit >= 0x61 && unit <= 0x7a ? unit - 0x20 : unit)
@@ -210,7 +210,7 @@ const UNREAD: ReadTokens = { wall: Number.NaN, offset: undefined }
  * @param century first year of the hundred for `yy`
  */
 export function compileTokens(format: string, century = CENTURY): (text: string) => ReadTokens {
-  const told: TokenReader[] = []
+  const given: TokenReader[] = []
   let pattern = ''
   for (const [piece, quoted] of format.matchAll(PIECES)) {
     const reader = quoted === undefined ? readerOf(piece, century) : undefined
@@ -218,7 +218,7 @@ export function compileTokens(format: string, century = CENTURY): (text: string)
       pattern += (quoted === '' ? "'" : (quoted ?? piece)).replaceAll(/[^\w ]/g, String.raw`\$&`)
       continue
     }
-    told.push(reader)
+    given.push(reader)
     pattern += `(${reader[1]})`
   }
   const expression = new RegExp(`^${pattern.replaceAll(/ +/g, String.raw`[ \u00a0\u202f]+`)}$`, 'i')
@@ -226,7 +226,7 @@ export function compileTokens(format: string, century = CENTURY): (text: string)
     const found = expression.exec(text)
     if (found === null) return UNREAD
     const parts: Record<string, number> = {}
-    for (const [at, [part, , read]] of told.entries()) {
+    for (const [at, [part, , read]] of given.entries()) {
       const value = read(found[at + 1] ?? '')
       if ((parts[part] ?? value) !== value) return UNREAD
       parts[part] = value

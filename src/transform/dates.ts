@@ -122,7 +122,7 @@ function compileForm(format: string, local: Localise, options: InstantOptions): 
   const read = compileTokens(format, options.century)
   return remembering((text) => {
     const { wall, offset } = read(text)
-    return offset === undefined ? local(wall) : told(wall, offset)
+    return offset === undefined ? local(wall) : atOffset(wall, offset)
   })
 }
 
@@ -160,7 +160,8 @@ const ISO_PARTIAL = new RegExp(`${ISO_DAY.source}|^\\d{4}(?:-\\d{2})?$`)
 
 function parseIso(text: string, local: Localise, partial: boolean): Instant {
   const read = readIso(text)
-  if (read !== undefined) return read.offset === undefined ? local(read.wall) : told(read.wall, read.offset)
+  if (read !== undefined)
+    return read.offset === undefined ? local(read.wall) : atOffset(read.wall, read.offset)
   const form = (partial ? ISO_PARTIAL : ISO_DAY).exec(text)
   if (form === null) return INVALID
   const wall = DateTime.fromISO(text, { setZone: true, zone: 'UTC' })
@@ -178,7 +179,7 @@ function parseHl7(text: string, local: Localise, partial: boolean): Instant {
   const ms = Math.trunc(Number(`0.${fraction}`) * 1000)
   const parts = [year, month ?? '1', day ?? '1', hour, minute, second].map(Number)
   const wall = wallClock([...parts, ms])
-  return offset === undefined ? local(wall) : told(wall, minutesOf(offset))
+  return offset === undefined ? local(wall) : atOffset(wall, minutesOf(offset))
 }
 
 /**
@@ -198,12 +199,12 @@ const WIDEST_OFFSET = 14 * 60
 
 const INVALID: Instant = { ok: false, code: 'date-invalid' }
 
-const told = (wall: number, offset: number): Instant =>
+const atOffset = (wall: number, offset: number): Instant =>
   !Number.isNaN(wall) && Math.abs(offset) <= WIDEST_OFFSET
     ? { ok: true, at: wall - offset * 60_000, offset }
     : INVALID
 
-const absolute = (at: DateTime): Instant => told(at.toMillis() + at.offset * 60_000, at.offset)
+const absolute = (at: DateTime): Instant => atOffset(at.toMillis() + at.offset * 60_000, at.offset)
 
 /**
  * Offset of a zone on days without a clock change nearby. Cached by day: looking up an offset costs more than the rest of a date.

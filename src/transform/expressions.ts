@@ -35,10 +35,10 @@ const parse = (written: string): jsonata.Expression => {
   return parseWith(written, { RegexEngine: LinearPattern })
 }
 
-const FAILED = fault('expression-failed', 'the expression cannot be evaluated on this row')
+const FAILED = fault('expression-failed', 'the expression fails on this row')
 const TOO_COSTLY = fault(
   'expression-too-costly',
-  'the expression does not end on this row, or makes too much of it',
+  'the expression takes too many steps on this row, or makes too much of it',
 )
 
 /** Nodes and functions that may read columns without naming any. */
@@ -61,8 +61,7 @@ export function compileExpression(context: CompileContext, written: string, path
   }
   const named = new Set(nodes.flatMap(({ type, value }) => (type === 'variable' ? [String(value)] : [])))
   for (const name of named) {
-    if (REFUSED.has(name))
-      context.report(path, `$${name} is not known here: an expression sees the row alone`)
+    if (REFUSED.has(name)) context.report(path, `$${name} is unknown: an expression sees the row alone`)
     if (context.joins.has(name))
       context.report(path, `"${name}" is a join: an expression sees the row alone; read it by { from: … }`)
   }
@@ -192,7 +191,8 @@ function bounded(
   expression.assign('__evaluate_entry', () => {
     meter.steps += 1
     meter.depth += 1
-    if (meter.steps > MOST_STEPS || meter.depth > DEEPEST) throw new TooCostly('the expression does not end')
+    if (meter.steps > MOST_STEPS || meter.depth > DEEPEST)
+      throw new TooCostly('the expression takes too many steps')
   })
   // JSONata's own hook: called at the end of every step, with its result.
   expression.assign(

@@ -30,7 +30,7 @@ const Pattern = z.string().superRefine((pattern, context) => {
 })
 
 /** An optional key, with its description for editors. */
-export const told = <Schema extends z.ZodType>(description: string, schema: Schema) =>
+export const described = <Schema extends z.ZodType>(description: string, schema: Schema) =>
   schema.optional().meta({ description })
 
 /** Reports a fault of a key. */
@@ -67,26 +67,26 @@ const Parts: z.ZodType<readonly FieldDefinition[]> = z.lazy(() => z.array(FieldD
 
 /** Keys of a field that is read. Shared by all definitions: a field has equal keys everywhere. */
 export const readKeys = {
-  from: told('The column (CSV) or path (JSON) to read.', z.string().min(1)),
-  firstOf: told('The first of these fields that is not empty.', Parts),
-  concat: told('These fields one behind the other.', Parts),
+  from: described('The column (CSV) or path (JSON) to read.', z.string().min(1)),
+  firstOf: described('The first non-empty field.', Parts),
+  concat: described('These fields, concatenated.', Parts),
   expression: z.string().min(1).optional(),
-  separator: told('What stands between the parts of concat.', z.string()),
-  emptyWhen: told('Texts that mean nothing here.', z.array(Text)),
+  separator: described('Text between the parts of concat.', z.string()),
+  emptyWhen: described('Texts that count as empty.', z.array(Text)),
   split: z
     .strictObject({
       by: z.string().min(1),
       take: z.int().refine((take) => take !== 0, 'counts parts from 1, or from the end: -1 is the last'),
     })
     .optional(),
-  extract: told('A regular expression (RE2): its first group, or all of it, is taken.', Pattern),
-  case: told('Turns letters into capitals, or small ones.', z.enum(['upper', 'lower'])),
+  extract: described('A regular expression (RE2): the first group, or the match.', Pattern),
+  case: described('Converts to upper or lower case.', z.enum(['upper', 'lower'])),
 }
 
 export const fieldKeys = {
   ...readKeys,
-  table: told('Turns values into others: inline, or the name of a CSV in mappings/tables.', Table),
-  otherwise: told('What becomes of a value that the table does not have.', Text),
+  table: described('Replaces values: inline, or the name of a CSV in mappings/tables.', Table),
+  otherwise: described('Result for a value missing in the table.', Text),
 }
 
 /** Rejects a field without a source, or with two. */
@@ -96,11 +96,11 @@ export function checkSource(field: FieldObject, context: z.RefinementCtx): void 
     (key) => field[key] !== undefined,
   )
   if (first === undefined) refuse('from', 'is missing: a field needs from, firstOf, concat or expression')
-  if (second !== undefined) refuse(second, `cannot stand beside ${first}: a field is read from one of them`)
+  if (second !== undefined) refuse(second, `excludes ${first}: a field is read from one of them`)
   if (field.otherwise !== undefined && field.table === undefined)
-    refuse('otherwise', 'is for table: what becomes of a value that it does not have')
+    refuse('otherwise', 'belongs to table: the result for a value missing in the table')
   if (field.separator !== undefined && field.concat === undefined)
-    refuse('separator', 'is for concat: it stands between the parts')
+    refuse('separator', 'belongs to concat: the text between the parts')
 }
 
 /** A field that must be written as an object, where a bare word would be literal. */
@@ -138,24 +138,21 @@ const DateFrom = z
     /** Zone of local times: constant for all rows, or a field with its name. */
     zone: z.union([Zone(', or { from: … } where it is a column'), FieldObject]).optional(),
     /** Read by the offset before the jump (forward) or after it (backward). */
-    skipped: told('A local time that the clocks jumped over.', z.enum(['reject', 'forward', 'backward'])),
-    doubled: told('A local time that happened twice.', z.enum(['reject', 'earlier', 'later'])),
-    partial: told('A year or month alone: start takes its first instant.', z.enum(['reject', 'start'])),
+    skipped: described('A local time skipped by the clocks.', z.enum(['reject', 'forward', 'backward'])),
+    doubled: described('A local time that happened twice.', z.enum(['reject', 'earlier', 'later'])),
+    partial: described('A year or month alone: start takes its first instant.', z.enum(['reject', 'start'])),
     since: z.iso
       .date('must be a day like 1985-01-31')
       .default('1990-01-01')
-      .meta({ description: 'The first day that these dates can be of; earlier ones are rejected.' }),
+      .meta({ description: 'The first possible day; earlier dates are rejected.' }),
   })
   .superRefine((date, context) => {
     checkSource(date, context)
     const refuse = refuser(context)
     if (date.zone === undefined && !date.format.every((format) => carriesOffset(format)))
-      refuse(
-        'zone',
-        'a zone is needed, since the format does not tell the offset; write it like America/New_York',
-      )
+      refuse('zone', 'a zone is required, because the format has no offset; write it like America/New_York')
     if (date.partial === 'start' && !date.format.some(takesPartial))
-      refuse('partial', 'is for HL7 and ISO: other forms tell the whole day')
+      refuse('partial', 'belongs to HL7 and ISO: other forms have the whole day')
   })
 
 export const DateDefinition = z.union([
@@ -176,8 +173,8 @@ export const BirthDateDefinition = z.union([
     .strictObject({
       ...fieldKeys,
       format: Formats,
-      century: told(
-        'The first of the hundred years that two digits of a year mean: with 1926, 26 is 1926 and 25 is 2025.',
+      century: described(
+        'The first of the hundred years meant by two digits: with 1926, 26 is 1926 and 25 is 2025.',
         z.int().min(1900, CENTURY_BOUNDS).max(2000, CENTURY_BOUNDS),
       ),
     })
@@ -188,9 +185,9 @@ export const BirthDateDefinition = z.union([
       if (isShort && date.century === undefined)
         refuse(
           'century',
-          'is missing: two digits of a year do not tell the century; give the first of the hundred years that they mean, like 1926',
+          'is missing: two digits of a year need a century; give the first of the hundred years meant, like 1926',
         )
-      if (!isShort && date.century !== undefined) refuse('century', 'is for forms with yy')
+      if (!isShort && date.century !== undefined) refuse('century', 'belongs to forms with yy')
     }),
 ])
 
@@ -200,8 +197,8 @@ export const COMPARISONS = ['<', '<=', '>', '>='] as const
 const Test = z
   .strictObject({
     is: Text.optional(),
-    in: told('The cell is one of these.', z.array(Text).min(1)),
-    matches: told('A regular expression (RE2) that the cell fits.', Pattern),
+    in: described('The cell is one of these.', z.array(Text).min(1)),
+    matches: described('A regular expression (RE2) for the cell.', Pattern),
     '<': Text.optional(),
     '<=': Text.optional(),
     '>': Text.optional(),
@@ -214,10 +211,10 @@ const Test = z
     const refuse = refuser(context)
     const compares = COMPARISONS.some((comparison) => test[comparison] !== undefined)
     if (!compares && test.is === undefined && test.in === undefined && test.matches === undefined)
-      context.addIssue({ code: 'custom', message: 'asks nothing: give is, in, matches, <, <=, > or >=' })
-    if (test.format !== undefined && !compares) refuse('format', 'is for comparisons of dates')
+      context.addIssue({ code: 'custom', message: 'is empty: give is, in, matches, <, <=, > or >=' })
+    if (test.format !== undefined && !compares) refuse('format', 'belongs to comparisons of dates')
     if (test.zone !== undefined && test.format === undefined)
-      refuse('zone', 'is for dates, which need a format')
+      refuse('zone', 'belongs to dates, which need a format')
   })
 export type TestDefinition = z.infer<typeof Test>
 

@@ -52,7 +52,7 @@ export function compileJoins(
   for (const [name, definition] of Object.entries(definitions)) {
     const path = ['joins', name]
     if (levels.includes(name))
-      context.report(path, `"${name}" is a level of the row already: name the join otherwise`)
+      context.report(path, `"${name}" is a level of the row: choose another name for the join`)
     const on = compileField(context, definition.on, [...path, 'on'])
     if (definition.within !== undefined) add(name, definition, on, joinDocument(context, definition, path))
     else if (definition.export !== undefined)
@@ -119,7 +119,7 @@ function joinTable(
   if (sheet.rows.length > LARGEST_JOIN.rows || characters > LARGEST_JOIN.characters)
     context.report(
       [...path, 'table'],
-      `${table}.csv is too large to be held in memory: at most 200,000 rows and 64 MiB; leave out what is not needed`,
+      `${table}.csv is too large: at most 200,000 rows and 64 MiB; remove unused rows or columns`,
     )
   return {
     find: (value) => rows.get(value),
@@ -183,7 +183,7 @@ export function refuseUnread({ exportJoins: [first], kept }: CompileContext): vo
   if (first === undefined || kept !== undefined) return
   throw new WaybillError(
     'export-join-missing',
-    `The mapping joins ${first.export}, and there is no export beside which it lies.`,
+    `The mapping joins ${first.export}, but there is no export with a folder to look in.`,
   )
 }
 

@@ -6,10 +6,10 @@ import { Checks } from './checks.ts'
 import {
   BirthDateDefinition,
   DateDefinition,
+  described,
   FieldDefinition,
   refuser,
   Text,
-  told,
   WhenDefinition,
   WordOrField,
 } from './field-definition.ts'
@@ -37,8 +37,7 @@ const Answers = z.union([
 
 export const AssessmentDefinition = z.strictObject({
   answers: z.record(z.string().min(1), Answers).meta({
-    description:
-      'By the id of the question: the field that says which option was chosen, by its id, its value or its text.',
+    description: 'By the id of the question: the field with the chosen option, by id, value or text.',
   }),
 })
 export type AssessmentDefinition = z.infer<typeof AssessmentDefinition>
@@ -53,16 +52,16 @@ const ReadBlock = z
   .looseObject({
     format: z.enum(['csv', 'xlsx', 'ndjson', 'json', 'hl7v2', 'records']),
     /** `{ order: "$.ORDERS[*]", obx: "order.OBX[*]" }`, `{ dx: { from: dx_codes, by: ";" } }` */
-    each: told(
-      'Named levels of a row, each behind those that it lies in: the elements of a list, or the parts of a text.',
+    each: described(
+      'Named levels of a row, outer levels first: the elements of a list, or the parts of a text.',
       z
         .record(
-          word('a level is named by a word'),
+          word('the name of a level must be a word'),
           z.union([
             z.string(),
             z.strictObject({
-              from: z.string().min(1).meta({ description: 'The column or path whose text holds several.' }),
-              by: z.string().min(1).meta({ description: 'What stands between them, like ";".' }),
+              from: z.string().min(1).meta({ description: 'The column or path with several parts.' }),
+              by: z.string().min(1).meta({ description: 'The text between the parts, like ";".' }),
             }),
           ]),
         )
@@ -77,7 +76,7 @@ const ReadBlock = z
         context.addIssue({
           code: 'custom',
           path: ['each', name],
-          message: 'a cell of CSV has parts, and no list: { from: column, by: ";" }',
+          message: 'a CSV cell has parts, no list: write { from: column, by: ";" }',
         })
   })
 
@@ -94,36 +93,38 @@ const Source = z.strictObject({
   name: WordOrField,
   type: WordOrField,
   sendingSystem: WordOrField.optional(),
-  notes: told('Left out where it is empty.', WordOrField),
+  notes: described('Left out if empty.', WordOrField),
   dataQuality: WordOrField.optional(),
 })
 
 const RowBlock = z.strictObject({
   key: z.array(FieldDefinition).min(1).meta({
-    description:
-      'What identifies a row for the vendor. The same record under the same key is never sent twice.',
+    description: "The vendor's identity of a row. The same record under the same key is never sent twice.",
   }),
   account: z
     .strictObject({
-      reference: FieldDefinition.meta({ description: 'The column or path that names the person.' }),
+      reference: FieldDefinition.meta({ description: "The column or path with the person's reference." }),
       type: z.enum(['accountId', 'partnerAccountId']).default('partnerAccountId'),
-      sponsor: told(
-        'Who pays for the person, as sent with every record; left out where it is empty.',
+      sponsor: described(
+        'The payer of the person, sent with every record; left out if empty.',
         FieldDefinition,
       ),
-      register: told('Data of people whom the gateway does not know yet.', Register),
+      register: described('Data to register new people.', Register),
     })
     .refine((account) => account.type === 'partnerAccountId' || account.register === undefined, {
       message:
-        'an account named by its accountId is registered already: leave this out, or name people by partnerAccountId',
+        'an account with an accountId is registered: leave this out, or name people by partnerAccountId',
       path: ['register'],
     }),
   observedAt: DateDefinition.optional(),
-  issuedAt: told('When a result was issued: of two for one place the later issued stands.', DateDefinition),
+  issuedAt: described(
+    'Time of issue of a result: of two for one place, the later issued counts.',
+    DateDefinition,
+  ),
   source: Source.optional(),
-  skipWhen: told('Rows to leave out.', WhenDefinition),
+  skipWhen: described('Rows to leave out.', WhenDefinition),
   checks: Checks.prefault({}),
-  emptyWhen: told('Texts that mean nothing, wherever they stand, like ND or NA.', z.array(Text).min(1)),
+  emptyWhen: described('Texts that count as empty everywhere, like ND or NA.', z.array(Text).min(1)),
   ...valueKeys,
 })
 /** The `row` block with the defaults of a roster. */
@@ -157,10 +158,10 @@ const Join = z
     const [first, second] = JOINED.filter((key) => join[key] !== undefined)
     if (first === undefined)
       refuse('table', 'is missing: a join leads to a table, an export, or within the row')
-    if (second !== undefined) refuse(second, `cannot stand beside ${first}: a join leads to one of them`)
+    if (second !== undefined) refuse(second, `excludes ${first}: a join leads to one of them`)
     if (first === 'table' && typeof join.key !== 'string') refuse('key', 'is a column of the table')
     if ((join.export === undefined) !== (join.read === undefined))
-      refuse('read', join.read === undefined ? 'is missing: it says how the export is read' : 'is for export')
+      refuse('read', join.read === undefined ? 'is missing: the format of the export' : 'is for export')
   })
 export type JoinDefinition = z.infer<typeof Join>
 
@@ -186,7 +187,10 @@ const Expected = z.strictObject({
 
 const RuleName = z
   .string()
-  .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'a rule is named in kebab-case: lower-case letters, digits, hyphens')
+  .regex(
+    /^[a-z0-9]+(-[a-z0-9]+)*$/,
+    'the name of a rule must be in kebab-case: lower-case letters, digits, hyphens',
+  )
 
 const OF_PROFILES = ['biometrics', 'conditions', 'careTeams'] as const
 /** Sections that stand alone in their mapping. */
@@ -214,9 +218,9 @@ export const MappingDefinition = z
     row: RowBlock,
     /** Laid over the shipped catalog and the job's catalog. */
     catalog: CatalogExtension.optional(),
-    joins: z.record(word('a join is named by a word'), Join).optional(),
-    expected: told(
-      'What `check` finds suspicious about exports and is right all the same, with the reason.',
+    joins: z.record(word('the name of a join must be a word'), Join).optional(),
+    expected: described(
+      'Findings of `check` that are right for these exports, each with the reason.',
       z.array(Expected).min(1),
     ),
     biometrics: z
@@ -226,11 +230,11 @@ export const MappingDefinition = z
       .union([z.record(RuleName, WideCondition).meta(keysOf('conditions')), z.array(LongCondition).min(1)])
       .optional(),
     careTeams: z.union([z.record(RuleName, CareTeam), z.array(CareTeam).min(1)]).optional(),
-    medicalRecords: told(
-      'Requests for medical records. They have a mapping of their own.',
+    medicalRecords: described(
+      'Requests for medical records, in a separate mapping.',
       z.record(RuleName, MedicalRecordsDefinition),
     ),
-    assessment: told('Answers to the paged test. They have a mapping of their own.', AssessmentDefinition),
+    assessment: described('Answers to the paged test, in a separate mapping.', AssessmentDefinition),
   })
   .superRefine((mapping, context) => {
     const { account, observedAt, source } = mapping.row
@@ -239,7 +243,7 @@ export const MappingDefinition = z
       context.addIssue({
         code: 'custom',
         path: [alone],
-        message: 'cannot stand beside other sections: give it a mapping, and a job, of its own',
+        message: 'excludes other sections: give it its own mapping and job',
       })
     if (isOfProfiles(mapping)) {
       const missing = { observedAt, source }
@@ -248,14 +252,14 @@ export const MappingDefinition = z
           context.addIssue({
             code: 'custom',
             path: ['row', key],
-            message: 'is missing: every record says it',
+            message: 'is missing: every record has it',
           })
     } else if (mapping.medicalRecords !== undefined) {
       if (account.register !== undefined)
         context.addIssue({
           code: 'custom',
           path: ['row', 'account', 'register'],
-          message: 'is not for requests: whoever they are of need not be registered',
+          message: 'does not apply to requests: their people need no registration',
         })
     } else if (isRoster(mapping) && account.register === undefined && account.type === 'partnerAccountId')
       context.addIssue({
@@ -284,7 +288,7 @@ export const MappingDefinition = z
   })
   .superRefine(({ read, joins = {} }, context) => {
     if (!isTable(read.format)) return
-    const message = 'is for JSON: a CSV row has no elements'
+    const message = 'belongs to JSON: a CSV row has no elements'
     for (const [name, join] of Object.entries(joins))
       if (join.within !== undefined)
         context.addIssue({ code: 'custom', path: ['joins', name, 'within'], message })

@@ -94,15 +94,15 @@ export function structuresOn(
       // A filter reads the part by which it selects.
       const chosen = String(anchor.whole.findLast(isFilter) ?? '')
       const fields = parts.flatMap((part) => {
-        const { name, at, neutral, toldBy = at } = part
+        const { name, at, neutral, givenBy = at } = part
         if (ignore.has(name) || (neutral && chosen.includes(`.${at}`))) return []
         const steps = place.stepsTo(at)
-        const [read, told] = [readAt(own, steps), readAt(own, place.stepsTo(toldBy))]
-        const teller = parts.find((one) => one !== part && one.at === toldBy && one.neutral !== undefined)
+        const [read, given] = [readAt(own, steps), readAt(own, place.stepsTo(givenBy))]
+        const giver = parts.find((one) => one !== part && one.at === givenBy && one.neutral !== undefined)
         const check =
-          read === undefined && told !== undefined && teller !== undefined
-            ? contradiction(part, teller, place.stepsTo(toldBy))
-            : checkOf(part, read ?? told, own, all)
+          read === undefined && given !== undefined && giver !== undefined
+            ? contradiction(part, giver, place.stepsTo(givenBy))
+            : checkOf(part, read ?? given, own, all)
         return check === undefined ? [] : { steps, check }
       })
       return [{ anchor, fields }]

@@ -10,14 +10,14 @@ export type NumberText = string | Fault
 /** Reads a number in the mapping's format. */
 export type NumberReader = (raw: string) => NumberText
 
-const NOT_A_NUMBER = fault('value-not-a-number', 'the value is no number')
+const NOT_A_NUMBER = fault('value-not-a-number', 'not a number')
 const WITH_COMPARATOR = fault(
   'value-with-comparator',
   'the value is a bound (below or above detection), not a number',
 )
 const SCIENTIFIC = fault(
   'value-in-scientific-notation',
-  'the value is in scientific notation, as a spreadsheet writes what it has damaged',
+  'the value is in scientific notation: damaged by a spreadsheet',
 )
 
 /** Matches texts that are JSON number tokens already, as nearly all are. */

@@ -23,9 +23,9 @@ export interface Unread {
   readonly ofValue: boolean
 }
 
-export const tell = ({ name, fault }: Part, told = fault, ofValue = false): Unread => ({
+export const tell = ({ name, fault }: Part, given = fault, ofValue = false): Unread => ({
   part: name,
-  fault: told,
+  fault: given,
   ofValue,
 })
 
@@ -214,9 +214,9 @@ export const partCheck =
   (field) => {
     if (part.neutral?.has(loneText(field))) return undefined
     for (const one of repetitionsOf(field)[0]) {
-      const said = textsIn(one)
-      if (said.some((text) => OFF_SCALE.has(text))) return tell(part, OF_VALUE.bound)
-      if (said.length > 0 && !said.some((text) => part.neutral?.has(text))) return tell(part)
+      const texts = textsIn(one)
+      if (texts.some((text) => OFF_SCALE.has(text))) return tell(part, OF_VALUE.bound)
+      if (texts.length > 0 && !texts.some((text) => part.neutral?.has(text))) return tell(part)
     }
     return undefined
   }
@@ -226,8 +226,8 @@ export const contradiction =
   (part: Part, { neutral }: Part, steps: readonly Step[]): FieldCheck =>
   (field, at) => {
     if (partCheck(part)(field, at) === undefined) return undefined
-    const told = follow(at, steps)
-    const isDenied = typeof told !== 'symbol' && textsIn(told ?? null).some((text) => neutral?.has(text))
+    const given = follow(at, steps)
+    const isDenied = typeof given !== 'symbol' && textsIn(given ?? null).some((text) => neutral?.has(text))
     return isDenied ? tell(part, CONTRADICTED) : undefined
   }
 

@@ -11,7 +11,7 @@ import { branchOf, type Scope } from './scope.ts'
 import type { Conversion } from './units.ts'
 
 /** Texts of a row, or ''. Bounds are JSON numbers. */
-interface RangeTold {
+interface ReadRange {
   readonly text: string
   readonly low: string
   readonly high: string
@@ -21,10 +21,10 @@ interface RangeTold {
 
 export interface CompiledRange {
   readonly branch: number
-  readonly read: (scope: Scope) => RangeTold | { readonly fault: Fault; readonly from: string | undefined }
+  readonly read: (scope: Scope) => ReadRange | { readonly fault: Fault; readonly from: string | undefined }
 }
 
-const NO_NUMBER = fault('bound-not-a-number', 'a bound of the reference range is no number')
+const NO_NUMBER = fault('bound-not-a-number', 'a bound of the reference range is not a number')
 const CROSSED = fault('bounds-crossed', 'the lower bound of the reference range is above the upper one')
 const TWO_UNITS = fault('unit-mismatch', 'the bounds of the reference range have different units')
 
@@ -86,15 +86,15 @@ export function compileRange(
   return {
     branch: branchOf(...result, ...units),
     read(scope) {
-      const told = text === undefined ? '' : text.read(scope)
-      if (typeof told !== 'string') return { fault: told, from: text?.from }
+      const given = text === undefined ? '' : text.read(scope)
+      if (typeof given !== 'string') return { fault: given, from: text?.from }
       const [least, most, unit] = [boundOf(low, scope), boundOf(high, scope), unitOf(scope)]
       if (typeof least !== 'string') return { fault: least, from: low?.from }
       if (typeof most !== 'string') return { fault: most, from: high?.from }
       if (typeof unit !== 'string') return { fault: unit, from: undefined }
       if (least !== '' && most !== '' && compareNumbers(least, most) > 0)
         return { fault: CROSSED, from: [low?.from, high?.from].filter(Boolean).join(', ') }
-      return { text: told, low: least, high: most, unit }
+      return { text: given, low: least, high: most, unit }
     },
   }
 }
@@ -106,13 +106,13 @@ export function compileRange(
  */
 export function rangeText(
   context: CompileContext,
-  told: RangeTold,
+  given: ReadRange,
   unit: FieldText,
   readNumber: NumberReader,
   entry: BiometricEntry,
 ): string | Fault {
-  const { text, low, high } = told
-  const own = told.unit === '' && typeof unit === 'string' ? unit : told.unit
+  const { text, low, high } = given
+  const own = given.unit === '' && typeof unit === 'string' ? unit : given.unit
   const range = parseReferenceRange(text, readNumber)
   const from = (of: string): Conversion =>
     context.units.conversion(of, entry.unit, entry.molarMass, entry.loinc)
@@ -128,7 +128,7 @@ export function rangeText(
     const value = conversion.same ? number : conversion.convert(Number(number)).toFixed(entry.decimals)
     return `"${name}":${value},`
   }
-  const read = isOfText ? range : told
+  const read = isOfText ? range : given
   const member = text === '' ? '' : `"refRange":${JSON.stringify(written)},`
   return bound('refHigh', read?.high) + bound('refLow', read?.low) + member
 }

@@ -47,12 +47,10 @@ const THOUSANDS = /^\d{1,3}(?:,\d{3})+$/
 /** Damage of a reference; undefined where none shows. */
 function damageOf(text: string): string | undefined {
   if (isExponent(text) || FLOATING.test(text))
-    return 'is in scientific notation, as a spreadsheet writes long numbers: its digits are lost'
-  if (DECIMALS.test(text)) return 'has decimals, as of a program that read it as a number'
-  if (THOUSANDS.test(text)) return 'has separators of thousands, as of a number that was formatted'
-  return text.startsWith("'")
-    ? 'begins with an apostrophe, by which a spreadsheet keeps a number as text'
-    : undefined
+    return 'is in scientific notation: a spreadsheet dropped its digits'
+  if (DECIMALS.test(text)) return 'has decimals: a program read it as a number'
+  if (THOUSANDS.test(text)) return 'has separators of thousands: it was formatted as a number'
+  return text.startsWith("'") ? "begins with an apostrophe: a spreadsheet's mark for text" : undefined
 }
 
 /** A reference of FHIR (R4, "References"): a type and an id, with an optional server address before and version after. */
@@ -68,14 +66,14 @@ const NO_REFERENCE = fault(
   'account-missing',
   'the reference of the person is a word for none, or the label of a line below a table',
 )
-const OF_ANOTHER = fault('account-unresolved', 'the reference leads to something else than a patient')
+const OF_ANOTHER = fault('account-unresolved', 'the reference does not lead to a patient')
 const MALFORMED = fault(
   'account-unresolved',
-  'the reference leads to a patient, in a form that is none of FHIR: its id is not certain',
+  'the reference leads to a patient in an unknown form: its id is uncertain',
 )
 const UNRESOLVED = fault(
   'account-unresolved',
-  'the reference leads to a part of its document, or to a search: by itself it names no person',
+  'the reference leads to a part of its document, or to a search, and names no person',
 )
 
 /** No reference of a person is longer; a longer text stays unchanged. */

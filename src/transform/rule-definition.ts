@@ -7,13 +7,13 @@ import {
   BirthDateDefinition,
   checkSource,
   DateDefinition,
+  described,
   FieldDefinition,
   fieldKeys,
   readKeys,
   refuser,
   Table,
   Text,
-  told,
   WhenDefinition,
   WordOrField,
 } from './field-definition.ts'
@@ -29,16 +29,16 @@ const NumberFormat = z
     path: ['group'],
   })
 
-const ignored = told(
-  'What stands beside a value and is left out: parts of its structure, like OBX-4 or interpretation, or columns.',
+const ignored = described(
+  'Ignored parts beside a value: of its structure, like OBX-4 or interpretation, or columns.',
   z.array(z.string().min(1)).min(1),
 )
 
 /** Written form of values: for a rule, or in `row` for all values. */
 export const valueKeys = {
-  number: told('Marks of numbers, like { decimal: "," }.', NumberFormat),
-  comparators: told(
-    'What becomes of bounds like <5: rejected, left out, or sent as the limit.',
+  number: described('Marks of numbers, like { decimal: "," }.', NumberFormat),
+  comparators: described(
+    'Treatment of bounds like <5: rejected, left out, or sent as the limit.',
     z.enum(['reject', 'skip', 'limit']),
   ),
   ignore: ignored,
@@ -53,18 +53,18 @@ const ruleKeys = { when: WhenDefinition.optional(), observedAt: DateDefinition.o
 /** Keys shared by wide and long rules of measurements. */
 const measurementKeys = {
   ...valueKeys,
-  form: told('Heights as people say them in the United States.', z.literal('feet-and-inches')),
-  refRange: told('The column or path of the reference range, as text.', FieldDefinition),
-  refLow: told('Its lower bound; alone where there is no upper one.', FieldDefinition),
-  refHigh: told('Its upper bound.', FieldDefinition),
-  refUnit: told(
-    'Its unit, where that is another than the unit of the value, and neither in a heading nor beside a bound of FHIR.',
+  form: described('Heights in feet and inches, as in the United States.', z.literal('feet-and-inches')),
+  refRange: described('The column or path of the reference range, as text.', FieldDefinition),
+  refLow: described('The lower bound, also without an upper one.', FieldDefinition),
+  refHigh: described('The upper bound.', FieldDefinition),
+  refUnit: described(
+    "The unit of the bounds, if different from the value's, and neither in a heading nor beside a bound of FHIR.",
     FieldDefinition,
   ),
   ...ruleKeys,
 }
 
-const UNIT_TOLD = 'the form tells the unit already: leave one of them out'
+const UNIT_GIVEN = 'the form gives the unit: leave one of them out'
 
 /** Wide form: a rule named by its catalog key, or with a `catalog` key, that reads a column. A bare unit is the unit itself. */
 export const WideBiometric = z.union([
@@ -74,14 +74,14 @@ export const WideBiometric = z.union([
       ...fieldKeys,
       ...measurementKeys,
       catalog: z.string().meta(keysOf('biometrics')).optional(),
-      unit: told(
-        "The unit of the column, where it is not the catalog's; or { from: … } where it is read.",
+      unit: described(
+        "The unit of the column, if not the catalog's; or { from: … } to read it.",
         WordOrField,
       ),
     })
     .superRefine((rule, context) => {
       checkSource(rule, context)
-      if (rule.form !== undefined && rule.unit !== undefined) refuser(context)('unit', UNIT_TOLD)
+      if (rule.form !== undefined && rule.unit !== undefined) refuser(context)('unit', UNIT_GIVEN)
     }),
 ])
 
@@ -89,15 +89,15 @@ export const WideBiometric = z.union([
 const CodeDefinition = z
   .strictObject({
     ...readKeys,
-    system: told(
-      "The code system, where codes are the catalog's.",
+    system: described(
+      'The code system, for codes of the catalog.',
       z.enum(['LOINC', 'SNOMED', 'ICD-10-CM', 'ICD-9-CM']),
     ),
     table: Table.optional(),
     unknown: z
       .enum(['reject', 'skip'])
       .default('reject')
-      .meta({ description: 'What becomes of codes that are not known.' }),
+      .meta({ description: 'Treatment of unknown codes.' }),
   })
   .superRefine(checkSource)
   .refine((code) => (code.system === undefined) !== (code.table === undefined), {
@@ -117,9 +117,8 @@ function checkCoded(
 ): void {
   const refuse = refuser(context)
   if (code === undefined && catalog === undefined)
-    refuse('code', 'is missing: a rule of a list needs a code that is read, or a catalog entry')
-  if (code !== undefined && catalog !== undefined)
-    refuse('code', 'cannot stand beside catalog, which says what it is already')
+    refuse('code', 'is missing: a rule of a list needs a code or a catalog entry')
+  if (code !== undefined && catalog !== undefined) refuse('code', 'excludes catalog, which names the entry')
 }
 
 export const LongBiometric = z
@@ -132,8 +131,8 @@ export const LongBiometric = z
       .strictObject({
         ...fieldKeys,
         keep: z.array(Text).min(1),
-        withdrawn: told(
-          'States of results that the source has taken back. Of one that was delivered a person is told, as the gateway cannot delete it.',
+        withdrawn: described(
+          'States of withdrawn results. A delivered one is reported, because the gateway cannot delete it.',
           z.array(Text).min(1),
         ),
       })
@@ -143,7 +142,7 @@ export const LongBiometric = z
   .superRefine((rule, context) => {
     if ((rule.form === undefined) !== (rule.unit === undefined)) return
     const missing = 'is missing: a column, a path or { constant: mg/dL }'
-    refuser(context)('unit', rule.unit === undefined ? missing : UNIT_TOLD)
+    refuser(context)('unit', rule.unit === undefined ? missing : UNIT_GIVEN)
   })
   .superRefine(checkCoded)
 
@@ -154,7 +153,7 @@ const OptionalWord = z.union([
     .strictObject({
       ...fieldKeys,
       constant: Text.optional(),
-      optional: told('Where it is empty, the record goes out without; else it is rejected.', z.boolean()),
+      optional: described('If empty, the record is sent without it; otherwise rejected.', z.boolean()),
     })
     .superRefine(checkSource),
 ])
@@ -163,33 +162,33 @@ export const isOptional = (field: z.infer<typeof OptionalWord> | undefined): boo
   field === undefined || (typeof field === 'object' && field.optional === true)
 
 const Medication = z.strictObject({
-  code: FieldDefinition.meta({ description: 'Its code; where it is empty, the medication is left out.' }),
-  system: told('The code system of `code`.', z.enum(['RxNorm', 'NDC', 'ATC', 'SNOMED'])),
-  name: told('What it is called.', FieldDefinition),
+  code: FieldDefinition.meta({ description: 'The code; if empty, the medication is left out.' }),
+  system: described('The code system of `code`.', z.enum(['RxNorm', 'NDC', 'ATC', 'SNOMED'])),
+  name: described('The name.', FieldDefinition),
   when: WhenDefinition.optional(),
 })
 export type MedicationDefinition = z.infer<typeof Medication>
 
 const Family = z
   .strictObject({
-    history: told('What the family history says; a bare word is sent as it stands.', WordOrField),
-    member: told(
-      'Relatives who have, or had, it: a list of fields, or the relatives each with its condition.',
+    history: described('The family history; a bare word is a constant.', WordOrField),
+    member: described(
+      'Relatives with the condition: a list of fields, or relatives each with a condition in the row.',
       z.union([z.array(FieldDefinition).min(1), z.record(z.string().min(1), WhenDefinition)]),
     ),
   })
-  .refine(({ history, member }) => (history ?? member) !== undefined, 'says nothing: give history or member')
+  .refine(({ history, member }) => (history ?? member) !== undefined, 'is empty: give history or member')
 export type FamilyDefinition = z.infer<typeof Family>
 
 /** Keys of a condition beside its code. */
 const conditionKeys = {
-  status: told('A bare word is the status itself. Where it is not given, none goes out.', OptionalWord),
-  withdrawn: told(
-    'Conditions that the source has taken back. Of one that was delivered a person is told, as the gateway cannot delete it.',
+  status: described('A bare word is the status itself. Without this key, none is sent.', OptionalWord),
+  withdrawn: described(
+    'Withdrawn conditions. A delivered one is reported, because the gateway cannot delete it.',
     WhenDefinition,
   ),
-  medication: told('Medications that are taken for it.', z.array(Medication).min(1)),
-  family: told('The same condition in the family.', Family),
+  medication: described('Medications for the condition.', z.array(Medication).min(1)),
+  family: described('The same condition in the family.', Family),
   ignore: ignored,
   ...ruleKeys,
 }
@@ -206,8 +205,8 @@ export const CareTeam = z.strictObject({
   ...ruleKeys,
   npi: FieldDefinition,
   name: FieldDefinition,
-  type: told(
-    'A bare word is the type itself. Where it is not given, `PCP` goes out for rules with `primary`, and no type for others.',
+  type: described(
+    'A bare word is the type itself. Default: `PCP` for rules with `primary`, otherwise none.',
     OptionalWord,
   ),
   /** A condition decides for each entry: primary care physician, or not (any longer). */
@@ -234,7 +233,7 @@ const DateOfService = z.union([
 ])
 
 const Dates = z.strictObject({
-  type: told('`startEnd` where it is not given.', FieldDefinition),
+  type: described('Default: `startEnd`.', FieldDefinition),
   start: DateOfService,
   end: DateOfService,
 })
@@ -248,18 +247,18 @@ const PROVIDER_FIELDS = [
 export const MedicalRecordsDefinition = z.strictObject({
   when: WhenDefinition.optional(),
   reference: FieldDefinition.meta({
-    description: 'Its reference number: decides between a new request and a change.',
+    description: 'The reference number: decides between a new request and a change.',
   }),
   patient: z.strictObject({
     firstName: FieldDefinition,
     lastName: FieldDefinition,
     dob: BirthDateDefinition,
-    type: told('Of the reference.', FieldDefinition),
-    reference: told('That of row.account where it is not given.', FieldDefinition),
+    type: described('Of the reference.', FieldDefinition),
+    reference: described('Default: that of row.account.', FieldDefinition),
     zip: FieldDefinition.optional(),
   }),
-  provider: told(
-    'From whom records are asked for. `others` takes fields that the interface does not name.',
+  provider: described(
+    'The provider of the records. `others` takes fields outside the interface.',
     z.strictObject({
       ...(Object.fromEntries(PROVIDER_FIELDS.map((name) => [name, FieldDefinition.optional()])) as Record<
         (typeof PROVIDER_FIELDS)[number],
@@ -269,31 +268,31 @@ export const MedicalRecordsDefinition = z.strictObject({
     }),
   ),
   request: z.strictObject({
-    type: told('Sent empty where it is not given.', FieldDefinition),
+    type: described('Sent empty by default.', FieldDefinition),
     requestType: WordOrField.meta({
-      description: 'One of those that the gateway lists, by id or name; a bare word is the type itself.',
+      description: 'A type listed by the gateway, by id or name; a bare word is the type itself.',
     }),
     requestSubType: WordOrField.meta({
-      description: 'Of that type, by id or name; a bare word is the sub-type itself.',
+      description: 'A sub-type, by id or name; a bare word is the sub-type itself.',
     }),
     datesOfService: Dates,
-    disclosures: told(
-      'What may be disclosed; a bare word is the disclosure itself, and a field gives none, or several with commas.',
+    disclosures: described(
+      'Permitted disclosures; a bare word is the disclosure itself, a field gives none, or several with commas.',
       z.array(WordOrField).min(1),
     ),
   }),
-  authorization: told(
-    'The PDF with which the patient allows it; it lies in the folder that the job names.',
-    z.strictObject({ file: FieldDefinition.meta({ description: 'Its name, without a folder.' }) }),
+  authorization: described(
+    "The patient's authorization, a PDF in the folder named by the job.",
+    z.strictObject({ file: FieldDefinition.meta({ description: 'The file name, without a folder.' }) }),
   ),
-  webhook: told(
+  webhook: described(
     'Reserved by the interface; the address is always sent empty.',
     z.strictObject({
       sendStatusChange: z
         .union([z.boolean(), FieldDefinition])
-        .meta({ description: 'true or false, or the field that says so.' }),
+        .meta({ description: 'true or false, or a field with either.' }),
     }),
   ),
-  withdrawn: told('Requests that are to be withdrawn.', WhenDefinition),
+  withdrawn: described('Requests to withdraw.', WhenDefinition),
 })
 export type MedicalRecordsDefinition = z.infer<typeof MedicalRecordsDefinition>

@@ -186,8 +186,8 @@ export function refuseMissing(
       place: { file: exportName, line: 1 },
       remedy:
         found.size === 0
-          ? 'No column that is read is there at all: look whether the first line of the file is its header, and whether it is the file that it should be.'
-          : `The export has: ${columns.join(', ')}. Correct the names in the mapping, or ask the vendor why columns are gone. A text that is the same for every row is written { constant: … }.`,
+          ? 'None of the mapped columns is there: check that the first line is the header, and that this is the right file.'
+          : `The export has: ${columns.join(', ')}. Correct the names in the mapping, or ask the vendor about missing columns. A constant text is written { constant: … }.`,
     },
   )
 }
@@ -226,20 +226,20 @@ export function jsonNames(
     }
     const steps = compileSteps(`$${path.slice(name.length)}`, path)
     if (name === 'context' && !Object.hasOwn(context, String(steps[0])))
-      throw new Error(`"${path}" names nothing that read.context has`)
+      throw new Error(`"${path}" is not a name of read.context`)
     return { from, steps }
   }
   const levels: Level[] = []
   const branchAt = (place: number): Branch => levels.find((level) => level.place === place)?.branch ?? 0
   const toLevel = (name: string, written: LevelDefinition, at: number): Level => {
     if (name === 'context')
-      throw new Error('level "context" needs another name: this one is for read.context')
+      throw new Error('level "context" needs another name: this is the name of read.context')
     const path = typeof written === 'string' ? written : written.from
     const lists = typeof written === 'string' && path.endsWith('[*]')
     const { from, steps } = toPlace(lists ? path.slice(0, -3) : path, starts.slice(0, OUTERMOST + at))
     if (starts[from] === 'context')
       throw new Error(
-        `level "${name}" must start at $ or at a level: what is around the rows has no elements`,
+        `level "${name}" must start at $ or at a level: the surroundings of the rows have no elements`,
       )
     const own = { name, branch: branchAt(from) | (1 << at), place: OUTERMOST + at }
     if (typeof written !== 'string') {
@@ -251,7 +251,7 @@ export function jsonNames(
       }
     }
     if (!lists && !isFilter(steps.at(-1)))
-      throw new Error(`level "${name}" must end in [*] or a filter, as it names the elements of a list`)
+      throw new Error(`level "${name}" must end in [*] or a filter: a level is the elements of a list`)
     return {
       ...own,
       trail: { from, steps: lists ? [...steps, EACH] : steps },

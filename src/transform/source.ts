@@ -24,9 +24,9 @@ export interface CompiledSource {
 }
 
 const KEYS = ['name', 'type', 'notes', 'sendingSystem', 'dataQuality'] as const
-type Said = Partial<Record<(typeof KEYS)[number], string>>
+type SourceValues = Partial<Record<(typeof KEYS)[number], string>>
 
-const NO_SOURCE = fault('source-missing', 'there is no name, or no type, of the source')
+const NO_SOURCE = fault('source-missing', 'the source has no name or no type')
 /** Limit of cached sources: notes may differ in every row. */
 const KEPT = 1_000
 
@@ -37,8 +37,7 @@ export function compileSource(context: CompileContext, source: RowBlock['source'
     if (written === undefined) return []
     const path: KeyPath = ['row', 'source', key]
     const field = compileField(context, context.word(written, path), path)
-    if (field.branch > 0)
-      context.report(path, 'the source must be read from the row itself, not from a level of it')
+    if (field.branch > 0) context.report(path, 'the source must be read from the row, not from a level')
     const isConstant = typeof written === 'string' || written.constant !== undefined
     return [{ key, field, isConstant }]
   })
@@ -48,16 +47,16 @@ export function compileSource(context: CompileContext, source: RowBlock['source'
   return {
     enter(scope) {
       if (isFixed && current !== undefined) return undefined
-      const said: Said = {}
+      const values: SourceValues = {}
       for (const { key, field } of fields) {
         const text = field.read(scope)
         if (typeof text !== 'string') return issueOf(text, field.from)
-        if (text !== '') said[key] = text
+        if (text !== '') values[key] = text
         else if (key === 'name' || key === 'type') return issueOf(NO_SOURCE, field.from)
       }
-      const asked = JSON.stringify(said)
+      const asked = JSON.stringify(values)
       const before = known.get(asked)
-      current = before ?? textOf(said)
+      current = before ?? textOf(values)
       if (before === undefined) {
         if (known.size >= KEPT) known.clear()
         known.set(asked, current)
@@ -81,7 +80,7 @@ export function compileSource(context: CompileContext, source: RowBlock['source'
   }
 }
 
-function textOf({ name = '', type = '', notes, sendingSystem, dataQuality }: Said): SourceText {
+function textOf({ name = '', type = '', notes, sendingSystem, dataQuality }: SourceValues): SourceText {
   const quality = dataQuality === undefined ? '' : `"dataQuality":${JSON.stringify(dataQuality)},`
   const system = sendingSystem === undefined ? '' : `,"sendingSystem":${JSON.stringify(sendingSystem)}`
   const beforeKey = (noted: string | undefined): string => {

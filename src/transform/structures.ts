@@ -6,18 +6,18 @@ import { type Fault, fault } from '../model/record.ts'
 
 /** Faults of the value itself. */
 export const OF_VALUE = {
-  form: fault('value-form-unread', 'the value has a form that no rule reads, as a text, a code or a date'),
+  form: fault('value-form-unread', 'no rule reads the form of the value, such as a text, a code or a date'),
   repeated: fault('value-repeated', 'the value is repeated, and the rule reads one of them'),
   part: fault('value-part-unread', 'the value has a part that the rule does not read'),
-  joined: fault('value-not-a-number', 'the value is in two numbers, with nothing between them'),
-  units: fault('unit-mismatch', 'the quantity has a unit and a code, which are different units'),
+  joined: fault('value-not-a-number', 'the value is two numbers with nothing between them'),
+  units: fault('unit-mismatch', 'unit and code of the quantity are different units'),
   bound: fault(
     'value-with-comparator',
-    'what stands beside the value says that it is a bound (below or above detection)',
+    'a sign beside the value makes it a bound (below or above detection)',
   ),
 }
-const FLAGGED = fault('flag-unread', 'a flag beside the value says more than where it lies in its range')
-const NOT_FINAL = fault('status-unread', 'the state is none that is final, and the rule does not read it')
+const FLAGGED = fault('flag-unread', 'a flag beside the value means more than the place in its range')
+const NOT_FINAL = fault('status-unread', 'the state is not final, and the rule does not read it')
 const notRead = (code: string, what: string): Fault =>
   fault(code, `there is ${what}, and the rule does not read it`)
 const UNIT_UNREAD = notRead('unit-unread', 'a unit')
@@ -31,7 +31,7 @@ export interface Part {
   /** Texts, in capitals, that do not change the value. */
   readonly neutral?: ReadonlySet<string>
   /** Part with equal meaning: if the rule reads it, this part counts as read, unless it contradicts that part's neutral texts. */
-  readonly toldBy?: string | number
+  readonly givenBy?: string | number
 }
 
 const part = (
@@ -63,7 +63,10 @@ export const OBX = fieldsOf(
   'OBX',
   part(2, OF_VALUE.form, ['NM', 'SN', 'ST', 'TX', 'FT', 'CQ']),
   part(3, notRead('code-unread', 'a code')),
-  part(4, fault('sub-id-unread', 'a sub-id tells results of one code apart, and the rule does not read it')),
+  part(
+    4,
+    fault('sub-id-unread', 'a sub-id distinguishes results of one code, and the rule does not read it'),
+  ),
   part(5, OF_VALUE.part),
   part(6, UNIT_UNREAD),
   part(7, notRead('range-unread', 'a reference range')),
@@ -75,14 +78,11 @@ export const OBX = fieldsOf(
 export const FHIR = {
   value: part('value', OF_VALUE.form),
   status: part('status', NOT_FINAL, ['FINAL', 'AMENDED', 'CORRECTED']),
-  component: part(
-    'component',
-    fault('components-unread', 'there are components beside the value, and no rule reads them'),
-  ),
+  component: part('component', fault('components-unread', 'no rule reads the components beside the value')),
 }
 const MODIFIER = part(
   'modifierExtension',
-  fault('modifier-unread', 'an extension changes what is said, and the rule does not read it'),
+  fault('modifier-unread', 'an extension changes the meaning, and the rule does not read it'),
 )
 const INTERPRETATION = part('interpretation', FLAGGED, PLACED)
 /** Parts that also apply to components and extensions of an Observation. */
@@ -91,13 +91,10 @@ export const OF_OBSERVATION: readonly Part[] = [
   FHIR.value,
   FHIR.component,
   part('valueQuantity.comparator', OF_VALUE.bound),
-  part('valueQuantity.unit', UNIT_UNREAD, undefined, { toldBy: 'valueQuantity.code' }),
-  part('valueQuantity.code', UNIT_UNREAD, undefined, { name: 'unit', toldBy: 'valueQuantity.unit' }),
+  part('valueQuantity.unit', UNIT_UNREAD, undefined, { givenBy: 'valueQuantity.code' }),
+  part('valueQuantity.code', UNIT_UNREAD, undefined, { name: 'unit', givenBy: 'valueQuantity.unit' }),
   FHIR.status,
-  part(
-    'dataAbsentReason',
-    fault('absent-reason-unread', 'there is a reason why the value is missing, beside the value'),
-  ),
+  part('dataAbsentReason', fault('absent-reason-unread', 'a reason for a missing value is beside the value')),
   INTERPRETATION,
   MODIFIER,
 ]
@@ -113,14 +110,14 @@ export const VALUE_FORMS: ReadonlySet<string> = new Set(
 
 const NOT_HELD = fault(
   'status-unread',
-  'the condition may not hold, or holds no longer, and the rule does not read that',
+  'the condition may not hold, or no longer, and the rule does not read its state',
 )
 export const CONTRADICTED = fault(
   'status-contradictory',
-  'the state says that the condition holds, and what stands beside it that it has ended',
+  'the state is active, but an end of the condition is beside it',
 )
 const ABATED = ['DateTime', 'Age', 'Period', 'Range', 'String', 'Boolean'].map((form) =>
-  part(`abatement${form}`, NOT_HELD, ['FALSE'], { name: 'abatement', toldBy: 'clinicalStatus' }),
+  part(`abatement${form}`, NOT_HELD, ['FALSE'], { name: 'abatement', givenBy: 'clinicalStatus' }),
 )
 
 /** Parts beside the code of a condition: FHIR R4, Condition; HL7 v2.5.1, 6.5.2 (tables 0052, 0206) and 12.4.2 (0287); Redox. */
@@ -135,13 +132,13 @@ export const OF_CONDITION = {
   PRB: fieldsOf(
     'PRB',
     part(1, NOT_HELD, ['AD', 'CO', 'LI', 'UC', 'UP']),
-    part(9, NOT_HELD, undefined, { toldBy: 14 }),
+    part(9, NOT_HELD, undefined, { givenBy: 14 }),
     part(13, NOT_HELD, ['CONFIRMED', 'C']),
     part(14, NOT_HELD, ['ACTIVE', 'A']),
   ),
   problem: [
     part('Status', NOT_HELD, ['ACTIVE', '55561003']),
-    part('EndDate', NOT_HELD, undefined, { toldBy: 'Status' }),
+    part('EndDate', NOT_HELD, undefined, { givenBy: 'Status' }),
   ],
   diagnosis: [part('Type', NOT_HELD, ['FINAL', 'DISCHARGE'])],
 } satisfies Readonly<Record<string, readonly Part[]>>

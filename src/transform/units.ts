@@ -113,11 +113,9 @@ export function createUnits(
     })
     // Ratios of different things share the dimension 1 (HbA1c: mmol/mol and % are related by the NGSP equation, not by 0.1).
     if (isRatio(source) && isRatio(target))
-      return refuse(
-        ': these are ratios of different things, which no factor relates (HbA1c: mmol/mol is IFCC, % is NGSP)',
-      )
-    if (isRatio(source)) return refuse(', as it is a ratio and the measurement is none')
-    if (isRatio(target)) return refuse(', as the measurement is a ratio and the unit is none')
+      return refuse(': ratios of different things have no factor (HbA1c: mmol/mol is IFCC, % is NGSP)')
+    if (isRatio(source)) return refuse(': it is a ratio, the measurement is not')
+    if (isRatio(target)) return refuse(': the measurement is a ratio, the unit is not')
     const mismatch = refuse('')
     // No factor converts an international unit to another unit, but its multiples convert: uIU/mL is mIU/L. The library refuses
     // both; with an amount of substance in place of the unit, it computes the multiple.

@@ -40,9 +40,9 @@ export function zoneFault(zone: string, otherwise = '', isUsable = hasRules): st
   if (isListed(zone))
     return isUsable(zone)
       ? undefined
-      : 'is an IANA time zone that this Node.js has no rules for: install a newer Node.js, with full ICU data'
+      : 'is an IANA time zone unknown to this Node.js: install a newer Node.js with full ICU data'
   const hint = /^[+-]?\d/.test(zone)
-    ? '; an offset is read with the time, by ZZ in its form'
+    ? '; read an offset with the time, by ZZ in the form'
     : SHORT.test(zone)
       ? ''
       : didYouMean(zone.replaceAll(' ', '_'), named())

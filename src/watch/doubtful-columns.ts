@@ -10,9 +10,10 @@ import { type Dictionary, hasWord, type KnownNames, nameWords } from './names.ts
 /** Finds rules with doubtful columns. Only for wide CSV: paths of JSON are named by their shape. */
 export function doubtfulColumns(
   { read, row, biometrics = {}, conditions = {} }: MappingDefinition,
-  { naming, measurements, conditions: diagnoses, words, catalog }: KnownNames,
+  names: KnownNames,
 ): Suspicion[] {
   if (!isTable(read.format)) return []
+  const { naming, measurements, conditions: diagnoses, words, catalog } = names
   const judge = (
     rule: string,
     key: string,
@@ -83,8 +84,8 @@ export function unreadBeside(
   const ofRow = unread.flatMap((column) => {
     const part = partOfRow(nameWords(column, names.naming), names.words)
     // A remark on a visit rarely voids a value; a remark on a result does.
-    const isTold = part === 'remark' ? Array.isArray(biometrics) : part !== 'value' || rules.length > 0
-    return part === undefined || !isTold || isIgnored(column) ? [] : [beside(null, column, OF_ROW[part])]
+    const matters = part === 'remark' ? Array.isArray(biometrics) : part !== 'value' || rules.length > 0
+    return part === undefined || !matters || isIgnored(column) ? [] : [beside(null, column, OF_ROW[part])]
   })
   if (Array.isArray(biometrics)) return ofRow
   const ofRules = rules.flatMap(([rule, written]) => {

@@ -19,6 +19,7 @@ import {
   valueDrift,
 } from './drift.ts'
 import { createProfiler, ExportProfile, type Profiler, ROWS_SAMPLED } from './export-profile.ts'
+import type { Suspicion } from './judge-fit.ts'
 import { fitFindings, measureDrift, outcomeDrift } from './measure-drift.ts'
 import { swappedDrift } from './swapped-drift.ts'
 
@@ -82,22 +83,25 @@ export async function watchDrift(
   return createWatch(memory, mapping, sha256, earlier)
 }
 
-function createWatch(
-  memory: DriftMemory,
-  mapping: LoadedMapping,
-  sha256: string,
-  earlier: readonly EarlierDelivery[],
-): DriftWatch {
-  const { job, rules, accept, whole } = memory
-  const isCsv = isTable(mapping.read.format)
-  let profiler: Profiler | undefined
-  /** True if all rows were read ahead. */
-  let complete = false
-  let found: readonly DriftFinding[] = []
-  const noted: DriftFinding[] = []
+/** What a watch compares with, and how the findings count. */
+class Comparison {
+  found: readonly DriftFinding[] = []
+  private readonly noted: DriftFinding[] = []
+  private readonly isCsv: boolean
+  private readonly memory: DriftMemory
+  private readonly earlier: readonly EarlierDelivery[]
 
-  const judge = (profile: ExportProfile, all: boolean): void => {
-    const columns = isCsv
+  constructor(memory: DriftMemory, isCsv: boolean, earlier: readonly EarlierDelivery[]) {
+    this.memory = memory
+    this.isCsv = isCsv
+    this.earlier = earlier
+  }
+
+  /** @param all true: values, too; false: columns alone */
+  judge(profile: ExportProfile, all: boolean, suspicions: readonly Suspicion[]): void {
+    const { earlier } = this
+    const { rules, accept } = this.memory
+    const columns = this.isCsv
       ? columnDrift(profile, earlier, rules)
       : all
         ? pathDrift(profile, earlier, rules)
@@ -108,39 +112,77 @@ function createWatch(
           ...valueDrift(profile, earlier, rules),
           ...measureDrift(profile, earlier, rules),
           ...swappedDrift(profile, earlier, rules),
-          ...fitFindings(profiler?.suspicions() ?? [], rules.fit),
+          ...fitFindings(suspicions, rules.fit),
         ]
       : []
-    const drifted = [...noted, ...columns, ...values]
-    found = accept
+    const drifted = [...this.noted, ...columns, ...values]
+    this.found = accept
       ? drifted.map((one) => (one.level === 'stop' ? { ...one, level: 'accepted' } : one))
       : drifted
   }
-  /** Profiler of the first rows. @param exportName undefined: only the columns matter */
-  const profilerOf = async (
-    opened: OpenExport,
-    most: number,
-    exportName: string | undefined,
-  ): Promise<Profiler> => {
-    const profiler = createProfiler(mapping, opened.columns)
-    const mapper = exportName && mapping.compiled.bind(opened.columns, exportName, memory.now)
-    let left = most
-    if (left === 0) return profiler
-    for await (const block of opened.rows()) {
-      for (const row of block.slice(0, left)) profiler.add(row, mapper ? mapper(row) : undefined)
-      left -= block.length
-      if (left <= 0) break
-    }
-    return profiler
+
+  /** @param head profile of the first rows */
+  judgeHead(head: ExportProfile): void {
+    const stops = measureDrift(head, this.earlier, this.memory.rules).filter(({ level }) => level === 'stop')
+    this.found = [...this.found, ...stops]
   }
+
+  judgeRows(rows: number): void {
+    this.found = [...this.found, ...rowDrift(rows, this.earlier, this.memory.rules)]
+  }
+
+  note(finding: DriftFinding): void {
+    this.noted.push(finding)
+    this.found = [...this.found, finding]
+  }
+
+  /** Findings that the first rows did not show have not stopped the export. */
+  soften(): void {
+    this.found = this.found.map((one) => (one.level === 'stop' ? { ...one, level: 'warn' } : one))
+  }
+
+  async save(runLedger: RunLedger, exportRow: number): Promise<void> {
+    if (this.found.length > 0) await runLedger.noteDrift(exportRow, JSON.stringify(this.found))
+  }
+
+  /** @throws WaybillError `export-drifted` */
+  assertAllowed(exportName: string, path: string): void {
+    const stops = this.memory.mayStop ? this.found.filter(({ level }) => level === 'stop') : []
+    if (stops.length === 0) return
+    const findings = stops.map(({ measure, message }) => ({ place: {}, message: `${measure}: ${message}` }))
+    const named = findings.slice(0, FINDINGS_NAMED).map(({ message }) => message)
+    const rest = findings.length - named.length
+    throw new WaybillError(
+      'export-drifted',
+      `${exportName} differs from earlier deliveries by more than the job allows: ${named.join('; ')}${rest === 0 ? '' : `; and ${rest} more`}`,
+      { place: { file: path }, findings },
+    )
+  }
+}
+
+function createWatch(
+  memory: DriftMemory,
+  mapping: LoadedMapping,
+  sha256: string,
+  earlier: readonly EarlierDelivery[],
+): DriftWatch {
+  const { job, accept, whole } = memory
+  const isCsv = isTable(mapping.read.format)
+  const comparison = new Comparison(memory, isCsv, earlier)
+  let profiler: Profiler | undefined
+  /** True if all rows were read ahead. */
+  let complete = false
+
+  const judge = (profile: ExportProfile, all: boolean): void =>
+    comparison.judge(profile, all, profiler?.suspicions() ?? [])
+  /** @param most rows to read. @param exportName undefined: only the columns matter */
+  const profilerOf = (opened: OpenExport, most: number, exportName: string | undefined): Promise<Profiler> =>
+    profileRows(mapping, opened, most, { exportName, now: memory.now })
   const save = async (runLedger: RunLedger, exportRow: number): Promise<void> => {
     if (profiler === undefined || !whole) return
     const content = JSON.stringify(profiler.profile())
-    const accepted = accept && found.length > 0
+    const accepted = accept && comparison.found.length > 0
     await runLedger.saveProfile(exportRow, { job, mapping: mapping.name, sha256, accepted, content })
-  }
-  const note = async (runLedger: RunLedger, exportRow: number): Promise<void> => {
-    if (found.length > 0) await runLedger.noteDrift(exportRow, JSON.stringify(found))
   }
 
   return {
@@ -155,44 +197,28 @@ function createWatch(
       }
       profiler = createProfiler(mapping, opened.columns)
       judge(profiler.profile(), false)
-      if (found.length > 0) {
+      if (comparison.found.length > 0) {
         // Columns that the mapping reads and the export lacks have an error of their own.
         mapping.compiled.bind(opened.columns, exportName, memory.now)
         // Includes the form of the first values, which identifies renamed columns.
         judge((await profilerOf(opened, ROWS_SAMPLED, undefined)).profile(), false)
       }
-      if (stopsForHead(memory, earlier.length)) {
-        const head = (await profilerOf(opened, ROWS_AHEAD, exportName)).profile()
-        found = [...found, ...measureDrift(head, earlier, rules).filter(({ level }) => level === 'stop')]
-      }
+      if (stopsForHead(memory, earlier.length))
+        comparison.judgeHead((await profilerOf(opened, ROWS_AHEAD, exportName)).profile())
       if (extent === 'header') return undefined
       let rows = 0
       for await (const block of opened.rows()) rows += block.length
-      found = [...found, ...rowDrift(rows, earlier, rules)]
+      comparison.judgeRows(rows)
       return rows
     },
     async catchUp(opened, exportName, rows) {
       profiler = await profilerOf(opened, rows, exportName)
     },
-    assertAllowed(exportName, path) {
-      const stops = memory.mayStop ? found.filter(({ level }) => level === 'stop') : []
-      if (stops.length === 0) return
-      const findings = stops.map(({ measure, message }) => ({ place: {}, message: `${measure}: ${message}` }))
-      const told = findings.slice(0, FINDINGS_TOLD).map(({ message }) => message)
-      const rest = findings.length - told.length
-      throw new WaybillError(
-        'export-drifted',
-        `${exportName} differs from earlier deliveries by more than the job allows: ${told.join('; ')}${rest === 0 ? '' : `; and ${rest} more`}`,
-        { place: { file: path }, findings },
-      )
-    },
-    note(finding) {
-      noted.push(finding)
-      found = [...found, finding]
-    },
+    assertAllowed: (exportName, path) => comparison.assertAllowed(exportName, path),
+    note: (finding) => comparison.note(finding),
     async begin(runLedger, exportRow) {
       if (complete) await save(runLedger, exportRow)
-      await note(runLedger, exportRow)
+      await comparison.save(runLedger, exportRow)
     },
     look(rows) {
       if (complete || !whole) return
@@ -200,23 +226,40 @@ function createWatch(
     },
     compare() {
       if (!complete && whole && profiler !== undefined) judge(profiler.profile(), true)
-      // Findings that the first rows did not show have not stopped the export.
-      if (!complete && memory.mayStop)
-        found = found.map((one) => (one.level === 'stop' ? { ...one, level: 'warn' } : one))
-      return found
+      if (!complete && memory.mayStop) comparison.soften()
+      return comparison.found
     },
     async end(runLedger, exportRow) {
-      if (complete) return found
+      if (complete) return comparison.found
       this.compare()
       await save(runLedger, exportRow)
-      await note(runLedger, exportRow)
-      return found
+      await comparison.save(runLedger, exportRow)
+      return comparison.found
     },
   }
 }
 
+/** Profiles the first rows of an export. @param exportName undefined: only the columns matter */
+async function profileRows(
+  mapping: LoadedMapping,
+  opened: OpenExport,
+  most: number,
+  { exportName, now }: { readonly exportName: string | undefined; readonly now: number },
+): Promise<Profiler> {
+  const profiler = createProfiler(mapping, opened.columns)
+  const mapper = exportName && mapping.compiled.bind(opened.columns, exportName, now)
+  let left = most
+  if (left === 0) return profiler
+  for await (const block of opened.rows()) {
+    for (const row of block.slice(0, left)) profiler.add(row, mapper ? mapper(row) : undefined)
+    left -= block.length
+    if (left <= 0) break
+  }
+  return profiler
+}
+
 /** Findings named in an error message; the ledger has all of them. */
-const FINDINGS_TOLD = 10
+const FINDINGS_NAMED = 10
 
 /** Rows for judging medians and rejects before anything is sent: enough for a median, and soon read. */
 const ROWS_AHEAD = 2_000

@@ -65,7 +65,9 @@ export const rowDrift = (
     rows,
     knownOf(earlier, (profile) => profile.rows),
     {
-      ...{ after, limits, row: after },
+      after,
+      limits,
+      row: after,
       distance: (now, usual) => (usual === 0 ? (now === 0 ? 0 : 1) : Math.abs(now - usual) / usual),
     },
     (now, usual) => `${number(now)}, usually ${number(usual)}`,
@@ -112,7 +114,9 @@ export function valueDrift(
       shareOf(current),
       knownOf(earlier, shareOf),
       {
-        ...{ after, limits: rules[measure], row: measure === 'skipped' ? after : 1 },
+        after,
+        limits: rules[measure],
+        row: measure === 'skipped' ? after : 1,
         distance: (one, other) => Math.abs(one - other),
       },
       (now, usual) => `${what} ${percent(now)}, usually ${percent(usual)}`,

@@ -207,8 +207,11 @@ function createMix({ definition }: LoadedMapping) {
       for (const record of outcome.rejected) rule(record.rule)
     },
     counts: () => ({
-      ...{ taken, skipped, warnings: Object.fromEntries(warnings) },
-      ...{ rules: Object.fromEntries(rules), codes: Object.fromEntries(codes) },
+      taken,
+      skipped,
+      warnings: Object.fromEntries(warnings),
+      rules: Object.fromEntries(rules),
+      codes: Object.fromEntries(codes),
     }),
   }
 }

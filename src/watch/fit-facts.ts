@@ -96,11 +96,8 @@ function addValue(counter: RuleCounter, value: number): void {
   if (usual !== undefined && (value < usual[0] || value > usual[1])) counter.unusual++
 }
 
-/** Creates the counter. @param catalog its measurements */
-export function createFit(
-  definition: MappingDefinition,
-  catalog: ReadonlyMap<string, BiometricEntry>,
-): FitCounter {
+/** Counters of the rules of a mapping, one for each name or series of names. @param catalog its measurements */
+function createRuleCounters(definition: MappingDefinition, catalog: ReadonlyMap<string, BiometricEntry>) {
   const rules = new Map<string, RuleCounter>()
   const byName = new Map<string, RuleCounter>()
   const create = (rule: string, kind: RecordKind, key: string, named: boolean): RuleCounter => {
@@ -138,6 +135,15 @@ export function createFit(
     if (byName.size < KEPT) byName.set(name, counter)
     return counter
   }
+  return { rules, counterOf }
+}
+
+/** Creates the counter. @param catalog its measurements */
+export function createFit(
+  definition: MappingDefinition,
+  catalog: ReadonlyMap<string, BiometricEntry>,
+): FitCounter {
+  const { rules, counterOf } = createRuleCounters(definition, catalog)
   const places: { readonly name: string; readonly counter: RuleCounter }[] = []
   const rows = { read: 0, mapped: 0, skipped: 0, rejected: 0 }
   const reasons: Record<string, number> = {}

@@ -96,7 +96,9 @@ function daysDrift(
     now,
     knownOf(earlier, ({ daysSpanned }) => daysSpanned),
     {
-      ...{ after, limits: { warn: 0, stop: Number.POSITIVE_INFINITY }, row: after },
+      after,
+      limits: { warn: 0, stop: Number.POSITIVE_INFINITY },
+      row: after,
       distance: (one, other) =>
         one > other * SPREAD && one > other + MONTH ? (one - other) / Math.max(other, 1) : 0,
     },

@@ -35,24 +35,30 @@ export interface NameWords {
 const LONGEST_NAME = 200
 const BRACKETS = /[([]([^()[\]]*)[)\]]\s*$/
 
-export function nameWords(name: string, { silent, asides, unitOf }: Naming): NameWords {
+/** Words before the brackets of a name, and within. Synonyms need no more: to look for the unit of each would load the library of units. */
+function wordsOf(name: string) {
   const short = name.slice(0, LONGEST_NAME)
+  const bare = short.replace(BRACKETS, '')
   const parts = (BRACKETS.exec(short)?.[1] ?? '').split(/[,;]/).map((part) => part.trim())
+  return { bare, parts, outside: wordsIn(bare), within: parts.flatMap(wordsIn) }
+}
+
+export function nameWords(name: string, { silent, asides, unitOf }: Naming): NameWords {
+  const { bare, parts, outside, within } = wordsOf(name)
   const unit = unitOf(parts.join(',')) ?? parts.map(unitOf).find((one) => one !== undefined)
   const remarks = parts.filter((part) => unitOf(part) === undefined).flatMap(wordsIn)
   const remarked =
     remarks.some((word) => !silent.includes(word)) &&
     unitOf(parts.join(',')) === undefined &&
     !asides.some((aside) => aside.replaceAll(' ', '') === remarks.join(''))
-  const outside = wordsIn(short.replace(BRACKETS, ''))
   const words = remarked ? [...outside, ...remarks] : outside
   return {
     words: telling(words, silent),
     outside,
-    within: parts.flatMap(wordsIn),
+    within,
     remarks: remarked ? remarks : [],
     unit,
-    sides: sidesOf(short.replace(BRACKETS, '')),
+    sides: sidesOf(bare),
   }
 }
 
@@ -133,7 +139,7 @@ function createDictionary(
     }
   }
   for (const [key, name] of synonyms) {
-    const { outside, within } = nameWords(name, naming)
+    const { outside, within } = wordsOf(name)
     for (const words of [outside, [...outside, ...within]]) {
       add(keys, words, key)
       add(shortened, telling(words, naming.silent), key)
@@ -305,9 +311,10 @@ export type Words = z.infer<typeof Words>
 
 const FILE = fileURLToPath(new URL('words.yaml', import.meta.url))
 
-/** Reads words.yaml. @throws WaybillError `catalog-invalid` if the file was changed */
+/** Read with the first names. @throws WaybillError `catalog-invalid` if the file was changed */
+let shippedWords: Words | undefined
 const readWords = (): Words =>
-  parseYaml(readFileSync(FILE, 'utf8'), FILE, Words, 'catalog-invalid', 'text').value
+  (shippedWords ??= parseYaml(readFileSync(FILE, 'utf8'), FILE, Words, 'catalog-invalid', 'text').value)
 
 /** Names known to the catalog and words.yaml, with their meaning. */
 export interface KnownNames {
@@ -334,6 +341,21 @@ export function knownNames(
       ...[...entries].flatMap(([key, { name }]) => [[key, key] as const, [key, name] as const]),
       ...synonyms.filter(([key]) => entries.has(key)),
     ])
-  const [measurements, conditions] = [own(catalog.biometrics), own(catalog.conditions)]
-  return { catalog, units, words, naming, measurements, conditions }
+  let measurements: Dictionary | undefined
+  let conditions: Dictionary | undefined
+  return {
+    catalog,
+    units,
+    words,
+    naming,
+    // Made with the first name to look up: exports of JSON have none.
+    get measurements() {
+      measurements ??= own(catalog.biometrics)
+      return measurements
+    },
+    get conditions() {
+      conditions ??= own(catalog.conditions)
+      return conditions
+    },
+  }
 }

@@ -62,7 +62,7 @@ test('a run at another gateway leaves the file that an unfinished run goes on wi
 
   const second = await clinic.run()
   expect(summaryOf(second)).toMatchObject({ state: 'finished' })
-  expect(second.err).toContain(`run ${first.run}, which went to ${there}, is not finished with it`)
+  expect(second.err).toContain(`run ${first.run} at ${there} still needs it`)
   expect(await readdir(join(folder, 'inbox'))).toEqual(['day.csv'])
 
   Object.assign(clinic.workplace.environment, gatewaySettings(there))

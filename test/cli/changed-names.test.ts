@@ -25,7 +25,7 @@ async function run(clinic: Clinic, ...rows: readonly string[]) {
   const header = 'id,day,first,last,born,gender,zip,pulse\n'
   await clinic.deliver(`${++night}.csv`, `${header}${rows.join('\n')}\n`)
   const { code, out, err } = await clinic.run()
-  const told = err.split('\n').filter((line) => line.includes('another name'))
+  const told = err.split('\n').filter((line) => line.includes('a new name'))
   expect(err).not.toMatch(/Ann|Lee|Moor|Zoë/)
   return { code, warnings: JSON.parse(out).warnings, told }
 }
@@ -121,7 +121,7 @@ it('is told where an export is read again, and by a backfill, and an older name 
   await deliver('20260301', row('p-1'))
   const backfill = ['backfill', 'clinic', '--from', '2026-03-01', '--to', '2026-03-01', '--json']
   const { out, err } = await clinic.workplace.waybill(...backfill)
-  expect([warned(out), err.match(/another name/g)?.length]).toEqual([CHANGED, 1])
+  expect([warned(out), err.match(/a new name/g)?.length]).toEqual([CHANGED, 1])
   // All of its records are known by now.
   expect(warned((await clinic.workplace.waybill(...backfill)).out)).toEqual([])
   await deliver('20260311', row('p-1', { last: 'Moor' }))

@@ -149,6 +149,12 @@ test('a job is paused and goes on again; who paused it is told', async () => {
   expect((await clinic.run()).code).toBe(0)
   expect((await waybill('unpause', 'clinic', '--json')).out).toBe('{"job":"clinic","changed":true}\n')
   expect((await waybill('unpause', 'clinic')).out).toBe('clinic was not paused.\n')
+  const window = await waybill('pause', 'clinic', '--until', '2h', '--json')
+  const { until } = JSON.parse(window.out)
+  expect(JSON.parse(window.out)).toEqual({ job: 'clinic', changed: true, until })
+  expect(Math.abs(Date.parse(until) - Date.now() - 7_200_000)).toBeLessThan(600_000)
+  expect((await waybill('schedule', '--explain', 'clinic')).out).toMatch(/^paused by \S+ since \S+Z until /m)
+  expect((await waybill('pause', 'clinic', '--until', '2020-01-01')).err).toContain('error usage-wrong')
   expect((await waybill('pause', 'other')).err).toContain('error job-not-found')
 })
 

@@ -53,7 +53,7 @@ describe('a gateway that cannot be had', () => {
     expect(run.code).toBe(3)
     expect(summaryOf(run).error?.code).toBe('gateway-failing')
     expect((await clinic.workplace.waybill('show')).out).toMatch(
-      /^Because {2}the gateway did not let .* \(last: .* was answered 503\); the job's patience is at its end$/m,
+      /^Because {2}.* did not succeed for \d+ s, the patience of the job \(last: .* was answered 503\)$/m,
     )
   })
 
@@ -109,7 +109,7 @@ test('a job that another process runs: exit 5, naming it; once that one is dead,
   const second = await clinic.run()
   expect(second.code).toBe(5)
   expect(second.err).toContain('error job-held')
-  expect(second.err).toContain(`:${holder.pid} (run `)
+  expect(second.err).toContain(`:${holder.pid} runs the job clinic (run `)
 
   hang = false
   const gone = new Promise((resolve) => holder.once('close', resolve))

@@ -7,18 +7,30 @@ import { answer, PASS } from '../faults/fault-proxy.ts'
 import { ANN, BEN, GOOD, HEADER } from './clinic.ts'
 import { type FaultyClinic, openFaultyClinic } from './left-behind.ts'
 
-/** An export with so many rows of 70 kB beside the two. */
-const packed = (rows: number): Buffer =>
-  gzipSync(
-    `${HEADER}${ANN}${BEN}${Array.from({ length: rows }, (_, at) => `p${at},2026-03-02,,,,,${'x'.repeat(70_000)}\n`).join('')}`,
-  )
+/** ANN and BEN, as lines of JSON. */
+const TWO = [ANN, BEN]
+  .map((row) => {
+    const cells = row.trim().split(',')
+    const members = HEADER.trim()
+      .split(',')
+      .map((name, at) => [name, cells[at]])
+    return `${JSON.stringify(Object.fromEntries(members))}\n`
+  })
+  .join('')
+
+/** An export with so many MiB beside the two rows, of JSON: long texts of it are read fastest. */
+const packed = (mebibytes: number): Buffer => {
+  const remark = 'x'.repeat(1024 ** 2)
+  const row = (at: number): string => `${JSON.stringify({ id: `p${at}`, day: '2026-03-02', remark })}\n`
+  return gzipSync(TWO + Array.from({ length: mebibytes }, (_, at) => row(at)).join(''))
+}
 
 const job = (
   limits: string,
-): string => `exports: { from: ../inbox, match: "clinic_{date:yyyyMMdd}.csv*", mapping: clinic${limits} }
+): string => `exports: { from: ../inbox, match: "clinic_{date:yyyyMMdd}.ndjson*", mapping: clinic-json${limits} }
 accounts: { register: never }
 `
-/** More comes out of a thousand rows than out of a packed file may, unless the job allows it. */
+/** More comes out of a large export than out of a packed file may, unless the job allows it. */
 const LIMITS = ', limits: { ratio: 1100 }'
 
 async function cutOff(clinic: FaultyClinic, ...args: string[]): Promise<void> {
@@ -30,7 +42,7 @@ async function cutOff(clinic: FaultyClinic, ...args: string[]): Promise<void> {
 test('by the limits of the job: the run stops, and goes on when it can be read', async () => {
   const [narrow, wide] = [', limits: { bytes: 1MiB }', ', limits: { bytes: 9MiB }']
   const clinic = await openFaultyClinic({ job: job(wide), patience: '1s' })
-  await clinic.deliver('clinic_20260302.csv.gz', packed(30))
+  await clinic.deliver('clinic_20260302.ndjson.gz', packed(2))
   await cutOff(clinic, 'run', 'clinic')
   const submit = 'submit: { readLag: 100ms, patience: 1s }\n'
   await clinic.workplace.job('clinic', job(narrow) + submit)
@@ -45,12 +57,12 @@ test('by limits that are not those of the job, as a backfill has taken it from a
   const clinic = await openFaultyClinic({ job: job(LIMITS), patience: '1s' })
   const history = join(clinic.workplace.folder, 'history')
   await mkdir(history)
-  await writeFile(join(history, 'clinic_20260302.csv.gz'), packed(1_000))
+  await writeFile(join(history, 'clinic_20260302.ndjson.gz'), packed(70))
   await cutOff(
     clinic,
     ...['backfill', 'clinic', '--from', '2026-03-01', '--to', '2026-03-31', '--in', 'history'],
   )
-  await clinic.deliver('clinic_20260401.csv', `${HEADER}${ANN}${BEN}`)
+  await clinic.deliver('clinic_20260401.ndjson', TWO)
   expect((await clinic.run()).code).toBe(0)
   expect(await clinic.stored()).toEqual(GOOD)
 })

@@ -31,7 +31,7 @@ test.each([
         return { ...ledger, exports: { ...ledger.exports, ofRun } }
       },
     }))
-    expect({ code, err }).toMatchObject({ code: 130, err: expect.stringContaining('Nothing was done.') })
+    expect({ code, err }).toMatchObject({ code: 130, err: expect.stringContaining('Nothing was changed.') })
     expect(scene.query('select id from run')).toEqual([{ id: run }])
     expect(scene.query('select * from decision')).toEqual([])
     expect(await scene.start(['reconcile', run])).toMatchObject({ code: 0 })

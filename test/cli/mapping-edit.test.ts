@@ -231,13 +231,16 @@ const statusOf = (url: string, headers: Record<string, string> = {}): Promise<nu
     }).on('error', fail)
   })
 
-test('who does not know the address, or comes by another name of this machine, sees nothing', async () => {
+test('whoever has not opened the printed address, or comes by another name of this machine, sees nothing', async () => {
   const { url } = await editing()
-  expect(await statusOf(url)).toBe(200)
   const { port, origin } = new URL(url)
-  expect(await statusOf(`${origin}/`)).toBe(404)
-  expect(await statusOf(`${origin}/${'0'.repeat(32)}/events`)).toBe(404)
-  expect(await statusOf(url, { host: `evil.example:${port}` })).toBe(404)
+  expect(await statusOf(`${origin}/`)).toBe(401)
+  expect(await statusOf(`${origin}/events`)).toBe(401)
+  expect(await statusOf(`${origin}/enter/${'0'.repeat(32)}`)).toBe(403)
+  expect(await statusOf(url, { host: `evil.example:${port}` })).toBe(421)
+  expect(await statusOf(url)).toBe(303)
+  // The address opens one session.
+  expect(await statusOf(url)).toBe(403)
 })
 
 test('a mapping that cannot be used is what the page is for; an export that is not there is told at once', async () => {

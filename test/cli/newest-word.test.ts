@@ -3,6 +3,7 @@ import { cp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { CHUNK_SIZE } from '../../src/run/chunks.ts'
+import { answer, PASS, type startFaultProxy } from '../faults/fault-proxy.ts'
 import { openClinic, REGISTERED_ROW } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
 import { type ReferenceStore, startReferenceStore } from './reference-store.ts'
@@ -19,9 +20,10 @@ const rowOf = (day: string, value: number): string =>
 const FIRST = '2026-03-02'
 const SECOND = '2026-03-04'
 
-async function open(mapping = mappingOf()) {
+async function open(mapping = mappingOf(), faultOf?: Parameters<typeof startFaultProxy>[1]) {
   const store = await startReferenceStore()
-  const clinic = await openClinic({ store, mapping, job: JOB })
+  const job = faultOf === undefined ? JOB : `${JOB}submit: { readLag: 100ms, patience: 1s }\n`
+  const clinic = await openClinic({ store, mapping, job, ...(faultOf && { faultOf }) })
   const { workplace } = clinic
   const copy = join(workplace.folder, 'copy.sqlite')
   return {
@@ -138,6 +140,27 @@ test('a rule that has another name sends nothing again', async () => {
   await clinic.deliverDay('20260303', rowOf(FIRST, 70))
   await clinic.run()
   expect(await clinic.values()).toEqual([70])
+})
+
+test('a rule that has its former name back looks for what a run that was given up has sent under the other', async () => {
+  let isAway = false
+  const clinic = await open(mappingOf(), ({ method, path }) => {
+    if (!isAway) return PASS
+    return method === 'POST' && path.includes('biometric') ? { do: 'pass-then-reset' } : answer(503)
+  })
+  await clinic.deliverDay('20260302', rowOf(FIRST, 70))
+  await clinic.run()
+  await clinic.writeMapping(mappingOf('heart'))
+  await clinic.deliverDay('20260303', rowOf(FIRST, 75))
+  isAway = true
+  const ended = await clinic.run()
+  expect(ended.code).toBe(3)
+  isAway = false
+  await clinic.workplace.waybill('resolve', summaryOf(ended).run, '--give-up')
+  await clinic.writeMapping(mappingOf())
+  // The profile shows the value under the id of the other name: a person decides.
+  expect(await clinic.counts()).toMatchObject({ made: 2, accepted: 0, unchanged: 1, inDoubt: 1 })
+  expect(await clinic.values()).toEqual([70, 75])
 })
 
 test('a mapping that was changed, and changed back, is sent each time', async () => {

@@ -53,7 +53,7 @@ export const steadily = (
     .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
     .replaceAll(/\d{8}T\d{6}Z-[0-9a-f]{6}/g, 'RUN-RUN-RUN-RUN-RUN-RUN')
     .replaceAll(/in \d+\.\d s, \d+ rows\/s/g, 'in N s, N rows/s')
-    .replaceAll(/through for \d+ s/g, 'through for N s')
+    .replaceAll(/did not succeed for \d+ s/g, 'did not succeed for N s')
     .replaceAll(/after \d+\.\d s/g, 'after N s')
     .replaceAll(/\d+\.\d s of work/g, 'N s of work')
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, 'INSTANT')

@@ -66,11 +66,11 @@ test('a run that left something behind is told to all three: by webhook, mail an
   expect(JSON.parse(await readFile(join(jobs, 'told.json'), 'utf8'))).toMatchObject({ data: { title } })
   expect((await readFile(join(jobs, 'title'), 'utf8')).trim()).toBe(title)
 
-  // All is well by now: only who wants to be told always is told.
+  // All is well by now: each target that heard of the failure hears so, and the one with `on: always` of the run, too.
   await clinic.deliver('day.csv', `${HEADER}${ANN}`)
   expect((await clinic.run()).code).toBe(0)
-  expect(hook.seen).toHaveLength(1)
-  expect(mails).toHaveLength(4)
+  expect(hook.received().map(({ type }) => type)).toEqual(['waybill.run-ended', 'waybill.job-recovered'])
+  expect(mails).toHaveLength(6)
 })
 
 test('a receiver that fails changes nothing about the run; the doctor knows, and the next run delivers', async () => {
@@ -207,7 +207,11 @@ test('a run whose process is gone is told by the next one, which goes on with it
       details: { run: 'killed', owner: 'elsewhere:7' },
     },
   })
-  expect(ends.map(({ type }) => type)).toEqual(['waybill.run-ended', 'waybill.run-ended'])
+  expect(ends.map(({ type }) => type).sort()).toEqual([
+    'waybill.job-recovered',
+    'waybill.run-ended',
+    'waybill.run-ended',
+  ])
 })
 
 test('waybill notify tries every target, and says which has not taken it', async () => {

@@ -9,6 +9,7 @@ import { delivery } from '../cli/nights.ts'
 import { PASS } from '../faults/fault-proxy.ts'
 import { layoutOf, openBrowser, photograph } from '../story/report/browser.ts'
 import { deliver, openInstallation, type Served, serve } from './console-under-test.ts'
+import { openWeek, UNREAD_DAY } from './week.ts'
 
 let browser: Browser
 beforeAll(async () => {
@@ -48,6 +49,16 @@ async function faultsOf(page: Page): Promise<string[]> {
   return Violations.parse(found).flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}`))
 }
 
+/** axe-core finds nothing, and nothing is wider than the window. Leaves a picture. */
+async function expectSound(page: Page, url: string, width: number, what: string): Promise<void> {
+  await page.setViewportSize({ width, height: 900 })
+  await page.goto(url)
+  expect.soft(await faultsOf(page), what).toEqual([])
+  const { excess, collisions } = await layoutOf(page)
+  expect.soft({ what, excess, collisions }).toEqual({ what, excess: 0, collisions: [] })
+  await photograph(page, `console-${what}`)
+}
+
 const LOOKS = [
   ['wide', 1280, 'light'],
   ['narrow', 390, 'light'],
@@ -58,7 +69,7 @@ test.each(LOOKS)(
   'each page is sound: %s',
   async (name, width, scheme) => {
     const { workplace, run } = await openInstallation({ WAYBILL_LOG_FILE: 'log' })
-    const served = await serve(workplace)
+    const served = await serve(workplace, ['--health-data'])
     const { page, complaints } = await opened(served, width, scheme)
     const show = JSON.parse((await workplace.waybill('show', run, '--json')).out)
     const code = z.object({ reasons: z.array(z.object({ code: z.string() })) }).parse(show).reasons[0]?.code
@@ -71,26 +82,124 @@ test.each(LOOKS)(
       morning: '/',
       run: `/runs/${run}`,
       reason: `/runs/${run}/reasons/${code}`,
+      values: `/runs/${run}/reasons/${code}/values`,
       log: `/runs/${run}/log`,
       trace: `/trace?row=${encodeURIComponent(`${row.export}:${row.row}`)}`,
+      'in-doubt': '/in-doubt',
+      exports: '/exports',
+      backfill: '/backfill?job=nightly&from=2026-02-01&to=2026-03-10',
+      mappings: '/mappings',
+      mapping: '/mappings/acme-onsite',
       schedule: '/schedule',
       system: '/system',
       action: `/do/acknowledge?run=${run}`,
       missing: '/runs/none',
     }
-    for (const [what, path] of Object.entries(pages)) {
-      await page.setViewportSize({ width, height: 900 })
-      await page.goto(served.base + path)
-      expect.soft(await faultsOf(page), what).toEqual([])
-      const { excess, collisions } = await layoutOf(page)
-      expect.soft({ what, excess, collisions }).toEqual({ what, excess: 0, collisions: [] })
-      await photograph(page, `console-${what}-${name}`)
-    }
+    for (const [what, path] of Object.entries(pages))
+      await expectSound(page, served.base + path, width, `${what}-${name}`)
     // The browser says that a page was not found.
     expect(complaints.filter((one) => !one.includes('404'))).toEqual([])
   },
   120_000,
 )
+
+test.each(LOOKS)(
+  'pages after a week are sound: %s',
+  async (name, width, scheme) => {
+    const { workplace } = await openWeek()
+    const served = await serve(workplace, ['--health-data'])
+    const { page, complaints } = await opened(served, width, scheme)
+    const pages = {
+      'in-doubt': '/in-doubt',
+      exports: '/exports',
+      backfill: `/backfill?job=clinic&from=2026-02-10&to=${UNREAD_DAY}`,
+      mapping: '/mappings/clinic',
+    }
+    for (const [what, path] of Object.entries(pages))
+      await expectSound(page, served.base + path, width, `${what}-of-a-week-${name}`)
+    await page.goto(`${served.base}/mappings/clinic`)
+    await page.click('text=Rows as records')
+    await expectSound(page, page.url(), width, `rows-of-a-week-${name}`)
+    expect(complaints).toEqual([])
+  },
+  120_000,
+)
+
+test('the keyboard alone reaches every link, field and button of each page', async () => {
+  const { workplace, doubtful } = await openWeek()
+  const served = await serve(workplace, ['--health-data'])
+  const { page } = await opened(served)
+  const pages = [
+    ...[
+      '/',
+      `/runs/${doubtful}`,
+      '/in-doubt',
+      '/exports',
+      '/mappings',
+      '/mappings/clinic',
+      '/trace',
+      '/schedule',
+      '/system',
+    ],
+    `/backfill?job=clinic&from=2026-03-01&to=${UNREAD_DAY}`,
+    ...['accept', 'resend', 'reconcile', 'rerun', 'acknowledge'].map(
+      (action) => `/do/${action}?run=${doubtful}`,
+    ),
+    ...['run', 'pause', 'unpause'].map((action) => `/do/${action}?job=clinic`),
+  ]
+  for (const path of pages) {
+    await page.goto(served.base + path)
+    // Numbers each element that a mouse can use, and is seen.
+    const count = z.number().parse(
+      await page.evaluate(`[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, summary')]
+        .filter((one) => one.checkVisibility({ contentVisibilityAuto: true }) && one.getClientRects().length > 0)
+        .map((one, at) => { one.dataset.at = at }).length`),
+    )
+    const reached = new Set<string>()
+    // A date has several parts, and tables that scroll take the focus, too.
+    for (let at = 0; at < 2 * count + 40; at++) {
+      await page.keyboard.press('Tab')
+      const [at_, outline] = z
+        .tuple([z.string(), z.string()])
+        .parse(
+          await page.evaluate(
+            `[document.activeElement.dataset.at ?? '', getComputedStyle(document.activeElement).outlineStyle]`,
+          ),
+        )
+      if (at_ === '') continue
+      expect({ path, at_, outline }).toEqual({ path, at_, outline: expect.not.stringMatching('none') })
+      reached.add(at_)
+      if (reached.size === count) break
+    }
+    expect({ path, reached: reached.size }).toEqual({ path, reached: count })
+  }
+}, 120_000)
+
+test('times show in UTC, or in the zone of the browser; paper has no bar, and folds nothing', async () => {
+  const { workplace } = await openInstallation()
+  const served = await serve(workplace)
+  const context = await browser.newContext({ timezoneId: 'Asia/Kolkata' })
+  onTestFinished(() => context.close())
+  const page = await context.newPage()
+  await page.goto(served.addresses.at(-1) ?? '')
+  const since = page.locator('.need time').first()
+  const at = new Date((await since.getAttribute('datetime')) ?? '')
+  expect(await since.textContent()).toContain(`${at.toISOString().slice(11, 19)} UTC`)
+  await page.click('#zone')
+  // India is five and a half hours ahead of UTC.
+  const local = new Date(at.getTime() + 5.5 * 3_600_000).toISOString()
+  expect(await since.textContent()).toBe(`${local.slice(0, 10)} ${local.slice(11, 19)} local`)
+  await page.reload()
+  expect(await page.locator('.need time').first().textContent()).toContain('local')
+  await page.click('#zone')
+  expect(await page.locator('.need time').first().textContent()).toContain('UTC')
+
+  await page.click('a.night')
+  await page.emulateMedia({ media: 'print' })
+  expect(await page.locator('header.bar').isVisible()).toBe(false)
+  expect(await page.locator('details.numbers table').first().isVisible()).toBe(true)
+  await photograph(page, 'console-run-print')
+}, 60_000)
 
 test('the keyboard alone reaches an action and does it', async () => {
   const { workplace } = await openInstallation()

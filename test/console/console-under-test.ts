@@ -55,14 +55,17 @@ export async function serve(
   const interrupt = new AbortController()
   const addresses: string[] = []
   const { promise: printed, resolve: print } = Promise.withResolvers<void>()
+  let base = ''
   const running = workplace.waybillWith(
     (context) => ({
       ...context,
       ...(now === undefined ? {} : { now }),
       interrupt: interrupt.signal,
       out: (lines) => {
-        const [address] = /http:\S+/.exec([lines].flat().join('\n')) ?? []
+        const [address] = /https?:\S+\/enter\/\S+/.exec([lines].flat().join('\n')) ?? []
         if (address !== undefined) addresses.push(address)
+        const [, place] = /listens on (\S+)/.exec([lines].flat().join('\n')) ?? []
+        base = address === undefined ? (place ?? '') : address.replace(/(?<=:\w+)\/enter.*/, '')
         print()
       },
     }),
@@ -74,7 +77,7 @@ export async function serve(
   }
   onTestFinished(() => end().then(() => undefined))
   await Promise.race([printed, running.then(({ err }) => Promise.reject(new Error(err)))])
-  return { base: new URL(addresses[0] ?? '').origin, addresses, end }
+  return { base, addresses, end }
 }
 
 export interface Answer {

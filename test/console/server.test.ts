@@ -1,8 +1,9 @@
-import { writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { IDLE_MS, LENGTH_MS } from '../../src/console/sessions.ts'
+import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { createWorkplace } from '../cli/command-line.ts'
 import { type Answer, ask, deliver, EXPORT, enter, openInstallation, serve } from './console-under-test.ts'
 
@@ -32,7 +33,7 @@ test('an address opens one session, and whoever has none sees nothing', async ()
 
   const entered = await ask(address)
   expect(entered.headers['set-cookie']).toEqual([
-    expect.stringMatching(/^waybill-\d+=[0-9a-f]{32}; Path=\/; HttpOnly; SameSite=Strict$/),
+    expect.stringMatching(/^waybill-\d+=[0-9a-f]{32}; Path=\/; HttpOnly; SameSite=Lax$/),
   ])
   expect((await ask(address)).status).toBe(403)
   // Another browser comes in by the next address, and the first one stays.
@@ -64,7 +65,7 @@ test('a session ends when nobody uses it, and after its length; requests of the 
   const since = at
   while (at + IDLE_MS / 2 < since + LENGTH_MS) {
     at += IDLE_MS / 2
-    expect((await busy.get('/console.css')).status).toBe(200)
+    expect((await busy.get('/page.css')).status).toBe(200)
     expect((await busy.get('/trace')).status).toBe(200)
   }
   at = since + LENGTH_MS - 1
@@ -107,7 +108,7 @@ test('every answer has the headers of a strict policy', async () => {
   const { workplace } = await openInstallation()
   const served = await serve(workplace)
   const { get } = await enter(served)
-  for (const path of ['/', '/console.js', '/nowhere']) {
+  for (const path of ['/', '/page.js', '/nowhere']) {
     const { headers } = await get(path)
     expect(headers['content-security-policy']).toBe(
       "default-src 'none';script-src 'self';style-src 'self';img-src data:;connect-src 'self';form-action 'self';base-uri 'none';frame-ancestors 'none'",
@@ -219,12 +220,71 @@ test('read only, there is no action', async () => {
   const served = await serve(workplace, ['--read-only'])
   const { get, post, csrf } = await enter(served)
   for (const path of ['/', `/runs/${run}`, '/schedule']) expect((await get(path)).text).not.toContain('/do/')
-  expect((await get(`/do/acknowledge?run=${run}`)).status).toBe(404)
-  expect((await post('/do/acknowledge', { csrf, run })).status).toBe(404)
+  expect((await get(`/do/acknowledge?run=${run}`)).status).toBe(403)
+  expect((await post('/do/acknowledge', { csrf, run })).status).toBe(403)
+  expect(JSON.parse((await get('/?json')).text).needs).toHaveLength(1)
   // A look is none: the person is asked for in a form, so that no address has the reference.
   const traced = await post('/trace', { csrf, person: 'P-2' })
   expect(traced.text).toContain('diastolic-bp')
   expect(traced.text).not.toContain('P-2')
+})
+
+test('read only, the bytes of a copied ledger stay the same on every page', async () => {
+  const { workplace, run } = await openInstallation()
+  const copy = await createWorkplace()
+  const ledger = join(copy.home, 'ledger.sqlite')
+  await mkdir(copy.home, { recursive: true, mode: 0o700 })
+  await workplace.waybill('backup', ledger)
+  await copyFile(join(workplace.folder, 'jobs/nightly.yaml'), join(copy.folder, 'jobs/nightly.yaml'))
+  const before = await readFile(ledger)
+  const served = await serve(copy, ['--read-only'])
+  const { get, post, csrf } = await enter(served)
+  const pages = [
+    '/',
+    `/runs/${run}`,
+    '/in-doubt',
+    '/exports',
+    '/backfill',
+    '/mappings',
+    '/mappings/acme-onsite',
+    '/schedule',
+    '/system',
+  ]
+  for (const path of pages) expect({ path, status: (await get(path)).status }).toEqual({ path, status: 200 })
+  const actions = ['acknowledge', 'rerun', 'reconcile', 'accept', 'resend', 'give-up', 'stop']
+  for (const action of actions) expect((await post(`/do/${action}`, { csrf, run })).status).toBe(403)
+  for (const action of ['run', 'pause', 'unpause', 'backfill'])
+    expect((await post(`/do/${action}`, { csrf, job: 'nightly' })).status).toBe(403)
+  expect(await served.end()).toBe(0)
+  expect((await readFile(ledger)).equals(before)).toBe(true)
+
+  // The ledger itself refuses, whoever asks.
+  const opened = await openLedger(ledger, undefined, undefined, undefined, 'read')
+  onTestFinished(() => opened.close())
+  await expect(opened.jobs.id('another', 'built-in')).rejects.toThrow(/readonly|query_only|read-only/i)
+})
+
+test('values of rows need a role, come from the rejects file, and are in the audit', async () => {
+  const { workplace, run } = await openInstallation()
+  const path = `/runs/${run}/reasons/value-not-a-number`
+  const plain = await enter(await serve(workplace))
+  expect((await plain.get(path)).text).not.toContain('/values')
+  const refused = await plain.get(`${path}/values`)
+  expect(refused.status).toBe(403)
+  expect(refused.text).toContain('the role health-data is missing')
+  expect(refused.text).not.toContain('Moor')
+  expect((await plain.get(`${path}/values?json`)).status).toBe(403)
+  expect(JSON.parse((await workplace.waybill('audit', '--json')).out).audit).toEqual([])
+
+  const seeing = await enter(await serve(workplace, ['--health-data']))
+  expect((await seeing.get(path)).text).toContain(`href="${path}/values"`)
+  const { text } = await seeing.get(`${path}/values`)
+  // The row of P-2, whose value is a word.
+  expect(text).toContain('<dt>dbp</dt><dd>high</dd>')
+  expect(text).toContain('<dt>last_name</dt><dd>Moor</dd>')
+  expect(text).not.toContain('Reed')
+  const { audit } = JSON.parse((await workplace.waybill('audit', '--json')).out)
+  expect(audit).toMatchObject([{ action: 'see-values', job: 'nightly', run, subject: 'value-not-a-number' }])
 })
 
 test('a ledger that cannot be read, a broken job file and no ledger at all are shown', async () => {
@@ -244,10 +304,3 @@ test('a ledger that cannot be read, a broken job file and no ledger at all are s
   expect(titleOf(morning)).toContain('of the installation')
   expect((await broken.get('/runs/latest')).status).toBe(503)
 }, 60_000)
-
-test('only loopback is listened on', async () => {
-  const workplace = await createWorkplace()
-  const { code, err } = await workplace.waybill('console', '--listen', '0.0.0.0:0')
-  expect(code).toBe(2)
-  expect(err).toContain('loopback alone')
-})

@@ -2,6 +2,7 @@ import { describe, expect, it, test } from 'vitest'
 import { jobSource } from '../../src/definitions/export-definition.ts'
 import { JobDefinition } from '../../src/definitions/job-definition.ts'
 
+const NIGHTLY = { cron: '15 2 * * *', zone: 'America/New_York' }
 const JOB = { job: 'nightly', exports: { from: 'inbox', match: '*.csv' }, mapping: 'm' }
 
 const expecting = (expect: object) => ({ ...JOB, exports: [{ ...JOB.exports, expect }] })
@@ -45,12 +46,16 @@ describe('a job', () => {
     const job = JobDefinition.parse({
       ...JOB,
       exports: [{ from: 'a', match: '*', complete: { stableFor: '60s' }, mapping: 'n' }],
-      schedule: { cron: '15 2 * * *', zone: 'America/New_York' },
+      schedule: { ...NIGHTLY, retry: { every: '1m', until: '06:00' } },
       submit: { batch: { bytes: '64KiB' } },
       stopWhen: { rejectedRows: '5%' },
     })
     expect(job.exports[0]?.complete?.stableFor).toBe(60_000)
-    expect(job.schedule?.missed).toBe('once')
+    expect(job.schedule).toEqual({
+      ...NIGHTLY,
+      missed: 'once',
+      retry: { every: 60_000, until: '06:00' },
+    })
     expect(job.submit).toMatchObject({ concurrency: 8, batch: { records: 500, bytes: 65_536 } })
     expect(job.stopWhen).toEqual({ rejectedRows: 0.05, after: 200 })
   })
@@ -75,6 +80,9 @@ describe('a job', () => {
     [{ ...JOB, stopWhen: { rejectedRows: '500%' } }, 'stopWhen.rejectedRows'],
     [{ ...JOB, schedule: { cron: '15 2 * * *' } }, 'schedule.zone'],
     [{ ...JOB, schedule: { cron: '15 2 * * *', zone: 'New York' } }, 'schedule.zone'],
+    [{ ...JOB, schedule: { ...NIGHTLY, retry: { every: '59s' } } }, 'schedule.retry.every'],
+    [{ ...JOB, schedule: { ...NIGHTLY, retry: { every: '15m', until: '6:00' } } }, 'schedule.retry.until'],
+    [{ ...JOB, schedule: { ...NIGHTLY, retry: { every: '15m', until: '24:00' } } }, 'schedule.retry.until'],
     [{ ...JOB, careTeams: { missing: 'delete' }, exports: TWO_MAPPINGS }, 'careTeams.missing'],
     [{ ...JOB, retries: 3 }, ''],
     [expecting({ by: '30 1 * * 1-5' }), 'exports.0.expect.zone'],

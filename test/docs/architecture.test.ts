@@ -1,18 +1,42 @@
 /** Answers of docs/architecture.md that name a function and its file. */
 import { readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
-import { page } from './pages.ts'
+import { describe, expect, test } from 'vitest'
+import { page, sections, tableRows } from './pages.ts'
 
-const answers = [...page('docs/architecture.md').matchAll(/`(\w+)` in `(src\/[^`]+\.ts)`/g)].map(
-  ([, name = '', file = '']) => ({ name, file }),
+const text = page('docs/architecture.md')
+const ANSWER = /`(\w+)` in `(src\/[^`]+\.ts)`/g
+const answersIn = (markdown: string) =>
+  [...markdown.matchAll(ANSWER)].map(([, name = '', file = '']) => ({ name, file }))
+const answers = answersIn(text)
+const questions = new Map(
+  tableRows(sections(text, 2).get('Questions') ?? '').map(([question = '', answer = '']) => [
+    question,
+    answersIn(answer),
+  ]),
 )
 
-test('a sentence of the summary, its figures, reasons and commands have one function each', () => {
-  expect(answers.map(({ name }) => name)).toEqual(
-    expect.arrayContaining(['asTold', 'gatherStory', 'summaryText', 'leftByRun', 'remedyFor', 'nextSteps']),
-  )
-})
+describe('docs/architecture.md', () => {
+  test.each([
+    'where `Retry-After` is honoured',
+    'where retries are decided',
+    'what decides that a record is not sent',
+    'what may have been sent when a process dies',
+    'where a sentence of the summary comes from',
+    'how a new source is added',
+    'how a record kind is added',
+  ])('answers %s with a function', (question) => {
+    expect(questions.get(question) ?? []).not.toEqual([])
+  })
 
-test.each(answers)('$name is in $file', ({ name, file }) => {
-  expect(readFileSync(file, 'utf8')).toMatch(new RegExp(`^export (async )?(function|const) ${name}\\b`, 'm'))
+  test('names a function for each step of a row', () => {
+    const steps = tableRows(sections(text, 2).get('The way of a row') ?? '')
+    expect(steps.length).toBeGreaterThan(9)
+    for (const [step = '', answer = ''] of steps) expect(answersIn(answer), step).not.toEqual([])
+  })
+
+  test.each(answers)('$name is in $file', ({ name, file }) => {
+    expect(readFileSync(file, 'utf8')).toMatch(
+      new RegExp(`^(export )?(async )?(function\\*?|const) ${name}\\b`, 'm'),
+    )
+  })
 })

@@ -45,7 +45,7 @@ describe('docs/notifications.md', () => {
     } as unknown as RunSummary
     const at = Date.UTC(2026, 2, 2, 7, 31)
     const notice = runNotice({ summary, exit: 1, reasons: details['reasons'], next: [], at })
-    const from = { host: 'night-host', home: '/var/lib/waybill' }
+    const from = { host: 'night-host', home: '/var/lib/waybill', console: undefined }
     const made = JSON.parse(payloadOf({ id: shown.data.id, notice: sentFrom(notice, from) }))
     const [first] = made.data.text
     expect(shown.data.text[0]).toBe(first)

@@ -14,7 +14,7 @@ import { codeRows, PROJECT, page, sections, tableRows } from './pages.ts'
 /** Where rows and records are rejected. */
 const sources = globSync(['src/{extract,transform,load,collect}/**/*.ts', 'src/model/cell-fault.ts'], {
   cwd: PROJECT,
-}).map((file) => readFileSync(join(PROJECT, file), 'utf8').replaceAll(/^(import|export) .*$/gm, ''))
+}).map((file) => readFileSync(join(PROJECT, file), 'utf8').replaceAll(/^(import|export) .* from .*$/gm, ''))
 const literals = new Set(
   sources.flatMap((text) => [...text.matchAll(/'([a-z]+(?:-[a-z]+)*)'/g)].map(([, word = '']) => word)),
 )
@@ -52,7 +52,7 @@ describe('docs/reasons.md', () => {
 })
 
 describe('docs/delivery.md', () => {
-  const rows = tableRows(sections(page('docs/delivery.md'), 2).get('What an answer means') ?? '')
+  const rows = tableRows(sections(page('docs/delivery.md'), 2).get('Classes of answers') ?? '')
   const classOf = (part: string): string | undefined =>
     rows.find(([what = '']) => what.includes(part))?.[1]?.replaceAll('`', '')
 

@@ -273,6 +273,12 @@ test('the gateway, the settings, the job, the schedule', async () => {
   const missed = chapter('fire-missed')
   expect(await missed('waybill schedule --explain', 0)).toContain('missed')
   await missed('waybill run JOB', 0)
+  await writeFile(join(jobs, 'clinic.yaml'), scheduled.replace('Etc/UTC', 'Etc/UTC, done: "06:00"'))
+  const late = chapter('job-late')
+  expect(await late('waybill schedule --explain', 0)).toContain('done by 06:00')
+  await late('waybill show RUN', 0, { RUN: (await showOf(clinic, 'latest')).run })
+  await chapter('job-recovered')('waybill needs --job JOB', 0)
+  await chapter('digest')('waybill needs', 0)
 })
 
 test('exports are late, small, drifted, empty-handed; a threshold is passed', async () => {

@@ -96,6 +96,7 @@ describe('docs/states.md has the legal moves, and no other', () => {
       missed: true,
       running: true,
       interrupted: true,
+      retrying: true,
       ended: true,
       skipped: true,
     }
@@ -105,6 +106,7 @@ describe('docs/states.md has the legal moves, and no other', () => {
       skip: true,
       end: true,
       interrupt: true,
+      retry: true,
       resume: true,
     }
     expect(rowsOf('Fire').sort()).toEqual(moves(states, events, advanceFire).sort())

@@ -103,7 +103,7 @@ export async function watchInbox(startAt: string, yaml: string): Promise<Watched
     patience: () => new AbortController().signal,
     now,
     async tell(_, notice) {
-      await outbox.tell(sentFrom(notice, { host: 'night-host', home: '/home' }), [TARGET])
+      await outbox.tell(sentFrom(notice, { host: 'night-host', home: '/home', console: undefined }), [TARGET])
       said.push(notice.title)
     },
   }
@@ -209,6 +209,7 @@ export async function watchInbox(startAt: string, yaml: string): Promise<Watched
             abandoned: () => {},
             recovered: () => {},
             ended: () => {},
+            gaveUp: () => {},
             missed: () => {},
           },
           broken: (_, { message }) => troubles.push(message),

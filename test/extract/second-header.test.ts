@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { openExport } from '../../src/extract/open-export.ts'
 import { readDefinition } from '../../src/extract/read-definition.ts'
+import { findOtherHeader } from '../../src/extract/second-header.ts'
 import { brief, CSV, collect, exportFile, rowsOf } from './export-file.ts'
 import { sheetRows, texts } from './workbook-file.ts'
 
@@ -77,4 +78,36 @@ it('never gives a row of a file under the columns of another one', async () => {
     ),
     { numRuns: 60 },
   )
+})
+
+/** Names of columns are small letters; whatever else is another name, or a value where it begins with a digit. */
+it.each<[string, boolean]>([
+  ['a b c d', false],
+  ['b a c d', true],
+  // A name in the second cell is enough, and none in both is not.
+  ['X a b c', true],
+  ['X Y a b c', false],
+  // At least two different names, and fewer others than half.
+  ['a X', false],
+  ['a a X', false],
+  ['a b X', true],
+  ['a b X Y', false],
+  ['a b c X', true],
+  ['a b c X Y', true],
+  ['a b c d X Y Z', true],
+  ['a b c X Y Z', false],
+  ['b a', true],
+  ['b b a', true],
+  ['b b', false],
+  // A value makes a row of it.
+  ['b a c 4', false],
+  ['b a c -4', false],
+  ['b a c X4', true],
+  // Empty cells are no names.
+  ['b _ _', false],
+  ['_ b a _', true],
+  ['_ _ b a', false],
+])('cells %j are another header: %j', (text, expected) => {
+  const cells = text.split(' ').map((cell) => (cell === '_' ? ' ' : cell))
+  expect(findOtherHeader(['a', 'b', 'c', 'd', ''])(cells)).toBe(expected)
 })

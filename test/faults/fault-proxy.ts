@@ -1,5 +1,13 @@
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+  request as send,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 
 /** A request on its way to the gateway, read to its end. */
@@ -74,12 +82,14 @@ export async function startFaultProxy(
   faultOf: (request: Passing) => Fault | Promise<Fault>,
 ): Promise<FaultProxy> {
   const seen: Passing[] = []
+  const counts = new Map<string, number>()
   const server = createServer(async (request, response) => {
     const pieces: Buffer[] = []
     for await (const piece of request) pieces.push(piece)
     const { method = '', url = '' } = request
     const path = url.replace(/\?.*$/s, '')
-    const earlier = seen.filter((one) => one.method === method && one.path === path).length
+    const earlier = counts.get(`${method} ${path}`) ?? 0
+    counts.set(`${method} ${path}`, earlier + 1)
     const passing = {
       method,
       path,
@@ -164,17 +174,20 @@ async function inflict(
 /** A text is no JSON: a page of HTML. */
 const textOf = (body: unknown): string => (typeof body === 'string' ? body : JSON.stringify(body))
 
+/** Over node:http: `fetch` takes three times as much of the processor. */
 async function forward(
   url: string,
   method: string,
   from: IncomingHttpHeaders,
   body: string,
 ): Promise<Passed> {
-  const headers = new Headers()
+  const headers: Record<string, string | number> = {}
   for (const name of ['x-api-key', 'x-api-version', 'authorization', 'content-type', 'accept-language']) {
     const value = from[name]
-    if (typeof value === 'string') headers.set(name, value)
+    if (typeof value === 'string') headers[name] = value
   }
-  const answered = await fetch(url, { method, headers, ...(body === '' ? {} : { body }) })
-  return { status: answered.status, text: await answered.text() }
+  if (body !== '') headers['content-length'] = Buffer.byteLength(body)
+  const request = send(url, { method, headers }).end(body)
+  const [answered] = (await once(request, 'response')) as [IncomingMessage]
+  return { status: answered.statusCode ?? 0, text: await text(answered) }
 }

@@ -13,7 +13,6 @@ import { unpack } from '../../src/gateway/exchange.ts'
 import { authorizationFault } from '../../src/gateway/medical-records.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import {
-  asTold,
   beginPace,
   CLOSED,
   failed,
@@ -22,6 +21,7 @@ import {
   paceAccepted,
   paceBegun,
   paceRefused,
+  retryAfterWait,
 } from '../../src/load/flow.ts'
 import { batchWaits, failedAgain } from '../../src/load/outage.ts'
 import { decide } from '../../src/load/retry-policy.ts'
@@ -183,7 +183,7 @@ const SAYS: Record<string, (value: number) => unknown> = {
     failed({ ...CLOSED, openings, underWay: 1 }, 0, 1, DAY, MOST).until - DAY,
   'longest wait that a gateway is granted': (told) =>
     notTaken({ ...CLOSED, underWay: 1 }, 0, told, DAY, LEAST).until - DAY,
-  'what chance adds to such a wait': (told) => asTold(told, MOST) - told,
+  'what chance adds to such a wait': (told) => retryAfterWait(told, MOST) - told,
   'quiet after which more than a measured rate is tried': (quiet) =>
     paceAccepted({ ...PACED, boundAt: DAY + quiet }, DAY + quiet, false).rate,
   'time before the next step': (passed) =>

@@ -111,6 +111,21 @@ describe('a plan', () => {
     ).toEqual([[1, 2, 3], [4, 5, 6], [7]])
   })
 
+  it('cuts no batch before the next record would break a limit, and tells the bytes of each', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 30 }), limits, (count, limit) => {
+        const plan = planBatches(people(count), limit)
+        for (const [at, batch] of plan.entries()) {
+          expect(batch.bytes).toBe(batchBytes(batch.entries))
+          const next = plan[at + 1]?.entries[0]
+          if (next === undefined) continue
+          const more = [...batch.entries, next]
+          expect(more.length > limit.records || batchBytes(more) > limit.bytes).toBe(true)
+        }
+      }),
+    )
+  })
+
   it('of nothing is empty', () => {
     expect(planBatches([], { records: 1, bytes: 1 })).toEqual([])
   })

@@ -75,8 +75,8 @@ describe('the breaker', () => {
     const open = notTaken(underWay(3), 0, 1_000, 0, () => 0)
     expect(answered(open, 0)).toBe(open)
     expect(failed(open, 0, 8, 10, middle)).toBe(open)
-    expect(notTaken(open, 0, 500, 10, () => 0).until).toBe(1_000)
-    expect(notTaken(open, 0, 2_000, 10, () => 0)).toMatchObject({ until: 2_010, openings: 1 })
+    expect(notTaken(open, 0, 500, 10, () => 0)).toEqual(open)
+    expect(notTaken(open, 0, 2_000, 10, () => 0)).toEqual({ ...open, until: 2_010, notBefore: 2_010 })
   })
 
   it.each([

@@ -33,7 +33,7 @@ const around = (more: Partial<Surroundings> = {}): Surroundings => ({
     isAsked: false,
     isBehindDoubt: false,
     isTwin: false,
-    isTold: false,
+    isReported: false,
     isRefused: false,
   },
   ...{ doubts: 'hold', ...more },
@@ -42,6 +42,7 @@ const doubt = (content: string, state: Doubt['state']): Doubt => ({ content, sta
 
 const A = 'a'
 const B = 'b'
+const C = 'c'
 const later = word(B, placeOf(9))
 
 const CASES: readonly [line: number, step: Step, slot: Slot, content: string, Surroundings][] = [
@@ -58,7 +59,7 @@ const CASES: readonly [line: number, step: Step, slot: Slot, content: string, Su
   [4, 'outdated', slotOf({ stored: B, latest: word(B) }), A, around()],
   [5, 'withdrawn', slotOf({ stored: A, latest: word(WITHDRAWN) }), WITHDRAWN, around()],
   [5, 'withdrawn', slotOf({ doubts: [doubt(A, 'hidden')] }), WITHDRAWN, around({ isRefused: true })],
-  [5, 'nothing', slotOf({ stored: A }), WITHDRAWN, around({ isTold: true })],
+  [5, 'nothing', slotOf({ stored: A }), WITHDRAWN, around({ isReported: true })],
   [5, 'nothing', EMPTY, WITHDRAWN, around({ isSuspect: true })],
   [6, 'ask', EMPTY, A, around({ isSuspect: true })],
   [6, 'ask', slotOf({ stored: A, seen: 'nothing' }), A, around({ isSuspect: true })],
@@ -152,29 +153,34 @@ describe('what is learned', () => {
     [
       'a newer word',
       { latest: word(A) },
-      { what: 'said', incoming: incoming(B, { place: placeOf(6) }) },
+      { what: 'exported', incoming: incoming(B, { place: placeOf(6) }) },
       { latest: { ...word(B, placeOf(6)), isNews: true } },
     ],
-    ['another one in its place', { latest: word(A) }, { what: 'said', incoming: incoming(B) }, {}],
+    ['another one in its place', { latest: word(A) }, { what: 'exported', incoming: incoming(B) }, {}],
     [
       'another one in its place, by another mapping',
       { latest: word(A) },
-      { what: 'said', incoming: incoming(B, { isRenewed: true }) },
+      { what: 'exported', incoming: incoming(B, { isRenewed: true }) },
       { latest: { ...word(B), isNews: true } },
     ],
     [
       'a withdrawal behind a corrected result',
       { latest: word(A, placeOf(5, { rank: 2 })) },
-      { what: 'said', incoming: incoming(WITHDRAWN, { place: placeOf(5, { row: 2 }) }) },
+      { what: 'exported', incoming: incoming(WITHDRAWN, { place: placeOf(5, { row: 2 }) }) },
       { latest: { ...word(WITHDRAWN, placeOf(5, { row: 2 })), isNews: true } },
     ],
     [
       'a result behind a withdrawal',
       { latest: word(WITHDRAWN, placeOf(5, { rank: 2 })) },
-      { what: 'said', incoming: incoming(A, { place: placeOf(5, { row: 2 }) }) },
+      { what: 'exported', incoming: incoming(A, { place: placeOf(5, { row: 2 }) }) },
       { latest: { ...word(A, placeOf(5, { row: 2 })), isNews: true } },
     ],
-    ['an older one', { latest: word(A) }, { what: 'said', incoming: incoming(B, { place: placeOf(4) }) }, {}],
+    [
+      'an older one',
+      { latest: word(A) },
+      { what: 'exported', incoming: incoming(B, { place: placeOf(4) }) },
+      {},
+    ],
     ['what is sent', {}, { what: 'sending', content: A }, { doubts: [doubt(A, 'sent')] }],
     [
       'what is sent again',
@@ -241,7 +247,6 @@ describe('what is learned', () => {
       { seen: 'nothing', isLapsed: true },
     ],
     ['that its row was sent without it, where it has nothing', {}, { what: 'lapsed' }, {}],
-    ['that the person was erased', { stored: A, doubts }, { what: 'forgotten' }, { ...EMPTY }],
   ])('%s', (_name, before, event, after) => {
     const slot = slotOf(before)
     expect(learn(slot, event)).toEqual({ ...slot, ...after })
@@ -283,7 +288,7 @@ describe('what is learned', () => {
     ['a corrected one, repeated', { latest: word(A) }, incoming(A, { place: placeOf(9, { rank: 2 }) }), true],
   ])('of what is said, %s is written down or not', (_name, before, said, isWritten) => {
     const slot = slotOf(before)
-    expect(isWorthWriting(slot, learn(slot, { what: 'said', incoming: said }))).toBe(isWritten)
+    expect(isWorthWriting(slot, learn(slot, { what: 'exported', incoming: said }))).toBe(isWritten)
   })
 
   it.each<[string, Slot, Partial<Slot>, boolean]>([
@@ -292,6 +297,18 @@ describe('what is learned', () => {
     ['it had something else', EMPTY, { stored: B }, false],
     ['this one has something of its own', slotOf({ stored: B }), { stored: A }, false],
     ['this one lapsed', slotOf({ stored: B, isLapsed: true }), { stored: A }, true],
+    [
+      'this one has something of its own, and it is in doubt',
+      slotOf({ stored: B }),
+      { doubts: [doubt(A, 'sent')] },
+      true,
+    ],
+    [
+      'both have something, and it is in doubt',
+      slotOf({ stored: B }),
+      { stored: B, doubts: [doubt(A, 'sent')] },
+      false,
+    ],
   ])(
     'a rule that its row does not say gives its slot to another name: %s',
     (_name, slot, former, isTaken) => {
@@ -299,6 +316,12 @@ describe('what is learned', () => {
       expect(takeOver(slot, A, [slotOf({}), other])?.from).toBe(isTaken ? other : undefined)
     },
   )
+
+  it('a rule with content of its own takes over the doubts alone', () => {
+    const own = slotOf({ stored: B, latest: word(A), doubts: [doubt(C, 'hidden')] })
+    const taken = takeOver(own, A, [slotOf({ doubts: [doubt(A, 'sent')], latest: word(A, placeOf(1)) })])
+    expect(taken?.slot).toEqual({ ...own, doubts: [doubt(C, 'hidden'), doubt(A, 'sent')] })
+  })
 
   it.each([
     ['the newer of both', placeOf(9), placeOf(5), B],

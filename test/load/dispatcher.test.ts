@@ -29,3 +29,39 @@ test('a timer that goes off as it is replaced neither sends nor sets another one
   expect(await answered).toBe('answer')
   expect(timers).toHaveLength(2)
 })
+
+test.each([
+  [
+    ['new 1', 'new 2', 'again 3'],
+    ['again 3', 'new 1', 'new 2'],
+  ],
+  [
+    ['new 1', 'now 2', 'again 3', 'new 4'],
+    ['now 2', 'again 3', 'new 1', 'new 4'],
+  ],
+  [
+    ['again 1', 'new 2', 'now 3'],
+    ['now 3', 'again 1', 'new 2'],
+  ],
+  [
+    ['now 1', 'again 2', 'new 3'],
+    ['now 1', 'again 2', 'new 3'],
+  ],
+  [
+    ['now 1', 'new 2', 'again 3'],
+    ['now 1', 'again 3', 'new 2'],
+  ],
+])('of requests that wait as %j the order is %j', async (asked, expected) => {
+  const sleep = () => new Promise<never>(() => {})
+  const dispatcher = createDispatcher({ now: () => 0, random: () => 0, sleep })
+  const lane = dispatcher.lane(1, new AbortController().signal)
+  const gate = Promise.withResolvers<void>()
+  const first = lane.run('new', () => gate.promise)
+  const sent: string[] = []
+  const all = asked.map((name) =>
+    lane.run(name.split(' ')[0] as 'new' | 'again' | 'now', async () => sent.push(name)),
+  )
+  gate.resolve()
+  await Promise.all([first, ...all])
+  expect(sent).toEqual(expected)
+})

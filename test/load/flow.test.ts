@@ -278,3 +278,20 @@ describe('an outage of a minute', () => {
     expect(sentAt.filter((at) => at > 20_000 && at < 30_000).length).toBeGreaterThan(1_000)
   })
 })
+
+describe('a gateway that refuses at random', () => {
+  it.each([0.3, 0.5])('%s of all requests: they go through all the same, slowly', (share) => {
+    const random = drawFrom(5)
+    const hour = simulate({
+      durationMs: 3_600_000,
+      ceiling: 8,
+      random,
+      latency: () => [20, 20],
+      answer: () =>
+        random() < share ? { kind: 'not-taken', retryAfterMs: undefined } : { kind: 'answered' },
+    })
+    // One a second leaves; a refused one is followed by waits of half a second on, doubled while it goes on.
+    expect(hour.answered).toBeGreaterThan(900)
+    expect(hour.flow.pace.rate).toBeGreaterThanOrEqual(1)
+  })
+})

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { RegistrationRequest } from '../../src/gateway/contract/account.ts'
 import { BiometricSent, CareTeamSent, ConditionSent } from '../../src/gateway/contract/health-profile.ts'
 import { Source, SourceMeta } from '../../src/gateway/contract/shared-objects.ts'
-import { KNOWN_WORDS, refusalWords, told } from '../../src/load/gateway-words.ts'
+import { KNOWN_WORDS, messageOf, refusalWords } from '../../src/load/gateway-words.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import { processorMs } from '../processor-time.ts'
 import { careTeam, entriesOf, type Made, registrationOf } from './made-up-entries.ts'
@@ -14,7 +14,7 @@ function entry(made: Made = {}): Entry {
   return one
 }
 
-const toldOf = (theirs: string, made?: Made): string => told({ ours: '', theirs }, entry(made)).scrubbed
+const toldOf = (theirs: string, made?: Made): string => messageOf({ ours: '', theirs }, entry(made)).scrubbed
 
 describe('of the gateway’s words', () => {
   const TOLD = new Set([...KNOWN_WORDS.values(), '…'])
@@ -93,7 +93,7 @@ describe('of the gateway’s words', () => {
 describe('what is told of a refusal', () => {
   it('is the status, then the gateway’s words: all of them for the rejects file', () => {
     const words = refusalWords({ status: 404, gatewayMessage: 'no Ann 404' })
-    expect(told(words, entry())).toEqual({
+    expect(messageOf(words, entry())).toEqual({
       message: 'HTTP 404: no Ann 404',
       scrubbed: 'HTTP 404: no …',
     })
@@ -103,11 +103,11 @@ describe('what is told of a refusal', () => {
     [{ status: 422, gatewayMessage: undefined }, 'HTTP 422: no reason given'],
     [{ status: undefined, gatewayMessage: 'gone' }, 'gone'],
   ])('of %o is "%s"', (error, message) => {
-    expect(told(refusalWords(error), entry())).toEqual({ message, scrubbed: message })
+    expect(messageOf(refusalWords(error), entry())).toEqual({ message, scrubbed: message })
   })
 
   it('is cut for the ledger, and not for the rejects file', () => {
-    const { message, scrubbed } = told({ ours: 'HTTP 400: ', theirs: 'value '.repeat(200) }, entry())
+    const { message, scrubbed } = messageOf({ ours: 'HTTP 400: ', theirs: 'value '.repeat(200) }, entry())
     expect([message.length, scrubbed.length]).toEqual([1210, 300])
   })
 
@@ -116,7 +116,7 @@ describe('what is told of a refusal', () => {
     const entries = Array.from({ length: 200 }, (_, at) => entry({ row: at + 1, person: `p-${at}`, cells }))
     const took = await processorMs(() => {
       for (const [at, one] of entries.entries())
-        told(refusalWords({ status: 422, gatewayMessage: `value ${at} is not known `.repeat(12) }), one)
+        messageOf(refusalWords({ status: 422, gatewayMessage: `value ${at} is not known `.repeat(12) }), one)
     })
     expect(took / entries.length).toBeLessThan(0.5)
   })

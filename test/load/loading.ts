@@ -184,7 +184,7 @@ export async function startLoading(options: LoadingOptions = {}) {
     sending,
     identity: IDENTITY,
     buffers: createBodyBuffers(),
-    toldIds: new Map(),
+    learnedIds: new Map(),
     sizes: createSizeLimits(),
     inDoubt: options.inDoubt ?? 'hold',
     batchesAreAtomic: options.batchesAreAtomic ?? false,

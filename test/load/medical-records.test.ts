@@ -274,7 +274,7 @@ describe('an upload', () => {
       outcome: 'rejected',
       reason: {
         code: 'authorization-refused',
-        message: 'the gateway gave no address to upload the authorization to',
+        message: 'the gateway gave no upload address for the authorization',
       },
     })
     expect([await requester.stateOf('r1'), requester.sent('PATCH')]).toEqual(['awaiting', upserts])

@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { batchWaits, type Cause, failedAgain, isNews, type Outage } from '../../src/load/outage.ts'
+import {
+  batchWaits,
+  type Cause,
+  failedAgain,
+  isNews,
+  type Outage,
+  type ReportedOutage,
+  watchOutage,
+} from '../../src/load/outage.ts'
 
 const REFUSED: Cause = {
   class: 'not-sent',
@@ -73,4 +81,98 @@ test.each([
   ],
 ])('what is news: %s', (_name, before, outage, expected) => {
   expect(isNews(before, outage)).toBe(expected)
+})
+
+describe('silence', () => {
+  const SLOW: Cause = { class: 'not-taken', status: 429, what: 'create was answered 429' }
+  const watch = (patienceMs = 60_000) => {
+    const clock = { at: 1_000 }
+    const outages = watchOutage({ patienceMs, now: () => clock.at, onOutage: () => {} })
+    const fail = (cause: Cause, times = 1): void => {
+      for (let time = 0; time < times; time++) outages.failed(cause, ++clock.at, 0)
+    }
+    return { clock, outages, fail }
+  }
+
+  test('begins with the first failure', () => {
+    const { outages, fail } = watch()
+    fail(REFUSED, 2)
+    expect(outages.failingSince).toBe(1_001)
+    outages.gotThrough('read')
+    expect(outages.failingSince).toBeUndefined()
+  })
+
+  test.each([
+    ['a shorter patience is five minutes', 60_000, 300_000],
+    ['a longer patience stays', 600_000, 600_000],
+  ])('with a gateway that asks for a slower pace alone, %s', (_, given, patienceMs) => {
+    const { outages, fail } = watch(given)
+    fail(SLOW, 3)
+    expect([outages.failingSince, outages.patienceMs()]).toEqual([1_001, patienceMs])
+    outages.gotThrough('batch')
+    expect([outages.failingSince, outages.patienceMs()]).toEqual([undefined, given])
+  })
+
+  test('begins anew with the first other failure, and ends by the patience of the job', () => {
+    const { outages, fail } = watch(60_000)
+    fail(SLOW, 3)
+    fail(BUSY)
+    fail(SLOW, 3)
+    expect([outages.failingSince, outages.patienceMs()]).toEqual([1_004, 60_000])
+  })
+})
+
+describe('the watch over an outage', () => {
+  const cause: Cause = { class: 'ambiguous', status: 502, what: 'the call answered 502' }
+  function watched() {
+    const clock = { now: 10_000 }
+    const told: Pick<ReportedOutage, 'isOver' | 'since' | 'ofBatch'>[] = []
+    const watch = watchOutage({
+      patienceMs: 60_000,
+      now: () => clock.now,
+      onOutage: ({ isOver, since, ofBatch }) => told.push({ isOver, since, ofBatch }),
+    })
+    return { watch, clock, told }
+  }
+
+  test('is over for requests with any answer', () => {
+    const { watch, clock, told } = watched()
+    watch.failed(cause, 10_000, 2_000)
+    expect(watch.failingSince).toBe(10_000)
+    clock.now = 12_000
+    watch.failed(cause, 12_000, 2_000)
+    expect(watch.failingSince).toBe(10_000)
+    watch.gotThrough('read')
+    expect(watch.failingSince).toBeUndefined()
+    const outage = { since: 10_000, ofBatch: false }
+    expect(told).toEqual([
+      { ...outage, isOver: false },
+      { ...outage, isOver: true },
+    ])
+  })
+
+  test('is over for a waiting batch with a batch, and with no read', () => {
+    const { watch, told } = watched()
+    watch.noneTakenSince = 9_000
+    watch.batchWaits(cause, 9_000, 1_000)
+    watch.gotThrough('read')
+    expect(watch.noneTakenSince).toBe(9_000)
+    const outage = { since: 9_000, ofBatch: true }
+    expect(told).toEqual([{ ...outage, isOver: false }])
+    watch.gotThrough('batch')
+    expect(watch.noneTakenSince).toBeUndefined()
+    expect(told.slice(1)).toEqual([{ ...outage, isOver: true }])
+    // Another batch has succeeded since the first try of this one.
+    watch.batchWaits(cause, 10_000, 5_000)
+    expect(told).toHaveLength(2)
+    watch.batchWaits(cause, 10_001, 5_000)
+    expect(told).toHaveLength(3)
+  })
+
+  test('tells nothing of one that is short', () => {
+    const { watch, told } = watched()
+    watch.failed(cause, 10_000, 1_999)
+    watch.end()
+    expect(told).toEqual([])
+  })
 })

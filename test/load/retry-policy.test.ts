@@ -127,6 +127,7 @@ const CASES: readonly [line: number, step: string, facts: Facts][] = [
   [17, 'read 1000', batch({ tries: 3 })],
   [17, 'read 1000', batch({ tries: 3, isKnownToFail: true, answersNobody: false })],
   [17, 'read 40', batch({ leftMs: 40 })],
+  [17, 'read 1', batch({ leftMs: 1 })],
   [18, 'give-up', absent({ isAccepted: true, status: 200, tries: 2 })],
   [18, 'give-up', absent({ isAccepted: true, status: 200, tries: 2, records: 1 })],
   [19, 'halve', absent()],

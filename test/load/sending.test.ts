@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type AnswerClass, GatewayError } from '../../src/gateway/gateway-error.ts'
 import { noTallies } from '../../src/ledger/ledger.ts'
 import { createDispatcher } from '../../src/load/dispatcher.ts'
-import type { ToldOutage } from '../../src/load/outage.ts'
+import type { ReportedOutage } from '../../src/load/outage.ts'
 import { createSending, Outgrown } from '../../src/load/sending.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { failureOf } from './loading.ts'
@@ -33,7 +33,7 @@ function start(
     renewals: 0,
     asked: 0,
     isLost: false,
-    outages: [] as ToldOutage[],
+    outages: [] as ReportedOutage[],
   }
   const tallies = noTallies()
   const stop = new AbortController()

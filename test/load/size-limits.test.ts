@@ -14,6 +14,8 @@ const size = (records: number, bytes: number) => ({ records, bytes })
 describe('what 413 teaches', () => {
   it.each<[string, SizeLessons, ReturnType<typeof size>]>([
     ['half of what was refused', tooLarge(UNTAUGHT, size(500, 400_000)), size(250, 200_000)],
+    ['one record of two', tooLarge(UNTAUGHT, size(2, 101)), size(1, 51)],
+    ['the greater half', tooLarge(UNTAUGHT, size(3, 7)), size(2, 4)],
     [
       'never less than what was taken',
       tooLarge(taken(UNTAUGHT, size(300, 90_000)), size(500, 400_000)),

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { waitForLate } from '../../src/load/waiting-series.ts'
+import { seriesThatWait, waitForLate } from '../../src/load/waiting-series.ts'
+import type { EntryOutcome } from '../../src/model/outcome.ts'
 import { biometric, entryOf, IDENTITY } from './made-up-entries.ts'
 
 const NOW = 1_700_000_000_000
@@ -52,4 +53,54 @@ it.each([
 
 it('waits for nothing that does not concern the chunk', async () => {
   expect(await waited({ behindSince: NOW, until: NOW }, [])).toEqual([])
+})
+
+const SERIES = ['asked', 'hidden', 'accepted', 'before', 'added'] as const
+const inSeries = Object.fromEntries(
+  SERIES.map((code) => [code, entryOf(biometric, { code, person: 'ann' })]),
+) as Record<(typeof SERIES)[number], ReturnType<typeof entryOf>>
+const REASON = { stage: 'submit', code: 'no-answer', message: 'words', scrubbed: 'words' } as const
+const asked = (entry: EntryOutcome['entry']): EntryOutcome => ({
+  ...{ outcome: 'in-doubt', batchId: null, reason: REASON, isAsked: true, entry },
+})
+
+/** A record in doubt of an earlier chunk is in the ledger; another run is at work beside. */
+const wait = (held: 'hold' | 'look' | 'resend', inDoubt: 'hold' | 'resend', outcomes: EntryOutcome[]) =>
+  seriesThatWait(
+    {
+      ...{ inDoubt, held, jobId: 7, readLagMs: LAG_MS, now: () => NOW, pause: async () => {} },
+      ...{ identity: IDENTITY, suspicion: { copy: 0, until: undefined } },
+      memory: {
+        slots: {
+          heldSeries: async (jobId) => new Set(jobId === 7 ? [IDENTITY.series(inSeries.before.series)] : []),
+        },
+      },
+    },
+    outcomes,
+  )
+
+it.each([
+  ['hold', 'hold', ['asked', 'before'], ['asked', 'before', 'added']],
+  ['look', 'hold', ['asked'], ['asked', 'added']],
+  ['resend', 'hold', ['asked'], ['asked', 'added']],
+  ['hold', 'resend', ['before'], ['before']],
+  ['look', 'resend', [], []],
+] as const)(
+  'where doubts from before are to %s, and own ones to %s, the series %j wait, then %j',
+  async (held, inDoubt, first, then) => {
+    const waiting = await wait(held, inDoubt, [
+      asked(inSeries.asked),
+      { outcome: 'in-doubt', batchId: null, reason: REASON, entry: inSeries.hidden },
+      { outcome: 'accepted', batchId: 'b', status: 201, entry: inSeries.accepted },
+    ])
+    const found = () => SERIES.filter((code) => waiting.has(inSeries[code]))
+    expect(found()).toEqual(first)
+    expect(waiting.isEmpty()).toBe(first.length === 0)
+    waiting.add([asked(inSeries.added)])
+    expect(found()).toEqual(then)
+  },
+)
+
+it('of no doubts none wait', async () => {
+  expect((await wait('look', 'hold', [])).isEmpty()).toBe(true)
 })

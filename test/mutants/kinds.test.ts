@@ -29,8 +29,10 @@ const CASES: readonly (readonly [kind: string, source: string, mistaken: readonl
   ['other constant', 'f(2_000)', ['f(2001)', 'f(2)']],
   ['other constant', 'type A = 1 | 2', []],
   ['dropped member', 'f({ ...a, b, c })', ['f({ b, c })', 'f({ ...a, c })', 'f({ ...a, b })']],
+  ['dropped member', 'f({ ...a, })', ['f({  })']],
   ['dropped member', 'f({ a, b })', []],
   ['other method', 'a.some(b)', ['a.every(b)']],
+  ['other method', 'a.toString()', []],
   [
     'other query',
     'f(`select a from b where c = ? and d is null`)',

@@ -127,35 +127,36 @@ const otherConstant: Rule = ({ node, within }) => {
 }
 
 /** Takes a member out of a list of several, with its comma. */
-function without(members: readonly Node[], at: number): Edit | undefined {
+function without(members: readonly Node[], at: number, source: string): Edit | undefined {
   const [before, member, after] = [members[at - 1], members[at], members[at + 1]]
   if (member === undefined) return undefined
   if (after !== undefined) return { start: member.start, end: after.start, text: '' }
   if (before !== undefined) return { start: before.end, end: member.end, text: '' }
-  return { start: member.start, end: member.end, text: '' }
+  const comma = /^\s*,/.exec(source.slice(member.end))?.[0] ?? ''
+  return { start: member.start, end: member.end + comma.length, text: '' }
 }
 
 /** Drops what is spread, or what stands beside a spread and replaces a part of it. */
-const droppedMember: Rule = ({ node }) => {
+const droppedMember: Rule = ({ node }, source) => {
   if (node.type !== 'ObjectExpression' && node.type !== 'ArrayExpression') return []
   const members = (node.type === 'ObjectExpression' ? node.properties : node.elements).filter(
     (one) => one !== null,
   )
   if (!members.some(({ type }) => type === 'SpreadElement')) return []
-  return members.map((_, at) => without(members, at)).filter((edit) => edit !== undefined)
+  return members.map((_, at) => without(members, at, source)).filter((edit) => edit !== undefined)
 }
 
-const OTHER_METHOD: Readonly<Record<string, string>> = {
-  some: 'every',
-  every: 'some',
-  min: 'max',
-  max: 'min',
-}
+const OTHER_METHOD: ReadonlyMap<string, string> = new Map([
+  ['some', 'every'],
+  ['every', 'some'],
+  ['min', 'max'],
+  ['max', 'min'],
+])
 
 const otherMethod: Rule = ({ node }) => {
   if (node.type !== 'CallExpression' || node.callee.type !== 'MemberExpression') return []
   const { property } = node.callee
-  const other = property.type === 'Identifier' ? OTHER_METHOD[property.name] : undefined
+  const other = property.type === 'Identifier' ? OTHER_METHOD.get(property.name) : undefined
   return other === undefined ? [] : [insteadOf(property, other)]
 }
 

@@ -16,6 +16,7 @@ const NOTHING: NeedsFacts = {
   missed: [],
   pauses: [],
   unscheduled: [],
+  late: [],
   copy: undefined,
   ledger: undefined,
   room: undefined,
@@ -46,6 +47,23 @@ test.each([
   ['a moment less', 7 * DAY - 1, []],
 ])('a pause of %s', (_, age, found) => {
   expect(causes({ pauses: [{ job: 'a', by: 'ann', note: null, at: NOW - age }] })).toEqual(found)
+})
+
+test('a job past its deadline is a need, unless its run stopped or was refused: that is one', () => {
+  const late = (job: string, state: string, run: string | null) => ({
+    job,
+    by: NOW - 1,
+    fire: { due: NOW - DAY, state, run_id: run },
+  })
+  const [running, held, ...others] = needsOf({
+    ...NOTHING,
+    late: [late('a', 'running', 'run-1'), late('b', 'missed', null), late('c', 'ended', null)],
+    refused: [refused('c')],
+  }).filter(({ cause }) => cause === 'job-late')
+  expect(others).toEqual([])
+  expect(running).toMatchObject({ jobs: ['a'], runs: ['run-1'], since: NOW - 1 })
+  expect(running?.steps.flatMap(({ commands }) => commands)).toEqual(['waybill watch run-1'])
+  expect(held?.steps.flatMap(({ commands }) => commands)).toEqual(['waybill run b'])
 })
 
 test.each([

@@ -1,7 +1,8 @@
 import PostalMime from 'postal-mime'
 import { expect, it } from 'vitest'
 import { createEmail } from '../../src/notify/email.ts'
-import { NotDelivered } from '../../src/notify/notice.ts'
+import { NotDelivered, secondsOf } from '../../src/notify/notice.ts'
+import { openChannel } from '../../src/notify/open-channel.ts'
 import { describeChannel, limitOf } from '../conformance/notify-channel.ts'
 import { closedPort, serveTcp } from '../gateway/loopback.ts'
 import { selfSignedCertificate } from '../gateway/self-signed-certificate.ts'
@@ -106,21 +107,32 @@ it.each([
   expect(error).toMatchObject({ passing: true, message: expect.stringContaining(code) })
 })
 
-it('a server that is busy (4yz) may take it within seconds', async () => {
-  const { port } = await startMailServer({
-    onRcptTo: (_to, _session, done) => done(Object.assign(new Error('later'), { responseCode: 451 })),
-  })
-  expect(await failure(port)).toMatchObject({ passing: true })
-})
+it.each([
+  [451, true],
+  [499, true],
+  [500, false],
+  [550, false],
+])(
+  'a server that is busy (4yz) may take it within seconds, one that refuses (5yz) not: %i',
+  async (responseCode, passing) => {
+    const { port } = await startMailServer({
+      onRcptTo: (_to, _session, done) => done(Object.assign(new Error('later'), { responseCode })),
+    })
+    expect(await failure(port)).toMatchObject({ passing })
+  },
+)
 
-it('a certificate that is nobody’s is not trusted', async () => {
-  const { port, mails } = await startMailServer({ secure: true, ...selfSignedCertificate() })
-  const smtpUrl = `smtps://waybill:${PASSWORD}@127.0.0.1:${port}`
-  await expect(
-    createEmail({ smtpUrl, from: FROM, to: TO, timeoutMs: limitOf('takes') }).deliver(MESSAGE),
-  ).rejects.toMatchObject({ message: 'the mail server did not accept the mail (ESOCKET)', passing: true })
-  expect(mails).toEqual([])
-})
+it.each(['', '?tls.rejectUnauthorized=false'])(
+  'a certificate that is nobody’s is not trusted, whatever the address asks for: %j',
+  async (query) => {
+    const { port, mails } = await startMailServer({ secure: true, ...selfSignedCertificate() })
+    const smtpUrl = `smtps://waybill:${PASSWORD}@127.0.0.1:${port}${query}`
+    await expect(
+      createEmail({ smtpUrl, from: FROM, to: TO, timeoutMs: limitOf('takes') }).deliver(MESSAGE),
+    ).rejects.toMatchObject({ message: 'the mail server did not accept the mail (ESOCKET)', passing: true })
+    expect(mails).toEqual([])
+  },
+)
 
 it('what goes with it is made when it is sent', async () => {
   const { port, mails } = await startMailServer()
@@ -154,4 +166,33 @@ it('a title with the end of a line in it, as a vendor may name a file, adds no h
   expect(bcc ?? []).toEqual([])
   expect(headers.map(({ key }) => key)).not.toContain('bcc')
   expect(text?.trimEnd().split('\n')).toEqual(NOTICE.text)
+})
+
+it('what acts on a screen, as a vendor may name a file, is shown as what it is', async () => {
+  const { port, mails } = await startMailServer()
+  const settings = {
+    ...{ webhookSecret: undefined, commandEnvironment: {} },
+    ...{ smtpUrl: `smtp://127.0.0.1:${port}`, smtpFrom: FROM },
+  }
+  const notice = { ...NOTICE, title: 'a\u0007.csv is late', text: ['b\u001b[2K.csv', 'c.csv'] }
+  const channel = await openChannel({ email: TO, on: 'always', folder: '/jobs' }, settings, () => 0)
+  await channel.deliver({ ...MESSAGE, notice })
+  const { subject, text } = await PostalMime.parse(mails[0]?.source ?? '')
+  expect(subject).toBe('a\\u0007.csv is late')
+  expect(text?.trimEnd().split('\n')).toEqual(['b\\u001b[2K.csv', 'c.csv'])
+  for (const missing of [{ smtpUrl: undefined }, { smtpFrom: undefined }])
+    await expect(
+      openChannel({ email: TO, on: 'always', folder: '/jobs' }, { ...settings, ...missing }, () => 0),
+    ).rejects.toMatchObject({ passing: false })
+})
+
+it.each([
+  [0, '0 s'],
+  [49, '0 s'],
+  [50, '0.1 s'],
+  [300, '0.3 s'],
+  [15_000, '15 s'],
+  [120_049, '120 s'],
+])('a time limit of %i ms is %s', (ms, text) => {
+  expect(secondsOf(ms)).toBe(text)
 })

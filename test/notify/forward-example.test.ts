@@ -59,6 +59,7 @@ test('PagerDuty gets one incident a job, which a good end resolves', async () =>
   const ended = (failure: boolean) => ({ ...MESSAGE, notice: { ...MESSAGE.notice, failure } })
   await forward('pagerduty', `key\n${url}\n`, ended(true))
   await forward('pagerduty', `key\n${url}\n`, ended(false))
+  await forward('pagerduty', `key\n${url}\n`, { ...MESSAGE, notice: { ...MESSAGE.notice, kind: 'digest' } })
   const common = { routing_key: 'key', dedup_key: `waybill ${job}` }
   expect(got).toMatchObject([
     { ...common, event_action: 'trigger', payload: { summary: title, severity: 'error', component: job } },

@@ -121,8 +121,10 @@ it.each([
   ['news', { failure: true }, true],
   ['news', { failure: true, known: true }, false],
   ['news', { failure: false }, false],
+  ['failure', { kind: 'job-recovered', failure: false }, true],
+  ['news', { kind: 'job-recovered', failure: false }, true],
 ] as const)('on: %s of %o wants to be told: %s', (on, notice, wanted) => {
-  expect(wants({ on }, notice)).toBe(wanted)
+  expect(wants({ on }, { kind: 'run-ended', ...notice })).toBe(wanted)
 })
 
 it('who wants news alone is told of what is known until one telling of it has not failed', async () => {

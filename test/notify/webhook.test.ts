@@ -69,6 +69,16 @@ it.each([
   expect(await failure(url)).toMatchObject({ message: `the webhook answered ${status}`, passing })
 })
 
+it.each([
+  [300, '; redirects are not followed'],
+  [304, '; redirects are not followed'],
+  [399, '; redirects are not followed'],
+  [400, ''],
+])('an answer of %i is told as a redirect, or not: %j', async (status, words) => {
+  const { url } = await serve(() => ({ status }))
+  expect(await failure(url)).toMatchObject({ message: `the webhook answered ${status}${words}` })
+})
+
 it('a redirect is not followed: where it leads is not where the job says', async () => {
   const elsewhere = await serve(() => ({ status: 200 }))
   const { url } = await serve(() => ({ status: 307, headers: { location: elsewhere.url } }))

@@ -53,7 +53,7 @@ test('each table that grows with the nights is pruned, or says what bounds it', 
     insert into care_team_listed values (1, x'01', x'02', 1, 1);
     insert into medical_request values ('gateway', x'01', x'02', 'complete', 1, null);
     insert into timetable values (1, '0 2 * * *', 'Etc/UTC', 1);
-    insert into pause values (1, 'ann', null, 1);
+    insert into pause values (1, 'ann', null, 1, null);
     insert into put_aside values (1, 'p', 'n', 'c', 1, 'ann', null, 1);
     insert into audit (at, person, action) values (1, 'ann', 'stop');
     insert into fire (job_id, due, state) values (1, 1, 'ended');

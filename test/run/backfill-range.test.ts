@@ -73,9 +73,10 @@ describe('what a backfill was begun with', () => {
     [days, ''],
     [{ ...days, rate: 0.5 }, ' --rate 0.5'],
     [{ ...days, acceptDrift: true }, ' --accept-drift'],
+    [{ ...days, acceptEnd: true }, ' --accept-end'],
     [
-      { ...days, in: '/archive/two words', rate: 12, acceptDrift: true },
-      " --in '/archive/two words' --rate 12 --accept-drift",
+      { ...days, in: '/archive/two words', rate: 12, acceptDrift: true, acceptEnd: true },
+      " --in '/archive/two words' --rate 12 --accept-drift --accept-end",
     ],
   ])('is kept in its run, and typed again: %j', (range, options) => {
     const kept = rangeOf({ backfill: backfillText(range), backfill_folder: range.in ?? null })

@@ -217,6 +217,6 @@ it.each<[string, SizedFile, 'small' | 'told' | 'no']>([
       known: JSON.stringify(known),
     })
   const found = await smallOfRun(ledger, { delivery, source: { address }, sized: { share: 0.5, key } }, 200)
-  expect(found === undefined ? 'no' : found.isTold ? 'told' : 'small').toBe(expected)
+  expect(found === undefined ? 'no' : found.isReported ? 'told' : 'small').toBe(expected)
   if (found !== undefined) expect(found.small).toMatchObject({ ...delivery, usual: 100, source: 'in/*.csv' })
 })

@@ -31,9 +31,9 @@ test('the ledger is written to when it begins and ends, and when a chunk begins 
   watch.inHand(2_400)
   watch.inHand(-2_500)
   expect(notes).toEqual([])
-  watch.told(AWAY)
+  watch.changed(AWAY)
   watch.inHand(100)
-  watch.told({ ...AWAY, isOver: true })
+  watch.changed({ ...AWAY, isOver: true })
   watch.inHand(2_500)
   expect(notes.map((note) => readOutage(note))).toEqual([
     {
@@ -52,13 +52,13 @@ test('the ledger is written to when it begins and ends, and when a chunk begins 
 
 test('a status is kept', () => {
   const { watch, notes } = watched()
-  watch.told({ ...AWAY, class: 'not-taken', status: 503 })
+  watch.changed({ ...AWAY, class: 'not-taken', status: 503 })
   expect(readOutage(notes[0] ?? null)).toMatchObject({ class: 'not-taken', status: 503 })
 })
 
 test('a ledger that cannot be written does not end the run by this', async () => {
   const { watch, told } = watched(() => Promise.reject(new Error('the disk is full')))
-  watch.told(AWAY)
+  watch.changed(AWAY)
   await Promise.resolve()
   expect(told).toHaveLength(1)
 })
@@ -68,9 +68,9 @@ test('an end that could not be written down is, when the run goes on with a chun
   const { watch, notes } = watched(async () => {
     if (full) throw new Error('the disk is full')
   })
-  watch.told(AWAY)
+  watch.changed(AWAY)
   full = true
-  watch.told({ ...AWAY, isOver: true })
+  watch.changed({ ...AWAY, isOver: true })
   await new Promise(setImmediate)
   full = false
   watch.inHand(-2_500)

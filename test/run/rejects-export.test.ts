@@ -156,7 +156,7 @@ test.each<[string, (text: string) => string, BufferEncoding, RegExp, RegExp]>([
     (text) => text.replaceAll(',_raw', ''),
     'utf8',
     /last columns/,
-    /Put them back/,
+    /Restore these columns/,
   ],
   [
     'an id that became a number',

@@ -77,6 +77,7 @@ notify: { webhook: "${hook.url}/" }
       }
       const telling = createScheduleTeller(context, {
         ledger,
+        home: folder,
         gatewayOf: () => 'gateway',
         now: clock.now,
         isDead,

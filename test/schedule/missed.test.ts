@@ -29,6 +29,11 @@ describe('what has come due', () => {
       timetable: { ...daily, seenUntil: 11.2 * HOUR },
       fires: [11 * HOUR],
     })
+    const elsewhere = { ...hourly, zone: 'Asia/Kolkata' }
+    expect(comeDue(known, elsewhere, 11.2 * HOUR)).toEqual({
+      timetable: { ...elsewhere, seenUntil: 11.2 * HOUR },
+      fires: [11 * HOUR],
+    })
     expect(comeDue(known, undefined, 11.2 * HOUR)).toEqual({
       timetable: { ...hourly, seenUntil: 11 * HOUR },
       fires: [11 * HOUR],

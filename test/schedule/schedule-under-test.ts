@@ -94,6 +94,7 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
           jobs: { id: alive(ledger.jobs.id) },
           leases: { holder: alive(ledger.leases.holder) },
           pauses: ledger.pauses,
+          runs: { find: alive(ledger.runs.find) },
           way: { waiter: alive(ledger.way.waiter) },
           fires: {
             ...fires,
@@ -145,6 +146,7 @@ export async function install(startAt: string, file?: ':memory:'): Promise<Insta
           recovered: () => told.push('recovered'),
           abandoned: (job, { due, owner }) => told.push(`${job} abandoned ${short(due)} ${owner}`),
           ended: () => {},
+          gaveUp: (job, { due }) => told.push(`${job} gave up ${short(due)}`),
           missed: () => {},
           skipped: () => {},
           trouble: (job, error) => told.push(`${job ?? 'folder'} trouble ${String(error)}`),

@@ -267,3 +267,25 @@ describe('a command to be typed', () => {
     expect(shellPath(join(process.cwd(), '-x.csv'))).toBe('./-x.csv')
   })
 })
+
+it.each([
+  [5, '(code-1, code-2, code-3, code-4, code-5)'],
+  [6, '(code-1, code-2, code-3, code-4, code-5 and 1 more)'],
+  [7, '(code-1, code-2, code-3, code-4, code-5 and 2 more)'],
+])('of %i codes the five that are most frequent are named', (count, named) => {
+  const reasons = Array.from({ length: count }, (_, at) => reason(`code-${at + 1}`, { count: 100 - at }))
+  expect(words(nextSteps(summary(rejecting(count)), reasons))).toContain(named)
+})
+
+it.each([0, 1, 2])('of %i records in doubt each is looked for, then decided by a person', (inDoubt) => {
+  const { records } = noCounts()
+  const { biometric, ...others } = records
+  const steps = nextSteps(summary({ records: { ...others, biometric: { ...biometric, inDoubt } } }))
+  const wanted = [
+    `waybill reconcile ${RUN}`,
+    `waybill rerun ${RUN} --only in-doubt`,
+    `waybill resolve ${RUN} --accept`,
+    `waybill resolve ${RUN} --resend`,
+  ]
+  expect(commands(steps)).toEqual(inDoubt === 0 ? [] : wanted)
+})

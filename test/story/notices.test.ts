@@ -216,7 +216,8 @@ describe('the end of a run', () => {
       { soFar: true },
     ])
     expect(JSON.stringify(told(summaryOf(), 0))).not.toMatch(/so ?far/i)
-    const detail = 'the gateway did not let "search profile" through (last: ECONNREFUSED, at https://g)'
+    const detail =
+      '"search profile" did not succeed for 600 s, the patience of the job (last: ECONNREFUSED, at https://g)'
     const known = told({ ...summary, detail }, 3, [], 'gateway-unreachable')
     expect(known.text[1]).toBe(`Because  ${detail}`)
     expect(known.data).toMatchObject({ error: 'gateway-unreachable', detail })

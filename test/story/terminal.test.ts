@@ -177,3 +177,13 @@ test('a run that is not over is balanced so far: what it has in hand is in no co
     'Balanced so far: every counted row and record has exactly one outcome. The run has not reached the end of its exports.',
   ])
 })
+
+test('of a run of nothing nothing is said beside its counts', () => {
+  const lines = summaryText(summaryWith({ rows: CLEAN.rows, records: CLEAN.records, exports: [] }), [])
+  expect(
+    lines.filter((line) => /^(Unsent|Collected|Owed|Kept|New|Next|Rejects|Receipts|Left out)\b/.test(line)),
+  ).toEqual([])
+  expect(
+    summaryText(summaryWith({ exports: [], untold: [{ target: 'mail to a', state: 'pending' }] }), []),
+  ).toContain('Unsent   mail to a (on its way)')
+})

@@ -254,7 +254,7 @@ test('jobs, fires and requests are counted', async () => {
   const events = createScheduleEvents(countSchedule(metrics, () => NOW))
   const fire = (state: FireRecord['state']): FireRecord => ({
     ...{ job_id: 1, due: 0, state, owner: null, run_id: null, begun_at: null, ended_at: null },
-    ...{ exit: null, error: null, reason: null, detail: null, made_up_by: null },
+    ...{ exit: null, error: null, reason: null, detail: null, made_up_by: null, retry_at: null },
   })
   const timetable = { cron: '15 2 * * *', zone: 'America/New_York' }
   for (const job of ['a', 'b', 'c']) events.scheduled(job, timetable, 0)
@@ -364,8 +364,8 @@ describe('names', () => {
     metrics.lastRun(LAST)
     const known = described(await metrics.text())
     const text = page('docs/metrics.md')
-    const rows = ['Of a schedule', 'Of the installation', 'Of the last run'].flatMap((part) =>
-      tableRows(sections(text, 2).get(part) ?? ''),
+    const rows = ['Metrics of a schedule', 'Metrics of the installation', 'Metrics of the last run'].flatMap(
+      (part) => tableRows(sections(text, 2).get(part) ?? ''),
     )
     const documented = rows.map(([name = '', type]) => `${name.replaceAll('`', '')} ${type}`)
     expect(documented.sort()).toEqual(
@@ -439,6 +439,12 @@ describe('served', () => {
     expect(await answer.text()).toContain('waybill_build_info{version="1"} 1')
     const health = await fetch(`${server.url}/health`)
     expect([health.status, await health.json()]).toEqual([200, { status: 'ok', version: '1' }])
+    serving.metrics.installation({ ...FACTS, needs: ['run-failed', 'paused', 'run-failed'] })
+    const needing = await fetch(`${server.url}/health`)
+    expect([needing.status, await needing.json()]).toEqual([
+      200,
+      { status: 'ok', version: '1', needs: { 'run-failed': 2, paused: 1 } },
+    ])
     ending = true
     expect((await fetch(`${server.url}/health`)).status).toBe(503)
     expect((await fetch(`${server.url}/`)).status).toBe(404)

@@ -116,7 +116,7 @@ biometrics:
     ['biometrics: { heart-rate: { unit: bpm } }', ['biometrics.heart-rate.unit: "bpm" is no UCUM code']],
     [
       `biometrics: { my-marker: ${MARKER.replace('2823-3', '8867-4')} }`,
-      ['biometrics.my-marker.loinc: is the code of "heart-rate" already: one LOINC, one key'],
+      ['biometrics.my-marker.loinc: is already the code of "heart-rate": one LOINC, one key'],
     ],
     [
       'conditions: { wheeze: { name: W, icd10: R06.2, snomed: "233678006" } }',
@@ -242,7 +242,7 @@ conditions:
   it.each([
     ['{ icd10: J45.909, codes: [] }', 'empty list'],
     ['{ name: X }', 'lacks icd10, snomed or codes'],
-    ['{ name: X, codes: [{ code: X, system: ICPC-2 }] }', 'what identifies the code system'],
+    ['{ name: X, codes: [{ code: X, system: ICPC-2 }] }', 'the identifier of the code system'],
     ['{ name: X, codes: [{ code: "44054007", system: SNOMED }] }', 'check digit'],
     ['{ name: X, codes: [{ code: "44054006", system: SNOMED, oid: 1.2.3 }] }', 'leave it out'],
   ])('of %s are refused', (entry, message) => {

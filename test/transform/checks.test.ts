@@ -232,9 +232,9 @@ describe('codes', () => {
 describe('HbA1c', () => {
   it.each([
     ['%', '5.10', undefined],
-    ['mg/dL', '510', 'as the measurement is a ratio and the unit is none'],
-    ['g/L', '51', 'as the measurement is a ratio and the unit is none'],
-    ['mmol/L', '5.1', 'as the measurement is a ratio and the unit is none'],
+    ['mg/dL', '510', 'the measurement is a ratio, the unit is not'],
+    ['g/L', '51', 'the measurement is a ratio, the unit is not'],
+    ['mmol/L', '5.1', 'the measurement is a ratio, the unit is not'],
     ['mmol/mol', '32', 'IFCC'],
   ])('in %s', (unit, value, words) => {
     const map = csvMapper(

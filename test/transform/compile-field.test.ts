@@ -99,16 +99,16 @@ describe('a field', () => {
   it.each([
     [{}, 'from: is missing'],
     [{ table: {} }, 'from: is missing'],
-    [{ from: '$.a', otherwise: 'x' }, 'otherwise: is for table'],
-    [{ from: 'a', concat: ['b'] }, 'concat: cannot stand beside from'],
-    [{ from: 'a', separator: ' ' }, 'separator: is for concat'],
+    [{ from: '$.a', otherwise: 'x' }, 'otherwise: belongs to table'],
+    [{ from: 'a', concat: ['b'] }, 'concat: excludes from'],
+    [{ from: 'a', separator: ' ' }, 'separator: belongs to concat'],
     [{ from: 'a', split: { by: '^', take: 0 } }, 'split.take: counts parts from 1'],
     [{ from: 'a', split: { by: '', take: 1 } }, 'split.by'],
     [{ from: 'a', extract: '(a' }, 'extract: is no regular expression: missing closing ): `(a`'],
     [{ from: 'a', extract: '(?=a)' }, 'extract: is no regular expression: '],
     [{ from: 'a', extract: '(a)\\1' }, 'extract: is no regular expression: '],
     [{ firstOf: [] }, 'firstOf'],
-    [{ firstOf: ['a', { from: 'b', concat: ['c'] }] }, 'firstOf.1.concat: cannot stand beside from'],
+    [{ firstOf: ['a', { from: 'b', concat: ['c'] }] }, 'firstOf.1.concat: excludes from'],
   ])('%j is refused: %s', (written, part) => {
     const { error } = FieldDefinition.safeParse(written)
     const issues = (error?.issues ?? []).map(({ path, message }) => `${path.join('.')}: ${message}`)

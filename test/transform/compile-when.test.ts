@@ -104,10 +104,10 @@ describe('lines together', () => {
 describe('a wrong condition', () => {
   it.each([
     [{}, 'names no column'],
-    [{ '$.a': {} }, '$.a: asks nothing'],
-    [{ '$.a': { format: 'ISO' } }, 'asks nothing'],
-    [{ '$.a': { is: 'x', format: 'ISO' } }, '$.a.format: is for comparisons of dates'],
-    [{ '$.a': { '>': 5, zone: 'UTC' } }, '$.a.zone: is for dates'],
+    [{ '$.a': {} }, '$.a: is empty'],
+    [{ '$.a': { format: 'ISO' } }, 'is empty'],
+    [{ '$.a': { is: 'x', format: 'ISO' } }, '$.a.format: belongs to comparisons of dates'],
+    [{ '$.a': { '>': 5, zone: 'UTC' } }, '$.a.zone: belongs to dates'],
     [{ '$.a': { matches: '(' } }, '$.a.matches: is no regular expression'],
     [{ '$.a': { equals: 'x' } }, 'equals'],
     [{ '$.a': [] }, '$.a'],

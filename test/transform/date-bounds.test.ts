@@ -166,11 +166,11 @@ describe('a birth date', () => {
     const told = (dob: string): string[] => findings(register(dob))
     const key = 'row.account.register.dateOfBirth'
     expect(told('{ from: dob, format: MM/dd/yy }')).toEqual([
-      expect.stringContaining(`${key}.century: is missing: two digits of a year do not tell the century`),
+      expect.stringContaining(`${key}.century: is missing: two digits of a year need a century`),
     ])
     expect(told('{ from: dob, format: [MM/dd/yyyy, dd-MMM-yy] }')).toHaveLength(1)
     expect(told('{ from: dob, format: MM/dd/yyyy, century: 1926 }')).toEqual([
-      expect.stringContaining(`${key}.century: is for forms with yy`),
+      expect.stringContaining(`${key}.century: belongs to forms with yy`),
     ])
     for (const century of ['1899', '19', '2030', '1926.5', 'past'])
       expect(told(`{ from: dob, format: MM/dd/yy, century: ${century} }`)).toEqual([

@@ -65,7 +65,7 @@ describe('a form', () => {
   it.each(['Mdyyyy', 'dMyyyy', 'yyyy-MM-dd Hm', 'yyyyMd', "d'1'M yyyy", 'yyyy-MM-dd HH:mm:sS', 'dMyy'])(
     '%s does not tell where its numbers end',
     (format) => {
-      expect(formatFault(format)).toContain('where one number ends')
+      expect(formatFault(format)).toContain('does not separate its numbers')
     },
   )
 

@@ -242,7 +242,7 @@ describe('a form', () => {
     ['MM/dd', 'year, month and day'],
     ['yyyy-MM', 'year, month and day'],
     ['', 'year, month and day'],
-    ['MM/dd/yyyy hh:mm', 'morning'],
+    ['MM/dd/yyyy hh:mm', 'half of the day'],
     ["yyyy-MM-dd 'at HH:mm", 'quote'],
   ])('%j is refused', (format, part) => {
     expect(formatFault(format)).toContain(part)

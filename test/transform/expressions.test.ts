@@ -149,9 +149,9 @@ describe('an expression is refused', () => {
     ['a b', ['5 biometrics.bmi.expression: is no expression: Syntax error: "b", at character 3']],
     ['$match(a, /(?=b)/)', ['5 biometrics.bmi.expression: is no expression: error parsing regexp']],
     ...['now', 'millis', 'toMillis', 'random', 'shuffle', 'eval', '__evaluate_entry'].map(
-      (name) => [`$${name}(a)`, [`5 biometrics.bmi.expression: $${name} is not known here`]] as const,
+      (name) => [`$${name}(a)`, [`5 biometrics.bmi.expression: $${name} is unknown`]] as const,
     ),
-    ['$map([1], $random)', ['5 biometrics.bmi.expression: $random is not known here']],
+    ['$map([1], $random)', ['5 biometrics.bmi.expression: $random is unknown']],
   ])('%s', (expression, expected) => {
     const told = of(expression)
     expect(told).toHaveLength(expected.length)
@@ -171,7 +171,7 @@ describe('an expression is refused', () => {
 
   it('beside another source', () => {
     expect(findings(`${HEAD}biometrics:\n  bmi: { from: a, expression: a }`)).toEqual([
-      '5 biometrics.bmi.expression: cannot stand beside from: a field is read from one of them',
+      '5 biometrics.bmi.expression: excludes from: a field is read from one of them',
     ])
   })
 })

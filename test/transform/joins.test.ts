@@ -171,9 +171,9 @@ describe('a wrong join is refused', () => {
     [
       JOIN.replace('table: providers', 'table: providers, within: "$.x[*]"'),
       TEAM,
-      '4 joins.doctors.within: cannot stand beside table',
+      '4 joins.doctors.within: excludes table',
     ],
-    [JOIN.replace('table: providers', 'within: "$.x[*]"'), TEAM, '4 joins.doctors.within: is for JSON'],
+    [JOIN.replace('table: providers', 'within: "$.x[*]"'), TEAM, '4 joins.doctors.within: belongs to JSON'],
     [JOIN.replace('key: Id', 'key: { from: Id }'), TEAM, '4 joins.doctors.key: is a column of the table'],
     [JOIN.replace('table: providers', 'export: "p*.csv"'), TEAM, '4 joins.doctors.read: is missing'],
     [JOIN.replace('on:', 'read: { format: csv }, on:'), TEAM, '4 joins.doctors.read: is for export'],

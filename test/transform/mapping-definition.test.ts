@@ -13,17 +13,17 @@ biometrics  bmi: { from: a, unit: bmi_unit } → .bmi.unit: unit of bmi: the uni
 biometrics  - { code: { from: c, table: none }, value: v, unit: u } → [0].code.table: there is no table "none" in mappings/tables
 biometrics  - { code: { from: c, table: { A: hba1c, B: hb1ac } }, value: v, unit: u } → [0].code.table: the table leads to "hb1ac", which is not in the catalog of biometrics; did you mean "hba1c"?
 biometrics  - { code: { from: c }, value: v, unit: u } → [0].code: needs either a system
-biometrics  - { value: a, unit: u } → [0].code: is missing: a rule of a list needs a code that is read, or a catalog entry
-conditions  - { catalog: asthma, code: { from: c, system: SNOMED }, status: active } → [0].code: cannot stand beside catalog
+biometrics  - { value: a, unit: u } → [0].code: is missing: a rule of a list needs a code or a catalog entry
+conditions  - { catalog: asthma, code: { from: c, system: SNOMED }, status: active } → [0].code: excludes catalog
 biometrics  - { catalog: asthma, value: a, unit: u } → [0].catalog: "asthma" is not in the catalog of biometrics
 biometrics  - { code: { from: c, system: LOINC }, value: v } → [0].unit: is missing: a column, a path or { constant: mg/dL }
 biometrics  bmi: { from: a, when: { age: { ">": adult } } } → .bmi.when.age.>: needs a number
-biometrics  body-height: { from: a, form: feet-and-inches, unit: cm } → .body-height.unit: the form tells the unit already
+biometrics  body-height: { from: a, form: feet-and-inches, unit: cm } → .body-height.unit: the form gives the unit
 biometrics  body-weight: { from: a, form: feet-and-inches } → .body-weight.form: unit of body-weight: the unit cannot be converted to kg
 biometrics  bmi: { from: a, number: { decimal: ",", group: "," } } → .bmi.number.group: must differ from the decimal mark
 biometrics  bmi: { from: a, comparators: drop } → .bmi.comparators: must be one of reject, skip, limit
 biometrics  bmi: { from: a, comparators: limt } → .bmi.comparators: must be one of reject, skip, limit; did you mean "limit"?
-careTeams   pcp: { npi: n, name: { from: m, separator: " " } } → .pcp.name.separator: is for concat
+careTeams   pcp: { npi: n, name: { from: m, separator: " " } } → .pcp.name.separator: belongs to concat
 `
 const RULES_OF_JSON = `
 biometrics  bmi: $.a[ → .bmi.from:
@@ -31,9 +31,9 @@ biometrics  bmi: $..a → .bmi.from: "$..a" can lead to several
 biometrics  bmi: { from: pid.a } → .bmi.from: "pid.a" must start with $ or the name of a level (obx)
 biometrics  bmi: { from: obr.a } → .bmi.from: "obr.a" must start with $ or the name of a level (obx); did you mean "obx"?
 biometrics  bmi: { from: $.a, when: { any: [{ $.b: Y }, { not: { c: Y } }] } } → .bmi.when.any[1].not.c: "c" must start with $
-conditions  asthma: { when: { $.a: Y }, status: $.state } → .asthma.status: "$.state" is sent as it stands; to read it, write { from: "$.state" }
-conditions  asthma: { when: { obx.a: Y }, status: "obx['state']" } → .asthma.status: "obx['state']" is sent as it stands
-careTeams   pcp: { npi: $.n, name: $.m, type: $.t } → .pcp.type: "$.t" is sent as it stands
+conditions  asthma: { when: { $.a: Y }, status: $.state } → .asthma.status: "$.state" is a constant here; to read a column, write { from: "$.state" }
+conditions  asthma: { when: { obx.a: Y }, status: "obx['state']" } → .asthma.status: "obx['state']" is a constant here
+careTeams   pcp: { npi: $.n, name: $.m, type: $.t } → .pcp.type: "$.t" is a constant here
 `
 const ruleLines = (head: string, text: string): (readonly [string, string])[] =>
   text
@@ -47,27 +47,27 @@ const ruleLines = (head: string, text: string): (readonly [string, string])[] =>
 /** Another head of a mapping, which has one good rule, and what is told of it. */
 const HEADS_OF_CSV = `
 zone: UTC → zone: New York → 3 row.observedAt.zone: is no IANA time zone; write it like America/New_York, or { from: … } where it is a column; did you mean "America/New_York"?
-, zone: UTC →  → 3 row.observedAt.zone: a zone is needed
+, zone: UTC →  → 3 row.observedAt.zone: a zone is required
 ISO → MM/DD/YYYY → 3 row.observedAt.format: "DD" in "MM/DD/YYYY" is no token; did you mean "dd"?
 csv } → cvs } → 2 read.format: must be one of csv, xlsx, ndjson, json, hl7v2, records; did you mean "csv"?
-ISO → [ISO, MM/dd] → 3 row.observedAt.format[1]: "MM/dd" must tell year
-format: ISO → format: yyyy-MM-dd, partial: start → 3 row.observedAt.partial: is for HL7 and ISO
-format: ISO, zone: UTC → format: EXCEL → 3 row.observedAt.zone: a zone is needed
+ISO → [ISO, MM/dd] → 3 row.observedAt.format[1]: "MM/dd" needs year
+format: ISO → format: yyyy-MM-dd, partial: start → 3 row.observedAt.partial: belongs to HL7 and ISO
+format: ISO, zone: UTC → format: EXCEL → 3 row.observedAt.zone: a zone is required
 zone: UTC → zone: { table: {} } → 3 row.observedAt.zone.from: is missing
 row: { → row: { skipWhen: {}, → 3 row.skipWhen: names no column or path
-csv } → csv, each: { a: "$.a[*]" } } → 2 read.each.a: a cell of CSV has parts, and no list
+csv } → csv, each: { a: "$.a[*]" } } → 2 read.each.a: a CSV cell has parts, no list
 csv } → csv, each: { a: { from: b } } } → 2 read.each.a
 csv } → csv, delimiter: ";;" } → 2 read.delimiter: must be one ASCII character
-reference: id → reference: id, type: accountId, register: { firstName: f, lastName: l, dateOfBirth: d, gender: g, postalCode: p } → 3 row.account.register: an account named by its accountId
+reference: id → reference: id, type: accountId, register: { firstName: f, lastName: l, dateOfBirth: d, gender: g, postalCode: p } → 3 row.account.register: an account with an accountId
 reference: id → reference: id, register: { firstName: f, lastName: l, dateOfBirth: { from: d, format: MM/dd/yy }, gender: g, postalCode: p } → 3 row.account.register.dateOfBirth.century: is missing
 `
 const HEADS_OF_JSON = `
 $.obx[*] → $.obx → 2 read.each.obx: level "obx" must end in [*]
-key: [$.id] → key: [$.id, obx.id] → 3 row.key[1]: the key must be read from the row itself
+key: [$.id] → key: [$.id, obx.id] → 3 row.key[1]: the key must be read from the row, not
 reference: $.id → reference: obx.id → 3 row.account.reference: the account must be
-row: { → row: { skipWhen: { obx.a: absent }, → 3 row.skipWhen: a row is skipped by
+row: { → row: { skipWhen: { obx.a: absent }, → 3 row.skipWhen: row.skipWhen reads the row
 reference: $.id → reference: $.id, register: { firstName: obx.f, lastName: $.l, dateOfBirth: $.d, gender: $.g, postalCode: $.p } → 3 row.account.register.firstName: registration must be
-from: $.at → from: obx.at → 5 biometrics.bmi: needs an observedAt of its own
+from: $.at → from: obx.at → 5 biometrics.bmi: needs its own observedAt
 `
 const headLines = (head: string, rule: string, text: string): (readonly [string, string])[] =>
   text
@@ -86,15 +86,15 @@ describe('a wrong mapping is refused, with the place of every problem', () => {
     ...headLines(NESTED, '$.b', HEADS_OF_JSON),
     [
       `${NESTED.replace('"$.obx[*]"', '"$.obx[*]", nte: "$.nte[*]"')}biometrics:\n  bmi: { from: obx.v, when: { nte.a: Y } }`,
-      '5 biometrics.bmi: reads the levels obx and nte, neither of which lies in the other',
+      '5 biometrics.bmi: reads the levels obx and nte, neither of which contains the other',
     ],
     [HEAD, '1 : maps nothing'],
-    [`${HEAD}biometrics: { BMI: b }`, '4 biometrics.BMI: a rule is named in kebab-case'],
+    [`${HEAD}biometrics: { BMI: b }`, '4 biometrics.BMI: the name of a rule must be in kebab-case'],
     [
       `${HEAD}biometrics: { bmi: b }\ncareTeams:\n  bmi: { npi: n, name: m }`,
-      '6 careTeams.bmi: the rule name "bmi" is used in biometrics already',
+      '6 careTeams.bmi: the rule name "bmi" is already used in biometrics',
     ],
-    [`${HEAD}biometrics:\n  bmi:\n    from: a\n    firstOf: [b]`, '7 biometrics.bmi.firstOf: cannot stand'],
+    [`${HEAD}biometrics:\n  bmi:\n    from: a\n    firstOf: [b]`, '7 biometrics.bmi.firstOf: excludes'],
     [`${HEAD}biometrics:\n  hba1c:\n    from: a\n    unit: stones`, '7 biometrics.hba1c.unit: unit of hba1c'],
   ])('%s', (mapping, told) => {
     const found = findings(mapping)

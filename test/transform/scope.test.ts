@@ -113,8 +113,8 @@ describe('paths (RFC 9535)', () => {
     ['$..name', 'several'],
     ['$.list[0:1]', 'several'],
     ["$['a','b']", 'several'],
-    ['context.sentAt', 'names nothing'],
-    ['context', 'names nothing'],
+    ['context.sentAt', 'is not a name of read.context'],
+    ['context', 'is not a name of read.context'],
     ['$.', ''],
     ["$['open", ''],
     ['$.PID.PID.3', ''],
@@ -270,7 +270,7 @@ describe('levels', () => {
     [{ obx: '$.A[*].B[*]' }, ['obx'], 'several'],
     [{ a: '$.A', b: '$.B' }, ['a', 'b'], '[*]'],
     [{ context: '$.A[*]' }, ['context'], 'another name'],
-    [{ a: 'context.A[*]' }, ['a'], 'names nothing'],
+    [{ a: 'context.A[*]' }, ['a'], 'is not a name of read.context'],
     [{ b: 'a.B[*]', a: '$.A[*]' }, ['b'], 'none here'],
   ])('%j are refused', (each, levels, part) => {
     const reports: [string, string][] = []
@@ -333,6 +333,6 @@ describe('columns that an export lacks', () => {
   it('where nothing is, the first line may be a row: nothing of it is told', () => {
     const { message, remedy } = refusal([])
     for (const cell of ROW_AS_HEADER) expect(message + remedy).not.toContain(cell)
-    expect(remedy).toContain('whether the first line of the file is its header')
+    expect(remedy).toContain('check that the first line is the header')
   })
 })

@@ -60,7 +60,7 @@ it('rejects a row that does not say name or type', () => {
 it('is of the row, not of a level', () => {
   const rule = 'biometrics: [{ code: { from: obx.code, system: LOINC }, value: obx.v, unit: obx.unit }]\n'
   expect(findings(NESTED.replace('name: N', 'name: { from: obx.lab }') + rule)).toEqual([
-    '3 row.source.name: the source must be read from the row itself, not from a level of it',
+    '3 row.source.name: the source must be read from the row, not from a level',
   ])
   expect(findings(HEAD.replace('type: t', 'type: { from: a, constant: b }') + RULES)).toHaveLength(1)
 })

@@ -106,6 +106,6 @@ it('refuses a word that is called like a level', () => {
   const each = HEAD.replace('{ format: csv }', '{ format: csv, each: { dx: { from: codes, by: ";" } } }')
   const rule = 'conditions: [{ code: { from: dx, system: ICD-10-CM }, status: dx }]\n'
   expect(findings(each + rule)).toEqual([
-    '4 conditions[0].status: "dx" is sent as it stands; to read it, write { from: "dx" }',
+    '4 conditions[0].status: "dx" is a constant here; to read a column, write { from: "dx" }',
   ])
 })

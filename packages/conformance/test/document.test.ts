@@ -44,7 +44,7 @@ interface Section {
   readonly text: string
   /** First cells of its tables; of the tables of endpoints, method and path. */
   readonly rows: readonly string[]
-  /** Those outside its tables that say something. */
+  /** Meaningful lines outside its tables. */
   readonly sentences: readonly string[]
 }
 

@@ -12,10 +12,10 @@ import { type Facts, factsOf, inOrder, registration } from './record-facts.ts'
 const Texts = z.record(z.string(), z.string())
 
 /** Facts of a record by name; a plain text is the value, or the status. */
-const ToldRecord = z.union([z.string(), Texts])
+const CaseRecord = z.union([z.string(), Texts])
 
 /** Outcome of a row. */
-const toldKeys = {
+const resultKeys = {
   outcome: z.enum(['mapped', 'skipped', 'rejected', 'refused']).optional(),
   /** Reason for skipping, reason code of a rejection, or error code that refuses the export. */
   reason: z.string().optional(),
@@ -26,17 +26,17 @@ const toldKeys = {
   /** Registration data, or the reason code of its failure. */
   register: z.union([z.string(), Texts]).optional(),
   /** Records by rule, in order. */
-  records: z.record(z.string(), ToldRecord).optional(),
+  records: z.record(z.string(), CaseRecord).optional(),
   /** Reason codes by rule. */
   rejected: Texts.optional(),
   /** `rule: reason code`, or `row: reason code`. */
   warnings: z.array(z.string()).optional(),
 }
 
-const ToldRow = z.strictObject(toldKeys)
-export type ToldRow = z.infer<typeof ToldRow>
+const CaseRow = z.strictObject(resultKeys)
+export type CaseRow = z.infer<typeof CaseRow>
 
-export const TOLD_KEYS = ToldRow.keyof().options
+export const RESULT_KEYS = CaseRow.keyof().options
 
 const Case = z
   .strictObject({
@@ -47,13 +47,13 @@ const Case = z
     document: z.string().optional(),
     /** Text of an export, with its header. */
     text: z.string().optional(),
-    ...toldKeys,
-    rows: z.array(ToldRow).optional(),
+    ...resultKeys,
+    rows: z.array(CaseRow).optional(),
   })
   .refine((one) => [one.row, one.document, one.text].filter((input) => input !== undefined).length === 1, {
     message: 'needs one input: row, document or text',
   })
-  .refine((one) => one.rows === undefined || TOLD_KEYS.every((key) => one[key] === undefined), {
+  .refine((one) => one.rows === undefined || RESULT_KEYS.every((key) => one[key] === undefined), {
     message: 'stands instead of outcome, records and the like, not beside them',
     path: ['rows'],
   })
@@ -79,7 +79,7 @@ export function parseCases(text: string, file: string): YamlFile<CaseFile> {
 /** Facts shared by many records. */
 export type Shared = Pick<CaseFile, 'always' | 'rules'>
 
-export interface FullRow extends Omit<ToldRow, 'records' | 'observedAt'> {
+export interface FullRow extends Omit<CaseRow, 'records' | 'observedAt'> {
   readonly records?: Readonly<Record<string, Facts>>
 }
 
@@ -114,7 +114,7 @@ function sharedFacts({ always, rules = {} }: Shared, rule: string): Facts {
   return { ...always, ...(rules[rule] ?? rules[withoutOrdinal(rule)]) }
 }
 
-export function foldRow(row: FullRow, shared: Shared): ToldRow {
+export function foldRow(row: FullRow, shared: Shared): CaseRow {
   const { records, rejected, ...rest } = row
   const observedAt = mostCommon(Object.values(records ?? {}).flatMap((facts) => facts['observedAt'] ?? []))
   const folded = Object.entries(records ?? {}).map(([rule, facts]) => {
@@ -134,7 +134,7 @@ function foldRecord(facts: Facts, elsewhere: Facts): string | Facts {
 }
 
 /** Adds the shared facts to a row of a file. */
-export function unfoldRow(folded: ToldRow, shared: Shared): FullRow {
+export function unfoldRow(folded: CaseRow, shared: Shared): FullRow {
   const { records, observedAt, ...row } = folded
   if (records === undefined) return row
   const unfolded = Object.entries(records).map(([rule, record]) => {

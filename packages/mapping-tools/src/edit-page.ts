@@ -1,12 +1,9 @@
 /**
- * Page of `waybill mapping edit`: rows beside their outcomes, the fit of the mapping, the changes of the last save. The page holds health
- * data and is served only to browsers on this machine.
+ * Page of `waybill mapping edit`: rows beside their outcomes, the fit of the mapping, the changes of the last save. The page holds health data.
  */
 
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type Finding, type Place, WaybillError } from '../../../src/model/errors.ts'
-import { html, htmlPage } from '../../../src/system/shown-text.ts'
+import type { Finding, Place } from '../../../src/model/errors.ts'
+import { html } from '../../../src/system/shown-text.ts'
 import type { ReadName } from '../../../src/transform/compile-context.ts'
 import { undecidedLines } from '../../../src/transform/mapping-definition.ts'
 import { lineLink, type PreviewedRow, type RowMarks, rowHtml, STYLE } from './preview.ts'
@@ -36,19 +33,29 @@ export interface EditSource {
   readonly text: string
 }
 
-export const editPage = (mapping: string, sample: string, view: string): string =>
-  htmlPage({
-    title: `${mapping}: ${sample}`,
-    style: `${STYLE}${EDIT_STYLE}`,
-    body: `<header>
+/** The whole page; its server serves `EDIT_STYLE` and `EDIT_SCRIPT` as `/page.css` and `/page.js`. */
+export const editPage = (mapping: string, sample: string, view: string): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${html(`${mapping}: ${sample}`)}</title>
+<link rel="stylesheet" href="/page.css">
+<link rel="icon" href="data:,">
+</head>
+<body>
+<header>
 <h1>${html(sample)} <span>as ${html(mapping)} maps it</span></h1>
 <p>Nothing is sent. <strong>This page holds health data of persons.</strong> It updates whenever you save the mapping.</p>
 <form id="filter"><b>Rows</b> ${['state', 'rule', 'reason'].map((name) => `<label>${name} <select name="${name}"></select></label>`).join(' ')} <output></output></form>
 <p id="ended" hidden>The command has ended: this page is no longer updated.</p>
 </header>
-<main id="view">${view}</main>`,
-    script: SCRIPT,
-  })
+<main id="view">${view}</main>
+<script src="/page.js"></script>
+</body>
+</html>
+`
 
 /** Builds the part of the page that changes with each save. @param view of the last usable mapping, if any */
 export function viewHtml(source: EditSource, view: EditView | undefined, problem?: EditProblem): string {
@@ -147,7 +154,7 @@ function linksOf(reads: readonly ReadName[]): Pick<RowMarks, 'reads' | 'line'> {
 
 const SECTIONS = ['biometrics', 'conditions', 'careTeams']
 
-const EDIT_STYLE = `
+export const EDIT_STYLE = `${STYLE}
 section[hidden] { display: none }
 #filter { display: flex; flex-wrap: wrap; gap: .25rem 1rem; align-items: baseline; margin-bottom: 1rem }
 #filter select { font: inherit; max-width: 20rem }
@@ -166,7 +173,7 @@ summary { cursor: pointer }
 `
 
 // Written as text, since the project has no browser types.
-const SCRIPT = `
+export const EDIT_SCRIPT = `
 const view = document.getElementById('view')
 const form = document.getElementById('filter')
 const NAMES = ['state', 'rule', 'reason']
@@ -220,65 +227,3 @@ events.addEventListener('message', (event) => {
 })
 events.addEventListener('error', () => { document.getElementById('ended').hidden = false; events.close() })
 `
-
-export interface EditServer {
-  /** Secret address of the page. */
-  readonly url: string
-  /** Sends the changed part to all open pages. */
-  show(part: string): void
-  close(): Promise<void>
-}
-
-/**
- * Serves the page to browsers on this machine, and pushes changes.
- *
- * @param token secret part of the address, because other users of the machine can also reach loopback
- * @param page returns the current page
- * @throws WaybillError `usage-wrong` if the port is taken
- */
-export async function startEditServer(port: number, token: string, page: () => string): Promise<EditServer> {
-  const open = new Set<ServerResponse>()
-  const server = createServer((request, response) => {
-    response.setHeader('cache-control', 'no-store')
-    response.setHeader('referrer-policy', 'no-referrer')
-    response.setHeader('x-content-type-options', 'nosniff')
-    response.setHeader('x-frame-options', 'DENY')
-    const asked = isOurs(request) && request.method === 'GET' ? request.url : undefined
-    if (asked === `/${token}/`) {
-      response.setHeader('content-type', 'text/html; charset=utf-8')
-      response.end(page())
-    } else if (asked === `/${token}/events`) {
-      response.setHeader('content-type', 'text/event-stream')
-      response.flushHeaders()
-      open.add(response)
-      response.on('close', () => open.delete(response))
-    } else {
-      response.statusCode = 404
-      response.end()
-    }
-  })
-  /** Refuses a host name that was redirected to loopback (DNS rebinding). */
-  const isOurs = ({ headers }: IncomingMessage): boolean => headers.host === host()
-  const host = (): string => {
-    const address = server.address()
-    return `127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
-  }
-  server.listen(port, '127.0.0.1')
-  await once(server, 'listening').catch((cause: unknown) => {
-    throw new WaybillError('usage-wrong', `port ${port} cannot be used: another program listens there`, {
-      cause,
-    })
-  })
-  return {
-    url: `http://${host()}/${token}/`,
-    show(part) {
-      for (const response of open) response.write(`data: ${JSON.stringify(part)}\n\n`)
-    },
-    async close() {
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
-    },
-  }
-}

@@ -9,7 +9,7 @@ import { factsOf, registration } from './record-facts.ts'
 /** Short form of a record: rule; value, status or provider; date; code. */
 export interface PreviewedRecord {
   readonly rule: string
-  readonly told: string
+  readonly result: string
   readonly observedAt: string
   readonly code: string
 }
@@ -75,13 +75,13 @@ function becameOf(outcome: RowOutcome): Pick<PreviewedRow, 'records' | 'leftOut'
 
 function inShort(record: Entry): PreviewedRecord {
   const facts = factsOf(record)
-  const told =
+  const result =
     record.kind === 'careTeam'
       ? [facts['npi'], facts['name'], facts['type']].filter((fact) => fact !== undefined).join(' ')
       : (facts['value'] ?? facts['status'] ?? '')
   return {
     rule: record.rule,
-    told,
+    result,
     observedAt: new Date(record.observedAt).toISOString(),
     code: facts['code'] ?? facts['codes'] ?? '',
   }
@@ -127,11 +127,11 @@ function resultLines({ about, records, leftOut, faults }: PreviewedRow, withReco
     ...records.map(({ rule }) => rule.length),
     ...faults.map(({ rule }) => rule?.length ?? 0),
   )
-  const longest = Math.max(0, ...shownRecords.map((record) => record.told.length))
+  const longest = Math.max(0, ...shownRecords.map((record) => record.result.length))
   return [
     ...about.map(([name, text]) => `· ${name.padEnd(8)} ${text}`),
     ...shownRecords.map(
-      ({ rule, told: text, observedAt, code }) =>
+      ({ rule, result: text, observedAt, code }) =>
         `→ ${rule.padEnd(rules)}  ${text.padEnd(longest)}  ${observedAt}  ${code}`,
     ),
     ...leftOut.map((why) => `– left out: ${why}`),
@@ -231,8 +231,8 @@ function aboutHtml({ about }: PreviewedRow, marks: RowMarks | undefined): string
   return `<dl class="about">${lines.join('')}</dl>`
 }
 
-const cellsOf = ({ rule, told, observedAt, code }: PreviewedRecord): string =>
-  `<th scope="row">${html(rule)}</th><td>${html(told)}</td><td>${html(observedAt)}</td><td>${html(code)}</td>`
+const cellsOf = ({ rule, result, observedAt, code }: PreviewedRecord): string =>
+  `<th scope="row">${html(rule)}</th><td>${html(result)}</td><td>${html(observedAt)}</td><td>${html(code)}</td>`
 
 function recordsHtml({ records, faults }: PreviewedRow, marks: RowMarks | undefined): string {
   const before = marks?.before?.records ?? records

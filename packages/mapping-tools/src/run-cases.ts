@@ -15,12 +15,12 @@ import type { ExportJoin, KeptRows } from '../../../src/transform/compile-contex
 import {
   type Case,
   type CaseFile,
+  type CaseRow,
   type FullRow,
   foldRow,
   fullRow,
+  RESULT_KEYS,
   sharedBy,
-  TOLD_KEYS,
-  type ToldRow,
   unfoldRow,
 } from './cases.ts'
 
@@ -38,8 +38,8 @@ export interface CaseResult {
   readonly name: string
   readonly passed: boolean
   /** Undefined if the case has no expectation yet. */
-  readonly expected: readonly ToldRow[] | undefined
-  readonly found: readonly ToldRow[]
+  readonly expected: readonly CaseRow[] | undefined
+  readonly found: readonly CaseRow[]
   /** Outcomes with every fact of every record. */
   readonly full: readonly FullRow[]
 }
@@ -69,17 +69,17 @@ export async function runCases(
   return results
 }
 
-function expectedRows(one: Case): readonly ToldRow[] | undefined {
+function expectedRows(one: Case): readonly CaseRow[] | undefined {
   if (one.rows !== undefined) return one.rows
-  const value = Object.entries(one).filter(([key]) => TOLD_KEYS.some((known) => known === key))
+  const value = Object.entries(one).filter(([key]) => RESULT_KEYS.some((known) => known === key))
   return value.length === 0 ? undefined : [Object.fromEntries(value)]
 }
 
 /** True if outcomes are equal, with records in the same order. */
-const agree = (expected: readonly ToldRow[], found: readonly ToldRow[]): boolean =>
+const agree = (expected: readonly CaseRow[], found: readonly CaseRow[]): boolean =>
   isDeepStrictEqual(expected, found) && isDeepStrictEqual(expected.map(order), found.map(order))
 
-const order = ({ records }: ToldRow): string[] => Object.keys(records ?? {})
+const order = ({ records }: CaseRow): string[] => Object.keys(records ?? {})
 
 async function outcomes(
   mapping: CompiledMapping,
@@ -202,9 +202,9 @@ export function updateCases(text: string, results: readonly CaseResult[]): strin
     if (!isMap(one)) continue
     const rows = full.map((row) => foldRow(row, shared))
     const [only] = rows
-    const value: ToldRow & { rows?: readonly ToldRow[] } =
+    const value: CaseRow & { rows?: readonly CaseRow[] } =
       rows.length === 1 && only !== undefined ? only : { rows }
-    for (const key of [...TOLD_KEYS, 'rows'] as const) put(document, one, key, value[key])
+    for (const key of [...RESULT_KEYS, 'rows'] as const) put(document, one, key, value[key])
   }
   return document.toString({ lineWidth: 0 })
 }

@@ -56,7 +56,7 @@ describe('a row beside its records', () => {
         ' npi     1234567893                           │ → pcp           1234567893 Dr. A PCP  2026-02-04T00:00:00.000Z',
       ],
       ...[
-        ' doctor  Dr. A                                │ ✗ hba1c         value-not-a-number: the value is no number',
+        ' doctor  Dr. A                                │ ✗ hba1c         value-not-a-number: not a number',
         '',
       ],
     ])

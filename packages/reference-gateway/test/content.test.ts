@@ -10,7 +10,7 @@ const HEADERS = { 'x-api-key': 'key', 'x-api-version': '1.0.0' }
 
 const DEFINITIONS = readFileSync('packages/reference-gateway/src/definitions/articles.yaml', 'utf8')
 
-/** What the tests look into of an article. */
+/** Parts of an article for the tests. */
 interface Article {
   readonly id: string
   readonly type: string

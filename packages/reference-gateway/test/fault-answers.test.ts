@@ -115,7 +115,7 @@ describe('the end of the gateway', () => {
     const gateway = await startStruck([fault])
     const held = gateway.send(sent)
     while ((await gateway.report()).faults[0]?.struck === 0);
-    // What it holds would go on for longer than a test may.
+    // Its content would outlast a test.
     await gateway.close()
     expect((await held).end).toBe('broken')
   })

@@ -9,7 +9,7 @@ afterEach(async () => {
   await Promise.all(started.splice(0).map((gateway) => gateway.close()))
 })
 
-/** What the tests look into, of an answer's item or a stored record. */
+/** Parts of an answer's item or a stored record for the tests. */
 export interface Item {
   readonly id: string
   readonly transactionId: string
@@ -28,7 +28,7 @@ export interface Counts {
   readonly careTeam: number
 }
 
-/** What the tests look into, of an answer's body. */
+/** Parts of an answer's body for the tests. */
 export interface Body {
   readonly accountId: string
   readonly code: number | string

@@ -46,7 +46,7 @@ export const CALLS: readonly HostileCall[] = TABLE.map(([call, method, path, bod
 /** Longest body of the gateways here. */
 export const BODY_LIMIT = 1_000_000
 
-/** What came back of a request of a test. */
+/** Answer to a request of a test. */
 export interface Reply {
   readonly status: number
   readonly type: string | null

@@ -16,7 +16,7 @@ const PATHS = [
   'webhook.sendStatusChange',
 ]
 
-/** What a change does to a field: a value, null, or nothing where the path is not there. */
+/** Effect of a change on a field: a value, null, or nothing where the path is not there. */
 type Flat = ReadonlyMap<string, unknown>
 
 function nested(flat: Flat): MedicalRecordsRequestChange {

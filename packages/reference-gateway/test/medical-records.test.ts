@@ -159,7 +159,7 @@ describe('DELETE /medical-records/requester/{referenceNumber}', () => {
     const { status, body } = await remove(referenceNumber)
     expect([status, body]).toEqual([200, { code: 200, message: '200 OK', data: [details] }])
     expect(await held()).toEqual([])
-    // What is created anew has nothing of what was removed.
+    // A request created again has nothing of the removed one.
     expect((await upsert({ referenceNumber })).status).toBe(400)
   })
 

@@ -85,7 +85,7 @@ export async function readDocument(version: string) {
     schemaOf: (content: z.infer<typeof Content> | undefined) => checkable(content, '{}'),
     /** As `schemaOf`, refusing fields that are not described. */
     strictSchemaOf: (content: z.infer<typeof Content> | undefined) => checkable(content, 'false'),
-    /** What the schema of OpenAPI itself has against the document. */
+    /** Complaints of OpenAPI's own schema about the document. */
     async faults(): Promise<unknown> {
       const { valid, errors } = await new Validator().validate(JSON.parse(text))
       return valid ? [] : errors

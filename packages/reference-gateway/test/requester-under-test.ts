@@ -6,7 +6,7 @@ export const HEADERS = { 'x-api-key': 'key', 'x-api-version': '1.0.0' }
 export const PDF = '%PDF-1.7\n%%EOF\n'
 const MINUTE = 60_000
 
-/** What the tests look into, of a request in an answer. */
+/** Parts of a request in an answer for the tests. */
 export interface Returned {
   readonly referenceNumber: string
   readonly patient: Record<string, unknown>

@@ -1,7 +1,7 @@
 import type { ReferenceGatewayOptions } from '../src/server.ts'
 import { startGateway } from './gateway-under-test.ts'
 
-/** What the tests look into, of a page of the age assessment. */
+/** Parts of a page of the age assessment for the tests. */
 export interface ShownPage {
   readonly moduleId: string
   readonly questionGroupId: string

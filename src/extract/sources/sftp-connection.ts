@@ -1,7 +1,7 @@
 /** Connection to an SFTP server. The host key is checked, and each request has a time limit. */
 import { constants } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { createConnection } from 'node:net'
+import { createConnection, type Socket } from 'node:net'
 import { posix } from 'node:path'
 import type { FileEntryWithStats, SFTPWrapper } from 'ssh2'
 import type Client from 'ssh2-sftp-client'
@@ -46,16 +46,22 @@ export interface SftpConnection {
   cut(): void
 }
 
-/**
- * @param base address for errors
- * @throws WaybillError `source-untrusted`, `source-unreachable`; NotAnswered or any other error where another try may help
- */
-export async function connectSftp(
+/** Client after its login. */
+interface LoggedIn {
+  readonly client: Client
+  readonly channel: SFTPWrapper
+  readonly sock: Socket
+}
+
+const silent = (): void => {}
+
+/** @throws WaybillError `source-untrusted`, `source-unreachable`; NotAnswered or any other error where another try may help */
+async function logIn(
   { host, port, user, hostKey, keyFile }: SftpLogin,
   password: string | undefined,
   base: string,
   answerMs: number,
-): Promise<SftpConnection> {
+): Promise<LoggedIn> {
   const isHostKey = await hostKeyCheck(hostKey, host, port)
   const credentials =
     keyFile === undefined ? { password: password ?? '' } : { privateKey: await readKey(keyFile) }
@@ -64,7 +70,6 @@ export async function connectSftp(
       remedy: 'Name a `keyFile` in the job, or set WAYBILL_SFTP_PASSWORD.',
     })
   let trusted = true
-  const silent = (): void => {}
   // Only jobs that use the client load it. Its events need no listener: a request fails.
   const { default: SftpClient } = await import('ssh2-sftp-client')
   const client = new SftpClient('waybill', { error: silent, end: silent, close: silent })
@@ -83,9 +88,8 @@ export async function connectSftp(
       return trusted
     },
   })
-  let channel: SFTPWrapper
   try {
-    channel = await answered('connecting', answerMs, connecting)
+    return { client, channel: await answered('connecting', answerMs, connecting), sock }
   } catch (error) {
     sock.destroy()
     if (!trusted)
@@ -95,6 +99,19 @@ export async function connectSftp(
     if (error instanceof Error && /authentication/i.test(error.message)) throw unreachable(base, error)
     throw error
   }
+}
+
+/**
+ * @param base address for errors
+ * @throws WaybillError `source-untrusted`, `source-unreachable`; NotAnswered or any other error where another try may help
+ */
+export async function connectSftp(
+  login: SftpLogin,
+  password: string | undefined,
+  base: string,
+  answerMs: number,
+): Promise<SftpConnection> {
+  const { client, channel, sock } = await logIn(login, password, base, answerMs)
   const timely = <Answer>(what: string, answer: Promise<Answer>): Promise<Answer> =>
     answered(what, answerMs, answer)
   const exists = async (path: string): Promise<boolean> =>

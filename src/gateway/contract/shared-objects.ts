@@ -153,12 +153,10 @@ export const SourceAsRead = z.looseObject({
 export type SourceAsRead = z.infer<typeof SourceAsRead>
 
 /**
- * Forms of a point in time on the wire; all are UTC (Condition record: "All dates are normalised to and expressed in UTC"). Biometrics are
- * sent and echoed with `IsoInstant`, conditions are sent with `EpochMs`, care team entries with `EpochMsText`; reads return
- * `InstantAsRead`.
+ * ISO 8601, UTC, exactly three digits of milliseconds: `2024-03-01T14:05:00.000Z`. Points in time on the wire are UTC (Condition record: "All dates
+ * are normalised to and expressed in UTC"): biometrics are sent and echoed in this form, conditions as `EpochMs`, care-team entries as
+ * `EpochMsText`; reads return `InstantAsRead`.
  */
-
-/** ISO 8601, UTC, exactly three digits of milliseconds: `2024-03-01T14:05:00.000Z`. */
 export const IsoInstant = z.iso.datetime({ precision: 3 })
 export type IsoInstant = z.infer<typeof IsoInstant>
 

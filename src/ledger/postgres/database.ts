@@ -233,7 +233,7 @@ export const POSTGRES_SHAPE: readonly string[] = [
 ]
 
 export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
-  '2026-11-slots': {
+  '2026-12-schedule': {
     async up(db: Kysely<unknown>) {
       for (const statement of POSTGRES_SHAPE) await sql.raw(statement).execute(db)
     },

@@ -50,11 +50,11 @@ const updateAccount = (
   writer: Writer,
   gateway: string,
   reference: string,
-  said: { readonly born?: number | null; readonly named?: number | null },
+  hashes: { readonly born?: number | null; readonly named?: number | null },
 ) =>
   writer
     .updateTable('account')
-    .set(said)
+    .set(hashes)
     .where('gateway', '=', gateway)
     .where('reference', '=', Buffer.from(reference, 'hex'))
 
@@ -178,8 +178,12 @@ export async function saveMedicalRequests(
       .insertInto('medical_request')
       .values(
         requests.slice(start, start + ROWS_AT_ONCE).map(({ reference, content, state, heardAt, run }) => ({
-          ...{ gateway, state, heard_at: heardAt, run_id: run },
-          ...{ reference: Buffer.from(reference, 'hex'), content: Buffer.from(content, 'hex') },
+          gateway,
+          state,
+          heard_at: heardAt,
+          run_id: run,
+          reference: Buffer.from(reference, 'hex'),
+          content: Buffer.from(content, 'hex'),
         })),
       )
       .onConflict((conflict) =>

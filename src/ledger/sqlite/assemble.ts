@@ -8,6 +8,7 @@ import { createExclusive, type Exclusive, type LedgerDatabase } from './exclusiv
 import { chunksOf, exportsOf, jobsOf, profilesOf } from './exports.ts'
 import { readStanding } from './inspect.ts'
 import { installationOf } from './installation.ts'
+import { lastTargetsOf } from './last-targets.ts'
 import { leasesOf, rightOfWay } from './leases.ts'
 import { leftBehind } from './left-behind.ts'
 import { peopleOf, slotsOf } from './lookups.ts'
@@ -54,6 +55,7 @@ export function assembleLedger(
     acknowledgements: acknowledgementsOf(turns),
     putAside: putAsideOf(turns),
     audit: auditOf(turns),
+    lastTargets: lastTargetsOf(turns, ids),
     fires: firesOf(turns),
     pauses: pausesOf(turns),
     expectations: expectationsOf(turns),

@@ -106,8 +106,12 @@ export const careTeamsOf = (turns: Exclusive, { open }: Pick<AccountIdCipher, 'o
         .execute(),
     )
     const known = rows.map(({ account, npi, account_id, content, deletions, ...more }) => ({
-      ...{ account: hex(account), npi: hex(npi), accountId: open(account_id), ...more },
-      ...{ content: content && hex(content), deletions: readDeletions(deletions) },
+      account: hex(account),
+      npi: hex(npi),
+      accountId: open(account_id),
+      ...more,
+      content: content && hex(content),
+      deletions: readDeletions(deletions),
     }))
     return Map.groupBy(known, ({ account }) => account)
   },

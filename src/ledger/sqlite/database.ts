@@ -35,13 +35,18 @@ const LONGEST_KEPT = 2_000
  * Opens the file. WAL: readers never wait. `synchronous = FULL`: an intent is on the disk before the bytes of the batch leave
  * (sqlite.org/pragma.html#pragma_synchronous: NORMAL would not sync a WAL commit).
  */
-export function openSqlite(file: string, busyTimeoutMs: number): SqliteDatabase {
+export function openSqlite(
+  file: string,
+  busyTimeoutMs: number,
+  access: 'write' | 'read' = 'write',
+): SqliteDatabase {
   const database = openWithRoom((isAlone) => {
-    const opened = new DatabaseSync(file, { timeout: busyTimeoutMs })
+    const opened = new DatabaseSync(file, { timeout: busyTimeoutMs, readOnly: access === 'read' })
     if (isAlone) opened.exec('pragma locking_mode = exclusive')
     return opened
   })
   try {
+    if (access === 'read') return adapted(database)
     // Only a file without pages accepts incremental vacuum (sqlite.org/pragma.html#pragma_auto_vacuum).
     if (database.prepare('pragma page_count').get()?.['page_count'] === 0)
       database.exec('pragma auto_vacuum = incremental')
@@ -50,6 +55,10 @@ export function openSqlite(file: string, busyTimeoutMs: number): SqliteDatabase 
     database.close()
     throw error
   }
+  return adapted(database)
+}
+
+function adapted(database: DatabaseSync): SqliteDatabase {
   const statements = new Map<string, SqliteStatement>()
   return {
     prepare(sql) {
@@ -148,8 +157,12 @@ export interface SqliteLedgerDatabase extends LedgerDatabase {
   readonly statements: SyncStatements
 }
 
-export function openLedgerDatabase(file: string, busyTimeoutMs: number): SqliteLedgerDatabase {
-  const sqlite = openSqlite(file, busyTimeoutMs)
+export function openLedgerDatabase(
+  file: string,
+  busyTimeoutMs: number,
+  access?: 'write' | 'read',
+): SqliteLedgerDatabase {
+  const sqlite = openSqlite(file, busyTimeoutMs, access)
   const kysely = new Kysely<LedgerTables>({ dialect: new LedgerDialect({ database: sqlite }) })
   const turn = pLimit(1)
   const statements: SyncStatements = {
@@ -223,7 +236,7 @@ function inTurns(kysely: Kysely<LedgerTables>, turn: LedgerDatabase['turn']): Ky
 }
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
-  '2026-11-slots': {
+  '2026-12-schedule': {
     async up(db: Kysely<unknown>) {
       for (const statement of SHAPE) await sql.raw(statement).execute(db)
     },
@@ -319,15 +332,16 @@ export const SHAPE = [
 
   `create table timetable (job_id integer primary key, cron text not null, zone text not null,
     seen_until integer not null)`,
-  `create table pause (job_id integer primary key, person text not null, note text, at integer not null)`,
+  `create table pause (job_id integer primary key, person text not null, note text, at integer not null, until integer)`,
+  `create table last_targets (job text primary key, targets text not null) without rowid`,
   `create table put_aside (job_id integer not null, path text not null, name text not null, content text not null,
     export_row integer not null, person text not null, note text, at integer not null, primary key (job_id, path)) without rowid`,
   `create table audit (id integer primary key, at integer not null, person text not null, action text not null, job text,
     run_id text, subject text, note text)`,
   `create table fire (job_id integer not null, due integer not null, state text not null, made_up_by integer, owner text,
-    run_id text, begun_at integer, ended_at integer, exit integer, error text, reason text, detail text,
+    run_id text, begun_at integer, ended_at integer, exit integer, error text, reason text, detail text, retry_at integer,
     primary key (job_id, due))`,
-  `create index fire_open on fire (job_id, due) where state in ('due', 'missed', 'running', 'interrupted')`,
+  `create index fire_open on fire (job_id, due) where state in ('due', 'missed', 'running', 'interrupted', 'retrying')`,
   `create table notification (id integer primary key, message_id text not null, job_id integer not null,
     kind text not null, subject text not null, target text not null, address text not null, notice text not null,
     state text not null, attempts integer not null default 0, next_at integer not null, created_at integer not null,

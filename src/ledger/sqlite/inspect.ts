@@ -7,7 +7,7 @@ import { MIGRATIONS, openWithRoom } from './database.ts'
 import type { Exclusive } from './exclusive.ts'
 
 /** Limit of SQLite's messages about a damaged file. */
-const DAMAGES_TOLD = 5
+const DAMAGES_SHOWN = 5
 
 export interface HeldLease {
   readonly job: string
@@ -67,7 +67,7 @@ export function inspectLedger(file: string, now: number): LedgerFacts | undefine
     const namesOf = (sql: string): string[] => rows<{ name: string }>(sql).map(({ name }) => name)
     // `quick_check` does not compare indexes with tables: a full check would take minutes on a large file
     // (sqlite.org/pragma.html#pragma_quick_check).
-    const checked = rows<{ quick_check: string }>(`pragma quick_check(${DAMAGES_TOLD})`)
+    const checked = rows<{ quick_check: string }>(`pragma quick_check(${DAMAGES_SHOWN})`)
     const damage = checked.map(({ quick_check }) => quick_check).filter((text) => text !== 'ok')
     const tables = new Set(namesOf(`select name from sqlite_schema where type = 'table'`))
     const steps = tables.has('kysely_migration')
@@ -84,8 +84,13 @@ export function inspectLedger(file: string, now: number): LedgerFacts | undefine
 }
 
 const NOTHING_KNOWN = {
-  ...{ leases: [], givenUp: [] },
-  ...{ latestRunAt: undefined, copiedAt: undefined, fingerprint: undefined, gateways: [], isOfUse: false },
+  leases: [],
+  givenUp: [],
+  latestRunAt: undefined,
+  copiedAt: undefined,
+  fingerprint: undefined,
+  gateways: [],
+  isOfUse: false,
 }
 
 /** Reads the contents; of a damaged ledger that cannot be read, the damage is what counts. */

@@ -21,7 +21,11 @@ export const leasesOf = ({ db, dialect, write }: Exclusive): Leases => ({
       if (last && isHeld(last, now, isDead)) return { ok: false, holder: last }
       const token = (last?.token ?? 0) + 1
       const lease = {
-        ...{ run_id: runId, owner, token, acquired_at: now, expires_at: now + ttlMs },
+        run_id: runId,
+        owner,
+        token,
+        acquired_at: now,
+        expires_at: now + ttlMs,
         gives_way: Number(givesWay),
         outage: null,
         stop_by: null,

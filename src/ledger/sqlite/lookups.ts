@@ -71,7 +71,9 @@ export const peopleOf = (
         .execute(),
     )
     const known = rows.map(({ reference, account_id, ...more }) => ({
-      ...{ reference: hex(reference), accountId: open(account_id), ...more },
+      reference: hex(reference),
+      accountId: open(account_id),
+      ...more,
     }))
     return new Map(known.map((one) => [one.reference, one]))
   },

@@ -22,23 +22,31 @@ export interface Migrating {
 }
 
 /** @throws WaybillError `ledger-newer`, `ledger-older` (from before the first release: hashes were made in another way) */
+export function assertKnown(
+  migrations: Migrating['migrations'],
+  applied: readonly string[],
+  where: string,
+): void {
+  const unknown = applied.filter((name) => migrations[name] === undefined)
+  if (unknown.length === 0) return
+  const [oldest = ''] = Object.keys(migrations)
+  const isOlder = unknown.every((name) => name < oldest)
+  const words = isOlder
+    ? 'has a form from before the first release'
+    : 'was written by a newer version of Waybill'
+  throw new WaybillError(
+    isOlder ? 'ledger-older' : 'ledger-newer',
+    `the ledger ${where} ${words} (it has ${unknown.join(', ')})`,
+    { place: { file: where } },
+  )
+}
+
+/** @throws WaybillError as `assertKnown` */
 export async function migrate(
   writer: Transaction<LedgerTables>,
   { migrations, applied, where, schema, onNew }: Migrating,
 ): Promise<void> {
-  const unknown = applied.filter((name) => migrations[name] === undefined)
-  if (unknown.length > 0) {
-    const [oldest = ''] = Object.keys(migrations)
-    const isOlder = unknown.every((name) => name < oldest)
-    const words = isOlder
-      ? 'has a form from before the first release'
-      : 'was written by a newer version of Waybill'
-    throw new WaybillError(
-      isOlder ? 'ledger-older' : 'ledger-newer',
-      `the ledger ${where} ${words} (it has ${unknown.join(', ')})`,
-      { place: { file: where } },
-    )
-  }
+  assertKnown(migrations, applied, where)
   if (applied.length === Object.keys(migrations).length) return
   const behindSince = applied.length === 0 ? onNew?.() : undefined
   const migrator = new Migrator({

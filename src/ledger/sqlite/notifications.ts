@@ -3,6 +3,21 @@ import type { NotificationRecord, Notifications, UntoldTarget } from '../concern
 import { advanceNotification } from '../states.ts'
 import type { Exclusive } from './exclusive.ts'
 
+/** Kinds of notices that say how runs of a job go. */
+const ON_RUNS = [
+  'run-ended',
+  'run-stopped',
+  'run-refused',
+  'job-broken',
+  'job-late',
+  'job-recovered',
+] as const
+
+const tellsFailure = (notice: string): boolean => {
+  const told: unknown = JSON.parse(notice)
+  return typeof told === 'object' && told !== null && 'failure' in told && told.failure === true
+}
+
 export function notificationsOf({ db, write }: Exclusive): Notifications {
   const asRead = ({ id, state, attempts }: Pick<NotificationRecord, 'id' | 'state' | 'attempts'>) =>
     db
@@ -29,7 +44,7 @@ export function notificationsOf({ db, write }: Exclusive): Notifications {
         )
         .sort((a, b) => (a.target < b.target ? -1 : 1))
     },
-    async isTold(jobId, target) {
+    async isNotified(jobId, target) {
       const latest = await db
         .selectFrom('notification')
         .select('state')
@@ -40,6 +55,18 @@ export function notificationsOf({ db, write }: Exclusive): Notifications {
         .limit(1)
         .executeTakeFirst()
       return latest !== undefined && latest.state !== 'given-up'
+    },
+    async heardFailure(jobId, target) {
+      const latest = await db
+        .selectFrom('notification')
+        .select('notice')
+        .where('job_id', '=', jobId)
+        .where('kind', 'in', ON_RUNS)
+        .where('target', '=', target)
+        .orderBy('id', 'desc')
+        .limit(1)
+        .executeTakeFirst()
+      return latest !== undefined && tellsFailure(latest.notice)
     },
     add: (jobId, notifications, at) =>
       write(async (writer) => {

@@ -7,7 +7,7 @@ import type { LedgerTables } from '../tables.ts'
 import { assembleLedger } from './assemble.ts'
 import { MIGRATIONS, openLedgerDatabase, type SqliteLedgerDatabase } from './database.ts'
 import { deliveredOf } from './delivered.ts'
-import { migrate, type OnNewLedger } from './migrate.ts'
+import { assertKnown, migrate, type OnNewLedger } from './migrate.ts'
 import { scrubAccounts } from './pruning.ts'
 
 /** Longest wait of a write for another process's transaction. */
@@ -19,6 +19,7 @@ const BUSY_TIMEOUT_MS = 10_000
  * @param place boot and PID namespace of this process (`ProcessTable.place`): differs after each start of the machine; undefined where unknown
  * @param onNew called before a new ledger is made; throws to refuse a new ledger
  * @param ids cipher of account ids
+ * @param access `read`: SQLite refuses all writes, and a ledger of an older form stays as it is
  * @throws WaybillError `ledger-unusable` (cannot be opened or written), `ledger-newer` (written by a newer program), `ledger-older`; errors of
  * `onNew`
  */
@@ -27,8 +28,9 @@ export async function openLedger(
   place?: string,
   onNew?: OnNewLedger,
   ids: AccountIdCipher = NO_ACCOUNT_IDS,
+  access: 'write' | 'read' = 'write',
 ): Promise<Ledger> {
-  const opened = await openDatabase(file, onNew)
+  const opened = await openDatabase(file, access, onNew)
   return assembleLedger(opened, {
     delivered: deliveredOf(opened.statements),
     ids,
@@ -38,26 +40,43 @@ export async function openLedger(
   })
 }
 
-async function openDatabase(file: string, onNew?: OnNewLedger): Promise<SqliteLedgerDatabase> {
+async function openDatabase(
+  file: string,
+  access: 'write' | 'read',
+  onNew?: OnNewLedger,
+): Promise<SqliteLedgerDatabase> {
   let opened: SqliteLedgerDatabase
   try {
-    opened = openLedgerDatabase(file, BUSY_TIMEOUT_MS)
+    opened = openLedgerDatabase(file, BUSY_TIMEOUT_MS, access)
   } catch (cause) {
     throw unusable(file, 'opened', cause)
   }
   try {
     // A single writing transaction: a process killed in the middle leaves the file unchanged, two processes that open the file at once take
     // turns, and a read-only file is found here, not at the first intent.
-    await opened.kysely.transaction().execute(async (writer) => {
-      const applied = await appliedMigrations(writer)
-      await migrate(writer, { migrations: MIGRATIONS, applied, where: file, onNew })
-    })
+    if (access === 'read') await assertCurrent(opened.kysely, file)
+    else
+      await opened.kysely.transaction().execute(async (writer) => {
+        const applied = await appliedMigrations(writer)
+        await migrate(writer, { migrations: MIGRATIONS, applied, where: file, onNew })
+      })
     return opened
   } catch (cause) {
     await opened.kysely.destroy()
     if (cause instanceof WaybillError) throw cause
     throw unusable(file, 'used', cause)
   }
+}
+
+/** @throws WaybillError as `assertKnown`, and `ledger-unusable` for a file without the tables of this version */
+async function assertCurrent(database: Kysely<LedgerTables>, file: string): Promise<void> {
+  const applied = await appliedMigrations(database)
+  assertKnown(MIGRATIONS, applied, file)
+  if (applied.length < Object.keys(MIGRATIONS).length)
+    throw new WaybillError('ledger-unusable', `the ledger ${file} lacks tables of this version`, {
+      place: { file },
+      remedy: 'Open it once with a command that writes, like `waybill doctor`.',
+    })
 }
 
 async function appliedMigrations(database: Kysely<LedgerTables>): Promise<string[]> {

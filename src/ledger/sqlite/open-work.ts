@@ -5,11 +5,11 @@ import { readTallies } from '../run-writes.ts'
 import type { Exclusive } from './exclusive.ts'
 
 /** Time for which a notification that was given up stays in the list. */
-const GIVEN_UP_TOLD_MS = 7 * 86_400_000
+const GIVEN_UP_SHOWN_MS = 7 * 86_400_000
 /** A notification still undelivered after this time has met an obstacle, or the process was killed. */
 const UNDELIVERED_MS = 10 * 60_000
 /** Age of a missed fire from which nobody can do anything about it. */
-const MISSED_TOLD_MS = 30 * 86_400_000
+const MISSED_SHOWN_MS = 30 * 86_400_000
 
 export async function readOpenWork({ db }: Exclusive, now: number): Promise<OpenWork> {
   const rows = async <Row>(query: ReturnType<typeof sql<Row>>): Promise<Row[]> =>
@@ -21,7 +21,7 @@ export async function readOpenWork({ db }: Exclusive, now: number): Promise<Open
         row_number() over (partition by job.id, target order by notification.id desc) as place
       from notification join job on job.id = notification.job_id
       where (notification.state = 'pending' and (error is not null or created_at < ${now - UNDELIVERED_MS}))
-        or (notification.state = 'given-up' and created_at > ${now - GIVEN_UP_TOLD_MS})) as undelivered
+        or (notification.state = 'given-up' and created_at > ${now - GIVEN_UP_SHOWN_MS})) as undelivered
     where place = 1 order by job, address`)
   const overdue = await rows(sql<OpenWork['overdue'][number]>`
     select job, source, due, expected, arrived, state from deadline
@@ -30,11 +30,12 @@ export async function readOpenWork({ db }: Exclusive, now: number): Promise<Open
         and later.timetable = deadline.timetable)
     order by due`)
   const pauses = await rows(sql<OpenWork['pauses'][number]>`
-    select job.name as job, person as "by", note, at from pause join job on job.id = pause.job_id order by at`)
+    select job.name as job, person as "by", note, at, until from pause join job on job.id = pause.job_id
+    where until is null order by at`)
   // A run that has finished since has read what had come by then.
   const missed = await rows(sql<OpenWork['missed'][number]>`
     select job.name as job, due, fire.reason as reason from fire join job on job.id = fire.job_id
-    where fire.state = 'skipped' and made_up_by is null and due > ${now - MISSED_TOLD_MS}
+    where fire.state = 'skipped' and made_up_by is null and due > ${now - MISSED_SHOWN_MS}
       and fire.reason in ('not-scheduled', 'job-held', 'job-invalid', 'earlier-first')
       and not exists (select 1 from run where run.job_id = fire.job_id and run.started_at > due
         and run.state = 'finished' and run.part is null and run.origin_run is null and run.backfill is null)
@@ -56,7 +57,11 @@ export async function readOpenWork({ db }: Exclusive, now: number): Promise<Open
         and later.backfill is null and (later.started_at, later.id) > (run.started_at, run.id))
     order by run.started_at, run.id`)
   return {
-    ...{ undelivered, overdue, pauses, missed, timetables },
+    undelivered,
+    overdue,
+    pauses,
+    missed,
+    timetables,
     copy: copy && { takenAt: copy.takenAt, jobs: behind.map(({ job }) => job) },
     firstRunAt: first?.at ?? undefined,
     owing: ended.flatMap(({ run, tallies }) => (readTallies(tallies).careTeams.owed > 0 ? [run] : [])),

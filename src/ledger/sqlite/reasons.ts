@@ -60,7 +60,7 @@ export const reasonsOf = ({ db }: Exclusive): Reasons => ({
 const nullsFirst = (order: OrderByItemBuilder) => order.asc().nullsFirst()
 
 /** Ids of withdrawn results in one summary; the rejects files hold all of them. */
-const SENT_TOLD = 20
+const SENT_SHOWN = 20
 
 const sentAs = (db: Kysely<LedgerTables>, runId: string) =>
   exceptionsOf(db, runId)
@@ -68,7 +68,7 @@ const sentAs = (db: Kysely<LedgerTables>, runId: string) =>
     .where('exception.state', '!=', 'settled')
     .select(['sent_as as id', 'rule', 'name'])
     .orderBy('exception.id')
-    .limit(SENT_TOLD)
+    .limit(SENT_SHOWN)
     .execute()
 
 const exceptionsOf = (db: Kysely<LedgerTables>, runId: string) =>

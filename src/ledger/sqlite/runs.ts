@@ -4,6 +4,7 @@ import {
   type Acknowledgements,
   type Lease,
   noTallies,
+  type Pause,
   type Pauses,
   type RunFilter,
   type RunLedger,
@@ -288,31 +289,38 @@ export const acknowledgementsOf = ({ db, write }: Exclusive): Acknowledgements =
 })
 
 export const pausesOf = ({ db, write }: Exclusive): Pauses => ({
-  of: (jobId) =>
-    db
-      .selectFrom('pause')
-      .select(['person as by', 'note', 'at'])
-      .where('job_id', '=', jobId)
-      .executeTakeFirst(),
-  begin: (jobId, { by, note, at }) =>
+  of: (jobId, now) => activePause(db, jobId, now),
+  begin: (jobId, { by, note, at, until }) =>
     write(async (writer) => {
-      const begun = await writer
+      const known = await activePause(writer, jobId, at)
+      if (known !== undefined && until === null) return false
+      const values = { person: by, note, at: known?.at ?? at, until }
+      await writer
         .insertInto('pause')
-        .values({ job_id: jobId, person: by, note, at })
-        .onConflict((conflict) => conflict.doNothing())
-        .returning('job_id')
+        .values({ job_id: jobId, ...values })
+        .onConflict((conflict) => conflict.column('job_id').doUpdateSet(values))
         .execute()
-      if (begun.length === 0) return false
       const job = await jobName(writer, jobId)
-      await noteAudit(writer, { by, note, at, action: 'pause', job, run: null, subject: null })
+      const subject = until === null ? null : `until ${new Date(until).toISOString()}`
+      await noteAudit(writer, { by, note, at, action: 'pause', job, run: null, subject })
       return true
     }),
   end: (jobId, acting) =>
     write(async (writer) => {
-      const ended = await writer.deleteFrom('pause').where('job_id', '=', jobId).returning('job_id').execute()
-      if (ended.length === 0) return false
+      const known = await activePause(writer, jobId, acting.at)
+      await writer.deleteFrom('pause').where('job_id', '=', jobId).execute()
+      if (known === undefined) return false
       const job = await jobName(writer, jobId)
       await noteAudit(writer, { ...acting, action: 'unpause', job, run: null, subject: null })
       return true
     }),
 })
+
+/** A pause ends by itself: its row stays until the next pause. */
+const activePause = (db: Writer | Exclusive['db'], jobId: number, now: number): Promise<Pause | undefined> =>
+  db
+    .selectFrom('pause')
+    .select(['person as by', 'note', 'at', 'until'])
+    .where('job_id', '=', jobId)
+    .where(({ or, eb }) => or([eb('until', 'is', null), eb('until', '>', now)]))
+    .executeTakeFirst()

@@ -47,7 +47,7 @@ export function firesOf({ db, write }: Exclusive): Fires {
     forget: (jobId, reason, at) =>
       write(async (writer) => {
         await writer.deleteFrom('timetable').where('job_id', '=', jobId).execute()
-        for (const state of ['due', 'missed', 'interrupted'] as const) {
+        for (const state of ['due', 'missed', 'interrupted', 'retrying'] as const) {
           await writer
             .updateTable('fire')
             .set({ state: advanceFire(state, 'skip'), ended_at: at, reason })
@@ -61,7 +61,7 @@ export function firesOf({ db, write }: Exclusive): Fires {
         .selectFrom('fire')
         .selectAll()
         .where('job_id', '=', jobId)
-        .where('state', 'in', ['due', 'missed', 'running', 'interrupted'])
+        .where('state', 'in', ['due', 'missed', 'running', 'interrupted', 'retrying'])
         .orderBy('due')
         .execute(),
     latest: (jobId, limit) =>

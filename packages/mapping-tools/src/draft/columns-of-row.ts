@@ -43,7 +43,7 @@ export function linesOfRow(
   unread: readonly ColumnProfile[],
   isTable: boolean,
   words: Words,
-): { readonly lines: readonly DraftLine[]; readonly told: readonly string[] } {
+): { readonly lines: readonly DraftLine[]; readonly covered: readonly string[] } {
   const parts = Map.groupBy(unread, (column) =>
     column.filled.length === 0 ? undefined : (partOfRow(column, words) ?? byTexts(column, words)),
   )
@@ -53,7 +53,7 @@ export function linesOfRow(
   const values = [...of('value'), ...of('remark')]
   const ignored = isTable && values.length > 0
   return {
-    told: [...values, ...ASKED.flatMap(([part]) => of(part))],
+    covered: [...values, ...ASKED.flatMap(([part]) => of(part))],
     lines: [
       ...(ignored ? [line(`ignore: ${list(values)}`, ask(VOIDS))] : asked(values, VOIDS)),
       ...ASKED.flatMap(([part, question]) => asked(of(part), question)),

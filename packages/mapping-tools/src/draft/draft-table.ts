@@ -151,7 +151,7 @@ export function draftTable(name: string, sample: string, table: SampleTable, voc
     if (column) taken.add(column.path)
   const unread = own.filter(({ path }) => !taken.has(path))
   const ofRow = linesOfRow(unread, isOfColumns, words)
-  for (const path of ofRow.told) taken.add(path)
+  for (const path of ofRow.covered) taken.add(path)
   const one = table.hasLevels === true ? 'an element of a list' : 'a row'
   const kind = `${one} is ${long === undefined ? 'a visit' : 'a finding with a code'}`
   const parts: Parts = {

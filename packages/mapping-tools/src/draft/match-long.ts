@@ -168,8 +168,8 @@ function resultsOf(
 /** True if most texts are units. Single letters such as `F` or `P1` are also codes for sex, status and ids, and do not count alone. */
 const holdsUnits = ({ distinct, numbers }: ColumnProfile, units: Vocabulary['units']): boolean => {
   const known = [...distinct].filter((text) => units.resolve(text) !== undefined)
-  const isTold = known.some((text) => !/^[A-Z]\d*$/i.test(text))
-  return numbers.length === 0 && isTold && known.length >= distinct.size * 0.8
+  const areWords = known.some((text) => !/^[A-Z]\d*$/i.test(text))
+  return numbers.length === 0 && areWords && known.length >= distinct.size * 0.8
 }
 
 function conditionsOf(

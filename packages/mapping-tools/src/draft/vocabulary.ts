@@ -3,15 +3,15 @@ import { type KnownNames, knownNames } from '../../../../src/watch/names.ts'
 import { createDateFinder, type FindDateForms } from './find-dates.ts'
 
 /** Value in a mapping, with the name of the file. */
-export interface Said {
+export interface Decided {
   readonly text: string
   readonly file: string
 }
 
 /** Codes and units of findings in earlier mappings, by the column of the code. */
 export interface DecidedCodes {
-  readonly codeOf: (column: string, code: string) => Said | undefined
-  readonly unitOf: (column: string, code: string) => Said | undefined
+  readonly codeOf: (column: string, code: string) => Decided | undefined
+  readonly unitOf: (column: string, code: string) => Decided | undefined
 }
 
 export interface Vocabulary extends KnownNames {

@@ -116,7 +116,7 @@ test('findings keep code, value and unit together, and nobody to whom they belon
 
 test('no visit of the sample stands there: columns go up beside each other, whoever the values were of', () => {
   const rows = [0, 1, 2, 3, 4, 5, 6, 7, 8].map((at) => [`${at}`, `${50 + at}`, `${118 - at}`])
-  // Of nine cells in order, those in the middle of each third: the second, the fifth, the eighth.
+  // Middle cells of each third of nine cells in order: the second, the fifth, the eighth.
   expect(rowsOf(casesOf(['id', 'hdl', 'sbp'], rows))).toEqual([
     { id: 'P-1', hdl: '51', sbp: '111' },
     { id: 'P-2', hdl: '54', sbp: '114' },

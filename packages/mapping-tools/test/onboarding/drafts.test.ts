@@ -16,7 +16,7 @@ const Rule = z.union([
     .transform(({ when }) => ({ from: Object.keys(when)[0] ?? '', unit: undefined })),
 ])
 
-/** What a draft says of a column, and whether it asks. */
+/** Rule and question of a draft for a column. */
 interface Told {
   readonly column: string
   readonly says: string
@@ -68,7 +68,7 @@ function counted({ name, csv, truth, persons, provider }: Vendor) {
   const isTrue = ({ column, says }: Told): boolean => true_.get(column) === says
   const marked = draft.careTeams.some(({ yaml }) => yaml?.includes('primary: true'))
   const missing = [...true_].filter(([column]) => !told.some((one) => one.column === column && isTrue(one)))
-  // What is not found of a person is named by what it is: the column can be called anything.
+  // Missing parts of a person are named by meaning: the column can have any name.
   const mentions = text.split('\n').filter((line) => /DECIDE|would be needed|names physicians/.test(line))
   const isNamed = ([column, what]: readonly [string, string]): boolean =>
     draft.unused.includes(column) ||

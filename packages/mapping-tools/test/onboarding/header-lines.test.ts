@@ -103,7 +103,7 @@ describe('the three header lines of a survey tool', () => {
       'M-2 diastolic-bp 84 mm[Hg] 2026-03-02T10:20:00.000Z',
       'M-2 body-weight 74.8 kg 2026-03-02T10:20:00.000Z',
     ])
-    // What a question means beside words that nobody knows is asked.
+    // The meaning of a question with unknown words is asked.
     expect(asked.join('\n')).toMatch(/DECIDE: .*pulse.* names heart-rate with unknown words/)
   })
 

@@ -6,7 +6,7 @@ export interface Hl7File {
   readonly content: string
   /** `person key value date`. */
   readonly truth: readonly string[]
-  /** Whether the shape says whose each name, date and sex is. */
+  /** True if the shape gives the owner of each name, date and sex. */
   readonly registers: boolean
 }
 
@@ -80,7 +80,7 @@ const truthOf = (messages: readonly Message[]): string[] =>
     ),
   )
 
-/** Of components by their numbers: the name of a field, and those of its parts. */
+/** Names of a field and of its parts, by number of the component. */
 type Named = (
   segment: string,
   field: number,
@@ -200,7 +200,7 @@ const inSnakeCase = ({ id, person, orders }: Message): object[] =>
   )
 
 const ofAnApi = ({ person, first, last, born, sex, zip, orders }: Message): object => ({
-  // What is another's, of another time, or no measurement, under the same names.
+  // Values of another person or time, or no measurements, under equal names.
   goals: [{ results: [{ code: '2093-3', value: '180', unit: 'mg/dL', status: 'F' }] }],
   previous: { results: [{ code: '4548-4', value: '9.9', unit: '%', status: 'F' }] },
   patient: {

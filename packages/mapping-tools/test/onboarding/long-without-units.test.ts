@@ -35,7 +35,7 @@ describe('names and values, and no unit anywhere', () => {
       '"Height": in',
     ])
     expect(asked.join('\n')).toContain('DECIDE: no column has units')
-    // What a name tells is no guess.
+    // A unit given by the name is no guess.
     expect(text).toMatch(/^ +"Total Cholesterol \(mg\/dL\)": mg\/dL$/m)
     expect(text).not.toContain('constant: mg/dL')
     expect(rejected).toEqual([])

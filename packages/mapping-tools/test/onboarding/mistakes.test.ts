@@ -12,7 +12,7 @@ import { createFitWatch, type Suspicion, unexpected } from '../../../../src/watc
 import { measureDrift } from '../../../../src/watch/measure-drift.ts'
 import { swappedDrift } from '../../../../src/watch/swapped-drift.ts'
 import { corpusPath } from '../../../../test/corpus/corpus-file.ts'
-import { page } from '../../../../test/docs/pages.ts'
+import { page, sections, tableRows } from '../../../../test/docs/pages.ts'
 import { NEEDS_CORPUS } from '../../../../test/needed.ts'
 import { load, ROOT } from '../../../../test/transform/mapping-under-test.ts'
 import { vocabulary } from '../draft/drafting.ts'
@@ -139,12 +139,11 @@ test.each(EXPORTS)(SENTENCE, expectNothingSuspicious)
 test.each(OF_THE_CORPUS)(SENTENCE, NEEDS_CORPUS, expectNothingSuspicious)
 
 test('the page on judging has each mistake with what tells it, and each finding', () => {
-  const rows = page('docs/judging.md')
-    .split('\n')
-    .flatMap((line) => /^\| ([^|]+) \| (?:`([a-z-]+)`|nothing) \|/.exec(line)?.slice(1, 3) ?? [])
-  const told = Map.groupBy(rows.keys(), (at) => Math.floor(at / 2))
-  const listed = [...told.values()].map(([mistake = 0, finding = 0]) => [rows[mistake], rows[finding]])
-  expect(listed).toEqual(MISTAKES.map(({ name, finding }) => [name, finding]))
+  const chapter = sections(page('docs/judging.md'), 2).get('Mistakes that were planted') ?? ''
+  const listed = tableRows(chapter).flatMap(([finding = '', mistakes = '']) =>
+    mistakes.split('; ').map((mistake) => [mistake, /^`(.+)`$/.exec(finding)?.[1]]),
+  )
+  expect(listed.toSorted()).toEqual(MISTAKES.map(({ name, finding }) => [name, finding]).toSorted())
   for (const finding of FIT_FINDINGS) expect(page('docs/judging.md')).toContain(`\`${finding}\``)
   expect(MISTAKES.filter(({ finding }) => finding !== undefined).length / MISTAKES.length).toBeGreaterThan(
     20 / 24,

@@ -190,7 +190,7 @@ export interface Mistake {
   readonly finding?: string
   /** Earlier deliveries tell it, and no export alone. */
   readonly byEarlier?: boolean
-  /** What its message says. */
+  /** Text of its message. */
   readonly says?: string
 }
 

@@ -1,4 +1,4 @@
-/** Who a person is, in the shipped mappings and in drafts: never a word for none, a number that was damaged, or a citizen's number. */
+/** Reference of a person, in the shipped mappings and in drafts: never a word for none, a number that was damaged, or a citizen's number. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,6 +1,6 @@
 /** How vendors call their columns, and what each truly is: invented after the habits of screening companies, laboratories and practices. */
 
-/** What a column holds: a measurement in a unit (`''`: the catalog's), or, without a key, something that looks like one. */
+/** Content of a column: a measurement in a unit (`''`: the catalog's), or, without a key, something that looks like one. */
 export type Column = readonly [
   header: string,
   key: string,

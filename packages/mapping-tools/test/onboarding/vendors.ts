@@ -6,12 +6,12 @@ import { CONDITIONS, MEASURED, PERSON_TRAPS, PERSONS, PROVIDERS, TRAPS } from '.
 export interface Vendor {
   readonly name: string
   readonly csv: string
-  /** Of measurements and conditions. */
+  /** Columns of measurements and conditions. */
   readonly truth: ReadonlyMap<
     string,
     { readonly key: string; readonly unit: string | { readonly from: string } }
   >
-  /** Of the person, the visit, the provider: what each column is. */
+  /** Columns of person, visit and provider, with their meaning. */
   readonly persons: ReadonlyMap<string, string>
   /** The column of NPIs, and whether these are primary care physicians. */
   readonly provider: { readonly npi: string; readonly primary: boolean }
@@ -21,12 +21,12 @@ const ROWS = 60
 const UNITS = ['mg/dL', 'mmol/L'] as const
 /** 180.16 g/mol: mg/dL of a mmol/L of glucose. */
 const GLUCOSE = 18.016
-/** Of the standard's own example (ISO prefix 80840), and others whose check digit holds. */
+/** The standard's own example (ISO prefix 80840), and others with a valid check digit. */
 const NPIS = ['1234567893', '1245319599', '1003000126', '1679576722']
 
 const two = (number: number): string => String(number).padStart(2, '0')
 
-/** What stands in a column of the person, whoever's it is. */
+/** Cells of a column of the person. */
 const PERSONAL: Readonly<Record<string, (row: number, hand: number) => string>> = {
   reference: (row, hand) => `M${hand}-${row}`,
   firstName: (row) => `Given${row}`,

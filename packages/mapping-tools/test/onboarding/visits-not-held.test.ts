@@ -34,7 +34,7 @@ test.each([
   expect(question).toContain('DECIDE: rows that are probably not visits')
   expect(question).toContain(`${cells.length - kept.length} by ${header}`)
   expect(people).toEqual(kept)
-  // What a person has typed beside it is not shown.
+  // Text typed beside it is not shown.
   expect(question).not.toMatch(/patient"|called|TEST-001/)
 })
 

@@ -1,0 +1,186 @@
+/** Addresses of the console: its pages, and its actions. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { WaybillError } from '../model/errors.ts'
+import type { Application } from '../runs/application.ts'
+import type { Looking } from '../runs/look-over.ts'
+import type { Person } from '../runs/resolve.ts'
+import { html } from '../system/shown-text.ts'
+import { type createActor, type Proposed, propose } from './actions.ts'
+import { backfillPage } from './backfill-page.ts'
+import { type Door, formOf, inSession, queryOf, statusOf, wantsJson } from './door.ts'
+import { exportsPage } from './exports-page.ts'
+import { inDoubtPage } from './in-doubt-page.ts'
+import { codeHtml, framed, type Page, token, type Viewer, viewerOf } from './layout.ts'
+import type { createLive } from './live.ts'
+import { type MappingViews, mappingPage, mappingsPage, previewPage } from './mapping-page.ts'
+import { morningPage } from './morning.ts'
+import { reasonPage, valuesPage } from './reason-page.ts'
+import { logPage, runPage } from './run-page.ts'
+import { schedulePage } from './schedule-page.ts'
+import type { Role } from './sessions.ts'
+import { systemPage } from './system-page.ts'
+import { tracePage } from './trace-page.ts'
+import { SUBJECT_FIELDS, type Subject } from './typed-commands.ts'
+
+/** Parts that the routes share. */
+export interface Console {
+  readonly application: Application
+  readonly looking: Looking
+  readonly mappings: MappingViews
+  readonly door: Door
+  readonly actor: ReturnType<typeof createActor>
+  readonly live: ReturnType<typeof createLive>
+}
+
+/** Person who asks. */
+function viewerIn(request: FastifyRequest): Viewer {
+  const viewer = viewerOf(inSession(request))
+  if (viewer === undefined) throw new RangeError('the page is served without a session')
+  return viewer
+}
+
+/** Person for the audit. */
+const personIn = (request: FastifyRequest, note: string | null = null): Person => ({
+  by: inSession(request).user.name,
+  note,
+})
+
+/** Answers with a page, or with its JSON if the address ends in `?json`. */
+function answer({ door }: Console, request: FastifyRequest, reply: FastifyReply, page: Page): FastifyReply {
+  if (wantsJson(request)) return reply.send(page.json)
+  const session = inSession(request)
+  const { notice } = session
+  session.notice = undefined
+  const path = request.url.replace(/\?.*$/, '')
+  return door.send(reply, framed(page, viewerOf(session), { path, notice }))
+}
+
+/** @throws WaybillError `role-missing` */
+function assertRole(request: FastifyRequest, role: Role, needed: string): void {
+  const { name, roles } = inSession(request).user
+  if (roles.has(role)) return
+  throw new WaybillError('role-missing', `${name} may not ${needed}: the role ${role} is missing`)
+}
+
+const OfRun = z.object({ run: z.string() })
+const OfReason = OfRun.extend({ code: z.string() })
+const OfMapping = z.object({ mapping: z.string() })
+
+export function servePages(all: Console): void {
+  const { application, actor, live, looking, mappings, door } = all
+  const page = (path: string, make: (request: FastifyRequest, viewer: Viewer) => Promise<Page>): void => {
+    door.app.get(path, async (request, reply) =>
+      answer(all, request, reply, await make(request, viewerIn(request))),
+    )
+  }
+  page('/', (_, viewer) => morningPage(application, actor.begun, viewer))
+  page('/runs/:run', ({ params }, viewer) => runPage(application, OfRun.parse(params).run, viewer))
+  page('/runs/:run/log', ({ params }) => logPage(application, OfRun.parse(params).run))
+  page('/runs/:run/reasons/:code', ({ params }, viewer) => {
+    const { run, code } = OfReason.parse(params)
+    return reasonPage(application, run, code, viewer)
+  })
+  page('/runs/:run/reasons/:code/values', async (request) => {
+    assertRole(request, 'health-data', 'see values of rows')
+    const { run, code } = OfReason.parse(request.params)
+    return valuesPage(application, run, code, personIn(request))
+  })
+  page('/in-doubt', (_, viewer) => inDoubtPage(application, viewer))
+  page('/exports', (request) => exportsPage(application, queryOf(request).get('job') ?? undefined))
+  page('/backfill', (request, viewer) => {
+    const [job, from, to] = ['job', 'from', 'to'].map(
+      (name) => queryOf(request).get(name)?.trim() || undefined,
+    )
+    return backfillPage(application, { job, from, to }, viewer)
+  })
+  page('/mappings', () => mappingsPage(application))
+  page('/mappings/:mapping', (request, viewer) =>
+    mappingPage(application, mappings, OfMapping.parse(request.params).mapping, sampleIn(request), viewer),
+  )
+  page('/mappings/:mapping/rows', async (request) => {
+    assertRole(request, 'health-data', 'see rows of an export')
+    const { mapping } = OfMapping.parse(request.params)
+    return previewPage(application, mappings, mapping, sampleIn(request), personIn(request))
+  })
+  page('/schedule', (_, viewer) => schedulePage(application, viewer))
+  page('/system', () => systemPage(application, looking))
+  serveTrace(all)
+  door.app.get('/events', (_, reply) => {
+    reply.hijack()
+    live.join(reply.raw)
+  })
+}
+
+const sampleIn = (request: FastifyRequest): number | undefined =>
+  Number(/^[1-9]\d{0,8}$/.exec(queryOf(request).get('export') ?? '')?.[0]) || undefined
+
+/** A person is asked for in a form: addresses are kept by browsers. */
+function serveTrace(all: Console): void {
+  const { app } = all.door
+  const traced = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    given: URLSearchParams,
+    person?: string,
+  ): Promise<FastifyReply> => {
+    const { error, ...found } = await tracePage(
+      all.application,
+      { transaction: given.get('transaction')?.trim(), row: given.get('row')?.trim(), person },
+      inSession(request).csrf,
+    )
+    if (error instanceof WaybillError) {
+      if (wantsJson(request)) throw error
+      reply.code(statusOf(error))
+    }
+    return answer(all, request, reply, found)
+  }
+  app.get('/trace', (request, reply) => traced(request, reply, queryOf(request)))
+  app.post('/trace', (request, reply) => {
+    const form = formOf(request)
+    return traced(request, reply, form, form.get('person')?.trim())
+  })
+}
+
+const OfAction = z.object({ action: z.string() })
+
+const subjectIn = (given: URLSearchParams): Subject =>
+  Object.fromEntries(SUBJECT_FIELDS.map((name) => [name, given.get(name)?.trim() || undefined]))
+
+/** An action is shown with its effect first; the form that does it belongs to the session. */
+export function serveActions(all: Console): void {
+  const { application, actor, door } = all
+  door.app.get('/do/:action', async (request, reply) => {
+    assertRole(request, 'operator', 'act')
+    const { action } = OfAction.parse(request.params)
+    const proposed = await propose(application, action, subjectIn(queryOf(request)))
+    return answer(all, request, reply, proposalPage(proposed, inSession(request).csrf))
+  })
+  door.app.post('/do/:action', async (request, reply) => {
+    const form = formOf(request)
+    assertRole(request, 'operator', 'act')
+    const { action } = OfAction.parse(request.params)
+    const person = personIn(request, form.get('note')?.trim() || null)
+    const { words, run } = await actor.act(action, subjectIn(form), person)
+    inSession(request).notice = words
+    if (action === 'acknowledge') return door.redirect(reply, '/')
+    return door.redirect(reply, run === undefined ? '/schedule' : `/runs/${encodeURIComponent(run)}`)
+  })
+}
+
+function proposalPage({ name, action, subject, command, effect, hasNote }: Proposed, csrf: string): Page {
+  const fields = Object.entries(subject).map(
+    ([field, value]) => `<input type="hidden" name="${field}" value="${html(value)}">`,
+  )
+  const back = subject.run === '' ? '/schedule' : `/runs/${encodeURIComponent(subject.run)}`
+  return {
+    title: name,
+    json: { command, effect },
+    body: `<h1>${html(name)}</h1>
+${effect.map((line) => `<p>${codeHtml(line)}</p>`).join('\n')}
+<p>The command that does the same:</p>
+<pre>${html(command)}</pre>
+<form method="post" action="/do/${html(action)}">${token(csrf)}${fields.join('')}
+${hasNote ? '<label>Reason, stored and shown: no health data <input name="note" maxlength="500" autocomplete="off"></label>\n' : ''}<button class="does">${html(name)}</button> <a class="act plain" href="${back}">Back</a></form>`,
+  }
+}

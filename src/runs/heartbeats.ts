@@ -1,0 +1,99 @@
+/** Sends the heartbeats of jobs: at begin and end of each run, and each minute of the schedule. A heartbeat never fails a run. */
+import type { Job } from '../definitions/definition-files.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { EXIT, endingOf } from '../model/errors.ts'
+import type { Cause, Need } from '../needs/needs-of.ts'
+import { sendBeat } from '../notify/heartbeat.ts'
+import type { ListedJob } from '../schedule/schedule-parts.ts'
+import type { Application } from './application.ts'
+
+/** Shortest time between two heartbeats of the schedule for a job: a schedule also wakes between its minutes. */
+const LEAST_MS = 30_000
+
+/** Needs of the installation that stop every job. */
+const STOPS_ALL: ReadonlySet<Cause> = new Set(['ledger', 'disk'])
+
+export interface Beating<End> {
+  readonly work: () => Promise<End>
+  /** Exit code of the run, and code of the error that ended it early. */
+  readonly endOf: (end: End) => { readonly exit: number; readonly code: string | undefined }
+  /** True for an end after which the schedule tries again: the monitor hears of the last try alone. */
+  readonly isTriedAgain?: (code: string | undefined) => boolean
+}
+
+/** Sends the begin and the end of a run to the monitor of the job. @throws errors of `work` */
+export async function beating<End>(
+  { logger }: Pick<Application, 'logger'>,
+  { definition: { job, heartbeat } }: Pick<Job, 'definition'>,
+  { work, endOf, isTriedAgain = () => false }: Beating<End>,
+): Promise<End> {
+  if (heartbeat === undefined) return work()
+  const begun = sendBeat(heartbeat, { kind: 'start' })
+  const end = async (exit: number, code: string | undefined): Promise<void> => {
+    // The run that holds the job has its own heartbeat.
+    if (exit === EXIT.jobHeld || isTriedAgain(code)) return
+    await begun
+    const beat = { kind: 'end', exit } as const
+    const reason = (await sendBeat(heartbeat, beat)) && (await sendBeat(heartbeat, beat))
+    if (reason !== undefined) logger.warn(`the heartbeat was not taken: ${reason}`, { job })
+  }
+  try {
+    const ended = await work()
+    const { exit, code } = endOf(ended)
+    await end(exit, code)
+    return ended
+  } catch (error) {
+    const { exit, code } = endingOf(error)
+    await end(exit, code)
+    throw error
+  }
+}
+
+/** Heartbeats of the schedule: each minute, whether a job needs somebody. */
+export function createHeartbeatWatch(
+  { logger, now }: Pick<Application, 'logger' | 'now'>,
+  ledger: Pick<Ledger, 'fires' | 'jobs'>,
+  gatewayOf: (job: string) => string,
+) {
+  const sentAt = new Map<string, number>()
+  const reasons = new Map<string, string | undefined>()
+  const pending = new Set<Promise<void>>()
+  const send = async (name: string, job: Job, needs: readonly Need[]): Promise<void> => {
+    const { heartbeat } = job.definition
+    if (heartbeat === undefined) return
+    const open = await ledger.fires.open(await ledger.jobs.id(name, gatewayOf(name))).catch(() => [])
+    // A run that is tried again needs nobody yet.
+    const isRetrying = open.some(({ state }) => state === 'retrying')
+    const isWell = isRetrying || !needs.some((need) => concerns(need, name))
+    const reason = await sendBeat(heartbeat, { kind: 'alive', isWell })
+    if (reason !== undefined && reason !== reasons.get(name))
+      logger.warn(`the heartbeat was not taken: ${reason}`, { job: name })
+    reasons.set(name, reason)
+  }
+  return {
+    /** Sends the heartbeats that are due, without waiting for them. @param read reads the needs, if any heartbeat is due */
+    async listed(jobs: readonly ListedJob<Job>[], read: () => Promise<readonly Need[]>): Promise<void> {
+      const at = now()
+      const due = jobs.flatMap(({ name, job }) =>
+        job?.definition.heartbeat !== undefined && at - (sentAt.get(name) ?? 0) >= LEAST_MS
+          ? [{ name, job }]
+          : [],
+      )
+      if (due.length === 0) return
+      const needs = await read().catch(() => undefined)
+      // Silence alarms the monitor.
+      if (needs === undefined) return
+      for (const { name, job } of due) {
+        sentAt.set(name, at)
+        const sent = send(name, job, needs).finally(() => pending.delete(sent))
+        pending.add(sent)
+      }
+    },
+    /** Waits for the heartbeats under way: seconds at most. */
+    async end(): Promise<void> {
+      await Promise.all(pending)
+    },
+  }
+}
+
+const concerns = ({ jobs, cause }: Need, job: string): boolean => jobs.includes(job) || STOPS_ALL.has(cause)

@@ -1,0 +1,128 @@
+/** Mappings beside the exports that runs have read with them: for a look at a mapping of today on an export of the last nights. */
+import {
+  definitionsIn,
+  type LoadedMapping,
+  mappingTextIn,
+  readMapping,
+} from '../definitions/definition-files.ts'
+import { type ErrorCode, WaybillError } from '../model/errors.ts'
+import type { ReceivedExport } from '../run/arrival.ts'
+import { keptMapping, rejoin } from '../run/joined-exports.ts'
+import { iso } from '../system/shown-text.ts'
+import { type Application, withKnownLedger, withLedgerIfAny } from './application.ts'
+import { sourceSettings } from './connect-gateway.ts'
+import { withSample } from './sample.ts'
+import { listJobs } from './scheduled-jobs.ts'
+import { fileOf } from './trace.ts'
+
+export interface ListedMapping {
+  readonly mapping: string
+  readonly jobs: readonly string[]
+  /** Error code of a mapping that cannot be used. */
+  readonly problem?: ErrorCode
+}
+
+/** Mappings of the folder, sorted. */
+export async function listMappings({
+  settings,
+}: Pick<Application, 'settings'>): Promise<readonly ListedMapping[]> {
+  const jobs = await listJobs(settings).catch(() => [])
+  const names = [...new Set(await definitionsIn(settings.mappings))].sort()
+  return Promise.all(
+    names.map(async (mapping) => {
+      const using = jobs.filter(({ job }) => job?.sources.some((source) => source.mapping === mapping))
+      const problem = await readMapping(settings, mapping).then(() => undefined, codeOfProblem)
+      return { mapping, jobs: using.map(({ name }) => name), ...(problem === undefined ? {} : { problem }) }
+    }),
+  )
+}
+
+function codeOfProblem(error: unknown): ErrorCode {
+  if (error instanceof WaybillError) return error.code
+  throw error
+}
+
+/** An export that a run has read with a mapping. */
+export interface MappingSample {
+  readonly exportRow: number
+  readonly export: string
+  readonly run: string
+  readonly job: string
+  readonly startedAt: string
+}
+
+/** Runs to search for exports. */
+const RUNS_LOOKED_AT = 50
+
+/** Exports that runs have read with the mapping, each content once, newest first. @param most exports to return */
+export const readSamples = (
+  application: Application,
+  mapping: string,
+  most: number,
+): Promise<readonly MappingSample[]> =>
+  withLedgerIfAny(application, async (ledger) => {
+    const found: MappingSample[] = []
+    const contents = new Set<string>()
+    for (const { id, job, started_at: startedAt } of (await ledger?.runs.list(RUNS_LOOKED_AT)) ?? []) {
+      for (const record of ((await ledger?.exports.ofRun(id)) ?? []).toReversed()) {
+        if (record.mapping !== mapping || record.reading !== 'whole' || contents.has(record.export_id))
+          continue
+        contents.add(record.export_id)
+        found.push({ exportRow: record.id, export: record.name, run: id, job, startedAt: iso(startedAt) })
+      }
+      if (found.length >= most) break
+    }
+    return found.slice(0, most)
+  })
+
+export interface SampleWithMapping {
+  readonly sample: ReceivedExport
+  /** Mapping of the run that read the export. */
+  readonly kept: LoadedMapping
+}
+
+/**
+ * Receives the export of a run again, if the exact file is still there.
+ * @throws WaybillError `export-gone`, and as `withSample`
+ */
+export async function withMappingSample<Result>(
+  application: Application,
+  exportRow: number,
+  use: (found: SampleWithMapping) => Promise<Result>,
+): Promise<Result> {
+  const { record, content } = await withKnownLedger(application, async (ledger) => {
+    const record = await ledger.exports.find(exportRow)
+    if (record === undefined)
+      throw new WaybillError('export-gone', `the ledger has no export ${exportRow}: it was pruned`)
+    return { record, content: await keptMapping(ledger, record) }
+  })
+  const file = await fileOf(record)
+  if (file === undefined) throw new WaybillError('export-gone', `${record.name} is gone or has changed`)
+  return withSample(sourceSettings(application), file, undefined, async (sample) => {
+    const kept = await rejoin(content, record.name, async () => undefined, sample.beside)
+    return use({ sample: { ...sample, name: record.name }, kept })
+  })
+}
+
+/**
+ * Text of the mapping of today, and the text with which the latest run has read an export; undefined without such a run.
+ * @throws WaybillError `mapping-not-found` for anything but a name in the folder, and as `readMapping`
+ */
+export async function mappingTexts(
+  application: Application,
+  mapping: string,
+  sample: number | undefined,
+): Promise<{ readonly file: string; readonly now: string; readonly before: string | undefined }> {
+  if (!(await definitionsIn(application.settings.mappings)).includes(mapping))
+    throw new WaybillError('mapping-not-found', 'there is no such mapping in the folder')
+  const before =
+    sample === undefined
+      ? undefined
+      : await withKnownLedger(application, async (ledger) => {
+          const record = await ledger.exports.find(sample)
+          const content = record && (await ledger.exports.mapping(record.mapping_digest))
+          return content === undefined ? undefined : mappingTextIn(content)
+        })
+  const { file, content } = await readMapping(application.settings, mapping)
+  return { file, now: mappingTextIn(content), before }
+}

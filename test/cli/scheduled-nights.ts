@@ -1,0 +1,89 @@
+/** Keeps the schedule of a workplace within this process, on a clock that goes on to the next moment that is waited for; all else is real. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { ClientRequest } from 'node:http'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { createIdleClock } from '../load/idle-clock.ts'
+import type { HookServer } from '../notify/hook-server.ts'
+import { type Ended, ended, type Workplace } from './command-line.ts'
+
+const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
+
+/** Work that takes longer waits for the clock: a request that hangs, or a socket that is kept. */
+const HANGS_MS = 300
+
+/** Number of requests of this process that are under way. */
+function watchRequests(): () => number {
+  const open = new Set<ClientRequest>()
+  const begin = (message: unknown): void => {
+    const { request } = Started.parse(message)
+    open.add(request)
+    request.once('close', () => open.delete(request))
+  }
+  subscribe('http.client.request.start', begin)
+  onTestFinished(() => void unsubscribe('http.client.request.start', begin))
+  return () => open.size
+}
+
+const Started = z.object({ request: z.instanceof(ClientRequest) })
+
+const Posted = z.object({ type: z.string(), data: z.object({ title: z.string() }) })
+
+/** `type title` of what was posted. Signatures of another time than the receiver's do not hold. */
+export const titlesOf = ({ seen }: Pick<HookServer, 'seen'>): string[] =>
+  seen.map(({ body }) => {
+    const { type, data } = Posted.parse(JSON.parse(body))
+    return `${type} ${data.title}`
+  })
+
+type During = (now: string) => void | Promise<void>
+
+export interface Scheduled {
+  /**
+   * Runs `waybill schedule` from an instant to another.
+   * @param during called with the time whenever something wakes; the clock stands meanwhile
+   */
+  keep(from: string, to: string, during?: During): Promise<Ended>
+  /** A command that begins at an instant, to its end. */
+  command(from: string, ...args: string[]): Promise<Ended>
+  /** A command of another process at an instant, also while the schedule is kept. */
+  beside(instant: string, ...args: string[]): Promise<Ended>
+}
+
+export function scheduledNights(workplace: Workplace): Scheduled {
+  const open = watchRequests()
+  const isReading = (): boolean => process.getActiveResourcesInfo().some((one) => one.startsWith('FSReq'))
+  const on = (from: string, to: number, during: During, ...args: string[]): Promise<Ended> => {
+    let looking = 0
+    let busySince: number | undefined
+    const isIdle = (): boolean => {
+      if (looking > 0) return false
+      if (open() === 0 && !isReading()) busySince = undefined
+      else busySince ??= performance.now()
+      return busySince === undefined || performance.now() - busySince > HANGS_MS
+    }
+    const clock = createIdleClock(Date.parse(from), isIdle)
+    const interrupt = new AbortController()
+    return workplace.waybillWith(
+      (context) => ({
+        ...context,
+        interrupt: interrupt.signal,
+        now: () => clock.now,
+        async sleep(ms, signal) {
+          await clock.sleep(Math.min(ms, Math.max(0, to - clock.now)), signal)
+          looking++
+          await during(new Date(clock.now).toISOString())
+          looking--
+          if (clock.now >= to) interrupt.abort()
+        },
+      }),
+      ...args,
+    )
+  }
+  return {
+    beside: (instant, ...args) => ended(workplace.startProgram(FAST_CLOCK, instant, '1', ...args)),
+    keep: (from, to, during = () => {}) => on(from, Date.parse(to), during, 'schedule'),
+    command: (from, ...args) => on(from, Number.POSITIVE_INFINITY, () => {}, ...args),
+  }
+}

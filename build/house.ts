@@ -45,16 +45,16 @@ const places = (name: string, of: (file: Measured) => readonly number[], limit: 
 /** A limit is lowered when the sources allow it, and is not raised without a reason in the commit. */
 const LIMITS: Readonly<Record<'src' | 'packages', readonly Limit[]>> = {
   src: [
-    { name: 'kB', limit: 2900, of: kilobytes },
+    { name: 'kB', limit: 3120, of: kilobytes },
     {
       name: 'bytes a line',
-      limit: 45,
+      limit: 42,
       of: (files) => sum(files, ({ bytes }) => bytes) / sum(files, ({ lines }) => lines),
     },
-    { name: 'exports', limit: 2400, of: (files) => sum(files, (file) => file.exports) },
-    places(`functions over ${LONGEST_FUNCTION} lines`, (file) => file.longFunctions, 0),
+    { name: 'exports', limit: 2860, of: (files) => sum(files, (file) => file.exports) },
+    places(`functions over ${LONGEST_FUNCTION} lines`, (file) => file.longFunctions, 26),
     places('second headers in a file', (file) => file.secondHeaders, 0),
-    places('literals spread to pack a line', (file) => file.packed, 200),
+    places('literals spread to pack a line', (file) => file.packed, 46),
     {
       name: 'comments in 100 that begin with What, Of, Whether or Whose',
       limit: 1,
@@ -62,7 +62,7 @@ const LIMITS: Readonly<Record<'src' | 'packages', readonly Limit[]>> = {
       places: (file) => file.wordless,
     },
   ],
-  packages: [{ name: 'kB', limit: 1100, of: kilobytes }],
+  packages: [{ name: 'kB', limit: 620, of: kilobytes }],
 }
 
 const FOLDERS = { src: 'src/**/*.ts', packages: 'packages/*/src/**/*.ts' } as const

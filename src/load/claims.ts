@@ -12,6 +12,8 @@ export interface Claims {
   take(accounts: readonly string[]): Promise<ReadonlySet<string>>
   /** Releases accounts. @param known care teams of the accounts now, for the next job that claims them */
   letGo(accounts: Iterable<string>, known?: readonly KnownCareTeam[]): Promise<void>
+  /** True for an account taken over from a dead process: requests of that process may be in no ledger. */
+  wasTakenOver(account: string): boolean
   /** Waits before the next attempt. @throws the reason of a stop */
   pause(): Promise<void>
 }
@@ -26,16 +28,21 @@ export function createClaims(
   isDead: (owner: string) => boolean,
   { now, pause, readLagMs }: Pick<Delivery, 'now' | 'pause' | 'readLagMs'>,
 ): Claims {
+  const takenOver = new Set<string>()
   return {
+    wasTakenOver: (account) => takenOver.has(account),
     async take(accounts) {
       if (accounts.length === 0) return new Set()
       const claimed = await runLedger.claimAccounts({ gateway, accounts, now: now() }, isDead)
-      // The last requests of a dead process are in no ledger, and a list may show them late.
-      if (claimed.isTakenOver) await pause(readLagMs)
+      if (!claimed.isTakenOver) return claimed.accounts
+      for (const account of claimed.accounts) takenOver.add(account)
+      // A list may show the last requests of a dead process late.
+      await pause(readLagMs)
       return claimed.accounts
     },
     async letGo(accounts, known = []) {
       const hashes = [...accounts]
+      for (const account of hashes) takenOver.delete(account)
       if (hashes.length + known.length > 0) await runLedger.saveCareTeams(gateway, known, hashes)
     },
     pause: () => pause(ASK_EVERY_MS),

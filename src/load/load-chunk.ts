@@ -11,8 +11,8 @@ import type { AccountKey } from '../model/record.ts'
 import { type AccountsContext, loadRoster, type ResolvedAccounts, resolveAccounts } from './accounts.ts'
 import { type AssessmentContext, loadAssessments } from './assessment.ts'
 import { type BatchLimits, planBatches } from './batches.ts'
-import type { CareTeamContext, FollowUpFailure } from './care-team-marks.ts'
-import { type Listing, listingOf } from './care-team-owed.ts'
+import { type Listing, listingOf } from './care-team-missing.ts'
+import type { CareTeamContext, FollowUpFailure } from './care-team-work.ts'
 import {
   type CareTeamStatements,
   type CareTeamsOfChunk,

@@ -13,7 +13,7 @@ import type { Entry } from '../model/entry.ts'
 import { RequestEntry } from '../model/entry.ts'
 import type { Identity } from '../model/ids.ts'
 import type { MedicalRequest } from '../model/record.ts'
-import { placeOfWord } from './care-team-state.ts'
+import { placeOfWord } from './care-team-slot.ts'
 
 /** Request in a row of an export. */
 export interface WantedRequest {

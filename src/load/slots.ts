@@ -131,11 +131,9 @@ export class ChunkSlots {
     return slot.stored === entry.content || slot.latest?.content !== entry.content
   }
 
-  /** True for a record in whose place different content is stored. */
+  /** True for a record that is not stored: different content is, or a later word of the row is to be. */
   isReplaced(entry: Entry): boolean {
-    if (this.usualOf(entry) !== undefined) return false
-    const { stored } = this.of(entry)
-    return stored !== undefined && stored !== entry.content
+    return this.usualOf(entry) === undefined && this.of(entry).stored !== entry.content
   }
 
   of(entry: Entry): Slot {

@@ -18,7 +18,7 @@ import type {
 } from '../ledger/ledger.ts'
 import type { BatchAnswer } from '../load/batch-watch.ts'
 import { createBodyBuffers, createSizeLimits } from '../load/batches.ts'
-import { createOwedBook } from '../load/care-team-marks.ts'
+import { createOwedBook } from '../load/care-team-work.ts'
 import { createClaims } from '../load/claims.ts'
 import type { Reconciler } from '../load/delivery.ts'
 import { createDispatcher, NO_TRAFFIC, type Traffic } from '../load/dispatcher.ts'

@@ -9,7 +9,8 @@
  */
 import { NONE_ASIDE } from '../ledger/audit.ts'
 import { NAME_CHANGED } from '../load/accounts.ts'
-import { noteMissing, settleOwed } from '../load/care-team-owed.ts'
+import { noteMissing } from '../load/care-team-missing.ts'
+import { settleOwed } from '../load/care-team-owed.ts'
 import { loadChunk } from '../load/load-chunk.ts'
 import { addCounts, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
 import { filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'

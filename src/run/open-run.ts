@@ -1,8 +1,8 @@
 /** Opens and ends a run under the lease of the job: starts or resumes the run in the ledger and connects the stages. */
 import { join } from 'node:path'
 import { originOf, type RunLedger } from '../ledger/ledger.ts'
-import { noteOwed } from '../load/care-team-marks.ts'
 import { owedBy } from '../load/care-team-owed.ts'
+import { noteOwed } from '../load/care-team-work.ts'
 import { endingOf, WaybillError } from '../model/errors.ts'
 import { assertRoom } from '../system/own-files.ts'
 import { rangeOf } from './backfill-range.ts'

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { type Fault, PASS } from '../faults/fault-proxy.ts'
 import { serve } from '../gateway/loopback.ts'
+import { NEEDS_QUIET } from '../needed.ts'
 import { ANN, HEADER } from './clinic.ts'
 import { openNights } from './nights.ts'
 import { scheduledNights } from './scheduled-nights.ts'
@@ -76,7 +77,7 @@ test('each minute of the schedule it hears whether the job needs somebody', asyn
   expect(new Set(after)).toEqual(new Set(['/fail']))
 })
 
-test('while a run is tried again it hears of no failure, and of one exit', async () => {
+test('while a run is tried again it hears of no failure, and of one exit', NEEDS_QUIET, async () => {
   const night = await openNight({ rest: SCHEDULE })
   night.strike({ do: 'reset' })
   await night.keep('2027-03-02T02:10Z', '2027-03-02T04:00Z', (now) => {

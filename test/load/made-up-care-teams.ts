@@ -1,6 +1,12 @@
 /** Care teams of one account, for tables: what a chunk wants, what the list shows, what the ledger knows. */
 import type { KnownCareTeam } from '../../src/ledger/ledger.ts'
-import { fieldsSent, type HadCareTeam, type WantedCareTeam } from '../../src/load/care-team-state.ts'
+import {
+  type CareTeam,
+  careTeamOf,
+  fieldsSent,
+  type HadCareTeam,
+  type WantedCareTeam,
+} from '../../src/load/care-team-slot.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import { careTeam, DAY_MS, entryOf, IDENTITY, type Made, OBSERVED_AT } from './made-up-entries.ts'
 
@@ -12,8 +18,9 @@ export const wants = (entry: Entry, status: WantedCareTeam['status'] = 'open'): 
   npi: IDENTITY.npi(entry.evidence.npi ?? ''),
   fields: fieldsSent(entry),
   status,
-  place: 1,
+  place: entry.row.row,
   isHeard: status === 'delivered',
+  isUncertain: false,
 })
 /** As the gateway would list `made()`. */
 export const had = ({
@@ -48,4 +55,17 @@ export const knows = (npi: string, mark: KnownCareTeam['mark'], observedAt = OBS
   content: null,
   deletions: [],
   ...{ markBy: null, deletionsBy: null },
+})
+
+/** The job that speaks in these tables; another one is 2. */
+export const JOB = 1
+/** The slot of an account whose list was read, and whose debts are all due. */
+export const teamOf = (
+  has: readonly HadCareTeam[],
+  wanted: readonly WantedCareTeam[],
+  known: readonly KnownCareTeam[] = [],
+  more: Partial<CareTeam> = {},
+): CareTeam => ({
+  ...careTeamOf(known, { isWhole: true, inDoubt: [] }),
+  ...{ listed: has, wanted, ...more },
 })

@@ -279,7 +279,8 @@ test('a year of nights', async () => {
   await night('2026-08-04', people('2026-08-04', wrong))
   const [ofVendor = ''] = (await morning('2026-08-04')).red
   await again('2026-08-04', people('2026-08-04'))
-  await quiet('2026-08-05')
+  const recovered = { exits: [0, 0], said: '', told: ['job-recovered: clinic has recovered'] }
+  expect(await night('2026-08-05', people('2026-08-05'))).toEqual(recovered)
   const { red, latest } = await morning('2026-08-05')
   expect(red).toEqual([ofVendor])
   expect((await type(`waybill show ${latest}`)).out).toContain('Nothing is left to do.')

@@ -1,0 +1,78 @@
+/** Random histories of one account's care team: exports of two jobs, what somebody else does at the gateway, and what befalls requests and processes. */
+import fc from 'fast-check'
+
+/** Row of an export about the account: a provider, a practice, and the word on the mark. */
+export interface TeamLine {
+  readonly provider: number
+  readonly practice: number
+  readonly primary: boolean | 'unsaid'
+}
+
+export type TeamStep =
+  /** An export of a new day, or of a day before the last ones, comes to a job. */
+  | {
+      readonly what: 'deliver'
+      readonly job: number
+      readonly isLate: boolean
+      readonly lines: readonly TeamLine[]
+    }
+  /** A job reads all its exports again, looks once more for what is in doubt, or runs without an export. */
+  | { readonly what: 'night' | 'look' | 'no export'; readonly job: number }
+  /** Somebody else enters a provider, or marks one. */
+  | { readonly what: 'others enter'; readonly provider: number; readonly practice: number }
+  | { readonly what: 'others mark'; readonly provider: number }
+
+export interface TeamHistory {
+  readonly changed: 'add' | 'replace' | 'keep'
+  /** One job alone, whose exports list the whole care team. */
+  readonly missing: 'keep' | 'delete'
+  readonly keepsIds: boolean
+  readonly hasOthers: boolean
+  readonly steps: readonly TeamStep[]
+  /** What befalls each request, in order. */
+  readonly faults: readonly number[]
+}
+
+const line: fc.Arbitrary<TeamLine> = fc.record({
+  provider: fc.nat(1),
+  practice: fc.nat(1),
+  primary: fc.constantFrom(true, true, false, 'unsaid' as const),
+})
+
+const job = fc.nat(1)
+const step: fc.Arbitrary<TeamStep> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      what: fc.constant('deliver' as const),
+      job,
+      isLate: fc.oneof(
+        { weight: 4, arbitrary: fc.constant(false) },
+        { weight: 1, arbitrary: fc.constant(true) },
+      ),
+      lines: fc.array(line, { maxLength: 3 }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ what: fc.constantFrom('night', 'night', 'look', 'no export' as const), job }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      what: fc.constant('others enter' as const),
+      provider: fc.nat(1),
+      practice: fc.nat(2),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('others mark' as const), provider: fc.nat(1) }) },
+)
+
+export const teamHistories: fc.Arbitrary<TeamHistory> = fc.record({
+  changed: fc.constantFrom('add', 'replace', 'replace', 'keep'),
+  missing: fc.constantFrom('keep', 'keep', 'delete'),
+  keepsIds: fc.boolean(),
+  hasOthers: fc.boolean(),
+  steps: fc.array(step, { minLength: 1, maxLength: 8 }),
+  faults: fc.array(fc.nat(19), { maxLength: 30 }),
+})

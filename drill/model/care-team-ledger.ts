@@ -1,0 +1,125 @@
+/** A small ledger of one account's care team, for all jobs of a home. */
+import {
+  type CareTeamListing,
+  type CareTeams,
+  type KnownCareTeam,
+  type ListedCareTeam,
+  type MissingCareTeam,
+  THE_PERSON,
+} from '../../src/ledger/ledger.ts'
+
+export class TeamLedger {
+  private rows = new Map<string, KnownCareTeam>()
+  /** Contents in doubt, by job. */
+  private readonly held = new Map<number, Set<string>>()
+  private readonly listed = new Map<
+    number,
+    { arrival: number; npis: Map<string, MissingCareTeam & { arrival: number }> }
+  >()
+  private readonly lastDates = new Map<string, number>()
+  /** Account that all rows are about. */
+  private readonly account: string
+
+  readonly careTeams: CareTeams = {
+    ofAccounts: async (_gateway, accounts) =>
+      new Map(
+        accounts.includes(this.account) && this.rows.size > 0
+          ? [[this.account, [...this.rows.values()]]]
+          : [],
+      ),
+    listed: async (jobId) => this.listedBy(jobId),
+    missing: async (jobId, arrival) => this.missingOf(jobId, arrival),
+    owed: async (_gateway, jobId, after) => this.owedBy(jobId, after),
+  }
+  readonly people = { sharedIds: async () => new Set<string>() }
+  readonly slots = { heldContents: async (contents: readonly string[]) => this.heldContents(contents) }
+
+  constructor(account: string) {
+    this.account = account
+  }
+
+  /** Contents in doubt of a job. */
+  doubtsOf(job: number): Set<string> {
+    const held = this.held.get(job) ?? new Set()
+    this.held.set(job, held)
+    return held
+  }
+
+  row(npi: string): KnownCareTeam | undefined {
+    return this.rows.get(npi)
+  }
+
+  all(): readonly KnownCareTeam[] {
+    return [...this.rows.values()]
+  }
+
+  /** As the real one saves them: an account has one mark, and dates never go back. */
+  save(saved: readonly KnownCareTeam[]): void {
+    const marked = saved.some(({ mark }) => mark === 'set')
+    for (const row of this.all())
+      if (marked && row.mark === 'set') this.rows.set(row.npi, { ...row, mark: 'none' })
+    for (const row of saved) {
+      const before = this.rows.get(row.npi)
+      const observedAt = Math.max(before?.observedAt ?? row.observedAt, row.observedAt)
+      if (row.isGone === true) this.rows.delete(row.npi)
+      else
+        this.rows.set(row.npi, { ...row, observedAt, heardAt: Math.max(before?.heardAt ?? 0, row.heardAt) })
+    }
+  }
+
+  private owedBy(jobId: number, after: string): string[] {
+    const owes = this.all().some(
+      ({ mark, markBy, deletions, deletionsBy }) =>
+        (['to-set', 'to-unset'].includes(mark) || deletions.length > 0) &&
+        [markBy, deletionsBy].includes(jobId),
+    )
+    return owes && after < this.account ? [this.account] : []
+  }
+
+  private heldContents(contents: readonly string[]): Set<string> {
+    const held = new Set([...this.held.values()].flatMap((one) => [...one]))
+    return new Set(contents.filter((content) => held.has(content)))
+  }
+
+  noteListed(job: number, arrival: number, listed: readonly ListedCareTeam[]): void {
+    const before = this.listed.get(job)
+    if (before !== undefined && before.arrival > arrival) return
+    const now = { arrival, npis: before?.npis ?? new Map() }
+    this.listed.set(job, now)
+    for (const { npi, at } of listed) this.lastDates.set(`${job} ${npi}`, at)
+    for (const { npi, at } of listed)
+      if (npi !== THE_PERSON)
+        now.npis.set(npi, {
+          account: this.account,
+          npi,
+          arrival,
+          at: Math.max(at, now.npis.get(npi)?.at ?? at),
+        })
+  }
+
+  private listedBy(jobId: number): Map<string, CareTeamListing> {
+    const listed = this.listed.get(jobId)
+    if (listed === undefined) return new Map()
+    return new Map([[this.account, { arrival: listed.arrival, npis: new Set(listed.npis.keys()) }]])
+  }
+
+  private missingOf(jobId: number, arrival: number): readonly MissingCareTeam[] {
+    const listed = this.listed.get(jobId)
+    if (listed?.arrival !== arrival) return []
+    return [...listed.npis.values()].filter((one) => one.arrival < arrival)
+  }
+
+  /** Date with which the job has listed a provider last. */
+  lastListed(jobId: number, npi: string): number {
+    return this.lastDates.get(`${jobId} ${npi}`) ?? Number.NEGATIVE_INFINITY
+  }
+
+  isListed(jobId: number, npi: string): boolean {
+    const listed = this.listed.get(jobId)
+    return listed?.npis.get(npi)?.arrival === listed?.arrival && listed !== undefined
+  }
+
+  forgetListed(jobId: number, missing: readonly MissingCareTeam[]): void {
+    for (const { npi } of missing) this.listed.get(jobId)?.npis.delete(npi)
+  }
+}

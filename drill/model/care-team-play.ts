@@ -1,0 +1,598 @@
+/**
+ * Plays a history of one account's care team through the chunks and ends of runs (`care-teams.ts`, `care-team-owed.ts`, `care-team-missing.ts`), against
+ * a small gateway and a small ledger. Laws:
+ *
+ * 1. The gateway never gets an entry that it has from here.
+ * 2. A replaced entry goes only while the gateway has a newer one of its provider, or one as new; of a missing provider only entries of ours go.
+ * 3. A mark is taken away only by a job whose chunk says so, or that owes it.
+ * 4. In the end the gateway has what the newest words say, and nothing is owed, or a run has said why not (each excuse is counted).
+ */
+import { GatewayError } from '../../src/gateway/gateway-error.ts'
+import { noTallies } from '../../src/ledger/ledger.ts'
+import { type Listing, listingOf, noteMissing } from '../../src/load/care-team-missing.ts'
+import { settleOwed } from '../../src/load/care-team-owed.ts'
+import { isMissing } from '../../src/load/care-team-slot.ts'
+import { type CareTeamContext, createOwedBook } from '../../src/load/care-team-work.ts'
+import { type CareTeamsOfChunk, careTeamsOf, careTeamsToClaim } from '../../src/load/care-teams.ts'
+import { shareFate } from '../../src/load/chunk-decisions.ts'
+import type { Entry } from '../../src/model/entry.ts'
+import { type EntryOutcome, Outcomes } from '../../src/model/outcome.ts'
+import { careTeam, DAY_MS, entryOf, IDENTITY, OBSERVED_AT } from '../../test/load/made-up-entries.ts'
+import { type TeamEntry, TeamGateway } from './care-team-gateway.ts'
+import type { TeamHistory, TeamLine, TeamStep } from './care-team-history.ts'
+import { TeamLedger } from './care-team-ledger.ts'
+
+export class TeamViolation extends Error {}
+class Killed extends Error {}
+
+const LAG = 5_000
+const NPIS = ['1234567893', '1003000126'] as const
+const PRACTICES = ['Test Practice', 'New Practice', 'Practice of others'] as const
+const ACCOUNT = { reference: 'person-1', type: 'partnerAccountId' as const }
+const HASH = IDENTITY.account(ACCOUNT)
+
+interface Export {
+  readonly arrival: number
+  readonly day: number
+  readonly lines: readonly TeamLine[]
+  readonly entries: readonly Entry[]
+}
+
+interface Said {
+  readonly entry: Entry
+  readonly line: TeamLine
+  readonly arrival: number
+}
+
+/** What a process has sent of an open chunk. */
+type Sent = Map<Entry, 'unanswered' | 'accepted' | 'rejected'>
+
+interface Job {
+  readonly id: number
+  readonly exports: Export[]
+  /** Content that is stored, and newest word, by row key. */
+  readonly stored: Map<string, string>
+  readonly latest: Map<string, { readonly arrival: number; readonly content: string }>
+  open: { readonly file: Export; readonly sent: Sent } | undefined
+}
+
+export type TeamCounts = Record<string, number>
+
+export async function playTeam(history: TeamHistory): Promise<TeamCounts> {
+  const world = new TeamWorld(history)
+  for (const step of history.steps) await world.take(step)
+  await world.end()
+  return world.counts
+}
+
+class TeamWorld {
+  readonly counts: TeamCounts = {}
+  private readonly history: TeamHistory
+  private readonly gateway: TeamGateway
+  private readonly ledger = new TeamLedger(HASH)
+  private readonly jobs: readonly Job[]
+  private now = 1_700_000_000_000
+  private faultAt = 0
+  private arrivals = 0
+  private isLooking = false
+  private hasOthersMarked = false
+  /** A word on the mark was learned behind a newer one: its export came late, or its record was refused or in doubt at first. */
+  private hasLateWord = false
+  private newestHeard = 0
+  private newestArrival = 0
+  private readonly heard = new Set<Entry>()
+  /** Says what may be taken away now: the chunk under way. */
+  private current: { readonly job: number; readonly lines: readonly TeamLine[] } = { job: 0, lines: [] }
+
+  constructor(history: TeamHistory) {
+    this.history = history
+    this.gateway = new TeamGateway(history.keepsIds)
+    // A row that says nothing of the mark moves the date of the last word on it.
+    this.hasLateWord = history.steps.some(
+      (step) => step.what === 'deliver' && step.lines.some(({ primary }) => primary === 'unsaid'),
+    )
+    this.jobs = [1, 2].map((id) => ({
+      id,
+      exports: [],
+      stored: new Map(),
+      latest: new Map(),
+      open: undefined,
+    }))
+  }
+
+  private count(what: string): void {
+    this.counts[what] = (this.counts[what] ?? 0) + 1
+  }
+
+  private fault(): number {
+    return this.history.faults[this.faultAt++] ?? 0
+  }
+
+  private jobOf(step: { readonly job: number }): Job {
+    const job = this.jobs[this.history.missing === 'delete' ? 0 : step.job]
+    if (job === undefined) throw new Error('no such job')
+    return job
+  }
+
+  async take(step: TeamStep): Promise<void> {
+    this.now += 60_000
+    switch (step.what) {
+      case 'deliver': {
+        const job = this.jobOf(step)
+        await this.attempt(job, () => this.read(job, this.export(job, step)))
+        return
+      }
+      case 'night':
+      case 'look':
+        this.isLooking = step.what === 'look'
+        await this.night(this.jobOf(step))
+        this.isLooking = false
+        return
+      case 'no export':
+        await this.attempt(this.jobOf(step), async () => {})
+        return
+      case 'others enter': {
+        if (!this.history.hasOthers) return
+        const fields = fieldsOf(step)
+        const day = 2 * this.arrivals + 1
+        if (!this.gateway.entries.some(({ npi, name }) => npi === fields.npi && name === fields.name))
+          this.gateway.store({ observedAt: dateOf(day) }, fields, undefined, this.now)
+        return
+      }
+      case 'others mark': {
+        const marked = this.gateway.find({ npi: NPIS[step.provider] ?? '' })
+        if (!this.history.hasOthers || marked === undefined) return
+        this.gateway.marked = marked.id
+        this.hasOthersMarked = true
+      }
+    }
+  }
+
+  private export(job: Job, { isLate, lines }: Extract<TeamStep, { readonly what: 'deliver' }>): Export {
+    const arrival = ++this.arrivals
+    // Days differ between jobs: of equal dates nobody can tell which is newer.
+    const day = 4 * (isLate ? Math.max(arrival - 3, 0) : arrival) + 2 * (job.id - 1)
+    const entries = lines.map((line, at) => entryFor(line, day, at + 1, `${job.id}-${arrival}`))
+    const file = { arrival, day, lines, entries }
+    job.exports.push(file)
+    return file
+  }
+
+  private async night(job: Job): Promise<void> {
+    await this.attempt(job, async () => {
+      for (const file of job.exports) await this.read(job, file)
+    })
+  }
+
+  /** One run: what was left open goes first, what is owed last. */
+  private async attempt(job: Job, work: () => Promise<void>): Promise<void> {
+    // A claim that is taken over waits for the requests of a dead process.
+    this.now += LAG
+    const context = this.contextOf(job)
+    try {
+      const { open } = job
+      if (open !== undefined) await this.finishExport(context, job, open.file, true)
+      await work()
+      this.current = { job: job.id, lines: [] }
+      await settleOwed(context)
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error
+      this.count('killed')
+    }
+  }
+
+  private async read(job: Job, file: Export): Promise<void> {
+    job.open = { file, sent: new Map() }
+    await this.finishExport(this.contextOf(job), job, file, false)
+  }
+
+  private async finishExport(
+    context: CareTeamContext,
+    job: Job,
+    file: Export,
+    isResumed: boolean,
+  ): Promise<void> {
+    await this.chunk(context, job, file, isResumed)
+    const runLedger = {
+      noteMissing: async (_gateway: string, missing: never, owing: never) => {
+        this.ledger.save(owing)
+        this.ledger.forgetListed(job.id, missing)
+      },
+    }
+    if (this.history.missing === 'delete') await noteMissing({ ...context, runLedger }, job.id, file.arrival)
+    job.open = undefined
+  }
+
+  private async chunk(context: CareTeamContext, job: Job, file: Export, isResumed: boolean): Promise<void> {
+    const { entries, arrival, lines } = file
+    this.current = { job: job.id, lines }
+    for (const [place, entry] of entries.entries()) Object.assign(entry, { place })
+    const { identity } = context
+    const listing = await listingOf(
+      { memory: this.ledger, careTeams: context, identity, jobId: job.id },
+      entries,
+      { arrival, isBackfill: false },
+    )
+    for (const { rowKey, content } of entries)
+      if ((job.latest.get(rowKey)?.arrival ?? 0) <= arrival) job.latest.set(rowKey, { arrival, content })
+    const outcomes = new Outcomes(entries.length)
+    const uncertain = this.recall(job, entries, listing, outcomes)
+    const said = {
+      entries: entries.filter((entry) => !listing.isUnlisted(entry)),
+      listed: this.history.missing === 'delete' ? [ACCOUNT] : [],
+      arrival,
+      isReplaced: ({ rowKey, content }: Entry) => job.stored.get(rowKey) !== content,
+    }
+    const claimed = await careTeamsToClaim(context, said, (entry) => {
+      const outcome = outcomes.of(entry)
+      return outcome?.outcome === 'unchanged' && outcome.found !== true
+    })
+    const accounts = { accountIds: () => 'account-1', registered: new Set<string>(), claimed }
+    const teams = await careTeamsOf(context, said, accounts, (entry) => isResumed || uncertain.has(entry))
+    await this.send(context, job, teams, outcomes, entries)
+    const { known } = await teams.finish(outcomes)
+    this.ledger.save(known)
+    this.settle(job, file, outcomes)
+  }
+
+  /** Outcomes by the ledger: sent before, in doubt, or replaced since. */
+  private recall(
+    job: Job,
+    entries: readonly Entry[],
+    listing: Listing,
+    outcomes: Outcomes,
+  ): ReadonlySet<Entry> {
+    const uncertain = new Set<Entry>()
+    for (const entry of entries) {
+      const { rowKey, content } = entry
+      const sent = job.open?.sent.get(entry)
+      const isStored = job.stored.get(rowKey) === content
+      const isOlder = job.latest.get(rowKey)?.content !== content
+      if (sent === 'accepted') outcomes.note([accepted(entry)])
+      else if (sent === 'rejected') outcomes.note([rejected(entry)])
+      else if (sent === 'unanswered') this.note(outcomes, this.lookFor(entry))
+      else if (isStored) {
+        if (!listing.isListedAgain(entry)) outcomes.note([{ entry, outcome: 'unchanged' }])
+      } else if (isOlder) outcomes.note([{ entry, outcome: 'unchanged' }])
+      else if (listing.isUnlisted(entry))
+        outcomes.note([{ entry, outcome: 'unchanged', passedOver: 'care-team-outdated' }])
+      else if (this.ledger.doubtsOf(job.id).has(content)) {
+        if (this.isLooking) uncertain.add(entry)
+        else outcomes.note([inDoubt(entry)])
+      }
+    }
+    return uncertain
+  }
+
+  private note(outcomes: Outcomes, outcome: EntryOutcome | undefined): void {
+    if (outcome !== undefined) outcomes.note([outcome])
+  }
+
+  private async send(
+    context: CareTeamContext,
+    job: Job,
+    teams: CareTeamsOfChunk,
+    outcomes: Outcomes,
+    entries: readonly Entry[],
+  ): Promise<void> {
+    const selected = await teams.select(outcomes.without(entries), outcomes)
+    outcomes.note(selected.outcomes)
+    outcomes.note(selected.doubtful.map(inDoubt))
+    const twins = new Map(selected.twins.map(({ entry, first }) => [entry, first]))
+    for (const entry of outcomes.without(entries))
+      if (!twins.has(entry)) outcomes.note([await this.create(context, job, entry)])
+    for (const [entry, first] of twins) {
+      const fate = outcomes.of(first)
+      if (fate !== undefined) outcomes.note([shareFate(entry, fate)])
+    }
+  }
+
+  private async create(context: CareTeamContext, job: Job, entry: Entry): Promise<EntryOutcome> {
+    const sent = job.open?.sent ?? new Map()
+    const fault = this.fault() % 10
+    if (fault === 9) throw new Killed('before its bytes leave')
+    sent.set(entry, 'unanswered')
+    if (fault === 1) {
+      sent.set(entry, 'rejected')
+      return rejected(entry)
+    }
+    const id = fault === 3 ? undefined : this.store(entry)
+    if (fault === 4) throw new Killed('stored, and not answered')
+    if (fault === 2 || fault === 3) {
+      await context.pause(LAG)
+      return this.lookFor(entry) ?? { ...accepted(entry), gatewayId: this.store(entry) }
+    }
+    if (fault === 5) throw new Killed('answered, and not written down')
+    sent.set(entry, 'accepted')
+    if (fault === 6) throw new Killed('written down, and the chunk is not settled')
+    return { ...accepted(entry), ...(id === undefined ? {} : { gatewayId: id }) }
+  }
+
+  /** What the list says of an entry without an answer; undefined where it is not there. */
+  private lookFor(entry: Entry): EntryOutcome | undefined {
+    if (this.fault() % 4 === 1) return inDoubt(entry)
+    const { npi, name } = textOf(entry)
+    return this.gateway.entries.some((one) => one.npi === npi && one.name === name)
+      ? accepted(entry)
+      : undefined
+  }
+
+  private store(entry: Entry): string {
+    const fields = textOf(entry)
+    const same = this.gateway.entries.filter(({ npi, name }) => npi === fields.npi && name === fields.name)
+    if (same.some(({ ours }) => ours !== undefined))
+      throw new TeamViolation(`law 1: ${fields.name} is stored while it stands`)
+    return this.gateway.store(entry, fields, entry.transactionId, this.now)
+  }
+
+  private settle(job: Job, { arrival, entries }: Export, outcomes: Outcomes): void {
+    const doubts = this.ledger.doubtsOf(job.id)
+    for (const entry of entries) {
+      const outcome = outcomes.of(entry)
+      if (outcome === undefined) throw new TeamViolation('a row has no outcome')
+      const { rowKey, content, observedAt } = entry
+      if (outcome.outcome !== 'rejected' && !this.heard.has(entry)) {
+        this.hasLateWord ||= observedAt < this.newestHeard || arrival < this.newestArrival
+        this.newestHeard = Math.max(this.newestHeard, observedAt)
+        this.newestArrival = Math.max(this.newestArrival, arrival)
+      }
+      // Until it is decided, its word is said again and again.
+      if (outcome.outcome === 'in-doubt') this.hasLateWord = true
+      if (outcome.outcome !== 'rejected' && job.latest.get(rowKey)?.content === content) this.heard.add(entry)
+      if (outcome.outcome === 'in-doubt' && job.stored.get(rowKey) !== content) doubts.add(content)
+      else doubts.delete(content)
+      const isStored =
+        outcome.outcome === 'accepted' || (outcome.outcome === 'unchanged' && outcome.found === true)
+      if (isStored && job.latest.get(rowKey)?.content === content) job.stored.set(rowKey, content)
+      this.count(outcome.outcome === 'unchanged' ? `unchanged ${outcome.passedOver ?? ''}` : outcome.outcome)
+    }
+    if (this.history.missing === 'keep') return
+    const npis = entries.map((entry) => ({
+      npi: IDENTITY.npi(entry.evidence.npi ?? ''),
+      at: entry.observedAt,
+    }))
+    this.ledger.noteListed(
+      job.id,
+      arrival,
+      npis.map((one) => ({ account: HASH, ...one })),
+    )
+  }
+
+  private contextOf(job: Job): CareTeamContext {
+    const tallies = noTallies()
+    const { changed, missing } = this.history
+    const { gateway } = this
+    const fake = {
+      careTeams: {
+        list: async () => gateway.list(this.now - (this.fault() % 4 === 2 ? LAG : 0)),
+        delete: async (_account: unknown, { id }: { readonly id: readonly string[] }) => this.delete(job, id),
+        setPrimary: async (which: { readonly id?: string; readonly npi?: string }) => {
+          gateway.marked = gateway.find(which)?.id
+        },
+        unsetPrimary: async (which: { readonly id?: string; readonly npi?: string }) =>
+          this.unmark(job, which),
+      },
+    }
+    return {
+      ...{
+        gateway: fake,
+        gatewayName: 'gateway',
+        ledger: this.ledger,
+        jobId: job.id,
+        tallies,
+        changed,
+        missing,
+      },
+      ...{ identity: IDENTITY, readLagMs: LAG, now: () => this.now, owed: createOwedBook(tallies) },
+      pause: async (ms: number) => {
+        this.now += ms
+      },
+      stale: { has: () => false, judge: async () => false },
+      claims: {
+        take: async (accounts: readonly string[]) => new Set(accounts),
+        wasTakenOver: () => this.jobs.some((other) => other !== job && other.open !== undefined),
+        letGo: async (_accounts: unknown, known: never) => this.ledger.save(known),
+        pause: async () => {},
+      },
+      sending: {
+        read: (_operation: string, call: () => Promise<unknown>) => this.request(call, 4),
+        idempotent: (_operation: string, call: () => Promise<unknown>) => this.request(call, 5),
+      },
+    } as unknown as CareTeamContext
+  }
+
+  private async request(call: () => Promise<unknown>, most: number): Promise<unknown> {
+    const fault = this.fault() % (2 * most)
+    if (fault === 8) throw new Killed('before a request')
+    if (fault === 1) throw failed()
+    const answer = await call()
+    if (fault === 9) throw new Killed('behind a request')
+    if (fault === 3) throw failed()
+    return answer
+  }
+
+  private delete(job: Job, ids: readonly string[]): void {
+    const { gateway } = this
+    const removed = gateway.entries.filter(({ id }) => ids.includes(id))
+    const isOfMissing = (npi: string) =>
+      this.ledger.row(IDENTITY.npi(npi))?.deletions.some(isMissing) === true
+    gateway.delete(ids)
+    for (const { npi, ours, observedAt, name } of removed) {
+      const said = job.exports.flatMap(({ entries }) => entries.filter((one) => one.evidence.npi === npi))
+      if (!said.some((one) => one.observedAt >= observedAt))
+        throw new TeamViolation(`law 2: ${name} of ${npi} is newer than all that the job has said`)
+      const isNewer = (one: TeamEntry) =>
+        one.observedAt >= observedAt ||
+        said.some((entry) => entry.observedAt >= observedAt && textOf(entry).name === one.name)
+      if (gateway.entries.some((one) => one.npi === npi && isNewer(one))) continue
+      const isOurs = ours !== undefined || !this.history.keepsIds
+      if (isOfMissing(npi) && this.ledger.isListed(job.id, IDENTITY.npi(npi)))
+        throw new TeamViolation(`law 2: ${name} of ${npi} goes as missing, and is listed again`)
+      if (!isOfMissing(npi) || !isOurs)
+        throw new TeamViolation(`law 2: ${name} of ${npi} goes, and nothing stands for it`)
+    }
+    this.count('deleted')
+  }
+
+  private unmark(job: Job, which: { readonly id?: string; readonly npi?: string }): void {
+    const { gateway, current } = this
+    const found = gateway.find(which)
+    const row = this.ledger.row(IDENTITY.npi(found?.npi ?? which.npi ?? ''))
+    const isSaid = current.job === job.id && current.lines.some(({ primary }) => primary !== 'unsaid')
+    if (!isSaid && !(row?.mark === 'to-unset' && row.markBy === job.id))
+      throw new TeamViolation('law 3: a mark is taken away by a job that has not said so and does not owe it')
+    if (gateway.marked === found?.id) gateway.marked = undefined
+    this.count('unmarked')
+  }
+
+  /** Nothing fails any more; all that lies there is read, and looked for. */
+  async end(): Promise<void> {
+    this.faultAt = Number.POSITIVE_INFINITY
+    this.isLooking = true
+    for (let left = 3; left > 0; left--)
+      for (const job of this.jobs) {
+        this.now += 60_000
+        await this.night(job)
+      }
+    this.judge()
+  }
+
+  private judge(): void {
+    for (const { mark, deletions } of this.ledger.all())
+      if (mark === 'to-set' || mark === 'to-unset' || deletions.length > 0)
+        throw new TeamViolation(`law 4: owed in the end: ${mark} ${JSON.stringify(deletions)}`)
+    for (const npi of NPIS) this.judgeProvider(npi)
+    this.judgeMark()
+  }
+
+  /** All that was said, oldest first. */
+  private words(isWanted: (job: Job, file: Export, entry: Entry) => boolean): readonly Said[] {
+    return this.jobs
+      .flatMap((job) =>
+        job.exports.flatMap((file) =>
+          file.entries.flatMap((entry, at) => {
+            const line = file.lines[at]
+            return line !== undefined && isWanted(job, file, entry)
+              ? [{ entry, arrival: file.arrival, line }]
+              : []
+          }),
+        ),
+      )
+      .sort(
+        (a, b) =>
+          a.entry.observedAt - b.entry.observedAt ||
+          a.arrival - b.arrival ||
+          a.entry.row.row - b.entry.row.row,
+      )
+  }
+
+  private judgeProvider(npi: string): void {
+    const { changed, missing, hasOthers } = this.history
+    const has = this.gateway.entries.filter((one) => one.npi === npi)
+    const words = this.words(isLatest).filter(({ entry }) => entry.evidence.npi === npi)
+    const newest = words.at(-1)
+    const last = this.jobs[0]?.exports.at(-1)
+    if (newest === undefined) return
+    const listed = last?.entries.filter((entry) => entry.evidence.npi === npi) ?? []
+    if (missing === 'delete' && listed.length === 0) {
+      const told = this.ledger.lastListed(1, IDENTITY.npi(npi))
+      if (has.some((one) => one.observedAt > told)) {
+        this.count('end: an entry is newer than the last listing of its provider who is missing')
+        return
+      }
+      const ours = has.filter((one) => one.ours !== undefined)
+      if (ours.length > 0)
+        throw new TeamViolation(`law 4: ${npi} is missing, and stands: ${JSON.stringify(ours)}`)
+      this.count('end: a missing provider is gone')
+      return
+    }
+    const names = new Set(has.map(({ name }) => name))
+    // Of a whole care team the last export says which providers stand; an entry that went with its provider may not come again behind another one.
+    const newestName = textOf(newest.entry).name
+    const isListed = missing === 'delete' && names.size > 0
+    const isRight =
+      changed === 'replace'
+        ? (isListed || names.has(newestName)) && (names.size === 1 || hasOthers)
+        : changed === 'keep'
+          ? names.size > 0
+          : isListed || names.has(newestName)
+    if (isRight) {
+      this.count('end: right')
+      return
+    }
+    if (hasOthers && has.some((one) => one.ours === undefined && one.observedAt > newest.entry.observedAt)) {
+      this.count('end: somebody else has entered a newer one')
+      return
+    }
+    throw new TeamViolation(`law 4: ${npi} has ${[...names]}, the newest word is ${newestName}`)
+  }
+
+  private judgeMark(): void {
+    let bearer: string | undefined
+    for (const { entry, line } of this.words((_job, _file, one) => this.heard.has(one))) {
+      const { npi = '' } = entry.evidence
+      if (line.primary === true) bearer = npi
+      else if (line.primary === false && bearer === npi) bearer = undefined
+    }
+    const has = this.gateway.entries.find(({ id }) => id === this.gateway.marked)?.npi
+    if (has === bearer) {
+      this.count('end: the mark is right')
+      return
+    }
+    if (this.hasOthersMarked) {
+      this.count('end: somebody else has marked')
+      return
+    }
+    if (this.history.missing === 'delete') {
+      this.count('end: the mark of a provider who was missing')
+      return
+    }
+    // Of older words the ledger keeps one date, place and mark a provider.
+    if (this.hasLateWord) {
+      this.count('end: a word on the mark came behind newer ones')
+      return
+    }
+    throw new TeamViolation(`law 4: the mark is at ${has}, the newest word says ${bearer}`)
+  }
+}
+
+/** True for the newest word of its row key. */
+const isLatest = ({ latest }: Job, { arrival }: Export, { rowKey, content }: Entry): boolean =>
+  latest.get(rowKey)?.arrival === arrival && latest.get(rowKey)?.content === content
+
+const failed = (): GatewayError =>
+  new GatewayError('failed', { class: 'refused', requestId: 'request', status: 500 } as ConstructorParameters<
+    typeof GatewayError
+  >[1])
+
+const REASON = { stage: 'submit', code: 'test', message: '', scrubbed: '' } as const
+const accepted = (entry: Entry) => ({ entry, outcome: 'accepted', batchId: 'batch', status: 200 }) as const
+const rejected = (entry: Entry) => ({ entry, outcome: 'rejected', batchId: 'batch', reason: REASON }) as const
+const inDoubt = (entry: Entry) => ({ entry, outcome: 'in-doubt', batchId: null, reason: REASON }) as const
+
+const dateOf = (day: number): number => OBSERVED_AT + day * DAY_MS
+const fieldsOf = ({ provider, practice }: Pick<TeamLine, 'provider' | 'practice'>) => ({
+  npi: NPIS[provider] ?? '',
+  name: PRACTICES[practice] ?? '',
+})
+const textOf = (entry: Entry): { readonly npi: string; readonly name: string } => ({
+  npi: entry.evidence.npi ?? '',
+  name: PRACTICES.find((name) => entry.text.includes(`"${name}"`)) ?? '',
+})
+
+const made = new Map<string, Entry>()
+function entryFor(line: TeamLine, day: number, row: number, file: string): Entry {
+  const text = JSON.stringify([line, day, row, file])
+  const fields = fieldsOf(line)
+  const entry =
+    made.get(text) ??
+    entryOf(careTeam, {
+      ...fields,
+      row,
+      primary: line.primary,
+      observedAt: dateOf(day),
+      key: `${day}|${fields.npi}`,
+    })
+  made.set(text, entry)
+  return entry
+}

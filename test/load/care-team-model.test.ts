@@ -1,0 +1,16 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { teamHistories } from '../../drill/model/care-team-history.ts'
+import { playTeam } from '../../drill/model/care-team-play.ts'
+
+it('one entry of one source, and in the end what the newest words say, whatever fails', async () => {
+  let ended = 0
+  await fc.assert(
+    fc.asyncProperty(teamHistories, async (history) => {
+      const counts = await playTeam(history)
+      ended += counts['end: right'] ?? 0
+    }),
+    { numRuns: 1_000 },
+  )
+  expect(ended).toBeGreaterThan(500)
+})

@@ -205,13 +205,13 @@ module.exports = {
       from: {
         path: '^src/',
         pathNot: [
-          '^src/ledger/sqlite/',
+          '^src/ledger/(sqlite|postgres)/',
           '^src/application.ts$',
           '^src/operate/',
-          '^src/runs/(installation|look-over|restore|which-installation).ts$',
+          '^src/runs/(installation|ledger-address|look-over|restore|which-installation).ts$',
         ],
       },
-      to: { path: '^src/ledger/sqlite/' },
+      to: { path: '^src/ledger/(sqlite|postgres)/' },
     },
     {
       name: 'plans-are-made-in-runs',
@@ -265,7 +265,7 @@ module.exports = {
       comment: 'SQLite and got are built in main.ts (through src/cli) and handed in',
       from: { path: '^src/(run|load|reconcile|transform|extract)/' },
       to: {
-        path: ['^src/ledger/sqlite', '^src/gateway/transport\\.ts$', 'node_modules/got/'],
+        path: ['^src/ledger/(sqlite|postgres)', '^src/gateway/transport\\.ts$', 'node_modules/got/'],
         dependencyTypesNot: ['type-only'],
       },
     },

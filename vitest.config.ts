@@ -18,6 +18,7 @@ export default defineConfig({
   // As in the bundle: to parse and check the catalog takes a third of a command's time.
   plugins: [CHECKED_CATALOG],
   test: {
+    globalSetup: 'test/postgres/one-server.ts',
     include: ['test/**/*.test.ts', 'packages/*/test/**/*.test.ts'],
     // A golden file that is missing fails its test; `vitest run FILE -u` writes it.
     update: 'none',

@@ -8,8 +8,10 @@ import { readFileSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Ledger } from './ledger/ledger.ts'
 import { reasonOf, WaybillError } from './model/errors.ts'
 import type { Application } from './runs/application.ts'
+import type { WithoutOld } from './runs/which-installation.ts'
 import { assertObeyable, doubtsOf, doubtText } from './system/obeyed-files.ts'
 import { appendOwn, assertWithin, closeToOthers, lookAt, makeFolder, modeText } from './system/own-files.ts'
 import { identify, processTable } from './system/process-identity.ts'
@@ -48,6 +50,31 @@ export function createApplication(
     assertObeyable(settings.home)
   }
   const processes = processTable(process.pid)
+  /** Ledger in PostgreSQL: a home without history may join it. */
+  const openSharedLedger = async (
+    { lookFirst, newLedger, newKey }: WithoutOld,
+    at: number,
+  ): Promise<Ledger> => {
+    const [
+      { openPostgresLedger },
+      { createAccountIdCipher },
+      { assertNothingLost, ownKey },
+      { ledgerAddress },
+    ] = await Promise.all([
+      import('./ledger/postgres/open-ledger.ts'),
+      import('./ledger/sealed-ids.ts'),
+      import('./runs/which-installation.ts'),
+      import('./runs/ledger-address.ts'),
+    ])
+    return openPostgresLedger(ledgerAddress(settings), {
+      onNew() {
+        if (lookFirst === true || newKey === true) return at - 1
+        if (newLedger !== true) assertNothingLost(settings.home)
+        return undefined
+      },
+      ids: createAccountIdCipher(() => ownKey(settings, true) ?? ''),
+    })
+  }
   return {
     version,
     settings,
@@ -63,6 +90,7 @@ export function createApplication(
     ...identify(hostname(), process.pid, randomBytes(8).toString('hex'), processes),
     async openLedger({ lookFirst, newLedger, newKey } = {}, at = Date.now()) {
       makeHome()
+      if (settings.ledger !== undefined) return openSharedLedger({ lookFirst, newLedger, newKey }, at)
       const [{ openLedger }, { createAccountIdCipher }, { assertNothingLost, ownKey }] = await Promise.all([
         import('./ledger/sqlite/open-ledger.ts'),
         import('./ledger/sealed-ids.ts'),
@@ -88,6 +116,7 @@ export function createApplication(
       return openLedger(file, processes.place, onNew, ids)
     },
     async readLedger() {
+      if (settings.ledger !== undefined) return openSharedLedger({}, Date.now())
       const { openLedger } = await import('./ledger/sqlite/open-ledger.ts')
       const file = join(settings.home, 'ledger.sqlite')
       assertWithin(settings.home, file)

@@ -68,7 +68,7 @@ export async function withLedgerIfAny<Result>(
   work: (ledger: Ledger | undefined) => Promise<Result>,
   ifLost: 'refuse' | 'work' = 'refuse',
 ): Promise<Result> {
-  const isThere = (lookAt(ledgerFile({ settings }))?.size ?? 0) > 0
+  const isThere = settings.ledger !== undefined || (lookAt(ledgerFile({ settings }))?.size ?? 0) > 0
   if (!isThere && ifLost === 'refuse') assertNothingLost(settings.home)
   const ledger = isThere ? await openLedger() : undefined
   try {

@@ -12,6 +12,7 @@ import { makeFolder, wasTaken, writeOwn } from '../system/own-files.ts'
 import { shipped } from '../system/shipped.ts'
 import { nameRun } from './amend-run.ts'
 import { type Application, ledgerFile, noteBackup, withKnownLedger } from './application.ts'
+import { assertLedgerFile } from './ledger-address.ts'
 
 export interface PrunedInstallation extends Pruned {
   /** Space that the ledger's file released; undefined for a dry run. */
@@ -33,7 +34,9 @@ export async function pruneRuns(
       { before, dryRun, auditSince: now() - settings.auditKeep },
     ),
   )
-  return { ...pruned, ledger: dryRun ? undefined : compactLedger(ledgerFile(application), now()) }
+  // A server makes room by itself.
+  const isToCompact = !dryRun && settings.ledger === undefined
+  return { ...pruned, ledger: isToCompact ? compactLedger(ledgerFile(application), now()) : undefined }
 }
 
 export interface Backup extends BackedUp {
@@ -43,6 +46,7 @@ export interface Backup extends BackedUp {
 
 /** Copies the ledger, even during a run. @throws WaybillError `ledger-not-found`; `usage-wrong` if the copy exists */
 export async function backUp(application: Application, to: string): Promise<Backup> {
+  assertLedgerFile(application.settings, 'backup')
   const ledger = ledgerFile(application)
   // Migrates a ledger of an earlier version first.
   await withKnownLedger(application, async () => {})

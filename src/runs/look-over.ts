@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { definitionsIn } from '../definitions/definition-files.ts'
 import { gatewayNameOf, NO_GATEWAY, readGatewayName } from '../definitions/jobs.ts'
 import { createGateway } from '../gateway/gateway.ts'
+import { shownAddress } from '../ledger/postgres/address.ts'
 import { inspectLedger, type LedgerFacts } from '../ledger/sqlite/inspect.ts'
 import { keyDiffers } from '../ledger/sqlite/installation.ts'
 import { describePlace, type Finding, reasonOf, WaybillError } from '../model/errors.ts'
@@ -32,7 +33,13 @@ export interface Looking {
 export async function lookOver(application: Application, looking: Looking): Promise<CheckFinding[]> {
   const { settings, now } = application
   const gatewayOf = await readGatewayNames(settings)
-  const [ledger, facts] = await lookAtLedger(application, gatewayOf, ledgerFile(application))
+  const {
+    findings: ledger,
+    facts,
+    fingerprint,
+  } = settings.ledger === undefined
+    ? await lookAtLedger(application, gatewayOf, ledgerFile(application))
+    : await lookAtDatabase(application, settings.ledger)
   const gateway = await lookAtGateways(application, looking, gatewayOf)
   const asked = { sources: sourceSettings(application), servers: looking.servers, settings }
   return [
@@ -46,7 +53,7 @@ export async function lookOver(application: Application, looking: Looking): Prom
     ]),
     ...ledger,
     ...(await checkNeeds(application, facts)),
-    ...checkKey(settings, facts?.fingerprint),
+    ...checkKey(settings, fingerprint),
     checkClock(now(), facts?.latestRunAt, gateway.clock),
     ...gateway.findings,
     ...(await checkJobs(settings, { ...asked, now: now() })),
@@ -100,24 +107,51 @@ export async function readGatewayNames(settings: Settings): Promise<ReadonlyMap<
   return names
 }
 
+interface LedgerLook {
+  readonly findings: CheckFinding[]
+  readonly facts?: LedgerFacts | undefined
+  readonly fingerprint?: string | undefined
+}
+
+/** Opens a ledger in PostgreSQL as a run does. */
+async function lookAtDatabase({ openLedger }: Application, url: string): Promise<LedgerLook> {
+  try {
+    const ledger = await openLedger()
+    try {
+      const key = await ledger.installation.key()
+      return {
+        findings: [
+          finding('ledger', 'ok', `${shownAddress(url)} answers, and has the tables of this version`),
+        ],
+        fingerprint: key?.fingerprint,
+      }
+    } finally {
+      await ledger.close()
+    }
+  } catch (error) {
+    if (!(error instanceof WaybillError)) throw error
+    return { findings: [finding('ledger', 'problem', error.message, error.remedy)] }
+  }
+}
+
 async function lookAtLedger(
   { settings, now, isDead }: Application,
   gateways: ReadonlyMap<string, string>,
   file: string,
-): Promise<[CheckFinding[], LedgerFacts | undefined]> {
+): Promise<LedgerLook> {
   try {
     const facts = lookAt(file) === undefined ? undefined : inspectLedger(file, now())
     if (facts === undefined || (facts.shape === 'none' && facts.damage.length === 0))
       assertNothingLost(settings.home)
     const gatewayOf = (job: string): string => gateways.get(job) ?? gatewayNameOf(settings)
-    return [checkLedger(facts, { isDead, gatewayOf }), facts]
+    return { findings: checkLedger(facts, { isDead, gatewayOf }), facts, fingerprint: facts?.fingerprint }
   } catch (error) {
     if (error instanceof WaybillError && error.code === 'ledger-missing')
-      return [[finding('ledger', 'problem', error.message, error.remedy)], undefined]
+      return { findings: [finding('ledger', 'problem', error.message, error.remedy)] }
     const found = `${file} cannot be opened: ${reasonOf(error)}`
     const remedy =
       'Check its owner. If it is damaged, keep it and restore the latest backup: docs/runbook.md.'
-    return [[finding('ledger', 'problem', found, remedy)], undefined]
+    return { findings: [finding('ledger', 'problem', found, remedy)] }
   }
 }
 

@@ -8,6 +8,7 @@ import { reasonOf, WaybillError } from '../model/errors.ts'
 import { createIdentity } from '../model/ids.ts'
 import { assertWithin, lookAt, makeFolder } from '../system/own-files.ts'
 import { type Application, ledgerFile, withKnownLedger } from './application.ts'
+import { assertLedgerFile } from './ledger-address.ts'
 import { readGatewayNames } from './look-over.ts'
 import { ownKey } from './which-installation.ts'
 
@@ -27,6 +28,7 @@ export interface Restored {
 /** @throws WaybillError `usage-wrong` if a usable ledger exists, `backup-unusable`, `key-differs`, `gateway-differs`; the home stays unchanged */
 export async function restoreBackup(application: Application, file: string): Promise<Restored> {
   const { settings, now } = application
+  assertLedgerFile(settings, 'restore')
   const [ledger, backup] = [ledgerFile(application), resolve(file)]
   assertReplaceable(ledger, application)
   const facts = inspectBackup(backup, now())

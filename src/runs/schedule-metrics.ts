@@ -90,7 +90,7 @@ export async function tellInstallation(
   try {
     metrics.installation({
       freeBytes: freeBytes(home),
-      ledgerBytes: statSync(ledgerFile({ settings })).size,
+      ledgerBytes: settings.ledger === undefined ? statSync(ledgerFile({ settings })).size : 0,
       lastBackupAt: await lastBackupAt(home),
       ...(await ledger.overview.standing()),
       needs: (await needs()).map(({ cause }) => cause),

@@ -133,6 +133,15 @@ const SETTINGS = {
   /** Secret for hashes and ids. Undefined: made once and kept in the home. */
   key: secret('WAYBILL_KEY'),
   home: folder('WAYBILL_HOME', '.waybill'),
+  /** Address of a PostgreSQL database for the ledger, without a password. Undefined: a file in the home. */
+  ledger: setting('WAYBILL_LEDGER', ({ text, report }) => {
+    const given = text('WAYBILL_LEDGER')
+    if (given !== undefined) checkLedgerUrl(given, report)
+    return given
+  }),
+  ledgerPassword: secret('WAYBILL_LEDGER_PASSWORD'),
+  /** Command that prints the password of the ledger's database, for each connection. */
+  ledgerPasswordCommand: plain('WAYBILL_LEDGER_PASSWORD_COMMAND'),
   jobs: folder('WAYBILL_JOBS', 'jobs'),
   mappings: folder('WAYBILL_MAPPINGS', 'mappings'),
   logLevel: choice('WAYBILL_LOG_LEVEL', LOG_LEVELS, 'info'),
@@ -422,6 +431,19 @@ function withoutSecrets(given: string | undefined, report: Report): string | und
   if (`${username}${password}${search}${hash}` === '') return given
   report('WAYBILL_GATEWAY_URL', 'has a user name, password, query or fragment, which is not sent: remove it')
   return given.replace(/^([a-z+.-]+:\/*)[^/?#]*@/i, '$1').replace(/[?#].*$/, '')
+}
+
+function checkLedgerUrl(given: string, report: Report): void {
+  const parsed = URL.canParse(given) ? new URL(given) : undefined
+  if (parsed === undefined || !/^postgres(ql)?:$/.test(parsed.protocol) || parsed.hostname === '')
+    report(
+      'WAYBILL_LEDGER',
+      'is no address of PostgreSQL; write it like postgres://waybill@db.example/waybill',
+    )
+  else if (parsed.password !== '' || parsed.searchParams.has('password'))
+    report('WAYBILL_LEDGER', 'has a password: give it as WAYBILL_LEDGER_PASSWORD_FILE or _COMMAND')
+  else if (parsed.searchParams.has('sslmode') && !isPrivate(given.replace(/^\w+:/, 'http:')))
+    report('WAYBILL_LEDGER', 'has an sslmode: another machine is reached by TLS, and its certificate checked')
 }
 
 function checkGatewayUrl(url: string, report: Report): void {

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import { expect, it, onTestFinished } from 'vitest'
 import type { DeliveredRow } from '../../src/ledger/ledger.ts'
-import { type LedgerDatabase, openLedgerDatabase } from '../../src/ledger/sqlite/database.ts'
+import { openLedgerDatabase, type SqliteLedgerDatabase } from '../../src/ledger/sqlite/database.ts'
 import { deliveredOf, type Pace } from '../../src/ledger/sqlite/delivered.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
@@ -22,7 +22,7 @@ async function newFile(): Promise<string> {
 
 /** The ledger's file, opened as a process does, and what was delivered in it. */
 function opened(file: string, pace: Pace = SMALL_PACE) {
-  const database: LedgerDatabase = openLedgerDatabase(file, 1_000)
+  const database: SqliteLedgerDatabase = openLedgerDatabase(file, 1_000)
   const { statements } = database
   // Nothing here outlives the machine.
   statements.run('pragma synchronous = off')

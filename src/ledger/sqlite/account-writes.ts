@@ -3,8 +3,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import type { ChunkSettlement, KnownAccount, KnownCareTeam, KnownRequest, OwedDeletion } from '../ledger.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
-import type { Statements } from './database.ts'
-import type { Writer } from './exclusive.ts'
+import type { Statements, Writer } from './exclusive.ts'
 
 /** Rows of one multi-row insert. SQLite takes at most 32,766 parameters. */
 const ROWS_AT_ONCE = 500
@@ -59,12 +58,12 @@ const updateAccount = (
     .where('gateway', '=', gateway)
     .where('reference', '=', Buffer.from(reference, 'hex'))
 
-export function saveNames(
+export async function saveNames(
   statements: Statements,
   { gateway, named: names }: NonNullable<ChunkSettlement['names']>,
-): void {
+): Promise<void> {
   for (const [reference, named] of names)
-    statements.run(
+    await statements.run(
       'update account set named = ? where gateway = ? and reference = ?',
       named,
       gateway,
@@ -153,11 +152,11 @@ export async function saveCareTeams(
       .values(values)
       .onConflict((conflict) =>
         conflict.columns(['gateway', 'account', 'npi']).doUpdateSet({
-          observed_at: sql`max(care_team.observed_at, excluded.observed_at)`,
+          observed_at: sql`case when care_team.observed_at > excluded.observed_at then care_team.observed_at else excluded.observed_at end`,
           stored_at: sql`excluded.stored_at`,
           mark: sql`excluded.mark`,
           account_id: sql`coalesce(excluded.account_id, care_team.account_id)`,
-          heard_at: sql`max(care_team.heard_at, excluded.heard_at)`,
+          heard_at: sql`case when care_team.heard_at > excluded.heard_at then care_team.heard_at else excluded.heard_at end`,
           content: sql`excluded.content`,
           deletions: sql`excluded.deletions`,
           mark_by: sql`excluded.mark_by`,
@@ -191,7 +190,7 @@ export async function saveMedicalRequests(
         conflict.columns(['gateway', 'reference']).doUpdateSet({
           content: sql`excluded.content`,
           state: sql`excluded.state`,
-          heard_at: sql`max(medical_request.heard_at, excluded.heard_at)`,
+          heard_at: sql`case when medical_request.heard_at > excluded.heard_at then medical_request.heard_at else excluded.heard_at end`,
           run_id: sql`excluded.run_id`,
         }),
       )

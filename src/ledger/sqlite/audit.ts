@@ -19,8 +19,8 @@ export const auditOf = ({ db, write }: Exclusive): Audit => ({
         select at, person, decision as action, job.name as job, run_id as run, code as subject, note, resolution.id as place
           from resolution left join run on run.id = run_id left join job on job.id = run.job_id
         union all
-        select at, person, action, job, run_id as run, subject, note, id as place from audit)
-      where at >= ${since} and (${job ?? null} is null or job = ${job ?? null}) order by at, place`.execute(
+        select at, person, action, job, run_id as run, subject, note, id as place from audit) as actions
+      where at >= ${since} and (cast(${job ?? null} as text) is null or job = ${job ?? null}) order by at, place`.execute(
       db,
     )
     return rows

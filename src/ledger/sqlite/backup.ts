@@ -7,7 +7,7 @@ import { reasonOf, WaybillError } from '../../model/errors.ts'
 import { makeOwn, wasTaken } from '../../system/own-files.ts'
 import { NO_SUSPICION, type Suspicion } from '../concerns.ts'
 import { COPIES } from '../delivered-rows.ts'
-import type { Statements } from './database.ts'
+import type { Statements } from './exclusive.ts'
 
 export interface BackedUp {
   readonly bytes: number
@@ -139,9 +139,9 @@ function sync(path: string): void {
  * Number of the copy, and the time up to which rows may be missing. No run proves a copy complete: everything observed before the copy was first
  * used is looked up, once a slot.
  */
-export function readSuspicion(statements: Statements, now: number): Suspicion {
-  statements.run('update copy set used_at = ? where used_at is null', now)
-  const [last] = statements.all('select number, used_at from copy order by number desc limit 1')
+export async function readSuspicion(statements: Statements, now: number): Promise<Suspicion> {
+  await statements.run('update copy set used_at = ? where used_at is null', now)
+  const [last] = await statements.all('select number, used_at from copy order by number desc limit 1')
   return last === undefined
     ? NO_SUSPICION
     : { copy: Number(last['number']) % COPIES, until: Number(last['used_at']) }

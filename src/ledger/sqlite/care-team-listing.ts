@@ -1,6 +1,7 @@
 /**
- * Providers of each person as the job's exports list them, for exports that list all care teams. A provider who is no longer listed is missing.
+ * Care teams: known entries, and providers of each person as the job's exports list them, for exports that list all care teams. A provider who is no longer listed is missing.
  */
+import { sql } from 'kysely'
 import {
   type CareTeams,
   type ListedCareTeam,
@@ -9,34 +10,37 @@ import {
   UNKNOWN_PERSON,
   UNUSABLE,
 } from '../ledger.ts'
-import type { Statements } from './database.ts'
-import type { Exclusive, Writer } from './exclusive.ts'
-import { hex, rowsOf } from './many-keys.ts'
+import type { AccountIdCipher } from '../sealed-ids.ts'
+import { readDeletions } from './account-writes.ts'
+import { hex } from './dialect.ts'
+import type { Exclusive, Statements, Writer } from './exclusive.ts'
+import { rowsOf } from './lookups.ts'
 
 const bytes = (hash: string): Buffer => Buffer.from(hash, 'hex')
 
 /** @param arrival of the export; ignored for a person whom a later export has listed */
-export function saveListed(
+export async function saveListed(
   statements: Statements,
   jobId: number,
   arrival: number,
   listed: readonly ListedCareTeam[],
-): void {
+): Promise<void> {
   for (const { account, npi, at } of listed)
-    statements.run(
-      `insert into care_team_listed (job_id, account, npi, arrival, at) select ?1, ?2, ?3, ?4, ?5
-       where not exists (select 1 from care_team_listed where job_id = ?1 and account = ?2 and npi = x'' and arrival > ?4)
-       on conflict (job_id, account, npi) do update
-       set arrival = excluded.arrival, at = max(at, excluded.at)`,
+    await statements.run(
+      `insert into care_team_listed (job_id, account, npi, arrival, at) select ?, ?, ?, ?, ?
+       where not exists (select 1 from care_team_listed where job_id = ? and account = ? and npi = ? and arrival > ?)
+       on conflict (job_id, account, npi) do update set arrival = excluded.arrival,
+       at = case when care_team_listed.at > excluded.at then care_team_listed.at else excluded.at end`,
       ...[jobId, bytes(account), bytes(npi), arrival, at],
+      ...[jobId, bytes(account), bytes(THE_PERSON), arrival],
     )
 }
 
-export const listingsOf = ({ db }: Exclusive): Pick<CareTeams, 'listed' | 'missing'> => ({
+const listingsOf = ({ db, dialect }: Exclusive): Pick<CareTeams, 'listed' | 'missing'> => ({
   async listed(jobId, accounts) {
     const npis = new Map<string, Set<string>>()
     const arrivals = new Map<string, number>()
-    const rows = await rowsOf(accounts, (keys) =>
+    const rows = await rowsOf(dialect, accounts, (keys) =>
       db
         .selectFrom('care_team_listed')
         .select(['account', 'npi', 'arrival'])
@@ -83,6 +87,47 @@ export const listingsOf = ({ db }: Exclusive): Pick<CareTeams, 'listed' | 'missi
       .limit(limit)
       .execute()
     return rows.map(({ account, npi, at }) => ({ account: hex(account), npi: hex(npi), at }))
+  },
+})
+
+export const careTeamsOf = (turns: Exclusive, { open }: Pick<AccountIdCipher, 'open'>): CareTeams => ({
+  ...listingsOf(turns),
+  async ofAccounts(gateway, accounts) {
+    const rows = await rowsOf(turns.dialect, accounts, (keys) =>
+      turns.db
+        .selectFrom('care_team')
+        .select(['account', 'npi', 'mark', 'content', 'deletions', 'observed_at as observedAt'])
+        .select(['stored_at as storedAt', 'account_id', 'heard_at as heardAt'])
+        .select(['mark_by as markBy', 'deletions_by as deletionsBy'])
+        .where('gateway', '=', gateway)
+        .where('account', 'in', keys)
+        .orderBy('account')
+        .orderBy('npi')
+        .execute(),
+    )
+    const known = rows.map(({ account, npi, account_id, content, deletions, ...more }) => ({
+      account: hex(account),
+      npi: hex(npi),
+      accountId: open(account_id),
+      ...more,
+      content: content && hex(content),
+      deletions: readDeletions(deletions),
+    }))
+    return Map.groupBy(known, ({ account }) => account)
+  },
+  async owed(gateway, jobId, after, limit) {
+    const rows = await turns.db
+      .selectFrom('care_team')
+      .select('account')
+      .distinct()
+      .where('gateway', '=', gateway)
+      .where(sql<boolean>`(mark in ('to-set', 'to-unset') or deletions is not null)`)
+      .where((eb) => eb.or([eb('mark_by', '=', jobId), eb('deletions_by', '=', jobId)]))
+      .where('account', '>', Buffer.from(after, 'hex'))
+      .orderBy('account')
+      .limit(limit)
+      .execute()
+    return rows.map(({ account }) => hex(account))
   },
 })
 

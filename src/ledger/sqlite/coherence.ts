@@ -1,12 +1,12 @@
 /** Coherence of a ledger: the migrations make exactly this schema, every pack can be read, and the tables refer to each other. */
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { reasonOf } from '../../model/errors.ts'
 import { readPack } from '../delivered-rows.ts'
 import { unpackHolds } from '../packed-records.ts'
-import { SHAPE, type Statements } from './database.ts'
+import { SHAPE, type SyncStatements } from './database.ts'
 import { asBytes } from './delivered.ts'
 
-type Ask = Statements['all']
+type Ask = (sql: string, ...parameters: readonly SQLInputValue[]) => ReturnType<SyncStatements['all']>
 
 /** Kysely's own tables. */
 const OF_STEPS: readonly string[] = ['table kysely_migration', 'table kysely_migration_lock']

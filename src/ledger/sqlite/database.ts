@@ -6,10 +6,24 @@
  */
 
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { Kysely, SqliteAdapter, type SqliteDatabase, SqliteDialect, type SqliteStatement, sql } from 'kysely'
+import {
+  type DatabaseConnection,
+  DummyDriver,
+  Kysely,
+  SqliteAdapter,
+  type SqliteDatabase,
+  SqliteDialect,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  type SqliteStatement,
+  sql,
+} from 'kysely'
 import type { Migration } from 'kysely/migration'
 import pLimit from 'p-limit'
+import { isDiskFull, WaybillError } from '../../model/errors.ts'
 import type { LedgerTables } from '../tables.ts'
+import { SQLITE } from './dialect.ts'
+import type { LedgerDatabase, Parameter, Statements } from './exclusive.ts'
 
 /** Compiled statements kept. The ledger's own are far fewer. */
 const STATEMENTS_KEPT = 200
@@ -130,37 +144,95 @@ export class LedgerDialect extends SqliteDialect {
   }
 }
 
-/** Statements by text, each prepared on first use. */
-export interface Statements {
-  run(sql: string, ...parameters: readonly SQLInputValue[]): void
-  /** Returns the id of the inserted row. */
-  insert(sql: string, ...parameters: readonly SQLInputValue[]): number
-  all(sql: string, ...parameters: readonly SQLInputValue[]): readonly Readonly<Record<string, unknown>>[]
+/** Statements by text, each prepared on first use. SQLite answers at once. */
+export interface SyncStatements extends Statements {
+  run(sql: string, ...parameters: readonly Parameter[]): void
+  insert(sql: string, ...parameters: readonly Parameter[]): number
+  all(sql: string, ...parameters: readonly Parameter[]): readonly Readonly<Record<string, unknown>>[]
 }
 
 /** One connection, used through Kysely and through prepared statements. */
-export interface LedgerDatabase {
+export interface SqliteLedgerDatabase extends LedgerDatabase {
   readonly kysely: Kysely<LedgerTables>
-  readonly statements: Statements
-  /** Queue in which all users of the connection take turns. */
-  readonly turn: ReturnType<typeof pLimit>
+  readonly statements: SyncStatements
 }
 
 export function openLedgerDatabase(
   file: string,
   busyTimeoutMs: number,
   access?: 'write' | 'read',
-): LedgerDatabase {
+): SqliteLedgerDatabase {
   const sqlite = openSqlite(file, busyTimeoutMs, access)
+  const kysely = new Kysely<LedgerTables>({ dialect: new LedgerDialect({ database: sqlite }) })
+  const turn = pLimit(1)
+  const statements: SyncStatements = {
+    dialect: SQLITE,
+    run: (sql, ...parameters) => void sqlite.prepare(sql).run(parameters),
+    insert: (sql, ...parameters) => Number(sqlite.prepare(sql).run(parameters).lastInsertRowid),
+    all: (sql, ...parameters) => sqlite.prepare(sql).all(parameters) as Readonly<Record<string, unknown>>[],
+  }
   return {
-    kysely: new Kysely<LedgerTables>({ dialect: new LedgerDialect({ database: sqlite }) }),
-    turn: pLimit(1),
-    statements: {
-      run: (sql, ...parameters) => void sqlite.prepare(sql).run(parameters),
-      insert: (sql, ...parameters) => Number(sqlite.prepare(sql).run(parameters).lastInsertRowid),
-      all: (sql, ...parameters) => sqlite.prepare(sql).all(parameters) as Readonly<Record<string, unknown>>[],
+    dialect: SQLITE,
+    kysely,
+    statements,
+    turn,
+    db: inTurns(kysely, turn),
+    readHot: (look) => turn(look).catch(refuse),
+    asLedgerError,
+    async transaction(waits, _alone, work) {
+      if (waits === 'for-nothing') statements.run('pragma synchronous = normal')
+      try {
+        statements.run('begin')
+        try {
+          const result = await work(kysely, statements)
+          statements.run('commit')
+          return result
+        } catch (error) {
+          statements.run('rollback')
+          throw error
+        }
+      } finally {
+        if (waits === 'for-nothing') statements.run('pragma synchronous = full')
+      }
     },
   }
+}
+
+/** Errors of SQLite (disk full, file locked or damaged) are no defects: they become `disk-full` or `ledger-unusable`. */
+export function asLedgerError(error: unknown): unknown {
+  const ofSqlite = error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR'
+  if (!ofSqlite) return error
+  const code = isDiskFull(error) ? 'disk-full' : 'ledger-unusable'
+  return new WaybillError(code, `the ledger cannot be used: ${error.message}`, { cause: error })
+}
+
+const refuse = (error: unknown): never => {
+  throw asLedgerError(error)
+}
+
+const unfit = (how: string): never => {
+  throw new Error(`statements that wait each for its turn cannot be ${how}`)
+}
+
+function inTurns(kysely: Kysely<LedgerTables>, turn: LedgerDatabase['turn']): Kysely<LedgerTables> {
+  const connection: DatabaseConnection = {
+    executeQuery: (query) => turn(() => kysely.executeQuery<never>(query)).catch(refuse),
+    streamQuery: () => unfit('streamed'),
+  }
+  class TakingTurns extends DummyDriver {
+    override async acquireConnection(): Promise<DatabaseConnection> {
+      return connection
+    }
+    override beginTransaction = async (): Promise<void> => unfit('made one transaction: use `write`')
+  }
+  return new Kysely({
+    dialect: {
+      createAdapter: () => new SqliteAdapter(),
+      createDriver: () => new TakingTurns(),
+      createIntrospector: (db) => new SqliteIntrospector(db),
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+    },
+  })
 }
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {

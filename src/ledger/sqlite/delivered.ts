@@ -29,7 +29,8 @@ import {
 } from '../delivered-rows.ts'
 import type { DeliveredRow, KeptSlot } from '../left-records.ts'
 import { damagedLedger } from '../packed-records.ts'
-import type { Statements } from './database.ts'
+import type { SyncStatements } from './database.ts'
+import type { DeliveredStore, Upkeep } from './delivered-store.ts'
 
 /** Work of one piece of upkeep. */
 export interface Pace {
@@ -51,18 +52,10 @@ const BLOCKS_READ_AHEAD = 4
 /** Bits of each key in a filter. The few large segments need most of the memory. */
 const bitsOf = (level: number): number => (level < 3 ? 16 : 12)
 
-/** A piece of upkeep, done between writes to keep the store small. */
-export type Upkeep =
-  | { readonly what: 'merge'; readonly level: number }
-  | { readonly what: 'remove'; readonly segment: number }
-  | { readonly what: 'clear' }
-
-export interface Delivered {
+export interface Delivered extends DeliveredStore {
   /** Slots by row key, for keys with slots, oldest first. Call outside of a transaction: the read begins a transaction. */
   read(jobId: number, rowKeys: readonly string[]): Map<string, readonly KeptSlot[]>
-  /** Replaces the slots of these row keys. */
   save(jobId: number, rows: readonly DeliveredRow[]): void
-  /** Upkeep that is due: one piece of each kind and level. */
   upkeep(jobId: number): Upkeep[]
   /**
    * Does a piece of upkeep, in a separate transaction.
@@ -76,7 +69,7 @@ interface FilterPiece {
   readonly filter: Uint8Array
 }
 
-export function deliveredOf(statements: Statements, pace = PACE): Delivered {
+export function deliveredOf(statements: SyncStatements, pace = PACE): Delivered {
   // Filters by segment. A segment never changes, and no later segment reuses the id, as each replacement has a higher id.
   const filters = new Map<number, { readonly jobId: number; readonly pieces: readonly FilterPiece[] }>()
 

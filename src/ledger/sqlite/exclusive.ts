@@ -1,30 +1,56 @@
 /**
- * One connection, one writer. Operations on the database take turns. Writes requested in one turn of the event loop share a transaction, as each
- * commit waits for the disk.
+ * Turns of the users of a ledger. Writes requested in one turn of the event loop share a transaction, as each commit waits for the disk.
  */
-import {
-  type DatabaseConnection,
-  DummyDriver,
-  Kysely,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-} from 'kysely'
-import { isDiskFull, WaybillError } from '../../model/errors.ts'
+import type { Kysely } from 'kysely'
+import type pLimit from 'p-limit'
 import type { LedgerTables } from '../tables.ts'
-import type { LedgerDatabase, Statements } from './database.ts'
+import type { Dialect } from './dialect.ts'
+
+export type MaybePromise<T> = T | Promise<T>
+
+/** Value of a parameter of a statement. PostgreSQL alone takes lists. */
+export type Parameter = string | number | null | Uint8Array | readonly Uint8Array[]
+
+/** Statements by text, with `?` for each parameter. */
+export interface Statements {
+  readonly dialect: Dialect
+  run(sql: string, ...parameters: readonly Parameter[]): MaybePromise<void>
+  /** Returns the id of the inserted row. */
+  insert(sql: string, ...parameters: readonly Parameter[]): MaybePromise<number>
+  all(
+    sql: string,
+    ...parameters: readonly Parameter[]
+  ): MaybePromise<readonly Readonly<Record<string, unknown>>[]>
+}
 
 /** The connection, within a transaction. */
 export type Writer = Kysely<LedgerTables>
 export type Write<T> = (writer: Writer, statements: Statements) => Promise<T>
-/** Write by prepared statements, for the frequent writes of batches and chunks. */
-export type HotWrite<T> = (statements: Statements) => T
+/** Write by statements alone, for the frequent writes of batches and chunks. */
+export type HotWrite<T> = (statements: Statements) => MaybePromise<T>
 
-export interface Exclusive {
-  /** Each statement waits for a turn by itself, in a transaction of its own. */
+/**
+ * `for-nothing`: the write outlives the process at once, and the machine from the next commit that waits, as a waiting commit syncs all of the
+ * write-ahead log (sqlite.org/pragma.html#pragma_synchronous: NORMAL; synchronous_commit of PostgreSQL).
+ */
+export type Waits = 'for-disk' | 'for-nothing'
+
+/** A database with the tables of the ledger. */
+export interface LedgerDatabase {
+  readonly dialect: Dialect
+  /** Each statement by itself, in a transaction of its own. */
   readonly db: Kysely<LedgerTables>
-  /** Reads by prepared statements. */
-  readHot<T>(look: () => T): Promise<T>
+  /** Queue in which transactions of this process take turns. */
+  readonly turn: ReturnType<typeof pLimit>
+  /** @param alone no other transaction of this kind runs meanwhile, in any process */
+  transaction<T>(waits: Waits, alone: boolean, work: Write<T>): Promise<T>
+  /** Reads by statements, outside of transactions. */
+  readHot<T>(look: () => MaybePromise<T>): Promise<T>
+  /** Makes an error of the database one of Waybill: no defect. */
+  asLedgerError(error: unknown): unknown
+}
+
+export interface Exclusive extends Pick<LedgerDatabase, 'db' | 'dialect' | 'readHot'> {
   write<T>(operation: Write<T>): Promise<T>
   /**
    * Writes in a transaction shared with all writes requested at the same time: if one fails, all fail.
@@ -35,12 +61,6 @@ export interface Exclusive {
   writeHot<T>(operation: HotWrite<T>, waits?: Waits): Promise<T>
 }
 
-/**
- * `for-nothing`: the write outlives the process at once, and the machine from the next commit that waits, as a waiting commit syncs all of the
- * write-ahead log (sqlite.org/pragma.html#pragma_synchronous: NORMAL).
- */
-export type Waits = 'for-disk' | 'for-nothing'
-
 interface Waiting {
   readonly perform: (writer: Writer, statements: Statements) => unknown
   readonly waits: Waits
@@ -50,19 +70,10 @@ interface Waiting {
 
 /** @param guard runs first in every shared transaction; throws to refuse the transaction */
 export function createExclusive(database: LedgerDatabase, guard?: HotWrite<void>): Exclusive {
-  const { kysely, statements, turn } = database
+  const { db, dialect, turn, readHot, asLedgerError } = database
   const waiting: Waiting[] = []
-
-  const inTransaction = async <T>(work: () => T | Promise<T>): Promise<T> => {
-    statements.run('begin')
-    try {
-      const result = await work()
-      statements.run('commit')
-      return result
-    } catch (error) {
-      statements.run('rollback')
-      throw error
-    }
+  const refuse = (error: unknown): never => {
+    throw asLedgerError(error)
   }
 
   const flush = async (): Promise<void> => {
@@ -70,21 +81,20 @@ export function createExclusive(database: LedgerDatabase, guard?: HotWrite<void>
     if (together.length === 0) return
     const isToWait = together.some(({ waits }) => waits === 'for-disk')
     try {
-      if (!isToWait) statements.run('pragma synchronous = normal')
-      try {
-        const results = await inTransaction(async () => {
-          guard?.(statements)
+      const results = await database.transaction(
+        isToWait ? 'for-disk' : 'for-nothing',
+        false,
+        async (writer, statements) => {
+          await guard?.(statements)
           const values: unknown[] = []
           for (const one of together) {
-            const value = one.perform(kysely, statements)
+            const value = one.perform(writer, statements)
             values.push(value instanceof Promise ? await value : value)
           }
           return values
-        })
-        for (const [at, one] of together.entries()) one.done(results[at])
-      } finally {
-        if (!isToWait) statements.run('pragma synchronous = full')
-      }
+        },
+      )
+      for (const [at, one] of together.entries()) one.done(results[at])
     } catch (error) {
       const failure = asLedgerError(error)
       for (const one of together) one.failed(failure)
@@ -99,47 +109,11 @@ export function createExclusive(database: LedgerDatabase, guard?: HotWrite<void>
     })
 
   return {
-    db: inTurns(database),
-    readHot: (look) => turn(look).catch(refuse),
-    write: (operation) => turn(() => inTransaction(() => operation(kysely, statements))).catch(refuse),
+    db,
+    dialect,
+    readHot,
+    write: (operation) => turn(() => database.transaction('for-disk', true, operation)).catch(refuse),
     writeShared: (operation, waits = 'for-disk') => share(operation, waits),
     writeHot: (operation, waits = 'for-disk') => share((_, prepared) => operation(prepared), waits),
   }
-}
-
-/** Errors of SQLite (disk full, file locked or damaged) are no defects: they become `disk-full` or `ledger-unusable`. */
-export function asLedgerError(error: unknown): unknown {
-  const ofSqlite = error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR'
-  if (!ofSqlite) return error
-  const code = isDiskFull(error) ? 'disk-full' : 'ledger-unusable'
-  return new WaybillError(code, `the ledger cannot be used: ${error.message}`, { cause: error })
-}
-
-const refuse = (error: unknown): never => {
-  throw asLedgerError(error)
-}
-
-const unfit = (how: string): never => {
-  throw new Error(`statements that wait each for its turn cannot be ${how}`)
-}
-
-function inTurns({ kysely, turn }: LedgerDatabase): Kysely<LedgerTables> {
-  const connection: DatabaseConnection = {
-    executeQuery: (query) => turn(() => kysely.executeQuery<never>(query)).catch(refuse),
-    streamQuery: () => unfit('streamed'),
-  }
-  class TakingTurns extends DummyDriver {
-    override async acquireConnection(): Promise<DatabaseConnection> {
-      return connection
-    }
-    override beginTransaction = async (): Promise<void> => unfit('made one transaction: use `write`')
-  }
-  return new Kysely({
-    dialect: {
-      createAdapter: () => new SqliteAdapter(),
-      createDriver: () => new TakingTurns(),
-      createIntrospector: (db) => new SqliteIntrospector(db),
-      createQueryCompiler: () => new SqliteQueryCompiler(),
-    },
-  })
 }

@@ -68,7 +68,7 @@ export const exportsOf = ({ db }: Exclusive): Exports => ({
       .where('mapping.name', '=', mapping)
       .where('export.state', '=', 'finished')
       .where('export.is_ended', 'is not', null)
-      .select('export.is_ended')
+      .select((eb) => eb.fn.max('export.is_ended').as('is_ended'))
       // Reading a file again does not make the file later.
       .select((eb) => eb.fn.min('export.id').as('first'))
       .groupBy('export.sha256')

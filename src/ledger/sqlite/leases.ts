@@ -8,12 +8,15 @@ import { WaybillError } from '../../model/errors.ts'
 import type { Claimed, ClaimRequest, Lease, Leases, RightOfWay } from '../ledger.ts'
 import { type LeaseRecord, type LedgerTables, processName } from '../tables.ts'
 import { jobName, noteAudit } from './audit.ts'
-import type { Statements } from './database.ts'
-import type { Exclusive, Writer } from './exclusive.ts'
+import { type Dialect, leaseTime } from './dialect.ts'
+import type { Exclusive, Statements, Writer } from './exclusive.ts'
 
-export const leasesOf = ({ db, write }: Exclusive): Leases => ({
-  acquire: ({ jobId, runId, owner, now, ttlMs, givesWay = false }, isDead) =>
-    write(async (writer) => {
+export const leasesOf = ({ db, dialect, write }: Exclusive): Leases => ({
+  acquire: ({ jobId, runId, owner, now: asked, ttlMs, givesWay = false }, isDead) =>
+    write(async (writer, statements) => {
+      const now = await leaseTime(writer, dialect, asked)
+      // A renewal under way is waited for.
+      await statements.all(`select token from lease where job_id = ?${dialect.forUpdate}`, jobId)
       const last = await lastLease(writer, jobId)
       if (last && isHeld(last, now, isDead)) return { ok: false, holder: last }
       const token = (last?.token ?? 0) + 1
@@ -54,7 +57,7 @@ export const leasesOf = ({ db, write }: Exclusive): Leases => ({
   },
   async holder(jobId, now, isDead) {
     const last = await lastLease(db, jobId)
-    return last && isHeld(last, now, isDead) ? last : undefined
+    return last && isHeld(last, await leaseTime(db, dialect, now), isDead) ? last : undefined
   },
   last: (jobId) => lastLease(db, jobId),
   askToStop: (runId, acting) =>
@@ -62,7 +65,7 @@ export const leasesOf = ({ db, write }: Exclusive): Leases => ({
       const held = writer
         .updateTable('lease')
         .where('run_id', '=', runId)
-        .where('expires_at', '>', acting.at)
+        .where('expires_at', '>', await leaseTime(writer, dialect, acting.at))
         .set({ stop_by: acting.by })
         .returning('job_id')
       const [found] = await held.execute()
@@ -90,50 +93,61 @@ export async function nameRun(transaction: Writer, lease: Lease): Promise<void> 
 }
 
 /** @throws WaybillError `lease-lost` if a different process holds the job now */
-export function assertHeld(statements: Statements, { jobId, token, runId }: Lease): void {
-  const [holder] = statements.all('select token, owner from lease where job_id = ?', jobId)
+export async function assertHeld(statements: Statements, { jobId, token, runId }: Lease): Promise<void> {
+  const [holder] = await statements.all(
+    `select token, owner from lease where job_id = ?${statements.dialect.forShare}`,
+    jobId,
+  )
   if (holder?.['token'] === token) return
   const by = holder === undefined ? 'another process' : processName(String(holder['owner']))
   throw new WaybillError('lease-lost', `run ${runId} was taken over by ${by}`)
 }
 
-const ASKED = 'account in (select unhex(value) from json_each(?))'
-
 /** Claims accounts. A claim lasts as long as the lease of the job, and so needs no heartbeat, fence or end. */
-export function claimAccounts(
+export async function claimAccounts(
+  writer: Writer,
   statements: Statements,
   lease: Lease,
   request: ClaimRequest,
   isDead: (owner: string) => boolean,
-): Claimed {
+): Promise<Claimed> {
   const { gateway, accounts } = request
-  const claim = (): Set<string> => {
-    const claimed = statements.all(
-      `insert into claim (gateway, account, job_id, token) select ?, unhex(value), ?, ? from json_each(?) where true
-        on conflict do update set token = excluded.token where job_id = excluded.job_id and token = excluded.token
-        returning lower(hex(account)) as account`,
+  const { hashes, hex } = statements.dialect
+  const claim = async (): Promise<Set<string>> => {
+    const claimed = await statements.all(
+      // In one order, so that two jobs never wait for each other.
+      `insert into claim (gateway, account, job_id, token)
+        select cast(? as text), hash, cast(? as bigint), cast(? as bigint) from (${hashes}) as asked where true order by hash
+        on conflict (gateway, account) do update set token = excluded.token
+        where claim.job_id = excluded.job_id and claim.token = excluded.token
+        returning ${hex('account')} as account`,
       ...[gateway, lease.jobId, lease.token, JSON.stringify(accounts)],
     )
     return new Set(claimed.map(({ account }) => String(account)))
   }
-  const free = claim()
+  const free = await claim()
   if (free.size === accounts.length) return { accounts: free, isTakenOver: false }
-  const isTakenOver = endClaims(statements, lease, request, isDead)
-  return { accounts: claim(), isTakenOver }
+  const isTakenOver = await endClaims(
+    statements,
+    lease,
+    { ...request, now: await leaseTime(writer, statements.dialect, request.now) },
+    isDead,
+  )
+  return { accounts: await claim(), isTakenOver }
 }
 
 /** Ends claims on these accounts by expired leases and dead processes. @returns true if a different job had a claim */
-function endClaims(
+async function endClaims(
   statements: Statements,
   { jobId, token }: Lease,
   { gateway, accounts, now }: ClaimRequest,
   isDead: (owner: string) => boolean,
-): boolean {
-  const others = statements.all(
+): Promise<boolean> {
+  const others = await statements.all(
     `select distinct claim.job_id, claim.token, lease.owner, lease.expires_at, own.owner as own
       from claim join lease own on own.job_id = ?
       left join lease on lease.job_id = claim.job_id and lease.token = claim.token
-      where gateway = ? and ${ASKED} and (claim.job_id, claim.token) != (own.job_id, ?)`,
+      where gateway = ? and account in (${statements.dialect.hashes}) and (claim.job_id, claim.token) != (own.job_id, ?)`,
     ...[jobId, gateway, JSON.stringify(accounts), token],
   )
   let isTakenOver = false
@@ -142,8 +156,8 @@ function endClaims(
     if (Number(expires_at) > now && (owner === own || !isDead(String(owner)))) continue
     isTakenOver ||= job_id !== jobId
     const ended = [Number(job_id), Number(other)]
-    statements.run('delete from claim where job_id = ? and token = ?', ...ended)
-    statements.run(
+    await statements.run('delete from claim where job_id = ? and token = ?', ...ended)
+    await statements.run(
       'update lease set token = token + 1, owner = ?, expires_at = 0 where job_id = ? and token = ?',
       ...[String(own), ...ended],
     )
@@ -151,14 +165,14 @@ function endClaims(
   return isTakenOver
 }
 
-export function letGo(
+export async function letGo(
   statements: Statements,
   { jobId, token }: Lease,
   gateway: string,
   accounts: readonly string[],
-): void {
-  statements.run(
-    `delete from claim where gateway = ? and ${ASKED} and job_id = ? and token = ?`,
+): Promise<void> {
+  await statements.run(
+    `delete from claim where gateway = ? and account in (${statements.dialect.hashes}) and job_id = ? and token = ?`,
     ...[gateway, JSON.stringify(accounts), jobId, token],
   )
 }
@@ -166,13 +180,14 @@ export function letGo(
 /** Renews the lease, and counts the work of the current run up to now. */
 export async function renewLease(
   transaction: Writer,
+  dialect: Dialect,
   lease: Lease,
   now: number,
   ttlMs: number,
 ): Promise<void> {
   const { run_id: runId } = await transaction
     .updateTable('lease')
-    .set({ expires_at: now + ttlMs })
+    .set({ expires_at: (await leaseTime(transaction, dialect, now)) + ttlMs })
     .where('job_id', '=', lease.jobId)
     .returning('run_id')
     .executeTakeFirstOrThrow()
@@ -206,8 +221,9 @@ export async function beginWork(writer: Writer, runId: string, at: number): Prom
 }
 
 /** Owners that wait for a job, and leases that keep a gateway busy. */
-export const rightOfWay = ({ db }: Exclusive): RightOfWay => ({
-  async ask({ jobId, owner, now, ttlMs }) {
+export const rightOfWay = ({ db, dialect }: Exclusive): RightOfWay => ({
+  async ask({ jobId, owner, now: asked, ttlMs }) {
+    const now = await leaseTime(db, dialect, asked)
     const expires_at = now + ttlMs
     await db
       .insertInto('waiting')
@@ -223,7 +239,7 @@ export const rightOfWay = ({ db }: Exclusive): RightOfWay => ({
       .selectFrom('waiting')
       .select(['owner', 'since'])
       .where('job_id', '=', jobId)
-      .where('expires_at', '>', now)
+      .where('expires_at', '>', await leaseTime(db, dialect, now))
       .orderBy('since')
       .execute()
     return waiting.find(({ owner }) => !isDead(owner))
@@ -238,6 +254,7 @@ export const rightOfWay = ({ db }: Exclusive): RightOfWay => ({
       .where('lease.gives_way', '=', 0)
       .orderBy('lease.acquired_at')
       .execute()
-    return leases.find((lease) => lease.job_id !== jobId && isHeld(lease, now, isDead))
+    const at = await leaseTime(db, dialect, now)
+    return leases.find((lease) => lease.job_id !== jobId && isHeld(lease, at, isDead))
   },
 })

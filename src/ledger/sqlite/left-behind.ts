@@ -6,9 +6,8 @@ import { unpackHolds } from '../packed-records.ts'
 import { advanceLeft } from '../states.ts'
 import type { BatchRecord, LedgerTables } from '../tables.ts'
 import { arrivalOf } from './arrival.ts'
-import type { Statements } from './database.ts'
-import type { Exclusive, Writer } from './exclusive.ts'
-import { hex } from './many-keys.ts'
+import { hex } from './dialect.ts'
+import type { Exclusive, Statements, Writer } from './exclusive.ts'
 
 /** Values in one query. SQLite takes at most 32,766 parameters. */
 const VALUES_AT_ONCE = 500
@@ -52,6 +51,8 @@ export function leftBehind({ db }: Exclusive, place: string | undefined): LeftBe
             'in',
             slice.map((content) => Buffer.from(content, 'hex')),
           )
+          .orderBy('row_key')
+          .orderBy('content')
           .execute()
         return rows.map(({ row_key, rule, content, series, sentUntil }) => ({
           rowKey: hex(row_key),
@@ -88,6 +89,7 @@ export function leftBehind({ db }: Exclusive, place: string | undefined): LeftBe
           .where('export.id', '<', before)
           .where('exception.state', 'in', STATES[selection])
           .where('exception.row', 'in', slice)
+          .orderBy('exception.id')
           .execute(),
       ),
     rows: ({ exportRow, selection, runId }, after, limit) =>
@@ -233,29 +235,33 @@ export async function noteResolution(
  * @param sentUntil when the run that sent the records was given up; null after a look-up. If null replaces a time, the new series replaces the
  * old series; otherwise the old series stays
  */
-export function hold(
+export async function hold(
   statements: Statements,
   { jobId }: Lease,
   exportRow: number,
   held: readonly HeldRecord[],
   sentUntil: number | null = null,
-): void {
+): Promise<void> {
   for (const { rowKey, rule, content, series } of held)
-    statements.run(
+    await statements.run(
       `insert into held (job_id, row_key, content, rule, series, export_row, sent_until) values (?, ?, ?, ?, ?, ?, ?)
       on conflict (job_id, row_key, content) do update set sent_until = excluded.sent_until,
-        series = iif(held.sent_until is not null and excluded.sent_until is null, excluded.series, held.series)`,
+        series = case when held.sent_until is not null and excluded.sent_until is null then excluded.series else held.series end`,
       ...[jobId, Buffer.from(rowKey, 'hex'), Buffer.from(content, 'hex'), Buffer.from(rule, 'hex')],
       ...[series === null ? null : Buffer.from(series, 'hex'), exportRow, sentUntil],
     )
 }
 
 /** Releases records held under former row keys: their people were forgotten meanwhile. */
-export function releaseFormer(statements: Statements, { jobId }: Lease, held: readonly HeldRecord[]): void {
+export async function releaseFormer(
+  statements: Statements,
+  { jobId }: Lease,
+  held: readonly HeldRecord[],
+): Promise<void> {
   if (held.length === 0) return
-  statements.run(
-    `delete from held where job_id = ? and content in (select unhex(value) from json_each(?))
-      and row_key not in (select unhex(value) from json_each(?))`,
+  await statements.run(
+    `delete from held where job_id = ? and content in (${statements.dialect.hashes})
+      and row_key not in (${statements.dialect.hashes})`,
     ...[jobId, JSON.stringify(held.map(({ content }) => content))],
     JSON.stringify(held.map(({ rowKey }) => rowKey)),
   )

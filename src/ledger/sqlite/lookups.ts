@@ -1,27 +1,33 @@
 /** Look-ups by hashed key, many at a time: records in doubt and people. */
-import { sql } from 'kysely'
-
-import type { CareTeams, HeldDoubt, People, Slots } from '../ledger.ts'
+import type { RawBuilder } from 'kysely'
+import type { HeldDoubt, People, Slots } from '../ledger.ts'
 import type { AccountIdCipher } from '../sealed-ids.ts'
-import { confirmPeople, readDeletions } from './account-writes.ts'
+import { confirmPeople } from './account-writes.ts'
 import { noteAudit } from './audit.ts'
-import { listingsOf } from './care-team-listing.ts'
-import type { Delivered } from './delivered.ts'
+import type { DeliveredStore } from './delivered-store.ts'
+import { type Dialect, hex, listed } from './dialect.ts'
 import type { Exclusive } from './exclusive.ts'
-import { hex, rowsOf } from './many-keys.ts'
 import { forgetPerson } from './pruning.ts'
 
-export const slotsOf = ({ db, readHot }: Exclusive, delivered: Pick<Delivered, 'read'>): Slots => ({
+/** Keys in one query. */
+const KEYS_AT_ONCE = 1000
+
+export const slotsOf = (
+  { db, dialect, readHot }: Exclusive,
+  delivered: Pick<DeliveredStore, 'read'>,
+): Slots => ({
   delivered: (jobId, rowKeys) => readHot(() => delivered.read(jobId, rowKeys)),
   async held(jobId, rowKeys) {
     const found = new Map<string, HeldDoubt[]>()
     const ofJob = db.selectFrom('held').where('job_id', '=', jobId)
     // Most jobs have nothing in doubt: a single look saves a query for all keys.
     if ((await ofJob.select('job_id').limit(1).executeTakeFirst()) === undefined) return found
-    const rows = await rowsOf(rowKeys, (keys) =>
+    const rows = await rowsOf(dialect, rowKeys, (keys) =>
       ofJob
         .select(['row_key', 'content', 'rule', 'series', 'sent_until'])
         .where('row_key', 'in', keys)
+        .orderBy('row_key')
+        .orderBy('content')
         .execute(),
     )
     for (const { row_key, content, rule, series, sent_until: sentUntil } of rows) {
@@ -44,7 +50,7 @@ export const slotsOf = ({ db, readHot }: Exclusive, delivered: Pick<Delivered, '
     return new Set(rows.flatMap(({ series }) => (series === null ? [] : [hex(series)])))
   },
   async heldContents(contents) {
-    const rows = await rowsOf(contents, (keys) =>
+    const rows = await rowsOf(dialect, contents, (keys) =>
       db.selectFrom('held').select('content').where('content', 'in', keys).execute(),
     )
     return new Set(rows.map(({ content }) => hex(content)))
@@ -52,11 +58,11 @@ export const slotsOf = ({ db, readHot }: Exclusive, delivered: Pick<Delivered, '
 })
 
 export const peopleOf = (
-  { db, write }: Exclusive,
+  { db, dialect, write }: Exclusive,
   { open, seal }: AccountIdCipher,
 ): Omit<People, 'scrub'> => ({
   async accounts(gateway, references) {
-    const rows = await rowsOf(references, (keys) =>
+    const rows = await rowsOf(dialect, references, (keys) =>
       db
         .selectFrom('account')
         .select(['reference', 'account_id', 'sent_before as sentBefore', 'born', 'named'])
@@ -76,7 +82,7 @@ export const peopleOf = (
     const found = new Map<string, number>()
     // Skips hashing everybody: usually the table is empty.
     if ((await ofGateway.select('times').limit(1).executeTakeFirst()) === undefined) return found
-    const rows = await rowsOf(references(), (keys) =>
+    const rows = await rowsOf(dialect, references(), (keys) =>
       ofGateway.select(['reference', 'times']).where('reference', 'in', keys).execute(),
     )
     for (const { reference, times } of rows) found.set(hex(reference), times)
@@ -86,7 +92,9 @@ export const peopleOf = (
     const ofGateway = db.selectFrom('shared_reference').select('reference').where('gateway', '=', gateway)
     // Usually the table is empty: a single look saves a query for all people.
     if ((await ofGateway.limit(1).executeTakeFirst()) === undefined) return new Set()
-    const rows = await rowsOf(references, (keys) => ofGateway.where('reference', 'in', keys).execute())
+    const rows = await rowsOf(dialect, references, (keys) =>
+      ofGateway.where('reference', 'in', keys).execute(),
+    )
     return new Set(rows.map(({ reference }) => hex(reference)))
   },
   async sharedIds(gateway, accountIds) {
@@ -101,7 +109,7 @@ export const peopleOf = (
     return new Set(rows.map(({ account_id }) => open(account_id)))
   },
   async registeredBy(gateway, references, runId) {
-    const rows = await rowsOf(references, (keys) =>
+    const rows = await rowsOf(dialect, references, (keys) =>
       db
         .selectFrom('account')
         .select('reference')
@@ -125,7 +133,7 @@ export const peopleOf = (
     return rows.map(({ reference, account_id: id }) => ({ reference: hex(reference), accountId: open(id) }))
   },
   async collected(jobId, people) {
-    const rows = await rowsOf(people, (keys) =>
+    const rows = await rowsOf(dialect, people, (keys) =>
       db
         .selectFrom('collected')
         .select(['person', 'content', 'run_id as run'])
@@ -138,7 +146,7 @@ export const peopleOf = (
     )
   },
   async medicalRequests(gateway, references) {
-    const rows = await rowsOf(references, (keys) =>
+    const rows = await rowsOf(dialect, references, (keys) =>
       db
         .selectFrom('medical_request')
         .select(['reference', 'content', 'state', 'heard_at as heardAt', 'run_id as run'])
@@ -165,41 +173,17 @@ export const peopleOf = (
     }),
 })
 
-export const careTeamsOf = (turns: Exclusive, { open }: Pick<AccountIdCipher, 'open'>): CareTeams => ({
-  ...listingsOf(turns),
-  async ofAccounts(gateway, accounts) {
-    const rows = await rowsOf(accounts, (keys) =>
-      turns.db
-        .selectFrom('care_team')
-        .select(['account', 'npi', 'mark', 'content', 'deletions', 'observed_at as observedAt'])
-        .select(['stored_at as storedAt', 'account_id', 'heard_at as heardAt'])
-        .select(['mark_by as markBy', 'deletions_by as deletionsBy'])
-        .where('gateway', '=', gateway)
-        .where('account', 'in', keys)
-        .execute(),
-    )
-    const known = rows.map(({ account, npi, account_id, content, deletions, ...more }) => ({
-      account: hex(account),
-      npi: hex(npi),
-      accountId: open(account_id),
-      ...more,
-      content: content && hex(content),
-      deletions: readDeletions(deletions),
-    }))
-    return Map.groupBy(known, ({ account }) => account)
-  },
-  async owed(gateway, jobId, after, limit) {
-    const rows = await turns.db
-      .selectFrom('care_team')
-      .select('account')
-      .distinct()
-      .where('gateway', '=', gateway)
-      .where(sql<boolean>`(mark in ('to-set', 'to-unset') or deletions is not null)`)
-      .where((eb) => eb.or([eb('mark_by', '=', jobId), eb('deletions_by', '=', jobId)]))
-      .where('account', '>', Buffer.from(after, 'hex'))
-      .orderBy('account')
-      .limit(limit)
-      .execute()
-    return rows.map(({ account }) => hex(account))
-  },
-})
+type Keys = RawBuilder<Uint8Array>
+
+/** Rows that a query finds for all keys (32 hex digits each), asked in slices. */
+export async function rowsOf<Row>(
+  { hashes }: Dialect,
+  keys: readonly string[],
+  find: (some: Keys) => Promise<Row[]>,
+): Promise<Row[]> {
+  const found: Row[][] = []
+  for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
+    found.push(await find(listed(hashes, keys.slice(start, start + KEYS_AT_ONCE))))
+  }
+  return found.flat()
+}

@@ -1,5 +1,4 @@
 /** The outbox: notices on their way to their targets. All processes share the outbox; a single process at a time delivers each notice. */
-import { sql } from 'kysely'
 import type { NotificationRecord, Notifications, UntoldTarget } from '../concerns.ts'
 import { advanceNotification } from '../states.ts'
 import type { Exclusive } from './exclusive.ts'
@@ -13,6 +12,11 @@ const ON_RUNS = [
   'job-late',
   'job-recovered',
 ] as const
+
+const tellsFailure = (notice: string): boolean => {
+  const told: unknown = JSON.parse(notice)
+  return typeof told === 'object' && told !== null && 'failure' in told && told.failure === true
+}
 
 export function notificationsOf({ db, write }: Exclusive): Notifications {
   const asRead = ({ id, state, attempts }: Pick<NotificationRecord, 'id' | 'state' | 'attempts'>) =>
@@ -55,14 +59,14 @@ export function notificationsOf({ db, write }: Exclusive): Notifications {
     async heardFailure(jobId, target) {
       const latest = await db
         .selectFrom('notification')
-        .select(sql<number>`json_extract(notice, '$.failure')`.as('failure'))
+        .select('notice')
         .where('job_id', '=', jobId)
         .where('kind', 'in', ON_RUNS)
         .where('target', '=', target)
         .orderBy('id', 'desc')
         .limit(1)
         .executeTakeFirst()
-      return latest?.failure === 1
+      return latest !== undefined && tellsFailure(latest.notice)
     },
     add: (jobId, notifications, at) =>
       write(async (writer) => {

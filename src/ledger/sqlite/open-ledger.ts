@@ -1,35 +1,14 @@
 /** Opens the ledger file, migrates the file to this program's shape, and implements `Ledger`. */
-import { type Kysely, sql, type Transaction } from 'kysely'
-import { Migrator } from 'kysely/migration'
+import { type Kysely, sql } from 'kysely'
 import { isDiskFull, reasonOf, WaybillError } from '../../model/errors.ts'
 import type { Ledger } from '../ledger.ts'
 import { type AccountIdCipher, NO_ACCOUNT_IDS } from '../sealed-ids.ts'
 import type { LedgerTables } from '../tables.ts'
-import { auditOf } from './audit.ts'
-import { type LedgerDatabase, MIGRATIONS, openLedgerDatabase } from './database.ts'
+import { assembleLedger } from './assemble.ts'
+import { MIGRATIONS, openLedgerDatabase, type SqliteLedgerDatabase } from './database.ts'
 import { deliveredOf } from './delivered.ts'
-import { createExclusive } from './exclusive.ts'
-import { chunksOf, exportsOf, jobsOf, profilesOf } from './exports.ts'
-import { readStanding } from './inspect.ts'
-import { installationOf } from './installation.ts'
-import { lastTargetsOf } from './last-targets.ts'
-import { leasesOf, rightOfWay } from './leases.ts'
-import { leftBehind } from './left-behind.ts'
-import { careTeamsOf, peopleOf, slotsOf } from './lookups.ts'
-import { notificationsOf } from './notifications.ts'
-import { readOpenWork } from './open-work.ts'
-import { pruning, scrubAccounts } from './pruning.ts'
-import { putAsideOf } from './put-aside.ts'
-import { reasonsOf } from './reasons.ts'
-import { createRunLedger } from './run-ledger.ts'
-import { acknowledgementsOf, pausesOf, runsOf } from './runs.ts'
-import { expectationsOf, firesOf } from './timetable.ts'
-
-/**
- * Asks about earlier deliveries when a new ledger is made. @returns the time up to which more was sent than the new ledger knows, in milliseconds
- * since the epoch; undefined: nothing was sent
- */
-export type OnNewLedger = () => number | undefined
+import { assertKnown, migrate, type OnNewLedger } from './migrate.ts'
+import { scrubAccounts } from './pruning.ts'
 
 /** Longest wait of a write for another process's transaction. */
 const BUSY_TIMEOUT_MS = 10_000
@@ -52,45 +31,21 @@ export async function openLedger(
   access: 'write' | 'read' = 'write',
 ): Promise<Ledger> {
   const opened = await openDatabase(file, access, onNew)
-  const turns = createExclusive(opened)
-  const { installation, assertKey } = installationOf(turns)
-  const delivered = deliveredOf(opened.statements)
-  return {
-    jobs: jobsOf(turns),
-    leases: leasesOf(turns),
-    way: rightOfWay(turns),
-    runs: runsOf(turns, assertKey, (lease, tallies) =>
-      createRunLedger({ ...opened, delivered, ids }, lease, place, tallies),
-    ),
-    exports: exportsOf(turns),
-    profiles: profilesOf(turns),
-    chunks: chunksOf(turns, place),
-    reasons: reasonsOf(turns),
-    slots: slotsOf(turns, delivered),
-    left: leftBehind(turns, place),
-    people: { ...peopleOf(turns, ids), scrub: () => scrubAccounts(opened.statements, turns) },
-    careTeams: careTeamsOf(turns, ids),
-    acknowledgements: acknowledgementsOf(turns),
-    putAside: putAsideOf(turns),
-    audit: auditOf(turns),
-    lastTargets: lastTargetsOf(turns, ids),
-    fires: firesOf(turns),
-    pauses: pausesOf(turns),
-    expectations: expectationsOf(turns),
-    notifications: notificationsOf(turns),
-    overview: { standing: () => readStanding(turns), openWork: (now) => readOpenWork(turns, now) },
-    pruning: pruning(turns),
-    installation,
+  return assembleLedger(opened, {
+    delivered: deliveredOf(opened.statements),
+    ids,
+    place,
+    scrub: (turns) => scrubAccounts(opened.statements, turns),
     close: () => opened.kysely.destroy(),
-  }
+  })
 }
 
 async function openDatabase(
   file: string,
   access: 'write' | 'read',
   onNew?: OnNewLedger,
-): Promise<LedgerDatabase> {
-  let opened: LedgerDatabase
+): Promise<SqliteLedgerDatabase> {
+  let opened: SqliteLedgerDatabase
   try {
     opened = openLedgerDatabase(file, BUSY_TIMEOUT_MS, access)
   } catch (cause) {
@@ -100,7 +55,11 @@ async function openDatabase(
     // A single writing transaction: a process killed in the middle leaves the file unchanged, two processes that open the file at once take
     // turns, and a read-only file is found here, not at the first intent.
     if (access === 'read') await assertCurrent(opened.kysely, file)
-    else await opened.kysely.transaction().execute((writer) => migrate(writer, file, onNew))
+    else
+      await opened.kysely.transaction().execute(async (writer) => {
+        const applied = await appliedMigrations(writer)
+        await migrate(writer, { migrations: MIGRATIONS, applied, where: file, onNew })
+      })
     return opened
   } catch (cause) {
     await opened.kysely.destroy()
@@ -112,43 +71,12 @@ async function openDatabase(
 /** @throws WaybillError as `assertKnown`, and `ledger-unusable` for a file without the tables of this version */
 async function assertCurrent(database: Kysely<LedgerTables>, file: string): Promise<void> {
   const applied = await appliedMigrations(database)
-  assertKnown(applied, file)
+  assertKnown(MIGRATIONS, applied, file)
   if (applied.length < Object.keys(MIGRATIONS).length)
     throw new WaybillError('ledger-unusable', `the ledger ${file} lacks tables of this version`, {
       place: { file },
       remedy: 'Open it once with a command that writes, like `waybill doctor`.',
     })
-}
-
-/** @throws WaybillError `ledger-newer`, `ledger-older` (from before the first release: hashes were made in another way) */
-function assertKnown(applied: readonly string[], file: string): void {
-  const unknown = applied.filter((name) => MIGRATIONS[name] === undefined)
-  if (unknown.length === 0) return
-  const [oldest = ''] = Object.keys(MIGRATIONS)
-  const isOlder = unknown.every((name) => name < oldest)
-  const words = isOlder
-    ? 'has a form from before the first release'
-    : 'was written by a newer version of Waybill'
-  throw new WaybillError(
-    isOlder ? 'ledger-older' : 'ledger-newer',
-    `the ledger ${file} ${words} (it has ${unknown.join(', ')})`,
-    { place: { file } },
-  )
-}
-
-async function migrate(
-  writer: Transaction<LedgerTables>,
-  file: string,
-  onNew: OnNewLedger | undefined,
-): Promise<void> {
-  const applied = await appliedMigrations(writer)
-  assertKnown(applied, file)
-  if (applied.length === Object.keys(MIGRATIONS).length) return
-  const behindSince = applied.length === 0 ? onNew?.() : undefined
-  const migrator = new Migrator({ db: writer, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } })
-  const { error } = await migrator.migrateToLatest()
-  if (error !== undefined) throw error
-  if (behindSince !== undefined) await writer.insertInto('copy').values({ taken_at: behindSince }).execute()
 }
 
 async function appliedMigrations(database: Kysely<LedgerTables>): Promise<string[]> {

@@ -1,6 +1,7 @@
 /** Work that somebody may have forgotten, beside the runs: notices, late exports, pauses, fires, timetables, a copy. Read for a list, not often. */
 import { sql } from 'kysely'
 import type { OpenWork } from '../concerns.ts'
+import { readTallies } from '../run-writes.ts'
 import type { Exclusive } from './exclusive.ts'
 
 /** Time for which a notification that was given up stays in the list. */
@@ -13,14 +14,15 @@ const MISSED_SHOWN_MS = 30 * 86_400_000
 export async function readOpenWork({ db }: Exclusive, now: number): Promise<OpenWork> {
   const rows = async <Row>(query: ReturnType<typeof sql<Row>>): Promise<Row[]> =>
     (await query.execute(db)).rows
-  // SQLite takes the bare columns from the row with the maximum (sqlite.org/lang_select.html#bareagg).
-  const undelivered = await rows(sql<OpenWork['undelivered'][number] & { readonly latest: number }>`
-    select job.name as job, address as target, target as key, notification.state as state, count(*) as count, error,
-      min(created_at) as since, max(notification.id) as latest
-    from notification join job on job.id = notification.job_id
-    where (notification.state = 'pending' and (error is not null or created_at < ${now - UNDELIVERED_MS}))
-      or (notification.state = 'given-up' and created_at > ${now - GIVEN_UP_SHOWN_MS})
-    group by job.id, notification.target order by job.name, address`)
+  const undelivered = await rows(sql<OpenWork['undelivered'][number]>`
+    select job, address as target, target as "key", state, count, error, since from (
+      select job.name as job, address, target, notification.state, error,
+        count(*) over (partition by job.id, target) as count, min(created_at) over (partition by job.id, target) as since,
+        row_number() over (partition by job.id, target order by notification.id desc) as place
+      from notification join job on job.id = notification.job_id
+      where (notification.state = 'pending' and (error is not null or created_at < ${now - UNDELIVERED_MS}))
+        or (notification.state = 'given-up' and created_at > ${now - GIVEN_UP_SHOWN_MS})) as undelivered
+    where place = 1 order by job, address`)
   const overdue = await rows(sql<OpenWork['overdue'][number]>`
     select job, source, due, expected, arrived, state from deadline
     where state in ('missing', 'unreachable') and due = (select max(due) from deadline as later
@@ -28,7 +30,7 @@ export async function readOpenWork({ db }: Exclusive, now: number): Promise<Open
         and later.timetable = deadline.timetable)
     order by due`)
   const pauses = await rows(sql<OpenWork['pauses'][number]>`
-    select job.name as job, person as by, note, at, until from pause join job on job.id = pause.job_id
+    select job.name as job, person as "by", note, at, until from pause join job on job.id = pause.job_id
     where until is null order by at`)
   // A run that has finished since has read what had come by then.
   const missed = await rows(sql<OpenWork['missed'][number]>`
@@ -39,29 +41,29 @@ export async function readOpenWork({ db }: Exclusive, now: number): Promise<Open
         and run.state = 'finished' and run.part is null and run.origin_run is null and run.backfill is null)
     order by due`)
   const timetables = await rows(sql<OpenWork['timetables'][number]>`
-    select job.name as job, job.gateway as gateway, cron, zone, seen_until as seenUntil
+    select job.name as job, job.gateway as gateway, cron, zone, seen_until as "seenUntil"
     from timetable join job on job.id = timetable.job_id order by job.name`)
   const copies = await rows(sql<{ takenAt: number; usedAt: number | null }>`
-    select taken_at as takenAt, used_at as usedAt from copy order by number desc limit 1`)
+    select taken_at as "takenAt", used_at as "usedAt" from copy order by number desc limit 1`)
   const [copy] = copies
   const behind = await rows(sql<{ job: string }>`
     select distinct job.name as job from job join run on run.job_id = job.id
     where not exists (select 1 from run later where later.job_id = job.id and later.state = 'finished'
       and later.started_at >= ${copy?.usedAt ?? copy?.takenAt ?? 0}) order by job.name`)
   const [first] = await rows(sql<{ at: number | null }>`select min(started_at) as at from run`)
-  const owing = await rows(sql<{ run: string }>`
-    select run.id as run from run where run.state = 'finished' and run.backfill is null
+  const ended = await rows(sql<{ run: string; tallies: string }>`
+    select run.id as run, tallies from run where run.state = 'finished' and run.backfill is null
       and not exists (select 1 from run later where later.job_id = run.job_id and later.state = 'finished'
         and later.backfill is null and (later.started_at, later.id) > (run.started_at, run.id))
-      and json_extract(run.tallies, '$.careTeams.owed') > 0`)
+    order by run.started_at, run.id`)
   return {
-    undelivered: undelivered.map(({ latest: _, ...one }) => one),
+    undelivered,
     overdue,
     pauses,
     missed,
     timetables,
     copy: copy && { takenAt: copy.takenAt, jobs: behind.map(({ job }) => job) },
     firstRunAt: first?.at ?? undefined,
-    owing: owing.map(({ run }) => run),
+    owing: ended.flatMap(({ run, tallies }) => (readTallies(tallies).careTeams.owed > 0 ? [run] : [])),
   }
 }

@@ -17,23 +17,23 @@ import {
 } from '../concerns.ts'
 import type { SealedId } from '../sealed-ids.ts'
 import type { LedgerTables } from '../tables.ts'
-import type { Statements } from './database.ts'
-import { asLedgerError, type Exclusive, type Writer } from './exclusive.ts'
-import { hex } from './many-keys.ts'
+import { asLedgerError, type SyncStatements } from './database.ts'
+import { type Dialect, hex, leaseTime, listed } from './dialect.ts'
+import type { Exclusive, Writer } from './exclusive.ts'
 
 /** Rows of a table in one transaction: a few milliseconds of work. */
 const ROWS_AT_ONCE = 500
 
 type Database = Kysely<LedgerTables>
 
-export function pruning({ db, write }: Exclusive): Pruning {
+export function pruning({ db, dialect, write }: Exclusive): Pruning {
   return {
     candidates: () => candidates(db),
-    fenceOf: (runId, now) => fenceOf(db, runId, now),
+    fenceOf: (runId, now) => fenceOf(db, dialect, runId, now),
     detailOf: (runId) => detailOf(db, runId),
     mark: (runId, totals, now) =>
       write(async (writer) => {
-        const fence = (await fenceOf(writer, runId, now)) ?? (await takenUpBy(writer, runId))
+        const fence = (await fenceOf(writer, dialect, runId, now)) ?? (await takenUpBy(writer, runId))
         if (fence !== undefined) return fence
         for (const [id, counts] of totals)
           await writer.updateTable('export').set({ totals: counts }).where('id', '=', id).execute()
@@ -43,15 +43,15 @@ export function pruning({ db, write }: Exclusive): Pruning {
       }),
     removeSome: (runId, now) =>
       write(async (writer) => {
-        if ((await fenceOf(writer, runId, now)) !== undefined) return undefined
+        if ((await fenceOf(writer, dialect, runId, now)) !== undefined) return undefined
         return removeSome(writer, runId)
       }),
-    leftovers: (kept, before, spared) => leftovers(db, kept, before, spared),
+    leftovers: (kept, before, spared) => leftovers(db, dialect, kept, before, spared),
     removeLeftovers: (kept, before) =>
       write(async (writer) => {
-        const counts = await leftovers(writer, kept, before, [])
-        await sql`delete from mapping where digest in (${unusedMappings([])})`.execute(writer)
-        await sql`update profile set content = '' where rowid in (${oldProfiles(kept.profiles)})`.execute(
+        const counts = await leftovers(writer, dialect, kept, before, [])
+        await sql`delete from mapping where digest in (${unusedMappings(dialect, [])})`.execute(writer)
+        await sql`update profile set content = '' where (job, mapping, sha256) in (${oldProfiles(kept.profiles)})`.execute(
           writer,
         )
         for (const { table, old } of passing(kept, before))
@@ -63,22 +63,27 @@ export function pruning({ db, write }: Exclusive): Pruning {
 
 async function candidates(db: Database): Promise<PrunableRun[]> {
   const { rows } =
-    await sql<PrunableRun>`select run.id, job.name as job, run.state, run.started_at as startedAt,
-    run.ended_at as endedAt, run.pruned_at as prunedAt, run.origin_run as origin,
-    run.rejects_path as rejectsPath, run.receipts_path as receiptsPath, run.backfill, run.backfill_folder,
+    await sql<PrunableRun>`select run.id, job.name as job, run.state, run.started_at as "startedAt",
+    run.ended_at as "endedAt", run.pruned_at as "prunedAt", run.origin_run as origin,
+    run.rejects_path as "rejectsPath", run.receipts_path as "receiptsPath", run.backfill, run.backfill_folder,
     (select count(*) from export join exception on exception.export_row = export.id
       where export.run_id = run.id and exception.state = 'in-doubt')
     + (select count(*) from export join held on held.export_row = export.id
-      where export.run_id = run.id and held.sent_until is null) as openDoubts
+      where export.run_id = run.id and held.sent_until is null) as "openDoubts"
     from run join job on job.id = run.job_id order by run.started_at desc, run.id desc`.execute(db)
   return rows
 }
 
 /** The fence of a run. A `running` run without a lease may belong to a process that was asleep and wakes up. */
-async function fenceOf(db: Database, runId: string, now: number): Promise<Fence | undefined> {
+async function fenceOf(
+  db: Database,
+  dialect: Dialect,
+  runId: string,
+  now: number,
+): Promise<Fence | undefined> {
   const { rows } = await sql<{ by: string }>`
     select lease.run_id as by from lease join run on run.job_id = lease.job_id
-      where run.id = ${runId} and lease.expires_at > ${now}
+      where run.id = ${runId} and lease.expires_at > ${await leaseTime(db, dialect, now)}
     union all
     select other.id as by from run join run as other on other.job_id = run.job_id
       where run.id = ${runId} and other.state = 'running'
@@ -111,6 +116,8 @@ const openOfGivenUp = (
   where run.id = ${runId} and run.reason = 'given-up' and chunk.state = 'open'`
 
 type DetailTable = 'batch' | 'exception' | 'chunk'
+
+const KEYS = { batch: sql`id`, exception: sql`id`, chunk: sql`export_row, number` } as const
 
 const CHUNK_COLUMN = { batch: 'chunk', exception: 'chunk', chunk: 'number' } as const
 
@@ -147,26 +154,26 @@ async function detailOf(db: Database, runId: string): Promise<DetailCounts> {
 async function removeSome(db: Database, runId: string): Promise<DetailCounts> {
   const counts = noDetail()
   const some = (table: DetailTable) =>
-    sql`select rowid from ${sql.table(table)} where ${detailIn(table, runId)} limit ${ROWS_AT_ONCE}`
+    sql`select ${KEYS[table]} from ${sql.table(table)} where ${detailIn(table, runId)} limit ${ROWS_AT_ONCE}`
   const remove = async (statement: RawBuilder<unknown>): Promise<number> =>
     Number((await statement.execute(db)).numAffectedRows ?? 0)
   counts.decisions = await remove(sql`delete from decision where exception in (${some('exception')})`)
-  counts.exceptions = await remove(sql`delete from exception where rowid in (${some('exception')})`)
+  counts.exceptions = await remove(sql`delete from exception where id in (${some('exception')})`)
   await remove(sql`delete from batch_holds where batch in (${some('batch')})`)
-  counts.batches = await remove(sql`delete from batch where rowid in (${some('batch')})`)
+  counts.batches = await remove(sql`delete from batch where id in (${some('batch')})`)
   if (counts.exceptions + counts.batches === 0)
-    counts.chunks = await remove(sql`delete from chunk where rowid in (${some('chunk')})`)
+    counts.chunks = await remove(sql`delete from chunk where (export_row, number) in (${some('chunk')})`)
   return counts
 }
 
-const unusedMappings = (spared: readonly string[]): RawBuilder<unknown> =>
+const unusedMappings = ({ words }: Dialect, spared: readonly string[]): RawBuilder<unknown> =>
   sql`select digest from mapping where digest not in (select mapping_digest from export
     join run on run.id = export.run_id where run.pruned_at is null
-    and run.id not in (select value from json_each(${JSON.stringify(spared)})))`
+    and run.id not in ${listed(words, spared)})`
 
 const oldProfiles = (kept: number): RawBuilder<unknown> =>
-  sql`select id from (select rowid as id, content,
-    row_number() over (partition by job, mapping order by export_row desc) as place from profile)
+  sql`select job, mapping, sha256 from (select job, mapping, sha256, content,
+    row_number() over (partition by job, mapping order by export_row desc) as place from profile) as placed
     where place > ${kept} and content != ''`
 
 /** Rows that nobody needs any more: fires and notifications that are over, by age; files that no run finds and later files have displaced. */
@@ -178,7 +185,7 @@ const passing = (kept: KeptOfEach, before: number) =>
       // Sorted as `Expectations.taken` sorts (timetable.ts).
       old: sql`seen_at < ${before} and (job, mapping, address, modified_at, bytes) in (
         select job, mapping, address, modified_at, bytes from (select *, row_number() over (
-          partition by job, mapping order by taken_at desc, modified_at desc) as place from delivery)
+          partition by job, mapping order by taken_at desc, modified_at desc) as place from delivery) as placed
         where place > ${kept.deliveries})`,
       bytes: sql`60 + length(job) + length(mapping) + length(address) + length(name)`,
     },
@@ -204,17 +211,18 @@ const passing = (kept: KeptOfEach, before: number) =>
 
 async function leftovers(
   db: Database,
+  dialect: Dialect,
   kept: KeptOfEach,
   before: number,
   spared: readonly string[],
 ): Promise<DetailCounts> {
   const counts = noDetail()
   const mappings = await sql<{ count: number; bytes: number }>`select count(*) as count,
-    coalesce(sum(length(content)), 0) as bytes from mapping where digest in (${unusedMappings(spared)})`.execute(
+    coalesce(sum(length(content)), 0) as bytes from mapping where digest in (${unusedMappings(dialect, spared)})`.execute(
     db,
   )
   const profiles = await sql<{ count: number; bytes: number }>`select count(*) as count,
-    coalesce(sum(length(content)), 0) as bytes from profile where rowid in (${oldProfiles(kept.profiles)})`.execute(
+    coalesce(sum(length(content)), 0) as bytes from profile where (job, mapping, sha256) in (${oldProfiles(kept.profiles)})`.execute(
     db,
   )
   counts.mappings = mappings.rows[0]?.count ?? 0
@@ -317,7 +325,9 @@ export async function forgetPerson(
     await writer
       .insertInto('forgotten')
       .values({ gateway, reference, times: 1 })
-      .onConflict((conflict) => conflict.doUpdateSet({ times: sql`forgotten.times + 1` }))
+      .onConflict((conflict) =>
+        conflict.columns(['gateway', 'reference']).doUpdateSet({ times: sql`forgotten.times + 1` }),
+      )
       .execute()
 }
 
@@ -343,7 +353,10 @@ const WITH_ACCOUNT_IDS = ['account', 'care_team'] as const
  * Erases deleted account ids from the file. Deleted and moved rows leave bytes in pages: the tables are written anew, and their former pages
  * overwritten (sqlite.org/pragma.html#pragma_secure_delete). The log holds the old bytes until emptied.
  */
-export async function scrubAccounts(statements: Statements, { write, readHot }: Exclusive): Promise<boolean> {
+export async function scrubAccounts(
+  statements: SyncStatements,
+  { write, readHot }: Exclusive,
+): Promise<boolean> {
   await write(async () => {
     statements.run('pragma secure_delete = on')
     for (const table of WITH_ACCOUNT_IDS) {

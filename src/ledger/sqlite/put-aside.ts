@@ -11,6 +11,8 @@ interface Unread {
   readonly path: string
   readonly id: number
   readonly state: string
+  /** Place among the readings of the file, from the latest. */
+  readonly place: number
   readonly sha256: string
 }
 
@@ -76,15 +78,12 @@ export const putAsideOf = ({ db, write }: Exclusive): PutAside => ({
 
 /** Exports of this name whose latest reading failed. */
 async function unreadOf(db: Writer, name: string): Promise<Unread[]> {
-  // SQLite takes the bare columns from the row with the maximum (sqlite.org/lang_select.html#bareagg).
   const { rows } =
-    await sql<Unread>`select run.job_id as jobId, job.name as job, export.path as path, max(export.id) as id,
-    export.state as state, export.sha256 as sha256
+    await sql<Unread>`select run.job_id as "jobId", job.name as job, export.path, export.id, export.state, export.sha256,
+    row_number() over (partition by run.job_id, export.path order by export.id desc) as place
     from export join run on run.id = export.run_id join job on job.id = run.job_id
-    where export.name = ${name} and export.reading = 'whole' group by run.job_id, export.path order by job.name`.execute(
-      db,
-    )
-  return rows.filter(({ state }) => state === 'failed')
+    where export.name = ${name} and export.reading = 'whole' order by job.name`.execute(db)
+  return rows.filter(({ place, state }) => place === 1 && state === 'failed')
 }
 
 /** Content of a file that no run could fetch or unpack: as the source listed the file. */

@@ -3,7 +3,7 @@
  * A reject that an earlier run had left behind is not new.
  */
 
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type OrderByItemBuilder, sql } from 'kysely'
 import type { LeftExample, Reasons } from '../ledger.ts'
 import type { LedgerTables } from '../tables.ts'
 import type { Exclusive, Writer } from './exclusive.ts'
@@ -20,8 +20,8 @@ export const reasonsOf = ({ db }: Exclusive): Reasons => ({
       .groupBy([REMAINING, 'stage', 'code', 'rule', 'field', 'message', 'export.name'])
       .orderBy('count', 'desc')
       .orderBy('code')
-      .orderBy('rule')
-      .orderBy('field')
+      .orderBy('rule', nullsFirst)
+      .orderBy('field', nullsFirst)
       .orderBy('export.name')
       .execute()
     const examples = await readExamples(
@@ -57,6 +57,8 @@ export const reasonsOf = ({ db }: Exclusive): Reasons => ({
       .executeTakeFirstOrThrow(),
 })
 
+const nullsFirst = (order: OrderByItemBuilder) => order.asc().nullsFirst()
+
 /** Ids of withdrawn results in one summary; the rejects files hold all of them. */
 const SENT_SHOWN = 20
 
@@ -81,7 +83,7 @@ const SETTLED = sql<number>`sum(case exception.state when 'settled' then 1 else 
 /** Sorts by row, then id: batches are settled in the order of their answers, and the order differs from run to run. */
 const FIRST_OPEN = sql<
   string | null
->`min(case when exception.state != 'settled' and exception.content is not null then format('%015d %d', exception.row, exception.id) end)`
+>`min(case when exception.state != 'settled' and exception.content is not null then substr('000000000000000', length(cast(exception.row as text)) + 1) || exception.row || ' ' || exception.id end)`
 const idOf = (first: string): number => Number(first.split(' ')[1])
 
 /** Groups in one look-up. SQLite takes at most 32,766 parameters. */
@@ -125,7 +127,7 @@ export async function noteKnown(
       join export as own on own.id = exception.export_row
       where before.export_row in (${sql.join(readings)}) and before.row = exception.row
       and (before.byte_offset = exception.byte_offset or 'rejects' in (export.reading, own.reading))
-      and before.rule is exception.rule and before.content is exception.content
+      and before.rule is not distinct from exception.rule and before.content is not distinct from exception.content
       and before.outcome = exception.outcome and before.state = before.outcome
       and (before.code = exception.code or before.outcome = 'in-doubt'))
     where export_row = ${exportRow} and chunk = ${chunk}`.execute(writer)
@@ -137,7 +139,8 @@ export async function noteKnown(
  */
 async function readingsBefore(writer: Writer, jobId: number, exportRow: number): Promise<number[]> {
   const { rows } = await sql<{ id: number; whole: number }>`
-    select export.id, export.reading = 'whole' and export.state = 'finished' and run.part is not 'limit' as whole
+    select export.id, case when export.reading = 'whole' and export.state = 'finished'
+      and run.part is distinct from 'limit' then 1 else 0 end as whole
     from export as own join mapping as with_it on with_it.digest = own.mapping_digest
     join export on export.export_id = own.export_id join run on run.id = export.run_id
     join mapping on mapping.digest = export.mapping_digest and mapping.name = with_it.name

@@ -19,9 +19,8 @@ import type { ExportRecord } from '../tables.ts'
 import { saveAccounts, saveBirths, saveCareTeams, saveMedicalRequests, saveNames } from './account-writes.ts'
 import { anchorOf } from './arrival.ts'
 import { forgetListed, saveListed } from './care-team-listing.ts'
-import type { LedgerDatabase, Statements } from './database.ts'
-import type { Delivered, Upkeep } from './delivered.ts'
-import { createExclusive, type Writer } from './exclusive.ts'
+import type { DeliveredStore, Upkeep } from './delivered-store.ts'
+import { createExclusive, type LedgerDatabase, type Statements, type Writer } from './exclusive.ts'
 import { assertHeld, beginWork, claimAccounts, countWork, letGo, renewLease } from './leases.ts'
 import { hold, isPerhapsSent, noteResolution, releaseFormer, rule } from './left-behind.ts'
 import { forgetAccount } from './pruning.ts'
@@ -34,7 +33,7 @@ import { noteTaken } from './timetable.ts'
  * @param tallies counts of the run so far; undefined: nothing is counted for the run
  */
 export function createRunLedger(
-  database: LedgerDatabase & { readonly delivered: Delivered; readonly ids: AccountIdCipher },
+  database: LedgerDatabase & { readonly delivered: DeliveredStore; readonly ids: AccountIdCipher },
   lease: Lease,
   place: string | undefined,
   tallies?: Tallies,
@@ -42,15 +41,15 @@ export function createRunLedger(
   const counted = tallies ?? noTallies()
   let written: string | undefined = JSON.stringify(counted)
   // Each transaction asserts the lease and stores the counts.
-  const keepCounts = (statements: Statements): void => {
+  const keepCounts = async (statements: Statements): Promise<void> => {
     const text = JSON.stringify(counted)
     if (tallies === undefined || text === written) return
-    statements.run('update run set tallies = ? where id = ?', text, lease.runId)
+    await statements.run('update run set tallies = ? where id = ?', text, lease.runId)
     written = text
   }
-  const exclusive = createExclusive(database, (statements) => {
-    assertHeld(statements, lease)
-    keepCounts(statements)
+  const exclusive = createExclusive(database, async (statements) => {
+    await assertHeld(statements, lease)
+    await keepCounts(statements)
   })
   const forget = (error: unknown): never => {
     written = undefined
@@ -78,7 +77,7 @@ export function createRunLedger(
   return {
     lease,
     tallies: counted,
-    renew: (now, ttlMs) => writeShared((writer) => renewLease(writer, lease, now, ttlMs)),
+    renew: (now, ttlMs) => writeShared((writer) => renewLease(writer, exclusive.dialect, lease, now, ttlMs)),
     assertHeld: () => writeHot(() => undefined, 'for-nothing'),
     noteOutage: (outage) =>
       writeShared(async (writer) => {
@@ -112,17 +111,20 @@ export function createRunLedger(
           statements.run(
             `insert into chunk (export_row, number, first_row, first_line, byte_offset, rows, state)
             values (?, ?, ?, ?, ?, ?, 'open')
-            on conflict (export_row, number) do update set rows = excluded.rows where state = 'open'`,
+            on conflict (export_row, number) do update set rows = excluded.rows where chunk.state = 'open'`,
             ...[exportRow, number, firstRow, firstLine, byteOffset, rows],
           ),
         'for-nothing',
       ),
     planBatches: (intents) =>
-      writeHot((statements) => {
+      writeHot(async (statements) => {
         const [first] = intents
         // Batches that were planned but not sent are planned anew.
-        if (first !== undefined) forgetPlanned(statements, first)
-        return intents.map((intent) => insertBatch(statements, intent, 'planned', place ?? null))
+        if (first !== undefined) await forgetPlanned(statements, first)
+        const rows: number[] = []
+        for (const intent of intents)
+          rows.push(await insertBatch(statements, intent, 'planned', place ?? null))
+        return rows
       }),
     sendBatch: (id, at, hidesOlder) =>
       writeHot(
@@ -132,29 +134,29 @@ export function createRunLedger(
     beginBatch: (intent) =>
       writeHot((statements) => insertBatch(statements, intent, advanceBatch('planned', 'send'), null)),
     settleBatch: (settlement) =>
-      writeHot((statements) => {
-        moveBatch(statements, place, settlement.id, 'settle', {
+      writeHot(async (statements) => {
+        await moveBatch(statements, place, settlement.id, 'settle', {
           answer: settlement.answer,
           status: settlement.status,
           attempts: settlement.attempts,
           settled_at: settlement.at,
         })
-        if (settlement.accepted !== 'all') replaceHolds(statements, settlement.id, settlement.accepted)
-        insertExceptions(statements, settlement.exportRow, settlement.chunk, settlement.exceptions)
-        hold(statements, lease, settlement.exportRow, settlement.held)
-        noteReceipts(statements, lease, settlement)
+        if (settlement.accepted !== 'all') await replaceHolds(statements, settlement.id, settlement.accepted)
+        await insertExceptions(statements, settlement.exportRow, settlement.chunk, settlement.exceptions)
+        await hold(statements, lease, settlement.exportRow, settlement.held)
+        await noteReceipts(statements, lease, settlement)
       }, 'for-nothing'),
     splitBatch: (id, answer, status, at) =>
-      writeHot((statements) => {
-        moveBatch(statements, place, id, 'split', { answer, status, settled_at: at })
-        replaceHolds(statements, id, packHolds([]))
+      writeHot(async (statements) => {
+        await moveBatch(statements, place, id, 'split', { answer, status, settled_at: at })
+        await replaceHolds(statements, id, packHolds([]))
       }, 'for-nothing'),
     async rule(ruling, at) {
       const rows = ruling.delivered ?? []
       const pieces = await writeShared(async (writer, statements) => {
-        delivered.save(lease.jobId, rows)
+        await delivered.save(lease.jobId, rows, statements)
         await rule(writer, lease, ruling, at)
-        noteReceipts(statements, lease, ruling)
+        await noteReceipts(statements, lease, ruling)
         return delivered.upkeep(lease.jobId)
       })
       await keepUp(pieces, rows.length)
@@ -163,7 +165,7 @@ export function createRunLedger(
       addTallies(counted, settlement.tallies)
       const settled = writeShared(async (writer, statements) => {
         await settleChunk(writer, statements, lease, settlement)
-        delivered.save(lease.jobId, settlement.delivered)
+        await delivered.save(lease.jobId, settlement.delivered, statements)
         return delivered.upkeep(lease.jobId)
       }, 'for-nothing')
       const pieces = await settled.catch((error: unknown) => {
@@ -181,19 +183,22 @@ export function createRunLedger(
         const known = registered.splice(0)
         if (known.length === 0) return
         // Counts of this moment: more may have come in since the transaction began.
-        keepCounts(statements)
+        await keepCounts(statements)
         await saveAccounts(writer, { gateway, at, runId: lease.runId }, known, ids)
       }, 'for-nothing')
     },
     saveBirths: (gateway, births, shared) =>
       writeShared((writer) => saveBirths(writer, gateway, births, shared), 'for-nothing'),
     claimAccounts: (request, isDead) =>
-      writeHot((statements) => claimAccounts(statements, lease, request, isDead), 'for-nothing'),
+      writeShared(
+        (writer, statements) => claimAccounts(writer, statements, lease, request, isDead),
+        'for-nothing',
+      ),
     saveCareTeams: (gateway, entries, accounts = []) =>
       writeShared(
         async (writer, statements) => {
           await saveCareTeams(writer, gateway, entries, ids)
-          if (accounts.length > 0) letGo(statements, lease, gateway, accounts)
+          if (accounts.length > 0) await letGo(statements, lease, gateway, accounts)
         },
         entries.length > 0 ? 'for-disk' : 'for-nothing',
       ),
@@ -219,20 +224,24 @@ export function createRunLedger(
           .execute()
         await noteResolution(writer, end.resolution)
         if (end.left !== undefined) {
-          delivered.save(lease.jobId, end.left.delivered)
+          await delivered.save(lease.jobId, end.left.delivered, statements)
           for (const one of end.left.sent)
-            hold(statements, lease, one.exportRow, [one], one.isTaken ? 0 : end.endedAt)
+            await hold(statements, lease, one.exportRow, [one], one.isTaken ? 0 : end.endedAt)
         }
         // Claims left by an earlier, killed process of the job: nothing of theirs is open any more.
-        if (end.state === 'finished') statements.run('delete from claim where job_id = ?', lease.jobId)
-        noteReceipts(statements, lease, end)
+        if (end.state === 'finished') await statements.run('delete from claim where job_id = ?', lease.jobId)
+        await noteReceipts(statements, lease, end)
       }),
   }
 }
 
-function noteReceipts(statements: Statements, { runId }: Lease, { receiptsLength }: Receipted): void {
+async function noteReceipts(
+  statements: Statements,
+  { runId }: Lease,
+  { receiptsLength }: Receipted,
+): Promise<void> {
   if (receiptsLength === undefined) return
-  statements.run('update run set receipts_length = ? where id = ?', receiptsLength, runId)
+  await statements.run('update run set receipts_length = ? where id = ?', receiptsLength, runId)
 }
 
 async function addExport(writer: Writer, { runId, jobId }: Lease, start: ExportStart): Promise<ExportRecord> {
@@ -272,29 +281,29 @@ async function addExport(writer: Writer, { runId, jobId }: Lease, start: ExportS
     .executeTakeFirstOrThrow()
 }
 
-const insertBatch = (
+const insertBatch = async (
   statements: Statements,
   { batchId, exportRow, chunk, kind, records, holds, at }: BatchIntent,
   state: BatchState,
   place: string | null,
-): number => {
-  const id = statements.insert(
+): Promise<number> => {
+  const id = await statements.insert(
     `insert into batch (batch_id, export_row, chunk, kind, records, state, attempts, place, begun_at)
     values (?, ?, ?, ?, ?, ?, 1, ?, ?)`,
     ...[batchId, exportRow, chunk, kind, records, state, place, at],
   )
-  statements.run('insert into batch_holds (batch, holds) values (?, ?)', id, holds)
+  await statements.run('insert into batch_holds (batch, holds) values (?, ?)', id, holds)
   return id
 }
 
-function replaceHolds(statements: Statements, batch: number, holds: Uint8Array): void {
-  statements.run('update batch_holds set holds = ? where batch = ?', holds, batch)
+async function replaceHolds(statements: Statements, batch: number, holds: Uint8Array): Promise<void> {
+  await statements.run('update batch_holds set holds = ? where batch = ?', holds, batch)
 }
 
-function forgetPlanned(statements: Statements, { exportRow, chunk }: ChunkKey): void {
+async function forgetPlanned(statements: Statements, { exportRow, chunk }: ChunkKey): Promise<void> {
   const planned = `from batch where export_row = ? and chunk = ? and state = 'planned'`
-  statements.run(`delete from batch_holds where batch in (select id ${planned})`, exportRow, chunk)
-  statements.run(`delete ${planned}`, exportRow, chunk)
+  await statements.run(`delete from batch_holds where batch in (select id ${planned})`, exportRow, chunk)
+  await statements.run(`delete ${planned}`, exportRow, chunk)
 }
 
 type BatchChange = Partial<Pick<BatchRecord, 'answer' | 'status' | 'attempts' | 'begun_at' | 'settled_at'>>
@@ -305,18 +314,18 @@ const BatchRow = z.object({
 })
 
 /** @param place boot and PID namespace of this process (`ProcessTable.place`). @throws WaybillError `state-illegal` */
-function moveBatch(
+async function moveBatch(
   statements: Statements,
   place: string | undefined,
   id: number,
   event: BatchEvent,
   change: BatchChange,
-): void {
-  const [found] = statements.all('select state, place from batch where id = ?', id)
+): Promise<void> {
+  const [found] = await statements.all('select state, place from batch where id = ?', id)
   const batch = BatchRow.parse(found)
   const state = advanceBatch(isPerhapsSent(batch, place) ? 'sending' : batch.state, event)
   const columns = Object.keys(change).map((column) => `, ${column} = ?`)
-  statements.run(
+  await statements.run(
     `update batch set state = ?${columns.join('')} where id = ?`,
     state,
     ...Object.values(change),
@@ -324,16 +333,16 @@ function moveBatch(
   )
 }
 
-function insertExceptions(
+async function insertExceptions(
   statements: Statements,
   exportRow: number,
   chunk: number,
   exceptions: readonly Exception[],
-): void {
+): Promise<void> {
   for (const one of exceptions) {
     const { row, line, byteOffset, kind, rule, content, outcome, stage, code, field, message, batchId } = one
     const sentAs = one.sentAs ?? null
-    statements.run(
+    await statements.run(
       `insert into exception (export_row, chunk, row, line, byte_offset, kind, rule, content, outcome, state, stage, code,
         field, message, batch_id, sent_as) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       ...[exportRow, chunk, row, line, byteOffset, kind, rule, content, outcome, outcome],
@@ -369,21 +378,21 @@ async function settleChunk(
     .where('export_row', '=', exportRow)
     .where('number', '=', chunk)
     .execute()
-  insertExceptions(statements, exportRow, chunk, settlement.exceptions)
+  await insertExceptions(statements, exportRow, chunk, settlement.exceptions)
   await noteKnown(writer, lease.jobId, exportRow, chunk)
-  forgetPlanned(statements, settlement)
+  await forgetPlanned(statements, settlement)
   if (settlement.listed !== undefined)
-    saveListed(statements, lease.jobId, settlement.arrival, settlement.listed)
-  if (settlement.names !== undefined) saveNames(statements, settlement.names)
+    await saveListed(statements, lease.jobId, settlement.arrival, settlement.listed)
+  if (settlement.names !== undefined) await saveNames(statements, settlement.names)
   if (settlement.ruling !== undefined) await rule(writer, lease, settlement.ruling, settlement.at)
-  releaseFormer(statements, lease, settlement.held)
-  hold(statements, lease, exportRow, settlement.held)
-  noteReceipts(statements, lease, settlement)
+  await releaseFormer(statements, lease, settlement.held)
+  await hold(statements, lease, exportRow, settlement.held)
+  await noteReceipts(statements, lease, settlement)
   const { collected } = settlement
   if (collected === undefined) return
-  noteCollection(statements, lease, collected.collection)
+  await noteCollection(statements, lease, collected.collection)
   for (const { person, content } of collected.people)
-    statements.run(
+    await statements.run(
       `insert into collected (job_id, person, content, run_id) values (?, ?, ?, ?)
         on conflict (job_id, person) do update set content = excluded.content, run_id = excluded.run_id`,
       lease.jobId,
@@ -393,6 +402,6 @@ async function settleChunk(
     )
 }
 
-function noteCollection(statements: Statements, { runId }: Lease, collection: string): void {
-  statements.run('update run set collection = ? where id = ?', collection, runId)
+async function noteCollection(statements: Statements, { runId }: Lease, collection: string): Promise<void> {
+  await statements.run('update run set collection = ? where id = ?', collection, runId)
 }

@@ -42,7 +42,7 @@ export const runsOf = (
   return {
     async start(lease, start) {
       await write(async (writer, statements) => {
-        assertHeld(statements, lease)
+        await assertHeld(statements, lease)
         await assertKey(writer)
         await nameRun(writer, lease)
         await writer
@@ -68,7 +68,7 @@ export const runsOf = (
     },
     async resume(lease, run, at, part) {
       await write(async (writer, statements) => {
-        assertHeld(statements, lease)
+        await assertHeld(statements, lease)
         await assertKey(writer)
         const state = advanceRun(run.state, 'resume')
         await nameRun(writer, lease)
@@ -172,7 +172,7 @@ export const runsOf = (
 
 /** Matches the beginning of the id, or the part behind the hyphen. */
 const isNamed = (text: string): Condition =>
-  sql`(substr(run.id, 1, ${text.length}) = ${text} or substr(run.id, -${sql.lit(text.length + 1)}) = ${`-${text}`})`
+  sql`(substr(run.id, 1, ${text.length}) = ${text} or substr(run.id, length(run.id) - ${sql.lit(text.length)}) = ${`-${text}`})`
 
 /** Days and folder of a backfill, without rate and other options. */
 const range = (run: string): RawBuilder<unknown> =>
@@ -186,7 +186,7 @@ const acknowledged = (run: string, code: string): Condition => sql`exists (selec
 /** A later run over all exports of the job reads again every export that a failed run had read, and every export that this run could not read. */
 const FOLLOWED: Condition = sql`exists (select 1 from run later where later.job_id = run.job_id
   and later.started_at > run.started_at and later.state = 'finished' and later.origin_run is null
-  and later.part is null and ${range('later')} is ${range('run')})`
+  and later.part is null and ${range('later')} is not distinct from ${range('run')})`
 
 /**
  * An export of this name, or a file packed in an archive of this name, was read to the end later. Or a reading of equal bytes failed for an equal
@@ -210,8 +210,8 @@ const TAKEN_OVER: Condition = sql`exists (select 1 from export other join run re
   where other.export_id = export.export_id and other.id != export.id and reader.job_id = run.job_id
   and reader.state = 'finished' and same.row = exception.row
   and ((other.id > export.id and same.state in ('rejected', 'in-doubt')
-      and (same.rule is exception.rule or same.rule is null or exception.rule is null))
-    or (same.rule is exception.rule and same.code = exception.code and same.outcome = 'rejected'
+      and (same.rule is not distinct from exception.rule or same.rule is null or exception.rule is null))
+    or (same.rule is not distinct from exception.rule and same.code = exception.code and same.outcome = 'rejected'
       and ${acknowledged('reader.id', 'same.code')})))`
 
 const left = (which: Condition): Condition => sql`exists (select 1 from export

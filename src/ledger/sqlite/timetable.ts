@@ -13,8 +13,8 @@ export function firesOf({ db, write }: Exclusive): Fires {
       .updateTable('fire')
       .where('job_id', '=', job_id)
       .where('due', '=', due)
-      .where('owner', 'is', owner)
-      .where('begun_at', 'is', begun_at)
+      .where('owner', 'is not distinct from', owner)
+      .where('begun_at', 'is not distinct from', begun_at)
   return {
     timetable: async (jobId) => {
       const row = await db.selectFrom('timetable').selectAll().where('job_id', '=', jobId).executeTakeFirst()

@@ -5,6 +5,7 @@ import {
   content,
   exception,
   illegal,
+  LATER,
   ledgerScene,
   lost,
   NOW,
@@ -296,7 +297,7 @@ export function leftBehindSuite(open: OpenLedger): void {
       const example = async () =>
         (await ledger.reasons.ofRun('run-1')).map(({ settled, example }) => [settled, example?.row])
       expect(await example()).toEqual([[0, 4]])
-      const left = await leftBefore(9, [3, 4, 5])
+      const left = await leftBefore(LATER, [3, 4, 5])
       const settle = async (row: number): Promise<void> => {
         const decisions = left.flatMap((one) =>
           one.row === row ? [{ exception: one.id, event: 'deliver' as const }] : [],

@@ -1,7 +1,18 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Ledger } from '../../../src/ledger/ledger.ts'
 import { unpackHolds } from '../../../src/ledger/packed-records.ts'
-import { exception, illegal, ledgerScene, lost, NOW, type OpenLedger, person, rowKey, TTL } from './scene.ts'
+import {
+  exception,
+  illegal,
+  LATER,
+  ledgerScene,
+  lost,
+  NOW,
+  type OpenLedger,
+  person,
+  rowKey,
+  TTL,
+} from './scene.ts'
 
 export function runsSuite(open: OpenLedger): void {
   describe('runs', () => {
@@ -136,7 +147,7 @@ export function runsSuite(open: OpenLedger): void {
       expect(await listed({ failed: true })).toEqual(['run-1'])
       expect(await listed({ job: 'job', failed: true })).toEqual(['run-1'])
       expect(await listed({ job: 'another' })).toEqual([])
-      const [{ id = 0 } = {}] = await leftBefore(9, [2])
+      const [{ id = 0 } = {}] = await leftBefore(LATER, [2])
       await run.rule({ run: 'run-1', decisions: [{ exception: id, event: 'deliver' }], released: [] }, NOW)
       expect(await listed({ failed: true })).toEqual([])
       expect(await listed({})).toEqual(['run-1'])

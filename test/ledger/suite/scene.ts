@@ -31,6 +31,8 @@ export type OpenLedger = () => Promise<OpenedLedger>
 
 export const NOW = 1_700_000_000_000
 export const TTL = 60_000
+/** Row of an export behind all of a test. */
+export const LATER = 1_000_000
 export const alive = (_owner: string) => false
 export const hex = (text: string, digits: number): string =>
   Buffer.from(text).toString('hex').padStart(digits, '0').slice(-digits)

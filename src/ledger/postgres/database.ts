@@ -1,0 +1,249 @@
+/**
+ * PostgreSQL as the database of the ledger: dialect, pool, transactions, errors, and the shape of the tables, which follows from SQLite's.
+ * Transactions run under READ COMMITTED. A transaction of `Exclusive.write` takes an advisory lock, and so is alone; a transaction of a run reads
+ * the token of the lease `for share`, so that no other process takes the job over before the commit.
+ */
+import { randomUUID } from 'node:crypto'
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  HandleEmptyInListsPlugin,
+  Kysely,
+  PostgresDialect,
+  type PostgresDialectConfig,
+  PostgresDriver,
+  type QueryResult,
+  replaceWithNoncontingentExpression,
+  sql,
+} from 'kysely'
+import type { Migration } from 'kysely/migration'
+import pLimit from 'p-limit'
+import pg from 'pg'
+import { reasonOf, WaybillError } from '../../model/errors.ts'
+import { SHAPE } from '../sqlite/database.ts'
+import type { Dialect } from '../sqlite/dialect.ts'
+import type { LedgerDatabase, Statements, Writer } from '../sqlite/exclusive.ts'
+import type { LedgerTables } from '../tables.ts'
+import { shownAddress } from './address.ts'
+
+const CONNECTIONS = 5
+const CONNECT_TIMEOUT_MS = 10_000
+/** A process that is halted within a transaction holds its locks no longer than this. */
+const IDLE_IN_TRANSACTION_MS = 15_000
+
+export const POSTGRES: Dialect = {
+  hashes: `select decode(value, 'hex') as hash from json_array_elements_text(cast(? as json)) as given(value)`,
+  words: 'select value as word from json_array_elements_text(cast(? as json)) as given(value)',
+  hex: (column) => `encode(${column}, 'hex')`,
+  forShare: ' for share',
+  forUpdate: ' for update',
+  clock: 'cast(extract(epoch from clock_timestamp()) * 1000 as bigint)',
+}
+
+export interface PostgresAddress {
+  /** `postgres://…`, with or without a password. */
+  readonly url: string
+  /** Gives the password, each time that a connection is opened; undefined: as in the address. */
+  readonly password?: (() => Promise<string>) | undefined
+}
+
+export interface PostgresLedgerDatabase extends LedgerDatabase {
+  readonly statements: Statements
+  /** Address without user and password. */
+  readonly where: string
+  close(): Promise<void>
+}
+
+/** @param dialect differs from `POSTGRES` only where a test hands the clock in */
+export function openPostgres({ url, password }: PostgresAddress, dialect: Dialect): PostgresLedgerDatabase {
+  const where = shownAddress(url)
+  const asLedgerError = (error: unknown): unknown => ledgerError(where, error)
+  const pool = new pg.Pool({
+    connectionString: url,
+    ...(password === undefined ? {} : { password }),
+    ...(isThisMachine(url) || /[?&]sslmode=/.test(url) ? {} : { ssl: true }),
+    max: CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    application_name: 'waybill',
+    types: { getTypeParser },
+  })
+  // An idle connection that the server has ended: the next statement opens another.
+  pool.on('error', () => {})
+  const kysely = new Kysely<LedgerTables>({
+    dialect: new LedgerDialect({ pool }, asLedgerError),
+    plugins: [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })],
+  })
+  return {
+    dialect,
+    where,
+    db: kysely,
+    statements: statementsOn(kysely, dialect),
+    turn: pLimit(1),
+    // Each statement has done so already.
+    asLedgerError: (error) => error,
+    readHot: async (look) => look(),
+    transaction: (waits, alone, work) =>
+      kysely.connection().execute(async (writer) => {
+        const begin = ['begin']
+        if (waits === 'for-nothing') begin.push('set local synchronous_commit = off')
+        if (alone) begin.push(ALONE)
+        await sql.raw(begin.join('; ')).execute(writer)
+        try {
+          const result = await work(writer, statementsOn(writer, dialect))
+          await sql.raw('commit').execute(writer)
+          return result
+        } catch (error) {
+          // A lost connection has rolled back already.
+          await sql
+            .raw('rollback')
+            .execute(writer)
+            .catch(() => {})
+          throw error
+        }
+      }),
+    close: () => kysely.destroy(),
+  }
+}
+
+/** Lock of all writes of a ledger that read first and write later, as `begin immediate` of SQLite. */
+export const ALONE = `select pg_advisory_xact_lock(hashtextextended('waybill ' || current_schema(), 0))`
+
+/** True where no network lies between this process and the server. */
+export function isThisMachine(url: string): boolean {
+  const { hostname, searchParams } = new URL(url)
+  const host = searchParams.get('host') ?? hostname
+  return host === '' || host.startsWith('/') || ['localhost', '127.0.0.1', '[::1]'].includes(host)
+}
+
+/** Oids of `bigint` and `numeric`: counts, instants and hashes of less than 2^53. */
+const NUMBERS: ReadonlySet<number> = new Set([20, 1700])
+
+const getTypeParser = ((oid: number, format?: 'text' | 'binary') =>
+  NUMBERS.has(oid) ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser
+
+const numbered = new Map<string, string>()
+
+/** Text with `$1`, `$2` … for each `?`. */
+function withNumbers(text: string): string {
+  const known = numbered.get(text)
+  if (known !== undefined) return known
+  let count = 0
+  const made = text.replaceAll('?', () => `$${++count}`)
+  numbered.set(text, made)
+  return made
+}
+
+function statementsOn(connection: Writer, dialect: Dialect): Statements {
+  const query = async (
+    text: string,
+    parameters: readonly unknown[],
+  ): Promise<QueryResult<Record<string, unknown>>> =>
+    connection.executeQuery(CompiledQuery.raw(withNumbers(text), [...parameters]))
+  return {
+    dialect,
+    async run(text, ...parameters) {
+      await query(text, parameters)
+    },
+    async insert(text, ...parameters) {
+      return Number((await query(`${text} returning id`, parameters)).rows[0]?.['id'])
+    },
+    all: async (text, ...parameters) => (await query(text, parameters)).rows,
+  }
+}
+
+/** Names the ledger in errors of every statement. */
+class LedgerDialect extends PostgresDialect {
+  readonly #config: PostgresDialectConfig
+  readonly #asLedgerError: (error: unknown) => unknown
+
+  constructor(config: PostgresDialectConfig, asLedgerError: (error: unknown) => unknown) {
+    super(config)
+    this.#config = config
+    this.#asLedgerError = asLedgerError
+  }
+
+  override createDriver(): PostgresDriver {
+    return new LedgerDriver(this.#config, this.#asLedgerError)
+  }
+}
+
+class LedgerDriver extends PostgresDriver {
+  readonly #asLedgerError: (error: unknown) => unknown
+
+  constructor(config: PostgresDialectConfig, asLedgerError: (error: unknown) => unknown) {
+    super(config)
+    this.#asLedgerError = asLedgerError
+  }
+
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    const connection = await super.acquireConnection().catch(this.#refuse)
+    const refuse = this.#refuse
+    return new Proxy(connection, {
+      get(target, name) {
+        const part: unknown = Reflect.get(target, name, target)
+        if (typeof part !== 'function') return part
+        if (name !== 'executeQuery') return part.bind(target)
+        return (query: CompiledQuery) => target.executeQuery(query).catch(refuse)
+      },
+    })
+  }
+
+  readonly #refuse = (error: unknown): never => {
+    throw this.#asLedgerError(error)
+  }
+}
+
+/** SQLSTATE of a full disk (postgresql.org/docs/current/errcodes-appendix.html). */
+const DISK_FULL = '53100'
+
+const REMEDY =
+  'Check that the database server runs and can be reached, and that WAYBILL_LEDGER names a database and a role that may use it. Nothing is sent without the ledger.'
+
+/** @param error of a statement, or of opening a connection */
+function ledgerError(where: string, error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  // Class 42: a statement of ours is wrong. 42501: the role lacks a right.
+  if (error instanceof pg.DatabaseError && code.startsWith('42') && code !== '42501') return error
+  return new WaybillError(
+    code === DISK_FULL ? 'disk-full' : 'ledger-unusable',
+    `the ledger ${where} cannot be used: ${reasonOf(error)}`,
+    { remedy: REMEDY, cause: error },
+  )
+}
+
+/** Tables of SQLite's store of delivered rows: PostgreSQL has one plain table. */
+const OF_SEGMENTS = /^create (table|index) delivered\w*\b/
+
+/** Text of a table of SQLite, for PostgreSQL. Names sort by bytes, as in SQLite. */
+const translated = (text: string): string =>
+  text
+    .replace(/\) without rowid$/, ')')
+    .replace(/\((id|number) integer primary key/, '($1 bigint generated by default as identity primary key')
+    .replaceAll(/\binteger\b/g, 'bigint')
+    .replaceAll(/\bblob\b/g, 'bytea')
+    .replaceAll(/\btext\b/g, 'text collate "C"')
+
+export const POSTGRES_SHAPE: readonly string[] = [
+  ...SHAPE.filter((text) => !OF_SEGMENTS.test(text)).map(translated),
+  `create table delivered (job_id bigint not null, row_key bytea not null, records bytea not null,
+    primary key (job_id, row_key)) with (fillfactor = 90)`,
+  // Emptied by the server when it recovers from a crash, as are commits that did not wait for the disk.
+  `create unlogged table server_start (place text not null)`,
+]
+
+export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
+  '2026-12-schedule': {
+    async up(db: Kysely<unknown>) {
+      for (const statement of POSTGRES_SHAPE) await sql.raw(statement).execute(db)
+    },
+  },
+}
+
+/** Place of planned batches (`ProcessTable.place`): another one after each recovery of the server from a crash. */
+export async function placeOf(writer: Writer): Promise<string> {
+  await sql`insert into server_start (place) select ${randomUUID()}
+    where not exists (select 1 from server_start)`.execute(writer)
+  const { rows } = await sql<{ place: string }>`select place from server_start`.execute(writer)
+  return rows[0]?.place ?? ''
+}

@@ -1,0 +1,74 @@
+/** Opens a ledger in PostgreSQL, and migrates the tables to this program's shape. */
+import { sql } from 'kysely'
+import { WaybillError } from '../../model/errors.ts'
+import type { Ledger } from '../ledger.ts'
+import { type AccountIdCipher, NO_ACCOUNT_IDS } from '../sealed-ids.ts'
+import { assembleLedger } from '../sqlite/assemble.ts'
+import type { Dialect } from '../sqlite/dialect.ts'
+import { migrate, type OnNewLedger } from '../sqlite/migrate.ts'
+import {
+  ALONE,
+  openPostgres,
+  POSTGRES,
+  POSTGRES_MIGRATIONS,
+  type PostgresAddress,
+  type PostgresLedgerDatabase,
+  placeOf,
+} from './database.ts'
+import { plainDeliveredOf } from './delivered.ts'
+
+export interface OpeningPostgres {
+  readonly onNew?: OnNewLedger | undefined
+  readonly ids?: AccountIdCipher | undefined
+  /** For tests: default, the place that the server keeps. */
+  readonly place?: string | undefined
+  /** For tests that hand the clock in: default, leases expire by the clock of the server. */
+  readonly dialect?: Dialect | undefined
+}
+
+/**
+ * Opens the ledger. Makes the tables in the first schema of the search path.
+ * @throws WaybillError `ledger-unusable` (server away, role without rights), `ledger-newer`, `ledger-older`; errors of `onNew`
+ */
+export async function openPostgresLedger(
+  address: PostgresAddress,
+  { onNew, ids = NO_ACCOUNT_IDS, place, dialect = POSTGRES }: OpeningPostgres = {},
+): Promise<Ledger> {
+  const database = openPostgres(address, dialect)
+  try {
+    const ofServer = await prepare(database, onNew)
+    return assembleLedger(database, {
+      delivered: plainDeliveredOf(database.statements),
+      ids,
+      place: place ?? ofServer,
+      scrub: () => scrubAccounts(database),
+      close: database.close,
+    })
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
+
+/** Migrates under an advisory lock: of processes that open a new ledger at once, one makes the tables. @returns the place of the server */
+const prepare = ({ db, where }: PostgresLedgerDatabase, onNew: OnNewLedger | undefined): Promise<string> =>
+  db.transaction().execute(async (writer) => {
+    await sql.raw(ALONE).execute(writer)
+    const { rows } = await sql<{ schema: string | null; made: boolean }>`select current_schema() as schema,
+      to_regclass(quote_ident(current_schema()) || '.kysely_migration') is not null as made`.execute(writer)
+    const [{ schema, made } = { schema: null, made: false }] = rows
+    if (schema === null)
+      throw new WaybillError('ledger-unusable', `the ledger ${where} has no schema that the role may use`, {
+        remedy: 'Create a schema for the role, or grant usage and create on one in its search path.',
+      })
+    const known = writer.withTables<{ kysely_migration: { name: string } }>().selectFrom('kysely_migration')
+    const applied = made ? (await known.select('name').execute()).map(({ name }) => name) : []
+    await migrate(writer, { migrations: POSTGRES_MIGRATIONS, applied, where, schema, onNew })
+    return placeOf(writer)
+  })
+
+/** Writes the tables with account ids anew. The log of the server still has the old bytes until the server has removed it. */
+async function scrubAccounts({ db }: PostgresLedgerDatabase): Promise<boolean> {
+  await sql`vacuum full account, care_team`.execute(db)
+  return false
+}

@@ -198,6 +198,8 @@ it.each<[Keys, string]>([
   [{ ...SENDS, drift: { columns: 'on' } }, 'drift.columns'],
   [{ ...SENDS, stopWhen: {} }, 'stopWhen'],
   [{ ...SENDS, stopWhen: { rejectedRows: '5%', after: -1 } }, 'stopWhen.after'],
+  [{ ...SENDS, mapping: undefined, exports: [{ ...EXPORTS, mapping: 'm' }, EXPORTS] }, 'exports.1'],
+  [{ ...SENDS, exports: [EXPORTS, { ...EXPORTS, expect: { by: '1 2 * * *' } }] }, 'exports.1.expect.zone'],
   [{ ...SENDS, people: 'known' }, 'people'],
   [{ ...SENDS, to: { folder: 'out' } }, 'to'],
   [{ job: 'nightly', mapping: 'm' }, 'exports'],

@@ -92,6 +92,7 @@ it.each([
   ['weight lbs', is('body-weight', { unit: 'lb' })],
   ['glucose_mg_dl', is('glucose', { unit: 'mg/dL' })],
   ['Glucose fasting mmol l', is('glucose-fasting', { unit: 'mmol/L' })],
+  ['BMI kg m 2', is('bmi', { unit: 'kg/m2' })],
   ['weight (kg)', is('body-weight', { unit: 'kg' })],
   ['Pulse (bpm)', is('heart-rate', { unit: '/min' })],
   ['Systolic (sbp)', is('systolic-bp')],
@@ -138,6 +139,7 @@ it('a rule that reads the column of another is told, and one whose column is som
   ldl-cholesterol: LDL
   body-weight: { from: Weight goal }
   mine: { catalog: heart-rate, from: hdl }
+  good: { catalog: hdl-cholesterol, from: hdl }
   body-height: { firstOf: [hdl, ldl] }
 conditions:
   asthma: { when: { diabetes: Y }, status: active }

@@ -31,7 +31,7 @@ export interface WorkedChunk extends LoadedChunk {
   readonly collected?: CollectedChunk
 }
 
-export interface CollectedChunk {
+interface CollectedChunk {
   /** Rows, including the refused ones. */
   readonly rows: readonly ChunkRow[]
   readonly counts: Counts
@@ -52,7 +52,7 @@ export interface Collecting {
   publish(isRead: boolean): Promise<void>
 }
 
-export interface CollectingParts {
+interface CollectingParts {
   readonly ledger: Pick<Ledger, 'people' | 'chunks'>
   readonly runLedger: RunLedger
   readonly gateway: Gateway

@@ -32,7 +32,7 @@ export const Collection = z.object({
 })
 export type Collection = z.infer<typeof Collection>
 
-export interface CollectionFiles {
+interface CollectionFiles {
   /** Appends and syncs. @param texts by the name of the file, with the number of lines */
   append(texts: CollectedTexts): Promise<Collection>
   /**
@@ -45,7 +45,7 @@ export interface CollectionFiles {
   clear(): void
 }
 
-export interface Derivation {
+interface Derivation {
   readonly texts: CollectedTexts
   /** @returns the files, for the manifest */
   readonly files: (folder: string) => Promise<readonly DerivedFile[]>

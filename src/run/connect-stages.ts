@@ -76,7 +76,7 @@ export interface RunStages {
   readonly inHand: (more: number) => void
 }
 
-export interface RunParts {
+interface RunParts {
   readonly origin: RunOrigin | undefined
   readonly isBackfill: boolean
   readonly runLedger: RunLedger

@@ -27,7 +27,7 @@ const MOST_CONNECTIONS = 64
 /** Random bytes in each credential of the built-in gateway. */
 const CREDENTIAL_BYTES = 32
 
-export interface ConnectionParts extends Pick<TransportOptions, 'now' | 'nextRequestId' | 'onRequest'> {
+interface ConnectionParts extends Pick<TransportOptions, 'now' | 'nextRequestId' | 'onRequest'> {
   readonly randomHex: (bytes: number) => string
 }
 

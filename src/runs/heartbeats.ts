@@ -13,7 +13,7 @@ const LEAST_MS = 30_000
 /** Needs of the installation that stop every job. */
 const STOPS_ALL: ReadonlySet<Cause> = new Set(['ledger', 'disk'])
 
-export interface Beating<End> {
+interface Beating<End> {
   readonly work: () => Promise<End>
   /** Exit code of the run, and code of the error that ended it early. */
   readonly endOf: (end: End) => { readonly exit: number; readonly code: string | undefined }

@@ -57,7 +57,7 @@ import { createTeller, keepTargets, lastTargets, type Teller, type TellerContext
 /** Interval at which the schedule reads job files again. */
 const REREAD_MS = 60_000
 
-export interface ScheduleWatch extends Pick<RunWatch, 'onConnected'> {
+interface ScheduleWatch extends Pick<RunWatch, 'onConnected'> {
   /** Receives the events of the schedule. */
   readonly events: ScheduleEvents
   /** Makes the listener of a run. */

@@ -11,7 +11,7 @@ import type { Application } from './application.ts'
 
 export type Watched = Pick<RunDependencies, 'ledger' | 'gatewayName' | 'home' | 'now'>
 
-export interface LastRunTelling {
+interface LastRunTelling {
   readonly job: string
   /** Receivers of the metrics; without any, no metrics are computed. */
   readonly tell: readonly ((run: LastRun) => void | Promise<void>)[]

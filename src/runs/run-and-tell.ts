@@ -32,7 +32,7 @@ import { createTeller, lastTargets, type Teller, tellAtOnce } from './teller.ts'
 /** Errors that were notified already. */
 const REPORTED = new WeakSet<object>()
 
-export interface ReportedRun {
+interface ReportedRun {
   readonly teller: Teller
   readonly deps: RunDependencies
   readonly job: Job

@@ -196,7 +196,7 @@ export const nothingToResume = (job: string, what: 'run' | 'backfill', command: 
     remedy: `To begin one, type: ${command}`,
   })
 
-export interface Beginning {
+interface Beginning {
   readonly job: Job
   /** From `chooseGateway`. */
   readonly gateway: string

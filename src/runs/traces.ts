@@ -9,7 +9,7 @@ import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { allRecords, type Counts } from '../model/balance.ts'
 import type { RunListener } from '../run/events.ts'
 
-export interface TraceSettings {
+interface TraceSettings {
   /** Address of the collector, without `/v1/traces`, which OTLP appends. */
   readonly endpoint: string
   readonly headers: Readonly<Record<string, string>>

@@ -24,10 +24,10 @@ import {
   tryRun,
 } from '../runs/actions.ts'
 import { type BackfillLook, type BackfillPlan, backfillPlanJson } from '../runs/backfill-plan.ts'
+import type { BeginWatch } from '../runs/begin.ts'
 import { listRuns, stopRun, watchRun } from '../runs/listed-runs.ts'
 import { type PausedJob, pauseJob, unpauseJob } from '../runs/pauses.ts'
 import { acknowledge as acknowledgeRuns, type Person } from '../runs/resolve.ts'
-import type { BeginWatch } from '../runs/run-job.ts'
 import { type SampleSize, type Verified, verifiedBadly } from '../runs/verify.ts'
 import { durationText } from '../story/report/figures.ts'
 import type { JobEnd, RunSummary } from '../story/run-story.ts'

@@ -33,15 +33,16 @@ import type { RunSummary } from '../story/run-story.ts'
 import type { ListenAddress, Settings } from '../system/settings.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Application } from './application.ts'
-import { type RunWatch, type Surroundings, withGateways } from './connect-gateway.ts'
+import { followed, runFollowed } from './begin.ts'
+import { openGateways, type RunWatch, type Surroundings } from './connect-gateway.ts'
 import { createDigestWatch } from './digests.ts'
 import { expectationParts } from './expectations.ts'
-import { beating, createHeartbeatWatch } from './heartbeats.ts'
-import { lastRunFile, tellingLastRun } from './last-run.ts'
+import { createHeartbeatWatch, followByHeartbeat } from './heartbeats.ts'
+import { lastRunFile } from './last-run.ts'
 import { createDeadlineWatch } from './late-jobs.ts'
 import { readNeeds } from './needs.ts'
-import { runAndTell, tellDeadRun, tellHolder, tellLastTry } from './run-and-tell.ts'
 import { runJob } from './run-job.ts'
+import { tellDeadRun, tellHolder, tellLastTry } from './run-notices.ts'
 import {
   countEnd,
   countRuns,
@@ -52,7 +53,7 @@ import {
   watchJobs,
 } from './schedule-metrics.ts'
 import { createJobList, isNothingExplained, isNothingFound, versionOfFolder } from './scheduled-jobs.ts'
-import { createTeller, keepTargets, lastTargets, type Teller, type TellerContext } from './teller.ts'
+import { createTeller, lastTargets, type Teller, type TellerContext } from './teller.ts'
 
 /** Interval at which the schedule reads job files again. */
 const REREAD_MS = 60_000
@@ -79,9 +80,8 @@ export async function keepSchedule(
   const metrics = served?.metrics
   const parts = { ...watch, listener: {}, onRequest: metrics?.requestAnswered }
   try {
-    await withGateways(application, parts, (common, at) =>
-      keep(application, { ...watch, readJobs, served }, common, at),
-    )
+    const { common, at, close } = await openGateways(application, parts)
+    await keep(application, { ...watch, readJobs, served }, common, at).finally(close)
   } finally {
     await served?.close()
   }
@@ -141,18 +141,14 @@ async function keep(
     },
     run: (job, onRun, fire, retryAt) =>
       notingRefusedStart({ home: settings.home, now: application.now }, job.definition.job, () =>
-        telling.running(job.definition.job, () =>
-          beating(application, job, {
-            async work() {
-              const atGateway = await at(chooseGateway(settings, job))
-              sentTo.add(atGateway.gateway)
-              return runOnce(application, watched, atGateway, [job, onRun, fire, retryAt])
-            },
-            endOf: (end: FireEnd) =>
-              end === 'nothing' ? { exit: EXIT.ok, code: undefined } : { exit: end.exit, code: end.error },
-            isTriedAgain: (code) => retryAt(code) !== undefined,
-          }),
-        ),
+        telling.running(job.definition.job, () => {
+          const isTriedAgain = (code: string | undefined): boolean => retryAt(code) !== undefined
+          return followed([followByHeartbeat(application, job, endOfFire, isTriedAgain)], async () => {
+            const atGateway = await at(chooseGateway(settings, job))
+            sentTo.add(atGateway.gateway)
+            return runOnce(application, watched, atGateway, [job, onRun, fire, retryAt])
+          })
+        }),
       ),
     planLook: looks.planLook,
     events: createScheduleEvents(
@@ -225,25 +221,19 @@ async function runOnce(
     { runStarted: ({ id }) => onRun(id) },
     reporter(),
   )
-  const tell = [...lastRunFile(application), ...countEnd(metrics)]
   const options = { files: [], limit: Number.POSITIVE_INFINITY, acceptDrift: false }
   const isNothing = async (error: unknown): Promise<boolean> =>
     isNothingFound(error) && (await isNothingExplained(deps.ledger, deps.gatewayName, job, fire))
-  await keepTargets(deps.ledger, job)
-  const ended = await runAndTell(application, {
+  const ended = await runFollowed(application, {
     teller,
     deps: { ...deps, events },
     job,
     next: nextOfSchedule,
     isTriedAgain: (code) => retryAt(code) !== undefined,
     refusals: async (error) => !(await isNothing(error)),
-    work: (given) =>
-      tellingLastRun(
-        application,
-        given,
-        { job: name, tell, refusals: (error) => !isNothingFound(error) },
-        () => runJob(given, job, options),
-      ),
+    tell: [...lastRunFile(application), ...countEnd(metrics)],
+    counts: (error) => !isNothingFound(error),
+    work: (given) => runJob(given, job, options),
   }).catch(async (error: unknown) => {
     if (await isNothing(error)) return 'nothing' as const
     throw error
@@ -258,6 +248,9 @@ async function runOnce(
     })
   return { run: summary.run, exit, ...(error === undefined ? {} : { error: error.code }) }
 }
+
+const endOfFire = (end: FireEnd) =>
+  end === 'nothing' ? { exit: EXIT.ok, code: undefined } : { exit: end.exit, code: end.error }
 
 /** A run that was interrupted with the schedule needs no command: the schedule resumes the run. */
 const nextOfSchedule = ({ run, state, reason }: RunSummary): readonly Step[] | undefined =>

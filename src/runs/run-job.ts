@@ -6,7 +6,6 @@
  * continues afterwards. After a kill, the next start of the command resumes the backfill.
  */
 import { type Job, type LoadedMapping, readMappings } from '../definitions/definition-files.ts'
-import { targetsOf } from '../definitions/jobs.ts'
 import type { BackfillRange, ExportRecord, RunRecord } from '../ledger/ledger.ts'
 import { owedBy } from '../load/care-team-owed.ts'
 import { EXIT, typedAgain, WaybillError, withRemedy } from '../model/errors.ts'
@@ -37,12 +36,7 @@ import { exitOf } from '../story/balance.ts'
 import { gatherStory } from '../story/facts.ts'
 import type { JobEnd, RunStory } from '../story/run-story.ts'
 import { shellWord } from '../system/shown-text.ts'
-import type { Application } from './application.ts'
-import { type RunWatch, withRunDependencies } from './connect-gateway.ts'
-import { lastRunFile, tellingLastRun } from './last-run.ts'
-import { runAndTell } from './run-and-tell.ts'
 import { carryOut, type Holding, whileHeld } from './take-up.ts'
-import { createTeller, keepTargets } from './teller.ts'
 import type { WithoutOld } from './which-installation.ts'
 
 export interface RunOptions extends WithoutOld {
@@ -195,49 +189,6 @@ export const nothingToResume = (job: string, what: 'run' | 'backfill', command: 
   new WaybillError('nothing-left', `${job} has no interrupted ${what}`, {
     remedy: `To begin one, type: ${command}`,
   })
-
-interface Beginning {
-  readonly job: Job
-  /** From `chooseGateway`. */
-  readonly gateway: string
-  /** True to notify targets of a refused run; false if the person who typed the command sees the error. */
-  readonly refusals: boolean
-  /** Limit of requests per second. */
-  readonly requestsPerSecond?: number | undefined
-  readonly without?: WithoutOld
-  readonly work: (deps: RunDependencies) => Promise<JobEnd>
-}
-
-export interface BeginWatch extends RunWatch {
-  /** Called at the end of the run, before its notifications are delivered, which may take ten seconds. */
-  readonly onEnd?: (end: JobEnd) => void
-}
-
-/** @throws errors of `work`: nothing was run */
-export function begin(
-  application: Application,
-  watch: BeginWatch,
-  { job, gateway, refusals, requestsPerSecond, without, work }: Beginning,
-): Promise<JobEnd> {
-  const runAndNotify = async (opened: RunDependencies): Promise<JobEnd> => {
-    const { ledger } = opened
-    const deps = { ...opened, requestsPerSecond }
-    const name = job.definition.job
-    const teller = createTeller(application, ledger, new Map([[name, targetsOf(job)]]))
-    const tell = lastRunFile(application)
-    const working = (given: RunDependencies): Promise<JobEnd> =>
-      tellingLastRun(application, given, { job: name, tell, refusals }, () => work(given))
-    await keepTargets(ledger, job)
-    try {
-      const end = await runAndTell(application, { teller, deps, job, refusals, work: working })
-      watch.onEnd?.(end)
-      return end
-    } finally {
-      await teller.deliver()
-    }
-  }
-  return withRunDependencies(application, watch, gateway, runAndNotify, without)
-}
 
 /** Sources of the job, redirected to the folder of the range. */
 export const backfillSources = ({ sources }: Job, range: BackfillRange): Job['sources'] =>

@@ -13,10 +13,11 @@ import { type Held, unpackHolds } from '../ledger/packed-records.ts'
 import { resolveAccounts } from '../load/accounts.ts'
 import { lookUp } from '../load/delivery.ts'
 import { createEntries, type Entry, sentUnder } from '../model/entry.ts'
+import type { Identity } from '../model/ids.ts'
 import type { AccountIds, Verdict } from '../model/outcome.ts'
 import type { Origin } from '../model/row.ts'
 import { type ProfileRecord, readProfile } from '../reconcile/read-back.ts'
-import { type Arrival, createArrival, spoolFolder } from '../run/arrival.ts'
+import { type Arrival, createArrival, type ReceivedExport, spoolFolder } from '../run/arrival.ts'
 import { kindOf } from '../run/backfill-range.ts'
 import { connectStages } from '../run/connect-stages.ts'
 import type { RunDependencies } from '../run/events.ts'
@@ -175,6 +176,35 @@ export async function withRunAgain<Result>(
   }
 }
 
+/** Export with the mapping that the run used. */
+async function withItsMapping(
+  ledger: RunDependencies['ledger'],
+  arrival: Arrival,
+  record: ExportRecord,
+  { file, version, limits, beside }: ReceivedExport,
+) {
+  const content = await keptMapping(ledger, record)
+  const mapping = await rejoin(content, record.name, arrival.kept, beside)
+  return { record: { ...record, path: file, version }, mapping, limits }
+}
+
+/** Entries of an export, those of a row each; none for a rejected row. */
+async function* entriesOf(
+  identity: Identity,
+  signal: AbortSignal,
+  exportId: string,
+  { opened, mapper }: OpenRows,
+  from?: Origin,
+): AsyncGenerator<Entry[]> {
+  for await (const block of opened.rows(from)) {
+    for (const source of block) {
+      signal.throwIfAborted()
+      const outcome = mapper(source)
+      yield outcome.outcome === 'mapped' ? createEntries(identity, exportId, outcome) : []
+    }
+  }
+}
+
 function connectAgain(
   deps: RunDependencies,
   job: Job,
@@ -205,26 +235,13 @@ function connectAgain(
     ? `nothing need be done: what it had under way is looked for whenever it comes again. Where somebody knows that the gateway has it: waybill resolve ${run.id} --accept`
     : undefined
   const found = async (record: ExportRecord) => {
-    const { file, version, limits, beside } = await receiveOriginal(arrival, job, record, otherwise)
-    const content = await keptMapping(ledger, record)
-    const mapping = await rejoin(content, record.name, arrival.kept, beside)
-    return { record: { ...record, path: file, version }, mapping, limits }
+    const original = await receiveOriginal(arrival, job, record, otherwise)
+    return withItsMapping(ledger, arrival, record, original)
   }
   const accountIds = async (entries: readonly Entry[]): Promise<AccountIds> =>
     (await resolveAccounts({ ...load.accounts, register: 'never' }, entries)).accountIds
-  async function* entries(
-    exportId: string,
-    { opened, mapper }: OpenRows,
-    from?: Origin,
-  ): AsyncGenerator<Entry[]> {
-    for await (const block of opened.rows(from)) {
-      for (const source of block) {
-        signal.throwIfAborted()
-        const outcome = mapper(source)
-        yield outcome.outcome === 'mapped' ? createEntries(identity, exportId, outcome) : []
-      }
-    }
-  }
+  const entries = (exportId: string, rows: OpenRows, from?: Origin): AsyncGenerator<Entry[]> =>
+    entriesOf(identity, signal, exportId, rows, from)
   return {
     ledger,
     now,

@@ -81,16 +81,8 @@ export function openCollection(
   const written = new Map(Object.entries(before?.files ?? {}))
   const files = new Map<string, AppendedFile>()
   const fileOf = (name: string): AppendedFile => {
-    const known = files.get(name)
-    if (known !== undefined) return known
-    makeFolder(folder)
-    const { bytes = 0 } = written.get(name) ?? {}
-    const path = join(aside, name)
-    if ((lstatSync(path, { throwIfNoEntry: false })?.size ?? 0) < bytes)
-      throw new WaybillError('collection-lost', 'the collected files of the run are gone', {
-        place: { file: path },
-      })
-    const file = openAppended(folder, path, bytes, assertHeld)
+    const bytes = written.get(name)?.bytes ?? 0
+    const file = files.get(name) ?? openAgain(folder, join(aside, name), bytes, assertHeld)
     files.set(name, file)
     return file
   }
@@ -101,19 +93,17 @@ export function openCollection(
     files: Object.fromEntries(written),
     isWhole,
   })
-  const appendTo = async (name: string, text: string, lines: number): Promise<void> => {
-    const head = written.get(name)?.bytes ? '' : (heads.get(name) ?? '')
+  const appendTo = async (name: string, text: string, more: number): Promise<void> => {
+    const { bytes: before = 0, lines = 0 } = written.get(name) ?? {}
+    const head = before > 0 ? '' : (heads.get(name) ?? '')
     const bytes = await fileOf(name).append(Buffer.from(head + text))
-    written.set(name, { bytes, lines: (written.get(name)?.lines ?? 0) + lines })
+    written.set(name, { bytes, lines: lines + more })
   }
   const unusable = (cause: unknown): never => {
     if (cause instanceof WaybillError && cause.code !== 'home-unusable') throw cause
-    const reason = reasonOf(cause)
     const code = destination === undefined ? 'target-unusable' : 'home-unusable'
-    throw new WaybillError(code, `the collection cannot be written: ${reason}`, {
-      place: { file: folder },
-      cause,
-    })
+    const message = `the collection cannot be written: ${reasonOf(cause)}`
+    throw new WaybillError(code, message, { place: { file: folder }, cause })
   }
   const append = async (texts: CollectedTexts): Promise<void> => {
     for (const [name, { text, lines }] of texts) await appendTo(name, text, lines)
@@ -137,9 +127,7 @@ export function openCollection(
     const manifest = `${JSON.stringify({ ...about, files: listed }, undefined, 2)}\n`
     await writeWhole(folder, join(aside, MANIFEST), manifest, 'sync')
     await assertHeld()
-    await rename(aside, whole)
-    const parent = await open(folder)
-    await parent.sync().finally(() => parent.close())
+    await renameIn(folder, aside, whole)
   }
   return {
     async append(texts) {
@@ -147,15 +135,37 @@ export function openCollection(
       return collection(false)
     },
     async publish(about, derive) {
-      if (!isThere && before?.isWhole !== true) await makeWhole(about, derive).catch(unusable)
-      if (destination !== undefined && before?.isWhole !== true)
-        await deliverCollection(destination, whole, run)
+      if (before?.isWhole === true) return collection(true)
+      if (!isThere) await makeWhole(about, derive).catch(unusable)
+      if (destination !== undefined) await deliverCollection(destination, whole, run)
       return collection(true)
     },
     clear() {
       if (destination !== undefined) rmSync(whole, { recursive: true, force: true })
     },
   }
+}
+
+/** Renames within a folder; the disk then has the new name. */
+async function renameIn(folder: string, from: string, to: string): Promise<void> {
+  await rename(from, to)
+  const parent = await open(folder)
+  await parent.sync().finally(() => parent.close())
+}
+
+/** @throws WaybillError `collection-lost` for a file shorter than the part that was settled */
+function openAgain(
+  folder: string,
+  path: string,
+  bytes: number,
+  assertHeld: () => Promise<void>,
+): AppendedFile {
+  makeFolder(folder)
+  if ((lstatSync(path, { throwIfNoEntry: false })?.size ?? 0) < bytes)
+    throw new WaybillError('collection-lost', 'the collected files of the run are gone', {
+      place: { file: path },
+    })
+  return openAppended(folder, path, bytes, assertHeld)
 }
 
 /** @param base with or without a slash, or a dot, at its end */

@@ -185,7 +185,7 @@ async function carryOut(run: OpenRun, step: ExportStep): Promise<ExportEnd> {
 
 type ExportWork = Awaited<ReturnType<typeof beginExport>>
 
-/** Opens the export, and reads how far an earlier process came. */
+/** Opens the export where an earlier process stopped. */
 async function beginExport(run: OpenRun, step: ExportStep) {
   const { stages, runLedger, events } = run
   const { record, mapping, limits, position } = step

@@ -11,7 +11,7 @@ import { followByNotices, type Noticed } from './run-notices.ts'
 import { createTeller, keepTargets } from './teller.ts'
 import type { WithoutOld } from './which-installation.ts'
 
-/** Followers hear of the end in the order given. @throws errors of `work` */
+/** Followers hear the end in the order given. @throws errors of `work` */
 export async function followed<End>(
   followers: readonly Follower<End>[],
   work: () => Promise<End>,

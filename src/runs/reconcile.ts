@@ -17,7 +17,7 @@ import type { Identity } from '../model/ids.ts'
 import type { AccountIds, Verdict } from '../model/outcome.ts'
 import type { Origin } from '../model/row.ts'
 import { type ProfileRecord, readProfile } from '../reconcile/read-back.ts'
-import { type Arrival, createArrival, type ReceivedExport, spoolFolder } from '../run/arrival.ts'
+import { type Arrival, createArrival, spoolFolder } from '../run/arrival.ts'
 import { kindOf } from '../run/backfill-range.ts'
 import { connectStages } from '../run/connect-stages.ts'
 import type { RunDependencies } from '../run/events.ts'
@@ -176,13 +176,20 @@ export async function withRunAgain<Result>(
   }
 }
 
-/** Export with the mapping that the run used. */
-async function withItsMapping(
+/** Next step for a run that was given up and whose file is gone. */
+const withoutFile = ({ id }: RunOfJob): string =>
+  `nothing need be done: what it had under way is looked for whenever it comes again. Where somebody knows that the gateway has it: waybill resolve ${id} --accept`
+
+/** Finds an export of the run, with the mapping that the run used. @throws WaybillError `export-gone` */
+async function findAgain(
   ledger: RunDependencies['ledger'],
   arrival: Arrival,
+  job: Job,
+  run: RunOfJob,
   record: ExportRecord,
-  { file, version, limits, beside }: ReceivedExport,
 ) {
+  const otherwise = isGivenUp(run) ? withoutFile(run) : undefined
+  const { file, version, limits, beside } = await receiveOriginal(arrival, job, record, otherwise)
   const content = await keptMapping(ledger, record)
   const mapping = await rejoin(content, record.name, arrival.kept, beside)
   return { record: { ...record, path: file, version }, mapping, limits }
@@ -231,13 +238,7 @@ function connectAgain(
   const { load } = stages
   // A run with a dead process may have sent a moment ago.
   const overAt = run.state === 'running' ? deps.now() : (run.ended_at ?? deps.now())
-  const otherwise = isGivenUp(run)
-    ? `nothing need be done: what it had under way is looked for whenever it comes again. Where somebody knows that the gateway has it: waybill resolve ${run.id} --accept`
-    : undefined
-  const found = async (record: ExportRecord) => {
-    const original = await receiveOriginal(arrival, job, record, otherwise)
-    return withItsMapping(ledger, arrival, record, original)
-  }
+  const found = (record: ExportRecord) => findAgain(ledger, arrival, job, run, record)
   const accountIds = async (entries: readonly Entry[]): Promise<AccountIds> =>
     (await resolveAccounts({ ...load.accounts, register: 'never' }, entries)).accountIds
   const entries = (exportId: string, rows: OpenRows, from?: Origin): AsyncGenerator<Entry[]> =>

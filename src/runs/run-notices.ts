@@ -47,7 +47,7 @@ export interface Noticed {
 
 type NoticeFollower = Follower<JobEnd> & { readonly listener?: RunListener }
 
-/** Notifies strange exports during the run, and its end. */
+/** Notifies strange exports, and the end of the run. */
 export function followByNotices({ logger }: Pick<Application, 'logger'>, run: Noticed): NoticeFollower {
   const { teller, deps, job, refusals, isTriedAgain = () => false } = run
   const targets = targetsOf(job)

@@ -214,7 +214,7 @@ async function carryOut(
     }
     open.delete(chunk.number)
     stages.inHand(-chunk.entries.length)
-    const left = () => leftBehind(record, chunk, loaded)
+    const left = () => leftBehind(stages.identity, record, chunk, loaded)
     events.emit({ type: 'exportAdvanced', ...progress(chunk.rows.at(-1)?.source.byteOffset ?? 0), left })
   }
   let stoppedAt: Chunk | undefined

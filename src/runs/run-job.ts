@@ -177,7 +177,13 @@ async function runWith(
   if (isOfArticles && end.error === undefined) await keepArticles(deps.home, job.definition.job, runId)
   if (isOfKnown && end.error === undefined) await forgetKnownPeople(deps.home, runId)
   const hasMoved = end.error === undefined && whole && (await archiveRun(archiving, end.summary, others))
-  return { ...(await current(deps, end, hasMoved)), ...(resumed === undefined ? {} : { resumed }) }
+  const ended = await current(deps, end, hasMoved)
+  return {
+    ...ended,
+    // An export that is not archived is left behind, too.
+    ...(hasMoved ? { exit: exitOf(ended.summary) } : {}),
+    ...(resumed === undefined ? {} : { resumed }),
+  }
 }
 
 /** End of a run that an earlier process began, where nothing else is to be run. */

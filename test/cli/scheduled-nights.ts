@@ -8,7 +8,8 @@ import { createIdleClock } from '../load/idle-clock.ts'
 import type { HookServer } from '../notify/hook-server.ts'
 import { type Ended, ended, type Workplace } from './command-line.ts'
 
-const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
+/** Program for `startProgram`: an instant to begin at, a pace, and the words of a command. */
+export const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
 
 /** Work that takes longer waits for the clock: a request that hangs, or a socket that is kept. */
 const HANGS_MS = 300

@@ -1,7 +1,8 @@
 /** The list of needs as a pure function: edges of its ages, and causes that become one. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type NeedsFacts, needsOf } from '../../src/needs/needs-of.ts'
+import type { NeedsFacts } from '../../src/needs/need.ts'
+import { needsOf } from '../../src/needs/needs-of.ts'
 
 const DAY = 86_400_000
 const NOW = Date.parse('2026-03-02T07:00:00Z')
@@ -10,6 +11,8 @@ const NOTHING: NeedsFacts = {
   now: NOW,
   refused: [],
   runs: [],
+  people: [],
+  waitingExports: [],
   owing: [],
   overdue: [],
   undelivered: [],

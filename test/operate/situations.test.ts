@@ -1,5 +1,5 @@
 /** An operator's situations, each from its cause to an empty list: the list names the need, and its commands, typed as they stand, end it. */
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { page } from '../docs/pages.ts'
 import { openScene, type Situation } from './scene.ts'
 import { EXPORTS } from './situations/exports.ts'
@@ -37,5 +37,35 @@ for (const { row, name, options, requires = {}, night, exit, need, end } of SITU
     expect((await scene.look('needs', '--exit-code')).code).toBe(0)
   })
 
-/** Rows of the table that other tests of this folder play. */
+/** Rows of the runbook that other tests of this folder play. */
 const PLAYED_ELSEWHERE = [46, 50]
+
+interface TableRow {
+  readonly row: number
+  readonly exit: string
+  readonly need: string
+}
+
+const TABLE: readonly TableRow[] = [
+  ...page('docs/runbook.md').matchAll(/^\| (\d+) \|[^|]*\|([^|]*)\|([^|]*)\|/gm),
+].map(([, row, exit = '', need = '']) => ({
+  row: Number(row),
+  exit: exit.trim(),
+  need: need.trim(),
+}))
+
+test('the table of the runbook has fifty situations, and each is played', () => {
+  expect(TABLE.map(({ row }) => row)).toEqual(Array.from({ length: 50 }, (_, at) => at + 1))
+  const played = new Set([...SITUATIONS.map(({ row }) => row), ...PLAYED_ELSEWHERE])
+  expect(TABLE.filter(({ row }) => !played.has(row))).toEqual([])
+})
+
+test('the table of the runbook says of each situation what is played', () => {
+  for (const { row, exit, need } of SITUATIONS) {
+    const said = TABLE.find((one) => one.row === row)
+    const cause = need === undefined ? '–' : `\`${need.cause}\``
+    expect([row, said?.need]).toEqual([row, expect.stringContaining(cause)])
+    const words = exit === null ? /^–$/ : new RegExp(`\\b${exit}\\b|^(–|as the run)$`)
+    expect([row, said?.exit]).toEqual([row, expect.stringMatching(words)])
+  }
+})

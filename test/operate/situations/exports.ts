@@ -230,14 +230,18 @@ drift: { fit: off }
       await scene.deliver('a.csv', HEADER + ANN)
       await scene.deliver('a.csv.done', '')
       await scene.deliver('b.csv', HEADER)
-      return scene.run()
+      const ended = await scene.run()
+      expect(await scene.needs()).toEqual([])
+      await scene.later(1, 'run', 'clinic')
+      return ended
     },
     exit: 0,
+    need: { cause: 'export-waiting' },
     async end(scene) {
       expect(await scene.stored()).toHaveLength(3)
       await scene.deliver('b.csv', HEADER + BEN)
       await scene.deliver('b.csv.done', '')
-      expect((await scene.run()).code).toBe(0)
+      expect((await scene.type('run')).code).toBe(0)
       expect(await scene.stored()).toHaveLength(6)
     },
   },

@@ -130,7 +130,7 @@ export const GATEWAY: readonly Situation[] = [
       return scene.run()
     },
     exit: 1,
-    need: { cause: 'left-rejected', code: 'account-stale', people: 1 },
+    need: { cause: 'left-in-doubt', code: 'account-stale', people: 1 },
     async end(scene) {
       expect((await scene.type('rerun')).code).toBe(0)
     },

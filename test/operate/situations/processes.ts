@@ -1,10 +1,11 @@
 /** Situations of processes and machines. */
-import { readdir, rm, statfs, writeFile } from 'node:fs/promises'
+import { statfsSync, writeFileSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { ANN, BEN, HEADER, JOB } from '../../cli/clinic.ts'
 import { ended } from '../../cli/command-line.ts'
-import { scheduledNights } from '../../cli/scheduled-nights.ts'
+import { FAST_CLOCK, scheduledNights } from '../../cli/scheduled-nights.ts'
 import { PASS } from '../../faults/fault-proxy.ts'
 import { mountDisk, NEEDS_MOUNTS } from '../../faults/mounted-disk.ts'
 import type { Situation } from '../scene.ts'
@@ -19,14 +20,17 @@ function fullDisk(): Situation {
     options() {
       const disk = mountDisk('24m')?.folder ?? ''
       others = join(disk, 'others')
-      return { environment: { WAYBILL_HOME: join(disk, 'home'), WAYBILL_MIN_FREE: '1KiB' } }
+      return { environment: { WAYBILL_HOME: join(disk, 'home'), WAYBILL_MIN_FREE: '1MiB' } }
     },
     night: async (scene) => {
       await scene.deliver('a.csv', HEADER + ANN)
       await scene.run()
       await scene.deliver('b.csv', HEADER + BEN)
-      const { bavail, bsize } = await statfs(join(others, '..'))
-      await writeFile(others, Buffer.alloc(bavail * bsize))
+      scene.strike(({ method }) => {
+        const { bavail, bsize } = statfsSync(join(others, '..'))
+        if (method === 'POST' && bavail > 0) writeFileSync(others, Buffer.alloc(bavail * bsize))
+        return PASS
+      })
       return scene.run()
     },
     exit: 2,
@@ -102,19 +106,17 @@ export const PROCESSES: readonly Situation[] = [
       await scene.job(`${JOB}drift: { fit: off }\nschedule: { cron: "0 0 * * *", zone: UTC }\n`)
       await scene.deliver('a.csv', HEADER + ANN)
       scene.strike(() => ({ do: 'hang' }))
-      const running = scene.workplace.start('run', 'clinic')
+      const schedule = scene.workplace.startProgram(FAST_CLOCK, '2027-03-01T23:59:59Z', '1', 'schedule')
       await scene.untilAsked()
-      running.kill('SIGKILL')
-      const killed = await ended(running)
+      schedule.kill('SIGKILL')
+      const killed = await ended(schedule)
       scene.strike(() => PASS)
       return killed
     },
     exit: null,
     need: { cause: 'run-unfinished', code: 'stopped' },
     async end(scene) {
-      const now = scene.now()
-      const until = new Date(now + 3 * 60_000).toISOString()
-      await scheduledNights(scene.workplace).keep(new Date(now).toISOString(), until)
+      await scheduledNights(scene.workplace).keep('2027-03-02T00:03Z', '2027-03-02T00:06Z')
       expect(await scene.stored()).toHaveLength(3)
     },
   },

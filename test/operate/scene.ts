@@ -20,6 +20,7 @@ const Listed = z.object({
       code: z.string().optional(),
       jobs: z.array(z.string()),
       what: z.string(),
+      runs: z.array(z.string()),
       times: z.number(),
       steps: z.array(z.object({ say: z.string(), commands: z.array(z.string()) })),
     }),

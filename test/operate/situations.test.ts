@@ -1,6 +1,7 @@
 /** An operator's situations, each from its cause to an empty list: the list names the need, and its commands, typed as they stand, end it. */
 import { expect, test } from 'vitest'
 import { page } from '../docs/pages.ts'
+import { expectAgreement } from './agreement.ts'
 import { openScene, type Situation } from './scene.ts'
 import { EXPORTS } from './situations/exports.ts'
 import { GATEWAY } from './situations/gateway.ts'
@@ -31,9 +32,11 @@ for (const { row, name, options, requires = {}, night, exit, need, end } of SITU
     expect(listed).toMatchObject(need === undefined ? [] : [{ jobs: ['clinic'], ...need }])
     expect(listed).toHaveLength(need === undefined ? 0 : 1)
     expect((await scene.look('needs', '--exit-code')).code).toBe(need === undefined ? 0 : 1)
+    await expectAgreement(scene, exit, listed)
     await end(scene)
     expect(scene.typed()).toBeLessThanOrEqual(MOST_TYPED)
     expect(await scene.needs()).toEqual([])
+    await expectAgreement(scene, null, [])
     expect((await scene.look('needs', '--exit-code')).code).toBe(0)
   })
 

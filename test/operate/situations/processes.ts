@@ -103,10 +103,10 @@ export const PROCESSES: readonly Situation[] = [
     row: 43,
     name: 'the machine restarts, and the schedule goes on by itself',
     night: async (scene) => {
-      await scene.job(`${JOB}drift: { fit: off }\nschedule: { cron: "0 0 * * *", zone: UTC }\n`)
+      await scene.job(`${JOB}drift: { fit: off }\nschedule: { cron: "* * * * *", zone: UTC }\n`)
       await scene.deliver('a.csv', HEADER + ANN)
       scene.strike(() => ({ do: 'hang' }))
-      const schedule = scene.workplace.startProgram(FAST_CLOCK, '2027-03-01T23:59:59Z', '1', 'schedule')
+      const schedule = scene.workplace.startProgram(FAST_CLOCK, '2027-03-01T00:00Z', '60', 'schedule')
       await scene.untilAsked()
       schedule.kill('SIGKILL')
       const killed = await ended(schedule)
@@ -116,7 +116,7 @@ export const PROCESSES: readonly Situation[] = [
     exit: null,
     need: { cause: 'run-unfinished', code: 'stopped' },
     async end(scene) {
-      await scheduledNights(scene.workplace).keep('2027-03-02T00:03Z', '2027-03-02T00:06Z')
+      await scheduledNights(scene.workplace).keep('2027-03-02T00:00Z', '2027-03-02T00:02Z')
       expect(await scene.stored()).toHaveLength(3)
     },
   },

@@ -4,9 +4,9 @@ import type { Step } from '../story/next-steps.ts'
 import type { RunStory, RunSummary } from '../story/run-story.ts'
 
 import type { RefusedStart } from './refused-starts.ts'
-import type { WaitingExports } from './waiting-exports.ts'
+import type { readWaitingExports } from './waiting-exports.ts'
 
-/** Something that needs a person. */
+/** A matter for a person. */
 export interface Need {
   /** Source of the need: a row of the table in `src/needs/needs-of.ts`. */
   readonly cause: string
@@ -26,9 +26,9 @@ export interface Need {
   /** Rows and records left behind by the newest run. */
   readonly rows?: number
   readonly records?: number
-  /** Number of people concerned; undefined if no person is concerned, or nobody knows. */
+  /** Number of people concerned; undefined if none, or unknown. */
   readonly people?: number
-  /** Steps that end the need, with commands to type. */
+  /** Steps to end the need, with commands to type. */
   readonly steps: readonly Step[]
 }
 
@@ -57,10 +57,10 @@ export interface NeedsFacts {
   /** Newest finished run of each job that owes marks or deletions. */
   readonly owing: readonly { readonly summary: RunSummary; readonly people: number }[]
   /** Incomplete exports that the latest run of each job passed over. */
-  readonly waitingExports: readonly WaitingExports[]
+  readonly waitingExports: ReturnType<typeof readWaitingExports>
   /** Expectations whose latest deadline has passed without the exports. */
   readonly overdue: readonly OverdueExport[]
-  /** Targets with notifications that were given up, or wait for long. */
+  /** Targets with notifications that were given up, or wait long. */
   readonly undelivered: readonly Pick<
     OpenWork['undelivered'][number],
     'job' | 'target' | 'count' | 'error' | 'since'
@@ -69,7 +69,7 @@ export interface NeedsFacts {
   readonly pauses: readonly Pick<OpenWork['pauses'][number], 'job' | 'by' | 'note' | 'at'>[]
   /** Scheduled jobs whose fire is long due: no schedule is running. */
   readonly unscheduled: readonly { readonly job: string; readonly due: number }[]
-  /** Jobs that were not done by their deadline. */
+  /** Jobs past their deadline. */
   readonly late: readonly LateJob[]
   /** A restored or copied ledger, and the jobs without a finished run since. */
   readonly copy: OpenWork['copy']
@@ -80,7 +80,7 @@ export interface NeedsFacts {
   readonly backup: { readonly latestAt: number | undefined; readonly firstRunAt: number | undefined }
 }
 
-export interface OverdueExport {
+interface OverdueExport {
   readonly job: string
   readonly source: string
   readonly due: number
@@ -90,13 +90,13 @@ export interface OverdueExport {
 }
 
 /** A job whose fire was not done by its deadline. */
-export interface LateJob {
+interface LateJob {
   readonly job: string
   readonly by: number
   readonly fire: { readonly due: number; readonly state: string; readonly run_id: string | null }
 }
 
-export interface Trouble {
+interface Trouble {
   readonly code: string
   readonly message: string
   readonly remedy: string

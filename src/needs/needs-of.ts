@@ -6,21 +6,9 @@ import { command, type Step, stepsForPart } from '../story/next-steps.ts'
 import { counted, shellWord, sizeText, utcTime } from '../system/shown-text.ts'
 import type { Need, NeedsFacts, OpenRun, Part } from './need.ts'
 import type { RefusedStart } from './refused-starts.ts'
-import {
-  BACKFILL,
-  EXPORT,
-  FAILED,
-  isUnfinished,
-  LEFT_IN_DOUBT,
-  LEFT_REJECTED,
-  type Matters,
-  partsOf,
-  UNARCHIVED,
-  UNFINISHED,
-} from './run-matters.ts'
-import { WAITING_LONG_MS } from './waiting-exports.ts'
+import { isUnfinished, type Matters, partsOf, RUN_MATTERS } from './run-matters.ts'
 
-export interface Source {
+interface Source {
   readonly parts: (facts: NeedsFacts) => Part[]
   /** Matters of a run that the source lists. */
   readonly matters?: Matters
@@ -31,6 +19,8 @@ export interface Source {
 const DAY_MS = 86_400_000
 /** Length from which a pause was perhaps forgotten. */
 const PAUSED_LONG_MS = 7 * DAY_MS
+/** Time after which an incomplete export needs a person: longer than a transfer, shorter than a day. */
+const WAITING_LONG_MS = 12 * 3_600_000
 /** Age from which the latest backup is too old. */
 const BACKUP_OLD_MS = 30 * DAY_MS
 
@@ -40,9 +30,9 @@ const ofJobs = ({ jobs }: Pick<Need, 'jobs'>): string => jobs.join(', ')
 const nights = ({ times }: Pick<Need, 'times'>): string => (times > 1 ? `, in ${counted(times, 'run')}` : '')
 const NOTHING = { runs: [], exports: [] } as const
 
-/** Words on the people of a need; empty if unknown. */
+/** `, 2 people`; empty if unknown. */
 const ofPeople = ({ people }: Pick<Need, 'people'>): string =>
-  people === undefined || people === 0 ? '' : `, of ${counted(people, 'person', 'people')}`
+  people === undefined || people === 0 ? '' : `, ${counted(people, 'person', 'people')}`
 
 /** All sources, in the order of the list for needs of one time. */
 const SOURCES = {
@@ -88,24 +78,27 @@ const SOURCES = {
       `${ofJobs(need)} could not run (${need.code})${need.times > 1 ? `, ${counted(need.times, 'time')}` : ''}`,
   },
   'run-unfinished': ofRuns(
-    UNFINISHED,
+    RUN_MATTERS['run-unfinished'],
     (need) => `${ofJobs(need)} stopped before the end (${need.code}): it goes on where it stopped`,
   ),
   'backfill-unfinished': ofRuns(
-    BACKFILL,
+    RUN_MATTERS['backfill-unfinished'],
     (need) => `the backfill of ${ofJobs(need)} is unfinished (${need.code})`,
   ),
-  'run-failed': ofRuns(FAILED, (need) => `${ofJobs(need)} failed (${need.code})${nights(need)}`),
+  'run-failed': ofRuns(
+    RUN_MATTERS['run-failed'],
+    (need) => `${ofJobs(need)} failed (${need.code})${nights(need)}`,
+  ),
   'export-failed': ofRuns(
-    EXPORT,
+    RUN_MATTERS['export-failed'],
     (need) => `${ofJobs(need)}: ${need.exports.join(', ')} was not delivered (${need.code})${nights(need)}`,
   ),
   'export-unarchived': ofRuns(
-    UNARCHIVED,
+    RUN_MATTERS['export-unarchived'],
     (need) => `${ofJobs(need)}: ${need.exports.join(', ')} cannot be moved into the archive`,
   ),
-  'left-rejected': ofRuns(LEFT_REJECTED, leftWords('rejected')),
-  'left-in-doubt': ofRuns(LEFT_IN_DOUBT, leftWords('in doubt')),
+  'left-rejected': ofRuns(RUN_MATTERS['left-rejected'], leftWords('rejected')),
+  'left-in-doubt': ofRuns(RUN_MATTERS['left-in-doubt'], leftWords('in doubt')),
   owed: {
     parts: ({ owing }) =>
       owing.map(({ summary, people }) => ({
@@ -372,6 +365,6 @@ function leftWords(outcome: string): Source['what'] {
       ...(records === 0 ? [] : [counted(records, 'record')]),
     ]
     const why = need.code === 'in-doubt' ? '' : ` (${need.code})`
-    return `${ofJobs(need)}: ${counts.join(' and ')}${ofPeople(need)} ${outcome}${why}${nights(need)}`
+    return `${ofJobs(need)}: ${counts.join(' and ')} ${outcome}${why}${ofPeople(need)}${nights(need)}`
   }
 }

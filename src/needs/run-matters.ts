@@ -6,7 +6,7 @@ import { shellWord } from '../system/shown-text.ts'
 import type { NeedsFacts, OpenRun, Part, RunInNeed } from './need.ts'
 
 /** An open matter of a run. */
-export interface Matter extends Partial<Pick<Part, 'exports' | 'rows' | 'records' | 'since'>> {
+interface Matter extends Partial<Pick<Part, 'exports' | 'rows' | 'records' | 'since'>> {
   /** Equal for runs with a common need. */
   readonly subject: string
   readonly code: string
@@ -28,14 +28,14 @@ const step = (say: string, ...commands: readonly string[]): Step => ({ say, comm
 const stepsOfRun = ({ summary, reasons }: RunStory): readonly Step[] => nextSteps(summary, reasons)
 
 /** An unfinished run. Runs that wait for one gateway have one need. */
-export const UNFINISHED: Matters = (run) => {
+const unfinished: Matters = (run) => {
   if (!isUnfinished(run) || run.backfill !== null) return []
   const code = run.reason ?? 'stopped'
   const subject = `${code} ${code.startsWith('gateway-') ? run.gateway : run.job}`
   return [{ subject, code, continues: true, stepsOf: stepsOfRun }]
 }
 
-export const BACKFILL: Matters = (run) => {
+const backfill: Matters = (run) => {
   if (!isUnfinished(run) || run.backfill === null) return []
   return [
     {
@@ -49,7 +49,7 @@ export const BACKFILL: Matters = (run) => {
   ]
 }
 
-export const FAILED: Matters = ({ open, reason, job }) => {
+const failed: Matters = ({ open, reason, job }) => {
   const code = reason ?? 'failed'
   if (!open.isFailed) return []
   return [
@@ -62,7 +62,7 @@ export const FAILED: Matters = ({ open, reason, job }) => {
   ]
 }
 
-export const EXPORT: Matters = ({ open, job }) =>
+const exports: Matters = ({ open, job }) =>
   open.exports.map(({ name, reason: code }) => ({
     subject: `${job} ${name} ${code}`,
     code,
@@ -70,7 +70,7 @@ export const EXPORT: Matters = ({ open, job }) =>
     stepsOf: ({ summary }) => stepsForPart(summary, { of: 'export', name, code }),
   }))
 
-export const UNARCHIVED: Matters = ({ open, job }) =>
+const unarchived: Matters = ({ open, job }) =>
   open.unarchived.map(({ name, message }) => ({
     subject: `${job} ${message}`,
     code: 'export-unarchived',
@@ -78,8 +78,16 @@ export const UNARCHIVED: Matters = ({ open, job }) =>
     stepsOf: ({ summary }) => stepsForPart(summary, { of: 'unarchived', message }),
   }))
 
-export const LEFT_REJECTED: Matters = (run) => leftMatters(run, 'rejected')
-export const LEFT_IN_DOUBT: Matters = (run) => leftMatters(run, 'in-doubt')
+/** Matters of a run, by cause of the need. */
+export const RUN_MATTERS = {
+  'run-unfinished': unfinished,
+  'backfill-unfinished': backfill,
+  'run-failed': failed,
+  'export-failed': exports,
+  'export-unarchived': unarchived,
+  'left-rejected': (run) => leftMatters(run, 'rejected'),
+  'left-in-doubt': (run) => leftMatters(run, 'in-doubt'),
+} as const satisfies Record<string, Matters>
 
 /** Rows and records left behind: a matter for each reason. */
 function leftMatters(run: OpenRun, outcome: 'rejected' | 'in-doubt'): Matter[] {

@@ -9,10 +9,7 @@ const WaitingExports = z.object({
   /** Exports with the missing part, in words, and the first look: milliseconds since the epoch. */
   waiting: z.array(z.object({ words: z.string(), since: z.number() })).readonly(),
 })
-export interface WaitingExports extends Readonly<z.infer<typeof WaitingExports>> {}
-
-/** Time after which an incomplete export needs a person: longer than a transfer, shorter than a day. */
-export const WAITING_LONG_MS = 12 * 3_600_000
+interface WaitingExports extends Readonly<z.infer<typeof WaitingExports>> {}
 
 const folderOf = (home: string): string => join(home, 'waiting')
 const fileOf = (home: string, job: string): string => join(folderOf(home), ownFileName(job, '.json'))

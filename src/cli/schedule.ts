@@ -31,7 +31,7 @@ import { localTime } from '../schedule/fires.ts'
 import type { ScheduleEvents } from '../schedule/schedule-parts.ts'
 import { toSecond, waitsText } from '../story/words.ts'
 import { counted, iso, utcTime } from '../system/shown-text.ts'
-import { fittedTable, folded, plainTable } from '../system/text-table.ts'
+import { fittedTable, folded } from '../system/text-table.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { NO_PROGRESS } from '../telemetry/progress.ts'
 import { type CommandContext, print } from './command-form.ts'
@@ -152,7 +152,7 @@ function explainedText(explained: ExplainedJob, columns: number | undefined): st
   }
   if (next.length > 0) {
     const times = next.map((at) => [localTime(at, zone), utcTime(at)])
-    lines.push(...plainTable(['next', 'UTC'], times, 'none'))
+    lines.push(...fittedTable(['next', 'UTC'], times, 'none', columns))
   }
   if (expected.length > 0) lines.push(...expectationsTable(expected, columns))
   return [...lines, '']

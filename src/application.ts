@@ -115,6 +115,13 @@ export function createApplication(
       const ids = createAccountIdCipher(() => ownKey(settings, true) ?? '')
       return openLedger(file, processes.place, onNew, ids)
     },
+    async openTickets(opening) {
+      const [{ openTickets }, { ledgerAddress }] = await Promise.all([
+        import('./ledger/postgres/tickets.ts'),
+        import('./runs/ledger-address.ts'),
+      ])
+      return openTickets(ledgerAddress(settings), opening)
+    },
     async readLedger() {
       if (settings.ledger !== undefined) return openSharedLedger({}, Date.now())
       const { openLedger } = await import('./ledger/sqlite/open-ledger.ts')

@@ -4,6 +4,7 @@ import { join, relative } from 'node:path'
 import { EXIT, WaybillError } from '../model/errors.ts'
 import { type CheckFinding, exitOf } from '../operate/finding.ts'
 import type { KeptBecause, KeptRun } from '../operate/prune.ts'
+import { copyLedger } from '../runs/copy-ledger.ts'
 import { backUp, beginFolder, type PrunedInstallation, pruneRuns } from '../runs/installation.ts'
 import { lookOver } from '../runs/look-over.ts'
 import { restoreBackup } from '../runs/restore.ts'
@@ -130,6 +131,15 @@ export const backup: Action<'backup'> = async (context, options) => {
     `Not included: the key (${key === undefined ? relative('.', keptIn) : 'WAYBILL_KEY, or the file of WAYBILL_KEY_FILE'}), receipts and rejects. ` +
       'Back up the key separately: without it, everything would be sent again.',
     'To restore a lost ledger: waybill restore FILE',
+  ])
+  return EXIT.ok
+}
+
+export const ledgerCopy: Action<'ledger copy'> = async (context, { to, json }) => {
+  print(context, json, await copyLedger(context, to), ({ ledger, rows, tables }) => [
+    `Ledger ${relative('.', ledger)} moved: ${counted(rows, 'row')} of ${counted(tables.length, 'table')}, equal in number and digest.`,
+    `The file refuses runs from now on. Set WAYBILL_LEDGER=${to}`,
+    'Not included: the key. Give WAYBILL_KEY to each machine, with the content of `key` in this home.',
   ])
   return EXIT.ok
 }

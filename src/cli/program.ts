@@ -7,6 +7,7 @@ const actionsOf = (program: Command): { readonly [Name in CommandName]: () => Pr
   run: async () => (await import('./run.ts')).run,
   backfill: async () => (await import('./run.ts')).backfill,
   schedule: async () => (await import('./schedule.ts')).schedule,
+  worker: async () => (await import('./run.ts')).worker,
   needs: async () => (await import('./needs.ts')).needs,
   console: async () => (await import('./console.ts')).serveConsole,
   runs: async () => (await import('./runs.ts')).runs,
@@ -43,6 +44,7 @@ const actionsOf = (program: Command): { readonly [Name in CommandName]: () => Pr
   notify: async () => (await import('./schedule.ts')).notify,
   backup: async () => (await import('./installation.ts')).backup,
   restore: async () => (await import('./installation.ts')).restore,
+  'ledger copy': async () => (await import('./installation.ts')).ledgerCopy,
   prune: async () => (await import('./installation.ts')).prune,
   gateway: async () => (await import('./gateway.ts')).gateway,
 })

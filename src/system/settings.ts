@@ -111,9 +111,6 @@ const auditKeep = parsed('WAYBILL_AUDIT_KEEP', yearsOrDays, '6y or 2200d')
 /** Six years: 45 CFR 164.316(b)(2)(i) asks for as long of records of actions on health data. */
 const AUDIT_KEEP_MS = 6 * 366 * 86_400_000
 
-/** Permits a ledger on another machine without TLS. */
-const ledgerUnencrypted = choice('WAYBILL_LEDGER_UNENCRYPTED', ['true', 'false'], 'false')
-
 const minFree = parsed('WAYBILL_MIN_FREE', byteCount, '64MiB')
 
 /** Every setting (docs/settings.md). */
@@ -137,18 +134,17 @@ const SETTINGS = {
   key: secret('WAYBILL_KEY'),
   home: folder('WAYBILL_HOME', '.waybill'),
   /** Address of a PostgreSQL database for the ledger, without a password. Undefined: a file in the home. */
-  ledger: {
-    variables: ['WAYBILL_LEDGER', ...ledgerUnencrypted.variables],
-    read(given: Given) {
-      const [url, unencrypted] = [given.text('WAYBILL_LEDGER'), ledgerUnencrypted.read(given)]
-      const problem = url === undefined ? undefined : problemOfLedgerUrl(url, unencrypted === 'true')
-      if (problem !== undefined) given.report('WAYBILL_LEDGER', problem)
-      return url
-    },
-  },
+  ledger: plain('WAYBILL_LEDGER'),
+  /** Permits a ledger on another machine without TLS. */
+  ledgerUnencrypted: setting(
+    'WAYBILL_LEDGER_UNENCRYPTED',
+    (given) => choice('WAYBILL_LEDGER_UNENCRYPTED', ['true', 'false'], 'false').read(given) === 'true',
+  ),
   ledgerPassword: secret('WAYBILL_LEDGER_PASSWORD'),
   /** Command that prints the password of the ledger's database, for each connection. */
   ledgerPasswordCommand: plain('WAYBILL_LEDGER_PASSWORD_COMMAND'),
+  /** Runs of `waybill run`: by the process itself, or by workers. */
+  runBy: choice('WAYBILL_RUN_BY', ['this-process', 'workers'], 'this-process'),
   jobs: folder('WAYBILL_JOBS', 'jobs'),
   mappings: folder('WAYBILL_MAPPINGS', 'mappings'),
   logLevel: choice('WAYBILL_LOG_LEVEL', LOG_LEVELS, 'info'),
@@ -279,6 +275,11 @@ export function examineSettings(
   const { gatewayUrl } = read
   const hasAddress = gatewayUrl !== undefined && gatewayUrl !== BUILT_IN
   if (hasAddress) checkGatewayUrl(gatewayUrl, report)
+  const ofLedger =
+    read.ledger === undefined ? undefined : problemOfLedgerUrl(read.ledger, read.ledgerUnencrypted)
+  if (ofLedger !== undefined) report('WAYBILL_LEDGER', ofLedger)
+  if (read.runBy === 'workers' && read.ledger === undefined)
+    report('WAYBILL_RUN_BY', 'is workers, which needs WAYBILL_LEDGER')
   const settings: Settings = Object.freeze({
     ...read,
     commandEnvironment: {
@@ -443,8 +444,8 @@ function withoutSecrets(given: string | undefined, report: Report): string | und
 /** Parameters of an address. Others could name another host, or turn the check of certificates off. */
 const LEDGER_PARAMETERS = ['options', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey']
 
-/** @param unencrypted true to permit another machine without TLS */
-function problemOfLedgerUrl(given: string, unencrypted: boolean): string | undefined {
+/** Problem of an address of a ledger; undefined: none. @param unencrypted true to permit another machine without TLS */
+export function problemOfLedgerUrl(given: string, unencrypted: boolean): string | undefined {
   const parsed = URL.parse(given)
   if (parsed === null || !/^postgres(ql)?:$/.test(parsed.protocol) || parsed.hostname === '')
     return 'is no address of PostgreSQL; write it like postgres://waybill@db.example/waybill'

@@ -116,6 +116,26 @@ test('another key than that of the ledger, and no key, are refused before anythi
   expect(await first.stored()).toEqual(before)
 })
 
+test('a ledger moves from the file to PostgreSQL, and nothing is sent twice', async () => {
+  const clinic = await openClinic()
+  const { workplace } = clinic
+  await clinic.deliver('a.csv', HEADER + ANN + BEN + BAD)
+  expect((await clinic.run()).code).toBe(1)
+  const before = await clinic.stored()
+  const to = await emptySchema()
+  const refused = await workplace.waybill('ledger', 'copy', '--to', 'postgres://db.example/x?sslmode=disable')
+  expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('without TLS') })
+  const copied = await workplace.waybill('ledger', 'copy', '--to', to, '--json')
+  expect(JSON.parse(copied.out), copied.err).toMatchObject({ rows: expect.any(Number) })
+  expect(await clinic.run()).toMatchObject({ code: 2, err: expect.stringContaining('error ledger-moved') })
+  expect((await workplace.waybill('doctor')).out).toContain('the ledger was moved to postgres://127.0.0.1')
+  workplace.environment['WAYBILL_LEDGER'] = to
+  await clinic.deliver('b.csv', HEADER + BEN + ANN)
+  expect((await clinic.run()).out).toContain('"state":"finished"')
+  expect(await clinic.stored()).toEqual(before)
+  expect((await workplace.waybill('doctor')).code).toBe(0)
+})
+
 test('a database that is away ends a run before anything is sent, and no password is shown', async () => {
   const clinic = await openClinic({
     environment: {

@@ -4,6 +4,7 @@ import {
   createEntries,
   createWithdrawn,
   type Entry,
+  type MappedRow,
   RequestEntry,
   type RowOutcome,
   rowKeysOf,
@@ -15,6 +16,7 @@ import type { AccountKey } from '../model/record.ts'
 import type { Origin, Row } from '../model/row.ts'
 import type { RowMapper } from '../transform/compile.ts'
 import { judgePeople } from './judge-people.ts'
+import { joinBlocks, type KnownRows } from './known-rows.ts'
 
 /**
  * Size of a chunk, closed by the row that reaches either number: this bounds the memory used. Records are small beside their row, and the last batch
@@ -59,12 +61,22 @@ export async function* cutChunks(
   identity: Identity,
   exportId: string,
   range: ChunkRange,
+  known?: KnownRows,
 ): AsyncGenerator<Chunk> {
   let { number, skip, limit } = range
   let rows: ChunkRow[] = []
   let made = 0
+  const others = new OtherRows()
+  const map = (source: Row): RowOutcome => {
+    const outcome = mapper(source)
+    if (known !== undefined) others.add(outcome)
+    return outcome
+  }
   const closed = (): Chunk => {
-    const { judged, shared } = judgePeople(rows)
+    const { judged, shared } = judgePeople(
+      rows.map((one) => (others.hasOfChunk(one.outcome) ? { ...one, outcome: mapper(one.source) } : one)),
+    )
+    others.close()
     const entries: Entry[] = []
     const withdrawn: WithdrawnEntry[] = []
     for (const { outcome } of judged) {
@@ -73,19 +85,20 @@ export async function* cutChunks(
     }
     return { number: number++, start: startOf(judged), rows: judged, entries, withdrawn, shared }
   }
-  for await (const block of blocks) {
-    for (const source of block) {
-      if (skip > 0) {
-        skip--
-        continue
-      }
+  for await (const block of known === undefined ? blocks : joinBlocks(blocks)) {
+    const unread = block.slice(skip)
+    skip -= block.length - unread.length
+    others.lookUp()
+    const found = (await known?.find(unread)) ?? []
+    for (const [at, source] of unread.entries()) {
       if (limit-- <= 0) break
-      const outcome = mapper(source)
+      const before = range.cutBefore.get(number)
+      const recognised = before === undefined ? found[at] : undefined
+      const outcome = recognised === undefined || others.has(recognised) ? map(source) : recognised
       rows.push({ source, outcome })
-      if (outcome.outcome === 'mapped') made += outcome.records.length + outcome.rejected.length
-      const known = range.cutBefore.get(number)
-      const isFull = rows.length >= (known ?? range.rows ?? CHUNK_SIZE.rows)
-      if (isFull || (known === undefined && made >= CHUNK_SIZE.records)) {
+      if (outcome.outcome === 'mapped') made += recordsOf(outcome)
+      const isFull = rows.length >= (before ?? range.rows ?? CHUNK_SIZE.rows)
+      if (isFull || (before === undefined && made >= CHUNK_SIZE.records)) {
         yield closed()
         rows = []
         made = 0
@@ -94,6 +107,44 @@ export async function* cutChunks(
     if (limit < 0) break
   }
   if (rows.length > 0) yield closed()
+}
+
+const recordsOf = ({ records, rejected, known }: MappedRow): number =>
+  records.length + rejected.length + (known === undefined ? 0 : known.biometrics + known.conditions)
+
+/**
+ * People of rows that were not recognised, in the chunks that may be unsettled since the last look-up. Their recognised rows are mapped, too: what
+ * becomes of one row of a person concerns the others.
+ */
+class OtherRows {
+  #ofChunk = new Set<string>()
+  #ofChunks: ReadonlySet<string>[] = []
+
+  lookUp(): void {
+    this.#ofChunks = this.#ofChunks.slice(-CHUNKS_AT_ONCE)
+  }
+
+  add({ account }: RowOutcome): void {
+    if (account !== undefined) this.#ofChunk.add(account.reference)
+  }
+
+  has({ account: { reference } }: MappedRow): boolean {
+    return this.#ofChunk.has(reference) || this.#ofChunks.some((chunk) => chunk.has(reference))
+  }
+
+  /** True for a recognised row of a person with another row later in the chunk. */
+  hasOfChunk(outcome: RowOutcome): boolean {
+    return (
+      outcome.outcome === 'mapped' &&
+      outcome.known !== undefined &&
+      this.#ofChunk.has(outcome.account.reference)
+    )
+  }
+
+  close(): void {
+    this.#ofChunks.push(this.#ofChunk)
+    this.#ofChunk = new Set()
+  }
 }
 
 function startOf([first]: readonly ChunkRow[]): Origin {

@@ -7,11 +7,13 @@
  * exports-of-run.ts finds, fetches and fingerprints exports; load/load-chunk.ts recognises, registers and delivers a chunk, load/deliver.ts a
  * batch; settlement.ts settles it.
  */
+import type { OpenExport } from '../extract/open-export.ts'
 import { NONE_ASIDE } from '../ledger/audit.ts'
 import { NAME_CHANGED } from '../load/accounts.ts'
 import { noteMissing } from '../load/care-team-missing.ts'
 import { settleOwed } from '../load/care-team-owed.ts'
 import { loadChunk } from '../load/load-chunk.ts'
+import type { CellsHash } from '../load/row-print.ts'
 import { addCounts, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
 import { filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'
 import { toLookAt } from '../watch/drift.ts'
@@ -21,6 +23,7 @@ import { type Counted, countExports } from './count-exports.ts'
 import { exportsInRange } from './exports-in-range.ts'
 import { type ExportStep, exportFault, resumeExports, startExports, startSelected } from './exports-of-run.ts'
 import { holdBack } from './held-back.ts'
+import { createKnownRows, type KnownRows } from './known-rows.ts'
 import { settledOnly } from './lease.ts'
 import { type OpenRun, openRun } from './open-run.ts'
 import type { CountPlan, CountWorld, RunPlan, World } from './plan.ts'
@@ -153,6 +156,8 @@ async function carryOut(
   const { opened, mapper } = await openRows(stages, record, mapping, limits)
   const arrival = await stages.ledger.exports.arrivalOf(stages.load.jobId, record)
   const isRenewed = await wasReadOtherwise(stages, record)
+  const hashOf = stages.identity.cellsUnder(JSON.stringify([stages.version, mapping.digest, opened.columns]))
+  const known = watch === undefined ? knownRowsOf(stages, record, mapping, opened, hashOf) : undefined
   const inFront = columnsInFront(opened.columns, mapping.read)
   const listsTeams = listsCareTeams(stages, record, mapping)
   const resumption = resumptionOf(await stages.ledger.chunks.ofExport(record.id))
@@ -196,6 +201,7 @@ async function carryOut(
       orders: stages.ordersWith(record),
       isTakenUp: record.reading !== 'whole',
       resumed: resumption.open.has(number),
+      ...{ hashOf, isRecognised: known !== undefined },
       shared,
       listed: listsTeams ? rows.flatMap(({ outcome }) => outcome.account ?? []) : [],
     }).catch(stopped)
@@ -236,7 +242,7 @@ async function carryOut(
       const limit = Math.max(stages.limit, rowsOf(cutBefore))
       const blocks = opened.rows(resumption.from)
       const range = { number, skip, limit, cutBefore, rows: stages.collecting?.chunkRows }
-      for await (const chunk of cutChunks(blocks, mapper, stages.identity, record.export_id, range))
+      for await (const chunk of cutChunks(blocks, mapper, stages.identity, record.export_id, range, known))
         await pipeline.add(chunk)
     } finally {
       await pipeline.drain()
@@ -262,6 +268,21 @@ async function carryOut(
   } finally {
     await rejects.close()
   }
+}
+
+/** Recognises rows; undefined where each record must be made: in a copied ledger each is judged by its date. */
+function knownRowsOf(
+  { ledger, identity, load, collecting }: OpenRun['stages'],
+  { reading }: ExportStep['record'],
+  { compiled }: ExportStep['mapping'],
+  { columns }: Pick<OpenExport, 'columns'>,
+  hashOf: CellsHash,
+): KnownRows | undefined {
+  const isMade = reading !== 'whole' || collecting !== undefined || load.suspicion.until !== undefined
+  const identify = isMade ? undefined : compiled.bindIdentifier(columns)
+  const { jobId, accounts } = load
+  const context = { ledger, identity, jobId, gatewayName: accounts.gatewayName }
+  return identify && createKnownRows(context, identify, hashOf)
 }
 
 /** True if the export lists all care teams of a person and is read as a whole: teams no longer listed are then missing. */

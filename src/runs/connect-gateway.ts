@@ -250,7 +250,7 @@ export async function withGateways<Result>(
   work: (common: Surroundings, at: (gateway: string) => Promise<RunDependencies>) => Promise<Result>,
   without: WithoutOld = {},
 ): Promise<Result> {
-  const { settings, now, random, sleep, owner, isDead, interrupt } = application
+  const { settings, version, now, random, sleep, owner, isDead, interrupt } = application
   const ledger = await application.openLedger(without, now())
   const traces = await tracesOf(application)
   const connections = new Map<string, Promise<GatewayConnection>>()
@@ -263,6 +263,7 @@ export async function withGateways<Result>(
     const common: Surroundings = {
       ledger,
       identity: await identityToSend(application, ledger, without),
+      version,
       folders: settings,
       home: settings.home,
       sources: sourceSettings(application),

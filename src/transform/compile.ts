@@ -4,7 +4,7 @@ import { cellFault } from '../model/cell-fault.ts'
 import { createRowFacts, Entry, type MappedRow, type RowOutcome, WithdrawnEntry } from '../model/entry.ts'
 import type { Finding } from '../model/errors.ts'
 import { isOfProfile, type RecordKind, type RejectedRecord, type RowFacts } from '../model/record.ts'
-import { isTable, type Row } from '../model/row.ts'
+import { type CsvRow, isTable, type JsonRow, type Row } from '../model/row.ts'
 import { refusal, type YamlFile } from '../system/yaml-file.ts'
 import { compileEntry, DELETED } from './bundle-entries.ts'
 import { checkBloodPressure, compileDateCheck } from './checks.ts'
@@ -54,6 +54,9 @@ import { ENTRY } from './structures.ts'
 /** Maps one row. Never throws, whatever the row contains. */
 export type RowMapper = (row: Row) => RowOutcome
 
+/** Reads key and person of a row, and makes no records; undefined for a row without either. */
+export type RowIdentifier = (row: CsvRow) => MappedRow | undefined
+
 export interface CompiledMapping {
   readonly name: string
   /** Columns or paths that the mapping reads, with their places in the mapping. */
@@ -67,6 +70,8 @@ export interface CompiledMapping {
    * @throws WaybillError `columns-missing` where the export lacks columns, `export-join-missing` where a joined export was not read
    */
   bind(columns: readonly string[] | undefined, exportName: string, now: number): RowMapper
+  /** Binds the mapping as `bind`, only to identify rows; undefined for rows without cells. */
+  bindIdentifier(columns: readonly string[] | undefined): RowIdentifier | undefined
 }
 
 /** @throws WaybillError `mapping-invalid` with every problem and its line */
@@ -90,7 +95,7 @@ export function compileMapping(
       return readsWorkbook(definition) ? guarded(mapper) : mapper
     }
     const { reads, words, exportJoins } = context
-    return { mapper, reads, words, exportJoins }
+    return { mapper, identifier: identifierOf(row, context), reads, words, exportJoins }
   }
   const name = definition.mapping
   const { format, each = {} } = definition.read
@@ -115,14 +120,18 @@ export function compileMapping(
         refuseMissing(sought, exportName, columns, `the mapping ${file.file}`)
         return mapper(now)
       },
+      bindIdentifier(columns = []) {
+        const { identifier } = compileWith({ ...csvNames(columns, new Set(), undefined, each), faultOf })
+        return identifier
+      },
     }
   }
   const levelFindings: Finding[] = []
   const names = jsonNames(definition.read, (level, message) =>
     levelFindings.push({ place: file.locate(['read', 'each', level]), message }),
   )
-  const { mapper, ...compiled } = compileWith(names, levelFindings)
-  return { name, ...compiled, bind: (_columns, _export, now) => mapper(now) }
+  const { mapper, identifier: _, ...compiled } = compileWith(names, levelFindings)
+  return { name, ...compiled, bind: (_columns, _export, now) => mapper(now), bindIdentifier: () => undefined }
 }
 
 interface OwnDate {
@@ -307,6 +316,43 @@ function inBundle({ entry }: CompiledRule, result: RuleResult, scope: Scope, fac
 const unseen = (kind: RecordKind, ordinals: Map<string, number>): RejectedRecord =>
   rejected(kind, ordinalRule('unmapped', ordinals), DELETED, ENTRY.request)
 
+const identifierOf =
+  (row: CompiledRow, { checks, exponents }: CompileContext): RowIdentifier =>
+  (source) => {
+    const root = rootScope(source)
+    checks.begin()
+    exponents.begin('')
+    const identity = guard(
+      () => row.identify(root),
+      () => undefined,
+    )
+    return identity?.ok === true ? { ...mappedRow(row, source, root, identity), ...NOTHING_MADE } : undefined
+  }
+
+const NOTHING_MADE = { records: [], rejected: [], leftOut: [], warnings: [] }
+
+/** A mapped row, without all that its rules make of it. */
+function mappedRow(
+  row: CompiledRow,
+  source: CsvRow | JsonRow,
+  root: Scope,
+  { key, account }: Extract<ReturnType<CompiledRow['identify']>, { readonly ok: true }>,
+): Omit<MappedRow, keyof typeof NOTHING_MADE> {
+  const { row: ordinal, line, byteOffset } = source
+  return {
+    row: ordinal,
+    line,
+    byteOffset,
+    outcome: 'mapped',
+    source,
+    key,
+    account,
+    born: row.bornAt(root),
+    name: () => row.nameOf(root),
+    register: () => row.register?.(root, account),
+  }
+}
+
 function assemble(
   row: CompiledRow,
   origins: CompiledSource,
@@ -348,7 +394,7 @@ function assemble(
     const facts = createRowFacts(account, key)
     const rowDate = rowDated ? row.observedAt.read(root) : undefined
     if (rowDate && !rowDate.ok) return { ...origin, outcome: 'rejected', issue: rowDate.issue, account }
-    const born = row.bornAt(root)
+    const made = mappedRow(row, source, root, identity)
     const records: Entry[] = []
     const rejected: RejectedRecord[] = []
     // Clearing an empty map costs as much as a new map.
@@ -371,7 +417,7 @@ function assemble(
           isTaken = true
           if (result instanceof Entry) {
             const issue = isOfProfile(result.kind)
-              ? (checkDate(result, born) ?? row.issued?.(result, scope))
+              ? (checkDate(result, made.born) ?? row.issued?.(result, scope))
               : undefined
             if (issue === undefined) {
               result.before = countBefore(result, places)
@@ -400,21 +446,7 @@ function assemble(
       rejected.push(unseen(kind, ordinals))
     checkBloodPressure(checks, records, rejected)
     const warnings = checks.warnings(rejected)
-    const mapped: MappedRow = {
-      ...origin,
-      outcome: 'mapped',
-      source,
-      key,
-      account,
-      born,
-      name: () => row.nameOf(root),
-      register: () => row.register?.(root, account),
-      records,
-      rejected,
-      leftOut,
-      withdrawn,
-      warnings,
-    }
+    const mapped: MappedRow = { ...made, records, rejected, leftOut, withdrawn, warnings }
     if (records.length > 0 || rejected.length > 0 || leftOut.length === 0) return mapped
     const nothingKept = { ...origin, outcome: 'skipped', reason: 'nothing-kept' } as const
     const skipped = { ...nothingKept, leftOut, warnings, account }

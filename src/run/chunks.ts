@@ -20,7 +20,7 @@ import { joinBlocks, type KnownRows } from './known-rows.ts'
 
 /**
  * Size of a chunk, closed by the row that reaches either number: this bounds the memory used. Records are small beside their row, and the last batch
- * of a chunk is hardly ever full: the more records, the fewer requests.
+ * of a chunk is hardly ever full: the more records, the fewer requests. Records of recognised rows are not made, and do not count.
  */
 export const CHUNK_SIZE = { rows: 2_500, records: 10_000 }
 
@@ -66,17 +66,14 @@ export async function* cutChunks(
   let { number, skip, limit } = range
   let rows: ChunkRow[] = []
   let made = 0
-  const others = new OtherRows()
-  const map = (source: Row): RowOutcome => {
-    const outcome = mapper(source)
-    if (known !== undefined) others.add(outcome)
-    return outcome
-  }
+  const mapped = new PeopleMapped()
   const closed = (): Chunk => {
-    const { judged, shared } = judgePeople(
-      rows.map((one) => (others.hasOfChunk(one.outcome) ? { ...one, outcome: mapper(one.source) } : one)),
+    // A later row of the chunk may be another one of the person.
+    const whole = rows.map((one) =>
+      isRecognised(one.outcome) && mapped.has(one.outcome) ? { ...one, outcome: mapper(one.source) } : one,
     )
-    others.close()
+    mapped.close()
+    const { judged, shared } = judgePeople(known === undefined ? rows : whole)
     const entries: Entry[] = []
     const withdrawn: WithdrawnEntry[] = []
     for (const { outcome } of judged) {
@@ -88,15 +85,16 @@ export async function* cutChunks(
   for await (const block of known === undefined ? blocks : joinBlocks(blocks)) {
     const unread = block.slice(skip)
     skip -= block.length - unread.length
-    others.lookUp()
+    mapped.lookUp()
     const found = (await known?.find(unread)) ?? []
     for (const [at, source] of unread.entries()) {
       if (limit-- <= 0) break
       const before = range.cutBefore.get(number)
       const recognised = before === undefined ? found[at] : undefined
-      const outcome = recognised === undefined || others.has(recognised) ? map(source) : recognised
+      const outcome = recognised === undefined || mapped.has(recognised) ? mapper(source) : recognised
+      if (known !== undefined && outcome !== recognised) mapped.add(outcome)
       rows.push({ source, outcome })
-      if (outcome.outcome === 'mapped') made += recordsOf(outcome)
+      if (outcome.outcome === 'mapped') made += outcome.records.length + outcome.rejected.length
       const isFull = rows.length >= (before ?? range.rows ?? CHUNK_SIZE.rows)
       if (isFull || (before === undefined && made >= CHUNK_SIZE.records)) {
         yield closed()
@@ -109,19 +107,16 @@ export async function* cutChunks(
   if (rows.length > 0) yield closed()
 }
 
-const recordsOf = ({ records, rejected, known }: MappedRow): number =>
-  records.length + rejected.length + (known === undefined ? 0 : known.biometrics + known.conditions)
-
 /**
- * People of rows that were not recognised, in the chunks that may be unsettled since the last look-up. Their recognised rows are mapped, too: what
- * becomes of one row of a person concerns the others.
+ * People with a row that was not recognised, in chunks that may not be settled at the last look-up. Their other rows are mapped, too: the fate of one
+ * concerns the others.
  */
-class OtherRows {
+class PeopleMapped {
   #ofChunk = new Set<string>()
-  #ofChunks: ReadonlySet<string>[] = []
+  #before: ReadonlySet<string>[] = []
 
   lookUp(): void {
-    this.#ofChunks = this.#ofChunks.slice(-CHUNKS_AT_ONCE)
+    this.#before = this.#before.slice(-CHUNKS_AT_ONCE)
   }
 
   add({ account }: RowOutcome): void {
@@ -129,23 +124,17 @@ class OtherRows {
   }
 
   has({ account: { reference } }: MappedRow): boolean {
-    return this.#ofChunk.has(reference) || this.#ofChunks.some((chunk) => chunk.has(reference))
-  }
-
-  /** True for a recognised row of a person with another row later in the chunk. */
-  hasOfChunk(outcome: RowOutcome): boolean {
-    return (
-      outcome.outcome === 'mapped' &&
-      outcome.known !== undefined &&
-      this.#ofChunk.has(outcome.account.reference)
-    )
+    return this.#ofChunk.has(reference) || this.#before.some((chunk) => chunk.has(reference))
   }
 
   close(): void {
-    this.#ofChunks.push(this.#ofChunk)
+    this.#before.push(this.#ofChunk)
     this.#ofChunk = new Set()
   }
 }
+
+const isRecognised = (outcome: RowOutcome): outcome is MappedRow =>
+  outcome.outcome === 'mapped' && outcome.known !== undefined
 
 function startOf([first]: readonly ChunkRow[]): Origin {
   const { row, line, byteOffset } = first?.source ?? { row: 1, line: 1, byteOffset: 0 }

@@ -201,7 +201,8 @@ async function carryOut(
       orders: stages.ordersWith(record),
       isTakenUp: record.reading !== 'whole',
       resumed: resumption.open.has(number),
-      ...{ hashOf, isRecognised: known !== undefined },
+      hashOf,
+      isRecognised: known !== undefined,
       shared,
       listed: listsTeams ? rows.flatMap(({ outcome }) => outcome.account ?? []) : [],
     }).catch(stopped)

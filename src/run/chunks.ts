@@ -69,11 +69,10 @@ export async function* cutChunks(
   const mapped = new PeopleMapped()
   const closed = (): Chunk => {
     // A later row of the chunk may be another one of the person.
-    const whole = rows.map((one) =>
-      isRecognised(one.outcome) && mapped.has(one.outcome) ? { ...one, outcome: mapper(one.source) } : one,
-    )
+    const mapAgain = (one: ChunkRow): ChunkRow =>
+      isRecognised(one.outcome) && mapped.has(one.outcome) ? { ...one, outcome: mapper(one.source) } : one
+    const { judged, shared } = judgePeople(known === undefined ? rows : rows.map(mapAgain))
     mapped.close()
-    const { judged, shared } = judgePeople(known === undefined ? rows : whole)
     const entries: Entry[] = []
     const withdrawn: WithdrawnEntry[] = []
     for (const { outcome } of judged) {

@@ -7,7 +7,6 @@
  * exports-of-run.ts finds, fetches and fingerprints exports; load/load-chunk.ts recognises, registers and delivers a chunk, load/deliver.ts a
  * batch; settlement.ts settles it.
  */
-import type { OpenExport } from '../extract/open-export.ts'
 import { NONE_ASIDE } from '../ledger/audit.ts'
 import { NAME_CHANGED } from '../load/accounts.ts'
 import { noteMissing } from '../load/care-team-missing.ts'
@@ -16,6 +15,7 @@ import { loadChunk } from '../load/load-chunk.ts'
 import type { CellsHash } from '../load/row-print.ts'
 import { addCounts, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
 import { filesExhausted, isExportProblem, WaybillError } from '../model/errors.ts'
+import type { RowMapper } from '../transform/compile.ts'
 import { toLookAt } from '../watch/drift.ts'
 import { type Chunk, createPipeline, cutChunks } from './chunks.ts'
 import type { WorkedChunk } from './collecting.ts'
@@ -157,7 +157,7 @@ async function carryOut(
   const arrival = await stages.ledger.exports.arrivalOf(stages.load.jobId, record)
   const isRenewed = await wasReadOtherwise(stages, record)
   const hashOf = stages.identity.cellsUnder(JSON.stringify([stages.version, mapping.digest, opened.columns]))
-  const known = watch === undefined ? knownRowsOf(stages, record, mapping, opened, hashOf) : undefined
+  const known = watch === undefined ? knownRowsOf(stages, record, mapper, hashOf) : undefined
   const inFront = columnsInFront(opened.columns, mapping.read)
   const listsTeams = listsCareTeams(stages, record, mapping)
   const resumption = resumptionOf(await stages.ledger.chunks.ofExport(record.id))
@@ -273,17 +273,14 @@ async function carryOut(
 
 /** Recognises rows; undefined where each record must be made: in a copied ledger each is judged by its date. */
 function knownRowsOf(
-  { ledger, identity, load, collecting }: OpenRun['stages'],
+  { ledger, identity, load: { jobId, accounts, suspicion }, collecting }: OpenRun['stages'],
   { reading }: ExportStep['record'],
-  { compiled }: ExportStep['mapping'],
-  { columns }: Pick<OpenExport, 'columns'>,
+  { recogniser }: RowMapper,
   hashOf: CellsHash,
 ): KnownRows | undefined {
-  const isMade = reading !== 'whole' || collecting !== undefined || load.suspicion.until !== undefined
-  const identify = isMade ? undefined : compiled.bindIdentifier(columns)
-  const { jobId, accounts } = load
-  const context = { ledger, identity, jobId, gatewayName: accounts.gatewayName }
-  return identify && createKnownRows(context, identify, hashOf)
+  const isMade = reading !== 'whole' || collecting !== undefined || suspicion.until !== undefined
+  if (isMade || recogniser === undefined) return undefined
+  return createKnownRows({ ledger, identity, jobId, gatewayName: accounts.gatewayName }, recogniser, hashOf)
 }
 
 /** True if the export lists all care teams of a person and is read as a whole: teams no longer listed are then missing. */

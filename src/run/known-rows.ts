@@ -9,7 +9,7 @@ import { keyOfPerson, type MappedRow } from '../model/entry.ts'
 import { hasSameContent, type Identity } from '../model/ids.ts'
 import type { AccountKey } from '../model/record.ts'
 import type { Row } from '../model/row.ts'
-import type { RowIdentifier } from '../transform/compile.ts'
+import type { Recogniser } from '../transform/compile.ts'
 
 /** Rows looked up together: their keys are spread over all blocks of the ledger, each of which is then read once. */
 const ROWS_AT_ONCE = 5_000
@@ -40,7 +40,7 @@ export interface KnownRowsContext {
 
 export function createKnownRows(
   { ledger, identity, jobId, gatewayName }: KnownRowsContext,
-  identify: RowIdentifier,
+  { identify, complete }: Recogniser,
   hashOf: CellsHash,
 ): KnownRows {
   /** People whose account was forgotten have other row keys since. */
@@ -57,14 +57,12 @@ export function createKnownRows(
       if (prints.size === 0) return []
       const held = await ledger.slots.held(jobId, asked)
       const isForgotten = await forgottenOf(named.flatMap((one) => one?.account ?? []))
-      return named.map((one, at) => {
-        const rowKey = rowKeys[at] ?? ''
+      return rows.map((row, at) => {
+        const [person, rowKey = ''] = [named[at], rowKeys[at]]
         const print = prints.get(rowKey)
-        if (one?.source.kind !== 'cells' || print === undefined) return undefined
-        if (!hasSameContent(print, hashOf(one.source.cells))) return undefined
-        if (held.has(rowKey) || isForgotten(one.account)) return undefined
-        const { biometrics, conditions } = print
-        return { ...one, known: { biometrics, conditions } }
+        if (row.kind !== 'cells' || person === undefined || print === undefined) return undefined
+        if (!hasSameContent(print, hashOf(row.cells))) return undefined
+        return held.has(rowKey) || isForgotten(person.account) ? undefined : complete(row, person, print)
       })
     },
   }

@@ -52,10 +52,21 @@ import { type CompiledSource, compileSource } from './source.ts'
 import { ENTRY } from './structures.ts'
 
 /** Maps one row. Never throws, whatever the row contains. */
-export type RowMapper = (row: Row) => RowOutcome
+export interface RowMapper {
+  (row: Row): RowOutcome
+  /** Absent where rows are to be mapped in any case. */
+  readonly recogniser?: Recogniser
+}
 
-/** Reads key and person of a row, and makes no records; undefined for a row without either. */
-export type RowIdentifier = (row: CsvRow) => MappedRow | undefined
+/** Reads rows without making records. */
+export interface Recogniser {
+  /** Undefined for a row without key or person. */
+  identify(row: CsvRow): KeyedPerson | undefined
+  /** Completes an identified row, given its records. */
+  complete(row: CsvRow, identified: KeyedPerson, known: NonNullable<MappedRow['known']>): MappedRow
+}
+
+export type KeyedPerson = Pick<MappedRow, 'key' | 'account'>
 
 export interface CompiledMapping {
   readonly name: string
@@ -70,8 +81,6 @@ export interface CompiledMapping {
    * @throws WaybillError `columns-missing` where the export lacks columns, `export-join-missing` where a joined export was not read
    */
   bind(columns: readonly string[] | undefined, exportName: string, now: number): RowMapper
-  /** Binds the mapping as `bind`, only to identify rows; undefined for rows without cells. */
-  bindIdentifier(columns: readonly string[] | undefined): RowIdentifier | undefined
 }
 
 /** @throws WaybillError `mapping-invalid` with every problem and its line */
@@ -92,10 +101,11 @@ export function compileMapping(
     const mapper = (now: number): RowMapper => {
       refuseUnread(context)
       const mapper = assemble(row, source, rules, names, context, now)
-      return readsWorkbook(definition) ? guarded(mapper) : mapper
+      const whole = readsWorkbook(definition) ? guarded(mapper) : mapper
+      return Object.assign(whole, { recogniser: recogniserOf(row, context) })
     }
     const { reads, words, exportJoins } = context
-    return { mapper, identifier: identifierOf(row, context), reads, words, exportJoins }
+    return { mapper, reads, words, exportJoins }
   }
   const name = definition.mapping
   const { format, each = {} } = definition.read
@@ -120,18 +130,14 @@ export function compileMapping(
         refuseMissing(sought, exportName, columns, `the mapping ${file.file}`)
         return mapper(now)
       },
-      bindIdentifier(columns = []) {
-        const { identifier } = compileWith({ ...csvNames(columns, new Set(), undefined, each), faultOf })
-        return identifier
-      },
     }
   }
   const levelFindings: Finding[] = []
   const names = jsonNames(definition.read, (level, message) =>
     levelFindings.push({ place: file.locate(['read', 'each', level]), message }),
   )
-  const { mapper, identifier: _, ...compiled } = compileWith(names, levelFindings)
-  return { name, ...compiled, bind: (_columns, _export, now) => mapper(now), bindIdentifier: () => undefined }
+  const { mapper, ...compiled } = compileWith(names, levelFindings)
+  return { name, ...compiled, bind: (_columns, _export, now) => mapper(now) }
 }
 
 interface OwnDate {
@@ -316,18 +322,22 @@ function inBundle({ entry }: CompiledRule, result: RuleResult, scope: Scope, fac
 const unseen = (kind: RecordKind, ordinals: Map<string, number>): RejectedRecord =>
   rejected(kind, ordinalRule('unmapped', ordinals), DELETED, ENTRY.request)
 
-const identifierOf =
-  (row: CompiledRow, { checks, exponents }: CompileContext): RowIdentifier =>
-  (source) => {
-    const root = rootScope(source)
+const recogniserOf = (row: CompiledRow, { checks, exponents }: CompileContext): Recogniser => ({
+  identify(source) {
     checks.begin()
     exponents.begin('')
     const identity = guard(
-      () => row.identify(root),
+      () => row.identify(rootScope(source)),
       () => undefined,
     )
-    return identity?.ok === true ? { ...mappedRow(row, source, root, identity), ...NOTHING_MADE } : undefined
-  }
+    return identity?.ok === true ? identity : undefined
+  },
+  complete: (source, identified, known) => ({
+    ...mappedRow(row, source, rootScope(source), identified),
+    ...NOTHING_MADE,
+    known,
+  }),
+})
 
 const NOTHING_MADE = { records: [], rejected: [], leftOut: [], warnings: [] }
 
@@ -336,7 +346,7 @@ function mappedRow(
   row: CompiledRow,
   source: CsvRow | JsonRow,
   root: Scope,
-  { key, account }: Extract<ReturnType<CompiledRow['identify']>, { readonly ok: true }>,
+  { key, account }: KeyedPerson,
 ): Omit<MappedRow, keyof typeof NOTHING_MADE> {
   const { row: ordinal, line, byteOffset } = source
   return {

@@ -39,7 +39,7 @@ export const offsetOf = (place: Place): number => place % PACK_UNIT
 
 // Packs
 
-export interface Pack {
+interface Pack {
   readonly bytes: Uint8Array
   /** Offsets of the rows. */
   readonly offsets: readonly number[]

@@ -57,6 +57,7 @@ describe('a condition', () => {
 describe('a request for medical records', () => {
   const columns = [
     'ref',
+    'num',
     'first',
     'last',
     'born',
@@ -78,7 +79,7 @@ read: { format: csv }
 row: { key: [ref], account: { reference: ref } }
 medicalRecords:
   aps:
-    reference: { from: ref, emptyWhen: [none] }
+    reference: num
     patient: { firstName: first, lastName: last, dob: { from: born, format: MM/dd/yyyy }, zip: zip }
     provider: { npi: npi, fax: kind, others: { suite: suite } }
     request:
@@ -93,7 +94,15 @@ medicalRecords:
     columns,
   )
   const ROW = {
-    ...{ ref: 'r1', first: 'Ann', last: 'Person', born: '02/03/1980', from: '2020-01-01', to: '2020-02-01' },
+    ...{
+      ref: 'r1',
+      num: 'n1',
+      first: 'Ann',
+      last: 'Person',
+      born: '02/03/1980',
+      from: '2020-01-01',
+      to: '2020-02-01',
+    },
     ...{ zip: '02139', npi: '1234567893', suite: '7', kind: 'life' },
   }
   const requestOf = (row: Record<string, string> = {}) => {
@@ -109,7 +118,7 @@ medicalRecords:
 
   it('has each part in its place; what is empty is cleared', () => {
     expect(bodyOf()).toEqual({
-      referenceNumber: 'r1',
+      referenceNumber: 'n1',
       patient: {
         ...{ zip: '02139', firstName: 'Ann', lastName: 'Person', dob: '1980-02-03' },
         ...{ reference: 'r1', type: 'partnerAccountId' },
@@ -141,14 +150,14 @@ medicalRecords:
     expect(requestOf({ pdf: 'a.pdf' })).toMatchObject({
       authorization: 'a.pdf',
       isWithdrawn: false,
-      reference: 'r1',
+      reference: 'n1',
     })
     expect(requestOf({ off: 'Y' })).toMatchObject({ authorization: '', isWithdrawn: true })
     expect(requestOf({ pdf: 'x'.repeat(255) }).authorization).toHaveLength(255)
   })
 
   it.each([
-    [{ ref: 'none' }, 'value-missing', 'ref'],
+    [{ num: '' }, 'value-missing', 'num'],
     [{ first: '' }, 'value-missing', 'first'],
     [{ last: '' }, 'value-missing', 'last'],
     [{ born: '' }, 'value-missing', 'born'],

@@ -129,7 +129,7 @@ it.each<[Variables, string]>([
     'WAYBILL_LEDGER reaches another machine without TLS (sslmode=disable)',
   ],
   [{ WAYBILL_LEDGER: 'postgres://db.example/w?sslmode=require' }, 'WAYBILL_LEDGER has the sslmode require'],
-  [{ WAYBILL_LEDGER: 'postgres://db.example/w?options=x' }, 'WAYBILL_LEDGER has options; the parameters are'],
+  [{ WAYBILL_LEDGER: 'postgres://db.example/w?user=x' }, 'WAYBILL_LEDGER has user; the parameters are'],
   [{ WAYBILL_RUN_BY: 'workers' }, 'WAYBILL_RUN_BY is workers, which needs WAYBILL_LEDGER'],
   [{ WAYBILL_RUN_BY: 'x' }, 'WAYBILL_RUN_BY is "x"'],
   [{ WAYBILL_LOG_LEVEL: 'loud' }, 'WAYBILL_LOG_LEVEL is "loud"; it must be one of error, warn, info, debug'],

@@ -282,7 +282,7 @@ async function settleOne(work: ExportWork, begun: Chunk, loaded: WorkedChunk): P
   }
   work.open.delete(chunk.number)
   stages.inHand(-chunk.entries.length)
-  const left = () => leftBehind(record, chunk, loaded)
+  const left = () => leftBehind(stages.identity, record, chunk, loaded)
   events.emit({ type: 'exportAdvanced', ...work.progress(chunk.rows.at(-1)?.source.byteOffset ?? 0), left })
 }
 

@@ -1,8 +1,9 @@
 /** Sends the heartbeats of jobs: at begin and end of each run, and each minute of the schedule. A heartbeat never fails a run. */
 import type { Job } from '../definitions/definition-files.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import type { FireRecord, Ledger } from '../ledger/ledger.ts'
 import { EXIT, endingOf } from '../model/errors.ts'
-import type { Cause, Need } from '../needs/needs-of.ts'
+import type { Need } from '../needs/need.ts'
+import type { Cause } from '../needs/needs-of.ts'
 import { sendBeat } from '../notify/heartbeat.ts'
 import type { ListedJob } from '../schedule/schedule-parts.ts'
 import type { Application } from './application.ts'
@@ -12,7 +13,7 @@ import type { Follower } from './follower.ts'
 const LEAST_MS = 30_000
 
 /** Needs of the installation that stop every job. */
-const STOPS_ALL: ReadonlySet<Cause> = new Set(['ledger', 'disk'])
+const STOPS_ALL: ReadonlySet<string> = new Set<Cause>(['ledger', 'disk'])
 
 /**
  * Sends the begin and the end of a run to the monitor of the job.
@@ -57,9 +58,7 @@ export function createHeartbeatWatch(
     const { heartbeat } = job.definition
     if (heartbeat === undefined) return
     const open = await ledger.fires.open(await ledger.jobs.id(name, gatewayOf(name))).catch(() => [])
-    // A run that is tried again needs nobody yet.
-    const isRetrying = open.some(({ state }) => state === 'retrying')
-    const isWell = isRetrying || !needs.some((need) => concerns(need, name))
+    const isWell = !needsSomebody(name, needs, open)
     const reason = await sendBeat(heartbeat, { kind: 'alive', isWell })
     if (reason !== undefined && reason !== reasons.get(name))
       logger.warn(`the heartbeat was not taken: ${reason}`, { job: name })
@@ -91,4 +90,21 @@ export function createHeartbeatWatch(
   }
 }
 
-const concerns = ({ jobs, cause }: Need, job: string): boolean => jobs.includes(job) || STOPS_ALL.has(cause)
+/**
+ * True if a need of the job is for a person. The schedule goes on by itself with a run of a fire without an end: the run is tried again, or has
+ * ended a moment ago, and the fire is about to end, too.
+ * @param open fires of the job without an end
+ */
+export function needsSomebody(
+  job: string,
+  needs: readonly Pick<Need, 'cause' | 'jobs' | 'runs'>[],
+  open: readonly Pick<FireRecord, 'state' | 'run_id'>[],
+): boolean {
+  const left = new Set(
+    open.flatMap(({ state, run_id }) => (state === 'retrying' || state === 'running' ? [run_id] : [])),
+  )
+  return needs.some(
+    ({ cause, jobs, runs }) =>
+      STOPS_ALL.has(cause) || (jobs.includes(job) && !runs.some((run) => left.has(run))),
+  )
+}

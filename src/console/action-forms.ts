@@ -30,7 +30,7 @@ import type { JobEnd, RunSummary } from '../story/run-story.ts'
 import { counted, utcTime } from '../system/shown-text.ts'
 import { type ActionName, commandOf, FIELDS, kindOf, type SubjectField } from './typed-commands.ts'
 
-export interface Acting {
+interface Acting {
   readonly application: Application
   readonly person: Person
   /** Receives the events of a run, for the log. */
@@ -41,7 +41,7 @@ export interface Acting {
 export type Whole = Readonly<Record<SubjectField, string>>
 
 /** Runs that an action concerns. */
-export interface Concerned {
+interface Concerned {
   /** The named run. */
   readonly summary: RunSummary | undefined
   /** Runs that the fields choose; undefined for an action on one run or job. */

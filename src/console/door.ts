@@ -40,7 +40,7 @@ const LIVE_HEADER = 'waybill-live'
 /** Place to listen: an address, or the path of a unix socket. */
 export type ListenPlace = ListenAddress | { readonly socket: string }
 
-export interface DoorParts extends SessionParts {
+interface DoorParts extends SessionParts {
   /** Name for errors: `the console`. */
   readonly name: string
   readonly listen: ListenPlace

@@ -9,7 +9,7 @@ import { createEventStream } from './event-stream.ts'
 /** Looks after which pages are told in any case: exports become late without a change of the ledger. */
 const LOOKS_IN_VAIN = 30
 
-export interface Live {
+interface Live {
   /** Sends events into this response until it closes. */
   join(response: ServerResponse): void
   close(): Promise<void>

@@ -8,9 +8,9 @@ import { type Door, ENTRY, queryOf } from './door.ts'
 import { isSecret, ROLES, type Role, type User } from './sessions.ts'
 
 /** Names and groups by role; `*` stands for everybody with a login. */
-export type RoleLists = Readonly<Record<Role, readonly string[]>>
+type RoleLists = Readonly<Record<Role, readonly string[]>>
 
-export interface OidcSettings {
+interface OidcSettings {
   readonly issuer: URL
   readonly clientId: string
   /** Undefined for a public client. */
@@ -23,7 +23,7 @@ const USER_HEADER = 'x-forwarded-user'
 const GROUPS_HEADER = 'x-forwarded-groups'
 
 /** @param names name and groups of the person */
-export function userOf(name: string, names: readonly string[], lists: RoleLists, isReadOnly: boolean): User {
+function userOf(name: string, names: readonly string[], lists: RoleLists, isReadOnly: boolean): User {
   const given = (role: Role): boolean => lists[role].some((one) => one === '*' || names.includes(one))
   const roles = new Set(ROLES.filter((role) => given(role) && !(isReadOnly && role !== 'viewer')))
   if (given('operator')) roles.add('viewer')
@@ -66,7 +66,7 @@ interface OpenLogin {
   readonly at: number
 }
 
-export interface OidcParts extends OidcSettings {
+interface OidcParts extends OidcSettings {
   readonly now: () => number
   readonly randomHex: (bytes: number) => string
   readonly lists: RoleLists

@@ -7,7 +7,7 @@ import { type Need, needJson } from './need.ts'
 /** Most needs and jobs to name. */
 const AT_MOST = 10
 
-export interface DigestFacts {
+interface DigestFacts {
   /** Instant of the digest: a target is notified once of each. */
   readonly due: number
   /** Instant of the digest before. */

@@ -31,7 +31,7 @@ export interface KnownRows {
   find(rows: readonly Row[]): Promise<readonly (MappedRow | undefined)[]>
 }
 
-export interface KnownRowsContext {
+interface KnownRowsContext {
   readonly ledger: Pick<Ledger, 'slots' | 'people'>
   readonly identity: Identity
   readonly jobId: number

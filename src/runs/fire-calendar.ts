@@ -10,7 +10,7 @@ import type { ExplainedJob } from './expectations.ts'
 /** Result of a fire. `open`: about to start, under way, interrupted, or to be tried again. `missed`: no run was begun. */
 export type FireResult = 'well' | 'left' | 'failed' | 'open' | 'missed' | 'next'
 
-export interface DatedFire {
+interface DatedFire {
   /** Day in the zone: `2026-03-02`. */
   readonly date: string
   readonly due: number

@@ -120,7 +120,7 @@ export function poolOf({ url, password }: PostgresAddress): pg.Pool {
 export const ALONE = `select pg_advisory_xact_lock(hashtextextended('waybill ' || current_schema(), 0))`
 
 /** True where no network lies between this process and the server. */
-export function isThisMachine(url: string): boolean {
+function isThisMachine(url: string): boolean {
   const { hostname, searchParams } = new URL(url)
   const host = searchParams.get('host') ?? hostname
   return host === '' || host.startsWith('/') || ['localhost', '127.0.0.1', '[::1]'].includes(host)
@@ -234,7 +234,7 @@ const translated = (text: string): string =>
     .replaceAll(/\bblob\b/g, 'bytea')
     .replaceAll(/\btext\b/g, 'text collate "C"')
 
-export const POSTGRES_SHAPE: readonly string[] = [
+const POSTGRES_SHAPE: readonly string[] = [
   ...SHAPE.filter((text) => !OF_SEGMENTS.test(text)).map(translated),
   `create table delivered (job_id bigint not null, row_key bytea not null, records bytea not null,
     primary key (job_id, row_key)) with (fillfactor = 90)`,

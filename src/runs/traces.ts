@@ -2,6 +2,7 @@
  * Traces of runs, by OTLP over HTTP in its JSON encoding (OpenTelemetry protocol 1.x): a span for each run, with child spans for exports and
  * requests, and waits as events. Names, counts and codes as in the log; no health data. Loaded only if an endpoint is set.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import pRetry from 'p-retry'
 import type { BatchAnswer } from '../load/batch-watch.ts'
 import { allRecords, type Counts } from '../model/balance.ts'
@@ -101,7 +102,10 @@ function createSender({ endpoint, headers, version }: TraceSettings) {
     },
     async end(): Promise<void> {
       while (ended.length > 0) send()
-      await sending
+      const sent = new AbortController()
+      const timeout = delay(EXPORT_MS, undefined, { signal: sent.signal }).catch(() => {})
+      await Promise.race([sending, timeout])
+      sent.abort()
     },
   }
 }

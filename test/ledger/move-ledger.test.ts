@@ -32,7 +32,7 @@ async function ledgerFile() {
   const prints = new Map<string, RowPrint>()
   for (let chunk = 0; chunk < CHUNKS; chunk++) {
     await openChunk(run, exportRow, chunk)
-    const print: RowPrint = { first: chunk, last: -chunk, biometrics: 12, conditions: 1 }
+    const print: RowPrint = { first: chunk, last: ~chunk, biometrics: 12, conditions: 1 }
     const delivered = chunkRows(chunk).map((row) => ({ ...row, print }))
     for (const { rowKey, records } of delivered) {
       last.set(rowKey, records)

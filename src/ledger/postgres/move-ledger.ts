@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { processName } from '../../ledger/tables.ts'
 import { WaybillError } from '../../model/errors.ts'
+import type { RowPrint } from '../../model/ids.ts'
 import { iso } from '../../system/shown-text.ts'
 import { readPack } from '../delivered-rows.ts'
 import type { DeliveredRow } from '../left-records.ts'
@@ -305,7 +306,8 @@ async function copyDelivered(
   for await (const packs of pagesOf(source, 'delivered', PACKS, interrupt, before?.last))
     for (const pack of packs) {
       const jobId = Number(pack['job_id'])
-      const rows = rowsOf(await stores.source.read(jobId, keysIn(pack)))
+      const keys = keysIn(pack)
+      const rows = rowsOf(await stores.source.read(jobId, keys), await stores.source.prints(jobId, keys))
       await target.transaction('for-disk', false, async (_, statements) => {
         await stores.target.save(jobId, rows, statements)
         await notePosition(statements, 'delivered', keyOf(pack, PACKS.key), 1)
@@ -313,8 +315,14 @@ async function copyDelivered(
     }
 }
 
-const rowsOf = (found: ReadonlyMap<string, DeliveredRow['records']>): DeliveredRow[] =>
-  [...found].map(([rowKey, records]) => ({ rowKey, records }))
+const rowsOf = (
+  found: ReadonlyMap<string, DeliveredRow['records']>,
+  prints: ReadonlyMap<string, RowPrint>,
+): DeliveredRow[] =>
+  [...found].map(([rowKey, records]) => {
+    const print = prints.get(rowKey)
+    return print === undefined ? { rowKey, records } : { rowKey, records, print }
+  })
 
 const digest = () => createHash('sha256')
 

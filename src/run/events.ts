@@ -45,7 +45,7 @@ export interface OutageProgress extends ReportedOutage {
   readonly pending: number
 }
 
-export interface RunStarted {
+interface RunStarted {
   readonly id: string
   readonly job: string
   readonly gateway: string
@@ -58,7 +58,7 @@ export interface RunStarted {
   readonly isFirst?: boolean | undefined
 }
 
-export interface GatewayWait {
+interface GatewayWait {
   readonly operation: string
   readonly waitMs: number
   readonly class: string
@@ -79,7 +79,7 @@ export interface OtherRun {
   readonly givesWay?: boolean | undefined
 }
 
-export interface DriftedExport {
+interface DriftedExport {
   readonly name: string
   readonly sha256: string
   readonly findings: readonly DriftFinding[]
@@ -166,6 +166,8 @@ export interface RunDependencies {
   /** Names the gateway in the ledger. */
   readonly gatewayName: string
   readonly identity: Identity
+  /** Version of the program. */
+  readonly version: string
   readonly folders: DefinitionFolders
   readonly home: string
   /** Bytes of the disk that must be free for a run to begin. */
@@ -221,7 +223,7 @@ export function readOutage(noted: string | null): WaitsForGateway | undefined {
   return { since: iso(since), givesUpAt: iso(givesUpAt), ...rest, ...present({ status }) }
 }
 
-export interface OutageWatch {
+interface OutageWatch {
   changed(outage: ReportedOutage): void
   /** @param more records begun; negative for settled records */
   inHand(more: number): void

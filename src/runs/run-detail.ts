@@ -12,7 +12,7 @@ import { noteValuesSeen } from './audit.ts'
 import { showRun } from './listed-runs.ts'
 import type { Person } from './resolve.ts'
 
-export interface RunDetail {
+interface RunDetail {
   readonly facts: DetailedStory
   /** In the order of their begin. Empty once pruned. */
   readonly batches: readonly ShownBatch[]
@@ -44,6 +44,10 @@ async function latestBatches(ledger: Ledger, run: string, most: number): Promise
   return found.sort((a, b) => a.begun_at - b.begun_at || a.id - b.id).slice(-most)
 }
 
+/** Rows of a reason to list, and to list with their values. */
+export const ROWS_LISTED = 500
+export const ROWS_WITH_VALUES = 100
+
 /** A row or record that a run left behind. Positions and codes, no values. */
 export interface LeftRow {
   readonly export: string
@@ -59,7 +63,7 @@ export interface LeftRow {
   readonly transactionId?: string
 }
 
-export interface RowsOfReason {
+interface RowsOfReason {
   readonly run: string
   readonly job: string
   readonly code: string
@@ -102,7 +106,7 @@ const exceptionsOf = async (ledger: Ledger, { export_row, number }: ChunkRecord,
     (one) => one.code === code,
   )
 
-export interface ValuesOfReason {
+interface ValuesOfReason {
   readonly run: string
   readonly job: string
   readonly code: string

@@ -90,7 +90,7 @@ ${stripes('unaccounted', 0, 3)}
 <pattern id="pending-pattern" width="4" height="4" patternUnits="userSpaceOnUse"><circle cx="1" cy="1" r="0.9" class="dot"/></pattern>
 </defs></svg>`
 
-export interface Column {
+interface Column {
   /** Plain text. */
   readonly head: string
   /** True for numbers, aligned to the right. */
@@ -103,7 +103,7 @@ export const words = (...heads: readonly string[]): Column[] => heads.map((head)
 export const counts = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head, number: true }))
 
 /** Cells as HTML; the first cell names the line. */
-export type Line = readonly string[]
+type Line = readonly string[]
 
 interface TableOptions {
   /** Name of the table for screen readers. */
@@ -112,11 +112,14 @@ interface TableOptions {
   readonly lines: readonly Line[]
   /** Bold last line. */
   readonly total?: Line
+  /** Classes. A table of `blocks` shows each line as a block on a narrow page, with the heads beside the cells. */
   readonly kind?: string
 }
 
 export function table({ label, columns, lines, total, kind }: TableOptions): string {
-  const classOf = (at: number): string => (columns[at]?.number ? ' class="number"' : '')
+  const isOfBlocks = kind?.includes('blocks') === true
+  const classOf = (at: number): string =>
+    `${columns[at]?.number ? ' class="number"' : ''}${isOfBlocks ? ` data-head="${html(columns[at]?.head ?? '')}"` : ''}`
   const line = (cells: Line): string =>
     `<tr>${cells
       .map((cell, at) =>
@@ -124,7 +127,7 @@ export function table({ label, columns, lines, total, kind }: TableOptions): str
       )
       .join('')}</tr>`
   const head = columns
-    .map(({ head: text }, at) => `<th scope="col"${classOf(at)}>${html(text)}</th>`)
+    .map(({ head: text, number }) => `<th scope="col"${number ? ' class="number"' : ''}>${html(text)}</th>`)
     .join('')
   return `<div class="scroll" tabindex="0" role="region" aria-label="${html(label)}">
 <table${kind === undefined ? '' : ` class="${kind}"`}>

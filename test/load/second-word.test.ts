@@ -1,11 +1,15 @@
 /** What is said or answered a second time: another name, a request once more, another address. */
 import { expect, test } from 'vitest'
+import { decideMark } from '../../src/load/care-team-decide.ts'
+import type { CareTeam, WantedCareTeam } from '../../src/load/care-team-slot.ts'
+import { messageOf } from '../../src/load/gateway-words.ts'
 import { loadMedicalRecords } from '../../src/load/medical-records.ts'
 import type { Entry } from '../../src/model/entry.ts'
 import { type AnswerEnvelope, type Fault, PASS } from '../faults/fault-proxy.ts'
 import { serve } from '../gateway/loopback.ts'
 import { placed, startLoading } from './loading.ts'
-import { biometric, entryOf, medicalRequest } from './made-up-entries.ts'
+import { had, JOB, knows, made, NPI, teamOf, wants } from './made-up-care-teams.ts'
+import { biometric, careTeam, entriesOf, entryOf, medicalRequest } from './made-up-entries.ts'
 
 const REQUESTER = '/medical-records/requester'
 
@@ -84,4 +88,34 @@ test('what the gateway lists as errors in an answer of success is told in full',
       reason: { code: 'listed-as-error', message: expect.stringContaining('one is wrong; two is wrong') },
     },
   ])
+})
+
+const no = wants(made({ primary: false }), 'stored')
+const yes = wants(made({ primary: true }), 'doubtful')
+
+test.each<[string, string | undefined, CareTeam, WantedCareTeam]>([
+  ['mark', undefined, teamOf([had()], [wants(made({ primary: true }), 'stored')]), yes],
+  ['wait', 'to-set', teamOf([], [yes]), yes],
+  ['unmark', undefined, teamOf([had({ isMarked: true })], [no]), no],
+  ['wait', 'to-unset', teamOf([], [no], [knows(NPI, 'set')], { listed: 'unreadable' }), no],
+])('%s %s: whoever is told of it is told of the entry that asks for it', (step, owed, team, { entry }) => {
+  const decided = { owed: undefined, entry: undefined, ...decideMark(team, { jobId: JOB }) }
+  expect([decided.step, decided.owed]).toEqual([step, owed])
+  expect(decided.entry?.row).toMatchObject({ row: entry.row.row, account: entry.row.account })
+})
+
+test.each([
+  ['x {value}', '… missing'],
+  ['x `value` x', '… missing'],
+  ['x value', '… missing'],
+  ['value', '… missing'],
+  ['value@', '… missing'],
+  ['zvalue', 'value missing'],
+  ['avalue', 'value missing'],
+  ['valuez', 'value missing'],
+  ['valuea value', '… missing'],
+])('of a row that holds %j the gateway’s "Value missing" is told as %j', (cell, told) => {
+  const [entry] = entriesOf([careTeam()], { cells: [cell] })
+  if (entry === undefined) throw new Error('one was made')
+  expect(messageOf({ ours: '', theirs: 'Value missing' }, entry).scrubbed).toBe(told)
 })

@@ -18,7 +18,7 @@ import { writeBodies } from '../../src/run/collection-files.ts'
 import { createRunEvents } from '../../src/run/events.ts'
 import { bringExports, divideByContents, receiveBegun } from '../../src/run/exports-of-run.ts'
 import { joinAndKeep } from '../../src/run/joined-exports.ts'
-import { knownPeople } from '../../src/run/known-ids.ts'
+import { knownIdsOf } from '../../src/run/known-ids.ts'
 import { carryOut } from '../../src/runs/take-up.ts'
 import { HEADER } from '../cli/clinic.ts'
 import { beginRun } from '../ledger/begun-run.ts'
@@ -96,6 +96,9 @@ test('the texts of every join are kept before anything is read', async () => {
 test('each person that the ledger knows is listed once, however many pages they are; none whose id cannot be read', async () => {
   const home = await temporaryFolder()
   const file = join(home, 'ledger.sqlite')
+  const [{ job }, deps] = await (await openRunScene()).prepare('run')
+  const collect = { what: ['biometrics' as const], deprecated: false }
+  const ids = knownIdsOf({ ...job, sources: [], definition: { ...job.definition, collect } })
   const listed = async (key: string, run: string) => {
     const ledger = await openLedger(
       file,
@@ -113,7 +116,7 @@ test('each person that the ledger knows is listed once, however many pages they 
         }))
         await (await beginRun(ledger, 'run-0')).saveAccounts('gateway', people, 0)
       }
-      await knownPeople({ ledger, gatewayName: 'gateway', home }, arrival, run)
+      await ids?.find({ ...deps, ledger, gatewayName: 'gateway', home }, arrival, run)
     } finally {
       await arrival.close(false)
       await ledger.close()

@@ -150,7 +150,7 @@ export function neighboursSuite(open: OpenLedger): void {
       ] as const) {
         const { run } = await runOf(id, job, { startedAt: NOW + starts++ })
         for (const [at, path] of ['/in/a.csv', '/more/a.csv'].entries()) {
-          const delivered = { address: path, name: 'a.csv', bytes: 3 + at, modifiedAt }
+          const delivered = { address: path, name: 'a.csv', bytes: 3 + at, modifiedAt: modifiedAt + at }
           const one = await exportOf(run, { ordinal: at + 1, path, sha256: '', delivered, failed })
           if (path === '/more/a.csv') await run.endExport(one.id, 'finished')
         }

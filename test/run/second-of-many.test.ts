@@ -190,31 +190,33 @@ test('the file that a run began with is found where it lies by now, and no other
 })
 
 test('a delivery is done once all that it holds was taken under its name', async () => {
-  const { prepare, inbox, openArrival } = await openRunScene()
-  for (const [name, text] of [
-    ['a.csv', 'one'],
-    ['b.csv', 'one'],
-    ['c.csv', 'two'],
-  ] as const)
-    await writeFile(join(inbox, name), text)
+  const folder = await temporaryFolder()
+  const at = (name: string): string => join(folder, name)
+  await writeFile(at('a.csv'), 'one')
+  await writeFile(at('b.csv'), 'one')
   const zip = new ZipFile()
-  for (const name of ['1.csv', '2.csv']) zip.addBuffer(Buffer.from(`of ${name}`), name)
+  for (const name of ['1.csv', '2.csv']) zip.addBuffer(Buffer.from(name), name)
   zip.end()
-  await pipeline(zip.outputStream, createWriteStream(join(inbox, 'd.csv')))
-  const [{ exports }] = await prepare('run')
-  if (exports.from !== 'found') expect.fail('the run is not new')
-  const { sha256 } = await fingerprint(join(inbox, 'a.csv'))
-  const found: (typeof exports.found extends Iterable<infer One> | AsyncIterable<infer One> ? One : never)[] =
-    []
-  for await (const one of exports.found) found.push(one)
-  const member = createHash('sha256').update('of 1.csv').digest('hex')
+  await pipeline(zip.outputStream, createWriteStream(at('c.zip')))
+  const arrival = createArrival(join(folder, 'spool'), {})
+  onTestFinished(() => arrival.close(false))
+  const definition = ExportDefinition.parse({ from: '.', match: '*.*', members: '*.csv', mapping: 'm' })
+  const { complete } = await arrival.look(jobSource(definition, undefined, folder), Date.now())
+  const found = complete.map((one) => ({ ...one, mapping: 'm' }))
+  const of = (text: string): string => createHash('sha256').update(text).digest('hex')
   const taken = [
-    { path: join(inbox, 'a.csv'), sha256 },
-    { path: `${join(inbox, 'd.csv')}!1.csv`, sha256: member },
+    { path: at('a.csv'), sha256: of('one') },
+    { path: `${at('c.zip')}!1.csv`, sha256: of('1.csv') },
   ]
-  const { others, done } = await divideByContents(openArrival(), found, taken)
-  expect(done.map(({ delivery, hashes }) => [delivery.name, hashes])).toEqual([['a.csv', [sha256]]])
-  expect(others.map(({ delivery }) => delivery.name)).toEqual(['b.csv', 'c.csv', 'd.csv'])
+  const divided = async (more: typeof taken = []) => {
+    const { others, done } = await divideByContents(arrival, found, [...taken, ...more])
+    return [done.map(({ delivery }) => delivery.name), others.map(({ delivery }) => delivery.name)]
+  }
+  expect(await divided()).toEqual([['a.csv'], ['b.csv', 'c.zip']])
+  const rest = { path: `${at('c.zip')}!2.csv`, sha256: of('2.csv') }
+  expect(await divided([rest])).toEqual([['a.csv', 'c.zip'], ['b.csv']])
+  const { done } = await divideByContents(arrival, found, [...taken, rest])
+  expect(done.map(({ hashes }) => hashes)).toEqual([[of('one')], [of('1.csv'), of('2.csv')]])
 })
 
 test('the body of each article is a file of its own, written anew in a second try', async () => {

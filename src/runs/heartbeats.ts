@@ -7,6 +7,7 @@ import type { Cause } from '../needs/needs-of.ts'
 import { sendBeat } from '../notify/heartbeat.ts'
 import type { ListedJob } from '../schedule/schedule-parts.ts'
 import type { Application } from './application.ts'
+import type { Follower } from './follower.ts'
 
 /** Shortest time between two heartbeats of the schedule for a job: a schedule also wakes between its minutes. */
 const LEAST_MS = 30_000
@@ -14,23 +15,20 @@ const LEAST_MS = 30_000
 /** Needs of the installation that stop every job. */
 const STOPS_ALL: ReadonlySet<string> = new Set<Cause>(['ledger', 'disk'])
 
-export interface Beating<End> {
-  readonly work: () => Promise<End>
-  /** Exit code of the run, and code of the error that ended it early. */
-  readonly endOf: (end: End) => { readonly exit: number; readonly code: string | undefined }
-  /** True for an end after which the schedule tries again: the monitor hears of the last try alone. */
-  readonly isTriedAgain?: (code: string | undefined) => boolean
-}
-
-/** Sends the begin and the end of a run to the monitor of the job. @throws errors of `work` */
-export async function beating<End>(
+/**
+ * Sends the begin and the end of a run to the monitor of the job.
+ * @param endOf exit code of the run, and code of the error that ended it early
+ * @param isTriedAgain true for an end after which the schedule tries again: the monitor hears of the last try alone
+ */
+export function followByHeartbeat<End>(
   { logger }: Pick<Application, 'logger'>,
   { definition: { job, heartbeat } }: Pick<Job, 'definition'>,
-  { work, endOf, isTriedAgain = () => false }: Beating<End>,
-): Promise<End> {
-  if (heartbeat === undefined) return work()
-  const begun = sendBeat(heartbeat, { kind: 'start' })
-  const end = async (exit: number, code: string | undefined): Promise<void> => {
+  endOf: (end: End) => { readonly exit: number; readonly code: string | undefined },
+  isTriedAgain: (code: string | undefined) => boolean = () => false,
+): Follower<End> {
+  if (heartbeat === undefined) return {}
+  let begun: Promise<unknown> | undefined
+  const end = async ({ exit, code }: ReturnType<typeof endOf>): Promise<void> => {
     // The run that holds the job has its own heartbeat.
     if (exit === EXIT.jobHeld || isTriedAgain(code)) return
     await begun
@@ -38,15 +36,12 @@ export async function beating<End>(
     const reason = (await sendBeat(heartbeat, beat)) && (await sendBeat(heartbeat, beat))
     if (reason !== undefined) logger.warn(`the heartbeat was not taken: ${reason}`, { job })
   }
-  try {
-    const ended = await work()
-    const { exit, code } = endOf(ended)
-    await end(exit, code)
-    return ended
-  } catch (error) {
-    const { exit, code } = endingOf(error)
-    await end(exit, code)
-    throw error
+  return {
+    begun() {
+      begun = sendBeat(heartbeat, { kind: 'start' })
+    },
+    ended: (ended) => end(endOf(ended)),
+    failed: (error) => end(endingOf(error)),
   }
 }
 

@@ -10,7 +10,7 @@ import { OVERDUE } from './open-work.ts'
 /** Limit of SQLite's messages about a damaged file. */
 const DAMAGES_SHOWN = 5
 
-export interface HeldLease {
+interface HeldLease {
   readonly job: string
   readonly run: string
   /** Owner, unique to the process; `processName` gives `host:pid`. */

@@ -1,11 +1,11 @@
 /** One named run, or the runs that options choose: for `rerun`, `reconcile` and `acknowledge`. */
 import { EXIT, WaybillError } from '../model/errors.ts'
 import type { RefusedStart } from '../needs/refused-starts.ts'
-import { chooseRuns, type RunChoice } from '../runs/actions.ts'
+import { chooseRuns, forChosen, type RunChoice } from '../runs/actions.ts'
+import type { Since } from '../runs/typed-words.ts'
 import { utcTime } from '../system/shown-text.ts'
 import { fittedTable } from '../system/text-table.ts'
 import { type CommandContext, print } from './command-form.ts'
-import type { Since } from './run-commands.ts'
 
 /** Options that choose runs. */
 interface Choosing {
@@ -88,28 +88,17 @@ const tableOf = (runs: readonly object[], columns: number | undefined): string[]
     columns,
   )
 
-/**
- * Does to each chosen run what the command does to one, oldest first. Passes over a run that an earlier one has settled; an interrupt ends the rest.
- * @returns the highest exit code
- */
+/** Does to each chosen run what the command does to one, as `forChosen`. @returns the highest exit code */
 export async function ofEach(
   context: CommandContext,
   choice: RunChoice,
   json: true | undefined,
   act: (run: string) => Promise<{ readonly shown: object; readonly exit: number }>,
 ): Promise<number> {
-  const ends: { shown: object; exit: number }[] = []
-  for (const { run } of await chooseRuns(context, choice)) {
-    if (context.interrupt.aborted) {
-      ends.push({ shown: { run, notBegun: true }, exit: EXIT.interrupted })
-      continue
-    }
-    const end = await act(run).catch((error: unknown) => {
-      if (error instanceof WaybillError && error.code === 'nothing-left') return undefined
-      throw error
-    })
-    if (end !== undefined) ends.push(end)
-  }
-  if (json) context.out(JSON.stringify({ runs: ends.map(({ shown }) => shown) }))
-  return Math.max(EXIT.ok, ...ends.map(({ exit }) => exit))
+  const ends = await forChosen(context, choice, act)
+  if (json)
+    context.out(
+      JSON.stringify({ runs: ends.map(({ run, result }) => result?.shown ?? { run, notBegun: true }) }),
+    )
+  return Math.max(EXIT.ok, ...ends.map(({ result }) => result?.exit ?? EXIT.interrupted))
 }

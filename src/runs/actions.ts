@@ -264,6 +264,31 @@ export const chooseRuns = (
     return runs.map(({ id, job, started_at }) => ({ run: id, job, startedAt: started_at })).reverse()
   })
 
+/**
+ * Does to each chosen run what `act` does to one, oldest first. Passes over a run that an earlier one has settled; an interrupt leaves out the rest.
+ * @returns the runs; `result` is undefined for a run that was left out
+ * @throws WaybillError `nothing-left` for no run; `run-not-found`; errors of `act`
+ */
+export async function forChosen<Result>(
+  application: Application,
+  choice: RunChoice,
+  act: (run: string) => Promise<Result>,
+): Promise<readonly { readonly run: string; readonly result: Result | undefined }[]> {
+  const ends: { run: string; result: Result | undefined }[] = []
+  for (const { run } of await chooseRuns(application, choice)) {
+    if (application.interrupt.aborted) {
+      ends.push({ run, result: undefined })
+      continue
+    }
+    try {
+      ends.push({ run, result: await act(run) })
+    } catch (error) {
+      if (!(error instanceof WaybillError && error.code === 'nothing-left')) throw error
+    }
+  }
+  return ends
+}
+
 /** Looks for the exports of a range. None is an error, unless an unfinished backfill has taken them all. @throws WaybillError `exports-none` */
 async function lookBefore(application: Application, job: Job, range: BackfillRange): Promise<BackfillLook> {
   const { settings, now } = application

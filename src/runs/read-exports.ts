@@ -5,6 +5,9 @@ import { iso } from '../system/shown-text.ts'
 import { ExportProfile } from '../watch/export-profile.ts'
 import { type Application, withLedgerIfAny } from './application.ts'
 
+/** Exports to list of a job. */
+export const EXPORTS_LISTED = 30
+
 export interface NightExport {
   readonly run: string
   readonly startedAt: string

@@ -280,7 +280,7 @@ const DISK_FULL = 'disk-full'
 
 const isShort = (room: NeedsFacts['room']): boolean => room !== undefined && room.free < room.least
 
-/** Unfinished run of a job whose start is refused: the next start continues the run. */
+/** Unfinished run behind a refused start: the next start continues the run. */
 const heldUp = (runs: NeedsFacts['runs'], job: string): string[] =>
   runs.flatMap((run) => (run.job === job && isUnfinished(run) && run.backfill === null ? [run.id] : []))
 

@@ -20,7 +20,7 @@ import type { Migration } from 'kysely/migration'
 import pLimit from 'p-limit'
 import pg from 'pg'
 import { reasonOf, WaybillError } from '../../model/errors.ts'
-import { SHAPE } from '../sqlite/database.ts'
+import { SHAPE, SHOWN_PEOPLE } from '../sqlite/database.ts'
 import type { Dialect } from '../sqlite/dialect.ts'
 import type { LedgerDatabase, Statements, Writer } from '../sqlite/exclusive.ts'
 import type { LedgerTables } from '../tables.ts'
@@ -253,8 +253,13 @@ export const POSTGRES_MIGRATIONS: Readonly<Record<string, Migration>> = {
       for (const statement of POSTGRES_SHAPE) await sql.raw(statement).execute(db)
     },
   },
-  // Packs of delivered rows may have prints, which an earlier program would not understand.
-  '2026-12-prints': { up: async () => {} },
+  // Packs of delivered rows may have prints, which an earlier program would not understand. Names of steps ascend by the alphabet.
+  '2026-12-seen-rows': { up: async () => {} },
+  '2026-12-shown-people': {
+    async up(db: Kysely<unknown>) {
+      for (const statement of SHOWN_PEOPLE) await sql.raw(translated(statement)).execute(db)
+    },
+  },
 }
 
 /** Place of planned batches (`ProcessTable.place`): another one after each recovery of the server from a crash. */

@@ -28,7 +28,7 @@ compdef _waybill waybill
 `,
 } as const
 
-export const completion: Action<'completion'> = async (context, { shell }) => {
+const completion: Action<'completion'> = async (context, { shell }) => {
   const script = Object.entries(SCRIPTS).find(([name]) => name === shell)?.[1]
   if (script === undefined)
     throw new WaybillError('usage-wrong', `there is no completion for ${shell}`, {
@@ -39,7 +39,7 @@ export const completion: Action<'completion'> = async (context, { shell }) => {
 }
 
 /** @param program command line to complete */
-export const complete =
+const complete =
   (program: Command): Action<'complete'> =>
   async (context, { words }) => {
     const { jobs, mappings } = context.settings
@@ -93,3 +93,5 @@ async function offered(
   const argument = wanted[positional] ?? wanted.findLast(({ variadic }) => variadic)
   return [...subcommands, ...((await known[argument?.name() ?? '']?.()) ?? [])]
 }
+
+export const actions = { completion, complete }

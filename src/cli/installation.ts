@@ -23,7 +23,7 @@ import { print } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { countCases } from './mapping-try.ts'
 
-export const init: Action<'init'> = async (context, { folder = '.', json }) => {
+const init: Action<'init'> = async (context, { folder = '.', json }) => {
   print(context, json, await beginFolder(folder), (begun) => [
     ...begun.written.map((name) => `Wrote    ${name}`),
     ...begun.kept.map((name) => `Kept     ${name}: exists already`),
@@ -37,7 +37,7 @@ export const init: Action<'init'> = async (context, { folder = '.', json }) => {
   return EXIT.ok
 }
 
-export const doctor: Action<'doctor'> = async (context, options) => {
+const doctor: Action<'doctor'> = async (context, options) => {
   const { settings, settingsFindings } = context
   const findings = await lookOver(context, {
     settingsFindings,
@@ -79,7 +79,7 @@ function doctorText(findings: readonly CheckFinding[], columns: number | undefin
   return [...lines, '', end]
 }
 
-export const prune: Action<'prune'> = async (context, options) => {
+const prune: Action<'prune'> = async (context, options) => {
   const before = context.now() - options.olderThan
   const dryRun = options.dryRun === true
   const pruned = await pruneRuns(context, { before, dryRun })
@@ -121,7 +121,7 @@ const WHY: Readonly<Record<KeptBecause, (run: KeptRun) => string>> = {
 
 const keptText = (kept: KeptRun): string => `  ${kept.run}  ${WHY[kept.because](kept)}`
 
-export const backup: Action<'backup'> = async (context, options) => {
+const backup: Action<'backup'> = async (context, options) => {
   const { home, key } = context.settings
   const { ledger, copy, bytes, takenAt } = await backUp(context, options.file)
   const keptIn = key === undefined ? join(home, 'key') : 'WAYBILL_KEY'
@@ -135,7 +135,7 @@ export const backup: Action<'backup'> = async (context, options) => {
   return EXIT.ok
 }
 
-export const ledgerCopy: Action<'ledger copy'> = async (context, { to, json }) => {
+const ledgerCopy: Action<'ledger copy'> = async (context, { to, json }) => {
   print(context, json, await copyLedger(context, to), ({ ledger, rows, tables }) => [
     `Ledger ${relative('.', ledger)} moved: ${counted(rows, 'row')} of ${counted(tables.length, 'table')}, equal in number and digest.`,
     `The file refuses runs from now on. Set WAYBILL_LEDGER=${to}`,
@@ -144,7 +144,7 @@ export const ledgerCopy: Action<'ledger copy'> = async (context, { to, json }) =
   return EXIT.ok
 }
 
-export const restore: Action<'restore'> = async (context, { file, json }) => {
+const restore: Action<'restore'> = async (context, { file, json }) => {
   const restored = await restoreBackup(context, file)
   const { ledger, backup, takenAt, gateways, unfinished, unknownRuns, aside } = restored
   const receipts =
@@ -158,3 +158,5 @@ export const restore: Action<'restore'> = async (context, { file, json }) => {
   ])
   return EXIT.ok
 }
+
+export const actions = { init, doctor, prune, backup, restore, ledgerCopy }

@@ -6,7 +6,7 @@ import { type CommandContext, print } from './command-form.ts'
 import type { Since } from './run-commands.ts'
 
 /** Options that choose runs. */
-export interface Choosing {
+interface Choosing {
   readonly run?: string | undefined
   readonly job?: string | undefined
   readonly reason?: string | undefined

@@ -206,7 +206,7 @@ const checkedJson = ({
 })
 
 /** Fit of a mapping to an export. */
-export interface Fit extends Coverage, FitReport {
+interface Fit extends Coverage, FitReport {
   readonly export: string
   /** Notes on content around the rows of a workbook. */
   readonly notes?: readonly string[]

@@ -24,10 +24,11 @@ import {
   tryRun,
 } from '../runs/actions.ts'
 import { type BackfillLook, type BackfillPlan, backfillPlanJson } from '../runs/backfill-plan.ts'
+import type { BeginWatch } from '../runs/begin.ts'
 import { listRuns, stopRun, watchRun } from '../runs/listed-runs.ts'
 import { type PausedJob, pauseJob, unpauseJob } from '../runs/pauses.ts'
 import { acknowledge as acknowledgeRuns, type Person } from '../runs/resolve.ts'
-import type { BeginWatch, RunOptions } from '../runs/run-job.ts'
+import type { RunOptions } from '../runs/run-job.ts'
 import { type SampleSize, type Verified, verifiedBadly } from '../runs/verify.ts'
 import { askWorkers, isForWorkers, keepWorking } from '../runs/workers.ts'
 import { durationText } from '../story/report/figures.ts'
@@ -45,7 +46,7 @@ import { assertOneWay, choiceOf, listChosen, ofEach } from './many-runs.ts'
 import { createRunReporter, tellingWaits } from './run-reporter.ts'
 import { describeError, errorLines } from './terminal-text.ts'
 
-export const run: Action<'run'> = async (context, options) => {
+const run: Action<'run'> = async (context, options) => {
   const runOptions = {
     files: options.file ?? [],
     limit: options.limit ?? Number.POSITIVE_INFINITY,
@@ -102,7 +103,7 @@ async function runUnderWay(context: CommandContext, job: string): Promise<string
   return runs[0]?.run
 }
 
-export const worker: Action<'worker'> = async (context, { concurrency }) => {
+const worker: Action<'worker'> = async (context, { concurrency }) => {
   const { logger, now } = context
   const watch = (): BeginWatch => ({
     listener: createRunReporter(NO_PROGRESS, logger, now),
@@ -112,13 +113,13 @@ export const worker: Action<'worker'> = async (context, { concurrency }) => {
   return EXIT.ok
 }
 
-export const stop: Action<'stop'> = async (context, options) => {
+const stop: Action<'stop'> = async (context, options) => {
   printRun(context, await stopRun(context, options.run, personOf(context, options)), options.json)
   return EXIT.ok
 }
 
 /** Returns the exit code of the run. */
-export const watch: Action<'watch'> = async (context, { run, json }) => {
+const watch: Action<'watch'> = async (context, { run, json }) => {
   const progress = createProgress({ columns: context.terminal, now: context.now, write: context.writeError })
   let last = ''
   const shown = await watchRun(context, run, ({ summary }) => {
@@ -131,7 +132,7 @@ export const watch: Action<'watch'> = async (context, { run, json }) => {
   return shown.summary.exit ?? EXIT.interrupted
 }
 
-export const pause: Action<'pause'> = async (context, options) => {
+const pause: Action<'pause'> = async (context, options) => {
   const done = await pauseJob(context, options.job, personOf(context, options), options.until)
   const end = done.until === undefined ? '' : ` until ${utcTime(done.until)} UTC`
   const words = done.changed
@@ -146,7 +147,7 @@ const pauseJson = ({ until, ...done }: PausedJob): object => ({
   ...(until === undefined ? {} : { until: iso(until) }),
 })
 
-export const unpause: Action<'unpause'> = async (context, options) => {
+const unpause: Action<'unpause'> = async (context, options) => {
   const done = await unpauseJob(context, options.job, personOf(context, options))
   const words = done.changed
     ? `${done.job} is scheduled again. Missed runs follow its \`missed\` setting.`
@@ -155,7 +156,7 @@ export const unpause: Action<'unpause'> = async (context, options) => {
   return EXIT.ok
 }
 
-export const resume: Action<'resume'> = async (context, options) => {
+const resume: Action<'resume'> = async (context, options) => {
   const watch = beginOnTerminal(context, options)
   const end = options.backfill
     ? await resumeBackfill(context, watch, options.job)
@@ -171,7 +172,7 @@ function progressWords(summary: RunSummary): string {
   return `Run ${run}: ${counted(rows.read, 'row')} settled, ${n(accepted)} accepted, ${n(unchanged)} unchanged${waits}`
 }
 
-export const backfill: Action<'backfill'> = async (context, options) => {
+const backfill: Action<'backfill'> = async (context, options) => {
   const range = {
     from: options.from,
     to: options.to,
@@ -299,7 +300,7 @@ function timeText({ estimate }: BackfillPlan): string {
 const rangeText = ({ from, to, in: folder }: BackfillRange): string =>
   `${from} to ${to}${folder === undefined ? '' : ` in ${folder}`}`
 
-export const rerun: Action<'rerun'> = async (context, options) => {
+const rerun: Action<'rerun'> = async (context, options) => {
   assertOneWay(options)
   const choice = choiceOf(options, context.now())
   if (options.dryRun) return listChosen(context, choice, options.json)
@@ -314,7 +315,7 @@ export const rerun: Action<'rerun'> = async (context, options) => {
 }
 
 /** @throws WaybillError `usage-wrong`: a sample of nothing */
-export const reconcile: Action<'reconcile'> = async (context, options) => {
+const reconcile: Action<'reconcile'> = async (context, options) => {
   const { verify, sample, seed } = options
   if ((sample !== undefined && !verify) || (seed !== undefined && sample === undefined))
     throw new WaybillError('usage-wrong', '--sample needs --verify, and --seed needs --sample')
@@ -346,7 +347,7 @@ const reconciledText = (
 ]
 
 /** @throws WaybillError `usage-wrong`: not exactly one of the decisions */
-export const resolve: Action<'resolve'> = async (context, options) => {
+const resolve: Action<'resolve'> = async (context, options) => {
   const decisions = [options.accept, options.resend, options.giveUp].filter((one) => one === true)
   if (decisions.length !== 1 || (options.giveUp && options.transaction !== undefined))
     throw new WaybillError(
@@ -422,7 +423,7 @@ export function personOf(
 
 const count = (records: number): string => `${counted(records, 'record')} in doubt`
 
-export const acknowledge: Action<'acknowledge'> = async (context, options) => {
+const acknowledge: Action<'acknowledge'> = async (context, options) => {
   const { reason, job, undo = false } = options
   // A reason chooses among what one run left behind, too.
   if (options.run !== undefined) assertOneWay({ ...options, reason: undefined })
@@ -511,4 +512,19 @@ function dryRunText(result: DryRunResult, columns?: number): string[] {
   }
   lines.push(...newReasonsLines(result.newReasons))
   return lines
+}
+
+export const actions = {
+  run,
+  backfill,
+  watch,
+  stop,
+  pause,
+  unpause,
+  resume,
+  rerun,
+  resolve,
+  acknowledge,
+  reconcile,
+  worker,
 }

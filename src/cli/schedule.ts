@@ -40,7 +40,7 @@ import { watchOnTerminal } from './display.ts'
 import { createRunReporter } from './run-reporter.ts'
 import { errorLines } from './terminal-text.ts'
 
-export const schedule: Action<'schedule'> = async (context, { explain, json, metrics }) => {
+const schedule: Action<'schedule'> = async (context, { explain, json, metrics }) => {
   if (explain !== undefined)
     return explainSchedule(context, { job: explain === true ? undefined : explain, json: json === true })
   if (json) throw new WaybillError('usage-wrong', '--json is given without --explain')
@@ -182,7 +182,7 @@ function expectationsTable(
 
 const times = (at: number, { zone }: Expectation): [string, string] => [localTime(at, zone), utcTime(at)]
 
-export const expect: Action<'expect'> = async (context, { job, quiet, json }) => {
+const expect: Action<'expect'> = async (context, { job, quiet, json }) => {
   const { jobs, found, problems } = await lookForExpected(context, job)
   const exit = Math.max(problems[0]?.problem.exit ?? EXIT.ok, ...found.map(exitOf))
   if (json) {
@@ -209,7 +209,7 @@ function assessmentText(assessment: Assessment, columns: number | undefined): st
   return [...folded([head], columns), ...lines.map((line) => `  ${line}`), '']
 }
 
-export const notify: Action<'notify'> = async (context, options) => {
+const notify: Action<'notify'> = async (context, options) => {
   const { settings, now } = context
   const job = await readJob(settings, options.job)
   assertTellable(settings, job)
@@ -260,3 +260,5 @@ const testNotice = (job: string, gateway: string, at: number): UnsentNotice => (
   next: [],
   data: {},
 })
+
+export const actions = { schedule, expect, notify }

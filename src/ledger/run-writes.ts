@@ -151,7 +151,7 @@ export interface ChunkSettlement extends ChunkKey {
   readonly at: number
 }
 
-export interface CollectedChunk {
+interface CollectedChunk {
   /** JSON: the files of the collection, as far as settled. */
   readonly collection: string
   readonly people: readonly CollectedOf[]
@@ -338,7 +338,7 @@ const TalliesText = z.object({
 export type Tallies = z.infer<typeof TalliesText>
 
 /** Counts that become known when a chunk is settled, and are added then. Other counts are added as they happen. */
-export type ChunkTallies = { readonly [Part in keyof Tallies]?: Readonly<Partial<Tallies[Part]>> }
+type ChunkTallies = { readonly [Part in keyof Tallies]?: Readonly<Partial<Tallies[Part]>> }
 
 export const noTallies = (): Tallies => ({
   accounts: { registered: 0, known: 0, refused: 0 },

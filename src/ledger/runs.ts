@@ -21,7 +21,7 @@ export interface Jobs {
 }
 
 /** A run, with job and gateway. */
-export type RunOfJob = RunRecord & { readonly job: string; readonly gateway: string }
+type RunOfJob = RunRecord & { readonly job: string; readonly gateway: string }
 
 export interface Runs {
   /** @throws WaybillError `lease-lost`: the search for exports may outlast the lease if the process sleeps */
@@ -196,7 +196,7 @@ export const wordsOf = ({ field, message }: Pick<Reason, 'field' | 'message'>): 
   field === null ? message : `${field}: ${message}`
 
 /** Number of a run's exceptions that an earlier run had left behind. */
-export interface KnownCount {
+interface KnownCount {
   readonly known: number
   /** When the earliest known exception was first met: milliseconds since the epoch. Null without known exceptions. */
   readonly since: number | null

@@ -281,7 +281,7 @@ export type DeadlineRecord = Selectable<DeadlineTable>
 export const processName = (owner: string): string => owner.replace(/#[^#:]*$/, '')
 
 /** A row or record with a warning, reject or doubt. */
-export interface ExceptionTable {
+interface ExceptionTable {
   id: Generated<number>
   export_row: number
   chunk: number
@@ -308,7 +308,7 @@ export interface ExceptionTable {
 }
 
 /** A change of an exception after the run: rows are only added, never changed. */
-export interface DecisionTable {
+interface DecisionTable {
   id: Generated<number>
   exception: number
   event: LeftEvent
@@ -336,7 +336,7 @@ export type Audited =
 export type Decided = 'accept' | 'resend' | 'give-up' | 'acknowledge' | 'undo-acknowledge'
 
 /** Decision of a person on a run, by one command. */
-export interface ResolutionTable {
+interface ResolutionTable {
   id: Generated<number>
   run_id: string
   decision: Decided

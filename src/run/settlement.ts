@@ -27,7 +27,7 @@ import { type AppendedFile, receiptsOf, receiptsText, type SentAs } from './rece
 import { rejectsHeader, rejectsText, ruleOf } from './rejects.ts'
 import { releaseDoubts } from './settle-doubts.ts'
 
-export interface SettledExport {
+interface SettledExport {
   readonly record: ExportRecord
   /** Columns in front in the rejects file. */
   readonly inFront: readonly string[]
@@ -115,7 +115,7 @@ const isWithGateway = (one: EntryOutcome): boolean =>
  * Exceptions of the chunk not brought into the ledger by a batch: rows and records never sent, and marks that could not be set.
  * @param unsent the exception of an outcome not yet in the ledger
  */
-export function exceptionsOf(
+function exceptionsOf(
   rows: readonly ChunkRow[],
   loaded: LoadedChunk,
   unsent: (outcome: EntryOutcome & { outcome: 'rejected' | 'in-doubt' }) => Exception | undefined,

@@ -220,12 +220,12 @@ export interface PastRun {
 }
 
 /** Rows to read: new rows, and rows delivered before. */
-export interface RowsToRead {
+interface RowsToRead {
   readonly fresh: number
   readonly known: number
 }
 
-export interface Estimate {
+interface Estimate {
   readonly seconds: number
   /** Speed of new rows; undefined if there are none, and no run has sent anything. */
   readonly rowsPerSecond?: number
@@ -285,7 +285,7 @@ const msPerRow = (runs: readonly PastRun[]): number =>
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)
 
-export interface Gaps {
+interface Gaps {
   /** Months if no pattern of the job has a day. */
   readonly unit: 'day' | 'month'
   readonly count: number

@@ -15,7 +15,7 @@ import { withSample } from './sample.ts'
 import { listJobs } from './scheduled-jobs.ts'
 import { fileOf } from './trace.ts'
 
-export interface ListedMapping {
+interface ListedMapping {
   readonly mapping: string
   readonly jobs: readonly string[]
   /** Error code of a mapping that cannot be used. */
@@ -75,7 +75,7 @@ export const readSamples = (
     return found.slice(0, most)
   })
 
-export interface SampleWithMapping {
+interface SampleWithMapping {
   readonly sample: ReceivedExport
   /** Mapping of the run that read the export. */
   readonly kept: LoadedMapping

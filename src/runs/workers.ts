@@ -13,7 +13,8 @@ import type { JobEnd, RunStory } from '../story/run-story.ts'
 import { present } from '../system/shown-text.ts'
 import { beginRun } from './actions.ts'
 import { type Application, withKnownLedger } from './application.ts'
-import type { BeginWatch, RunOptions } from './run-job.ts'
+import type { BeginWatch } from './begin.ts'
+import type { RunOptions } from './run-job.ts'
 
 /** Half the silence after which a ticket goes to another worker. */
 const BEAT_EVERY_MS = 5_000

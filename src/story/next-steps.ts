@@ -110,7 +110,7 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
 const STAYS = 'What is to stay as it is: say so, and the run needs nobody'
 
 /** One thing that a run left to be done. */
-export type Part =
+type Part =
   | {
       readonly of: 'left'
       /** Reasons that are neither settled nor acknowledged. */
@@ -458,4 +458,4 @@ export const command = (...words: readonly string[]): string => `waybill ${words
  * Setting to type before a command for another gateway than the settings name.
  * @param gateway as the ledger names it: an address without secrets, or `built-in`
  */
-export const gatewaySetting = (gateway: string): string => `WAYBILL_GATEWAY_URL=${shellWord(gateway)}`
+const gatewaySetting = (gateway: string): string => `WAYBILL_GATEWAY_URL=${shellWord(gateway)}`

@@ -9,7 +9,7 @@ import type { Exclusive } from './exclusive.ts'
 /** Limit of SQLite's messages about a damaged file. */
 const DAMAGES_SHOWN = 5
 
-export interface HeldLease {
+interface HeldLease {
   readonly job: string
   readonly run: string
   /** Owner, unique to the process; `processName` gives `host:pid`. */

@@ -114,7 +114,7 @@ export async function runReport(parts: ReportParts, runId: string): Promise<stri
 }
 
 /** Verdict on a run: `well`, all is accounted for; `left`, something was left behind; `open`, not at its end; `bad`, failed. */
-export interface Verdict {
+interface Verdict {
   readonly level: 'well' | 'left' | 'open' | 'bad'
   readonly words: string
 }
@@ -147,7 +147,7 @@ export function verdictOf(summary: RunSummary): Verdict {
 }
 
 /** Mark beside the words of a verdict. */
-export const MARKS: Readonly<Record<Verdict['level'], string>> = { well: '✓', left: '!', open: '…', bad: '×' }
+const MARKS: Readonly<Record<Verdict['level'], string>> = { well: '✓', left: '!', open: '…', bad: '×' }
 
 /** @param writtenAt milliseconds since the epoch */
 function runHeader({ summary, startedAt, endedAt, zone, exports }: DetailedStory, writtenAt: number): string {

@@ -50,6 +50,21 @@ const INSTALLATION_COMMANDS = {
     },
     examples: ['waybill mapping init samples/inbox/acme_screening_20260302.csv --name acme'],
   },
+  'mapping list': {
+    says: 'list the mappings of the folder, with the jobs that use each',
+    examples: ['waybill mapping list'],
+  },
+  'mapping show': {
+    says: 'show the exports that a mapping has read, and the effect of its changes since',
+    arguments: { mapping: ['<mapping>', 'name of a file in the mappings folder'] },
+    options: {
+      '--export <n>': {
+        says: 'number of the export to compare with, as listed (default: the latest)',
+        read: wholeNumber,
+      },
+    },
+    examples: ['waybill mapping show acme-onsite'],
+  },
   'mapping check': {
     says: 'report every problem of mappings and their cases, with file, line and key',
     arguments: {

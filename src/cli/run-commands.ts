@@ -1,8 +1,8 @@
 /** Commands that run jobs, show runs, and decide on their results: arguments, options and help. */
 import { resolve as absolute } from 'node:path'
 import { InvalidArgumentError } from 'commander'
-import { Duration } from '../definitions/export-definition.ts'
 import { ROW_PLACE, type RowPlace, readRowPlace } from '../runs/trace.ts'
+import { readRate, readSampleSize, readSince, readWholeNumber, type Since } from '../runs/typed-words.ts'
 import type { SampleSize } from '../runs/verify.ts'
 import { type ListenAddress, listenAddress } from '../system/settings.ts'
 import type { CommandForm } from './command-form.ts'
@@ -148,7 +148,24 @@ export const RUN_COMMANDS = {
   show: {
     says: 'show a run: its balance, and the reasons for rejects',
     arguments: { run: RUN_OR_LATEST },
-    examples: ['waybill show', 'waybill show 20260302T071500Z-4f2a9c'],
+    options: {
+      '--reason <code>': 'list the rows and records left behind for this reason instead',
+      '--values': 'with --reason: print the cells of the rows, which are health data',
+    },
+    examples: ['waybill show', 'waybill show 20260302T071500Z-4f2a9c --reason value-not-a-number'],
+  },
+  'in-doubt': {
+    says: 'list records in doubt, with the request that sent each and the last look at the profile',
+    examples: ['waybill in-doubt'],
+  },
+  exports: {
+    says: 'list the exports that a job has read: rows, empty values and medians by night',
+    arguments: { job: JOB },
+    examples: ['waybill exports nightly-screenings --json'],
+  },
+  backfills: {
+    says: 'list the latest backfills, with progress by day and rate',
+    examples: ['waybill backfills'],
   },
   watch: {
     says: 'follow a running job, in any process, until it ends; then show it',
@@ -341,15 +358,9 @@ export const RUN_COMMANDS = {
   },
 } as const satisfies Record<string, CommandForm>
 
-/** Converts `now` to the chosen instant, both in milliseconds since the epoch. */
-export type Since = (now: number) => number
-
-/** An age before now (`7d`), or the start of a day in UTC (`2026-03-02`). */
 function since(text: string): Since {
-  const day = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
-  if (!Number.isNaN(day)) return () => day
-  const duration = Duration.safeParse(text)
-  if (duration.success) return (now) => now - duration.data
+  const found = readSince(text)
+  if (found !== undefined) return found
   throw new InvalidArgumentError('It must be a day, like 2026-03-02 (UTC), or how long ago, like 7d or 12h.')
 }
 
@@ -359,8 +370,9 @@ function positiveNumber(text: string): number {
 }
 
 export function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
-  return Number(text)
+  const number = readWholeNumber(text)
+  if (number === undefined) throw new InvalidArgumentError('It must be a whole number.')
+  return number
 }
 
 function exportRow(text: string): RowPlace {
@@ -381,15 +393,13 @@ function address(text: string): ListenAddress {
 }
 
 function rate(text: string): number {
-  const perSecond = /^\d{1,6}(?:\.\d{1,3})?$/.test(text) ? Number(text) : 0
-  if (perSecond > 0) return perSecond
+  const perSecond = readRate(text)
+  if (perSecond !== undefined) return perSecond
   throw new InvalidArgumentError('It must be a number of requests a second, like 5 or 0.5.')
 }
 
 function sampleSize(text: string): SampleSize {
-  const [, number = '', percent] = /^(\d{1,9}(?:\.\d+)?)(%?)$/.exec(text) ?? []
-  const size = Number(number)
-  if (percent === '%' && size > 0 && size <= 100) return { kind: 'share', share: size / 100 }
-  if (percent === '' && size >= 1 && Number.isInteger(size)) return { kind: 'people', people: size }
+  const size = readSampleSize(text)
+  if (size !== undefined) return size
   throw new InvalidArgumentError('It must be a number of people (20) or a share (5%).')
 }

@@ -27,7 +27,7 @@ import { type BackfillLook, type BackfillPlan, backfillPlanJson } from '../runs/
 import type { BeginWatch } from '../runs/begin.ts'
 import { listRuns, stopRun, watchRun } from '../runs/listed-runs.ts'
 import { type PausedJob, pauseJob, unpauseJob } from '../runs/pauses.ts'
-import { acknowledge as acknowledgeRuns, type Person } from '../runs/resolve.ts'
+import { acknowledge as acknowledgeRuns, type Person, startToAcknowledge } from '../runs/resolve.ts'
 import type { RunOptions } from '../runs/run-job.ts'
 import { type SampleSize, type Verified, verifiedBadly } from '../runs/verify.ts'
 import { askWorkers, isForWorkers, keepWorking } from '../runs/workers.ts'
@@ -36,7 +36,7 @@ import type { JobEnd, RunSummary } from '../story/run-story.ts'
 import { driftLines, leftOutLine, summaryLines, warningsLine } from '../story/terminal.ts'
 import { waitsText } from '../story/words.ts'
 import { counted, iso, type Lines, n, sizeText, utcTime } from '../system/shown-text.ts'
-import { fittedTable, plainTable } from '../system/text-table.ts'
+import { fittedTable } from '../system/text-table.ts'
 import { createCounting, createProgress, NO_PROGRESS } from '../telemetry/progress.ts'
 import { type CommandContext, print } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
@@ -219,7 +219,7 @@ async function printPlan(
   const onExport = (name: string, number: number, of: number) =>
     counting?.at(`${number} of ${of}: counting ${name}`)
   const plan = await tryBackfill(context, options.job, range, onExport).finally(() => counting?.end())
-  context.out(options.json ? JSON.stringify(backfillPlanJson(plan)) : backfillPlanText(plan))
+  context.out(options.json ? JSON.stringify(backfillPlanJson(plan)) : backfillPlanText(plan, context.columns))
   return plan.exports.some(({ error }) => error !== undefined) ? EXIT.recordsLeftBehind : EXIT.ok
 }
 
@@ -233,17 +233,17 @@ function shortPlan(job: string, range: BackfillRange, { found, without, unmatche
   return `Backfill of ${job}, ${rangeText(range)}: ${counted(found.length, 'export')}${dates}, ${sizeText(bytes)}${gaps}${left}${more}.`
 }
 
-function backfillPlanText(plan: BackfillPlan): string[] {
+function backfillPlanText(plan: BackfillPlan, columns: number | undefined): string[] {
   const { exports, deliveredBefore } = plan
-  const listed = exports.map(({ date, bytes, rows, name, deliveredBefore: known, done, error }) => {
-    const state = error?.code ?? (done ? 'done' : known ? 'delivered before' : '')
+  const listed = exports.map(({ date, bytes, rows, name, deliveredBefore: known, done, putAside, error }) => {
+    const state = error?.code ?? (putAside ? 'put aside' : done ? 'done' : known ? 'delivered before' : '')
     return [date, n(bytes), rows === undefined ? '' : n(rows), name, state]
   })
   return [
     '',
     `Plan of a backfill of ${plan.job} at ${plan.gateway}, ${rangeText(plan.backfill)}: nothing was sent, nothing was written.`,
     '',
-    ...plainTable(['date', 'bytes', 'rows', 'export', 'state'], listed, { from: 1, to: 2 }),
+    ...fittedTable(['date', 'bytes', 'rows', 'export', 'state'], listed, { from: 1, to: 2 }, columns),
     '',
     `Exports  ${n(exports.length)}, ${sizeText(plan.bytes)}, ${n(plan.rows)} rows`,
     ...goesOnLine(plan),
@@ -343,7 +343,7 @@ const reconciledText = (
 ): Lines => [
   `Run ${run}, records in doubt: ${found} stored, ${missed} not stored, ${inDoubt} unknown. ${counted(batches, 'open batch', 'open batches')} settled, ${counted(reads, 'read')} of profiles.`,
   ...summaryLines(summary, reasons, columns),
-  ...(verified === undefined ? [] : verifiedText(verified)),
+  ...(verified === undefined ? [] : verifiedText(verified, columns)),
 ]
 
 /** @throws WaybillError `usage-wrong`: not exactly one of the decisions */
@@ -429,8 +429,8 @@ const acknowledge: Action<'acknowledge'> = async (context, options) => {
   if (options.run !== undefined) assertOneWay({ ...options, reason: undefined })
   else if (options.dryRun) assertOneWay(options)
   const choice = choiceOf(options, context.now())
-  if (options.dryRun) return listChosen(context, choice, options.json)
   const which = { ...choice, undo }
+  if (options.dryRun) return listChosen(context, choice, options.json, startToAcknowledge(context, which))
   const done = await acknowledgeRuns(context, which, personOf(context, options))
   const { runs, left, inDoubt, isStart } = done
   const ofRuns = runs.length === 1 ? runs.join() : `in ${counted(runs.length, 'run')}`
@@ -454,12 +454,20 @@ const acknowledge: Action<'acknowledge'> = async (context, options) => {
 /** Most ids to show; --json lists more. */
 const IDS_SHOWN = 20
 
-function verifiedText({ sample, seed, records, fields, listed }: Verified): string[] {
+function verifiedText(
+  { sample, seed, records, fields, listed }: Verified,
+  columns: number | undefined,
+): string[] {
   const rows = PROFILE_KINDS.map((kind) => {
     const { equal, differs, hidden, missing } = records[kind]
     return [KIND_NAMES[kind], ...[equal, differs, hidden, missing].map(n)]
   })
-  const table = plainTable(['accepted, read back', 'equal', 'differs', 'not visible', 'missing'], rows)
+  const table = fittedTable(
+    ['accepted, read back', 'equal', 'differs', 'not visible', 'missing'],
+    rows,
+    'rest',
+    columns,
+  )
   const lines = ['', `Verified: ${sampleText(sample, seed)}`, ...table]
   const different = Object.entries(fields).map(([field, count]) => `${field} ${count}`)
   if (different.length > 0) lines.push(`Fields that differ: ${different.join(', ')}`)
@@ -500,7 +508,8 @@ function dryRunText(result: DryRunResult, columns?: number): string[] {
     ...warningsLine(result.warnings),
     ...driftLines(result.drift, columns),
   ]
-  for (const fit of result.fit) lines.push('', `How the mapping fits ${fit.export}`, ...fitLines(fit))
+  for (const fit of result.fit)
+    lines.push('', `How the mapping fits ${fit.export}`, ...fitLines(fit, columns))
   if (reasons.length > 0) {
     const rows = reasons.map(({ count, code, rule, message }) => [
       String(count),
@@ -518,6 +527,7 @@ export const actions = {
   run,
   backfill,
   watch,
+  worker,
   stop,
   pause,
   unpause,
@@ -526,5 +536,4 @@ export const actions = {
   resolve,
   acknowledge,
   reconcile,
-  worker,
 }

@@ -19,6 +19,7 @@ import {
   type TracedRow,
   tracePerson,
 } from '../runs/trace.ts'
+import type { Since } from '../runs/typed-words.ts'
 import { isReportOf } from '../story/report/report-page.ts'
 import { runsTable, waitingLines } from '../story/terminal.ts'
 import { writeOwn } from '../system/own-files.ts'
@@ -28,7 +29,6 @@ import { logLineText } from '../telemetry/logger.ts'
 import { print } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { printRun } from './display.ts'
-import type { Since } from './run-commands.ts'
 
 const runs: Action<'runs'> = async (context, { json, since, ...question }) => {
   const listed = await listRuns(context, { ...question, since: since?.(context.now()) })
@@ -59,7 +59,13 @@ function nothingListed({ job, failed, state }: Omit<RunQuestion, 'since'>, since
     : `There are no runs${of} yet. Start one with: waybill run ${job ?? 'JOB'}`
 }
 
-const show: Action<'show'> = async (context, { run, json }) => {
+/** @throws WaybillError `usage-wrong`: values without a reason */
+const show: Action<'show'> = async (context, { run, reason, values, json }) => {
+  if (reason !== undefined) {
+    const { showReason } = await import('./listings.ts')
+    return showReason(context, { run, reason, values, json })
+  }
+  if (values) throw new WaybillError('usage-wrong', '--values needs --reason')
   printRun(context, await showRun(context, run), json)
   return EXIT.ok
 }

@@ -3,15 +3,11 @@
  * test notification to all targets of a job.
  */
 
-import { readJob } from '../definitions/definition-files.ts'
 import type { Expectation } from '../definitions/export-definition.ts'
-import { assertTellable, gatewayNameOf, targetsOf } from '../definitions/jobs.ts'
-import { nameOf } from '../definitions/notify-definition.ts'
 import type { Assessment } from '../expect/assess.ts'
 import { assessmentJson, assessmentLines, countWords } from '../expect/expectation-text.ts'
 import { type FireRecord, processName } from '../ledger/ledger.ts'
 import { describePlace, EXIT, errorAsJson, WaybillError } from '../model/errors.ts'
-import type { UnsentNotice } from '../notify/notice.ts'
 import {
   type ExplainedExpectation,
   type ExplainedJob,
@@ -26,12 +22,12 @@ import {
   scheduleWords,
 } from '../runs/explained-schedule.ts'
 import { keepSchedule } from '../runs/keep-schedule.ts'
-import { deliverNow, deliverWaiting } from '../runs/teller.ts'
+import { testTargets } from '../runs/test-notice.ts'
 import { localTime } from '../schedule/fires.ts'
 import type { ScheduleEvents } from '../schedule/schedule-parts.ts'
 import { toSecond, waitsText } from '../story/words.ts'
 import { counted, iso, utcTime } from '../system/shown-text.ts'
-import { fittedTable, folded, plainTable } from '../system/text-table.ts'
+import { fittedTable, folded } from '../system/text-table.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { NO_PROGRESS } from '../telemetry/progress.ts'
 import { type CommandContext, print } from './command-form.ts'
@@ -152,7 +148,7 @@ function explainedText(explained: ExplainedJob, columns: number | undefined): st
   }
   if (next.length > 0) {
     const times = next.map((at) => [localTime(at, zone), utcTime(at)])
-    lines.push(...plainTable(['next', 'UTC'], times, 'none'))
+    lines.push(...fittedTable(['next', 'UTC'], times, 'none', columns))
   }
   if (expected.length > 0) lines.push(...expectationsTable(expected, columns))
   return [...lines, '']
@@ -210,30 +206,15 @@ function assessmentText(assessment: Assessment, columns: number | undefined): st
 }
 
 const notify: Action<'notify'> = async (context, options) => {
-  const { settings, now } = context
-  const job = await readJob(settings, options.job)
-  assertTellable(settings, job)
-  const targets = targetsOf(job)
-  const { job: name } = job.definition
-  if (targets.length === 0)
-    throw new WaybillError('usage-wrong', `the job ${name} has no target for notifications (notify)`, {
-      remedy: 'Add a target to the job file: docs/notifications.md.',
-    })
-  const notice = testNotice(name, gatewayNameOf(settings, job.definition), now())
-  const targetEnds = await Promise.all(
-    targets.map(async (target) => ({
-      target: nameOf(target),
-      error: await deliverNow(context, notice, target),
-    })),
-  )
-  const waiting = await deliverWaiting(context, name)
-  print(context, options.json, { job: name, targets: targetEnds, waiting }, () => [
-    ...targetEnds.map(({ target, error }) =>
+  const tested = await testTargets(context, options.job)
+  const { targets, waiting } = tested
+  print(context, options.json, tested, () => [
+    ...targets.map(({ target, error }) =>
       error === undefined ? `delivered  ${target}` : `failed     ${target}: ${error}`,
     ),
     ...waitingWords(waiting),
   ])
-  const isWell = waiting.left === 0 && targetEnds.every(({ error }) => error === undefined)
+  const isWell = waiting.left === 0 && targets.every(({ error }) => error === undefined)
   return isWell ? EXIT.ok : EXIT.recordsLeftBehind
 }
 
@@ -247,18 +228,5 @@ const waitingWords = ({
   ...(delivered === 0 ? [] : [`delivered  ${counted(delivered, 'notice')} of before`]),
   ...(left === 0 ? [] : [`waiting    ${counted(left, 'notice')} of before`]),
 ]
-
-const testNotice = (job: string, gateway: string, at: number): UnsentNotice => ({
-  kind: 'test',
-  job,
-  gateway,
-  subject: iso(at),
-  failure: false,
-  at,
-  title: `Waybill: test notification of ${job}`,
-  text: [`Sent by \`waybill notify ${job}\`. No action is needed.`],
-  next: [],
-  data: {},
-})
 
 export const actions = { schedule, expect, notify }

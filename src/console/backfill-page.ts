@@ -3,7 +3,7 @@ import { WaybillError } from '../model/errors.ts'
 import { tryBackfill } from '../runs/actions.ts'
 import type { Application } from '../runs/application.ts'
 import { type BackfillPlan, backfillPlanJson, type PlannedExport } from '../runs/backfill-plan.ts'
-import { type BegunBackfill, type BegunExport, readBackfills } from '../runs/backfills.ts'
+import { BACKFILLS_LISTED, type BegunBackfill, type BegunExport, readBackfills } from '../runs/backfills.ts'
 import { listJobs } from '../runs/scheduled-jobs.ts'
 import { counts, durationText, foldedTable, nameHtml, numbers, words } from '../story/report/figures.ts'
 import { counted, html, n, sizeText } from '../system/shown-text.ts'
@@ -11,7 +11,6 @@ import { type CalendarDay, calendarHtml } from './calendar.ts'
 import { actsHtml, errorPage, type Page, runLink, timeHtml, type Viewer } from './layout.ts'
 import { actionPath } from './typed-commands.ts'
 
-const BACKFILLS = 5
 const UNFOLDED = 20
 
 export interface BackfillQuestion {
@@ -26,7 +25,7 @@ export async function backfillPage(
   asked: BackfillQuestion,
   { mayAct }: Viewer,
 ): Promise<Page> {
-  const begun = await readBackfills(application, BACKFILLS)
+  const begun = await readBackfills(application, BACKFILLS_LISTED)
   const jobs = (await listJobs(application.settings)).map(({ name }) => name)
   const { job, from, to } = asked
   const plan = job && from && to ? await planned(application, { job, from, to }) : undefined
@@ -91,7 +90,7 @@ function planSection(plan: BackfillPlan, mayAct: boolean): string {
 <h2>Plan for ${html(job)} <span>${html(from)} to ${html(to)}, gateway ${html(gateway)}</span></h2>
 <ul>${facts.map((one) => `<li>${html(one)}</li>`).join('')}</ul>
 ${mayAct ? actsHtml([{ to: actionPath('backfill', { job, from, to }), words: `Backfill ${job}` }]) : ''}
-${calendarHtml('Exports of the plan by day', { from, to }, days)}
+${calendarHtml('Exports of the plan by day', { from, to }, days, 'export')}
 ${numbers(
   foldedTable(
     {
@@ -140,7 +139,7 @@ function begunSection(one: BegunBackfill, mayAct: boolean): string {
 <h2>${html(job)} <span>run ${runLink(run)}, ${html(from)} to ${html(to)}, begun ${timeHtml(Date.parse(startedAt))}</span></h2>
 <p>${isUnderWay ? 'Under way' : state === 'running' ? 'Stopped' : html(state.replace(/^./, (first) => first.toUpperCase()))}: ${n(exports.filter(({ state: of }) => of === 'finished').length)} of ${counted(exports.length, 'begun export')} read to the end, ${counted(rows, 'row')} settled in ${durationText(durationMs)} of work${rate}.</p>
 ${isOpen && mayAct ? actsHtml([{ to: actionPath('backfill', { job, from, to }), words: `Continue the backfill of ${job}` }]) : ''}
-${calendarHtml(`Exports of run ${run} by day`, backfill, days)}
+${calendarHtml(`Exports of run ${run} by day`, backfill, days, 'export')}
 ${numbers(
   foldedTable(
     {

@@ -1,14 +1,13 @@
 /** Exports of a job by night: rows as bars, empty values by column and medians by rule as lines, each beside its numbers. */
 import { scaleLinear } from 'd3-scale'
 import type { Application } from '../runs/application.ts'
-import { type NightExport, readExports } from '../runs/read-exports.ts'
+import { EXPORTS_LISTED, type NightExport, readExports } from '../runs/read-exports.ts'
 import { listJobs } from '../runs/scheduled-jobs.ts'
 import { counts, foldedTable, nameHtml, numbers, outcomeBox, px, words } from '../story/report/figures.ts'
 import { counted, html, n, sizeText } from '../system/shown-text.ts'
 import { choiceForm, type Page, runLink, timeHtml } from './layout.ts'
 
-/** Exports in the picture, and with a column of numbers of their own. */
-const EXPORTS = 30
+/** Exports with a column of numbers of their own. */
 const IN_NUMBERS = 7
 const UNFOLDED = 20
 
@@ -20,7 +19,7 @@ const LINE_HEIGHT = 20
 export async function exportsPage(application: Application, asked: string | undefined): Promise<Page> {
   const jobs = (await listJobs(application.settings)).map(({ name }) => name)
   const job = asked ?? jobs[0]
-  const found = job === undefined ? [] : await readExports(application, job, EXPORTS)
+  const found = job === undefined ? [] : await readExports(application, job, EXPORTS_LISTED)
   const byMapping = Map.groupBy(found, ({ mapping }) => mapping ?? 'a pruned mapping')
   return {
     title: job === undefined ? 'Exports' : `Exports of ${job}`,
@@ -46,8 +45,9 @@ ${lines('Medians', 'median by rule, in the unit of the catalog', oldestFirst, ({
 
 /** A bar for each export: mapped, skipped and rejected rows. */
 function rowsPicture(exports: readonly NightExport[]): string {
-  const y = scaleLinear([0, Math.max(1, ...exports.map(({ rows }) => rows.read))], [0, HEIGHT])
-  const step = WIDTH / EXPORTS
+  const most = Math.max(1, ...exports.map(({ rows }) => rows.read))
+  const y = scaleLinear([0, most], [0, HEIGHT])
+  const step = WIDTH / EXPORTS_LISTED
   const bars = exports.flatMap(({ rows }, at) => {
     let top = HEIGHT
     const parts = [
@@ -64,8 +64,12 @@ function rowsPicture(exports: readonly NightExport[]): string {
     })
   })
   return `<ul class="legend"><li><span class="swatch mapped"></span>→ mapped</li><li><span class="swatch skipped"></span>– skipped</li><li><span class="swatch rejected"></span>× rejected</li></ul>
-<svg class="bars" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true">${bars.join('')}</svg>`
+<svg class="bars" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true">${bars.join('')}</svg>
+<p class="note">The highest bar: ${counted(most, 'row')}. From ${timeOf(exports[0])} to ${timeOf(exports.at(-1))}, by the begin of the runs.</p>`
 }
+
+const timeOf = (one: NightExport | undefined): string =>
+  one === undefined ? '' : timeHtml(Date.parse(one.startedAt))
 
 const rowsTable = (exports: readonly NightExport[]): string =>
   foldedTable(
@@ -81,7 +85,7 @@ const rowsTable = (exports: readonly NightExport[]): string =>
         n(rows.rejected),
         sizeText(bytes),
       ]),
-      kind: 'rows',
+      kind: 'rows blocks',
     },
     UNFOLDED,
     'earlier exports',
@@ -103,7 +107,7 @@ function lines(
   })
   const names = [...new Set(profiled.flatMap(({ values }) => Object.keys(values)))]
   if (names.length === 0) return ''
-  const latest = profiled.slice(-IN_NUMBERS)
+  const latest = profiled.slice(-IN_NUMBERS).reverse()
   const spread = (name: string): number => {
     const all = profiled.flatMap(({ values }) => values[name] ?? [])
     return Math.max(...all) - Math.min(...all)
@@ -116,7 +120,7 @@ ${foldedTable(
     label: heading,
     columns: [
       ...words('name', `${counted(profiled.length, 'export')}, oldest first`),
-      ...counts(...latest.map(({ one }) => one.startedAt.slice(5, 10))),
+      ...counts(...latest.map(({ one }) => headOf(one, latest))),
     ],
     lines: ordered.map((name) => [
       nameHtml(name),
@@ -129,6 +133,13 @@ ${foldedTable(
   'more',
 )}
 </section>`
+}
+
+/** Day of the run; with its time where two runs of a day are shown. */
+function headOf({ startedAt }: NightExport, shown: readonly { readonly one: NightExport }[]): string {
+  const day = startedAt.slice(5, 10)
+  const isOnly = shown.filter(({ one }) => one.startedAt.slice(5, 10) === day).length === 1
+  return isOnly ? day : `${day} ${startedAt.slice(11, 16)}`
 }
 
 function linePicture(values: readonly (number | undefined)[]): string {

@@ -1,13 +1,18 @@
 /** Records in doubt: the request that sent each, the result of the last look, and the three ways to end the doubt. */
 import type { Application } from '../runs/application.ts'
-import { type DoubtfulRecord, type DoubtfulRun, type LastLook, readInDoubt } from '../runs/in-doubt.ts'
+import {
+  DOUBTS_LISTED,
+  type DoubtfulRecord,
+  type DoubtfulRun,
+  type LastLook,
+  readInDoubt,
+} from '../runs/in-doubt.ts'
 import { foldedTable, nameHtml, words } from '../story/report/figures.ts'
 import { counted, html, n } from '../system/shown-text.ts'
 import { actsHtml, type Page, runLink, timeHtml, transactionLink, type Viewer } from './layout.ts'
 import { actionPath } from './typed-commands.ts'
 
-/** Records of a run to read, and to show unfolded. */
-const RECORDS = 200
+/** Records of a run to show unfolded. */
 const UNFOLDED = 10
 
 const LOOKS: Readonly<Record<LastLook, string>> = {
@@ -17,7 +22,7 @@ const LOOKS: Readonly<Record<LastLook, string>> = {
 }
 
 export async function inDoubtPage(application: Application, { mayAct }: Viewer): Promise<Page> {
-  const runs = await readInDoubt(application, RECORDS)
+  const runs = await readInDoubt(application, DOUBTS_LISTED)
   const title =
     runs.length === 0 ? 'No record is in doubt' : `Records of ${counted(runs.length, 'run')} are in doubt`
   return {
@@ -74,7 +79,7 @@ function recordsTable({ run, records }: DoubtfulRun, mayAct: boolean): string {
         ...(mayAct ? ['this record'] : []),
       ),
       lines: records.map(one),
-      kind: 'doubts',
+      kind: 'blocks',
     },
     UNFOLDED,
     'more records',

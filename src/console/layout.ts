@@ -1,7 +1,7 @@
 /** Frame of all pages of the console, and elements of several pages. Parameters are plain text, unless named as HTML. */
 import { WaybillError } from '../model/errors.ts'
 import type { Step } from '../story/next-steps.ts'
-import { PATTERNS, utcText } from '../story/report/figures.ts'
+import { durationText, PATTERNS, utcText } from '../story/report/figures.ts'
 import { html, iso } from '../system/shown-text.ts'
 import type { Session } from './sessions.ts'
 import { actionOf, type Link, pageOf } from './typed-commands.ts'
@@ -109,6 +109,10 @@ export const codeHtml = (text: string): string => html(text).replaceAll(/`([^`]+
 
 /** @param at milliseconds since the epoch */
 export const timeHtml = (at: number): string => `<time datetime="${iso(at)}">${utcText(at)}</time>`
+
+/** An instant to come, and the time until then, which the script counts down. */
+export const countdownHtml = (at: number, now: number): string =>
+  `at ${timeHtml(at)} <span class="soft" data-until="${iso(at)}">(in ${durationText(Math.max(0, at - now))})</span>`
 
 export const runLink = (run: string): string =>
   `<a href="/runs/${encodeURIComponent(run)}"><code>${html(run)}</code></a>`

@@ -1,34 +1,28 @@
 /** Mappings, to read: the text with its changes since the last run, the effect of these changes on an export, and its rows as records. */
 
-import { WaybillError } from '../model/errors.ts'
+import { errorAsJson, WaybillError } from '../model/errors.ts'
 import type { Application } from '../runs/application.ts'
 import { noteValuesSeen } from '../runs/audit.ts'
-import { listMappings, type MappingSample, mappingTexts, readSamples } from '../runs/mapping-samples.ts'
+import {
+  type Compare,
+  type ComparedOutcomes,
+  listMappings,
+  type MappingSample,
+  readSamples,
+  SAMPLES_LISTED,
+  viewMapping,
+} from '../runs/mapping-samples.ts'
 import type { Person } from '../runs/resolve.ts'
 import { counts, table, words } from '../story/report/figures.ts'
 import { counted, html, n } from '../system/shown-text.ts'
 import { actsHtml, codeHtml, errorPage, type Page, runLink, timeHtml, type Viewer } from './layout.ts'
 
-/** Exports to choose from, and rows to show. */
-const SAMPLES = 10
+/** Rows to show. */
 const ROWS = 20
-
-/** Differences between the outcomes of two mappings for one export: counts, no values. */
-export interface ComparedOutcomes {
-  readonly rows: { readonly read: number; readonly different: number }
-  readonly outcomes: readonly { readonly before: string; readonly after: string; readonly rows: number }[]
-  readonly rules: Readonly<
-    Record<
-      string,
-      { readonly added: number; readonly removed: number; readonly changed: number; readonly reason: number }
-    >
-  >
-}
 
 /** Tools for mappings, handed in. */
 export interface MappingViews {
-  /** Compares the mapping of the export's run with the mapping of today. @throws WaybillError `export-gone`, `mapping-invalid` … */
-  compare(application: Application, mapping: string, exportRow: number): Promise<ComparedOutcomes>
+  readonly compare: Compare
   /** First rows of the export as records: health data. */
   preview(
     application: Application,
@@ -72,31 +66,20 @@ export async function mappingPage(
   asked: number | undefined,
   { maySeeValues }: Viewer,
 ): Promise<Page> {
-  const samples = await readSamples(application, mapping, SAMPLES)
-  const sample = samples.find(({ exportRow }) => exportRow === asked) ?? samples[0]
-  const { file, now, before } = await mappingTexts(application, mapping, sample?.exportRow)
-  const compared = sample && (await views.compare(application, mapping, sample.exportRow).catch(onlyKnown))
+  const { view, now, before } = await viewMapping(application, views.compare, mapping, asked)
+  const { problem, ...shown } = view
+  const { file, sample, samples, compared } = view
   return {
     title: `Mapping ${mapping}`,
-    json: {
-      mapping,
-      file,
-      sample: sample ?? null,
-      ...(compared instanceof WaybillError ? {} : { compared }),
-    },
+    json: { ...shown, ...errorAsJson(problem) },
     body: `<h1>Mapping ${html(mapping)}</h1>
 <p>To read alone: the mapping is edited with <code>waybill mapping edit</code>. File <code>${html(file)}</code>.</p>
-${samples.length === 0 ? '<p class="none">No run of the last weeks has read an export with this mapping.</p>' : sampleForm(mapping, samples, sample)}
-${sample === undefined ? '' : comparedSection(mapping, sample, compared, maySeeValues)}
+${sample === null ? '<p class="none">No run of the last weeks has read an export with this mapping.</p>' : sampleForm(mapping, samples, sample)}
+${sample === null ? '' : comparedSection(mapping, sample, compared ?? problem, maySeeValues)}
 ${before === undefined ? '' : changesSection(views.changes(before, now))}
 <section><h2>Text</h2>
 <pre class="code" tabindex="0">${numbered(now)}</pre></section>`,
   }
-}
-
-function onlyKnown(error: unknown): WaybillError {
-  if (error instanceof WaybillError) return error
-  throw error
 }
 
 const sampleForm = (
@@ -176,7 +159,7 @@ export async function previewPage(
   asked: number | undefined,
   person: Person,
 ): Promise<Page> {
-  const samples = await readSamples(application, mapping, SAMPLES)
+  const samples = await readSamples(application, mapping, SAMPLES_LISTED)
   const sample = samples.find(({ exportRow }) => exportRow === asked)
   if (sample === undefined)
     throw new WaybillError('export-gone', 'no run of the last weeks has read such an export')

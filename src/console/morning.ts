@@ -1,18 +1,19 @@
 /** This morning: what needs somebody, the runs of the last nights, what is under way, and what comes next. */
 import { WaybillError } from '../model/errors.ts'
-import { type Need, needJson } from '../needs/needs-of.ts'
+import type { Need } from '../needs/need.ts'
 import type { Application } from '../runs/application.ts'
 import { type ExplainedJob, explainJobs } from '../runs/expectations.ts'
-import { readNeeds } from '../runs/needs.ts'
+import { needsJson, readNeeds } from '../runs/needs.ts'
 import { type NightRun, type NightState, type Nights, readNights } from '../runs/nights.ts'
-import { asideJson, readAside } from '../runs/put-aside.ts'
+import { readAside } from '../runs/put-aside.ts'
 import { localTime } from '../schedule/fires.ts'
-import { table, words } from '../story/report/figures.ts'
-import { waitsText } from '../story/words.ts'
+import { nameHtml, table, words } from '../story/report/figures.ts'
+import { pendingText } from '../story/words.ts'
 import { counted, html } from '../system/shown-text.ts'
 import { ageText } from '../system/text-table.ts'
 import type { Begun } from './actions.ts'
-import { type Page, runLink, stepsHtml, timeHtml, type Viewer } from './layout.ts'
+import { actsHtml, countdownHtml, type Page, runLink, stepsHtml, timeHtml, type Viewer } from './layout.ts'
+import { actionPath, type Link } from './typed-commands.ts'
 
 const NIGHTS = 30
 const FIRES = 8
@@ -35,16 +36,19 @@ export async function morningPage(
   const nights = await readNights(application, NIGHTS).catch(onlyKnown)
   const jobs = (await explainJobs(application, undefined).catch(onlyKnown)) ?? []
   const now = application.now()
+  const aside = await readAside(application)
   const sentence = sentenceOf(needs, nights?.jobs.map(({ job }) => job) ?? [])
   return {
     title: sentence,
     isLive: true,
-    json: { needs: needs.map(needJson), putAside: (await readAside(application)).map(asideJson) },
+    json: needsJson(needs, aside),
     body: [
       `<h1>${html(sentence)}</h1>`,
       begunSection(begun),
       needsSection(needs, now, viewer),
-      ...(nights === undefined ? [] : [underWaySection(nights), nightsSection(nights)]),
+      asideSection(aside, viewer),
+      ...(nights === undefined ? [] : [waitingSection(nights, jobs, now), underWaySection(nights)]),
+      ...(nights === undefined ? [] : [nightsSection(nights)]),
       firesSection(jobs),
     ].join('\n'),
   }
@@ -89,6 +93,36 @@ ${stepsHtml(steps, viewer)}
   return `<section id="needs" class="steps">
 <h2>${counted(needs.length, 'need')}, oldest first</h2>
 ${needs.map(one).join('\n')}
+${viewer.mayAct ? actsHtml(SEVERAL) : ''}
+</section>`
+}
+
+/** Actions on several runs at once: their pages choose the runs. */
+const SEVERAL: readonly Link[] = [
+  { to: actionPath('rerun', {}), words: 'Rerun several' },
+  { to: actionPath('reconcile', {}), words: 'Reconcile several' },
+  { to: actionPath('acknowledge', {}), words: 'Acknowledge several' },
+]
+
+function asideSection(aside: Awaited<ReturnType<typeof readAside>>, { mayAct }: Viewer): string {
+  if (aside.length === 0) return ''
+  return `<section id="put-aside">
+<h2>Put aside <span>runs pass over these exports until their content changes</span></h2>
+${table({
+  label: 'Exports put aside',
+  columns: words('export', 'job', 'by', 'since', 'reason', ...(mayAct ? ['action'] : [])),
+  lines: aside.map(({ export: name, job, by, at, note }) => [
+    nameHtml(name),
+    html(job),
+    html(by),
+    timeHtml(at),
+    html(note ?? ''),
+    ...(mayAct
+      ? [actsHtml([{ to: actionPath('put-back', { export: name, job }), words: 'Read again', of: name }])]
+      : []),
+  ]),
+  kind: 'rows blocks',
+})}
 </section>`
 }
 
@@ -102,15 +136,44 @@ function begunSection(begun: readonly Begun[]): string {
 </section>`
 }
 
-function underWaySection({ jobs }: Nights): string {
-  const all = jobs.flatMap(({ job, runs }) =>
+/** Runs under way, in any process. */
+const underWay = ({ jobs }: Nights) =>
+  jobs.flatMap(({ job, runs }) =>
     [...runs.values()]
       .flat()
       .flatMap(({ run, activity }) => (activity?.kind === 'under-way' ? [{ job, run, activity }] : [])),
   )
+
+/** Gateways that are waited for: within a run, or by the schedule until its next try. */
+function waitingSection(nights: Nights, jobs: readonly ExplainedJob[], now: number): string {
+  const runs = underWay(nights).flatMap(({ job, run, activity: { waits } }) =>
+    waits === undefined
+      ? []
+      : [
+          `<li>${html(job)}, run ${runLink(run)}: unavailable since ${timeHtml(Date.parse(waits.since))} (${html(waits.class)}: ${html(waits.what)}); ${html(pendingText(waits.pending))}. The run gives up ${countdownHtml(Date.parse(waits.givesUpAt), now)}.</li>`,
+        ],
+  )
+  const fires = jobs.flatMap(({ job, last }) =>
+    last.flatMap(({ state, retry_at: at, run_id: run, error }) =>
+      state !== 'retrying' || at === null
+        ? []
+        : [
+            `<li>${html(job)}${run === null ? '' : `, run ${runLink(run)}`}: ${html(error ?? 'unavailable')}. The schedule tries again ${countdownHtml(at, now)}.</li>`,
+          ],
+    ),
+  )
+  if (runs.length + fires.length === 0) return ''
+  return `<section id="waiting">
+<h2>Waiting for the gateway</h2>
+<ul>${[...runs, ...fires].join('')}</ul>
+</section>`
+}
+
+function underWaySection(nights: Nights): string {
+  const all = underWay(nights)
   if (all.length === 0) return ''
-  const one = ({ job, run, activity: { owner, since, waits } }: (typeof all)[number]): string =>
-    `<li>${html(job)}: run ${runLink(run)} since ${timeHtml(Date.parse(since))}, by process ${html(owner)}${waits === undefined ? '' : `; it ${html(waitsText(waits))}`}</li>`
+  const one = ({ job, run, activity: { owner, since } }: (typeof all)[number]): string =>
+    `<li>${html(job)}: run ${runLink(run)} since ${timeHtml(Date.parse(since))}, by process ${html(owner)}</li>`
   return `<section id="under-way">
 <h2>Under way</h2>
 <ul>${all.map(one).join('')}</ul>

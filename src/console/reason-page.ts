@@ -1,14 +1,17 @@
 /** Rows of a reason: positions, rules and transactions; and on demand the values, from the rejects file. */
 import type { Application } from '../runs/application.ts'
 import type { Person } from '../runs/resolve.ts'
-import { type LeftRow, rowsOfReason, valuesOfReason } from '../runs/run-detail.ts'
+import {
+  type LeftRow,
+  ROWS_LISTED,
+  ROWS_WITH_VALUES,
+  rowsOfReason,
+  valuesOfReason,
+} from '../runs/run-detail.ts'
 import { counts, nameHtml, table, words } from '../story/report/figures.ts'
 import { html, n } from '../system/shown-text.ts'
 import { actsHtml, type Page, runLink, transactionLink, type Viewer } from './layout.ts'
 import { actionPath } from './typed-commands.ts'
-
-const ROWS = 500
-const ROWS_WITH_VALUES = 100
 
 const pathOf = (run: string, code: string): string =>
   `/runs/${encodeURIComponent(run)}/reasons/${encodeURIComponent(code)}`
@@ -19,7 +22,7 @@ export async function reasonPage(
   code: string,
   { mayAct, maySeeValues }: Viewer,
 ): Promise<Page> {
-  const found = await rowsOfReason(application, name, code, ROWS)
+  const found = await rowsOfReason(application, name, code, ROWS_LISTED)
   const { run, job, rows, hasMore } = found
   const line = ({ export: name, row, line: place, rule, state, transactionId }: LeftRow): string[] => [
     n(row),
@@ -46,7 +49,7 @@ ${
         label: `Rows of ${code}`,
         columns: [...counts('row', 'line'), ...words('export', 'rule', 'today', 'transaction')],
         lines: rows.map(line),
-        kind: 'rows',
+        kind: 'rows blocks',
       })}${hasMore ? `<p class="note">The first ${n(rows.length)}. The rejects file has all.</p>` : ''}`
 }`,
   }

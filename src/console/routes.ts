@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { WaybillError } from '../model/errors.ts'
 import type { Application } from '../runs/application.ts'
+import { reportOf } from '../runs/installation.ts'
 import type { Looking } from '../runs/look-over.ts'
 import type { Person } from '../runs/resolve.ts'
 import { html } from '../system/shown-text.ts'
@@ -21,7 +22,14 @@ import { schedulePage } from './schedule-page.ts'
 import type { Role } from './sessions.ts'
 import { systemPage } from './system-page.ts'
 import { tracePage } from './trace-page.ts'
-import { SUBJECT_FIELDS, type Subject } from './typed-commands.ts'
+import {
+  ACTION_COMMANDS,
+  FIELDS,
+  kindOf,
+  SUBJECT_FIELDS,
+  type Subject,
+  type SubjectField,
+} from './typed-commands.ts'
 
 /** Parts that the routes share. */
 export interface Console {
@@ -77,6 +85,12 @@ export function servePages(all: Console): void {
   page('/', (_, viewer) => morningPage(application, actor.begun, viewer))
   page('/runs/:run', ({ params }, viewer) => runPage(application, OfRun.parse(params).run, viewer))
   page('/runs/:run/log', ({ params }) => logPage(application, OfRun.parse(params).run))
+  door.app.get('/runs/:run/report', async ({ params }, reply) => {
+    const { run, page: report } = await reportOf(application, OfRun.parse(params).run)
+    // A page of the console would load its style from the console.
+    reply.header('content-disposition', `attachment; filename="${run}.html"`)
+    return door.send(reply, report)
+  })
   page('/runs/:run/reasons/:code', ({ params }, viewer) => {
     const { run, code } = OfReason.parse(params)
     return reasonPage(application, run, code, viewer)
@@ -104,7 +118,7 @@ export function servePages(all: Console): void {
     return previewPage(application, mappings, mapping, sampleIn(request), personIn(request))
   })
   page('/schedule', (_, viewer) => schedulePage(application, viewer))
-  page('/system', () => systemPage(application, looking))
+  page('/system', (_, viewer) => systemPage(application, looking, viewer))
   serveTrace(all)
   door.app.get('/events', (_, reply) => {
     reply.hijack()
@@ -147,6 +161,9 @@ const OfAction = z.object({ action: z.string() })
 const subjectIn = (given: URLSearchParams): Subject =>
   Object.fromEntries(SUBJECT_FIELDS.map((name) => [name, given.get(name)?.trim() || undefined]))
 
+/** Actions whose result shows in the list of needs. */
+const LISTED: ReadonlySet<string> = new Set(['acknowledge', 'undo-acknowledge', 'put-aside', 'put-back'])
+
 /** An action is shown with its effect first; the form that does it belongs to the session. */
 export function serveActions(all: Console): void {
   const { application, actor, door } = all
@@ -163,24 +180,50 @@ export function serveActions(all: Console): void {
     const person = personIn(request, form.get('note')?.trim() || null)
     const { words, run } = await actor.act(action, subjectIn(form), person)
     inSession(request).notice = words
-    if (action === 'acknowledge') return door.redirect(reply, '/')
+    if (LISTED.has(action)) return door.redirect(reply, '/')
     return door.redirect(reply, run === undefined ? '/schedule' : `/runs/${encodeURIComponent(run)}`)
   })
 }
 
-function proposalPage({ name, action, subject, command, effect, hasNote }: Proposed, csrf: string): Page {
-  const fields = Object.entries(subject).map(
-    ([field, value]) => `<input type="hidden" name="${field}" value="${html(value)}">`,
+function proposalPage(proposed: Proposed, csrf: string): Page {
+  const { name, action, subject, options, command, effect, hasNote } = proposed
+  const fields = Object.entries(subject).flatMap(([field, value]) =>
+    value === '' ? [] : [`<input type="hidden" name="${field}" value="${html(value)}">`],
   )
   const back = subject.run === '' ? '/schedule' : `/runs/${encodeURIComponent(subject.run)}`
+  const confirm =
+    effect === undefined
+      ? '<p>Choose first.</p>'
+      : `${effect.map((line) => `<p>${codeHtml(line)}</p>`).join('\n')}
+<p>The command that does the same:</p>
+<pre>${html(command)}</pre>
+<form method="post" action="/do/${html(action)}">${token(csrf)}${fields.join('')}
+${hasNote ? '<label>Reason, stored and shown: no health data <input name="note" maxlength="500" autocomplete="off"></label>\n' : ''}<p class="acts"><button class="does">${html(name)}</button> <a class="act plain" href="${back}">Back</a></p></form>`
   return {
     title: name,
     json: { command, effect },
     body: `<h1>${html(name)}</h1>
-${effect.map((line) => `<p>${codeHtml(line)}</p>`).join('\n')}
-<p>The command that does the same:</p>
-<pre>${html(command)}</pre>
-<form method="post" action="/do/${html(action)}">${token(csrf)}${fields.join('')}
-${hasNote ? '<label>Reason, stored and shown: no health data <input name="note" maxlength="500" autocomplete="off"></label>\n' : ''}<button class="does">${html(name)}</button> <a class="act plain" href="${back}">Back</a></form>`,
+${confirm}
+${options.length === 0 ? '' : optionsForm(proposed)}`,
   }
+}
+
+/** The form changes effect and command of the page, and does nothing else. */
+function optionsForm({ action, subject, options, effect }: Proposed): string {
+  const { names } = ACTION_COMMANDS[action]
+  const named = subject[names]
+  const hidden = named === '' ? '' : `<input type="hidden" name="${names}" value="${html(named)}">`
+  const input = (field: SubjectField): string => {
+    const kind = kindOf(field)
+    const value = subject[field]
+    if (kind === 'yes')
+      return `<input type="checkbox" name="${field}" value="yes"${value === '' ? '' : ' checked'}>`
+    if (typeof kind === 'object')
+      return `<select name="${field}">${['', ...kind].map((one) => `<option${one === value ? ' selected' : ''}>${one}</option>`).join('')}</select>`
+    return `<input${kind === 'day' ? ' type="date"' : ''} name="${field}" value="${html(value)}" autocomplete="off">`
+  }
+  const fields = options.map((field) => `<label>${html(FIELDS[field].label)} ${input(field)}</label>`)
+  return `<details class="options"${effect === undefined ? ' open' : ''}><summary>Options</summary>
+<form method="get" action="/do/${html(action)}">${hidden}${fields.join('\n')}
+<button>Show the effect</button></form></details>`
 }

@@ -12,7 +12,7 @@ import type { RunSummary } from '../story/run-story.ts'
 import { counted, html, n } from '../system/shown-text.ts'
 import { logLineText } from '../telemetry/logger.ts'
 import { actsHtml, type Page, runLink, stepsHtml, timeHtml, type Viewer } from './layout.ts'
-import { actionPath, type Link } from './typed-commands.ts'
+import { ACTION_COMMANDS, type ActionName, actionPath, type Link } from './typed-commands.ts'
 
 const BATCHES = 200
 const LOG_LINES = 500
@@ -39,6 +39,7 @@ export async function runPage(application: Application, name: string, viewer: Vi
       actsHtml([
         ...(viewer.mayAct ? runActions(summary) : []),
         { to: `${pathOf(summary.run)}/log`, words: 'Log lines' },
+        { to: `${pathOf(summary.run)}/report`, words: 'Report as a file' },
       ]),
       notes,
       ...(steps.length === 0
@@ -53,20 +54,29 @@ export async function runPage(application: Application, name: string, viewer: Vi
 const pathOf = (run: string): string => `/runs/${encodeURIComponent(run)}`
 
 function runActions(summary: RunSummary): Link[] {
-  const { run, job, activity, state } = summary
-  const to = (action: string, words: string): Link => ({ to: actionPath(action, { run }), words })
-  const runJob = { to: actionPath('run', { job }), words: `Run ${job}` }
+  const { run, job, activity, state, acknowledged = [] } = summary
+  const to = (action: ActionName, words: string): Link => ({ to: actionPath(action, { run }), words })
+  const ofJob = (action: ActionName): Link => ({
+    to: actionPath(action, { job }),
+    words: `${ACTION_COMMANDS[action].says} ${job}`,
+  })
   if (activity?.kind === 'under-way') return [to('stop', 'Stop')]
-  if (state === 'running' || state === 'interrupted') return [runJob, to('give-up', 'Give up')]
+  if (state === 'running' || state === 'interrupted')
+    return [ofJob('resume'), ofJob('run'), to('give-up', 'Give up')]
   const { rows, rejected, inDoubt } = leftIn(summary)
   return [
-    runJob,
+    ofJob('run'),
     ...(rows + rejected + inDoubt === 0 && state === 'finished'
       ? []
       : [to('rerun', 'Rerun'), to('acknowledge', 'Acknowledge')]),
+    ...acknowledged.map(({ code }) => ({
+      to: actionPath('undo-acknowledge', { run, reason: code }),
+      words: `Withdraw the acknowledgement${code === undefined ? '' : ` of ${code}`}`,
+    })),
+    to('reconcile', 'Reconcile'),
     ...(inDoubt === 0 && summary.reason !== 'given-up'
       ? []
-      : [to('reconcile', 'Reconcile'), to('accept', 'Accept'), to('resend', 'Resend')]),
+      : [to('accept', 'Accept'), to('resend', 'Resend')]),
   ]
 }
 
@@ -116,6 +126,7 @@ ${numbers(
         ...words('begun', 'took'),
       ],
       lines,
+      kind: 'rows blocks',
     },
     20,
     'earlier batches',

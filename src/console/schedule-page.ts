@@ -2,25 +2,39 @@
 import type { Application } from '../runs/application.ts'
 import { type ExplainedJob, explainJobs } from '../runs/expectations.ts'
 import { DEADLINE_WORDS, explainedJson, fireWords, scheduleWords } from '../runs/explained-schedule.ts'
+import { type FireCalendar, type FireResult, readFireCalendars } from '../runs/fire-calendar.ts'
+import { listJobs } from '../runs/scheduled-jobs.ts'
 import { localTime } from '../schedule/fires.ts'
-import { table, words } from '../story/report/figures.ts'
+import { counts, numbers, table, words } from '../story/report/figures.ts'
 import { waitsText } from '../story/words.ts'
-import { html } from '../system/shown-text.ts'
+import { html, n } from '../system/shown-text.ts'
+import { type CalendarDay, calendarHtml } from './calendar.ts'
 import { actsHtml, codeHtml, type Page, runLink, timeHtml, type Viewer } from './layout.ts'
-import { actionPath, type Link } from './typed-commands.ts'
+import { ACTION_COMMANDS, type ActionName, actionPath, type Link } from './typed-commands.ts'
 
 export async function schedulePage(application: Application, viewer: Viewer): Promise<Page> {
   const jobs = await explainJobs(application, undefined)
+  const calendars = await readFireCalendars(application, jobs)
+  const named = new Set(jobs.map(({ job }) => job))
+  const others = (await listJobs(application.settings)).filter(({ name }) => !named.has(name))
   return {
     title: 'Schedule',
     isLive: true,
     json: { jobs: jobs.map(explainedJson) },
     body: `<h1>Schedule</h1>
-${jobs.length === 0 ? '<p class="none">No job has a schedule.</p>' : jobs.map((job) => jobSection(job, viewer)).join('\n')}`,
+${jobs.length === 0 ? '<p class="none">No job has a schedule.</p>' : jobs.map((job) => jobSection(job, calendars.get(job.job), viewer)).join('\n')}
+${others.map(({ name }) => unscheduledSection(name, viewer)).join('\n')}`,
   }
 }
 
-function jobSection(explained: ExplainedJob, viewer: Viewer): string {
+const OF_ANY_JOB = ['run', 'count', 'resume', 'notify'] as const
+
+const unscheduledSection = (job: string, { mayAct }: Viewer): string => `<section id="job-${html(job)}">
+<h2>${html(job)} <span>no schedule</span></h2>
+${mayAct ? actsHtml(OF_ANY_JOB.map((action) => toJob(action, job))) : ''}
+</section>`
+
+function jobSection(explained: ExplainedJob, calendar: FireCalendar | undefined, viewer: Viewer): string {
   const { job, schedule, problem, pause, current, last, next, zone, expected } = explained
   const what =
     schedule === undefined
@@ -34,6 +48,7 @@ ${problem === undefined ? '' : `<p>${html(problem.message)}. ${codeHtml(problem.
 ${pause === undefined ? '' : `<p class="notice">Paused by ${html(pause.by)} since ${timeHtml(pause.at)}${pause.until === null ? '' : ` until ${timeHtml(pause.until)}`}${pause.note === null ? '' : `: ${html(pause.note)}`}</p>`}
 ${current === undefined ? '' : `<p>Under way: run ${runLink(current.run)} since ${timeHtml(Date.parse(current.since))}${current.waits === undefined ? '' : `; it ${html(waitsText(current.waits))}`}</p>`}
 ${viewer.mayAct ? actsHtml(actionsOf(explained)) : ''}
+${calendar === undefined ? '' : firesCalendar(job, zone, calendar)}
 ${firesTable(
   'Next fires',
   zone,
@@ -48,18 +63,51 @@ ${expectations(expected)}
 </section>`
 }
 
-function actionsOf({ job, problem, pause, current }: ExplainedJob): Link[] {
-  const to = (action: string, words: string): Link => ({
-    to: actionPath(action, { job }),
-    words: `${words} ${job}`,
-  })
+const toJob = (action: ActionName, job: string): Link => ({
+  to: actionPath(action, { job }),
+  words: `${ACTION_COMMANDS[action].says} ${job}`,
+})
+
+function actionsOf({ job, problem, pause, current, expected }: ExplainedJob): Link[] {
+  const isIdle = current === undefined && problem === undefined
+  const actions: ActionName[] = [
+    pause === undefined ? 'pause' : 'unpause',
+    ...(isIdle ? (['run', 'count', 'resume'] as const) : []),
+    ...(problem === undefined ? (['notify'] as const) : []),
+    ...(expected.length === 0 ? [] : (['expect'] as const)),
+  ]
   return [
-    pause === undefined ? to('pause', 'Pause') : to('unpause', 'End the pause of'),
-    ...(current === undefined && problem === undefined ? [to('run', 'Run')] : []),
+    ...actions.map((action) => toJob(action, job)),
     ...(current === undefined
       ? []
       : [{ to: actionPath('stop', { run: current.run }), words: `Stop ${job}` }]),
   ]
+}
+
+const RESULTS: Readonly<Record<FireResult, Omit<CalendarDay, 'date'>>> = {
+  well: { mark: '✓', words: 'ran, all accounted for', look: 'well' },
+  left: { mark: '!', words: 'left something behind', look: 'left' },
+  failed: { mark: '×', words: 'failed', look: 'failed' },
+  open: { mark: '▸', words: 'not ended', look: 'under-way' },
+  missed: { mark: '–', words: 'missed', look: 'pending' },
+  next: { mark: '→', words: 'to come', look: 'unchanged' },
+}
+
+function firesCalendar(job: string, zone: string, { from, to, fires }: FireCalendar): string {
+  const days = fires.map(({ date, result }): CalendarDay => ({ date, ...RESULTS[result] }))
+  const lines = [...Map.groupBy(fires, ({ date, result }) => `${date} ${result}`).values()].flatMap((all) =>
+    all.slice(0, 1).map(({ date, result }) => [html(date), RESULTS[result].words, n(all.length)]),
+  )
+  return `<h3>Calendar <span>days of ${html(zone)}</span></h3>
+${calendarHtml(`Fires of ${job} by day`, { from, to }, days, 'fire')}
+${numbers(
+  table({
+    label: `Fires of ${job} by day, in numbers`,
+    columns: [...words('day', 'result'), ...counts('fires')],
+    lines,
+    kind: 'short',
+  }),
+)}`
 }
 
 const linked = (said: string, run: string | null): string =>

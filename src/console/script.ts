@@ -35,6 +35,17 @@ const showTimes = () => {
 zone.hidden = false
 zone.addEventListener('click', () => { localStorage.setItem('waybill-time', isLocal() ? 'utc' : 'local'); showTimes() })
 showTimes()
+const UNITS = [['d', 86400], ['h', 3600], ['min', 60], ['s', 1]]
+const lengthOf = (seconds) => {
+  const first = UNITS.findIndex(([, unit]) => seconds >= unit)
+  let rest = seconds
+  const parts = UNITS.map(([name, unit]) => { const amount = Math.floor(rest / unit); rest -= amount * unit; return amount > 0 ? amount + ' ' + name : '' })
+  return first < 0 ? '0 s' : parts.slice(first, first + 2).filter(Boolean).join(' ')
+}
+setInterval(() => {
+  for (const one of document.querySelectorAll('[data-until]'))
+    one.textContent = '(in ' + lengthOf(Math.max(0, Math.round((new Date(one.dataset.until) - Date.now()) / 1000))) + ')'
+}, 1000)
 const refresh = async () => {
   if (busy) { again = true; return }
   busy = true

@@ -56,6 +56,10 @@ input { display: block; width: 100%; font: inherit; min-height: 2rem; padding: .
 dl.facts dt { font-size: 1em }
 select { display: block; width: 100%; font: inherit; min-height: 2rem; padding: .3rem .5rem; border: 1px solid var(--soft); border-radius: .3rem;
   background: var(--ground); color: var(--ink) }
+input[type=checkbox] { display: inline-block; width: 1.2rem; min-height: 1.2rem; height: 1.2rem; margin: 0 0 0 .5rem; vertical-align: middle }
+.options { max-width: 34rem }
+.options summary { padding: .3rem 0; margin: 0 0 .75rem }
+h3 span { color: var(--soft); font-weight: normal; font-size: .87em }
 .inline { display: flex; flex-wrap: wrap; gap: .75rem 1rem; align-items: end }
 .inline label { margin: 0; flex: 0 1 auto; max-width: 100% }
 .ways { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .5rem 1rem; align-items: center; margin: 0 0 1rem }
@@ -87,9 +91,14 @@ h1 span { color: var(--soft); font-weight: normal; font-size: .6em }
 @media (max-width: 46rem) {
   .preview section { grid-template-columns: minmax(0, 1fr); gap: .75rem }
   .ways { grid-template-columns: minmax(0, 1fr); gap: .25rem }
-  .doubts thead { display: none }
-  .doubts tr, .doubts tr > * { display: block; padding: .1rem 0; border: 0 }
-  .doubts tr { padding: .6rem 0; border-top: 1px solid var(--line) }
+  .blocks thead { display: none }
+  .blocks tr, .blocks tr > * { display: block; padding: .1rem 0; border: 0; text-align: left }
+  .blocks tr { padding: .6rem 0; border-top: 1px solid var(--line) }
+  .blocks tr > :empty { display: none }
+  .blocks [data-head]::before { content: attr(data-head); display: inline-block; min-width: 5.5rem; padding-right: .5rem; color: var(--soft);
+    font-size: .87em; font-weight: normal }
+  .blocks .acts { display: inline-flex }
+  .short th, .short td { white-space: normal }
   td .acts { flex-direction: row }
   header.bar { gap: .25rem 1rem }
   .checks tr { grid-template-columns: max-content minmax(0, 1fr) }

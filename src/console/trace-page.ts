@@ -99,6 +99,7 @@ const rowsTable = (rows: readonly TracedRow[]): string =>
         transactionId === undefined ? '' : transactionLink(transactionId),
       ]),
     ),
+    kind: 'rows blocks',
   })
 
 function traceHtml({ transactionId, rule, row, origin, export: found, runs, pruned }: Trace): string {
@@ -140,6 +141,7 @@ ${
           timeHtml(Date.parse(begunAt)),
           settledAt === null ? '' : timeHtml(Date.parse(settledAt)),
         ]),
+        kind: 'rows blocks',
       })
 }
 ${decisions.length === 0 ? '' : `<ul>${decisions.map(decisionHtml).join('')}</ul>`}</section>`

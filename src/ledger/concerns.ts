@@ -269,8 +269,8 @@ export interface OpenWork {
   /** A copied ledger, and the jobs that have finished no run since its first use. */
   readonly copy: { readonly takenAt: number; readonly jobs: readonly string[] } | undefined
   readonly firstRunAt: number | undefined
-  /** Latest finished run of each job, if it owes marks or deletions. */
-  readonly owing: readonly string[]
+  /** Latest finished run of each job that owes marks or deletions, and the number of people concerned. */
+  readonly owing: readonly { readonly run: string; readonly people: number }[]
 }
 
 export interface NewNotification {

@@ -107,6 +107,8 @@ export interface Exception {
   readonly batchId: string | null
   /** Transaction id of a withdrawn result at the gateway. */
   readonly sentAs?: string | undefined
+  /** Hashed reference of the person; undefined for a row that names nobody. */
+  readonly person?: string | undefined
 }
 
 /** Settlement at or after the end of the run: the receipts are written at once. */

@@ -305,6 +305,8 @@ interface ExceptionTable {
   known_since: ColumnType<number | null, never, number>
   /** Transaction id of a withdrawn result at the gateway. */
   sent_as: ColumnType<string | null, string | null | undefined, never>
+  /** Hashed reference of the person; null for a row that names nobody, and for an erased person. */
+  person: Uint8Array | null
 }
 
 /** A change of an exception after the run: rows are only added, never changed. */

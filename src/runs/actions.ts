@@ -8,10 +8,11 @@ import { NONE_ASIDE } from '../ledger/audit.ts'
 import type { BackfillRange, Ledger, RunFilter, RunRecord, Selection } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { notingRefusedStart } from '../needs/refused-starts.ts'
+import { noteWaitingExports } from '../needs/waiting-exports.ts'
 import { withPassingArrival } from '../run/arrival.ts'
 import { assertDated, rangeOf, readRange } from '../run/backfill-range.ts'
 import { type Counted, countDelivered } from '../run/count-exports.ts'
-import { createRunEvents, type RunListener } from '../run/events.ts'
+import { createRunEvents, type RunDependencies, type RunListener } from '../run/events.ts'
 import { execute } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
 import { acceptingEnds, findExports, noneFound } from '../run/find-exports.ts'
@@ -69,12 +70,31 @@ export function beginRun(
           gateway,
           refusals: true,
           without: options,
-          work: (deps) => runJob(deps, job, options),
+          work: (deps) => notingWaiting(deps, job, options, (noted) => runJob(noted, job, options)),
         }),
       )
     })
   // A person who names files sees the error.
   return notingRefusedStart({ home: settings.home, now, notes: options.files.length === 0 }, name, start)
+}
+
+/** Notes the incomplete exports of a run that looked for all exports of the job. */
+async function notingWaiting(
+  deps: RunDependencies,
+  { definition: { job } }: Job,
+  { files, unfinishedAlone }: RunOptions,
+  work: (deps: RunDependencies) => Promise<JobEnd>,
+): Promise<JobEnd> {
+  let waiting: readonly string[] = []
+  const events = deps.events.with({
+    exportsWaiting: (event) => {
+      waiting = event.waiting
+    },
+  })
+  const end = await work({ ...deps, events })
+  if (end.error === undefined && files.length === 0 && unfinishedAlone !== true)
+    noteWaitingExports(deps.home, job, waiting, deps.now())
+  return end
 }
 
 /** Finishes the interrupted run of a job; reads no new exports. @throws WaybillError `nothing-left` without such a run */
@@ -243,6 +263,31 @@ export const chooseRuns = (
       })
     return runs.map(({ id, job, started_at }) => ({ run: id, job, startedAt: started_at })).reverse()
   })
+
+/**
+ * Does to each chosen run what `act` does to one, oldest first. Passes over a run that an earlier one has settled; an interrupt leaves out the rest.
+ * @returns the runs; `result` is undefined for a run that was left out
+ * @throws WaybillError `nothing-left` for no run; `run-not-found`; errors of `act`
+ */
+export async function forChosen<Result>(
+  application: Application,
+  choice: RunChoice,
+  act: (run: string) => Promise<Result>,
+): Promise<readonly { readonly run: string; readonly result: Result | undefined }[]> {
+  const ends: { run: string; result: Result | undefined }[] = []
+  for (const { run } of await chooseRuns(application, choice)) {
+    if (application.interrupt.aborted) {
+      ends.push({ run, result: undefined })
+      continue
+    }
+    try {
+      ends.push({ run, result: await act(run) })
+    } catch (error) {
+      if (!(error instanceof WaybillError && error.code === 'nothing-left')) throw error
+    }
+  }
+  return ends
+}
 
 /** Looks for the exports of a range. None is an error, unless an unfinished backfill has taken them all. @throws WaybillError `exports-none` */
 async function lookBefore(application: Application, job: Job, range: BackfillRange): Promise<BackfillLook> {

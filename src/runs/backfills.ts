@@ -8,6 +8,9 @@ import { type Application, withLedgerIfAny } from './application.ts'
 
 const DAY_MS = 86_400_000
 
+/** Backfills to list. */
+export const BACKFILLS_LISTED = 5
+
 export interface BegunExport {
   readonly name: string
   /** Day in the name of the file; absent without one. */

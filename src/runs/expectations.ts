@@ -6,6 +6,7 @@ import { type Job, readJob } from '../definitions/definition-files.ts'
 import type { Expectation } from '../definitions/export-definition.ts'
 import { gatewayNameOf, readGatewayName, targetsOf } from '../definitions/jobs.ts'
 import { type Assessment, watchedSources } from '../expect/assess.ts'
+import { countWords } from '../expect/expectation-text.ts'
 import { type ExpectationParts, judgeJob } from '../expect/expectation-watch.ts'
 import type { DeadlineRecord, ExpectationKey, FireRecord, Ledger, Pause } from '../ledger/ledger.ts'
 import { allDone, WaybillError } from '../model/errors.ts'
@@ -32,6 +33,10 @@ export async function lookForExpected(application: Application, name: string | u
   const { jobs, problems } = await expectingJobs(application, name)
   return { jobs, problems, found: jobs.length === 0 ? [] : await judgeJobs(application, jobs) }
 }
+
+/** Result of a look in one line. */
+export const expectedWords = (found: Assessment): string =>
+  `${found.watched.key.source}: ${found.state}, ${countWords(found)}`
 
 async function expectingJobs(
   { settings }: Application,

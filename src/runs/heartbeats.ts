@@ -2,7 +2,8 @@
 import type { Job } from '../definitions/definition-files.ts'
 import type { FireRecord, Ledger } from '../ledger/ledger.ts'
 import { EXIT, endingOf } from '../model/errors.ts'
-import type { Cause, Need } from '../needs/needs-of.ts'
+import type { Need } from '../needs/need.ts'
+import type { Cause } from '../needs/needs-of.ts'
 import { sendBeat } from '../notify/heartbeat.ts'
 import type { ListedJob } from '../schedule/schedule-parts.ts'
 import type { Application } from './application.ts'
@@ -12,7 +13,7 @@ import type { Follower } from './follower.ts'
 const LEAST_MS = 30_000
 
 /** Needs of the installation that stop every job. */
-const STOPS_ALL: ReadonlySet<Cause> = new Set(['ledger', 'disk'])
+const STOPS_ALL: ReadonlySet<string> = new Set<Cause>(['ledger', 'disk'])
 
 /**
  * Sends the begin and the end of a run to the monitor of the job.

@@ -11,6 +11,9 @@ import { type Application, withLedgerIfAny } from './application.ts'
  */
 export type LastLook = 'none' | 'unreadable' | 'unclear'
 
+/** Records in doubt to list of a run. */
+export const DOUBTS_LISTED = 200
+
 export interface DoubtfulRecord {
   readonly export: string
   readonly row: number

@@ -75,6 +75,63 @@ export const readSamples = (
     return found.slice(0, most)
   })
 
+/** Differences between the outcomes of two mappings for one export: counts, no values. */
+export interface ComparedOutcomes {
+  readonly rows: { readonly read: number; readonly different: number }
+  readonly outcomes: readonly { readonly before: string; readonly after: string; readonly rows: number }[]
+  readonly rules: Readonly<
+    Record<
+      string,
+      { readonly added: number; readonly removed: number; readonly changed: number; readonly reason: number }
+    >
+  >
+}
+
+/** Compares the mapping of the export's run with the mapping of today. @throws WaybillError `export-gone`, `mapping-invalid` … */
+export type Compare = (
+  application: Application,
+  mapping: string,
+  exportRow: number,
+) => Promise<ComparedOutcomes>
+
+/** A mapping beside an export of the last weeks. */
+export interface MappingView {
+  readonly mapping: string
+  readonly file: string
+  /** The export to look at, and all to choose from. */
+  readonly sample: MappingSample | null
+  readonly samples: readonly MappingSample[]
+  /** Effect of the changes since the run of the sample. */
+  readonly compared: ComparedOutcomes | undefined
+  /** Error that kept the mappings from being compared. */
+  readonly problem: WaybillError | undefined
+}
+
+/** Exports to choose from. */
+export const SAMPLES_LISTED = 10
+
+/** @param asked number of the sample; undefined, or of none: the latest. @throws WaybillError as `mappingTexts` */
+export async function viewMapping(
+  application: Application,
+  compare: Compare,
+  mapping: string,
+  asked: number | undefined,
+): Promise<{ readonly view: MappingView; readonly now: string; readonly before: string | undefined }> {
+  const samples = await readSamples(application, mapping, SAMPLES_LISTED)
+  const sample = samples.find(({ exportRow }) => exportRow === asked) ?? samples[0]
+  const { file, now, before } = await mappingTexts(application, mapping, sample?.exportRow)
+  const found = sample && (await compare(application, mapping, sample.exportRow).catch(onlyKnown))
+  const isProblem = found instanceof WaybillError
+  const compared = isProblem ? undefined : found
+  const problem = isProblem ? found : undefined
+  return { view: { mapping, file, sample: sample ?? null, samples, compared, problem }, now, before }
+}
+
+function onlyKnown(error: unknown): WaybillError {
+  if (error instanceof WaybillError) return error
+  throw error
+}
+
 interface SampleWithMapping {
   readonly sample: ReceivedExport
   /** Mapping of the run that read the export. */

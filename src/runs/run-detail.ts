@@ -44,6 +44,10 @@ async function latestBatches(ledger: Ledger, run: string, most: number): Promise
   return found.sort((a, b) => a.begun_at - b.begun_at || a.id - b.id).slice(-most)
 }
 
+/** Rows of a reason to list, and to list with their values. */
+export const ROWS_LISTED = 500
+export const ROWS_WITH_VALUES = 100
+
 /** A row or record that a run left behind. Positions and codes, no values. */
 export interface LeftRow {
   readonly export: string

@@ -144,7 +144,9 @@ async function runWith(
   const end = await carryOut(plan, { ...deps, held, arrival })
   if (end.error === undefined) await ids?.over(home, runId)
   const hasMoved = end.error === undefined && whole && (await archiveRun(archiving, end.summary, others))
-  return { ...(await current(deps, end, hasMoved)), ...present({ resumed }) }
+  const ended = await current(deps, end, hasMoved)
+  // An export that is not archived is left behind, too.
+  return { ...ended, ...(hasMoved ? { exit: exitOf(ended.summary) } : {}), ...present({ resumed }) }
 }
 
 /** Finishes the unfinished run of the job; undefined without one. */

@@ -8,7 +8,8 @@ import { createIdleClock } from '../load/idle-clock.ts'
 import type { HookServer } from '../notify/hook-server.ts'
 import { type Ended, ended, type Workplace } from './command-line.ts'
 
-const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
+/** Program for `startProgram`: an instant to begin at, a pace, and the words of a command. */
+export const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
 
 /** Number of requests of this process that are under way. */
 function watchRequests(): () => number {

@@ -1,7 +1,7 @@
 /** Needs that a heartbeat tells its monitor of, and those that the schedule ends by itself. */
 import { describe, expect, test } from 'vitest'
 import type { FireRecord } from '../../src/ledger/ledger.ts'
-import type { Need } from '../../src/needs/needs-of.ts'
+import type { Need } from '../../src/needs/need.ts'
 import { needsSomebody } from '../../src/runs/heartbeats.ts'
 
 const fire = (state: FireRecord['state'], run_id: string | null) => ({ state, run_id })

@@ -241,6 +241,8 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
       for (const statement of SHAPE) await sql.raw(statement).execute(db)
     },
   },
+  // Packs of delivered rows may have prints, which an earlier program would not understand.
+  '2026-12-prints': { up: async () => {} },
 }
 
 export const SHAPE = [
@@ -281,10 +283,11 @@ export const SHAPE = [
   `create table exception (id integer primary key, export_row integer not null, chunk integer not null,
     row integer not null, line integer not null, byte_offset integer not null, kind text, rule text, content text,
     outcome text not null, state text not null, stage text not null, code text not null, field text,
-    message text not null, batch_id text, known_since integer, sent_as text)`,
+    message text not null, batch_id text, known_since integer, sent_as text, person blob)`,
   `create index exception_of_chunk on exception (export_row, chunk, row)`,
   `create index exception_by_row on exception (export_row, row)`,
   `create index exception_by_place on exception (export_row, byte_offset)`,
+  `create index exception_of_person on exception (person) where person is not null`,
   `create index exception_in_doubt on exception (content) where outcome = 'in-doubt'`,
   `create table decision (id integer primary key, exception integer not null, event text not null, run_id text,
     resolution integer, at integer not null)`,

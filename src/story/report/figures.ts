@@ -112,11 +112,14 @@ interface TableOptions {
   readonly lines: readonly Line[]
   /** Bold last line. */
   readonly total?: Line
+  /** Classes. A table of `blocks` shows each line as a block on a narrow page, with the heads beside the cells. */
   readonly kind?: string
 }
 
 export function table({ label, columns, lines, total, kind }: TableOptions): string {
-  const classOf = (at: number): string => (columns[at]?.number ? ' class="number"' : '')
+  const isOfBlocks = kind?.includes('blocks') === true
+  const classOf = (at: number): string =>
+    `${columns[at]?.number ? ' class="number"' : ''}${isOfBlocks ? ` data-head="${html(columns[at]?.head ?? '')}"` : ''}`
   const line = (cells: Line): string =>
     `<tr>${cells
       .map((cell, at) =>
@@ -124,7 +127,7 @@ export function table({ label, columns, lines, total, kind }: TableOptions): str
       )
       .join('')}</tr>`
   const head = columns
-    .map(({ head: text }, at) => `<th scope="col"${classOf(at)}>${html(text)}</th>`)
+    .map(({ head: text, number }) => `<th scope="col"${number ? ' class="number"' : ''}>${html(text)}</th>`)
     .join('')
   return `<div class="scroll" tabindex="0" role="region" aria-label="${html(label)}">
 <table${kind === undefined ? '' : ` class="${kind}"`}>

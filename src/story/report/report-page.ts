@@ -131,9 +131,10 @@ export function verdictOf(summary: RunSummary): Verdict {
   if (state === 'interrupted')
     return verdict('open', `Interrupted${why}: the next run of its job continues it`)
   if (state === 'failed') return verdict('bad', `Failed${why}`)
-  const { exports, rows, rejected, inDoubt, pending, marks, deletions } = leftByRun(summary)
+  const { exports, unarchived, rows, rejected, inDoubt, pending, marks, deletions } = leftByRun(summary)
   const left = [
     ...ifAny(exports, 'export could not be used', 'exports could not be used'),
+    ...ifAny(unarchived, 'export not archived', 'exports not archived'),
     ...ifAny(rows, 'row rejected', 'rows rejected'),
     ...ifAny(rejected, 'record rejected', 'records rejected'),
     ...ifAny(inDoubt, 'record in doubt', 'records in doubt'),

@@ -30,7 +30,8 @@ async function ledgerFile() {
   const last = new Map<string, unknown>()
   for (let chunk = 0; chunk < CHUNKS; chunk++) {
     await openChunk(run, exportRow, chunk)
-    const delivered = chunkRows(chunk)
+    const print = { first: chunk, last: 7, biometrics: 4, conditions: 0 }
+    const delivered = chunkRows(chunk).map((row, at) => (at === 1 ? { ...row, print } : row))
     for (const { rowKey, records } of delivered) last.set(rowKey, records)
     await settleChunk(run, exportRow, chunk, { delivered })
   }
@@ -92,6 +93,9 @@ test('a copy that is interrupted again and again continues, and the database ope
   onTestFinished(() => moved.close())
   const jobId = await moved.jobs.id('nightly', 'gateway')
   expect(await moved.slots.delivered(jobId, [...last.keys()])).toEqual(last)
+  const lastPrint = { first: CHUNKS - 1, last: 7, biometrics: 4, conditions: 0 }
+  const prints = await moved.slots.prints(jobId, [...last.keys()])
+  expect([...prints.values()]).toContainEqual(lastPrint)
   expect((await moved.people.accounts('gateway', PEOPLE)).size).toBe(PEOPLE.length)
   // Numbers continue behind those of the file.
   const next = await beginRun(moved, 'run-2')

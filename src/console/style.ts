@@ -48,7 +48,7 @@ input { display: block; width: 100%; font: inherit; min-height: 2rem; padding: .
 .ok { --own: var(--accepted) } .warning { --own: var(--rejected) } .problem { --own: var(--unaccounted) }
 .level { white-space: nowrap; border-left: .3rem solid var(--own); padding-left: .5rem }
 .log { max-height: none; font-size: .82em }
-.strip { width: 100%; height: 3rem }
+.strip { width: 100%; min-height: 1.5rem }
 .head .what { display: none }
 .head dl { display: flex; flex-wrap: wrap; gap: .75rem 2rem; margin: 0 0 1.25rem }
 .checks th, .rows th { min-width: 0 }

@@ -8,8 +8,11 @@ import { join } from 'node:path'
 import { type Exception, noTallies } from '../src/ledger/ledger.ts'
 import { openLedger } from '../src/ledger/sqlite/open-ledger.ts'
 import { refusalWords, rejection, toException } from '../src/load/gateway-words.ts'
+import { createIdentity } from '../src/model/ids.ts'
 import { rejectsText } from '../src/run/rejects.ts'
 import { biometric, EXPORT_ID, entriesOf } from '../test/load/made-up-entries.ts'
+
+const IDENTITY = createIdentity('a key of the bench')
 
 const CHUNK = 500
 const records = Number(process.argv[2] ?? 5_000)
@@ -71,7 +74,7 @@ for (let first = 0; first < records; first += CHUNK) {
     rejectsText({ name: 'a.csv', exportId: EXPORT_ID }, columns, rows, trouble),
   )
   await timed('ledger without', () => settle([]))
-  await timed('ledger', () => settle(outcomes.flatMap((one) => toException(one) ?? [])))
+  await timed('ledger', () => settle(outcomes.flatMap((one) => toException(IDENTITY, one) ?? [])))
 }
 await ledger.close()
 await rm(folder, { recursive: true })

@@ -38,43 +38,7 @@ export function createApplication(
   interrupt: AbortSignal,
 ): Application {
   const logger = openLog(settings, err, Date.now)
-  const makeHome = (): void => {
-    try {
-      makeFolder(settings.home)
-    } catch (cause) {
-      const reason = reasonOf(cause)
-      throw new WaybillError('ledger-unusable', `the home ${settings.home} cannot be made: ${reason}`, {
-        cause,
-      })
-    }
-    assertObeyable(settings.home)
-  }
   const processes = processTable(process.pid)
-  /** Ledger in PostgreSQL: a home without history may join it. */
-  const openSharedLedger = async (
-    { lookFirst, newLedger, newKey }: WithoutOld,
-    at: number,
-  ): Promise<Ledger> => {
-    const [
-      { openPostgresLedger },
-      { createAccountIdCipher },
-      { assertNothingLost, ownKey },
-      { ledgerAddress },
-    ] = await Promise.all([
-      import('./ledger/postgres/open-ledger.ts'),
-      import('./ledger/sealed-ids.ts'),
-      import('./runs/which-installation.ts'),
-      import('./runs/ledger-address.ts'),
-    ])
-    return openPostgresLedger(ledgerAddress(settings), {
-      onNew() {
-        if (lookFirst === true || newKey === true) return at - 1
-        if (newLedger !== true) assertNothingLost(settings.home)
-        return undefined
-      },
-      ids: createAccountIdCipher(() => ownKey(settings, true) ?? ''),
-    })
-  }
   return {
     version,
     settings,
@@ -88,42 +52,21 @@ export function createApplication(
       await delay(ms, undefined, { signal }).catch(() => signal.throwIfAborted())
     },
     ...identify(hostname(), process.pid, randomBytes(8).toString('hex'), processes),
-    async openLedger({ lookFirst, newLedger, newKey } = {}, at = Date.now()) {
-      makeHome()
-      if (settings.ledger !== undefined) return openSharedLedger({ lookFirst, newLedger, newKey }, at)
-      const [{ openLedger }, { createAccountIdCipher }, { assertNothingLost, ownKey }] = await Promise.all([
-        import('./ledger/sqlite/open-ledger.ts'),
-        import('./ledger/sealed-ids.ts'),
-        import('./runs/which-installation.ts'),
-      ])
-      const file = join(settings.home, 'ledger.sqlite')
-      assertWithin(settings.home, file)
-      const onNew = (): number | undefined => {
-        if (lookFirst === true || newKey === true) return at - 1
-        if (newLedger !== true) assertNothingLost(settings.home)
-        return undefined
-      }
-      // Refuses before the file is made.
-      if ((lookAt(file)?.size ?? 0) === 0) onNew()
-      // SQLite gives the files beside a ledger the mode of the ledger, and creates a ledger that other users may read.
-      try {
-        appendOwn(file, '')
-      } catch {
-        // Opening the file reports the reason.
-      }
-      closeLedgerToOthers(file, logger)
-      const ids = createAccountIdCipher(() => ownKey(settings, true) ?? '')
-      return openLedger(file, processes.place, onNew, ids)
+    async openLedger(without = {}, at = Date.now()) {
+      makeHome(settings.home)
+      return settings.ledger === undefined
+        ? openOwnLedger(settings, logger, processes.place, without, at)
+        : openSharedLedger(settings, without, at)
     },
     async readLedger() {
-      if (settings.ledger !== undefined) return openSharedLedger({}, Date.now())
+      if (settings.ledger !== undefined) return openSharedLedger(settings, {}, Date.now())
       const { openLedger } = await import('./ledger/sqlite/open-ledger.ts')
       const file = join(settings.home, 'ledger.sqlite')
       assertWithin(settings.home, file)
       return openLedger(file, processes.place, undefined, undefined, 'read')
     },
     async connectGateway(name, onRequest) {
-      makeHome()
+      makeHome(settings.home)
       for (const path of [settings.home, settings.jobs, settings.mappings])
         for (const doubt of doubtsOf(path)) logger.warn(doubtText(doubt, path))
       const { connectGateway } = await import('./runs/connect-gateway.ts')
@@ -131,6 +74,69 @@ export function createApplication(
       return connectGateway(name, settings, onRequest === undefined ? parts : { ...parts, onRequest })
     },
   }
+}
+
+/** @throws WaybillError `ledger-unusable`, `file-untrusted` */
+function makeHome(home: string): void {
+  try {
+    makeFolder(home)
+  } catch (cause) {
+    const reason = reasonOf(cause)
+    throw new WaybillError('ledger-unusable', `the home ${home} cannot be made: ${reason}`, { cause })
+  }
+  assertObeyable(home)
+}
+
+/** Parts of every ledger: cipher of account ids, and what a ledger without history is taken for. */
+async function ledgerParts(settings: Settings, { lookFirst, newLedger, newKey }: WithoutOld, at: number) {
+  const [{ createAccountIdCipher }, { assertNothingLost, ownKey }] = await Promise.all([
+    import('./ledger/sealed-ids.ts'),
+    import('./runs/which-installation.ts'),
+  ])
+  return {
+    ids: createAccountIdCipher(() => ownKey(settings, true) ?? ''),
+    onNew(): number | undefined {
+      if (lookFirst === true || newKey === true) return at - 1
+      if (newLedger !== true) assertNothingLost(settings.home)
+      return undefined
+    },
+  }
+}
+
+/** Ledger in PostgreSQL: a home without history may join it. */
+async function openSharedLedger(settings: Settings, without: WithoutOld, at: number): Promise<Ledger> {
+  const [{ openPostgresLedger }, { ledgerAddress }, parts] = await Promise.all([
+    import('./ledger/postgres/open-ledger.ts'),
+    import('./runs/ledger-address.ts'),
+    ledgerParts(settings, without, at),
+  ])
+  return openPostgresLedger(ledgerAddress(settings), parts)
+}
+
+/** Ledger in the home. */
+async function openOwnLedger(
+  settings: Settings,
+  logger: Logger,
+  place: string | undefined,
+  without: WithoutOld,
+  at: number,
+): Promise<Ledger> {
+  const [{ openLedger }, { ids, onNew }] = await Promise.all([
+    import('./ledger/sqlite/open-ledger.ts'),
+    ledgerParts(settings, without, at),
+  ])
+  const file = join(settings.home, 'ledger.sqlite')
+  assertWithin(settings.home, file)
+  // Refuses before the file is made.
+  if ((lookAt(file)?.size ?? 0) === 0) onNew()
+  // SQLite gives the files beside a ledger the mode of the ledger, and creates a ledger that other users may read.
+  try {
+    appendOwn(file, '')
+  } catch {
+    // Opening the file reports the reason.
+  }
+  closeLedgerToOthers(file, logger)
+  return openLedger(file, place, onNew, ids)
 }
 
 /** @throws WaybillError `ledger-unusable` */

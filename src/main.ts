@@ -14,7 +14,7 @@ import { examineSettings, readSettings } from './system/settings.ts'
 import { linePrinter, type Paint, shownLines } from './system/shown-text.ts'
 
 /** Surroundings of a program: variables, working folder, streams and signals of a process. */
-export interface Surroundings extends Pick<CommandContext, 'terminal' | 'columns' | 'interrupt' | 'input'> {
+interface Surroundings extends Pick<CommandContext, 'terminal' | 'columns' | 'interrupt' | 'input'> {
   /** Writes to standard output. */
   readonly out: (text: string) => void
   /** Writes to standard error. */

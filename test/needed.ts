@@ -36,11 +36,6 @@ export const NEEDS_NO_ROOT = needing(!IS_ROOT, 'a user that is not root')
 /** Whether the clock of processes is shifted, and that of files is not (test/at-midnight.ts). */
 export const IS_SHIFTED = process.env['FAKETIME'] !== undefined
 export const NEEDS_CLOCK_OF_FILES = needing(!IS_SHIFTED, 'a clock that files share')
-/** Jumping clocks over real sockets: on a loaded machine a jump may come before an answer. */
-export const NEEDS_QUIET = needing(
-  process.env['WAYBILL_QUIET'] !== undefined,
-  'a quiet machine, of which WAYBILL_QUIET is the sign',
-)
 export const NEEDS_PROC = needing(existsSync('/proc/self/ns/pid'), '/proc of Linux')
 
 /** @param program answers to `--version` where it is installed */

@@ -8,7 +8,7 @@ import { type CommandContext, print } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { personOf } from './run.ts'
 
-export const accountsExport: Action<'accounts export'> = async (context, { job, out, ...options }) => {
+const accountsExport: Action<'accounts export'> = async (context, { job, out, ...options }) => {
   const crosswalk = await exportCrosswalk(context, job, {
     to: resolve(out),
     by: personOf(context, options),
@@ -23,7 +23,7 @@ export const accountsExport: Action<'accounts export'> = async (context, { job, 
   return EXIT.ok
 }
 
-export const accountsErase: Action<'accounts erase'> = async (context, options) => {
+const accountsErase: Action<'accounts erase'> = async (context, options) => {
   const erasure = await eraseAccounts(context, {
     file: resolve(options.file),
     job: options.job,
@@ -57,7 +57,7 @@ export const accountsErase: Action<'accounts erase'> = async (context, options) 
   return refused === 0 ? EXIT.ok : EXIT.recordsLeftBehind
 }
 
-export const accountsForget: Action<'accounts forget'> = async (context, { file, job, json, ...acting }) => {
+const accountsForget: Action<'accounts forget'> = async (context, { file, job, json, ...acting }) => {
   const by = personOf(context, acting)
   const done = await forgetAccounts(context, { file: resolve(file), job, by })
   print(context, json, done, ({ people, forgotten, gateway }) => [
@@ -67,10 +67,7 @@ export const accountsForget: Action<'accounts forget'> = async (context, { file,
   return EXIT.ok
 }
 
-export const accountsConfirm: Action<'accounts confirm'> = async (
-  context,
-  { file, job, json, ...acting },
-) => {
+const accountsConfirm: Action<'accounts confirm'> = async (context, { file, job, json, ...acting }) => {
   const by = personOf(context, acting)
   const done = await confirmAccounts(context, { file: resolve(file), job, by })
   print(context, json, done, ({ people, confirmed, gateway }) => [
@@ -98,3 +95,5 @@ async function ask({ terminal, input, writeError }: CommandContext, question: st
     lines.close()
   }
 }
+
+export const actions = { accountsExport, accountsConfirm, accountsForget, accountsErase }

@@ -7,7 +7,7 @@ import type { Application } from '../runs/application.ts'
 import type { Lines } from '../system/shown-text.ts'
 
 /** Help of an option; as an object with a parser, a default, choices or conflicts. */
-export type OptionForm = string | OptionDetail
+type OptionForm = string | OptionDetail
 interface OptionDetail {
   readonly says: string
   /** @throws InvalidArgumentError */
@@ -88,7 +88,7 @@ export type GivenBy<Form> = (Form extends { readonly arguments: infer Forms }
   (Form extends { readonly prints: false } ? unknown : { readonly json?: true | undefined })
 
 /** Work of a command; returns the exit code. */
-export type Act = (context: CommandContext) => Promise<number>
+type Act = (context: CommandContext) => Promise<number>
 
 /** Performs an action with a new context, and stores the exit code. */
 export type Perform = (action: Act, settings: SettingsWanted) => Promise<void>

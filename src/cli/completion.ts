@@ -1,7 +1,8 @@
-/** `waybill completion`: the script of a shell, and the candidates for it: commands, options, jobs, mappings. */
+/** `waybill completion`: the script of a shell, and the candidates for it: commands, options, jobs, mappings, runs, exports. */
 import type { Command, Option } from 'commander'
 import { definitionsIn } from '../definitions/definition-files.ts'
 import { EXIT, WaybillError } from '../model/errors.ts'
+import { namesInLedger } from '../runs/known-names.ts'
 import type { Action } from './commands.ts'
 
 /** Script of each shell: calls `waybill complete` with the words so far, or completes files. bash, unlike zsh and fish, leaves quoting to the script. */
@@ -28,7 +29,7 @@ compdef _waybill waybill
 `,
 } as const
 
-export const completion: Action<'completion'> = async (context, { shell }) => {
+const completion: Action<'completion'> = async (context, { shell }) => {
   const script = Object.entries(SCRIPTS).find(([name]) => name === shell)?.[1]
   if (script === undefined)
     throw new WaybillError('usage-wrong', `there is no completion for ${shell}`, {
@@ -39,18 +40,21 @@ export const completion: Action<'completion'> = async (context, { shell }) => {
 }
 
 /** @param program command line to complete */
-export const complete =
+const complete =
   (program: Command): Action<'complete'> =>
   async (context, { words }) => {
     const { jobs, mappings } = context.settings
     const found = await candidates(program, words, {
       job: () => definitionsIn(jobs),
       mapping: () => definitionsIn(mappings),
-      run: async () => ['latest'],
+      run: async () => ['latest', ...(await namesInLedger(context)).runs],
+      export: async () => (await namesInLedger(context)).exports,
     })
     context.out(found)
     return EXIT.ok
   }
+
+const TAKES_FILE = /<(path|file)\b/
 
 /** Candidates for an argument, by its name in the help. */
 type Known = Readonly<Record<string, () => Promise<readonly string[]>>>
@@ -85,6 +89,8 @@ async function offered(
   typed: string,
   known: Known,
 ): Promise<readonly string[]> {
+  // For a path the shell completes files.
+  if (option !== undefined && TAKES_FILE.test(option.flags)) return []
   if (option !== undefined) return option.argChoices ?? (await known[option.name()]?.()) ?? []
   const help = command.createHelp()
   if (typed.startsWith('-')) return help.visibleOptions(command).flatMap(({ long }) => long ?? [])
@@ -93,3 +99,5 @@ async function offered(
   const argument = wanted[positional] ?? wanted.findLast(({ variadic }) => variadic)
   return [...subcommands, ...((await known[argument?.name() ?? '']?.()) ?? [])]
 }
+
+export const actions = { completion, complete }

@@ -1,9 +1,9 @@
 /** Display of a run on a terminal: progress while it runs, the summary at the end. */
 
 import { EXIT, errorAsJson } from '../model/errors.ts'
+import type { BeginWatch } from '../runs/begin.ts'
 import type { RunWatch } from '../runs/connect-gateway.ts'
 import { runJson } from '../runs/listed-runs.ts'
-import type { BeginWatch } from '../runs/run-job.ts'
 import type { JobEnd, RunStory } from '../story/run-story.ts'
 import { summaryLines } from '../story/terminal.ts'
 import { leftWords } from '../story/words.ts'

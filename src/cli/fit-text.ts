@@ -2,18 +2,18 @@
 
 import type { NewReasons } from '../runs/new-reasons.ts'
 import { counted, iso, n } from '../system/shown-text.ts'
-import { plainTable } from '../system/text-table.ts'
+import { fittedTable } from '../system/text-table.ts'
 import { type FitFacts, LOOKED_AT_FIRST, type RuleFacts, THEN_EVERY } from '../watch/fit-facts.ts'
 import { type FitReport, rounded, type Suspicion, unexpected } from '../watch/judge-fit.ts'
 
 export const isSuspicious = ({ suspicions }: Pick<FitReport, 'suspicions'>): boolean =>
   unexpected(suspicions).length > 0
 
-/** Lines of the report. Quantiles of few values are values of people: use `withoutFew` before the lines are stored. */
-export function fitLines({ facts, suspicions }: FitReport): string[] {
+/** Lines of the report. Quantiles of few values are values of people: use `withoutFew` before the lines are stored. @param columns of the terminal */
+export function fitLines({ facts, suspicions }: FitReport, columns?: number): string[] {
   const lines = [
     ...sampleLine(facts),
-    ...valuesTable(facts.rules),
+    ...valuesTable(facts.rules, columns),
     ...conditionsLine(facts),
     `Keys     ${counted(facts.keys.different, 'row key')}`,
     `People   ${n(facts.people.different)}${registeredWords(facts)}`,
@@ -33,7 +33,7 @@ function sampleLine({ dates, rows }: FitFacts): string[] {
   ]
 }
 
-function valuesTable(rules: readonly RuleFacts[]): string[] {
+function valuesTable(rules: readonly RuleFacts[], columns: number | undefined): string[] {
   const rows = rules.flatMap(({ rule, values, usual, unit = '', unusual }) => {
     if (values === undefined) return []
     const { count, min, q1, median, q3, max } = values
@@ -42,7 +42,7 @@ function valuesTable(rules: readonly RuleFacts[]): string[] {
     return [[rule, n(count), ...quantiles, outside, `${usual?.join(' to ') ?? ''} ${unit}`.trim()]]
   })
   const head = ['values of', 'count', 'min', '1/4', 'median', '3/4', 'max', 'unusual', 'usually']
-  return rows.length === 0 ? [] : plainTable(head, rows)
+  return rows.length === 0 ? [] : fittedTable(head, rows, 'rest', columns)
 }
 
 /** Share of the mapped rows with each condition, most frequent first. */

@@ -19,7 +19,7 @@ import { readPeople, type Seeded, seedGateway } from '../runs/seed-gateway.ts'
 import { assertWithin } from '../system/own-files.ts'
 import type { Settings } from '../system/settings.ts'
 import { counted, shellWord } from '../system/shown-text.ts'
-import { plainTable } from '../system/text-table.ts'
+import { fittedTable } from '../system/text-table.ts'
 import type { CommandContext } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
 
@@ -163,7 +163,7 @@ async function gatewayCheck(
     context.out(
       options.json
         ? checkJson(baseUrl, results, madeUp)
-        : [...checkText(baseUrl, results), ...madeUpLines(madeUp)],
+        : [...checkText(baseUrl, results, context.columns), ...madeUpLines(madeUp)],
     )
     return results.some(({ result }) => result === 'differs') ? EXIT.recordsLeftBehind : EXIT.ok
   } catch (cause) {
@@ -271,7 +271,7 @@ function checkJson(gateway: string, results: readonly CaseResult[], madeUp: Made
   return JSON.stringify({ gateway, passed, differs, notRun, results, ...(madeUp && { madeUp }) })
 }
 
-function checkText(gateway: string, results: readonly CaseResult[]): string[] {
+function checkText(gateway: string, results: readonly CaseResult[], columns: number | undefined): string[] {
   const differing = results
     .filter(({ result }) => result === 'differs')
     .map(({ section, row, result, words }) => {
@@ -286,7 +286,7 @@ function checkText(gateway: string, results: readonly CaseResult[]): string[] {
   return [
     ...(differing.length === 0
       ? []
-      : [...plainTable(['section', 'row', 'result', 'words'], differing, 'none'), '']),
+      : [...fittedTable(['section', 'row', 'result', 'words'], differing, 'none', columns), '']),
     `${gateway}: ${count(results, 'passed')} cases passed, ${count(results, 'differs')} differ, ` +
       `${count(results, 'not run')} were not run${reasons.length === 0 ? '' : ` (${reasons.join(', ')})`}.`,
   ]

@@ -22,7 +22,7 @@ import { print } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { countCases } from './mapping-try.ts'
 
-export const init: Action<'init'> = async (context, { folder = '.', json }) => {
+const init: Action<'init'> = async (context, { folder = '.', json }) => {
   print(context, json, await beginFolder(folder), (begun) => [
     ...begun.written.map((name) => `Wrote    ${name}`),
     ...begun.kept.map((name) => `Kept     ${name}: exists already`),
@@ -36,7 +36,7 @@ export const init: Action<'init'> = async (context, { folder = '.', json }) => {
   return EXIT.ok
 }
 
-export const doctor: Action<'doctor'> = async (context, options) => {
+const doctor: Action<'doctor'> = async (context, options) => {
   const { settings, settingsFindings } = context
   const findings = await lookOver(context, {
     settingsFindings,
@@ -78,7 +78,7 @@ function doctorText(findings: readonly CheckFinding[], columns: number | undefin
   return [...lines, '', end]
 }
 
-export const prune: Action<'prune'> = async (context, options) => {
+const prune: Action<'prune'> = async (context, options) => {
   const before = context.now() - options.olderThan
   const dryRun = options.dryRun === true
   const pruned = await pruneRuns(context, { before, dryRun })
@@ -120,7 +120,7 @@ const WHY: Readonly<Record<KeptBecause, (run: KeptRun) => string>> = {
 
 const keptText = (kept: KeptRun): string => `  ${kept.run}  ${WHY[kept.because](kept)}`
 
-export const backup: Action<'backup'> = async (context, options) => {
+const backup: Action<'backup'> = async (context, options) => {
   const { home, key } = context.settings
   const { ledger, copy, bytes, takenAt } = await backUp(context, options.file)
   const keptIn = key === undefined ? join(home, 'key') : 'WAYBILL_KEY'
@@ -134,7 +134,7 @@ export const backup: Action<'backup'> = async (context, options) => {
   return EXIT.ok
 }
 
-export const restore: Action<'restore'> = async (context, { file, json }) => {
+const restore: Action<'restore'> = async (context, { file, json }) => {
   const restored = await restoreBackup(context, file)
   const { ledger, backup, takenAt, gateways, unfinished, unknownRuns, aside } = restored
   const receipts =
@@ -148,3 +148,5 @@ export const restore: Action<'restore'> = async (context, { file, json }) => {
   ])
   return EXIT.ok
 }
+
+export const actions = { init, doctor, prune, backup, restore }

@@ -1,12 +1,14 @@
 /** One named run, or the runs that options choose: for `rerun`, `reconcile` and `acknowledge`. */
 import { EXIT, WaybillError } from '../model/errors.ts'
+import type { RefusedStart } from '../needs/refused-starts.ts'
 import { chooseRuns, forChosen, type RunChoice } from '../runs/actions.ts'
 import type { Since } from '../runs/typed-words.ts'
-import { plainTable } from '../system/text-table.ts'
+import { utcTime } from '../system/shown-text.ts'
+import { fittedTable } from '../system/text-table.ts'
 import { type CommandContext, print } from './command-form.ts'
 
 /** Options that choose runs. */
-export interface Choosing {
+interface Choosing {
   readonly run?: string | undefined
   readonly job?: string | undefined
   readonly reason?: string | undefined
@@ -41,25 +43,50 @@ export function assertOneWay({ run, job, reason, since, ...more }: Choosing): vo
     })
 }
 
-/** Prints the chosen runs, and does nothing to them. @throws WaybillError `nothing-left` for none; `run-not-found` */
+/**
+ * Prints the chosen runs, and does nothing to them.
+ * @param start refused start chosen with the runs
+ * @throws WaybillError `nothing-left` for none; `run-not-found`
+ */
 export async function listChosen(
   context: CommandContext,
   choice: RunChoice,
   json: true | undefined,
+  start?: RefusedStart,
 ): Promise<number> {
-  const listed = (await chooseRuns(context, choice)).map(({ startedAt, ...one }) => ({
+  const runs = await chooseRuns(context, choice).catch((error: unknown) => {
+    // A refused start needs no run, and no ledger.
+    if (start !== undefined && error instanceof WaybillError && NO_RUNS.has(error.code)) return []
+    throw error
+  })
+  const listed = runs.map(({ startedAt, ...one }) => ({
     ...one,
     startedAt: new Date(startedAt).toISOString(),
   }))
-  print(context, json, { dryRun: true, runs: listed }, () =>
-    plainTable(
-      ['run', 'job', 'started'],
-      listed.map((one) => Object.values(one)),
-      'none',
-    ),
-  )
+  const starts =
+    start === undefined
+      ? {}
+      : { start: { job: start.job, code: start.code, since: new Date(start.since).toISOString() } }
+  const startLine =
+    start === undefined
+      ? []
+      : [`The refused start of ${start.job} (${start.code}), since ${utcTime(start.since)} UTC`]
+  print(context, json, { dryRun: true, runs: listed, ...starts }, () => [
+    ...(listed.length === 0 ? [] : tableOf(listed, context.columns)),
+    ...startLine,
+  ])
   return EXIT.ok
 }
+
+const NO_RUNS: ReadonlySet<string> = new Set(['nothing-left', 'ledger-not-found'])
+
+const tableOf = (runs: readonly object[], columns: number | undefined): string[] =>
+  fittedTable(
+    ['run', 'job', 'started'],
+    runs.map((run) => Object.values(run)),
+    'none',
+    columns,
+  )
 
 /** Does to each chosen run what the command does to one, as `forChosen`. @returns the highest exit code */
 export async function ofEach(

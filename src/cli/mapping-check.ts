@@ -27,7 +27,7 @@ import { type NewReasons, newReasons, type RejectedFor } from '../runs/new-reaso
 import { withSample } from '../runs/sample.ts'
 import { leftOutLine } from '../story/terminal.ts'
 import { n, present } from '../system/shown-text.ts'
-import { plainTable } from '../system/text-table.ts'
+import { fittedTable } from '../system/text-table.ts'
 import { besidePrimary } from '../transform/compile-care-teams.ts'
 import type { DriftFinding } from '../watch/drift.ts'
 import type { FitReport } from '../watch/judge-fit.ts'
@@ -69,7 +69,7 @@ export const mappingCheck: Action<'mapping check'> = async (context, options) =>
     })
     checked.push(one)
     if (options.json) continue
-    if (one.error === undefined) context.out(checkedText(one))
+    if (one.error === undefined) context.out(checkedText(one, context.columns))
     else context.err(errorLines(one.error))
   }
   if (options.json) context.out(JSON.stringify({ mappings: checked.map(checkedJson) }))
@@ -169,7 +169,10 @@ const isOdd = (fit: Fit | undefined): boolean =>
 
 const isUndecided = ({ undecided = [] }: Checked): boolean => undecided.length > 0
 
-function checkedText({ mapping, fit, undecided = [], warnings = [], newReasons: anew }: Checked): string[] {
+function checkedText(
+  { mapping, fit, undecided = [], warnings = [], newReasons: anew }: Checked,
+  columns: number | undefined,
+): string[] {
   const fits = !isOdd(fit)
   const against =
     fit === undefined ? '' : fits ? ` and fits ${fit.export}` : `; the fit to ${fit.export} is suspicious`
@@ -184,7 +187,7 @@ function checkedText({ mapping, fit, undecided = [], warnings = [], newReasons: 
     `${mapping} is well-formed${against}.`,
     ...left,
     ...warned,
-    ...(fit === undefined ? [] : coverageText(fit)),
+    ...(fit === undefined ? [] : coverageText(fit, columns)),
     ...newReasonsLines(anew),
   ]
 }
@@ -206,7 +209,7 @@ const checkedJson = ({
 })
 
 /** Fit of a mapping to an export. */
-export interface Fit extends Coverage, FitReport {
+interface Fit extends Coverage, FitReport {
   readonly export: string
   /** Notes on content around the rows of a workbook. */
   readonly notes?: readonly string[]
@@ -216,7 +219,7 @@ export interface Fit extends Coverage, FitReport {
   readonly drift: readonly DriftFinding[]
 }
 
-function coverageText(fit: Fit): string[] {
+function coverageText(fit: Fit, columns: number | undefined): string[] {
   const { rows, reasons, leftOut, unread, rules, notes = [] } = fit
   const why = Object.keys(reasons).length === 0 ? '' : ` (${byCount(reasons)})`
   const ruleRows = rules.map((rule) => [n(rule.made), rule.rule, shortcomings(rule)])
@@ -225,12 +228,12 @@ function coverageText(fit: Fit): string[] {
     ...(unread.length === 0 ? [] : [`Columns not read: ${unread.join(', ')}`]),
     `Rows     read ${n(rows.read)} = mapped ${n(rows.mapped)} + skipped ${n(rows.skipped)} + rejected ${n(rows.rejected)}${why}`,
     ...leftOutLine(leftOut),
-    ...plainTable(['made', 'rule', 'problems'], ruleRows, 1),
+    ...fittedTable(['made', 'rule', 'problems'], ruleRows, 1, columns),
   ]
   const drifted = fit.drift.map(({ measure, message }) => `  ${measure}: ${message}`)
   return [
     ...lines.map((line) => line.trimEnd()),
-    ...fitLines(fit),
+    ...fitLines(fit, columns),
     ...(drifted.length === 0 ? [] : ['Differs from earlier deliveries', ...drifted]),
   ]
 }

@@ -42,7 +42,7 @@ import { watchFit } from '../runs/doubtful-mappings.ts'
 import { withSample } from '../runs/sample.ts'
 import { writeOwn } from '../system/own-files.ts'
 import { n, shellWord } from '../system/shown-text.ts'
-import { plainTable } from '../system/text-table.ts'
+import { fittedTable } from '../system/text-table.ts'
 import type { RowMapper } from '../transform/compile.ts'
 import type { CommandContext } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
@@ -178,7 +178,7 @@ async function diffOn(
   context.out(
     options.json
       ? JSON.stringify({ before: options.before, after: options.after, ...difference })
-      : differenceText(difference, sample.name),
+      : differenceText(difference, sample.name, context.columns),
   )
   return difference.rows.different === 0 ? EXIT.ok : EXIT.recordsLeftBehind
 }
@@ -202,19 +202,26 @@ export async function bound(
   return { read: mapping.read, mapping, opened, map }
 }
 
-export function differenceText({ rows, outcomes, rules, examples }: Difference, sample: string): string[] {
+export function differenceText(
+  { rows, outcomes, rules, examples }: Difference,
+  sample: string,
+  columns?: number,
+): string[] {
   if (rows.different === 0) return [`No difference in the ${n(rows.read)} rows of ${sample}.`]
   const lines = [`${n(rows.different)} of the ${n(rows.read)} rows of ${sample} differ.`]
   if (outcomes.length > 0) {
     const changed = outcomes.map((one) => [n(one.rows), one.before, one.after])
-    lines.push('', ...plainTable(['rows', 'were', 'are'], changed, 1))
+    lines.push('', ...fittedTable(['rows', 'were', 'are'], changed, 1, columns))
   }
   const counts = Object.entries(rules).map(([rule, { added, removed, changed, reason }]) => [
     rule,
     ...[added, removed, changed, reason].map(n),
   ])
   if (counts.length > 0)
-    lines.push('', ...plainTable(['rule', 'added', 'removed', 'changed', 'other reason'], counts))
+    lines.push(
+      '',
+      ...fittedTable(['rule', 'added', 'removed', 'changed', 'other reason'], counts, 'rest', columns),
+    )
   if (examples.length > 0) lines.push('', ...examples.flatMap(exampleLines))
   return lines.map((line) => line.trimEnd())
 }
@@ -285,7 +292,7 @@ async function previewOf(
   if (options.row !== undefined) return EXIT.ok
   // A page and JSON lines have rows alone.
   const report = fit.report()
-  if (html === undefined && options.json === undefined) context.out(fitLines(report))
+  if (html === undefined && options.json === undefined) context.out(fitLines(report, context.columns))
   else for (const line of suspicionLines(report.suspicions)) context.err(line)
   return isSuspicious(report) ? EXIT.recordsLeftBehind : EXIT.ok
 }

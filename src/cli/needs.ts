@@ -1,10 +1,9 @@
-/** `waybill needs`: the list of what needs somebody, with the commands that end each need. */
-
+/** `waybill needs`: the list of needs, with the commands that end each. */
 import type { AsideExport } from '../ledger/ledger.ts'
 import { EXIT } from '../model/errors.ts'
-import { type Need, needJson } from '../needs/needs-of.ts'
-import { readNeeds } from '../runs/needs.ts'
-import { asideJson, readAside } from '../runs/put-aside.ts'
+import type { Need } from '../needs/need.ts'
+import { needsJson, readNeeds } from '../runs/needs.ts'
+import { readAside } from '../runs/put-aside.ts'
 import { stepLines } from '../story/next-steps.ts'
 import { counted, type Line, shellWord, utcTime } from '../system/shown-text.ts'
 import { ageText, folded } from '../system/text-table.ts'
@@ -13,7 +12,7 @@ import type { Action } from './commands.ts'
 export const needs: Action<'needs'> = async (context, { job, json, exitCode }) => {
   const all = await readNeeds(context, job)
   const aside = await readAside(context, job)
-  if (json) context.out(JSON.stringify({ needs: all.map(needJson), putAside: aside.map(asideJson) }))
+  if (json) context.out(JSON.stringify(needsJson(all, aside)))
   else context.out([...needsText(all, context.now(), context.columns), ...aside.map(asideLine)])
   return exitCode === true && all.length > 0 ? EXIT.recordsLeftBehind : EXIT.ok
 }

@@ -26,27 +26,16 @@ const LONG_WAIT_MS = 2_000
 export function createRunReporter(progress: Progress, logger: Logger, now: () => number) {
   /** Fields of every line. */
   let about: LogFields = {}
-  let exportSince = 0
-  const shown = showProgress(progress)
+  const fields = (): LogFields => about
+  const exports = reportExports(progress, logger, now, fields)
+  const gateway = reportGateway(progress, logger, now, fields)
   let searchShownAt: number | undefined
-  /** Counts of the exports that have ended in this process. */
-  let ended = noCounts()
-  /** Settled part of the current export: a stopped run ends in the middle of an export. */
-  let open: ExportProgress | undefined
-  let outage: OutageProgress | undefined
-  const logLeft = (name: string, left: readonly LeftBehind[]): void => {
-    for (const { outcome, row, line, rule, transaction, stage, code, batchId } of left) {
-      const what = rule === null ? 'row' : 'record'
-      const became = outcome === 'warning' ? 'warned of' : outcome === 'in-doubt' ? 'left in doubt' : outcome
-      const place = { export: name, row, line, batch: batchId ?? undefined, transaction }
-      logger.debug(`${what} ${became}`, { ...about, ...place, rule: rule ?? undefined, stage, code })
-    }
-  }
   return {
+    ...exports.listener,
+    ...gateway.listener,
     runStarted({ id, job, gateway, resumed, settledOnly, isFirst }) {
       about = { run: id, job }
-      ended = noCounts()
-      open = undefined
+      exports.begin()
       logger.info('run started', { ...about, gateway, resumed })
       if (isFirst === true && gateway !== 'built-in') logger.warn(NEW_LEDGER, { ...about, gateway })
       if (settledOnly === true)
@@ -66,28 +55,54 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
     exportsWaiting({ job, waiting }) {
       for (const one of waiting) logger.warn(`not taken: ${one}`, { job })
     },
+    waitingForRun(other) {
+      logger.warn(waitingText(other), about)
+    },
+    runEnded({ state, reason, workedMs }) {
+      gateway.end()
+      const counts = exports.end(state === 'finished')
+      const code = reason ?? undefined
+      logger.info('run ended', { ...about, state, code, ...countFields(counts), durationMs: workedMs })
+    },
+  } satisfies RunListener
+}
+
+/** Reports exports and their chunks. */
+function reportExports(progress: Progress, logger: Logger, now: () => number, about: () => LogFields) {
+  let exportSince = 0
+  const shown = showProgress(progress)
+  /** Counts of the exports that have ended in this process. */
+  let ended = noCounts()
+  /** Settled part of the current export: a stopped run ends in the middle of an export. */
+  let open: ExportProgress | undefined
+  const logLeft = (name: string, left: readonly LeftBehind[]): void => {
+    for (const { outcome, row, line, rule, transaction, stage, code, batchId } of left) {
+      const what = rule === null ? 'row' : 'record'
+      const became = outcome === 'warning' ? 'warned of' : outcome === 'in-doubt' ? 'left in doubt' : outcome
+      const place = { export: name, row, line, batch: batchId ?? undefined, transaction }
+      logger.debug(`${what} ${became}`, { ...about(), ...place, rule: rule ?? undefined, stage, code })
+    }
+  }
+  const listener = {
     exportSmall(small) {
-      logger.warn(`strangely small: ${smallWords(small)}`, {
-        ...about,
-        export: small.name,
-        bytes: small.bytes,
-      })
+      const { name, bytes } = small
+      logger.warn(`strangely small: ${smallWords(small)}`, { ...about(), export: name, bytes })
     },
     exportNoted({ name, notes }) {
-      for (const note of notes) logger.warn(`${name}: ${note}`, { ...about, export: name })
+      for (const note of notes) logger.warn(`${name}: ${note}`, { ...about(), export: name })
     },
     exportStarted(started) {
       const { name, bytes, counts } = started
       exportSince = now()
       open = started
-      logger.info('export started', { ...about, export: name, bytes, ...resumedAt(counts) })
+      logger.info('export started', { ...about(), export: name, bytes, ...resumedAt(counts) })
       shown.started(started)
     },
     exportAdvanced({ left, ...settled }) {
       // Without `left`, which holds the chunk: memory would keep the last chunk beside the next.
       open = settled
       if (logger.writes('debug')) {
-        logger.debug('chunk settled', { ...about, export: settled.name, rows: settled.counts.rows.read })
+        logger.debug('chunk settled', { ...about(), export: settled.name, rows: settled.counts.rows.read })
         logLeft(settled.name, left())
       }
       shown.advanced(settled)
@@ -97,29 +112,50 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
       addCounts(ended, counts)
       open = undefined
       const durationMs = Math.max(0, now() - exportSince)
-      logger.info('export ended', { ...about, export: name, ...countFields(counts), durationMs })
+      logger.info('export ended', { ...about(), export: name, ...countFields(counts), durationMs })
     },
     exportDrifted({ name, findings }) {
       for (const { measure, message } of findings)
         logger.warn(`${name} differs from earlier deliveries: ${measure}: ${message}`, {
-          ...about,
+          ...about(),
           export: name,
         })
     },
     exportFailed({ name, error }) {
       shown.failed()
       if (open?.name === name) open = undefined
-      logger.error(failureText(name, error), { ...about, export: name, code: error.code })
+      logger.error(failureText(name, error), { ...about(), export: name, code: error.code })
     },
     exportNotArchived({ name, error }) {
-      logger.error(failureText(name, error), { ...about, export: name, code: error.code })
+      logger.error(failureText(name, error), { ...about(), export: name, code: error.code })
     },
+  } satisfies RunListener
+  return {
+    listener,
+    begin(): void {
+      ended = noCounts()
+      open = undefined
+    },
+    /** @returns counts of the exports, including the current one */
+    end(isFinished: boolean): Counts {
+      shown.runEnded(isFinished)
+      if (open !== undefined) addCounts(ended, open.counts)
+      open = undefined
+      return ended
+    },
+  }
+}
+
+/** Reports answers and outages of the gateway. */
+function reportGateway(progress: Progress, logger: Logger, now: () => number, about: () => LogFields) {
+  let outage: OutageProgress | undefined
+  const listener = {
     batchAnswered: logger.writes('debug')
       ? ({ batchId, kind, class: answer, ...sent }) => {
           const { records, bytes, attempt, status, requestId, durationMs } = sent
           const operation = `create ${kind} records`
           const facts = { records, bytes, attempt, class: answer, status, requestId, durationMs }
-          logger.debug('batch answered', { ...about, batch: batchId, operation, ...facts })
+          logger.debug('batch answered', { ...about(), batch: batchId, operation, ...facts })
         }
       : undefined,
     waiting({ operation, waitMs, class: reason, what, givesUpAt }) {
@@ -129,15 +165,15 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
       // An outage has its own lines; tries within an outage are detail.
       logger[outage === undefined ? 'warn' : 'debug'](
         `waiting ${Math.round(waitMs / 1000)} s for the gateway (${reason}: ${what}); gives up at ${until}`,
-        { ...about, operation, waitMs: Math.round(waitMs), class: reason },
+        { ...about(), operation, waitMs: Math.round(waitMs), class: reason },
       )
     },
     outage(state) {
       const { class: reason, status, pending, isOver } = state
-      const fields = { ...about, class: reason, status, pending }
+      const fields = { ...about(), class: reason, status, pending }
       if (isOver) {
         const words = outageEnds(state, now())
-        logger.info(words, { ...about, pending, durationMs: Math.max(0, now() - state.since) })
+        logger.info(words, { ...about(), pending, durationMs: Math.max(0, now() - state.since) })
         progress.wait(undefined)
         progress.note(`${words[0]?.toUpperCase()}${words.slice(1)}.`)
       } else {
@@ -150,22 +186,17 @@ export function createRunReporter(progress: Progress, logger: Logger, now: () =>
     othersFound({ people, of }) {
       logger.warn(
         `${n(people)} of ${counted(of, 'profile')} show records that Waybill sent with another key or from other exports; if this installation sent them, stop this run, and restore its ledger and key, or run with --look-first (--new-key if the key is lost)`,
-        about,
+        about(),
       )
     },
-    waitingForRun(other) {
-      logger.warn(waitingText(other), about)
-    },
-    runEnded({ state, reason, workedMs }) {
+  } satisfies RunListener
+  return {
+    listener,
+    end(): void {
       outage = undefined
       progress.wait(undefined)
-      shown.runEnded(state === 'finished')
-      const code = reason ?? undefined
-      if (open !== undefined) addCounts(ended, open.counts)
-      open = undefined
-      logger.info('run ended', { ...about, state, code, ...countFields(ended), durationMs: workedMs })
     },
-  } satisfies RunListener
+  }
 }
 
 const NEW_LEDGER =

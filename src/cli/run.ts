@@ -24,17 +24,17 @@ import {
   tryRun,
 } from '../runs/actions.ts'
 import { type BackfillLook, type BackfillPlan, backfillPlanJson } from '../runs/backfill-plan.ts'
+import type { BeginWatch } from '../runs/begin.ts'
 import { listRuns, stopRun, watchRun } from '../runs/listed-runs.ts'
 import { type PausedJob, pauseJob, unpauseJob } from '../runs/pauses.ts'
-import { acknowledge as acknowledgeRuns, type Person } from '../runs/resolve.ts'
-import type { BeginWatch } from '../runs/run-job.ts'
+import { acknowledge as acknowledgeRuns, type Person, startToAcknowledge } from '../runs/resolve.ts'
 import { type SampleSize, type Verified, verifiedBadly } from '../runs/verify.ts'
 import { durationText } from '../story/report/figures.ts'
 import type { JobEnd, RunSummary } from '../story/run-story.ts'
 import { driftLines, leftOutLine, summaryLines, warningsLine } from '../story/terminal.ts'
 import { waitsText } from '../story/words.ts'
 import { counted, iso, type Lines, n, sizeText, utcTime } from '../system/shown-text.ts'
-import { fittedTable, plainTable } from '../system/text-table.ts'
+import { fittedTable } from '../system/text-table.ts'
 import { createCounting, createProgress } from '../telemetry/progress.ts'
 import { type CommandContext, print } from './command-form.ts'
 import type { Action, Options } from './commands.ts'
@@ -44,7 +44,7 @@ import { assertOneWay, choiceOf, listChosen, ofEach } from './many-runs.ts'
 import { tellingWaits } from './run-reporter.ts'
 import { describeError, errorLines } from './terminal-text.ts'
 
-export const run: Action<'run'> = async (context, options) => {
+const run: Action<'run'> = async (context, options) => {
   const runOptions = {
     files: options.file ?? [],
     limit: options.limit ?? Number.POSITIVE_INFINITY,
@@ -81,13 +81,13 @@ async function runUnderWay(context: CommandContext, job: string): Promise<string
   return runs[0]?.run
 }
 
-export const stop: Action<'stop'> = async (context, options) => {
+const stop: Action<'stop'> = async (context, options) => {
   printRun(context, await stopRun(context, options.run, personOf(context, options)), options.json)
   return EXIT.ok
 }
 
 /** Returns the exit code of the run. */
-export const watch: Action<'watch'> = async (context, { run, json }) => {
+const watch: Action<'watch'> = async (context, { run, json }) => {
   const progress = createProgress({ columns: context.terminal, now: context.now, write: context.writeError })
   let last = ''
   const shown = await watchRun(context, run, ({ summary }) => {
@@ -100,7 +100,7 @@ export const watch: Action<'watch'> = async (context, { run, json }) => {
   return shown.summary.exit ?? EXIT.interrupted
 }
 
-export const pause: Action<'pause'> = async (context, options) => {
+const pause: Action<'pause'> = async (context, options) => {
   const done = await pauseJob(context, options.job, personOf(context, options), options.until)
   const end = done.until === undefined ? '' : ` until ${utcTime(done.until)} UTC`
   const words = done.changed
@@ -115,7 +115,7 @@ const pauseJson = ({ until, ...done }: PausedJob): object => ({
   ...(until === undefined ? {} : { until: iso(until) }),
 })
 
-export const unpause: Action<'unpause'> = async (context, options) => {
+const unpause: Action<'unpause'> = async (context, options) => {
   const done = await unpauseJob(context, options.job, personOf(context, options))
   const words = done.changed
     ? `${done.job} is scheduled again. Missed runs follow its \`missed\` setting.`
@@ -124,7 +124,7 @@ export const unpause: Action<'unpause'> = async (context, options) => {
   return EXIT.ok
 }
 
-export const resume: Action<'resume'> = async (context, options) => {
+const resume: Action<'resume'> = async (context, options) => {
   const watch = beginOnTerminal(context, options)
   const end = options.backfill
     ? await resumeBackfill(context, watch, options.job)
@@ -140,7 +140,7 @@ function progressWords(summary: RunSummary): string {
   return `Run ${run}: ${counted(rows.read, 'row')} settled, ${n(accepted)} accepted, ${n(unchanged)} unchanged${waits}`
 }
 
-export const backfill: Action<'backfill'> = async (context, options) => {
+const backfill: Action<'backfill'> = async (context, options) => {
   const range = {
     from: options.from,
     to: options.to,
@@ -185,7 +185,7 @@ async function printPlan(
   const onExport = (name: string, number: number, of: number) =>
     counting?.at(`${number} of ${of}: counting ${name}`)
   const plan = await tryBackfill(context, options.job, range, onExport).finally(() => counting?.end())
-  context.out(options.json ? JSON.stringify(backfillPlanJson(plan)) : backfillPlanText(plan))
+  context.out(options.json ? JSON.stringify(backfillPlanJson(plan)) : backfillPlanText(plan, context.columns))
   return plan.exports.some(({ error }) => error !== undefined) ? EXIT.recordsLeftBehind : EXIT.ok
 }
 
@@ -199,17 +199,17 @@ function shortPlan(job: string, range: BackfillRange, { found, without, unmatche
   return `Backfill of ${job}, ${rangeText(range)}: ${counted(found.length, 'export')}${dates}, ${sizeText(bytes)}${gaps}${left}${more}.`
 }
 
-function backfillPlanText(plan: BackfillPlan): string[] {
+function backfillPlanText(plan: BackfillPlan, columns: number | undefined): string[] {
   const { exports, deliveredBefore } = plan
-  const listed = exports.map(({ date, bytes, rows, name, deliveredBefore: known, done, error }) => {
-    const state = error?.code ?? (done ? 'done' : known ? 'delivered before' : '')
+  const listed = exports.map(({ date, bytes, rows, name, deliveredBefore: known, done, putAside, error }) => {
+    const state = error?.code ?? (putAside ? 'put aside' : done ? 'done' : known ? 'delivered before' : '')
     return [date, n(bytes), rows === undefined ? '' : n(rows), name, state]
   })
   return [
     '',
     `Plan of a backfill of ${plan.job} at ${plan.gateway}, ${rangeText(plan.backfill)}: nothing was sent, nothing was written.`,
     '',
-    ...plainTable(['date', 'bytes', 'rows', 'export', 'state'], listed, { from: 1, to: 2 }),
+    ...fittedTable(['date', 'bytes', 'rows', 'export', 'state'], listed, { from: 1, to: 2 }, columns),
     '',
     `Exports  ${n(exports.length)}, ${sizeText(plan.bytes)}, ${n(plan.rows)} rows`,
     ...goesOnLine(plan),
@@ -266,7 +266,7 @@ function timeText({ estimate }: BackfillPlan): string {
 const rangeText = ({ from, to, in: folder }: BackfillRange): string =>
   `${from} to ${to}${folder === undefined ? '' : ` in ${folder}`}`
 
-export const rerun: Action<'rerun'> = async (context, options) => {
+const rerun: Action<'rerun'> = async (context, options) => {
   assertOneWay(options)
   const choice = choiceOf(options, context.now())
   if (options.dryRun) return listChosen(context, choice, options.json)
@@ -281,7 +281,7 @@ export const rerun: Action<'rerun'> = async (context, options) => {
 }
 
 /** @throws WaybillError `usage-wrong`: a sample of nothing */
-export const reconcile: Action<'reconcile'> = async (context, options) => {
+const reconcile: Action<'reconcile'> = async (context, options) => {
   const { verify, sample, seed } = options
   if ((sample !== undefined && !verify) || (seed !== undefined && sample === undefined))
     throw new WaybillError('usage-wrong', '--sample needs --verify, and --seed needs --sample')
@@ -309,11 +309,11 @@ const reconciledText = (
 ): Lines => [
   `Run ${run}, records in doubt: ${found} stored, ${missed} not stored, ${inDoubt} unknown. ${counted(batches, 'open batch', 'open batches')} settled, ${counted(reads, 'read')} of profiles.`,
   ...summaryLines(summary, reasons, columns),
-  ...(verified === undefined ? [] : verifiedText(verified)),
+  ...(verified === undefined ? [] : verifiedText(verified, columns)),
 ]
 
 /** @throws WaybillError `usage-wrong`: not exactly one of the decisions */
-export const resolve: Action<'resolve'> = async (context, options) => {
+const resolve: Action<'resolve'> = async (context, options) => {
   const decisions = [options.accept, options.resend, options.giveUp].filter((one) => one === true)
   if (decisions.length !== 1 || (options.giveUp && options.transaction !== undefined))
     throw new WaybillError(
@@ -389,14 +389,14 @@ export function personOf(
 
 const count = (records: number): string => `${counted(records, 'record')} in doubt`
 
-export const acknowledge: Action<'acknowledge'> = async (context, options) => {
+const acknowledge: Action<'acknowledge'> = async (context, options) => {
   const { reason, job, undo = false } = options
   // A reason chooses among what one run left behind, too.
   if (options.run !== undefined) assertOneWay({ ...options, reason: undefined })
   else if (options.dryRun) assertOneWay(options)
   const choice = choiceOf(options, context.now())
-  if (options.dryRun) return listChosen(context, choice, options.json)
   const which = { ...choice, undo }
+  if (options.dryRun) return listChosen(context, choice, options.json, startToAcknowledge(context, which))
   const done = await acknowledgeRuns(context, which, personOf(context, options))
   const { runs, left, inDoubt, isStart } = done
   const ofRuns = runs.length === 1 ? runs.join() : `in ${counted(runs.length, 'run')}`
@@ -420,12 +420,20 @@ export const acknowledge: Action<'acknowledge'> = async (context, options) => {
 /** Most ids to show; --json lists more. */
 const IDS_SHOWN = 20
 
-function verifiedText({ sample, seed, records, fields, listed }: Verified): string[] {
+function verifiedText(
+  { sample, seed, records, fields, listed }: Verified,
+  columns: number | undefined,
+): string[] {
   const rows = PROFILE_KINDS.map((kind) => {
     const { equal, differs, hidden, missing } = records[kind]
     return [KIND_NAMES[kind], ...[equal, differs, hidden, missing].map(n)]
   })
-  const table = plainTable(['accepted, read back', 'equal', 'differs', 'not visible', 'missing'], rows)
+  const table = fittedTable(
+    ['accepted, read back', 'equal', 'differs', 'not visible', 'missing'],
+    rows,
+    'rest',
+    columns,
+  )
   const lines = ['', `Verified: ${sampleText(sample, seed)}`, ...table]
   const different = Object.entries(fields).map(([field, count]) => `${field} ${count}`)
   if (different.length > 0) lines.push(`Fields that differ: ${different.join(', ')}`)
@@ -466,7 +474,8 @@ function dryRunText(result: DryRunResult, columns?: number): string[] {
     ...warningsLine(result.warnings),
     ...driftLines(result.drift, columns),
   ]
-  for (const fit of result.fit) lines.push('', `How the mapping fits ${fit.export}`, ...fitLines(fit))
+  for (const fit of result.fit)
+    lines.push('', `How the mapping fits ${fit.export}`, ...fitLines(fit, columns))
   if (reasons.length > 0) {
     const rows = reasons.map(({ count, code, rule, message }) => [
       String(count),
@@ -478,4 +487,18 @@ function dryRunText(result: DryRunResult, columns?: number): string[] {
   }
   lines.push(...newReasonsLines(result.newReasons))
   return lines
+}
+
+export const actions = {
+  run,
+  backfill,
+  watch,
+  stop,
+  pause,
+  unpause,
+  resume,
+  rerun,
+  resolve,
+  acknowledge,
+  reconcile,
 }

@@ -30,7 +30,7 @@ import { print } from './command-form.ts'
 import type { Action } from './commands.ts'
 import { printRun } from './display.ts'
 
-export const runs: Action<'runs'> = async (context, { json, since, ...question }) => {
+const runs: Action<'runs'> = async (context, { json, since, ...question }) => {
   const listed = await listRuns(context, { ...question, since: since?.(context.now()) })
   const { runs } = listed
   if (json) context.out(JSON.stringify(listed))
@@ -60,7 +60,7 @@ function nothingListed({ job, failed, state }: Omit<RunQuestion, 'since'>, since
 }
 
 /** @throws WaybillError `usage-wrong`: values without a reason */
-export const show: Action<'show'> = async (context, { run, reason, values, json }) => {
+const show: Action<'show'> = async (context, { run, reason, values, json }) => {
   if (reason !== undefined) {
     const { showReason } = await import('./listings.ts')
     return showReason(context, { run, reason, values, json })
@@ -71,7 +71,7 @@ export const show: Action<'show'> = async (context, { run, reason, values, json 
 }
 
 /** @throws WaybillError `usage-wrong`: not exactly one of a transaction, a row and a person */
-export const trace: Action<'trace'> = async (context, { transaction, row, person, json }) => {
+const trace: Action<'trace'> = async (context, { transaction, row, person, json }) => {
   if ([transaction, row, person].filter((one) => one !== undefined).length !== 1)
     throw new WaybillError(
       'usage-wrong',
@@ -154,7 +154,7 @@ function traceText(traced: Trace): string[] {
   return lines
 }
 
-export const logs: Action<'logs'> = async (context, { run, json }) => {
+const logs: Action<'logs'> = async (context, { run, json }) => {
   if (json === true) {
     const lines: LogLine[] = []
     for await (const line of logOfRun(context, run)) lines.push(line)
@@ -173,7 +173,7 @@ export const logs: Action<'logs'> = async (context, { run, json }) => {
   return EXIT.ok
 }
 
-export const report: Action<'report'> = async (context, options) => {
+const report: Action<'report'> = async (context, options) => {
   const { run, page } = await reportOf(context, options.run)
   const file = resolve(options.out ?? `${run}.html`)
   await writeReport(file, run, page)
@@ -208,3 +208,5 @@ async function beginningOf(file: string): Promise<string | undefined> {
     await handle.close()
   }
 }
+
+export const actions = { runs, show, trace, logs, report }

@@ -27,7 +27,7 @@ import { localTime } from '../schedule/fires.ts'
 import type { ScheduleEvents } from '../schedule/schedule-parts.ts'
 import { toSecond, waitsText } from '../story/words.ts'
 import { counted, iso, utcTime } from '../system/shown-text.ts'
-import { fittedTable, folded, plainTable } from '../system/text-table.ts'
+import { fittedTable, folded } from '../system/text-table.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { NO_PROGRESS } from '../telemetry/progress.ts'
 import { type CommandContext, print } from './command-form.ts'
@@ -36,7 +36,7 @@ import { watchOnTerminal } from './display.ts'
 import { createRunReporter } from './run-reporter.ts'
 import { errorLines } from './terminal-text.ts'
 
-export const schedule: Action<'schedule'> = async (context, { explain, json, metrics }) => {
+const schedule: Action<'schedule'> = async (context, { explain, json, metrics }) => {
   if (explain !== undefined)
     return explainSchedule(context, { job: explain === true ? undefined : explain, json: json === true })
   if (json) throw new WaybillError('usage-wrong', '--json is given without --explain')
@@ -148,7 +148,7 @@ function explainedText(explained: ExplainedJob, columns: number | undefined): st
   }
   if (next.length > 0) {
     const times = next.map((at) => [localTime(at, zone), utcTime(at)])
-    lines.push(...plainTable(['next', 'UTC'], times, 'none'))
+    lines.push(...fittedTable(['next', 'UTC'], times, 'none', columns))
   }
   if (expected.length > 0) lines.push(...expectationsTable(expected, columns))
   return [...lines, '']
@@ -178,7 +178,7 @@ function expectationsTable(
 
 const times = (at: number, { zone }: Expectation): [string, string] => [localTime(at, zone), utcTime(at)]
 
-export const expect: Action<'expect'> = async (context, { job, quiet, json }) => {
+const expect: Action<'expect'> = async (context, { job, quiet, json }) => {
   const { jobs, found, problems } = await lookForExpected(context, job)
   const exit = Math.max(problems[0]?.problem.exit ?? EXIT.ok, ...found.map(exitOf))
   if (json) {
@@ -205,7 +205,7 @@ function assessmentText(assessment: Assessment, columns: number | undefined): st
   return [...folded([head], columns), ...lines.map((line) => `  ${line}`), '']
 }
 
-export const notify: Action<'notify'> = async (context, options) => {
+const notify: Action<'notify'> = async (context, options) => {
   const tested = await testTargets(context, options.job)
   const { targets, waiting } = tested
   print(context, options.json, tested, () => [
@@ -228,3 +228,5 @@ const waitingWords = ({
   ...(delivered === 0 ? [] : [`delivered  ${counted(delivered, 'notice')} of before`]),
   ...(left === 0 ? [] : [`waiting    ${counted(left, 'notice')} of before`]),
 ]
+
+export const actions = { schedule, expect, notify }

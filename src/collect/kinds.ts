@@ -155,7 +155,7 @@ function idOf({ account, accountId }: AskedPerson): string {
   throw new NoAccountId('the crosswalk has no account id of the person')
 }
 
-export type CollectionFormat = 'ndjson' | 'csv'
+type CollectionFormat = 'ndjson' | 'csv'
 
 /** Text by the name of the file. */
 export type CollectedText = ReadonlyMap<string, string>
@@ -179,7 +179,7 @@ const PERSON = ['reference', 'type', 'accountId']
 const whoOf = (kind: CollectedKind): readonly string[] => (kindOf(kind).isOfNobody === true ? [] : PERSON)
 
 /** Items as JSON text, by kind: made once, for the line and for the hash. */
-export type ItemTexts = readonly (readonly [kind: string, items: readonly string[]])[]
+type ItemTexts = readonly (readonly [kind: string, items: readonly string[]])[]
 
 export const itemTexts = (parts: Parts): ItemTexts =>
   Object.entries(parts).map(([kind, items]) => [kind, items.map((item) => JSON.stringify(item))])
@@ -227,7 +227,7 @@ function cellOf(item: object, path: string): string {
 const csvLine = (cells: readonly string[]): string => `${csvCells(cells, true)}\n`
 
 /** Items of a person by kind. */
-export type Parts = Readonly<Partial<Record<CollectedKind, readonly object[]>>>
+type Parts = Readonly<Partial<Record<CollectedKind, readonly object[]>>>
 
 export type CollectedPerson =
   | { readonly outcome: 'collected'; readonly parts: Parts }

@@ -1,11 +1,11 @@
 /** This morning: what needs somebody, the runs of the last nights, what is under way, and what comes next. */
 import { WaybillError } from '../model/errors.ts'
-import { type Need, needJson } from '../needs/needs-of.ts'
+import type { Need } from '../needs/need.ts'
 import type { Application } from '../runs/application.ts'
 import { type ExplainedJob, explainJobs } from '../runs/expectations.ts'
-import { readNeeds } from '../runs/needs.ts'
+import { needsJson, readNeeds } from '../runs/needs.ts'
 import { type NightRun, type NightState, type Nights, readNights } from '../runs/nights.ts'
-import { asideJson, readAside } from '../runs/put-aside.ts'
+import { readAside } from '../runs/put-aside.ts'
 import { localTime } from '../schedule/fires.ts'
 import { nameHtml, table, words } from '../story/report/figures.ts'
 import { pendingText } from '../story/words.ts'
@@ -41,7 +41,7 @@ export async function morningPage(
   return {
     title: sentence,
     isLive: true,
-    json: { needs: needs.map(needJson), putAside: aside.map(asideJson) },
+    json: needsJson(needs, aside),
     body: [
       `<h1>${html(sentence)}</h1>`,
       begunSection(begun),

@@ -86,7 +86,7 @@ export const TargetDefinition = z.union([
 ])
 export type TargetDefinition = z.infer<typeof TargetDefinition>
 
-export interface TargetPlace {
+interface TargetPlace {
   /** Local folder to which collections are written. */
   readonly folder: string
   /** Remote place to which the files are uploaded from there. */

@@ -66,7 +66,6 @@ const ExpectDefinition = z.strictObject({
     description: 'Notify if an export is smaller than this share of the usual size, like 50%.',
   }),
 })
-export type ExpectDefinition = z.infer<typeof ExpectDefinition>
 
 const fileName = z
   .string()

@@ -63,7 +63,7 @@ export function missingSettings(
 }
 
 /** Single notification target. Each mail recipient is a target, so a failed mail is not sent again to the other recipients. */
-export type TargetDefinition = { readonly on: 'failure' | 'always' | 'news' } & (
+type TargetDefinition = { readonly on: 'failure' | 'always' | 'news' } & (
   | { readonly webhook: string }
   | { readonly email: string }
   | { readonly command: string }

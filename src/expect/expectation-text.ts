@@ -1,6 +1,6 @@
 /**
- * Expectations and findings in words, as JSON, and as notices. Names, times, sizes and counts; no health data. Notices have subjects, so that a
- * deadline, or a version of a file, is notified once. Pure.
+ * Expectations and findings in words, as JSON, and as notices. Names, times, sizes and counts; no health data. The subject of a notice is a deadline
+ * or a version of a file: notified once. Pure.
  */
 
 import { waitingText } from '../extract/arrival/verify-delivery.ts'
@@ -133,7 +133,7 @@ export function expectationNotices(assessment: Assessment, gateway: string): Uns
   ]
 }
 
-/** Notice of a run that starts with a strangely small export. @param run its id */
+/** Notice of a run with a strangely small export. @param run id of the run */
 export function smallNotice(
   { job, gateway, at }: Pick<UnsentNotice, 'job' | 'gateway' | 'at'>,
   run: string,
@@ -151,7 +151,7 @@ export function smallNotice(
   }
 }
 
-/** Parts of a notice. The subject is the version of the file: its run and its deadline send one notice between them. */
+/** Parts of a notice. The subject is the version of the file: run and deadline send a single notice between them. */
 const smallParts = (job: string, { name, bytes, modifiedAt, usual, source, mapping }: SmallDelivery) => ({
   kind: 'export-small' as const,
   subject: `${source} (${mapping}) ${name} ${bytes} ${new Date(modifiedAt).toISOString()}`,
@@ -159,7 +159,7 @@ const smallParts = (job: string, { name, bytes, modifiedAt, usual, source, mappi
   title: `Waybill: ${job}: ${name} has ${Math.round((bytes / usual) * 100)} % of the usual size`,
 })
 
-/** Next steps for late exports; nothing to run if runs have read all of them. */
+/** Next steps for late exports; nothing to run if runs have read all. */
 function lateSteps({ watched, deadline, arrived }: Assessment): string[] {
   const { job } = watched.key
   const isTaken = arrived

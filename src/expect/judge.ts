@@ -31,7 +31,7 @@ export interface EarlierJudgement {
   readonly wasShort: boolean
 }
 
-export interface ExpectedExports {
+interface ExpectedExports {
   readonly count: number
   /** Share of the usual size, from 0 to 1. */
   readonly size: number | undefined

@@ -344,7 +344,7 @@ export async function* withCrc(
 /** Large enough that the hash, not the reading, takes the time. One buffer serves the whole file. */
 const READ_BYTES = 256 * 1024
 
-export interface Fingerprint {
+interface Fingerprint {
   /** 64 hex digits in lower case, as `sha256sum` prints them. */
   readonly sha256: string
   /** Size of the file as delivered. */

@@ -13,7 +13,7 @@ import { type CsvDefinition, dialectOf } from './read-definition.ts'
 /** Records that are searched for `header.find`. */
 const SEARCHED_RECORDS = 50
 
-export interface Header {
+interface Header {
   /** Trimmed; a name may be empty. */
   readonly columns: readonly string[]
   readonly origin: Origin

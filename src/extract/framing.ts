@@ -50,7 +50,7 @@ export interface RowFrame extends Frame, Origin {
 export const firstOrigin = (byteOffset: number): Origin => ({ row: 1, line: 1, byteOffset })
 
 /** Number of data rows by the trailer, and by count. */
-export interface ControlTotal {
+interface ControlTotal {
   readonly stated: number
   readonly found: number
 }
@@ -108,7 +108,7 @@ export async function* readRows(
 }
 
 /** True for a row that stands for the rest of its file. */
-export const isRest = (row: Row): boolean => row.kind === 'unreadable' && row.fault === 'rest-unreadable'
+const isRest = (row: Row): boolean => row.kind === 'unreadable' && row.fault === 'rest-unreadable'
 
 /** Number of rows from an origin on. Parses no row. */
 export async function countRows(content: ContentFrom, from: Origin, format: RowFormat): Promise<number> {

@@ -43,7 +43,7 @@ import {
 } from './json-text.ts'
 
 /** Layout of an export, as found up to its first row. */
-export interface JsonRecords {
+interface JsonRecords {
   readonly source: JsonSource
   readonly records: RecordsPath
   readonly envelope: Envelope

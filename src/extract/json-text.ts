@@ -22,13 +22,13 @@ export const OPEN_OBJECT = 0x7b
 export const CLOSE_OBJECT = 0x7d
 const MINUS = 0x2d
 
-export type JsonReading =
+type JsonReading =
   | { readonly value: JsonValue }
   /** Message without any content. */
   | { readonly problem: string }
 
 /** Text of a place in a message. */
-export type Spot = (at: number) => string
+type Spot = (at: number) => string
 
 const columnAlone: Spot = (at) => `column ${at + 1}`
 

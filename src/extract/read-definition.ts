@@ -194,7 +194,7 @@ function path<Parsed>(parse: (text: string) => Parsed) {
   })
 }
 
-export const jsonDefinition = z
+const jsonDefinition = z
   .strictObject({
     format: z.literal('json'),
     /** `$[*]`, `$.data.results[*]`, `$.entry[*].resource`; `$` where whole documents follow one another. */

@@ -77,7 +77,7 @@ const BASE_1904 = Date.UTC(1904, 0, 1)
 const BASE_1900 = Date.UTC(1899, 11, 30)
 
 /** ISO 8601: a day, a day with time, a time alone, or hours beyond a day; undefined for no such day. */
-export function dateText(serial: number, form: NumberForm, { from, leap }: Epoch): string | undefined {
+function dateText(serial: number, form: NumberForm, { from, leap }: Epoch): string | undefined {
   const stamp = Math.round(serial * DAY)
   if (stamp < 0) return undefined
   if (form.elapsed) {

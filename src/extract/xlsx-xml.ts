@@ -7,7 +7,7 @@ import { SaxesParser } from 'saxes'
 export type Attributes = Readonly<Record<string, string>>
 
 /** Called in the order of the document. */
-export interface XmlHandler {
+interface XmlHandler {
   /**
    * @param name local name in the namespaces of workbooks, `{namespace}name` in others
    * @param depth 1 of the root

@@ -94,7 +94,7 @@ export interface AccessTokenSource {
 }
 
 /** Token in use: fetched at the first call that needs it, kept until renewed. */
-export interface AccessToken {
+interface AccessToken {
   current(): Promise<string>
   /** Fetches a new token. Concurrent calls share a single fetch. */
   renew(): Promise<string>

@@ -102,7 +102,7 @@ export interface Reading {
 }
 
 /** Bound on the bytes of all arriving answers, over all connections. */
-export type AnswerRoom = ReturnType<typeof createAnswerRoom>
+type AnswerRoom = ReturnType<typeof createAnswerRoom>
 
 /** Creates the bound. @param limit bytes; above it, the longest answer is broken off */
 export function createAnswerRoom(limit: number) {

@@ -112,7 +112,7 @@ export interface TransportOptions extends AccessTokenSource {
 /** JSON as text or as UTF-8. */
 export type BodyContent = string | Uint8Array
 
-export interface Call {
+interface Call {
   /** Determines method, path and headers, and names the call in errors and events: `createBiometrics` is `create biometrics`. */
   readonly endpoint: EndpointName
   /** Values for `{name}` in the path. */

@@ -17,7 +17,7 @@ export interface Lease {
   readonly token: number
 }
 
-export interface LeaseRequest {
+interface LeaseRequest {
   readonly jobId: number
   readonly runId: string
   /** Owner, unique to the process; `processName` gives `host:pid`. */
@@ -28,7 +28,7 @@ export interface LeaseRequest {
   readonly givesWay?: boolean | undefined
 }
 
-export type LeaseAnswer =
+type LeaseAnswer =
   | { readonly ok: true; readonly lease: Lease }
   | { readonly ok: false; readonly holder: LeaseRecord }
 
@@ -149,7 +149,7 @@ export interface Suspicion {
 export const NO_SUSPICION: Suspicion = { copy: 0, until: undefined }
 
 /** When a job is due, as last seen by the schedule. */
-export interface Timetable {
+interface Timetable {
   readonly cron: string
   readonly zone: string
   /** All fires up to this instant are in the ledger. */
@@ -264,8 +264,8 @@ export interface OpenWork {
   /** A copied ledger, and the jobs that have finished no run since its first use. */
   readonly copy: { readonly takenAt: number; readonly jobs: readonly string[] } | undefined
   readonly firstRunAt: number | undefined
-  /** Latest finished run of each job, if it owes marks or deletions. */
-  readonly owing: readonly string[]
+  /** Latest finished run of each job that owes marks or deletions, and the number of people concerned. */
+  readonly owing: readonly { readonly run: string; readonly people: number }[]
 }
 
 export interface NewNotification {
@@ -284,7 +284,7 @@ export interface NewNotification {
 export type NotificationRecord = NotificationRow & { readonly job: string }
 
 /** Changes of a notification beside the state. */
-export interface NotificationChange {
+interface NotificationChange {
   readonly at: number
   /** Time of the next try, for `fail`. */
   readonly nextAt?: number

@@ -35,7 +35,7 @@ export const offsetOf = (place: Place): number => place % PACK_UNIT
 
 // Packs
 
-export interface Pack {
+interface Pack {
   readonly bytes: Uint8Array
   /** Offsets of the rows. */
   readonly offsets: readonly number[]
@@ -207,7 +207,7 @@ const isAlike = (one: PackedWord, other: PackedWord): boolean =>
   one.marks === other.marks &&
   one.issued === other.issued
 
-export interface PackReader {
+interface PackReader {
   rowAt(offset: number): DeliveredRow
   rows(): { readonly row: DeliveredRow; readonly offset: number }[]
 }

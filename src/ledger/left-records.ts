@@ -133,7 +133,7 @@ export interface DoubtRecord extends LeftRecord {
 }
 
 /** A line in the history of an exception. */
-export interface Decision {
+interface Decision {
   readonly exception: number
   readonly event: LeftEvent
   readonly run: string | null

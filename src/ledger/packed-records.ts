@@ -21,7 +21,7 @@ export interface Held {
   readonly slot?: HeldSlot
 }
 
-export interface HeldSlot {
+interface HeldSlot {
   /** Hashed row key, 32 hex digits. */
   readonly rowKey: string
   /** Hash of the rule, 8 hex digits. */
@@ -38,7 +38,7 @@ const STEPS = 3
 const RANKS = 3
 
 /** A record to pack. */
-export interface Packable extends ContentWords {
+interface Packable extends ContentWords {
   readonly row: { readonly row: number }
   readonly rule: string
   readonly rowKey: string | undefined

@@ -57,7 +57,7 @@ export interface People {
   medicalRequests(gateway: string, references: readonly string[]): Promise<Map<string, KnownRequest>>
 }
 
-export interface CollectedBefore {
+interface CollectedBefore {
   readonly run: string
   readonly content: string | null
 }

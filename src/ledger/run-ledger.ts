@@ -43,6 +43,8 @@ export interface RunLedger {
   endExport(exportRow: number, state: 'finished' | 'failed', fault?: ExportFault): Promise<void>
   /** Notes the archived path of every export read from this file. */
   noteArchived(file: Pick<ExportRecord, 'path' | 'sha256'>, archived: string): Promise<void>
+  /** Notes that a finished export was not moved into the archive. */
+  noteUnarchived(exportRow: number, fault: Pick<ExportFault, 'detail' | 'remedy'>): Promise<void>
   /** @param drift JSON: differences from earlier deliveries */
   noteDrift(exportRow: number, drift: string): Promise<void>
   /** @param heldBack JSON: why rows of the chunk in which the run stops would have been left behind; nothing of the chunk was sent */

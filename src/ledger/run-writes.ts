@@ -107,6 +107,8 @@ export interface Exception {
   readonly batchId: string | null
   /** Transaction id of a withdrawn result at the gateway. */
   readonly sentAs?: string | undefined
+  /** Hashed reference of the person; undefined for a row that names nobody. */
+  readonly person?: string | undefined
 }
 
 /** Settlement at or after the end of the run: the receipts are written at once. */
@@ -151,7 +153,7 @@ export interface ChunkSettlement extends ChunkKey {
   readonly at: number
 }
 
-export interface CollectedChunk {
+interface CollectedChunk {
   /** JSON: the files of the collection, as far as settled. */
   readonly collection: string
   readonly people: readonly CollectedOf[]
@@ -338,7 +340,7 @@ const TalliesText = z.object({
 export type Tallies = z.infer<typeof TalliesText>
 
 /** Counts that become known when a chunk is settled, and are added then. Other counts are added as they happen. */
-export type ChunkTallies = { readonly [Part in keyof Tallies]?: Readonly<Partial<Tallies[Part]>> }
+type ChunkTallies = { readonly [Part in keyof Tallies]?: Readonly<Partial<Tallies[Part]>> }
 
 export const noTallies = (): Tallies => ({
   accounts: { registered: 0, known: 0, refused: 0 },

@@ -21,7 +21,7 @@ export interface Jobs {
 }
 
 /** A run, with job and gateway. */
-export type RunOfJob = RunRecord & { readonly job: string; readonly gateway: string }
+type RunOfJob = RunRecord & { readonly job: string; readonly gateway: string }
 
 export interface Runs {
   /** @throws WaybillError `lease-lost`: the search for exports may outlast the lease if the process sleeps */
@@ -42,6 +42,13 @@ export interface Runs {
   count(only: RunFilter): Promise<number>
   /** Open work by run: neither settled by a later run nor acknowledged. Runs without open work are missing. */
   openMatters(): Promise<ReadonlyMap<string, OpenMatters>>
+  /** People of the rows and records that are left open in all runs, by job and reason; rows that name nobody count for none. */
+  openPeople(): Promise<readonly OpenPeople[]>
+}
+
+export interface OpenPeople extends Pick<OpenMatters['left'][number], 'outcome' | 'code'> {
+  readonly job: string
+  readonly people: number
 }
 
 /** Filter of a list of runs. */
@@ -71,6 +78,8 @@ export interface OpenMatters {
   readonly isFailed: boolean
   /** Exports that were not delivered, with the error code. */
   readonly exports: readonly { readonly name: string; readonly reason: string }[]
+  /** Exports that were delivered, and could not be moved into the archive, each with message and remedy. */
+  readonly unarchived: readonly { readonly name: string; readonly message: string; readonly remedy: string }[]
   /** Rows and records by reason and export, most frequent first. */
   readonly left: readonly {
     readonly outcome: 'rejected' | 'in-doubt'
@@ -196,7 +205,7 @@ export const wordsOf = ({ field, message }: Pick<Reason, 'field' | 'message'>): 
   field === null ? message : `${field}: ${message}`
 
 /** Number of a run's exceptions that an earlier run had left behind. */
-export interface KnownCount {
+interface KnownCount {
   readonly known: number
   /** When the earliest known exception was first met: milliseconds since the epoch. Null without known exceptions. */
   readonly since: number | null

@@ -281,7 +281,7 @@ export type DeadlineRecord = Selectable<DeadlineTable>
 export const processName = (owner: string): string => owner.replace(/#[^#:]*$/, '')
 
 /** A row or record with a warning, reject or doubt. */
-export interface ExceptionTable {
+interface ExceptionTable {
   id: Generated<number>
   export_row: number
   chunk: number
@@ -305,10 +305,12 @@ export interface ExceptionTable {
   known_since: ColumnType<number | null, never, number>
   /** Transaction id of a withdrawn result at the gateway. */
   sent_as: ColumnType<string | null, string | null | undefined, never>
+  /** Hashed reference of the person; null for a row that names nobody, and for an erased person. */
+  person: Uint8Array | null
 }
 
 /** A change of an exception after the run: rows are only added, never changed. */
-export interface DecisionTable {
+interface DecisionTable {
   id: Generated<number>
   exception: number
   event: LeftEvent
@@ -336,7 +338,7 @@ export type Audited =
 export type Decided = 'accept' | 'resend' | 'give-up' | 'acknowledge' | 'undo-acknowledge'
 
 /** Decision of a person on a run, by one command. */
-export interface ResolutionTable {
+interface ResolutionTable {
   id: Generated<number>
   run_id: string
   decision: Decided

@@ -130,7 +130,7 @@ export async function settle(
       outcomes.length === sent.batch.entries.length && outcomes.every(isAccepted)
         ? 'all'
         : packEntries(outcomes.filter(isAccepted).map(({ entry }) => entry)),
-    exceptions: outcomes.filter(isLeft).flatMap((outcome) => toException(outcome) ?? []),
+    exceptions: outcomes.filter(isLeft).flatMap((outcome) => toException(delivery.identity, outcome) ?? []),
     held: heldBy(delivery.identity, outcomes),
     at: delivery.now(),
   })

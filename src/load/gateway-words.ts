@@ -165,7 +165,10 @@ export const KNOWN_WORDS: ReadonlyMap<string, string> = new Map(
 )
 
 /** Ledger line of an unsuccessful outcome. */
-export function toException(outcome: EntryOutcome): Exception | undefined {
+export function toException(
+  identity: Pick<Identity, 'account'>,
+  outcome: EntryOutcome,
+): Exception | undefined {
   if (outcome.outcome !== 'rejected' && outcome.outcome !== 'in-doubt') return undefined
   const { entry, reason } = outcome
   return {
@@ -181,6 +184,7 @@ export function toException(outcome: EntryOutcome): Exception | undefined {
     field: reason.field ?? null,
     message: reason.scrubbed,
     batchId: outcome.batchId,
+    person: identity.account(entry.account),
   }
 }
 

@@ -20,7 +20,7 @@ import type { CsvRow, JsonRow, Origin } from './row.ts'
 import { pieceOf, type TextWriter } from './text-writer.ts'
 
 /** A row of a chunk. */
-export interface TakenRow {
+interface TakenRow {
   readonly row: MappedRow
   /** Hashed row key. */
   rowKey: string

@@ -100,7 +100,7 @@ const ROW_DIGITS = 6
 const CHUNK_DIGITS = 5
 
 /** Parts of a record that make up the identity (`Entry`). */
-export interface HashedRecord {
+interface HashedRecord {
   readonly frame: RecordFrame
   readonly facts: RowFacts
   readonly observed: ObservedTime

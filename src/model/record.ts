@@ -51,7 +51,7 @@ export interface Registration {
 }
 
 /** Content of a hole: the date in either form, the value, or the index of a text of the row. */
-export type Hole = 'iso' | 'epochMs' | 'value' | number
+type Hole = 'iso' | 'epochMs' | 'value' | number
 
 /** Text common to all records of a rule and a catalog entry. */
 export interface RecordFrame {

@@ -2,7 +2,7 @@
 import type { UnsentNotice } from '../notify/notice.ts'
 import type { About } from '../story/notices.ts'
 import { counted, iso, utcTime } from '../system/shown-text.ts'
-import { type Need, needJson } from './needs-of.ts'
+import { type Need, needJson } from './need.ts'
 
 /** Most needs and jobs to name. */
 const AT_MOST = 10

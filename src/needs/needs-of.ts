@@ -1,124 +1,27 @@
 /**
- * The one list of what needs somebody, for every face: command, doctor, metrics and pages. Each source is a function of one table; one cause is
- * one need, however many nights or jobs it has. Pure.
+ * The list of needs, for every face: command, doctor, metrics and pages. The table below has all sources. A cause is a single need, however many
+ * nights or jobs it has. Pure.
  */
-import type { OpenMatters, RunRecord } from '../ledger/ledger.ts'
-import { command, nextSteps, type Step, stepsForPart } from '../story/next-steps.ts'
-import type { RunStory, RunSummary } from '../story/run-story.ts'
+import { command, type Step, stepsForPart } from '../story/next-steps.ts'
 import { counted, shellWord, sizeText, utcTime } from '../system/shown-text.ts'
+import type { Need, NeedsFacts, OpenRun, Part } from './need.ts'
 import type { RefusedStart } from './refused-starts.ts'
-
-/** Something that needs a person. */
-export interface Need {
-  /** Source of the need: a row of the table below. */
-  readonly cause: Cause
-  /** Error code, or reason code. */
-  readonly code?: string
-  /** Sorted. Empty for the installation as a whole. */
-  readonly jobs: readonly string[]
-  /** One line; no health data. */
-  readonly what: string
-  /** Milliseconds since the epoch; undefined if nobody knows. */
-  readonly since: number | undefined
-  /** Runs concerned, newest first. */
-  readonly runs: readonly string[]
-  /** Starts or runs with this cause, for `on 3 nights`. */
-  readonly times: number
-  readonly exports: readonly string[]
-  /** Rows and records left behind by the newest run. */
-  readonly rows?: number
-  readonly records?: number
-  /** Steps that end the need, with commands to type. */
-  readonly steps: readonly Step[]
-}
-
-/** A run that needs somebody. */
-export interface RunInNeed extends Pick<RunRecord, 'id' | 'state' | 'reason' | 'started_at' | 'backfill'> {
-  readonly job: string
-  readonly gateway: string
-  /** What the run left open: neither settled since nor acknowledged. */
-  readonly open: OpenMatters
-  /** Of the newest run of each matter alone (`newestOfEach`): it gives the steps. */
-  readonly story?: RunStory
-}
-
-export interface NeedsFacts {
-  /** Milliseconds since the epoch. */
-  readonly now: number
-  readonly refused: readonly RefusedStart[]
-  /** Runs that need somebody and that no process is working on, newest first. */
-  readonly runs: readonly RunInNeed[]
-  /** Newest finished run of each job that owes marks or deletions. */
-  readonly owing: readonly RunSummary[]
-  /** Expectations whose latest deadline has passed without the exports. */
-  readonly overdue: readonly OverdueExport[]
-  /** Targets with notifications that were given up, or wait for long. */
-  readonly undelivered: readonly {
-    readonly job: string
-    readonly target: string
-    readonly count: number
-    readonly error: string | null
-    readonly since: number
-  }[]
-  readonly missed: readonly { readonly job: string; readonly due: number; readonly reason: string }[]
-  readonly pauses: readonly {
-    readonly job: string
-    readonly by: string
-    readonly note: string | null
-    readonly at: number
-  }[]
-  /** Scheduled jobs whose fire is due for so long that no schedule can be running. */
-  readonly unscheduled: readonly { readonly job: string; readonly due: number }[]
-  /** Jobs that were not done by their deadline. */
-  readonly late: readonly LateJob[]
-  /** A restored or copied ledger, and the jobs that have finished no run with it. */
-  readonly copy: { readonly takenAt: number; readonly jobs: readonly string[] } | undefined
-  /** The ledger cannot be used. */
-  readonly ledger: Trouble | undefined
-  /** Free bytes of the home, and the least for a run; undefined without a home. */
-  readonly room: { readonly free: number; readonly least: number; readonly home: string } | undefined
-  readonly backup: { readonly latestAt: number | undefined; readonly firstRunAt: number | undefined }
-}
-
-export interface OverdueExport {
-  readonly job: string
-  readonly source: string
-  readonly due: number
-  readonly expected: number
-  readonly arrived: number
-  readonly isUnreachable: boolean
-}
-
-/** A job whose fire was not done by its deadline. */
-export interface LateJob {
-  readonly job: string
-  readonly by: number
-  readonly fire: { readonly due: number; readonly state: string; readonly run_id: string | null }
-}
-
-export interface Trouble {
-  readonly code: string
-  readonly message: string
-  readonly remedy: string
-}
-
-/** A need before needs of one cause become one. */
-interface Part extends Omit<Need, 'what' | 'times' | 'cause'> {
-  /** Parts with equal subjects are one need. */
-  readonly subject: string
-  readonly times?: number
-}
+import { isUnfinished, type Matters, partsOf, RUN_MATTERS } from './run-matters.ts'
 
 interface Source {
   readonly parts: (facts: NeedsFacts) => Part[]
+  /** Matters of a run that the source lists. */
+  readonly matters?: Matters
   /** @param need joined from its parts */
   readonly what: (need: Omit<Need, 'what' | 'cause'>) => string
 }
 
 const DAY_MS = 86_400_000
-/** A pause that lasts so long was perhaps forgotten. */
+/** Length from which a pause was perhaps forgotten. */
 const PAUSED_LONG_MS = 7 * DAY_MS
-/** Age of the latest backup from which somebody should look. */
+/** Time after which an incomplete export needs a person: longer than a transfer, shorter than a day. */
+const WAITING_LONG_MS = 12 * 3_600_000
+/** Age from which the latest backup is too old. */
 const BACKUP_OLD_MS = 30 * DAY_MS
 
 const step = (say: string, ...commands: readonly string[]): Step => ({ say, commands })
@@ -126,6 +29,10 @@ const ofJobs = ({ jobs }: Pick<Need, 'jobs'>): string => jobs.join(', ')
 /** ` on 3 nights` */
 const nights = ({ times }: Pick<Need, 'times'>): string => (times > 1 ? `, in ${counted(times, 'run')}` : '')
 const NOTHING = { runs: [], exports: [] } as const
+
+/** `, 2 people`; empty if unknown. */
+const ofPeople = ({ people }: Pick<Need, 'people'>): string =>
+  people === undefined || people === 0 ? '' : `, ${counted(people, 'person', 'people')}`
 
 /** All sources, in the order of the list for needs of one time. */
 const SOURCES = {
@@ -170,70 +77,40 @@ const SOURCES = {
     what: (need) =>
       `${ofJobs(need)} could not run (${need.code})${need.times > 1 ? `, ${counted(need.times, 'time')}` : ''}`,
   },
-  'run-unfinished': {
-    parts: ({ runs, refused }) =>
-      runs.filter(isUnfinished).flatMap((run) => {
-        const { job, gateway } = run
-        const reason = run.reason ?? 'stopped'
-        // The next start finishes the run: what refuses the start is the need.
-        if (run.backfill !== null || refused.some((one) => one.job === job)) return []
-        const subject = `${reason} ${reason.startsWith('gateway-') ? gateway : job}`
-        return [partOf(run, reason, subject, ({ summary, reasons }) => nextSteps(summary, reasons))]
-      }),
-    what: (need) => `${ofJobs(need)} stopped before the end (${need.code}): it goes on where it stopped`,
-  },
-  'backfill-unfinished': {
-    parts: ({ runs }) =>
-      runs
-        .filter((run) => isUnfinished(run) && run.backfill !== null)
-        .map((run) =>
-          partOf(run, run.reason ?? 'stopped', run.job, ({ summary, reasons }) => [
-            ...nextSteps(summary, reasons),
-            step('Or, to end it as it is', command('resolve', run.id, '--give-up')),
-          ]),
-        ),
-    what: (need) => `the backfill of ${ofJobs(need)} is unfinished (${need.code})`,
-  },
-  'run-failed': {
-    parts: ({ runs }) =>
-      runs
-        .filter(({ open }) => open.isFailed)
-        .map((run) => {
-          const reason = run.reason ?? 'failed'
-          return partOf(run, reason, `${reason} ${run.job}`, ({ summary, reasons }) =>
-            reason === 'given-up'
-              ? nextSteps(summary, reasons)
-              : stepsForPart(summary, { of: 'failure', reasons }),
-          )
-        }),
-    what: (need) => `${ofJobs(need)} failed (${need.code})${nights(need)}`,
-  },
-  'export-failed': {
-    parts: ({ runs }) =>
-      runs.flatMap((run) =>
-        run.open.exports.map(({ name, reason: code }) => ({
-          ...partOf(run, code, `${run.job} ${name} ${code}`, ({ summary }) =>
-            stepsForPart(summary, { of: 'export', name, code }),
-          ),
-          exports: [name],
-        })),
-      ),
-    what: (need) =>
-      `${ofJobs(need)}: ${need.exports.join(', ')} was not delivered (${need.code})${nights(need)}`,
-  },
-  'left-rejected': { parts: leftParts('rejected'), what: leftWords('rejected') },
-  'left-in-doubt': { parts: leftParts('in-doubt'), what: leftWords('in doubt') },
+  'run-unfinished': ofRuns(
+    RUN_MATTERS['run-unfinished'],
+    (need) => `${ofJobs(need)} stopped before the end (${need.code}): it goes on where it stopped`,
+  ),
+  'backfill-unfinished': ofRuns(
+    RUN_MATTERS['backfill-unfinished'],
+    (need) => `the backfill of ${ofJobs(need)} is unfinished (${need.code})`,
+  ),
+  'run-failed': ofRuns(
+    RUN_MATTERS['run-failed'],
+    (need) => `${ofJobs(need)} failed (${need.code})${nights(need)}`,
+  ),
+  'export-failed': ofRuns(
+    RUN_MATTERS['export-failed'],
+    (need) => `${ofJobs(need)}: ${need.exports.join(', ')} was not delivered (${need.code})${nights(need)}`,
+  ),
+  'export-unarchived': ofRuns(
+    RUN_MATTERS['export-unarchived'],
+    (need) => `${ofJobs(need)}: ${need.exports.join(', ')} cannot be moved into the archive`,
+  ),
+  'left-rejected': ofRuns(RUN_MATTERS['left-rejected'], leftWords('rejected')),
+  'left-in-doubt': ofRuns(RUN_MATTERS['left-in-doubt'], leftWords('in doubt')),
   owed: {
     parts: ({ owing }) =>
-      owing.map((summary) => ({
+      owing.map(({ summary, people }) => ({
         subject: summary.job,
         jobs: [summary.job],
         since: Date.parse(summary.startedAt),
         runs: [summary.run],
         exports: [],
+        people,
         steps: stepsForPart(summary, { of: 'owed' }),
       })),
-    what: (need) => `${ofJobs(need)} owes marks or deletions at the gateway`,
+    what: (need) => `${ofJobs(need)} owes marks or deletions at the gateway${ofPeople(need)}`,
   },
   'export-late': {
     parts: ({ overdue }) =>
@@ -256,6 +133,25 @@ const SOURCES = {
       need.code === 'source-unreachable'
         ? `the source of ${ofJobs(need)} cannot be reached`
         : `exports of ${ofJobs(need)} are late`,
+  },
+  'export-waiting': {
+    parts: ({ waitingExports, refused, now }) =>
+      waitingExports.flatMap(({ job, waiting }) =>
+        waiting
+          // A refused start names the waiting exports.
+          .filter(() => !refused.some((start) => start.job === job))
+          .filter(({ since }) => now - since >= WAITING_LONG_MS)
+          .map(({ words, since }) => ({
+            ...NOTHING,
+            subject: job,
+            jobs: [job],
+            since,
+            steps: [
+              step(`${words}. When the rest is there, or the file is gone`, command('run', shellWord(job))),
+            ],
+          })),
+      ),
+    what: (need) => `exports of ${ofJobs(need)} are not complete`,
   },
   'job-late': {
     parts: lateParts,
@@ -353,28 +249,42 @@ const SOURCES = {
 
 export type Cause = keyof typeof SOURCES
 
+/**
+ * Chooses the newest run of each matter of a job: the steps come from the story of that run.
+ * @param runs newest first
+ */
+export function newestOfEach(runs: readonly OpenRun[]): ReadonlySet<string> {
+  const newest = new Map<string, string>()
+  for (const run of runs)
+    for (const [cause, { matters }] of Object.entries<Source>(SOURCES))
+      for (const { subject } of matters?.(run) ?? []) {
+        const matter = `${cause} ${run.job} ${subject}`
+        if (!newest.has(matter)) newest.set(matter, run.id)
+      }
+  return new Set(newest.values())
+}
+
+/** A source of matters of runs. */
+function ofRuns(matters: Matters, what: Source['what']): Source {
+  return { matters, parts: (facts) => partsOf(matters, facts), what }
+}
+
 /** All needs, oldest first. */
 export function needsOf(facts: NeedsFacts): Need[] {
   const needs = Object.entries<Source>(SOURCES).flatMap(([cause, { parts, what }]) =>
     [...Map.groupBy(parts(facts), ({ subject }) => subject).values()].map((group) => {
       const need = joined(group)
-      return { cause: cause as Cause, ...need, what: what(need) }
+      return { cause, ...need, what: what(need) }
     }),
   )
   return needs.sort((a, b) => (a.since ?? 0) - (b.since ?? 0))
 }
 
-/** JSON for programs. Instants are ISO 8601, UTC. */
-export const needJson = ({ since, ...need }: Need) => ({
-  ...need,
-  ...(since === undefined ? {} : { since: new Date(since).toISOString() }),
-})
-
 const DISK_FULL = 'disk-full'
 
 const isShort = (room: NeedsFacts['room']): boolean => room !== undefined && room.free < room.least
 
-/** A trouble of the whole installation, and the jobs that it kept from running. */
+/** A problem of the whole installation, with the jobs that could not run. */
 function atOnce(refused: readonly RefusedStart[], code: string, first: Step): Part[] {
   const kept = refused.filter((one) => one.code === code)
   const sinces = kept.map(({ since }) => since)
@@ -391,7 +301,7 @@ function atOnce(refused: readonly RefusedStart[], code: string, first: Step): Pa
   ]
 }
 
-/** Jobs past their deadline. A run that has stopped or failed, or was refused, is a need of its own. */
+/** Jobs past their deadline, except jobs whose run has stopped, failed, or was refused: the run is the need. */
 function lateParts({ late, runs, refused }: NeedsFacts): Part[] {
   const named = new Set([
     ...refused.map(({ job }) => job),
@@ -416,7 +326,7 @@ function lateParts({ late, runs, refused }: NeedsFacts): Part[] {
     }))
 }
 
-/** Joins the parts of one cause. Runs come newest first: the newest gives the steps. */
+/** Joins the parts of a cause. Runs come newest first: the newest run gives the steps. */
 function joined([first, ...others]: readonly Part[]): Omit<Need, 'what' | 'cause'> {
   if (first === undefined) throw new RangeError('a need has a part')
   const { subject: _, ...newest } = first
@@ -434,7 +344,7 @@ function joined([first, ...others]: readonly Part[]): Omit<Need, 'what' | 'cause
   }
 }
 
-/** Steps of the newest part, and of the others those whose commands are different: a cause of several jobs has a command for each. */
+/** Steps of all parts, each text once with all commands: a cause of several jobs has a command for each. */
 function stepsOfAll(parts: readonly Part[]): Step[] {
   const said = new Map<string, string[]>()
   for (const { steps } of parts)
@@ -446,84 +356,7 @@ function stepsOfAll(parts: readonly Part[]): Step[] {
   return [...said].map(([say, commands]) => ({ say, commands }))
 }
 
-const isUnfinished = ({ state }: Pick<RunInNeed, 'state'>): boolean =>
-  state === 'running' || state === 'interrupted'
-
-/** @param stepsOf steps of the newest run of the matter; other runs have none of their own */
-function partOf(
-  { id, job, started_at, story }: RunInNeed,
-  code: string,
-  subject: string,
-  stepsOf: (story: RunStory) => readonly Step[],
-): Part {
-  const steps = story === undefined ? [] : stepsOf(story)
-  return { subject, code, jobs: [job], since: started_at, runs: [id], exports: [], steps }
-}
-
-/** Chooses the newest run of each matter of a job: its story gives the steps. @param runs newest first */
-export function newestOfEach(runs: readonly Omit<RunInNeed, 'story'>[]): ReadonlySet<string> {
-  const seen = new Set<string>()
-  const isFirst = (matter: string): boolean => !seen.has(matter) && seen.add(matter).has(matter)
-  const mattersOf = ({ job, state, reason, backfill, open }: Omit<RunInNeed, 'story'>): string[] => [
-    ...(isUnfinished({ state }) ? [`${job} unfinished ${reason} ${backfill !== null}`] : []),
-    ...(open.isFailed ? [`${job} failed ${reason}`] : []),
-    ...open.exports.map((one) => `${job} export ${one.name} ${one.reason}`),
-    ...open.left.map(({ outcome, code }) => `${job} ${outcome} ${code}`),
-  ]
-  return new Set(runs.filter((run) => mattersOf(run).filter(isFirst).length > 0).map(({ id }) => id))
-}
-
-/** Rows and records that runs left behind, a need for each job and reason. */
-function leftParts(outcome: 'rejected' | 'in-doubt'): Source['parts'] {
-  return ({ runs }) => {
-    const left = runs.flatMap((run) => {
-      const codes = Map.groupBy(
-        run.open.left.filter((one) => one.outcome === outcome),
-        ({ code }) => code,
-      )
-      return [...codes].map(([code, all]) => ({ run, code, all }))
-    })
-    const groups = Map.groupBy(left, ({ run, code }) => `${run.job} ${code}`)
-    return [...groups].flatMap(([subject, group]) => {
-      const [{ run: newest, code } = { run: undefined, code: '' }] = group
-      const which = group.length > 1 ? `--job ${shellWord(newest?.job ?? '')} --reason ${code}` : undefined
-      return group.map(({ run, all }) => leftPart(run, { outcome, code, subject, which, all }))
-    })
-  }
-}
-
-interface LeftOfRun {
-  readonly outcome: 'rejected' | 'in-doubt'
-  readonly code: string
-  readonly subject: string
-  /** Words that choose all runs of the need in a command; undefined for one run. */
-  readonly which: string | undefined
-  /** By export. */
-  readonly all: OpenMatters['left']
-}
-
-function leftPart(run: RunInNeed, { outcome, code, subject, which, all }: LeftOfRun): Part {
-  const sum = (of: (one: OpenMatters['left'][number]) => number): number =>
-    all.reduce((total, one) => total + of(one), 0)
-  const [rows, records] = [sum((one) => one.rows), sum((one) => one.records)]
-  const isRejected = outcome === 'rejected'
-  const exports = new Set(all.map((one) => one.export))
-  const part = partOf(run, code, subject, ({ summary, reasons }) =>
-    stepsForPart(summary, {
-      of: 'left',
-      open: reasons.filter(
-        (one) => one.code === code && one.outcome === outcome && exports.has(one.exportName),
-      ),
-      rejected: isRejected ? rows + records : 0,
-      inDoubt: isRejected ? 0 : rows + records,
-      which,
-      code,
-    }),
-  )
-  const since = Math.min(run.started_at, ...all.map((one) => one.since ?? run.started_at))
-  return { ...part, since, exports: [...exports], rows, records }
-}
-
+/** @param outcome for people */
 function leftWords(outcome: string): Source['what'] {
   return (need) => {
     const { rows = 0, records = 0 } = need
@@ -532,6 +365,6 @@ function leftWords(outcome: string): Source['what'] {
       ...(records === 0 ? [] : [counted(records, 'record')]),
     ]
     const why = need.code === 'in-doubt' ? '' : ` (${need.code})`
-    return `${ofJobs(need)}: ${counts.join(' and ')} ${outcome}${why}${nights(need)}`
+    return `${ofJobs(need)}: ${counts.join(' and ')} ${outcome}${why}${ofPeople(need)}${nights(need)}`
   }
 }

@@ -1,6 +1,5 @@
 /**
- * Starts of runs that were refused before they began: a file for each job in the home, as the ledger may be the thing that cannot be used. The
- * next start of the job that goes well removes the file.
+ * Refused starts of runs: a file for each job in the home, as the ledger may be the problem. The next good start of the job removes the file.
  */
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join, parse as parsePath } from 'node:path'
@@ -16,16 +15,16 @@ const RefusedStart = z.object({
   /** Problems in a file with their places, a line each. */
   findings: z.array(z.string()).readonly(),
   remedy: z.string(),
-  /** First and latest start that this error refused, milliseconds since the epoch. */
+  /** First and latest start refused by this error, milliseconds since the epoch. */
   since: z.number(),
   at: z.number(),
-  /** Number of starts that this error refused, one after the other. */
+  /** Number of starts refused by this error, without a break. */
   times: z.number(),
 })
 
 export interface RefusedStart extends Readonly<z.infer<typeof RefusedStart>> {}
 
-/** Ends that are no refusal: a wrong command, another process that runs the job, a person who stopped the command. */
+/** Ends without a refusal: a wrong command, another process with the job, a person who stopped the command. */
 const NO_REFUSAL: ReadonlySet<string> = new Set([
   'asked-to-stop',
   'gave-way',
@@ -42,7 +41,7 @@ const MOST_FINDINGS = 5
 const folderOf = (home: string): string => join(home, 'refused')
 const fileOf = (home: string, job: string): string => join(folderOf(home), ownFileName(job, '.json'))
 
-/** Notes a refused start. Never throws: the error itself is what the caller reports. */
+/** Notes a refused start. Never throws: the caller reports the error itself. */
 export function noteRefusedStart(home: string, job: string, error: unknown, at: number): void {
   const { code } = endingOf(error)
   if (NO_REFUSAL.has(code)) return
@@ -74,7 +73,7 @@ export function noteRefusedStart(home: string, job: string, error: unknown, at: 
 }
 
 /**
- * Notes the start of a job if it is refused; forgets the note after a start that goes well.
+ * Notes a refused start of a job; forgets the note after a good start.
  * @param notes false only forgets
  * @param name of the job, or of its file
  */

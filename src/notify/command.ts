@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { runShell } from '../system/shell-command.ts'
 import { type Channel, type Message, NotDelivered, payloadOf } from './notice.ts'
 
-export interface CommandOptions {
+interface CommandOptions {
   /** For `/bin/sh -c`. */
   readonly command: string
   /** Working folder; `/` if the folder is gone. */

@@ -3,7 +3,7 @@ import { createTransport } from 'nodemailer'
 import { z } from 'zod'
 import { type Attach, type Channel, NotDelivered, secondsOf } from './notice.ts'
 
-export interface EmailOptions {
+interface EmailOptions {
   /** `smtp://` or `smtps://`, with user and password if the server needs them. */
   readonly smtpUrl: string
   readonly from: string

@@ -2,7 +2,7 @@
 import type { OptionsInit } from 'got'
 import { NotDelivered, secondsOf } from './notice.ts'
 
-export interface StatusRequest {
+interface StatusRequest {
   readonly method: 'GET' | 'POST'
   readonly url: string
   /** Name of the receiver in messages: `the webhook`. */

@@ -111,7 +111,7 @@ export function payloadOf({ id, notice }: Message): string {
 }
 
 /** Attachment of a mail. */
-export interface Attachment {
+interface Attachment {
   readonly name: string
   /** `text/html` */
   readonly type: string

@@ -9,7 +9,7 @@ const WEBHOOK_MS = 5_000
 const EMAIL_MS = 8_000
 const COMMAND_MS = 10_000
 
-export interface ChannelOptions {
+interface ChannelOptions {
   /** Upper bound for the timeout of one try, in milliseconds. */
   readonly withinMs?: number
   /** Makes the attachments of mails. */

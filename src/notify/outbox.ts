@@ -10,7 +10,7 @@ import { type Channel, type Message, NotDelivered, type Notice, readNotice } fro
 /** Most deliveries in parallel. */
 const AT_ONCE = 4
 
-export interface OutboxParts {
+interface OutboxParts {
   readonly ledger: Pick<Ledger, 'jobs' | 'notifications'>
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -169,19 +169,19 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 
 /** Waits between the tries of a new notification. */
-export const QUICK_WAITS_MS = [SECOND, 3 * SECOND] as const
+const QUICK_WAITS_MS = [SECOND, 3 * SECOND] as const
 
 /** Longest time of a pass, whatever the receivers do: a run started by cron must end. */
-export const PASS_MS = 10 * SECOND
+const PASS_MS = 10 * SECOND
 
 /** Least time left in a pass to start a try. */
-export const LEAST_MS = 2 * SECOND
+const LEAST_MS = 2 * SECOND
 
 /** A process that has claimed a notification for this long without a result is dead. */
-export const CLAIM_MS = 2 * MINUTE
+const CLAIM_MS = 2 * MINUTE
 
 /** Age to give up: a night and a half, as a job of cron tries once a night. */
-export const GIVE_UP_AFTER_MS = 36 * HOUR
+const GIVE_UP_AFTER_MS = 36 * HOUR
 
 const INTERVALS_MS = [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR] as const
 const LONGEST_INTERVAL_MS = 6 * HOUR

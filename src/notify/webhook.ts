@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks'
 import { demandSuccess } from './http-status.ts'
 import { type Channel, payloadOf } from './notice.ts'
 
-export interface WebhookOptions {
+interface WebhookOptions {
   readonly url: string
   /** `whsec_` and base64, or base64 alone. */
   readonly secret: string

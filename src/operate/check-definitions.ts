@@ -19,7 +19,7 @@ import { counted } from '../system/shown-text.ts'
 import { folderHindrance } from './check-machine.ts'
 import { type Check, type CheckFinding, finding, type Level } from './finding.ts'
 
-export interface SourceLook {
+interface SourceLook {
   readonly sources: SourceSettings
   /** True to check servers, too, not only folders. */
   readonly servers: boolean
@@ -121,9 +121,7 @@ async function checkTarget({ definition, file }: Job, look: SourceLook): Promise
 }
 
 /** Counts the cases of a mapping, and those that fail; undefined for a mapping without cases. */
-export type TestCases = (
-  name: string,
-) => Promise<{ readonly cases: number; readonly failed: number } | undefined>
+type TestCases = (name: string) => Promise<{ readonly cases: number; readonly failed: number } | undefined>
 
 export async function checkMappings(
   folders: DefinitionFolders,

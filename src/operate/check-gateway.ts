@@ -13,7 +13,7 @@ import { type CheckFinding, finding, type Level } from './finding.ts'
 /** Timeout of each call in milliseconds, including the body of the answer. */
 export const LOOK_TIMEOUTS: Partial<Timeouts> = { request: 10_000 }
 
-export interface GatewayAccess {
+interface GatewayAccess {
   readonly url: string
   /** @throws WaybillError for an unusable address or key */
   readonly open: (

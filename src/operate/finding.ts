@@ -3,7 +3,7 @@ import { EXIT, type ExitCode } from '../model/errors.ts'
 
 export type Level = 'ok' | 'warning' | 'problem'
 
-export const CHECKS = [
+const CHECKS = [
   'settings',
   'home',
   'ledger',

@@ -18,7 +18,7 @@ import { DELIVERIES_COMPARED } from '../watch/drift-watch.ts'
 /** Records to keep: as many as runs compare with. */
 const KEPT = { profiles: DELIVERIES_COMPARED, deliveries: TAKEN_AT_MOST } as const
 
-export interface PruneDependencies {
+interface PruneDependencies {
   readonly ledger: Ledger
   readonly home: string
   readonly now: () => number
@@ -26,7 +26,7 @@ export interface PruneDependencies {
   readonly interrupt: AbortSignal
 }
 
-export interface PruneRequest {
+interface PruneRequest {
   /** Runs that ended before lose their detail; older fires, notifications and known files go, too. Milliseconds since the epoch. */
   readonly before: number
   /** Records of the audit since then stay: milliseconds since the epoch. Default: all stay. */
@@ -157,7 +157,7 @@ export interface KeptRun {
   readonly command?: string
 }
 
-export interface PrunePlan {
+interface PrunePlan {
   /** Newest first, so that a rerun goes before its original run. */
   readonly prune: readonly PrunableRun[]
   readonly keep: readonly KeptRun[]
@@ -194,7 +194,7 @@ export function planPrune(runs: readonly PrunableRun[], before: number): PrunePl
 }
 
 /** Command to continue an unfinished run. */
-export function commandOf(run: Pick<PrunableRun, 'job' | 'backfill' | 'backfill_folder'>): string {
+function commandOf(run: Pick<PrunableRun, 'job' | 'backfill' | 'backfill_folder'>): string {
   const range = rangeOf(run)
   return range === undefined ? `waybill run ${shellWord(run.job)}` : backfillCommand(run.job, range)
 }
@@ -210,7 +210,7 @@ function reasonToKeep(
   return neededBy.has(run.id) ? 'referred-to' : undefined
 }
 
-export interface FileCounts {
+interface FileCounts {
   files: number
   bytes: number
 }

@@ -73,7 +73,7 @@ export function layoutOf(one: ReadEcho, other: ReadEcho): EchoLayout | undefined
 }
 
 /** Context for comparing a record. */
-export interface Compared {
+interface Compared {
   /** Parses a date; undefined for any other text. */
   readonly instant: (text: string) => number | undefined
   /** Returns true if an id of the gateway belongs to the record's account. */

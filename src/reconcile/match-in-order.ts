@@ -23,7 +23,7 @@ import { JsonScan, OTHERWISE } from './json-scan.ts'
  * @param answer the body as received
  * @returns for each entry the gateway's id of the record, undefined if absent; undefined for any other answer
  */
-export type MatchInOrder = (
+type MatchInOrder = (
   entries: readonly Entry[],
   answer: Uint8Array,
   accountIds: AccountIds,

@@ -279,7 +279,7 @@ export function persistentId(record: { readonly [key: string]: unknown }): strin
 }
 
 /** Names that the gateway may use for the account: as sent, or as resolved. */
-export function accountNames(account: AccountKey, accountIds: AccountIds): string[] {
+function accountNames(account: AccountKey, accountIds: AccountIds): string[] {
   const id = accountIds(account)
   return id === undefined || id === account.reference ? [account.reference] : [account.reference, id]
 }

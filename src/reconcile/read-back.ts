@@ -36,7 +36,7 @@ export interface ProfileRecord {
 }
 
 /** A read with retries, under the run's limits of concurrency and patience. */
-export type Read = <Item>(operation: string, call: () => Promise<readonly Item[]>) => Promise<readonly Item[]>
+type Read = <Item>(operation: string, call: () => Promise<readonly Item[]>) => Promise<readonly Item[]>
 
 /**
  * @param judged `judge`, or `judgeAny` if an earlier export may have sent the records under different ids

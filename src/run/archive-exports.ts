@@ -95,7 +95,13 @@ async function archive(
   try {
     const needed = open.find(({ path }) => isOf(path, address))
     if (needed !== undefined) throw stillNeeded(needed)
-    const archived = await whileWanted(arrival.archive(found), interrupt)
+    const archived = await whileWanted(arrival.archive(found), interrupt).catch(async (error: unknown) => {
+      // The next run tries again: somebody must look only if the archive itself refuses.
+      if (error instanceof WaybillError && !interrupt.aborted)
+        for (const { id } of own)
+          await runLedger.noteUnarchived(id, { detail: error.message, remedy: error.remedy })
+      throw error
+    })
     for (const record of own)
       await runLedger.noteArchived(record, `${archived}${record.path.slice(address.length)}`)
   } catch (error) {

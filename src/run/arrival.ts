@@ -129,202 +129,20 @@ export interface Arrival {
 
 export function createArrival(spoolFolder: string, settings: SourceSettings): Arrival {
   const { signal = new AbortController().signal } = settings
-  const wanted = ({ limits }: FoundDelivery['rules']): ContentLimits => ({
-    ...limits,
-    signal: limits.signal === undefined ? signal : AbortSignal.any([signal, limits.signal]),
-  })
   const room = createRoom(spoolFolder, settings.minFree ?? 0)
   const spool = createSpool(spoolFolder)
+  const receiving: Receiving = { settings, signal, room, spool }
   const opened = new Map<JobSource, Promise<ExportSource>>()
   const open = (source: JobSource): Promise<ExportSource> => {
     const known = opened.get(source) ?? source.place.open(settings)
     opened.set(source, known)
     return known
   }
-
-  // A file system may hang, too.
-  const list = (source: ExportSource): Promise<Listing> => whileWanted(source.list(signal), signal)
-
-  const readCompanion = async (source: ExportSource, delivery: Delivery): Promise<string> => {
-    const address = source.address(delivery.name)
-    if (delivery.bytes > MOST_COMPANION_BYTES)
-      throw new WaybillError('export-too-large', `${delivery.name} has ${delivery.bytes} bytes.`, {
-        place: { file: address },
-      })
-    return readFile(await spool.fetch(source, delivery, { signal, room }), 'utf8').catch((cause) => {
-      throw new WaybillError('export-unreadable', 'A file beside the export cannot be read.', {
-        place: { file: address },
-        cause,
-      })
-    })
-  }
-  const announcedBy = async (
-    source: ExportSource,
-    rules: ArrivalRules,
-    listing: readonly Delivery[],
-  ): Promise<Map<string, Announced>> => {
-    const all = new Map<string, Announced>()
-    for (const manifest of manifestsOf(rules, listing)) {
-      const text = await readCompanion(source, manifest)
-      for (const [name, one] of readManifest(text, source.address(manifest.name))) all.set(name, one)
-    }
-    return all
-  }
-  const verify = async (
-    found: FoundDelivery,
-    file: string,
-    { signal }: Pick<ContentLimits, 'signal'>,
-  ): Promise<void> => {
-    const { source, delivery, checksum, announced } = found
-    const address = source.address(delivery.name)
-    if (announced?.bytes !== undefined) await verifySize(address, file, announced.bytes)
-    if (announced?.sha256 !== undefined)
-      await verifyChecksum(address, file, { algorithm: 'sha256', digest: announced.sha256 }, signal)
-    if (checksum === undefined) return
-    const expected = readChecksum(await readCompanion(source, checksum), delivery.name)
-    if (expected === undefined)
-      throw new WaybillError('export-not-as-announced', `${checksum.name} has no checksum for the export.`, {
-        place: { file: address },
-      })
-    await verifyChecksum(address, file, expected, signal)
-  }
-  const unpacked = async (found: FoundDelivery, file: string): Promise<ReceivedExport[]> => {
-    const { source, delivery, rules, announced = {} } = found
-    const address = source.address(delivery.name)
-    const { version, bytes } = await lookAt(file)
-    const own = wanted(rules)
-    const whole = countWhole(address, own, bytes)
-    const limits = { ...own, whole }
-    // Decrypted and unpacked files take space too: they must fit.
-    const written = (file: string) => {
-      const count = whole(file)
-      return (length: number): void => {
-        count(length)
-        room(length)
-      }
-    }
-    const isWhole = found.acceptEnd === true || isAnnounced(found, announced)
-    const packed = { ...rules, limits: { ...own, whole: written }, pgp: settings, isWhole }
-    // Accepts only the listed file, not a file put in its place since. A file in a folder is read where it lies.
-    const isWhereItLies = file === join(dirname(address), nameThere(delivery))
-    if (isWhereItLies && delivery.version !== '') assertVersion(address, version, delivery.version)
-    await verify(found, file, limits)
-    const exports = await unpack(address, file, packed, spool.unpack)
-    const besides = new Map<string, Promise<UnpackedExport[]>>()
-    /** Unpacks once for all members. The export itself came out of the archive: an archive unreadable now has no matching member. */
-    const members = (pattern: string): Promise<UnpackedExport[]> => {
-      const known =
-        besides.get(pattern) ??
-        unpack(address, file, { ...packed, members: pattern }, spool.unpack).catch((error) => {
-          if (error instanceof WaybillError && error.code === 'export-unreadable') return []
-          throw error
-        })
-      besides.set(pattern, known)
-      return known
-    }
-    const received: ReceivedExport[] = []
-    for (const { member, ...one } of exports)
-      received.push({
-        name: member === undefined ? delivery.name : `${delivery.name}!${member.replaceAll('/', '!')}`,
-        address: member === undefined ? address : `${address}!${member}`,
-        file: one.file,
-        version: one.file === file ? version : (await lookAt(one.file)).version,
-        announced: exports.length === 1 ? announced : {},
-        limits,
-        beside: async (pattern) =>
-          (member === undefined
-            ? undefined
-            : await besideMember({ address, rules, limits }, await members(pattern), member, pattern)) ??
-          (await besideDelivery(found, pattern)),
-      })
-    // The unpacked file is the verified file.
-    assertVersion(address, (await lookAt(file)).version, version)
-    return received
-  }
-  const besideMember = async (
-    { address, rules, limits }: Pick<FoundDelivery, 'rules'> & Pick<ReceivedExport, 'address' | 'limits'>,
-    members: readonly UnpackedExport[],
-    member: string,
-    pattern: string,
-  ): Promise<BesideExport | undefined> => {
-    const named = members.map((one) => ({ ...one, name: basename(one.member ?? '') }))
-    const one = chooseBeside(named, pattern, basename(member), rules.members ?? '*')
-    if (one === undefined) return undefined
-    const { version } = await lookAt(one.file)
-    const where = { address: `${address}!${one.member}`, file: one.file, version }
-    return { name: one.name, ...where, limits }
-  }
-  const besideDelivery = async (found: FoundDelivery, pattern: string): Promise<BesideExport | undefined> => {
-    const listed = (await found.neighbours(pattern)).map((one) => ({ ...one, name: one.delivery.name }))
-    const one = chooseBeside(listed, pattern, found.delivery.name, found.rules.match)
-    if (one === undefined) return undefined
-    const rules = { ...found.rules, members: undefined }
-    const receive = async (delivery: Delivery): Promise<ReceivedExport | undefined> => {
-      const joined = { ...found, ...one, rules, delivery }
-      const [received] = await unpacked(joined, await fetched(joined))
-      return received
-    }
-    return receive(one.delivery).catch(async (error: unknown) => {
-      // A joined file may be replaced during a long run: then the current file is taken.
-      const isOther = error instanceof WaybillError && error.code === 'export-changed'
-      const now = isOther ? (await list(found.source)).files : []
-      const anew = now.find(({ name }) => name === one.name)
-      if (anew === undefined) throw error
-      return receive(anew)
-    })
-  }
-  const fetched = ({ source, delivery, rules }: FoundDelivery): Promise<string> =>
-    spool.fetch(source, delivery, { ...wanted(rules), room })
   /** Unpacks an archive once, however many members a run resumes. */
   const again = new Map<string, Promise<ReceivedExport[]>>()
-  /** Places where a delivery with this address may be found, nearest first. */
-  async function* candidates(
-    base: string,
-    sources: readonly JobSource[],
-  ): AsyncGenerator<{ found: FoundDelivery; file: string }> {
-    const name = basename(base)
-    if (isAbsolute(base)) {
-      const rules = rulesOf(sources, dirname(base), name)
-      const source = createFolderSource({ folder: dirname(base) })
-      for (const file of [base, join(dirname(base), asideName(name))])
-        if (await isFile(file)) yield { found: unlisted(source, name, rules), file }
-      return
-    }
-    for (const rules of sources) {
-      const source = await open(rules)
-      if (source.address(name) !== base) continue
-      const found = unlisted(source, name, rules)
-      for (const file of await spool.fetched(base, name)) yield { found, file }
-      const listed = (await list(source)).files.filter((one) => one.name === name)
-      for (const delivery of listed) {
-        const candidate = { ...found, delivery }
-        yield { found: candidate, file: await fetched(candidate) }
-      }
-    }
-  }
-
-  const look = async (jobSource: JobSource, now: number, since?: SeenSince): Promise<SourceLook> => {
-    const source = await open(jobSource)
-    const { files: listing, refused } = await list(source)
-    const announced = await announcedBy(source, jobSource, listing)
-    const { archived } = jobSource
-    const known = since && ((one: Delivery): number => since(source.address(one.name), one))
-    const { complete, waiting } = sortExports(jobSource, listing, announced, now, known)
-    const found = complete.map((one) => ({
-      ...one,
-      source,
-      rules: jobSource,
-      neighbours: async (match: string) => completeBeside(jobSource, match, listing, announced, now),
-      isListed: true,
-      archived,
-    }))
-    const names = listing.map(({ name }) => name)
-    const notTaken = refusedBy(jobSource, source, refused)
-    return { complete: found, waiting, refused: notTaken, names, address: source.address }
-  }
-
   return {
-    look,
+    look: async (jobSource, now, since) =>
+      lookAtSource(receiving, await open(jobSource), jobSource, now, since),
     named(file, rules) {
       const source = createFolderSource({ folder: dirname(file) })
       return unlisted(source, basename(file), rules)
@@ -332,12 +150,12 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
     async receive(found) {
       signal.throwIfAborted()
       if (found.refused !== undefined) throw found.refused
-      return unpacked(found, await fetched(found))
+      return unpacked(receiving, found, await fetched(receiving, found))
     },
     async receiveAgain(address, sha256, sources) {
       for (const base of basesOf(address)) {
-        for await (const { found, file } of candidates(base, sources)) {
-          again.set(file, again.get(file) ?? unpacked(found, file))
+        for await (const { found, file } of candidates(receiving, open, base, sources)) {
+          again.set(file, again.get(file) ?? unpacked(receiving, found, file))
           const exports = (await again.get(file)) ?? []
           const same = exports.find((one) => one.address === address)
           if (same === undefined) continue
@@ -362,6 +180,225 @@ export function createArrival(spoolFolder: string, settings: SourceSettings): Ar
       if (!keepFetched) await spool.clear()
       for (const source of opened.values()) await source.then((one) => one.close())
     },
+  }
+}
+
+/** Place of fetched and unpacked files, and the limits on them. */
+interface Receiving {
+  readonly settings: SourceSettings
+  readonly signal: AbortSignal
+  readonly room: ReturnType<typeof createRoom>
+  readonly spool: ReturnType<typeof createSpool>
+}
+
+// A file system may hang, too.
+const listOf = ({ signal }: Receiving, source: ExportSource): Promise<Listing> =>
+  whileWanted(source.list(signal), signal)
+
+const limitsOf = ({ signal }: Receiving, { limits }: FoundDelivery['rules']): ContentLimits => ({
+  ...limits,
+  signal: limits.signal === undefined ? signal : AbortSignal.any([signal, limits.signal]),
+})
+
+const fetched = (receiving: Receiving, { source, delivery, rules }: FoundDelivery): Promise<string> =>
+  receiving.spool.fetch(source, delivery, { ...limitsOf(receiving, rules), room: receiving.room })
+
+async function lookAtSource(
+  receiving: Receiving,
+  source: ExportSource,
+  rules: JobSource,
+  now: number,
+  since: SeenSince | undefined,
+): Promise<SourceLook> {
+  const { files: listing, refused } = await listOf(receiving, source)
+  const announced = await announcedBy(receiving, source, rules, listing)
+  const { archived } = rules
+  const known = since && ((one: Delivery): number => since(source.address(one.name), one))
+  const { complete, waiting } = sortExports(rules, listing, announced, now, known)
+  const found = complete.map((one) => ({
+    ...one,
+    source,
+    rules,
+    neighbours: async (match: string) => completeBeside(rules, match, listing, announced, now),
+    isListed: true,
+    archived,
+  }))
+  const names = listing.map(({ name }) => name)
+  const notTaken = refusedBy(rules, source, refused)
+  return { complete: found, waiting, refused: notTaken, names, address: source.address }
+}
+
+async function readCompanion(
+  { spool, signal, room }: Receiving,
+  source: ExportSource,
+  delivery: Delivery,
+): Promise<string> {
+  const address = source.address(delivery.name)
+  if (delivery.bytes > MOST_COMPANION_BYTES)
+    throw new WaybillError('export-too-large', `${delivery.name} has ${delivery.bytes} bytes.`, {
+      place: { file: address },
+    })
+  return readFile(await spool.fetch(source, delivery, { signal, room }), 'utf8').catch((cause) => {
+    throw new WaybillError('export-unreadable', 'A file beside the export cannot be read.', {
+      place: { file: address },
+      cause,
+    })
+  })
+}
+
+async function announcedBy(
+  receiving: Receiving,
+  source: ExportSource,
+  rules: ArrivalRules,
+  listing: readonly Delivery[],
+): Promise<Map<string, Announced>> {
+  const all = new Map<string, Announced>()
+  for (const manifest of manifestsOf(rules, listing)) {
+    const text = await readCompanion(receiving, source, manifest)
+    for (const [name, one] of readManifest(text, source.address(manifest.name))) all.set(name, one)
+  }
+  return all
+}
+
+async function verify(
+  receiving: Receiving,
+  found: FoundDelivery,
+  file: string,
+  { signal }: Pick<ContentLimits, 'signal'>,
+): Promise<void> {
+  const { source, delivery, checksum, announced } = found
+  const address = source.address(delivery.name)
+  if (announced?.bytes !== undefined) await verifySize(address, file, announced.bytes)
+  if (announced?.sha256 !== undefined)
+    await verifyChecksum(address, file, { algorithm: 'sha256', digest: announced.sha256 }, signal)
+  if (checksum === undefined) return
+  const expected = readChecksum(await readCompanion(receiving, source, checksum), delivery.name)
+  if (expected === undefined)
+    throw new WaybillError('export-not-as-announced', `${checksum.name} has no checksum for the export.`, {
+      place: { file: address },
+    })
+  await verifyChecksum(address, file, expected, signal)
+}
+
+/** Verifies a file, decrypts and unpacks it. */
+async function unpacked(receiving: Receiving, found: FoundDelivery, file: string): Promise<ReceivedExport[]> {
+  const { source, delivery, rules, announced = {} } = found
+  const { settings, room, spool } = receiving
+  const address = source.address(delivery.name)
+  const { version, bytes } = await lookAt(file)
+  const own = limitsOf(receiving, rules)
+  const whole = countWhole(address, own, bytes)
+  const limits = { ...own, whole }
+  // Decrypted and unpacked files take space too: they must fit.
+  const written = (file: string) => {
+    const count = whole(file)
+    return (length: number): void => {
+      count(length)
+      room(length)
+    }
+  }
+  const isWhole = found.acceptEnd === true || isAnnounced(found, announced)
+  const packed = { ...rules, limits: { ...own, whole: written }, pgp: settings, isWhole }
+  // Accepts only the listed file, not a file put in its place since. A file in a folder is read where it lies.
+  const isWhereItLies = file === join(dirname(address), nameThere(delivery))
+  if (isWhereItLies && delivery.version !== '') assertVersion(address, version, delivery.version)
+  await verify(receiving, found, file, limits)
+  const exports = await unpack(address, file, packed, spool.unpack)
+  const besides = new Map<string, Promise<UnpackedExport[]>>()
+  /** Unpacks once for all members. The export itself came out of the archive: an archive unreadable now has no matching member. */
+  const members = (pattern: string): Promise<UnpackedExport[]> => {
+    const known =
+      besides.get(pattern) ??
+      unpack(address, file, { ...packed, members: pattern }, spool.unpack).catch((error) => {
+        if (error instanceof WaybillError && error.code === 'export-unreadable') return []
+        throw error
+      })
+    besides.set(pattern, known)
+    return known
+  }
+  const received: ReceivedExport[] = []
+  for (const { member, ...one } of exports)
+    received.push({
+      name: member === undefined ? delivery.name : `${delivery.name}!${member.replaceAll('/', '!')}`,
+      address: member === undefined ? address : `${address}!${member}`,
+      file: one.file,
+      version: one.file === file ? version : (await lookAt(one.file)).version,
+      announced: exports.length === 1 ? announced : {},
+      limits,
+      beside: async (pattern) =>
+        (member === undefined
+          ? undefined
+          : await besideMember({ address, rules, limits }, await members(pattern), member, pattern)) ??
+        (await besideDelivery(receiving, found, pattern)),
+    })
+  // The unpacked file is the verified file.
+  assertVersion(address, (await lookAt(file)).version, version)
+  return received
+}
+
+async function besideMember(
+  { address, rules, limits }: Pick<FoundDelivery, 'rules'> & Pick<ReceivedExport, 'address' | 'limits'>,
+  members: readonly UnpackedExport[],
+  member: string,
+  pattern: string,
+): Promise<BesideExport | undefined> {
+  const named = members.map((one) => ({ ...one, name: basename(one.member ?? '') }))
+  const one = chooseBeside(named, pattern, basename(member), rules.members ?? '*')
+  if (one === undefined) return undefined
+  const { version } = await lookAt(one.file)
+  const where = { address: `${address}!${one.member}`, file: one.file, version }
+  return { name: one.name, ...where, limits }
+}
+
+async function besideDelivery(
+  receiving: Receiving,
+  found: FoundDelivery,
+  pattern: string,
+): Promise<BesideExport | undefined> {
+  const listed = (await found.neighbours(pattern)).map((one) => ({ ...one, name: one.delivery.name }))
+  const one = chooseBeside(listed, pattern, found.delivery.name, found.rules.match)
+  if (one === undefined) return undefined
+  const rules = { ...found.rules, members: undefined }
+  const receive = async (delivery: Delivery): Promise<ReceivedExport | undefined> => {
+    const joined = { ...found, ...one, rules, delivery }
+    const [received] = await unpacked(receiving, joined, await fetched(receiving, joined))
+    return received
+  }
+  return receive(one.delivery).catch(async (error: unknown) => {
+    // A joined file may be replaced during a long run: then the current file is taken.
+    const isOther = error instanceof WaybillError && error.code === 'export-changed'
+    const now = isOther ? (await listOf(receiving, found.source)).files : []
+    const anew = now.find(({ name }) => name === one.name)
+    if (anew === undefined) throw error
+    return receive(anew)
+  })
+}
+
+/** Places where a delivery with this address may be found, nearest first. */
+async function* candidates(
+  receiving: Receiving,
+  open: (source: JobSource) => Promise<ExportSource>,
+  base: string,
+  sources: readonly JobSource[],
+): AsyncGenerator<{ found: FoundDelivery; file: string }> {
+  const name = basename(base)
+  if (isAbsolute(base)) {
+    const rules = rulesOf(sources, dirname(base), name)
+    const source = createFolderSource({ folder: dirname(base) })
+    for (const file of [base, join(dirname(base), asideName(name))])
+      if (await isFile(file)) yield { found: unlisted(source, name, rules), file }
+    return
+  }
+  for (const rules of sources) {
+    const source = await open(rules)
+    if (source.address(name) !== base) continue
+    const found = unlisted(source, name, rules)
+    for (const file of await receiving.spool.fetched(base, name)) yield { found, file }
+    const listed = (await listOf(receiving, source)).files.filter((one) => one.name === name)
+    for (const delivery of listed) {
+      const candidate = { ...found, delivery }
+      yield { found: candidate, file: await fetched(receiving, candidate) }
+    }
   }
 }
 

@@ -104,7 +104,7 @@ function startOf([first]: readonly ChunkRow[]): Origin {
 /** Chunks in flight at once: while the first waits for its last answers, the next is mapped and sent. */
 const CHUNKS_AT_ONCE = 2
 
-export interface Pipeline {
+interface Pipeline {
   /** Starts the chunk as soon as there is room. @throws the failure of an earlier chunk */
   add(chunk: Chunk): Promise<void>
   /** Waits until all chunks are settled. @throws the first failure */

@@ -22,7 +22,6 @@ import { type Counts, countChunk, noPeople, type PeopleCounts, readCounts } from
 import type { MappedRow } from '../model/entry.ts'
 import { allDone } from '../model/errors.ts'
 import type { Identity } from '../model/ids.ts'
-import type { AccountKey } from '../model/record.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
 import { Collection, type Destination, openCollection, writeBodies } from './collection-files.ts'
 
@@ -31,7 +30,7 @@ export interface WorkedChunk extends LoadedChunk {
   readonly collected?: CollectedChunk
 }
 
-export interface CollectedChunk {
+interface CollectedChunk {
   /** Rows, including the refused ones. */
   readonly rows: readonly ChunkRow[]
   readonly counts: Counts
@@ -52,7 +51,7 @@ export interface Collecting {
   publish(isRead: boolean): Promise<void>
 }
 
-export interface CollectingParts {
+interface CollectingParts {
   readonly ledger: Pick<Ledger, 'people' | 'chunks'>
   readonly runLedger: RunLedger
   readonly gateway: Gateway
@@ -85,25 +84,13 @@ interface Answered {
 }
 
 export function createCollecting(parts: CollectingParts): Collecting {
-  const { ledger, runLedger, gateway, gatewayName, identity, read, what, to } = parts
+  const { ledger, runLedger, gatewayName, identity, to } = parts
   const { jobId, runId } = runLedger.lease
-  const { format, only } = to
-  const kinds = what.what
-  const { language, deprecated, requests = [] } = what
-  const asking = { gateway, read, language, deprecated, requests }
   const before = parts.before === null ? undefined : Collection.parse(JSON.parse(parts.before))
-  const heads = filesOf(format, kinds)
+  const heads = filesOf(to.format, parts.what.what)
   const files = openCollection(
     ...([parts.folder, runId, heads, before, runLedger.assertHeld, parts.destination] as const),
   )
-
-  const ask = async (account: AccountKey, accountId: string | undefined): Promise<CollectedPerson> =>
-    collectPerson(asking, kinds, {
-      named: account,
-      account: accountId === undefined ? account : { reference: accountId, type: 'accountId' },
-      accountId,
-    })
-
   return {
     chunkRows: CHUNK_ROWS,
     pending: (chunk) =>
@@ -116,56 +103,12 @@ export function createCollecting(parts: CollectingParts): Collecting {
       const hashes = [...people.keys()]
       const known = await ledger.people.accounts(gatewayName, hashes)
       const earlier = await ledger.people.collected(jobId, hashes)
-      const counts = noPeople()
-      const texts = new Map<string, { text: string; lines: number }>()
-      const noted: CollectedOf[] = []
-      const refused = new Map<MappedRow, ChunkRow>()
-      const note = ({ found, hashed, row, content, own }: Answered): void => {
-        counts.asked++
-        if (found.outcome === 'refused') {
-          counts.refused++
-          const issue = { stage: 'collect' as const, ...found.fault }
-          const rejected = [{ kind: 'account' as const, rule: 'account', issue }]
-          refused.set(row, { source: row.source, outcome: { ...row, records: [], rejected } })
-          noted.push({ person: hashed, content: earlier.get(hashed)?.content ?? null })
-          return
-        }
-        noted.push({ person: hashed, content })
-        if (found.outcome === 'none') counts.none++
-        else if (own === undefined) counts.unchanged++
-        else {
-          counts.collected++
-          for (const [name, text] of own) {
-            const file = texts.get(name) ?? { text: '', lines: 0 }
-            file.text += text
-            file.lines += text === '' ? 0 : linesIn(text, format)
-            texts.set(name, file)
-          }
-        }
-      }
       const answered = await allDone(
-        [...people].map(async ([hashed, row]): Promise<Answered | undefined> => {
-          if (earlier.get(hashed)?.run === runId) return undefined
-          const { reference, type } = row.account
-          // A person named by the account id needs no entry in the crosswalk.
-          const named = type === 'accountId' ? reference : undefined
-          const accountId = known.get(hashed)?.accountId ?? named
-          const found = await ask({ reference, type }, accountId)
-          if (found.outcome !== 'collected') return { found, hashed, row, content: null }
-          const items = itemTexts(found.parts)
-          const content = identity.collected(contentOf(items))
-          const isSame = only === 'changed' && earlier.get(hashed)?.content === content
-          const person = { account: { reference, type }, accountId, named: { reference, type } }
-          // Converted to text at once, to keep a chunk small.
-          const own = isSame ? {} : { own: textOf(format, person, found.parts, items) }
-          return { found: { outcome: 'collected', parts: {} }, hashed, row, content, ...own }
-        }),
-      )
-      for (const one of answered) if (one !== undefined) note(one)
-      const rows = chunk.rows.map((row) =>
-        row.outcome.outcome === 'mapped'
-          ? (refused.get(row.outcome) ?? { ...row, outcome: { ...row.outcome, records: [], rejected: [] } })
-          : row,
+        [...people].map(async ([hashed, row]) =>
+          earlier.get(hashed)?.run === runId
+            ? undefined
+            : askAbout(parts, hashed, row, known.get(hashed)?.accountId, earlier.get(hashed)?.content),
+        ),
       )
       return {
         outcomes: [],
@@ -173,7 +116,12 @@ export function createCollecting(parts: CollectingParts): Collecting {
         rowsCorrected: 0,
         accounts: { known: 0, refused: 0 },
         learned: NOTHING_LEARNED,
-        collected: { rows, counts: countPeople(rows, counts), texts, people: noted },
+        collected: gather(
+          chunk.rows,
+          answered.filter((one) => one !== undefined),
+          earlier,
+          to.format,
+        ),
       }
     },
     async append({ texts, people }) {
@@ -181,24 +129,9 @@ export function createCollecting(parts: CollectingParts): Collecting {
     },
     async publish(isRead) {
       if (!isRead && before === undefined) return
-      const total = noPeople()
-      for (const { counts } of await ledger.chunks.ofRun(runId)) {
-        const { people = noPeople() } = readCounts(counts)
-        for (const key of Object.keys(total) as (keyof PeopleCounts)[]) total[key] += people[key]
-      }
-      const about = {
-        run: runId,
-        job: parts.job,
-        gateway: gatewayName,
-        what: what.what,
-        format,
-        only,
-        people: total,
-        startedAt: new Date(parts.startedAt).toISOString(),
-        collectedAt: new Date(parts.now()).toISOString(),
-      }
+      const about = await aboutCollection(parts)
       const publish = async (): Promise<Collection> => {
-        if (!kinds.includes('articles')) return files.publish(about)
+        if (!parts.what.what.includes('articles')) return files.publish(about)
         const gone = await parts.gone()
         const texts = new Map([[GONE, { text: gone.join(''), lines: gone.length }]])
         return files.publish({ ...about, gone: gone.length }, { texts, files: writeBodies })
@@ -206,6 +139,95 @@ export function createCollecting(parts: CollectingParts): Collecting {
       await runLedger.noteCollection(JSON.stringify(await publish()))
       files.clear()
     },
+  }
+}
+
+/** Asks about a person. @param before content collected by an earlier run */
+async function askAbout(
+  { gateway, read, identity, what, to: { format, only } }: CollectingParts,
+  hashed: string,
+  row: MappedRow,
+  knownId: string | null | undefined,
+  before: string | null | undefined,
+): Promise<Answered> {
+  const { reference, type } = row.account
+  const { language, deprecated, requests = [] } = what
+  // A person named by the account id needs no entry in the crosswalk.
+  const accountId = knownId ?? (type === 'accountId' ? reference : undefined)
+  const named = { reference, type }
+  const found = await collectPerson({ gateway, read, language, deprecated, requests }, what.what, {
+    named,
+    account: accountId === undefined ? named : { reference: accountId, type: 'accountId' },
+    accountId,
+  })
+  if (found.outcome !== 'collected') return { found, hashed, row, content: null }
+  const items = itemTexts(found.parts)
+  const content = identity.collected(contentOf(items))
+  // Converted to text at once, to keep a chunk small.
+  const answered = { found: { outcome: 'collected' as const, parts: {} }, hashed, row, content }
+  if (only === 'changed' && before === content) return answered
+  return { ...answered, own: textOf(format, { account: named, accountId, named }, found.parts, items) }
+}
+
+/** Counts the answers, and joins their texts in the order of the people. */
+function gather(
+  rows: readonly ChunkRow[],
+  answered: readonly Answered[],
+  earlier: ReadonlyMap<string, { readonly content: string | null }>,
+  format: TargetDefinition['format'],
+): CollectedChunk {
+  const counts = noPeople()
+  const texts = new Map<string, { text: string; lines: number }>()
+  const people: CollectedOf[] = []
+  const refused = new Map<MappedRow, ChunkRow>()
+  for (const { found, hashed, row, content, own } of answered) {
+    counts.asked++
+    if (found.outcome === 'refused') {
+      counts.refused++
+      const issue = { stage: 'collect' as const, ...found.fault }
+      const rejected = [{ kind: 'account' as const, rule: 'account', issue }]
+      refused.set(row, { source: row.source, outcome: { ...row, records: [], rejected } })
+      people.push({ person: hashed, content: earlier.get(hashed)?.content ?? null })
+      continue
+    }
+    people.push({ person: hashed, content })
+    if (found.outcome === 'none') counts.none++
+    else if (own === undefined) counts.unchanged++
+    else counts.collected++
+    for (const [name, text] of own ?? []) {
+      const file = texts.get(name) ?? { text: '', lines: 0 }
+      file.text += text
+      file.lines += text === '' ? 0 : linesIn(text, format)
+      texts.set(name, file)
+    }
+  }
+  const collected = rows.map((row) =>
+    row.outcome.outcome === 'mapped'
+      ? (refused.get(row.outcome) ?? { ...row, outcome: { ...row.outcome, records: [], rejected: [] } })
+      : row,
+  )
+  return { rows: collected, counts: countPeople(collected, counts), texts, people }
+}
+
+/** Facts of the collection, for its manifest. */
+async function aboutCollection(parts: CollectingParts) {
+  const { ledger, runLedger, gatewayName, what, to } = parts
+  const { runId } = runLedger.lease
+  const total = noPeople()
+  for (const { counts } of await ledger.chunks.ofRun(runId)) {
+    const { people = noPeople() } = readCounts(counts)
+    for (const key of Object.keys(total) as (keyof PeopleCounts)[]) total[key] += people[key]
+  }
+  return {
+    run: runId,
+    job: parts.job,
+    gateway: gatewayName,
+    what: what.what,
+    format: to.format,
+    only: to.only,
+    people: total,
+    startedAt: new Date(parts.startedAt).toISOString(),
+    collectedAt: new Date(parts.now()).toISOString(),
   }
 }
 

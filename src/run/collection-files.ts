@@ -32,7 +32,7 @@ export const Collection = z.object({
 })
 export type Collection = z.infer<typeof Collection>
 
-export interface CollectionFiles {
+interface CollectionFiles {
   /** Appends and syncs. @param texts by the name of the file, with the number of lines */
   append(texts: CollectedTexts): Promise<Collection>
   /**
@@ -45,7 +45,7 @@ export interface CollectionFiles {
   clear(): void
 }
 
-export interface Derivation {
+interface Derivation {
   readonly texts: CollectedTexts
   /** @returns the files, for the manifest */
   readonly files: (folder: string) => Promise<readonly DerivedFile[]>
@@ -81,16 +81,8 @@ export function openCollection(
   const written = new Map(Object.entries(before?.files ?? {}))
   const files = new Map<string, AppendedFile>()
   const fileOf = (name: string): AppendedFile => {
-    const known = files.get(name)
-    if (known !== undefined) return known
-    makeFolder(folder)
-    const { bytes = 0 } = written.get(name) ?? {}
-    const path = join(aside, name)
-    if ((lstatSync(path, { throwIfNoEntry: false })?.size ?? 0) < bytes)
-      throw new WaybillError('collection-lost', 'the collected files of the run are gone', {
-        place: { file: path },
-      })
-    const file = openAppended(folder, path, bytes, assertHeld)
+    const bytes = written.get(name)?.bytes ?? 0
+    const file = files.get(name) ?? openAgain(folder, join(aside, name), bytes, assertHeld)
     files.set(name, file)
     return file
   }
@@ -101,66 +93,79 @@ export function openCollection(
     files: Object.fromEntries(written),
     isWhole,
   })
-  const appendTo = async (name: string, text: string, lines: number): Promise<void> => {
-    const head = written.get(name)?.bytes ? '' : (heads.get(name) ?? '')
+  const appendTo = async (name: string, text: string, more: number): Promise<void> => {
+    const { bytes: before = 0, lines = 0 } = written.get(name) ?? {}
+    const head = before > 0 ? '' : (heads.get(name) ?? '')
     const bytes = await fileOf(name).append(Buffer.from(head + text))
-    written.set(name, { bytes, lines: (written.get(name)?.lines ?? 0) + lines })
+    written.set(name, { bytes, lines: lines + more })
   }
-  const usable = <Result>(work: () => Promise<Result>): Promise<Result> =>
-    work().catch((cause: unknown) => {
-      if (cause instanceof WaybillError && cause.code !== 'home-unusable') throw cause
-      const reason = reasonOf(cause)
-      const code = destination === undefined ? 'target-unusable' : 'home-unusable'
-      throw new WaybillError(code, `the collection cannot be written: ${reason}`, {
-        place: { file: folder },
-        cause,
-      })
-    })
+  const unusable = (cause: unknown): never => {
+    if (cause instanceof WaybillError && cause.code !== 'home-unusable') throw cause
+    const code = destination === undefined ? 'target-unusable' : 'home-unusable'
+    const message = `the collection cannot be written: ${reasonOf(cause)}`
+    throw new WaybillError(code, message, { place: { file: folder }, cause })
+  }
   const append = async (texts: CollectedTexts): Promise<void> => {
     for (const [name, { text, lines }] of texts) await appendTo(name, text, lines)
   }
-  const makeWhole = async (about: object, derive: Derivation | undefined): Promise<void> => {
-    if (derive !== undefined) await append(derive.texts)
+  /** Closes all files, and notes their checksums. A file without content must be there, too. */
+  const closeAll = async (): Promise<void> => {
     for (const name of heads.keys()) {
       await appendTo(name, '', 0)
       await files.get(name)?.close()
       const path = join(aside, name)
-      // A file without content must be there, too.
       await (await openOwn(folder, path)).close()
       const { lines = 0, bytes = 0 } = written.get(name) ?? {}
       written.set(name, { lines, bytes, sha256: await sha256Of(path) })
     }
+  }
+  const makeWhole = async (about: object, derive: Derivation | undefined): Promise<void> => {
+    if (derive !== undefined) await append(derive.texts)
+    await closeAll()
     const derived = (await derive?.files(aside)) ?? []
     const listed = [...[...written].map(([name, one]) => ({ name, ...one })), ...derived]
-    const manifest = await openOwn(folder, join(aside, MANIFEST))
-    try {
-      await manifest.truncate(0)
-      await manifest.write(`${JSON.stringify({ ...about, files: listed }, undefined, 2)}\n`, 0)
-      await manifest.sync()
-    } finally {
-      await manifest.close()
-    }
+    const manifest = `${JSON.stringify({ ...about, files: listed }, undefined, 2)}\n`
+    await writeWhole(folder, join(aside, MANIFEST), manifest, 'sync')
     await assertHeld()
-    await rename(aside, whole)
-    const parent = await open(folder)
-    await parent.sync().finally(() => parent.close())
+    await renameIn(folder, aside, whole)
   }
   return {
-    append: (texts) =>
-      usable(async () => {
-        await append(texts)
-        return collection(false)
-      }),
+    async append(texts) {
+      await append(texts).catch(unusable)
+      return collection(false)
+    },
     async publish(about, derive) {
-      if (!isThere && before?.isWhole !== true) await usable(() => makeWhole(about, derive))
-      if (destination !== undefined && before?.isWhole !== true)
-        await deliverCollection(destination, whole, run)
+      if (before?.isWhole === true) return collection(true)
+      if (!isThere) await makeWhole(about, derive).catch(unusable)
+      if (destination !== undefined) await deliverCollection(destination, whole, run)
       return collection(true)
     },
     clear() {
       if (destination !== undefined) rmSync(whole, { recursive: true, force: true })
     },
   }
+}
+
+/** Renames within a folder; the disk then has the new name. */
+async function renameIn(folder: string, from: string, to: string): Promise<void> {
+  await rename(from, to)
+  const parent = await open(folder)
+  await parent.sync().finally(() => parent.close())
+}
+
+/** @throws WaybillError `collection-lost` for a file shorter than the part that was settled */
+function openAgain(
+  folder: string,
+  path: string,
+  bytes: number,
+  assertHeld: () => Promise<void>,
+): AppendedFile {
+  makeFolder(folder)
+  if ((lstatSync(path, { throwIfNoEntry: false })?.size ?? 0) < bytes)
+    throw new WaybillError('collection-lost', 'the collected files of the run are gone', {
+      place: { file: path },
+    })
+  return openAppended(folder, path, bytes, assertHeld)
 }
 
 /** @param base with or without a slash, or a dot, at its end */
@@ -176,6 +181,23 @@ async function sha256Of(path: string): Promise<string> {
   const sum = createHash('sha256')
   await pipeline(createReadStream(path), sum)
   return sum.digest('hex')
+}
+
+/** Writes a file in place of its former content. @param sync waits until the disk has it */
+async function writeWhole(
+  root: string,
+  path: string,
+  content: string | Buffer,
+  sync?: 'sync',
+): Promise<void> {
+  const file = await openOwn(root, path)
+  try {
+    await file.truncate(0)
+    await file.writeFile(content)
+    if (sync !== undefined) await file.sync()
+  } finally {
+    await file.close()
+  }
 }
 
 const Article = z.looseObject({ id: z.union([z.string(), z.number()]), body: z.string() })
@@ -194,13 +216,7 @@ export async function writeBodies(folder: string): Promise<readonly DerivedFile[
     if (data === undefined) continue
     const name = ownFileName(String(data.id), '.html')
     const content = Buffer.from(data.body)
-    const body = await openOwn(folder, join(folder, 'bodies', name))
-    try {
-      await body.truncate(0)
-      await body.write(content)
-    } finally {
-      await body.close()
-    }
+    await writeWhole(folder, join(folder, 'bodies', name), content)
     const sha256 = createHash('sha256').update(content).digest('hex')
     written.push({ name: `bodies/${name}`, bytes: content.length, sha256 })
   }

@@ -25,7 +25,7 @@ import { createDispatcher, NO_TRAFFIC, type Traffic } from '../load/dispatcher.t
 import { createFirstContact } from '../load/first-contact.ts'
 import type { LoadContext } from '../load/load-chunk.ts'
 import type { Authorizations } from '../load/medical-records.ts'
-import { createSending } from '../load/sending.ts'
+import { createSending, type Sending } from '../load/sending.ts'
 import { createStaleAccounts } from '../load/stale-accounts.ts'
 import type { Identity } from '../model/ids.ts'
 import { matchAnswer } from '../reconcile/match.ts'
@@ -76,7 +76,7 @@ export interface RunStages {
   readonly inHand: (more: number) => void
 }
 
-export interface RunParts {
+interface RunParts {
   readonly origin: RunOrigin | undefined
   readonly isBackfill: boolean
   readonly runLedger: RunLedger
@@ -99,113 +99,15 @@ export interface RunParts {
 }
 
 export function connectStages(deps: RunDependencies, job: Job, jobId: number, parts: RunParts): RunStages {
-  const { ledger, gateway, gatewayName, identity, now, random, events, home } = deps
-  const { submit, accounts, careTeams, reads, stopWhen } = job.definition
+  const { ledger, identity, now, events, home } = deps
   const { runLedger } = parts
-  const { tallies } = runLedger
-  const { dispatcher, sizes } = sharedBy(deps)
   const outages = watchOutages(runLedger, (outage) => events.emit({ type: 'outage', ...outage }))
-  const sending = createSending({
-    dispatcher,
-    concurrency: submit.concurrency,
-    patienceMs: submit.patience,
-    notFound: reads.notFound,
-    tallies,
-    now,
-    random,
-    sleep: deps.sleep,
-    renewToken: () => gateway.renewToken(),
-    askAboutNobody: () => gateway.biometrics.read(NOBODY),
-    assertHeld: runLedger.assertHeld,
-    signal: parts.signal,
-    onWait: (wait) => events.emit({ type: 'waiting', ...wait }),
-    onOutage: outages.changed,
-  })
-  const reconciler: Reconciler = {
-    match: matchAnswer,
-    matchInOrder: createMatchInOrder(),
-    readBack: (entries, ids, onSign) => readBack(gateway, sending.read, entries, ids, judge, onSign),
-    readBackAny: (entries, ids, onSign) =>
-      readBack(
-        gateway,
-        sending.read,
-        entries,
-        ids,
-        parts.hadOtherKey === true ? judgeOfAnyKey : judgeAny,
-        onSign,
-      ),
-    profile: (account) => readWholeProfile(gateway, sending.read, account),
-  }
-  const waiting = { readLagMs: submit.readLag, pause: (ms: number) => deps.sleep(ms, parts.signal), now }
-  const claims = createClaims(runLedger, gatewayName, deps.isDead, waiting)
-  const registering = {
-    gateway,
-    gatewayName,
-    ledger,
-    runLedger,
-    sending,
-    identity,
-    register: accounts.register,
-    reconciler,
-    tallies,
-    now,
-    claims,
-    late: new Map(),
-  }
-  const stale = createStaleAccounts({ ...registering, ...waiting })
-  const people = { ...registering, stale }
-  const delivery = {
-    gateway,
-    ledger: runLedger,
-    sending,
-    identity,
-    buffers: createBodyBuffers(),
-    learnedIds: new Map<string, string>(),
-    sizes,
-    inDoubt: submit.inDoubt,
-    batchesAreAtomic: submit.batchesAreAtomic,
-    onBatch: events.has('batchAnswered')
-      ? (batch: BatchAnswer) => events.emit({ type: 'batchAnswered', ...batch })
-      : undefined,
-    ...waiting,
-    stale,
-    progress: { takenAt: 0 },
-    random,
-    reconciler,
-  }
-  const { collect, to } = job.definition
-  const target = to && targetPlace(to, dirname(job.file), join(home, 'undelivered'))
+  const sending = connectSending(deps, job, parts, outages.changed)
   const orders = new Map(parts.orders)
-  const collecting =
-    collect &&
-    to &&
-    target &&
-    createCollecting({
-      ledger,
-      runLedger,
-      gateway,
-      gatewayName,
-      identity,
-      read: sending.read,
-      what: collect,
-      to,
-      folder: target.folder,
-      destination: target.remote && {
-        place: target.remote,
-        secrets: deps.sources,
-        signal: parts.signal,
-        assertHeld: runLedger.assertHeld,
-      },
-      job: job.definition.job,
-      startedAt: parts.startedAt,
-      before: parts.collection ?? null,
-      now,
-      gone: () => goneArticles(home, job.definition.job, runLedger.lease.runId),
-    })
   return {
     home,
     ledger,
-    collecting,
+    collecting: connectCollecting(deps, job, parts, sending),
     runLedger,
     identity,
     events,
@@ -214,7 +116,7 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
     receipts: parts.receipts,
     rejectsFolder: join(home, parts.rejectsPath),
     // Rows taken up were rejected before: their share of rejects shows nothing about the export.
-    stopWhen: createStopWhen(parts.origin === undefined ? stopWhen : undefined, parts.before),
+    stopWhen: createStopWhen(parts.origin === undefined ? job.definition.stopWhen : undefined, parts.before),
     origin: parts.origin,
     isBackfill: parts.isBackfill,
     stop: parts.stop,
@@ -225,69 +127,179 @@ export function connectStages(deps: RunDependencies, job: Job, jobId: number, pa
       if (anchor !== null) orders.set(id, { anchor, day: day ?? 0 })
       return orders
     },
-    load: {
-      ...delivery,
-      memory: ledger,
-      jobId,
-      // The local stand-in holds only records sent from this home.
-      firstContact:
-        gatewayName === BUILT_IN
-          ? async () => {}
-          : createFirstContact({
-              installation: ledger.installation,
-              gatewayName,
-              now,
-              shown: (own) => readProfile(gateway, sending.read, own, () => undefined),
-              onOthers(people, of) {
-                if (parts.hadOtherKey !== true) events.emit({ type: 'othersFound', people, of })
-              },
-            }),
-      suspicion: parts.suspicion,
-      limits: submit.batch,
-      careTeamsAcrossAccounts: careTeams.acrossAccounts,
-      held: parts.origin === undefined ? 'hold' : HELD[parts.origin.selection],
-      claims,
+    load: connectLoad(deps, job, jobId, parts, sending),
+  }
+}
+
+function connectSending(
+  deps: RunDependencies,
+  { definition: { submit, reads } }: Job,
+  { runLedger, signal }: RunParts,
+  onOutage: ReturnType<typeof watchOutages>['changed'],
+): Sending {
+  const { gateway, now, random, events } = deps
+  return createSending({
+    dispatcher: sharedBy(deps).dispatcher,
+    concurrency: submit.concurrency,
+    patienceMs: submit.patience,
+    notFound: reads.notFound,
+    tallies: runLedger.tallies,
+    now,
+    random,
+    sleep: deps.sleep,
+    renewToken: () => gateway.renewToken(),
+    askAboutNobody: () => gateway.biometrics.read(NOBODY),
+    assertHeld: runLedger.assertHeld,
+    signal,
+    onWait: (wait) => events.emit({ type: 'waiting', ...wait }),
+    onOutage,
+  })
+}
+
+function connectReconciler(gateway: Gateway, { read }: Sending, hadOtherKey: boolean): Reconciler {
+  const judgeOther = hadOtherKey ? judgeOfAnyKey : judgeAny
+  return {
+    match: matchAnswer,
+    matchInOrder: createMatchInOrder(),
+    readBack: (entries, ids, onSign) => readBack(gateway, read, entries, ids, judge, onSign),
+    readBackAny: (entries, ids, onSign) => readBack(gateway, read, entries, ids, judgeOther, onSign),
+    profile: (account) => readWholeProfile(gateway, read, account),
+  }
+}
+
+/** Undefined for a job that sends records. */
+function connectCollecting(
+  deps: RunDependencies,
+  job: Job,
+  parts: RunParts,
+  { read }: Sending,
+): Collecting | undefined {
+  const { ledger, gateway, gatewayName, identity, now, home } = deps
+  const { runLedger, signal } = parts
+  const { collect, to, job: name } = job.definition
+  if (collect === undefined || to === undefined) return undefined
+  const { folder, remote } = targetPlace(to, dirname(job.file), join(home, 'undelivered'))
+  const destination = remote && {
+    place: remote,
+    secrets: deps.sources,
+    signal,
+    assertHeld: runLedger.assertHeld,
+  }
+  return createCollecting({
+    ledger,
+    runLedger,
+    gateway,
+    gatewayName,
+    identity,
+    read,
+    what: collect,
+    to,
+    folder,
+    destination,
+    job: name,
+    startedAt: parts.startedAt,
+    before: parts.collection ?? null,
+    now,
+    gone: () => goneArticles(home, name, runLedger.lease.runId),
+  })
+}
+
+function connectLoad(
+  deps: RunDependencies,
+  job: Job,
+  jobId: number,
+  parts: RunParts,
+  sending: Sending,
+): LoadContext {
+  const { ledger, gateway, gatewayName, identity, now, random, events } = deps
+  const { submit, accounts, medicalRecords } = job.definition
+  const { acrossAccounts, changed, missing } = job.definition.careTeams
+  const { runLedger, signal, hadOtherKey = false } = parts
+  const { tallies } = runLedger
+  const reconciler = connectReconciler(gateway, sending, hadOtherKey)
+  const waiting = { readLagMs: submit.readLag, pause: (ms: number) => deps.sleep(ms, signal), now }
+  const claims = createClaims(runLedger, gatewayName, deps.isDead, waiting)
+  const atGateway = { gateway, gatewayName, ledger, runLedger, sending, identity }
+  const { register } = accounts
+  const registering = { ...atGateway, register, reconciler, tallies, now, claims, late: new Map() }
+  const stale = createStaleAccounts({ ...registering, ...waiting })
+  const people = { ...registering, stale }
+  const { concurrency } = submit
+  return {
+    ...waiting,
+    gateway,
+    ledger: runLedger,
+    memory: ledger,
+    sending,
+    identity,
+    jobId,
+    buffers: createBodyBuffers(),
+    learnedIds: new Map<string, string>(),
+    sizes: sharedBy(deps).sizes,
+    inDoubt: submit.inDoubt,
+    batchesAreAtomic: submit.batchesAreAtomic,
+    onBatch: events.has('batchAnswered')
+      ? (batch: BatchAnswer) => events.emit({ type: 'batchAnswered', ...batch })
+      : undefined,
+    stale,
+    progress: { takenAt: 0 },
+    random,
+    reconciler,
+    firstContact: connectFirstContact(deps, sending, hadOtherKey),
+    suspicion: parts.suspicion,
+    limits: submit.batch,
+    careTeamsAcrossAccounts: acrossAccounts,
+    held: parts.origin === undefined ? 'hold' : HELD[parts.origin.selection],
+    claims,
+    accounts: people,
+    assessment: {
+      gateway,
+      sending,
       accounts: people,
-      assessment: {
-        gateway,
-        sending,
-        accounts: people,
-        memory: ledger,
-        ledger: runLedger,
-        identity,
-        jobId,
-        now,
-        concurrency: submit.concurrency,
-      },
-      medicalRecords: {
-        gateway,
-        gatewayName,
-        ledger,
-        runLedger,
-        sending,
-        identity,
-        authorizations: createAuthorizations(authorizationsFolder(job)),
-        uploadHosts: job.definition.medicalRecords?.uploadHosts ?? [],
-        limits: submit.batch,
-        types: {},
-      },
-      careTeams: {
-        gateway,
-        gatewayName,
-        ledger,
-        sending,
-        identity,
-        tallies,
-        changed: careTeams.changed,
-        missing: careTeams.missing,
-        claims,
-        jobId,
-        ...waiting,
-        stale,
-        owed: createOwedBook(tallies),
-      },
+      memory: ledger,
+      ledger: runLedger,
+      identity,
+      jobId,
+      now,
+      concurrency,
+    },
+    medicalRecords: {
+      ...atGateway,
+      authorizations: createAuthorizations(authorizationsFolder(job)),
+      uploadHosts: medicalRecords?.uploadHosts ?? [],
+      limits: submit.batch,
+      types: {},
+    },
+    careTeams: {
+      ...atGateway,
+      ...waiting,
+      tallies,
+      changed,
+      missing,
+      claims,
+      jobId,
+      stale,
+      owed: createOwedBook(tallies),
     },
   }
+}
+
+/** The local stand-in holds only records sent from this home. */
+function connectFirstContact(
+  { ledger, gateway, gatewayName, now, events }: RunDependencies,
+  { read }: Sending,
+  hadOtherKey: boolean,
+): LoadContext['firstContact'] {
+  if (gatewayName === BUILT_IN) return async () => {}
+  return createFirstContact({
+    installation: ledger.installation,
+    gatewayName,
+    now,
+    shown: (own) => readProfile(gateway, read, own, () => undefined),
+    onOthers(people, of) {
+      if (!hadOtherKey) events.emit({ type: 'othersFound', people, of })
+    },
+  })
 }
 
 /** Account of nobody: an answer to a read shows that the gateway is up, and reveals nothing about any person. */

@@ -43,7 +43,7 @@ export interface Counted extends Omit<Counts, 'warnings' | 'leftOut'> {
   readonly reasons: readonly MappingReason[]
 }
 
-export interface ExportFit extends FitReport {
+interface ExportFit extends FitReport {
   readonly export: string
 }
 

@@ -45,7 +45,7 @@ export interface OutageProgress extends ReportedOutage {
   readonly pending: number
 }
 
-export interface RunStarted {
+interface RunStarted {
   readonly id: string
   readonly job: string
   readonly gateway: string
@@ -58,7 +58,7 @@ export interface RunStarted {
   readonly isFirst?: boolean | undefined
 }
 
-export interface GatewayWait {
+interface GatewayWait {
   readonly operation: string
   readonly waitMs: number
   readonly class: string
@@ -79,7 +79,7 @@ export interface OtherRun {
   readonly givesWay?: boolean | undefined
 }
 
-export interface DriftedExport {
+interface DriftedExport {
   readonly name: string
   readonly sha256: string
   readonly findings: readonly DriftFinding[]
@@ -221,7 +221,7 @@ export function readOutage(noted: string | null): WaitsForGateway | undefined {
   return { since: iso(since), givesUpAt: iso(givesUpAt), ...rest, ...present({ status }) }
 }
 
-export interface OutageWatch {
+interface OutageWatch {
   changed(outage: ReportedOutage): void
   /** @param more records begun; negative for settled records */
   inHand(more: number): void

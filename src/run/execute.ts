@@ -146,115 +146,34 @@ async function runExport(run: OpenRun, step: ExportStep): Promise<ExportEnd | un
  * the reason.
  * @throws WaybillError a problem of the export: nothing of it was sent
  */
-async function carryOut(
-  { stages, runLedger, events }: OpenRun,
-  { record, mapping, limits, watch, isSmall = false, position }: ExportStep,
-): Promise<ExportEnd> {
-  const { opened, mapper } = await openRows(stages, record, mapping, limits)
-  const arrival = await stages.ledger.exports.arrivalOf(stages.load.jobId, record)
-  const isRenewed = await wasReadOtherwise(stages, record)
-  const inFront = columnsInFront(opened.columns, mapping.read)
-  const listsTeams = listsCareTeams(stages, record, mapping)
-  const resumption = resumptionOf(await stages.ledger.chunks.ofExport(record.id))
-  const { counts } = resumption
-  const rejects = openAppended(
-    stages.home,
-    rejectsPath(stages, record),
-    resumption.rejectsLength,
-    runLedger.assertHeld,
+async function carryOut(run: OpenRun, step: ExportStep): Promise<ExportEnd> {
+  const work = await beginExport(run, step)
+  const { stages, record, resumption, rejects, open, counts } = work
+  const pipeline = createPipeline(
+    (chunk) => loadOne(work, chunk),
+    (chunk, loaded) => settleOne(work, chunk, loaded),
+    (chunk) => beginOne(work, chunk),
   )
-  const { notes = [] } = opened
-  if (notes.length > 0) events.emit({ type: 'exportNoted', name: record.name, notes })
-  const progress = (byteOffset: number) => ({ name: record.name, counts, share: opened.share(byteOffset) })
-  const { bytes } = record
-  events.emit({ type: 'exportStarted', ...progress(resumption.from?.byteOffset ?? 0), bytes, position })
-
-  const open = new Map<number, Chunk>()
-  const stopped = (error: unknown): never => {
-    stages.stop(error)
-    throw error
-  }
-  /** Recognises, registers, delivers; or collects. */
-  const load = async (chunk: Chunk): Promise<WorkedChunk> => {
-    const { number, rows, entries, withdrawn, start, shared } = chunk
-    open.set(number, chunk)
-    stages.inHand(entries.length)
-    const { row: firstRow, line: firstLine, byteOffset } = start
-    await runLedger.openChunk(record.id, { number, firstRow, firstLine, byteOffset, rows: rows.length })
-    if (stages.collecting !== undefined) return stages.collecting.collect(chunk).catch(stopped)
-    const isAgain = record.reading !== 'whole' || arrival !== record.id
-    return loadChunk(stages.load, {
-      exportRow: record.id,
-      chunk: number,
-      exportId: record.export_id,
-      arrival,
-      entries,
-      withdrawn,
-      isBackfill: stages.isBackfill,
-      isAgain,
-      isRenewed,
-      orders: stages.ordersWith(record),
-      isTakenUp: record.reading !== 'whole',
-      resumed: resumption.open.has(number),
-      shared,
-      listed: listsTeams ? rows.flatMap(({ outcome }) => outcome.account ?? []) : [],
-    }).catch(stopped)
-  }
-  const settle = async (begun: Chunk, loaded: WorkedChunk): Promise<void> => {
-    const rows = loaded.collected?.rows ?? withTakenBack(begun.rows, loaded.takenBack ?? [])
-    const chunk = { ...begun, rows }
-    const [renamed] = counts.warnings[NAME_CHANGED.code] === undefined ? renamedIn(loaded) : []
-    addCounts(
-      counts,
-      await settleChunk(stages, { record, inFront, arrival, listsTeams }, rejects, chunk, loaded),
-    )
-    if (renamed !== undefined) {
-      const note = `row ${renamed.row} (line ${renamed.line}) ${NAME_CHANGED.message}`
-      events.emit({ type: 'exportNoted', name: record.name, notes: [note] })
-    }
-    open.delete(chunk.number)
-    stages.inHand(-chunk.entries.length)
-    const left = () => leftBehind(record, chunk, loaded)
-    events.emit({ type: 'exportAdvanced', ...progress(chunk.rows.at(-1)?.source.byteOffset ?? 0), left })
-  }
-  let stoppedAt: Chunk | undefined
-  const begin = async (chunk: Chunk): Promise<void> => {
-    await stages.turn(chunk.number)
-    try {
-      stages.stopWhen.look(chunk.rows, resumption.open.has(chunk.number))
-    } catch (error) {
-      stoppedAt = chunk
-      throw error
-    }
-    watch?.look(chunk.rows)
-  }
-  const pipeline = createPipeline(load, settle, begin)
   try {
     try {
       const { number, skip, open: cutBefore } = resumption
       // Work in flight is settled as a whole: a chunk cut short would lose track of records already sent.
       const limit = Math.max(stages.limit, rowsOf(cutBefore))
-      const blocks = opened.rows(resumption.from)
+      const blocks = work.opened.rows(resumption.from)
       const range = { number, skip, limit, cutBefore, rows: stages.collecting?.chunkRows }
-      for await (const chunk of cutChunks(blocks, mapper, stages.identity, record.export_id, range))
+      for await (const chunk of cutChunks(blocks, work.mapper, stages.identity, record.export_id, range))
         await pipeline.add(chunk)
     } finally {
       await pipeline.drain()
     }
-    await assertReadWhole(opened, record, counts)
-    if (listsTeams) await noteMissing({ ...stages.load.careTeams, runLedger }, stages.load.jobId, arrival)
-    const findings = toLookAt((await watch?.end(runLedger, record.id)) ?? [])
-    await runLedger.endExport(record.id, 'finished')
-    assertBalanced(counts, record.name)
-    const { name, sha256 } = record
-    if (findings.length > 0) events.emit({ type: 'exportDrifted', name, sha256, findings, isSmall })
-    events.emit({ type: 'exportEnded', name: record.name, counts })
+    await endExport(work)
     return { counts }
   } catch (error) {
     if (isExportProblem(error) && open.size === 0) throw error
-    if (stoppedAt !== undefined) {
+    if (work.stoppedAt !== undefined) {
       const origin = { name: record.name, exportId: record.export_id }
-      await runLedger.noteHeldBack(record.id, await holdBack(origin, inFront, rejects, stoppedAt))
+      const heldBack = await holdBack(origin, work.inFront, rejects, work.stoppedAt)
+      await run.runLedger.noteHeldBack(record.id, heldBack)
     }
     for (const chunk of open.values())
       addCounts(counts, stages.collecting?.pending(chunk) ?? countChunk(chunk.rows, [], 0))
@@ -262,6 +181,123 @@ async function carryOut(
   } finally {
     await rejects.close()
   }
+}
+
+type ExportWork = Awaited<ReturnType<typeof beginExport>>
+
+/** Opens the export where an earlier process stopped. */
+async function beginExport(run: OpenRun, step: ExportStep) {
+  const { stages, runLedger, events } = run
+  const { record, mapping, limits, position } = step
+  const { opened, mapper } = await openRows(stages, record, mapping, limits)
+  const arrival = await stages.ledger.exports.arrivalOf(stages.load.jobId, record)
+  const isRenewed = await wasReadOtherwise(stages, record)
+  const inFront = columnsInFront(opened.columns, mapping.read)
+  const listsTeams = listsCareTeams(stages, record, mapping)
+  const resumption = resumptionOf(await stages.ledger.chunks.ofExport(record.id))
+  const { counts, rejectsLength } = resumption
+  const file = rejectsPath(stages, record)
+  const rejects = openAppended(stages.home, file, rejectsLength, runLedger.assertHeld)
+  const { notes = [] } = opened
+  if (notes.length > 0) events.emit({ type: 'exportNoted', name: record.name, notes })
+  const progress = (byteOffset: number) => ({ name: record.name, counts, share: opened.share(byteOffset) })
+  const from = resumption.from?.byteOffset ?? 0
+  events.emit({ type: 'exportStarted', ...progress(from), bytes: record.bytes, position })
+  return {
+    ...run,
+    ...step,
+    opened,
+    mapper,
+    arrival,
+    isRenewed,
+    inFront,
+    listsTeams,
+    resumption,
+    counts,
+    rejects,
+    progress,
+    /** Chunks that are not settled. */
+    open: new Map<number, Chunk>(),
+    /** Chunk at which `stopWhen` stopped the run. */
+    stoppedAt: undefined as Chunk | undefined,
+  }
+}
+
+async function beginOne(work: ExportWork, chunk: Chunk): Promise<void> {
+  const { stages, resumption, watch } = work
+  await stages.turn(chunk.number)
+  try {
+    stages.stopWhen.look(chunk.rows, resumption.open.has(chunk.number))
+  } catch (error) {
+    work.stoppedAt = chunk
+    throw error
+  }
+  watch?.look(chunk.rows)
+}
+
+/** Recognises, registers, delivers; or collects. */
+async function loadOne(work: ExportWork, chunk: Chunk): Promise<WorkedChunk> {
+  const { stages, runLedger, record, arrival, open } = work
+  const { number, rows, entries, withdrawn, start, shared } = chunk
+  const stopped = (error: unknown): never => {
+    stages.stop(error)
+    throw error
+  }
+  open.set(number, chunk)
+  stages.inHand(entries.length)
+  const { row: firstRow, line: firstLine, byteOffset } = start
+  await runLedger.openChunk(record.id, { number, firstRow, firstLine, byteOffset, rows: rows.length })
+  if (stages.collecting !== undefined) return stages.collecting.collect(chunk).catch(stopped)
+  const isTakenUp = record.reading !== 'whole'
+  return loadChunk(stages.load, {
+    exportRow: record.id,
+    chunk: number,
+    exportId: record.export_id,
+    arrival,
+    entries,
+    withdrawn,
+    isBackfill: stages.isBackfill,
+    isAgain: isTakenUp || arrival !== record.id,
+    isRenewed: work.isRenewed,
+    orders: stages.ordersWith(record),
+    isTakenUp,
+    resumed: work.resumption.open.has(number),
+    shared,
+    listed: work.listsTeams ? rows.flatMap(({ outcome }) => outcome.account ?? []) : [],
+  }).catch(stopped)
+}
+
+async function settleOne(work: ExportWork, begun: Chunk, loaded: WorkedChunk): Promise<void> {
+  const { stages, events, record, inFront, arrival, listsTeams, counts } = work
+  const rows = loaded.collected?.rows ?? withTakenBack(begun.rows, loaded.takenBack ?? [])
+  const chunk = { ...begun, rows }
+  const [renamed] = counts.warnings[NAME_CHANGED.code] === undefined ? renamedIn(loaded) : []
+  addCounts(
+    counts,
+    await settleChunk(stages, { record, inFront, arrival, listsTeams }, work.rejects, chunk, loaded),
+  )
+  if (renamed !== undefined) {
+    const note = `row ${renamed.row} (line ${renamed.line}) ${NAME_CHANGED.message}`
+    events.emit({ type: 'exportNoted', name: record.name, notes: [note] })
+  }
+  work.open.delete(chunk.number)
+  stages.inHand(-chunk.entries.length)
+  const left = () => leftBehind(stages.identity, record, chunk, loaded)
+  events.emit({ type: 'exportAdvanced', ...work.progress(chunk.rows.at(-1)?.source.byteOffset ?? 0), left })
+}
+
+/** Judges and ends an export that was read to its end. */
+async function endExport(work: ExportWork): Promise<void> {
+  const { stages, runLedger, events, record, counts, isSmall = false } = work
+  await assertReadWhole(work.opened, record, counts)
+  if (work.listsTeams)
+    await noteMissing({ ...stages.load.careTeams, runLedger }, stages.load.jobId, work.arrival)
+  const findings = toLookAt((await work.watch?.end(runLedger, record.id)) ?? [])
+  await runLedger.endExport(record.id, 'finished')
+  assertBalanced(counts, record.name)
+  const { name, sha256 } = record
+  if (findings.length > 0) events.emit({ type: 'exportDrifted', name, sha256, findings, isSmall })
+  events.emit({ type: 'exportEnded', name: record.name, counts })
 }
 
 /** True if the export lists all care teams of a person and is read as a whole: teams no longer listed are then missing. */

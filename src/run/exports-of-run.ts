@@ -41,7 +41,7 @@ export interface ExportStep {
 }
 
 /** Export ready to be read, or its error; not yet in the ledger. */
-export interface BroughtExport {
+interface BroughtExport {
   readonly start: ExportStart
   readonly watch: DriftWatch | undefined
   readonly here:

@@ -173,7 +173,7 @@ export interface SmallExport extends SizedFile {
 }
 
 /** Rule of a job for the size of exports from a source. */
-export interface ExpectedSize {
+interface ExpectedSize {
   /** Share of the usual size, from 0 to 1: a smaller export is unusually small. */
   readonly share: number
   readonly key: ExpectationKey
@@ -210,7 +210,7 @@ export function smallOnes(
 }
 
 /** File begun by runs. */
-export interface TakenFile extends SizedFile {
+interface TakenFile extends SizedFile {
   /** Start of the first of these runs. */
   readonly takenAt: number
 }

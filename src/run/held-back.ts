@@ -29,7 +29,7 @@ const HeldBack = z.strictObject({
   /** Rows of the sample in the rejects file. */
   sample: z.int(),
 })
-export type HeldBack = z.infer<typeof HeldBack>
+type HeldBack = z.infer<typeof HeldBack>
 
 /** Reads the entry kept with the export; undefined if nothing was held back. */
 export const readHeldBack = (text: string | null): HeldBack | undefined =>

@@ -15,7 +15,7 @@ import { LARGEST_JOIN } from '../transform/joins.ts'
 import type { Arrival, Beside, BesideExport, ReceivedExport } from './arrival.ts'
 
 /** Mapping with its joined texts to keep, by SHA-256. */
-export interface JoinedMapping {
+interface JoinedMapping {
   readonly mapping: LoadedMapping
   readonly texts: ReadonlyMap<string, string>
 }

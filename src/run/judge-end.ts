@@ -25,7 +25,7 @@ interface JudgedEnd {
   readonly finding?: DriftFinding
 }
 
-export const cutOff = (address: string, why: string): WaybillError =>
+const cutOff = (address: string, why: string): WaybillError =>
   new WaybillError('export-cut', `The export may be cut: ${why}. Nothing of it was sent.`, {
     place: { file: address },
   })

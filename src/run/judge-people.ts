@@ -12,7 +12,7 @@ interface ReadRow {
   readonly outcome: RowOutcome
 }
 
-export interface JudgedPeople {
+interface JudgedPeople {
   readonly judged: readonly ReadRow[]
   /** People with several birth dates in their rows, each once. */
   readonly shared: readonly AccountKey[]

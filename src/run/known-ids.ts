@@ -9,7 +9,7 @@ import { readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { CollectDefinition } from '../definitions/collect-definition.ts'
-import { type LoadedMapping, loadMapping } from '../definitions/definition-files.ts'
+import { type Job, type LoadedMapping, loadMapping } from '../definitions/definition-files.ts'
 import { GatewayError } from '../gateway/gateway-error.ts'
 import { WaybillError } from '../model/errors.ts'
 import { openOwn } from '../system/own-files.ts'
@@ -18,6 +18,36 @@ import type { RunDependencies } from './events.ts'
 import type { FoundExport } from './find-exports.ts'
 import { ANY_RULES } from './found-delivery.ts'
 import { plainSending } from './plain-sending.ts'
+
+/** Ids as an export of a run. */
+interface KnownIds {
+  mappings(): ReadonlyMap<string, LoadedMapping>
+  /** Lists the ids in the home. @param run that reads the list */
+  find(deps: Asking, arrival: Arrival, run: string): Promise<readonly FoundExport[]>
+  /** Removes the list of a run that has ended well. */
+  over(home: string, run: string): Promise<void>
+}
+
+type Asking = Pick<
+  RunDependencies,
+  'ledger' | 'gateway' | 'gatewayName' | 'home' | 'now' | 'random' | 'sleep' | 'interrupt'
+>
+
+/** Undefined for a job with exports of its own. */
+export function knownIdsOf({ definition: { collect, job }, sources }: Job): KnownIds | undefined {
+  if (collect === undefined || sources.length > 0) return undefined
+  if (!collect.what.includes('articles'))
+    return { mappings: () => mappingOfIds(PEOPLE, 'accountId'), find: knownPeople, over: forgetKnownIds }
+  return {
+    mappings: () => mappingOfIds(ARTICLES, 'contentId'),
+    find: (deps, arrival, run) => knownArticles(deps, arrival, run, collect.articles ?? {}),
+    async over(home, run) {
+      const file = listOf(home, run)
+      if (existsSync(file)) await rename(file, keptOf(home, job))
+      await forgetKnownIds(home, run)
+    },
+  }
+}
 
 const PEOPLE = 'known-people'
 
@@ -34,15 +64,12 @@ row: { key: [$.${member}], account: { reference: $.${member}, type: accountId },
   return new Map([[name, loadMapping(JSON.stringify({ file: name, mapping, ...nothing }))]])
 }
 
-/** Mapping of account ids. */
-export const knownPeopleMapping = (): ReadonlyMap<string, LoadedMapping> => mappingOfIds(PEOPLE, 'accountId')
-
 /** People per page. */
 const PAGE = 1_000
 
-/** Writes the known people into the home, until the run is over. @param run that reads the file */
-export async function knownPeople(
-  { ledger, gatewayName, home }: Pick<RunDependencies, 'ledger' | 'gatewayName' | 'home'>,
+/** The people known to the ledger. */
+async function knownPeople(
+  { ledger, gatewayName, home }: Asking,
   arrival: Arrival,
   run: string,
 ): Promise<readonly FoundExport[]> {
@@ -63,25 +90,18 @@ export async function knownPeople(
   return [{ ...arrival.named(file, ANY_RULES), mapping: PEOPLE }]
 }
 
-/** Removes the files of a run that is over. */
-export const forgetKnownPeople = (home: string, run: string): Promise<void> =>
+export const forgetKnownIds = (home: string, run: string): Promise<void> =>
   rm(join(home, 'collections', run), { recursive: true, force: true })
 
 const ARTICLES = 'known-articles'
-
-/** Mapping of article ids. */
-export const knownArticlesMapping = (): ReadonlyMap<string, LoadedMapping> =>
-  mappingOfIds(ARTICLES, 'contentId')
 
 const Listed = z.object({ contentId: z.string(), title: z.string().optional() })
 
 const listOf = (home: string, run: string): string => join(home, 'collections', run, `${ARTICLES}.ndjson`)
 const keptOf = (home: string, job: string): string => join(home, 'collections', `${ARTICLES}-${job}.ndjson`)
 
-type Asking = Pick<RunDependencies, 'gateway' | 'home' | 'now' | 'random' | 'sleep' | 'interrupt'>
-
-/** Lists the articles as an export of ids. @param run that reads the list */
-export async function knownArticles(
+/** The articles listed by the content service. */
+async function knownArticles(
   deps: Asking,
   arrival: Arrival,
   run: string,
@@ -118,10 +138,4 @@ export async function goneArticles(home: string, job: string, run: string): Prom
   const now = new Set((await readList(listOf(home, run))).map(({ contentId }) => contentId))
   const before = await readList(keptOf(home, job))
   return before.flatMap((one) => (now.has(one.contentId) ? [] : [`${JSON.stringify(one)}\n`]))
-}
-
-/** Makes the list of this run the last list of the job. */
-export async function keepArticles(home: string, job: string, run: string): Promise<void> {
-  const file = listOf(home, run)
-  if (existsSync(file)) await rename(file, keptOf(home, job))
 }

@@ -175,7 +175,7 @@ export function createGiveWay(
   }
 }
 
-export interface Asked {
+interface Asked {
   /** Aborted with `gave-way` once somebody has asked for the job. */
   readonly signal: AbortSignal
   /** Call and await before closing the ledger. */

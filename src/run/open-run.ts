@@ -25,84 +25,38 @@ export interface OpenRun {
 export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
   const { ledger, now, events, held } = world
   const { id, job, resumed, limit } = plan
-  const lease = { ...held.lease, runId: id }
-  const { jobId } = lease
-  const name = job.definition.job
+  const { jobId } = held.lease
   await assertRoom(world.home, world.minFree)
   const startedAt = now()
   const rejectsPath = resumed?.rejects_path ?? join('rejects', id)
   const receiptsPath = resumed?.receipts_path ?? join('receipts', `${id}.ndjson.gz`)
-  const part = limit === Number.POSITIVE_INFINITY ? plan.part : 'limit'
-  const isFirst = resumed === undefined && (await ledger.runs.list(1)).length === 0
-  const runLedger =
-    resumed === undefined
-      ? await ledger.runs.start(lease, {
-          id,
-          jobId,
-          startedAt,
-          rejectsPath,
-          receiptsPath,
-          origin: plan.origin,
-          backfill: plan.backfill,
-          part,
-        })
-      : await ledger.runs.resume(lease, resumed, startedAt, part)
-  const { tallies } = runLedger
-  events.emit({
-    type: 'runStarted',
-    id,
-    job: name,
-    gateway: world.gatewayName,
-    resumed: resumed !== undefined,
-    tallies,
-    isFirst,
-    settledOnly: plan.settlesOnly,
-  })
+  const runLedger = await startOrResume(plan, world, { startedAt, rejectsPath, receiptsPath })
 
-  const settled = await settledBefore(ledger, id)
+  const before = await settledBefore(ledger, id)
   const receiptsLength = resumed?.receipts_length ?? 0
-  const receipts = openAppended(
-    world.home,
-    join(world.home, receiptsPath),
-    receiptsLength,
-    runLedger.assertHeld,
-  )
+  const receiptsFile = join(world.home, receiptsPath)
+  const receipts = openAppended(world.home, receiptsFile, receiptsLength, runLedger.assertHeld)
   const stopping = new AbortController()
-  const stop = (reason: unknown): void => stopping.abort(reason)
   const signal = AbortSignal.any([stopping.signal, world.interrupt, held.lost, held.stopped])
-  const began = resumed?.started_at ?? startedAt
   const origin = plan.origin ?? (resumed && originOf(resumed))
-  const backfill = plan.backfill ?? (resumed && rangeOf(resumed))
-  const suspicion = await ledger.installation.suspicion(startedAt)
-  const orders = await ledger.exports.orders(jobId)
-  const hadOtherKey = (await ledger.installation.key())?.hadOther
-  const writing = { runLedger, receipts, rejectsPath }
-  let pausedMs = 0
-  const pausing: Pausing = async (wait) => {
-    const since = now()
-    await runLedger.pauseWork(since)
-    await wait().finally(() => {
-      pausedMs += Math.max(0, now() - since)
-    })
-    await runLedger.goOnWorking(now())
-  }
-  const turn = async (chunk: number): Promise<void> => world.turn?.(signal, chunk, pausing)
-  const parts = {
-    ...writing,
+  const pauses = countPauses(runLedger, now)
+  const stages = connectStages(world, job, jobId, {
+    runLedger,
+    receipts,
+    rejectsPath,
     origin,
-    isBackfill: backfill !== undefined,
-    suspicion,
-    orders,
-    hadOtherKey,
-    stop,
+    isBackfill: (plan.backfill ?? (resumed && rangeOf(resumed))) !== undefined,
+    suspicion: await ledger.installation.suspicion(startedAt),
+    orders: await ledger.exports.orders(jobId),
+    hadOtherKey: (await ledger.installation.key())?.hadOther,
+    stop: (reason) => stopping.abort(reason),
     signal,
     limit,
-    turn,
-    startedAt: began,
-    before: settled,
+    turn: async (chunk) => world.turn?.(signal, chunk, pauses.pausing),
+    startedAt: resumed?.started_at ?? startedAt,
+    before,
     collection: resumed?.collection ?? null,
-  }
-  const stages = connectStages(world, job, jobId, parts)
+  })
   if (resumed !== undefined) await countOwed(stages.load.careTeams)
 
   return {
@@ -113,7 +67,7 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
     async end(error) {
       const endedAt = now()
       // The clock may be set back during a run.
-      const workedMs = Math.max(0, endedAt - startedAt - pausedMs)
+      const workedMs = Math.max(0, endedAt - startedAt - pauses.pausedMs())
       const end = { state: endState(error), reason: reasonOf(error) }
       events.emit({ type: 'runEnded', ...end, workedMs })
       await receipts.close()
@@ -125,6 +79,46 @@ export async function openRun(plan: RunPlan, world: World): Promise<OpenRun> {
       await runLedger.endRun({ ...end, endedAt, detail })
     },
   }
+}
+
+async function startOrResume(
+  { id, job, resumed, limit, origin, backfill, ...plan }: RunPlan,
+  { ledger, events, held, gatewayName }: World,
+  begun: { readonly startedAt: number; readonly rejectsPath: string; readonly receiptsPath: string },
+): Promise<RunLedger> {
+  const lease = { ...held.lease, runId: id }
+  const { jobId } = lease
+  const isFirst = resumed === undefined && (await ledger.runs.list(1)).length === 0
+  const part = limit === Number.POSITIVE_INFINITY ? plan.part : 'limit'
+  const runLedger =
+    resumed === undefined
+      ? await ledger.runs.start(lease, { id, jobId, ...begun, origin, backfill, part })
+      : await ledger.runs.resume(lease, resumed, begun.startedAt, part)
+  events.emit({
+    type: 'runStarted',
+    id,
+    job: job.definition.job,
+    gateway: gatewayName,
+    resumed: resumed !== undefined,
+    tallies: runLedger.tallies,
+    isFirst,
+    settledOnly: plan.settlesOnly,
+  })
+  return runLedger
+}
+
+/** Times of waiting, which are no work of the run. */
+function countPauses(runLedger: RunLedger, now: () => number) {
+  let pausedMs = 0
+  const pausing: Pausing = async (wait) => {
+    const since = now()
+    await runLedger.pauseWork(since)
+    await wait().finally(() => {
+      pausedMs += Math.max(0, now() - since)
+    })
+    await runLedger.goOnWorking(now())
+  }
+  return { pausing, pausedMs: () => pausedMs }
 }
 
 /** Counts owed work anew from the ledger: this process may do work that an earlier process counted as owed. */

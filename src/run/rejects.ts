@@ -58,7 +58,7 @@ export function columnsInFront(
 /** Reason why a row, or the record of a rule, did not get through. */
 type Reject = readonly [rule: string, issue: Issue]
 
-export interface ChunkTrouble {
+interface ChunkTrouble {
   readonly outcomes: readonly EntryOutcome[]
   readonly followUpFailures: readonly FollowUpFailure[]
 }
@@ -131,7 +131,7 @@ function asItCame(
   return { cells: inFront.map(() => ''), raw: row.text }
 }
 
-export type RejectedLine = Row & {
+type RejectedLine = Row & {
   /** Rule of the rejected record; undefined if the whole row was rejected. */
   readonly rule: string | undefined
   readonly exportName: string
@@ -241,7 +241,7 @@ export async function* valuesOfRejects(file: string): AsyncGenerator<RejectedVal
     }
 }
 
-export interface OpenRejects {
+interface OpenRejects {
   readonly opened: OpenExport
   /** Limits each line to the rejected record; records of the row that need no correction are left out. */
   onlyTheirRules(mapper: RowMapper): RowMapper

@@ -69,7 +69,7 @@ export const isGivenUp = ({ state, reason }: Pick<RunRecord, 'state' | 'reason'>
   state === 'failed' && reason === 'given-up'
 
 /** Point at which an export resumes. */
-export interface Resumption {
+interface Resumption {
   readonly counts: Counts
   readonly from: Origin | undefined
   readonly number: number

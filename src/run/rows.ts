@@ -23,7 +23,7 @@ export interface ExportAtHand extends ExportRecord {
   readonly version: string
 }
 
-export interface OpeningContext {
+interface OpeningContext {
   readonly ledger: Ledger
   readonly runLedger: Pick<RunLedger, 'lease'>
   readonly identity: Identity

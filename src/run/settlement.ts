@@ -17,7 +17,7 @@ import type { LoadContext, LoadedChunk } from '../load/load-chunk.ts'
 import { allRecords, assertBalanced, type Counts, countChunk } from '../model/balance.ts'
 import { type Entry, type MappedRow, rowKeysOf } from '../model/entry.ts'
 import { WaybillError } from '../model/errors.ts'
-import { transactionId } from '../model/ids.ts'
+import { type Identity, transactionId } from '../model/ids.ts'
 import type { EntryOutcome } from '../model/outcome.ts'
 import type { Chunk, ChunkRow } from './chunks.ts'
 import type { WorkedChunk } from './collecting.ts'
@@ -27,7 +27,7 @@ import { type AppendedFile, receiptsOf, receiptsText, type SentAs } from './rece
 import { rejectsHeader, rejectsText, ruleOf } from './rejects.ts'
 import { releaseDoubts } from './settle-doubts.ts'
 
-export interface SettledExport {
+interface SettledExport {
   readonly record: ExportRecord
   /** Columns in front in the rejects file. */
   readonly inFront: readonly string[]
@@ -75,8 +75,8 @@ export async function settleChunk(
     accepted: withoutBatch(loaded.outcomes),
     held: heldBy(context.identity, loaded.outcomes),
     arrival,
-    exceptions: exceptionsOf(chunk.rows, loaded, (outcome) =>
-      outcome.batchId === null ? toException(outcome) : undefined,
+    exceptions: exceptionsOf(context.identity, chunk.rows, loaded, (outcome) =>
+      outcome.batchId === null ? toException(context.identity, outcome) : undefined,
     ),
     listed: listsTeams
       ? listedBy(
@@ -115,7 +115,8 @@ const isWithGateway = (one: EntryOutcome): boolean =>
  * Exceptions of the chunk not brought into the ledger by a batch: rows and records never sent, and marks that could not be set.
  * @param unsent the exception of an outcome not yet in the ledger
  */
-export function exceptionsOf(
+function exceptionsOf(
+  identity: Pick<Identity, 'account'>,
   rows: readonly ChunkRow[],
   loaded: LoadedChunk,
   unsent: (outcome: EntryOutcome & { outcome: 'rejected' | 'in-doubt' }) => Exception | undefined,
@@ -127,12 +128,24 @@ export function exceptionsOf(
     const place = { row, line, byteOffset, content: null, batchId: null, outcome: 'rejected' as const }
     if (outcome.outcome === 'rejected') {
       const { stage, code, field, message } = outcome.issue
-      exceptions.push({ ...place, kind: null, rule: null, stage, code, field: field ?? null, message })
+      const person = outcome.account && identity.account(outcome.account)
+      exceptions.push({
+        ...place,
+        kind: null,
+        rule: null,
+        stage,
+        code,
+        field: field ?? null,
+        message,
+        person,
+      })
       continue
     }
+    if (outcome.rejected.length === 0) continue
+    const person = identity.account(outcome.account)
     for (const { kind, rule, issue, sentAs } of outcome.rejected) {
       const { stage, code, field, message } = issue
-      exceptions.push({ ...place, kind, rule, stage, code, field: field ?? null, message, sentAs })
+      exceptions.push({ ...place, kind, rule, stage, code, field: field ?? null, message, sentAs, person })
     }
   }
   for (const outcome of loaded.outcomes) {
@@ -156,6 +169,7 @@ export function exceptionsOf(
       field: null,
       message,
       batchId: null,
+      person: identity.account(entry.account),
     })
   }
   return exceptions
@@ -291,8 +305,14 @@ function settledRejects(
 const placeOf = (row: number, rule: string | undefined): string => `${row}\n${rule ?? ''}`
 
 /** Rows and records of the chunk that did not get through, for listeners. */
-export function leftBehind(record: ExportRecord, chunk: Chunk, loaded: LoadedChunk): LeftBehind[] {
-  return exceptionsOf(chunk.rows, loaded, toException).map((one) => {
+export function leftBehind(
+  identity: Pick<Identity, 'account'>,
+  record: ExportRecord,
+  chunk: Chunk,
+  loaded: LoadedChunk,
+): LeftBehind[] {
+  const unsent = (outcome: EntryOutcome): Exception | undefined => toException(identity, outcome)
+  return exceptionsOf(identity, chunk.rows, loaded, unsent).map((one) => {
     const { row, line, rule, content, outcome, stage, code, batchId, sentAs } = one
     const transaction =
       rule === null || content === null ? sentAs : transactionId(record.export_id, row, rule, content)

@@ -29,7 +29,7 @@ import { sourceSettings } from './connect-gateway.ts'
 import type { Person as Actor } from './resolve.ts'
 import { identityToLook } from './which-installation.ts'
 
-export interface Erasure {
+interface Erasure {
   readonly gateway: string
   readonly dryRun: boolean
   /** People in the file, without duplicates. */
@@ -269,7 +269,7 @@ function peopleOf(file: string, text: string): Person[] {
   return [...people.values()]
 }
 
-export interface Crosswalk {
+interface Crosswalk {
   readonly job: string
   readonly gateway: string
   readonly file: string

@@ -8,10 +8,11 @@ import { NONE_ASIDE } from '../ledger/audit.ts'
 import type { BackfillRange, Ledger, RunFilter, RunRecord, Selection } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
 import { notingRefusedStart } from '../needs/refused-starts.ts'
+import { noteWaitingExports } from '../needs/waiting-exports.ts'
 import { withPassingArrival } from '../run/arrival.ts'
 import { assertDated, rangeOf, readRange } from '../run/backfill-range.ts'
 import { type Counted, countDelivered } from '../run/count-exports.ts'
-import { createRunEvents, type RunListener } from '../run/events.ts'
+import { createRunEvents, type RunDependencies, type RunListener } from '../run/events.ts'
 import { execute } from '../run/execute.ts'
 import { lookInRange } from '../run/exports-in-range.ts'
 import { acceptingEnds, findExports, noneFound } from '../run/find-exports.ts'
@@ -28,23 +29,22 @@ import {
   type PlanParts,
   planBackfill,
 } from './backfill-plan.ts'
-import { type RunWatch, sourceSettings, withRunDependencies } from './connect-gateway.ts'
+import { type BeginWatch, begin, followed } from './begin.ts'
+import { openRunDependencies, type RunWatch, sourceSettings } from './connect-gateway.ts'
 import { doubtsOf } from './doubtful-mappings.ts'
-import { beating } from './heartbeats.ts'
+import { followByHeartbeat } from './heartbeats.ts'
 import { type NewReasons, newReasons } from './new-reasons.ts'
 import { type Reconciled, reconcileRun, withRunAgain } from './reconcile.ts'
 import { acceptInDoubt, giveUp, type Person, resendInDoubt } from './resolve.ts'
-import { tellingRefusals } from './run-and-tell.ts'
 import {
-  type BeginWatch,
   backfillJob,
   backfillSources,
-  begin,
   noneInRange,
   nothingToResume,
   type RunOptions,
   runJob,
 } from './run-job.ts'
+import { followRefusals } from './run-notices.ts'
 import { rerunJob } from './take-up.ts'
 import { type Trace, type TracedRow, traceRecord, traceRow } from './trace.ts'
 import { type SampleSize, type Verified, verifyRun } from './verify.ts'
@@ -57,25 +57,44 @@ export function beginRun(
   name: string,
   options: RunOptions,
 ): Promise<JobEnd> {
+  const { settings, now } = application
+  // A part of the exports says nothing about the night.
+  const isPart = options.files.length > 0 || options.limit !== Number.POSITIVE_INFINITY
   const start = (): Promise<JobEnd> =>
-    tellingRefusals(application, name, async () => {
-      const { job, gateway } = runnable(application, await readJob(application.settings, name))
-      const run = (): Promise<JobEnd> =>
+    followed([followRefusals(application, name)], async () => {
+      const { job, gateway } = runnable(application, await readJob(settings, name))
+      const endOf = ({ exit, error }: JobEnd) => ({ exit, code: error?.code })
+      return followed(isPart ? [] : [followByHeartbeat(application, job, endOf)], () =>
         begin(application, watch, {
           job,
           gateway,
           refusals: true,
           without: options,
-          work: (deps) => runJob(deps, job, options),
-        })
-      // A part of the exports says nothing about the night.
-      if (options.files.length > 0 || options.limit !== Number.POSITIVE_INFINITY) return run()
-      const endOf = ({ exit, error }: JobEnd) => ({ exit, code: error?.code })
-      return beating(application, job, { work: run, endOf })
+          work: (deps) => notingWaiting(deps, job, options, (noted) => runJob(noted, job, options)),
+        }),
+      )
     })
-  const { settings, now } = application
   // A person who names files sees the error.
   return notingRefusedStart({ home: settings.home, now, notes: options.files.length === 0 }, name, start)
+}
+
+/** Notes the incomplete exports of a run that looked for all exports of the job. */
+async function notingWaiting(
+  deps: RunDependencies,
+  { definition: { job } }: Job,
+  { files, unfinishedAlone }: RunOptions,
+  work: (deps: RunDependencies) => Promise<JobEnd>,
+): Promise<JobEnd> {
+  let waiting: readonly string[] = []
+  const events = deps.events.with({
+    exportsWaiting: (event) => {
+      waiting = event.waiting
+    },
+  })
+  const end = await work({ ...deps, events })
+  if (end.error === undefined && files.length === 0 && unfinishedAlone !== true)
+    noteWaitingExports(deps.home, job, waiting, deps.now())
+  return end
 }
 
 /** Finishes the interrupted run of a job; reads no new exports. @throws WaybillError `nothing-left` without such a run */
@@ -197,9 +216,13 @@ export async function beginBackfill(
 ): Promise<JobEnd> {
   const { job, gateway } = runnable(application, await readDated(application, name, range))
   if (onFound !== undefined) onFound(job.definition.job, await lookBefore(application, job, range))
-  const requestsPerSecond = range.rate
-  const work: Parameters<typeof begin>[2]['work'] = (deps) => backfillJob(deps, job, range)
-  return begin(application, watch, { job, gateway, refusals: false, requestsPerSecond, work })
+  return begin(application, watch, {
+    job,
+    gateway,
+    refusals: false,
+    requestsPerSecond: range.rate,
+    work: (deps) => backfillJob(deps, job, range),
+  })
 }
 
 /** Maps the rows that a run left behind again, with the current mapping, and sends them as a new run. */
@@ -211,9 +234,12 @@ export async function beginRerun(
 ): Promise<JobEnd> {
   const { job, gateway } = await findJobOfRun(application, run)
   assertTellable(application.settings, job)
-  const work: Parameters<typeof begin>[2]['work'] = async (deps) =>
-    rerunJob(deps, job, await findRun(deps.ledger, run), only)
-  return begin(application, watch, { job, gateway, refusals: false, work })
+  return begin(application, watch, {
+    job,
+    gateway,
+    refusals: false,
+    work: async (deps) => rerunJob(deps, job, await findRun(deps.ledger, run), only),
+  })
 }
 
 /** Runs to choose among those that left something behind. */
@@ -326,7 +352,8 @@ export async function reconcile(
   verify?: { readonly sample: SampleSize; readonly seed?: string | undefined },
 ): Promise<ReconciledRun> {
   const { job, gateway } = await findJobOfRun(application, id)
-  return withRunDependencies(application, watch, gateway, async (deps) => {
+  const deps = await openRunDependencies(application, watch, gateway)
+  try {
     const { ledger } = deps
     const named = await findRun(ledger, id)
     assertSameGateway(named, deps.gatewayName)
@@ -342,7 +369,9 @@ export async function reconcile(
     const shown = await gatherStory(deps, run.id)
     const inDoubt = leftIn(shown.summary).inDoubt + (await ledger.left.unasked(run.id))
     return { ...reconciled, run: run.id, inDoubt, ...shown }
-  })
+  } finally {
+    await deps.close()
+  }
 }
 
 export interface DecidedOn extends RunStory {
@@ -375,11 +404,14 @@ export async function resend(
   transactions: readonly string[] = [],
 ): Promise<DecidedOn & { readonly resent: JobEnd }> {
   const { job, gateway } = await findJobOfRun(application, id)
-  return withRunDependencies(application, watch, gateway, async (deps) => {
+  const deps = await openRunDependencies(application, watch, gateway)
+  try {
     const run = await findRun(deps.ledger, id)
     const { decided, ...resent } = await resendInDoubt(deps, job, run, transactions, person)
     return { records: decided, resent, ...(await gatherStory(deps, run.id)) }
-  })
+  } finally {
+    await deps.close()
+  }
 }
 
 /** Gives a run up. Records in flight are recognised when they come again. */

@@ -11,6 +11,7 @@ import type { JobSource } from '../definitions/export-definition.ts'
 import { fingerprint } from '../extract/content.ts'
 import { openExport } from '../extract/open-export.ts'
 import { compilePattern, matchExportName } from '../extract/sources/source.ts'
+import { type AsideContents, asideContent, NONE_ASIDE } from '../ledger/audit.ts'
 import type { BackfillRange, ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
 import { allRecords } from '../model/balance.ts'
 import { errorAsJson, isExportProblem, WaybillError } from '../model/errors.ts'
@@ -35,6 +36,8 @@ export interface PlannedExport {
   readonly deliveredBefore: boolean
   /** True if the unfinished backfill of this range has finished the export: the backfill does not read it again. */
   readonly done?: true
+  /** True if a person has put this content aside: the backfill passes over the export. */
+  readonly putAside?: true
   /** Error of reading the export. */
   readonly error?: WaybillError
 }
@@ -98,6 +101,7 @@ export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRa
       openBeside((begunBy?.get(name) ?? []).map(({ path }) => path)),
     ]),
   )
+  const aside = await asideOf(parts, name)
   const exports: PlannedExport[] = []
   for (const [at, { found: delivery, date, name: file }] of found.entries()) {
     parts.onExport(file, at + 1, found.length)
@@ -107,17 +111,22 @@ export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRa
     try {
       const done = isOpenFor.get(delivery.mapping)?.(delivery.source.address(file)) === false
       for (const received of await arrival.receive(delivery)) {
-        const planned = await planOne(parts, name, received, date, mapping)
+        const planned = await planOne({ ...parts, aside }, name, received, date, mapping)
         exports.push(done ? { ...planned, done } : planned)
       }
     } catch (error) {
       if (!isExportProblem(error)) throw error
-      exports.push({ name: file, date, bytes: delivery.delivery.bytes, deliveredBefore: false, error })
+      const { bytes } = delivery.delivery
+      const isAside =
+        aside.get(delivery.source.address(file)) ===
+        asideContent({ sha256: '', delivered: delivery.delivery })
+      const about = { name: file, date, bytes, deliveredBefore: false }
+      exports.push(isAside ? { ...about, putAside: true } : { ...about, error })
     }
     await arrival.clearUnpacked()
     await arrival.forget(delivery)
   }
-  const toRead = exports.filter(({ done }) => done === undefined)
+  const toRead = exports.filter(({ done, putAside }) => done === undefined && putAside === undefined)
   const known = toRead.filter(({ deliveredBefore }) => deliveredBefore)
   const rows = rowsOf(exports)
   const fresh = rowsOf(toRead) - rowsOf(known)
@@ -133,7 +142,7 @@ export async function planBackfill(parts: PlanParts, job: Job, range: BackfillRa
     ...(unfinished && {
       unfinished: {
         run: unfinished.id,
-        exports: exports.length - toRead.length,
+        exports: exports.filter(({ done }) => done === true).length,
         rows: rows - rowsOf(toRead),
       },
     }),
@@ -172,14 +181,22 @@ const isUnfinished = (state: RunRecord['state']): boolean => state === 'running'
 const rowsOf = (exports: readonly PlannedExport[]): number =>
   exports.reduce((total, { rows = 0 }) => total + rows, 0)
 
+/** Contents of the job that a person has put aside. */
+async function asideOf({ ledger, gateway }: PlanParts, job: string): Promise<AsideContents> {
+  const jobId = await ledger?.jobs.known(job, gateway)
+  return jobId === undefined || ledger === undefined ? NONE_ASIDE : ledger.putAside.contents(jobId)
+}
+
 async function planOne(
-  { ledger, gateway }: PlanParts,
+  { ledger, gateway, aside }: PlanParts & { readonly aside: AsideContents },
   job: string,
-  { name, file, version, limits }: ReceivedExport,
+  { name, address, file, version, limits }: ReceivedExport,
   date: string,
   { read }: LoadedMapping,
 ): Promise<PlannedExport> {
   const { sha256, exportId, bytes } = await fingerprint(file, limits.signal, version)
+  if (aside.get(address) === asideContent({ sha256 }))
+    return { name, date, bytes, deliveredBefore: false, putAside: true }
   try {
     const rows = await countRows(await openExport(file, read, limits, version))
     const records = (await ledger?.exports.withContent(exportId)) ?? []
@@ -220,12 +237,12 @@ export interface PastRun {
 }
 
 /** Rows to read: new rows, and rows delivered before. */
-export interface RowsToRead {
+interface RowsToRead {
   readonly fresh: number
   readonly known: number
 }
 
-export interface Estimate {
+interface Estimate {
   readonly seconds: number
   /** Speed of new rows; undefined if there are none, and no run has sent anything. */
   readonly rowsPerSecond?: number
@@ -285,7 +302,7 @@ const msPerRow = (runs: readonly PastRun[]): number =>
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)
 
-export interface Gaps {
+interface Gaps {
   /** Months if no pattern of the job has a day. */
   readonly unit: 'day' | 'month'
   readonly count: number

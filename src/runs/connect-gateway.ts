@@ -27,7 +27,7 @@ const MOST_CONNECTIONS = 64
 /** Random bytes in each credential of the built-in gateway. */
 const CREDENTIAL_BYTES = 32
 
-export interface ConnectionParts extends Pick<TransportOptions, 'now' | 'nextRequestId' | 'onRequest'> {
+interface ConnectionParts extends Pick<TransportOptions, 'now' | 'nextRequestId' | 'onRequest'> {
   readonly randomHex: (bytes: number) => string
 }
 
@@ -217,18 +217,23 @@ async function output(
 export type Surroundings = Omit<RunDependencies, 'gateway' | 'gatewayName'>
 
 /**
- * Opens ledger and gateway, and closes both after the work, also after a failure.
+ * Opens ledger and gateway of a run.
  * @param gateway from `chooseGateway`
  * @throws WaybillError `ledger-missing`, `key-differs`
  */
-export function withRunDependencies<Result>(
+export async function openRunDependencies(
   application: Application,
   watch: RunWatch,
   gateway: string,
-  work: (deps: RunDependencies) => Promise<Result>,
   without: WithoutOld = {},
-): Promise<Result> {
-  return withGateways(application, watch, async (_, at) => work(await at(gateway)), without)
+): Promise<RunDependencies & Pick<Gateways, 'close'>> {
+  const { at, close } = await openGateways(application, watch, without)
+  try {
+    return { ...(await at(gateway)), close }
+  } catch (error) {
+    await close()
+    throw error
+  }
 }
 
 export interface RunWatch {
@@ -240,54 +245,64 @@ export interface RunWatch {
   readonly onRequest?: TransportOptions['onRequest'] | undefined
 }
 
-/**
- * Opens the ledger for runs at several gateways.
- * @param work receives a function that connects a gateway on first use
- */
-export async function withGateways<Result>(
+interface Gateways {
+  readonly common: Surroundings
+  /** Connects a gateway on first use. */
+  at(gateway: string): Promise<RunDependencies>
+  /** Closes the gateways and the ledger. */
+  close(): Promise<void>
+}
+
+/** Opens the ledger for runs at several gateways. */
+export async function openGateways(
   application: Application,
   { listener, onConnected, onRequest }: RunWatch,
-  work: (common: Surroundings, at: (gateway: string) => Promise<RunDependencies>) => Promise<Result>,
   without: WithoutOld = {},
-): Promise<Result> {
+): Promise<Gateways> {
   const { settings, now, random, sleep, owner, isDead, interrupt } = application
   const ledger = await application.openLedger(without, now())
   const traces = await tracesOf(application)
   const connections = new Map<string, Promise<GatewayConnection>>()
-  try {
-    const connect = async (name: string): Promise<GatewayConnection> => {
-      const connection = await application.connectGateway(name, onRequest)
-      onConnected?.(`Records go to ${connection.describe}.`)
-      return connection
-    }
-    const common: Surroundings = {
-      ledger,
-      identity: await identityToSend(application, ledger, without),
-      folders: settings,
-      home: settings.home,
-      sources: sourceSettings(application),
-      events: createRunEvents(...(traces === undefined ? [] : [traces.listener]), listener),
-      now,
-      random,
-      sleep,
-      owner,
-      isDead,
-      interrupt,
-      minFree: settings.minFree,
-      newRunId: () => newRunId(application),
-    }
-    return await work(common, async (name) => {
+  const close = async (): Promise<void> => {
+    for (const connection of connections.values()) await connection.then((one) => one.close()).catch(() => {})
+    await ledger.close()
+    await traces?.end()
+  }
+  const connect = async (name: string): Promise<GatewayConnection> => {
+    const connection = await application.connectGateway(name, onRequest)
+    onConnected?.(`Records go to ${connection.describe}.`)
+    return connection
+  }
+  const common: Surroundings = {
+    ledger,
+    identity: await identityToSend(application, ledger, without).catch(async (error: unknown) => {
+      await close()
+      throw error
+    }),
+    folders: settings,
+    home: settings.home,
+    sources: sourceSettings(application),
+    events: createRunEvents(...(traces === undefined ? [] : [traces.listener]), listener),
+    now,
+    random,
+    sleep,
+    owner,
+    isDead,
+    interrupt,
+    minFree: settings.minFree,
+    newRunId: () => newRunId(application),
+  }
+  return {
+    common,
+    async at(name) {
       const connecting = connections.get(name) ?? connect(name)
       connections.set(name, connecting)
       // A failed connection is tried again on next use.
       connecting.catch(() => connections.delete(name))
       const { gateway } = await connecting
       return { ...common, gateway, gatewayName: name }
-    })
-  } finally {
-    for (const connection of connections.values()) await connection.then((one) => one.close()).catch(() => {})
-    await ledger.close()
-    await traces?.end()
+    },
+    close,
   }
 }
 

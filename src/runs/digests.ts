@@ -1,4 +1,4 @@
-/** Sends the daily digest of the schedule: each target once, however many jobs name it and have a digest at that time. */
+/** Sends the daily digest of the schedule: to each target once, however many jobs name the target and have a digest at that time. */
 import type { Job } from '../definitions/definition-files.ts'
 import { targetsOf } from '../definitions/jobs.ts'
 import { keyOf } from '../definitions/notify-definition.ts'
@@ -14,7 +14,7 @@ import type { Teller } from './teller.ts'
 
 /** Longer than a day with another hour. */
 const BEFORE_MS = 36 * 3_600_000
-/** Latest digest of a schedule that was down at its time: a later one would be no news. */
+/** Delay after which a digest is no news: the schedule was down at the time. */
 const LATE_MS = 3_600_000
 /** Number of recent fires of a job to search. */
 const FIRES_LOOKED_AT = 200
@@ -46,7 +46,7 @@ export function createDigestWatch(
   gatewayOf: (job: string) => string,
 ) {
   let jobs: readonly DigestJob[] = []
-  /** Digests that this process has sent: instants. */
+  /** Instants of the digests sent by this process. */
   const sent = new Set<number>()
   const send = async (due: number, since: number): Promise<void> => {
     const now = application.now()
@@ -89,7 +89,7 @@ export function createDigestWatch(
   }
 }
 
-/** Jobs of which a run, a fire or a start has failed since then. A run that another run has finished counts by its fire. */
+/** Jobs with a failed run, fire or start since then. A run finished by another run counts by its fire. */
 async function failedSince(
   { settings }: NeedsContext,
   ledger: Ledger,

@@ -19,7 +19,7 @@ import { sourceSettings } from './connect-gateway.ts'
 import { createJobList, listJobs, withMappings } from './scheduled-jobs.ts'
 import { createTeller } from './teller.ts'
 
-export interface Expected {
+interface Expected {
   /** Jobs with an expectation. */
   readonly jobs: readonly Job[]
   /** Findings of expectations that are due. */

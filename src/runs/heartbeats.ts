@@ -1,35 +1,34 @@
 /** Sends the heartbeats of jobs: at begin and end of each run, and each minute of the schedule. A heartbeat never fails a run. */
 import type { Job } from '../definitions/definition-files.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import type { FireRecord, Ledger } from '../ledger/ledger.ts'
 import { EXIT, endingOf } from '../model/errors.ts'
-import type { Cause, Need } from '../needs/needs-of.ts'
+import type { Need } from '../needs/need.ts'
+import type { Cause } from '../needs/needs-of.ts'
 import { sendBeat } from '../notify/heartbeat.ts'
 import type { ListedJob } from '../schedule/schedule-parts.ts'
 import type { Application } from './application.ts'
+import type { Follower } from './follower.ts'
 
 /** Shortest time between two heartbeats of the schedule for a job: a schedule also wakes between its minutes. */
 const LEAST_MS = 30_000
 
 /** Needs of the installation that stop every job. */
-const STOPS_ALL: ReadonlySet<Cause> = new Set(['ledger', 'disk'])
+const STOPS_ALL: ReadonlySet<string> = new Set<Cause>(['ledger', 'disk'])
 
-export interface Beating<End> {
-  readonly work: () => Promise<End>
-  /** Exit code of the run, and code of the error that ended it early. */
-  readonly endOf: (end: End) => { readonly exit: number; readonly code: string | undefined }
-  /** True for an end after which the schedule tries again: the monitor hears of the last try alone. */
-  readonly isTriedAgain?: (code: string | undefined) => boolean
-}
-
-/** Sends the begin and the end of a run to the monitor of the job. @throws errors of `work` */
-export async function beating<End>(
+/**
+ * Sends the begin and the end of a run to the monitor of the job.
+ * @param endOf exit code of the run, and code of the error that ended it early
+ * @param isTriedAgain true for an end after which the schedule tries again: the monitor hears of the last try alone
+ */
+export function followByHeartbeat<End>(
   { logger }: Pick<Application, 'logger'>,
   { definition: { job, heartbeat } }: Pick<Job, 'definition'>,
-  { work, endOf, isTriedAgain = () => false }: Beating<End>,
-): Promise<End> {
-  if (heartbeat === undefined) return work()
-  const begun = sendBeat(heartbeat, { kind: 'start' })
-  const end = async (exit: number, code: string | undefined): Promise<void> => {
+  endOf: (end: End) => { readonly exit: number; readonly code: string | undefined },
+  isTriedAgain: (code: string | undefined) => boolean = () => false,
+): Follower<End> {
+  if (heartbeat === undefined) return {}
+  let begun: Promise<unknown> | undefined
+  const end = async ({ exit, code }: ReturnType<typeof endOf>): Promise<void> => {
     // The run that holds the job has its own heartbeat.
     if (exit === EXIT.jobHeld || isTriedAgain(code)) return
     await begun
@@ -37,15 +36,12 @@ export async function beating<End>(
     const reason = (await sendBeat(heartbeat, beat)) && (await sendBeat(heartbeat, beat))
     if (reason !== undefined) logger.warn(`the heartbeat was not taken: ${reason}`, { job })
   }
-  try {
-    const ended = await work()
-    const { exit, code } = endOf(ended)
-    await end(exit, code)
-    return ended
-  } catch (error) {
-    const { exit, code } = endingOf(error)
-    await end(exit, code)
-    throw error
+  return {
+    begun() {
+      begun = sendBeat(heartbeat, { kind: 'start' })
+    },
+    ended: (ended) => end(endOf(ended)),
+    failed: (error) => end(endingOf(error)),
   }
 }
 
@@ -62,9 +58,7 @@ export function createHeartbeatWatch(
     const { heartbeat } = job.definition
     if (heartbeat === undefined) return
     const open = await ledger.fires.open(await ledger.jobs.id(name, gatewayOf(name))).catch(() => [])
-    // A run that is tried again needs nobody yet.
-    const isRetrying = open.some(({ state }) => state === 'retrying')
-    const isWell = isRetrying || !needs.some((need) => concerns(need, name))
+    const isWell = !needsSomebody(name, needs, open)
     const reason = await sendBeat(heartbeat, { kind: 'alive', isWell })
     if (reason !== undefined && reason !== reasons.get(name))
       logger.warn(`the heartbeat was not taken: ${reason}`, { job: name })
@@ -96,4 +90,21 @@ export function createHeartbeatWatch(
   }
 }
 
-const concerns = ({ jobs, cause }: Need, job: string): boolean => jobs.includes(job) || STOPS_ALL.has(cause)
+/**
+ * True if a need of the job is for a person. The schedule goes on by itself with a run of a fire without an end: the run is tried again, or has
+ * ended a moment ago, and the fire is about to end, too.
+ * @param open fires of the job without an end
+ */
+export function needsSomebody(
+  job: string,
+  needs: readonly Pick<Need, 'cause' | 'jobs' | 'runs'>[],
+  open: readonly Pick<FireRecord, 'state' | 'run_id'>[],
+): boolean {
+  const left = new Set(
+    open.flatMap(({ state, run_id }) => (state === 'retrying' || state === 'running' ? [run_id] : [])),
+  )
+  return needs.some(
+    ({ cause, jobs, runs }) =>
+      STOPS_ALL.has(cause) || (jobs.includes(job) && !runs.some((run) => left.has(run))),
+  )
+}

@@ -97,7 +97,7 @@ const ENVIRONMENT = `# Settings of this folder: copy to .env (mode 0600) and fil
 #WAYBILL_LOG_FILE=.waybill/log/waybill.log
 `
 
-export interface Begun {
+interface Begun {
   readonly folder: string
   /** Paths relative to the folder. */
   readonly written: readonly string[]

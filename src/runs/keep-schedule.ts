@@ -14,7 +14,7 @@ import { planLooks } from '../expect/expectation-watch.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { FireRecord } from '../ledger/ledger.ts'
 import { allDone, EXIT, WaybillError } from '../model/errors.ts'
-import type { Need } from '../needs/needs-of.ts'
+import type { Need } from '../needs/need.ts'
 import { noteRefusedStart, notingRefusedStart } from '../needs/refused-starts.ts'
 import { trafficOf } from '../run/connect-stages.ts'
 import { createRunEvents, type RunDependencies, type RunListener } from '../run/events.ts'
@@ -33,15 +33,16 @@ import type { RunSummary } from '../story/run-story.ts'
 import type { ListenAddress, Settings } from '../system/settings.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Application } from './application.ts'
-import { type RunWatch, type Surroundings, withGateways } from './connect-gateway.ts'
+import { followed, runFollowed } from './begin.ts'
+import { openGateways, type RunWatch, type Surroundings } from './connect-gateway.ts'
 import { createDigestWatch } from './digests.ts'
 import { expectationParts } from './expectations.ts'
-import { beating, createHeartbeatWatch } from './heartbeats.ts'
-import { lastRunFile, tellingLastRun } from './last-run.ts'
+import { createHeartbeatWatch, followByHeartbeat } from './heartbeats.ts'
+import { lastRunFile } from './last-run.ts'
 import { createDeadlineWatch } from './late-jobs.ts'
 import { readNeeds } from './needs.ts'
-import { runAndTell, tellDeadRun, tellHolder, tellLastTry } from './run-and-tell.ts'
 import { runJob } from './run-job.ts'
+import { tellDeadRun, tellHolder, tellLastTry } from './run-notices.ts'
 import {
   countEnd,
   countRuns,
@@ -52,12 +53,12 @@ import {
   watchJobs,
 } from './schedule-metrics.ts'
 import { createJobList, isNothingExplained, isNothingFound, versionOfFolder } from './scheduled-jobs.ts'
-import { createTeller, keepTargets, lastTargets, type Teller, type TellerContext } from './teller.ts'
+import { createTeller, lastTargets, type Teller, type TellerContext } from './teller.ts'
 
 /** Interval at which the schedule reads job files again. */
 const REREAD_MS = 60_000
 
-export interface ScheduleWatch extends Pick<RunWatch, 'onConnected'> {
+interface ScheduleWatch extends Pick<RunWatch, 'onConnected'> {
   /** Receives the events of the schedule. */
   readonly events: ScheduleEvents
   /** Makes the listener of a run. */
@@ -79,9 +80,8 @@ export async function keepSchedule(
   const metrics = served?.metrics
   const parts = { ...watch, listener: {}, onRequest: metrics?.requestAnswered }
   try {
-    await withGateways(application, parts, (common, at) =>
-      keep(application, { ...watch, readJobs, served }, common, at),
-    )
+    const { common, at, close } = await openGateways(application, parts)
+    await keep(application, { ...watch, readJobs, served }, common, at).finally(close)
   } finally {
     await served?.close()
   }
@@ -141,18 +141,14 @@ async function keep(
     },
     run: (job, onRun, fire, retryAt) =>
       notingRefusedStart({ home: settings.home, now: application.now }, job.definition.job, () =>
-        telling.running(job.definition.job, () =>
-          beating(application, job, {
-            async work() {
-              const atGateway = await at(chooseGateway(settings, job))
-              sentTo.add(atGateway.gateway)
-              return runOnce(application, watched, atGateway, [job, onRun, fire, retryAt])
-            },
-            endOf: (end: FireEnd) =>
-              end === 'nothing' ? { exit: EXIT.ok, code: undefined } : { exit: end.exit, code: end.error },
-            isTriedAgain: (code) => retryAt(code) !== undefined,
-          }),
-        ),
+        telling.running(job.definition.job, () => {
+          const isTriedAgain = (code: string | undefined): boolean => retryAt(code) !== undefined
+          return followed([followByHeartbeat(application, job, endOfFire, isTriedAgain)], async () => {
+            const atGateway = await at(chooseGateway(settings, job))
+            sentTo.add(atGateway.gateway)
+            return runOnce(application, watched, atGateway, [job, onRun, fire, retryAt])
+          })
+        }),
       ),
     planLook: looks.planLook,
     events: createScheduleEvents(
@@ -225,25 +221,19 @@ async function runOnce(
     { runStarted: ({ id }) => onRun(id) },
     reporter(),
   )
-  const tell = [...lastRunFile(application), ...countEnd(metrics)]
   const options = { files: [], limit: Number.POSITIVE_INFINITY, acceptDrift: false }
   const isNothing = async (error: unknown): Promise<boolean> =>
     isNothingFound(error) && (await isNothingExplained(deps.ledger, deps.gatewayName, job, fire))
-  await keepTargets(deps.ledger, job)
-  const ended = await runAndTell(application, {
+  const ended = await runFollowed(application, {
     teller,
     deps: { ...deps, events },
     job,
     next: nextOfSchedule,
     isTriedAgain: (code) => retryAt(code) !== undefined,
     refusals: async (error) => !(await isNothing(error)),
-    work: (given) =>
-      tellingLastRun(
-        application,
-        given,
-        { job: name, tell, refusals: (error) => !isNothingFound(error) },
-        () => runJob(given, job, options),
-      ),
+    tell: [...lastRunFile(application), ...countEnd(metrics)],
+    counts: (error) => !isNothingFound(error),
+    work: (given) => runJob(given, job, options),
   }).catch(async (error: unknown) => {
     if (await isNothing(error)) return 'nothing' as const
     throw error
@@ -259,6 +249,9 @@ async function runOnce(
   return { run: summary.run, exit, ...(error === undefined ? {} : { error: error.code }) }
 }
 
+const endOfFire = (end: FireEnd) =>
+  end === 'nothing' ? { exit: EXIT.ok, code: undefined } : { exit: end.exit, code: end.error }
+
 /** A run that was interrupted with the schedule needs no command: the schedule resumes the run. */
 const nextOfSchedule = ({ run, state, reason }: RunSummary): readonly Step[] | undefined =>
   state === 'interrupted' && reason === 'interrupted'
@@ -271,68 +264,24 @@ const nextOfSchedule = ({ run, state, reason }: RunSummary): readonly Step[] | u
  */
 const REPORTED_OTHERWISE: ReadonlySet<string> = new Set(['job-invalid', 'earlier-first', 'paused'])
 
-export function createScheduleTeller(
-  context: TellerContext,
-  deps: Pick<RunDependencies, 'ledger' | 'home' | 'now' | 'isDead'> & Pick<ScheduleParts<Job>, 'gatewayOf'>,
-) {
-  const { ledger, gatewayOf, now } = deps
+export function createScheduleTeller(context: TellerContext, deps: TellingOfSchedule) {
+  const { ledger, gatewayOf } = deps
   const known = new Map<string, readonly Target[]>()
   const teller = createTeller(context, ledger, known)
+  const problems = collectProblems()
   const underWay = new Set<string>()
   /** Name, and true if scheduled. */
   let jobs: readonly (readonly [name: string, scheduled: boolean])[] = []
   /** Jobs of the last non-empty listing. */
   let names: readonly string[] = []
   let isEmpty = false
-  /** Set when the folder becomes empty, with the cause. */
-  let gone: { readonly problem?: WaybillError } | undefined
-  let broken = new Map<string, WaybillError>()
-  let missed = new Map<string, FireRecord[]>()
-  let givenUp = new Map<string, FireRecord>()
   let delivery: Promise<void> | undefined
 
-  const about = (job: string): About => ({ job, gateway: gatewayOf(job), at: now() })
   const targetsFor = async (job: string): Promise<readonly Target[]> =>
     (await readTargets(context.settings, job)) ?? known.get(job) ?? (await lastTargets(ledger, job)) ?? []
-  const note = (job: string, fire: FireRecord, isNews: boolean): void => {
-    if (isNews && !REPORTED_OTHERWISE.has(fire.reason ?? ''))
-      missed.set(job, [...(missed.get(job) ?? []), fire])
-  }
-
-  const tellMissed = async (job: string, fires: readonly FireRecord[]): Promise<void> => {
-    const targets = await targetsFor(job)
-    if (targets.length === 0) return
-    const ofReason = Map.groupBy(fires, ({ reason }) => reason ?? 'not-scheduled')
-    for (const [reason, [first, ...others]] of ofReason) {
-      if (first === undefined) continue
-      // A long run may delay many fires: one notice says that the run holds the job.
-      if (reason === 'job-held') await tellHolder(teller, ledger, about(job), targets, now)
-      else await teller.tell(missedNotice(about(job), reason, [first, ...others]), targets)
-    }
-  }
-  /** Notifies each target once, however many jobs list it. */
-  const tellGone = async (problem: WaybillError | undefined): Promise<void> => {
-    const notified = new Set<string>()
-    for (const job of names) {
-      const remaining = (known.get(job) ?? []).filter((target) => !notified.has(keyOf(target)))
-      for (const target of remaining) notified.add(keyOf(target))
-      await teller.tell(goneNotice(about(job), problem, names), remaining)
-    }
-  }
   const tellAll = async (): Promise<void> => {
-    const [problems, fires, lost, ended] = [broken, missed, gone, givenUp]
-    broken = new Map()
-    missed = new Map()
-    givenUp = new Map()
-    gone = undefined
-    if (lost !== undefined) await tellGone(lost.problem)
-    for (const [job, problem] of problems) {
-      const version = await versionOf(context.settings, job, problem)
-      await teller.tell(brokenNotice(about(job), problem, version), await targetsFor(job))
-    }
-    for (const [job, ofJob] of fires) await tellMissed(job, ofJob)
-    for (const [job, fire] of ended)
-      if (!underWay.has(job)) await tellLastTry(teller, deps, about(job), await targetsFor(job), fire)
+    const listed = names.map((name) => [name, known.get(name) ?? []] as const)
+    await tellProblems(context, deps, teller, problems.take(), targetsFor, (job) => underWay.has(job), listed)
     for (const [job, scheduled] of jobs) {
       const targets = known.get(job) ?? []
       const atGateway = { ...deps, gatewayName: gatewayOf(job) }
@@ -347,24 +296,14 @@ export function createScheduleTeller(
 
   return {
     teller,
-    events: {
-      broken: (job, problem) => broken.set(job, problem),
-      begun: note,
-      missed: (job, fire) => note(job, fire, true),
-      skipped: note,
-      gaveUp: (job, fire) => givenUp.set(job, fire),
-      trouble(job, error) {
-        if (job === undefined && error instanceof WaybillError && error.code === 'job-not-found')
-          gone = { problem: error }
-      },
-    } satisfies Partial<ScheduleEvents>,
+    events: problems.events,
     /** Receives the jobs after each reading, and remembers the targets that each job file listed last. */
     listed(all: readonly ListedJob<Job>[]): void {
       const good = all.flatMap((one) => ('problem' in one ? [] : [one]))
       jobs = good.map(({ name, schedule }) => [name, schedule !== undefined])
       for (const { name, job } of good) known.set(name, targetsOf(job))
       if (all.length > 0) names = all.map(({ name }) => name)
-      else if (!isEmpty && names.length > 0) gone = {}
+      else if (!isEmpty && names.length > 0) problems.emptied()
       isEmpty = all.length === 0
     },
     /** Marks a run of this process as alive, so that no notice reports it as dead. */
@@ -390,6 +329,93 @@ export function createScheduleTeller(
       await teller.deliver()
     },
   }
+}
+
+type TellingOfSchedule = Pick<RunDependencies, 'ledger' | 'home' | 'now' | 'isDead'> &
+  Pick<ScheduleParts<Job>, 'gatewayOf'>
+
+/** Problems that are not notified yet. */
+interface Problems {
+  /** Set when the folder becomes empty, with the cause. */
+  readonly gone: { readonly problem?: WaybillError } | undefined
+  readonly broken: ReadonlyMap<string, WaybillError>
+  readonly missed: ReadonlyMap<string, readonly FireRecord[]>
+  readonly gaveUp: ReadonlyMap<string, FireRecord>
+}
+
+function collectProblems() {
+  let gone: Problems['gone']
+  let broken = new Map<string, WaybillError>()
+  let missed = new Map<string, FireRecord[]>()
+  let gaveUp = new Map<string, FireRecord>()
+  const note = (job: string, fire: FireRecord, isNews: boolean): void => {
+    if (isNews && !REPORTED_OTHERWISE.has(fire.reason ?? ''))
+      missed.set(job, [...(missed.get(job) ?? []), fire])
+  }
+  return {
+    events: {
+      broken: (job, problem) => broken.set(job, problem),
+      begun: note,
+      missed: (job, fire) => note(job, fire, true),
+      skipped: note,
+      gaveUp: (job, fire) => gaveUp.set(job, fire),
+      trouble(job, error) {
+        if (job === undefined && error instanceof WaybillError && error.code === 'job-not-found')
+          gone = { problem: error }
+      },
+    } satisfies Partial<ScheduleEvents>,
+    emptied(): void {
+      gone = {}
+    },
+    take(): Problems {
+      const taken = { gone, broken, missed, gaveUp }
+      broken = new Map()
+      missed = new Map()
+      gaveUp = new Map()
+      gone = undefined
+      return taken
+    },
+  }
+}
+
+async function tellProblems(
+  { settings }: TellerContext,
+  deps: TellingOfSchedule,
+  teller: Teller,
+  { gone, broken, missed, gaveUp }: Problems,
+  targetsFor: (job: string) => Promise<readonly Target[]>,
+  isUnderWay: (job: string) => boolean,
+  listed: readonly (readonly [name: string, targets: readonly Target[]])[],
+): Promise<void> {
+  const { ledger, gatewayOf, now } = deps
+  const about = (job: string): About => ({ job, gateway: gatewayOf(job), at: now() })
+  if (gone !== undefined) {
+    // Each target once, however many jobs list it.
+    const notified = new Set<string>()
+    const names = listed.map(([name]) => name)
+    for (const [job, targets] of listed) {
+      const remaining = targets.filter((target) => !notified.has(keyOf(target)))
+      for (const target of remaining) notified.add(keyOf(target))
+      await teller.tell(goneNotice(about(job), gone.problem, names), remaining)
+    }
+  }
+  for (const [job, problem] of broken) {
+    const version = await versionOf(settings, job, problem)
+    await teller.tell(brokenNotice(about(job), problem, version), await targetsFor(job))
+  }
+  for (const [job, fires] of missed) {
+    const targets = await targetsFor(job)
+    if (targets.length === 0) continue
+    const ofReason = Map.groupBy(fires, ({ reason }) => reason ?? 'not-scheduled')
+    for (const [reason, [first, ...others]] of ofReason) {
+      if (first === undefined) continue
+      // A long run may delay many fires: one notice says that the run holds the job.
+      if (reason === 'job-held') await tellHolder(teller, ledger, about(job), targets, now)
+      else await teller.tell(missedNotice(about(job), reason, [first, ...others]), targets)
+    }
+  }
+  for (const [job, fire] of gaveUp)
+    if (!isUnderWay(job)) await tellLastTry(teller, deps, about(job), await targetsFor(job), fire)
 }
 
 /** Version of the changed file: a problem that comes back later is notified again; a problem that two processes find is notified once. */

@@ -8,16 +8,9 @@ import { type LastEnd, lastRunOf } from '../story/metrics.ts'
 import type { JobEnd, RunStory } from '../story/run-story.ts'
 import type { LastRun } from '../telemetry/last-run-metrics.ts'
 import type { Application } from './application.ts'
+import type { Follower } from './follower.ts'
 
 export type Watched = Pick<RunDependencies, 'ledger' | 'gatewayName' | 'home' | 'now'>
-
-export interface LastRunTelling {
-  readonly job: string
-  /** Receivers of the metrics; without any, no metrics are computed. */
-  readonly tell: readonly ((run: LastRun) => void | Promise<void>)[]
-  /** True if a refused run counts as a run. */
-  readonly refusals: boolean | ((error: unknown) => boolean)
-}
 
 /** Number of runs to search for the last clean run. */
 const RUNS_LOOKED_AT = 50
@@ -25,33 +18,32 @@ const RUNS_LOOKED_AT = 50
 const FIRES_LOOKED_AT = 10
 
 /**
- * Runs a job and reports the metrics, also after an early end. A failed report never fails the run.
- * @throws errors of `work`
+ * Publishes the metrics of a run, also after an early end. A failure never fails the run.
+ * @param tell receivers of the metrics; without any, no metrics are computed
+ * @param counts true if an error that refused the run counts as a run
  */
-export async function tellingLastRun<End extends JobEnd>(
-  context: Pick<Application, 'logger'>,
+export function followLastRun(
+  { logger }: Pick<Application, 'logger'>,
   deps: Watched,
-  { job, tell, refusals }: LastRunTelling,
-  work: () => Promise<End>,
-): Promise<End> {
-  const quietly = async (exit: ExitCode, story?: RunStory): Promise<void> => {
+  job: string,
+  tell: readonly ((run: LastRun) => void | Promise<void>)[],
+  counts: (error: unknown) => boolean,
+): Follower<JobEnd> {
+  const publish = async (exit: ExitCode, story?: RunStory): Promise<void> => {
     // The run that holds the job reports itself.
     if (tell.length === 0 || exit === EXIT.jobHeld) return
     try {
       const run = await readLastRun(deps, { job, exit, story, endedAt: deps.now() })
       for (const one of tell) await one(run)
     } catch (error) {
-      const reason = reasonOf(error)
-      context.logger.warn(`the metrics of the run cannot be published: ${reason}`, { job })
+      logger.warn(`the metrics of the run cannot be published: ${reasonOf(error)}`, { job })
     }
   }
-  try {
-    const end = await work()
-    await quietly(end.exit, end)
-    return end
-  } catch (error) {
-    if (typeof refusals === 'boolean' ? refusals : refusals(error)) await quietly(endingOf(error).exit)
-    throw error
+  return {
+    ended: (end) => publish(end.exit, end),
+    async failed(error) {
+      if (counts(error)) await publish(endingOf(error).exit)
+    },
   }
 }
 

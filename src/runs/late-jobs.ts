@@ -14,7 +14,7 @@ const LOOKED_AT = 50
 
 type LateLedger = Pick<Ledger, 'fires' | 'jobs' | 'runs'>
 
-export interface LateJob extends LateFire {
+interface LateJob extends LateFire {
   readonly job: string
 }
 

@@ -19,7 +19,7 @@ import { type Application, withKnownLedger } from './application.ts'
 import type { Person } from './resolve.ts'
 
 /** States in texts for people: `running` in the ledger is either under way, or stopped. */
-export type ShownState = 'under-way' | 'stopped' | 'interrupted' | 'finished' | 'failed'
+type ShownState = 'under-way' | 'stopped' | 'interrupted' | 'finished' | 'failed'
 
 export interface RunQuestion {
   /** Runs per page. */

@@ -15,7 +15,7 @@ import { withSample } from './sample.ts'
 import { listJobs } from './scheduled-jobs.ts'
 import { fileOf } from './trace.ts'
 
-export interface ListedMapping {
+interface ListedMapping {
   readonly mapping: string
   readonly jobs: readonly string[]
   /** Error code of a mapping that cannot be used. */
@@ -95,7 +95,7 @@ export type Compare = (
 ) => Promise<ComparedOutcomes>
 
 /** A mapping beside an export of the last weeks. */
-export interface MappingView {
+interface MappingView {
   readonly mapping: string
   readonly file: string
   /** The export to look at, and all to choose from. */
@@ -132,7 +132,7 @@ function onlyKnown(error: unknown): WaybillError {
   throw error
 }
 
-export interface SampleWithMapping {
+interface SampleWithMapping {
   readonly sample: ReceivedExport
   /** Mapping of the run that read the export. */
   readonly kept: LoadedMapping

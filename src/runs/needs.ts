@@ -1,10 +1,12 @@
-/** Gathers what needs somebody: ledger, home and job files. Changes nothing, and asks no gateway. */
+/** Gathers the needs of an installation from ledger, home and job files. Changes nothing, and sends no request. */
 import { readGatewayName, readTargets } from '../definitions/jobs.ts'
 import { keyOf } from '../definitions/notify-definition.ts'
-import type { Ledger, OpenWork } from '../ledger/ledger.ts'
+import type { AsideExport, Ledger, OpenWork } from '../ledger/ledger.ts'
 import { WaybillError } from '../model/errors.ts'
-import { type Need, type NeedsFacts, needsOf, newestOfEach, type RunInNeed } from '../needs/needs-of.ts'
+import { type Need, type NeedsFacts, needJson, type OpenRun, type RunInNeed } from '../needs/need.ts'
+import { needsOf, newestOfEach } from '../needs/needs-of.ts'
 import { readRefusedStarts } from '../needs/refused-starts.ts'
+import { readWaitingExports } from '../needs/waiting-exports.ts'
 import { firesAfter } from '../schedule/fires.ts'
 import { activityOf, gatherStory, summarise } from '../story/facts.ts'
 import type { RunActivity } from '../story/run-story.ts'
@@ -12,16 +14,17 @@ import { freeBytes, lookAt } from '../system/own-files.ts'
 import { present } from '../system/shown-text.ts'
 import { type Application, lastBackupAt, withLedgerIfAny } from './application.ts'
 import { lateJobs } from './late-jobs.ts'
+import { asideJson } from './put-aside.ts'
 import { listJobs } from './scheduled-jobs.ts'
 
-/** Time after which a schedule that runs has looked at a fire: it wakes at each fire, and each minute. */
+/** Time after which an active schedule has looked at a fire: a schedule wakes at each fire, and each minute. */
 const LOOKED_AT_MS = 10 * 60_000
 
 export type NeedsContext = Pick<Application, 'settings' | 'now' | 'isDead' | 'openLedger'>
 
 /**
- * @param job undefined: of all jobs; needs of the installation come with each
- * @param opened ledger of a process that has it open
+ * @param job undefined: of all jobs; needs of the installation belong to every job
+ * @param opened open ledger of this process
  * @returns needs, oldest first
  */
 export async function readNeeds(
@@ -30,9 +33,14 @@ export async function readNeeds(
   opened?: Ledger,
 ): Promise<readonly Need[]> {
   const needs = needsOf(await factsOf(application, opened))
-  // A need of the installation concerns every job.
   return job === undefined ? needs : needs.filter(({ jobs }) => jobs.length === 0 || jobs.includes(job))
 }
+
+/** JSON of the list: needs, and exports put aside. */
+export const needsJson = (needs: readonly Need[], aside: readonly AsideExport[]) => ({
+  needs: needs.map(needJson),
+  putAside: aside.map(asideJson),
+})
 
 async function factsOf(application: NeedsContext, opened: Ledger | undefined): Promise<NeedsFacts> {
   const { settings } = application
@@ -42,25 +50,27 @@ async function factsOf(application: NeedsContext, opened: Ledger | undefined): P
   const facts = {
     now,
     refused: readRefusedStarts(home),
+    waitingExports: readWaitingExports(home),
     room: isHome ? { free: freeBytes(home), least: settings.minFree, home } : undefined,
   }
   const latestAt = await lastBackupAt(home)
+  const unread = { ...facts, ...NOTHING_KNOWN, backup: { latestAt, firstRunAt: undefined } }
   try {
     const read = async (ledger: Ledger | undefined): Promise<NeedsFacts> =>
       ledger === undefined
-        ? { ...facts, ...NOTHING_KNOWN, backup: { latestAt, firstRunAt: undefined } }
+        ? unread
         : { ...facts, ...(await inLedger(application, ledger, now, latestAt)), ledger: undefined }
     return await (opened === undefined ? withLedgerIfAny(application, read) : read(opened))
   } catch (error) {
     if (!(error instanceof WaybillError)) throw error
     const { code, message, remedy } = error
-    const backup = { latestAt, firstRunAt: undefined }
-    return { ...facts, ...NOTHING_KNOWN, backup, ledger: { code, message, remedy } }
+    return { ...unread, ledger: { code, message, remedy } }
   }
 }
 
 const NOTHING_KNOWN = {
   runs: [],
+  people: [],
   owing: [],
   overdue: [],
   undelivered: [],
@@ -77,14 +87,20 @@ async function inLedger(
   ledger: Ledger,
   now: number,
   latestAt: number | undefined,
-): Promise<Omit<NeedsFacts, 'now' | 'refused' | 'room' | 'ledger'>> {
+): Promise<Omit<NeedsFacts, 'now' | 'refused' | 'waitingExports' | 'room' | 'ledger'>> {
   const { home } = application.settings
   const work = await ledger.overview.openWork(now)
-  const owing = await Promise.all(work.owing.map((run) => summarise(ledger, home, run)))
+  const owing = await Promise.all(
+    work.owing.map(async ({ run, people }) => ({ summary: await summarise(ledger, home, run), people })),
+  )
   return {
     runs: await runsInNeed(application, ledger, now),
+    people: await ledger.runs.openPeople(),
     owing,
-    overdue: work.overdue.map(({ state, ...one }) => ({ ...one, isUnreachable: state === 'unreachable' })),
+    overdue: work.overdue.map(({ state, ...deadline }) => ({
+      ...deadline,
+      isUnreachable: state === 'unreachable',
+    })),
     undelivered: await stillListed(application, work.undelivered),
     missed: work.missed,
     pauses: work.pauses,
@@ -95,7 +111,7 @@ async function inLedger(
   }
 }
 
-/** Runs that need somebody, newest first, without those in progress. */
+/** Runs that need somebody, newest first, without runs in progress. */
 async function runsInNeed(
   { settings, isDead }: Pick<Application, 'settings' | 'isDead'>,
   ledger: Ledger,
@@ -103,7 +119,7 @@ async function runsInNeed(
 ): Promise<RunInNeed[]> {
   const open = await ledger.runs.openMatters()
   const activities = new Map<string, RunActivity>()
-  const runs: Omit<RunInNeed, 'story'>[] = []
+  const runs: OpenRun[] = []
   for (const run of await ledger.runs.list(Number.MAX_SAFE_INTEGER, { failed: true })) {
     const activity = run.state === 'running' ? await activityOf(ledger, run, now, isDead) : undefined
     if (activity?.kind === 'under-way') continue
@@ -128,9 +144,9 @@ async function runsInNeed(
   return found
 }
 
-const NOTHING_OPEN = { isFailed: false, exports: [], left: [] } as const
+const NOTHING_OPEN = { isFailed: false, exports: [], unarchived: [], left: [] } as const
 
-/** Leaves out notices that were given up to a target that its job no longer lists. */
+/** Leaves out notices that were given up, if the job no longer lists the target. */
 async function stillListed(
   { settings }: Pick<Application, 'settings'>,
   undelivered: OpenWork['undelivered'],
@@ -165,7 +181,7 @@ async function silentTimetables(
   if (timetables.length === 0) return []
   const jobs = await listJobs(settings).catch(() => [])
   const scheduled = new Set(
-    jobs.flatMap((one) => ('schedule' in one && one.schedule !== undefined ? [one.name] : [])),
+    jobs.flatMap((job) => ('schedule' in job && job.schedule !== undefined ? [job.name] : [])),
   )
   return timetables.flatMap(({ job, seenUntil, ...timetable }) => {
     const { value: due } = firesAfter(timetable, seenUntil).next()

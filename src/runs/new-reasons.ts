@@ -21,7 +21,7 @@ export interface NewReasons {
 const RUNS_LOOKED_AT = 50
 
 /** Selects the run to compare with: the last run of a job at a gateway, or the last run that read an export with a mapping of this name. */
-export type ComparedWith = { readonly job: string; readonly gateway: string } | { readonly mapping: string }
+type ComparedWith = { readonly job: string; readonly gateway: string } | { readonly mapping: string }
 
 /** @returns undefined if there is no run to compare with */
 export async function newReasons(

@@ -5,7 +5,7 @@ import { iso, shellWord } from '../system/shown-text.ts'
 import { type Application, withKnownLedger, withLedgerIfAny } from './application.ts'
 import type { Person } from './resolve.ts'
 
-export interface AsideRequest {
+interface AsideRequest {
   /** Name of the export. */
   readonly name: string
   /** Undefined: the only job that has the export. */

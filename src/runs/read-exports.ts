@@ -1,4 +1,4 @@
-/** Exports of a job by night: rows, empty values by column, and medians by rule. Counts and names: medians stand for many people, or are absent. */
+/** Exports of a job by night: rows, empty values by column, and medians by rule. Counts and names; medians are of many people, or absent. */
 import type { ExportRecord, Ledger, RunRecord } from '../ledger/ledger.ts'
 import { readCounts } from '../model/balance.ts'
 import { iso } from '../system/shown-text.ts'
@@ -17,17 +17,17 @@ export interface NightExport {
   readonly state: ExportRecord['state']
   readonly bytes: number
   readonly rows: { readonly read: number; readonly skipped: number; readonly rejected: number }
-  /** Share of empty values by column, from 0 to 1. Absent for an export that was not compared with earlier ones, or was pruned. */
+  /** Share of empty values by column, from 0 to 1. Absent for an export without a comparison with earlier exports, or after pruning. */
   readonly empty?: Readonly<Record<string, number>>
   /** Medians by rule, in the unit of the catalog. Absent as `empty`. */
   readonly medians?: Readonly<Record<string, number>>
 }
 
-/** Runs to search: a job that leaves its exports where they are reads them again each night. */
+/** Runs to search: a job without an archive reads all exports again each night. */
 const RUNS_LOOKED_AT = 60
 
 /**
- * Reads the contents that the job has read as a whole, newest first, each at its first reading among the latest runs.
+ * Reads the contents of whole exports of the job, newest first, each at the first reading among the latest runs.
  * @param most contents to return
  */
 export const readExports = (
@@ -41,7 +41,7 @@ export const readExports = (
     for (const run of await ledger.runs.list(RUNS_LOOKED_AT, { job }))
       for (const record of (await ledger.exports.ofRun(run.id)).toReversed())
         if (record.reading === 'whole') {
-          // Set anew, so that the order is that of the first readings.
+          // Set anew, for the order of the first readings.
           first.delete(record.export_id)
           first.set(record.export_id, { run, record })
         }

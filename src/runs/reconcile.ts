@@ -13,6 +13,7 @@ import { type Held, unpackHolds } from '../ledger/packed-records.ts'
 import { resolveAccounts } from '../load/accounts.ts'
 import { lookUp } from '../load/delivery.ts'
 import { createEntries, type Entry, sentUnder } from '../model/entry.ts'
+import type { Identity } from '../model/ids.ts'
 import type { AccountIds, Verdict } from '../model/outcome.ts'
 import type { Origin } from '../model/row.ts'
 import { type ProfileRecord, readProfile } from '../reconcile/read-back.ts'
@@ -175,6 +176,42 @@ export async function withRunAgain<Result>(
   }
 }
 
+/** Next step for a run that was given up and whose file is gone. */
+const withoutFile = ({ id }: RunOfJob): string =>
+  `nothing need be done: what it had under way is looked for whenever it comes again. Where somebody knows that the gateway has it: waybill resolve ${id} --accept`
+
+/** Finds an export of the run, with the mapping that the run used. @throws WaybillError `export-gone` */
+async function findAgain(
+  ledger: RunDependencies['ledger'],
+  arrival: Arrival,
+  job: Job,
+  run: RunOfJob,
+  record: ExportRecord,
+) {
+  const otherwise = isGivenUp(run) ? withoutFile(run) : undefined
+  const { file, version, limits, beside } = await receiveOriginal(arrival, job, record, otherwise)
+  const content = await keptMapping(ledger, record)
+  const mapping = await rejoin(content, record.name, arrival.kept, beside)
+  return { record: { ...record, path: file, version }, mapping, limits }
+}
+
+/** Entries of an export, those of a row each; none for a rejected row. */
+async function* entriesOf(
+  identity: Identity,
+  signal: AbortSignal,
+  exportId: string,
+  { opened, mapper }: OpenRows,
+  from?: Origin,
+): AsyncGenerator<Entry[]> {
+  for await (const block of opened.rows(from)) {
+    for (const source of block) {
+      signal.throwIfAborted()
+      const outcome = mapper(source)
+      yield outcome.outcome === 'mapped' ? createEntries(identity, exportId, outcome) : []
+    }
+  }
+}
+
 function connectAgain(
   deps: RunDependencies,
   job: Job,
@@ -201,30 +238,11 @@ function connectAgain(
   const { load } = stages
   // A run with a dead process may have sent a moment ago.
   const overAt = run.state === 'running' ? deps.now() : (run.ended_at ?? deps.now())
-  const otherwise = isGivenUp(run)
-    ? `nothing need be done: what it had under way is looked for whenever it comes again. Where somebody knows that the gateway has it: waybill resolve ${run.id} --accept`
-    : undefined
-  const found = async (record: ExportRecord) => {
-    const { file, version, limits, beside } = await receiveOriginal(arrival, job, record, otherwise)
-    const content = await keptMapping(ledger, record)
-    const mapping = await rejoin(content, record.name, arrival.kept, beside)
-    return { record: { ...record, path: file, version }, mapping, limits }
-  }
+  const found = (record: ExportRecord) => findAgain(ledger, arrival, job, run, record)
   const accountIds = async (entries: readonly Entry[]): Promise<AccountIds> =>
     (await resolveAccounts({ ...load.accounts, register: 'never' }, entries)).accountIds
-  async function* entries(
-    exportId: string,
-    { opened, mapper }: OpenRows,
-    from?: Origin,
-  ): AsyncGenerator<Entry[]> {
-    for await (const block of opened.rows(from)) {
-      for (const source of block) {
-        signal.throwIfAborted()
-        const outcome = mapper(source)
-        yield outcome.outcome === 'mapped' ? createEntries(identity, exportId, outcome) : []
-      }
-    }
-  }
+  const entries = (exportId: string, rows: OpenRows, from?: Origin): AsyncGenerator<Entry[]> =>
+    entriesOf(identity, signal, exportId, rows, from)
   return {
     ledger,
     now,

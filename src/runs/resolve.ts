@@ -8,13 +8,13 @@ import type { Acknowledgement, Ledger, LeftRecord, Resolution, Ruled } from '../
 import { advanceRun } from '../ledger/states.ts'
 import { WaybillError } from '../model/errors.ts'
 import { transactionId } from '../model/ids.ts'
-import { forgetRefusedStart } from '../needs/refused-starts.ts'
+import { forgetRefusedStart, type RefusedStart, readRefusedStarts } from '../needs/refused-starts.ts'
 import { spoolFolder } from '../run/arrival.ts'
 import { kindOf } from '../run/backfill-range.ts'
 import { Collection, forgetCollection } from '../run/collection-files.ts'
 import type { RunDependencies } from '../run/events.ts'
 import { leftByGivingUp } from '../run/give-up.ts'
-import { forgetKnownPeople } from '../run/known-ids.ts'
+import { forgetKnownIds } from '../run/known-ids.ts'
 import { receiptsOfSent } from '../run/receipts.ts'
 import { isGivenUp, settlementOf, stillHeld, unansweredOf } from '../run/resume.ts'
 import { releaseDoubts } from '../run/settle-doubts.ts'
@@ -209,7 +209,7 @@ export async function giveUp(deps: AmendingDependencies, run: RunOfJob, person: 
     const receipted = await receipt(receipts)
     // Nobody will resume from the fetched and unpacked files.
     await createSpool(spoolFolder(deps.home, run.job_id, kindOf(run))).clear()
-    await forgetKnownPeople(deps.home, run.id)
+    await forgetKnownIds(deps.home, run.id)
     if (run.collection !== null) forgetCollection(Collection.parse(JSON.parse(run.collection)), run.id)
     const at = deps.now()
     const resolution = { run: run.id, decision: 'give-up', ...person, at } as const
@@ -253,20 +253,30 @@ export interface Acknowledged {
   readonly isStart: boolean
 }
 
+/** Refused start that the acknowledgement of a whole job takes off the list; undefined without one. */
+export function startToAcknowledge(
+  { settings }: Pick<Application, 'settings'>,
+  { run, job, reason, undo = false, since, ...which }: Acknowledging,
+): RefusedStart | undefined {
+  const isPart =
+    run !== undefined || reason !== undefined || which.export !== undefined || since !== undefined
+  if (isPart || undo) return undefined
+  return readRefusedStarts(settings.home).find((start) => start.job === job)
+}
+
 /** Acknowledges runs, or withdraws this. @throws WaybillError `usage-wrong`, `run-not-found`, `run-unfinished`, `nothing-left` */
 export async function acknowledge(
   application: Application,
   which: Acknowledging,
   person: Person,
 ): Promise<Acknowledged> {
-  const { run, job, reason, undo = false } = which
+  const { run, job, reason } = which
   if (run === undefined && reason === undefined && job === undefined)
     throw new WaybillError('usage-wrong', 'name a run, a job with --job, or a reason with --reason', {
       remedy: 'Look for them with `waybill needs`, then type `waybill acknowledge RUN`.',
     })
-  const isPart = reason !== undefined || which.export !== undefined || which.since !== undefined
-  const isWholeJob = job !== undefined && run === undefined && !isPart && !undo
-  const isStart = isWholeJob && forgetRefusedStart(application.settings.home, job)
+  const start = startToAcknowledge(application, which)
+  const isStart = start !== undefined && forgetRefusedStart(application.settings.home, start.job)
   const acknowledged = (ledger: Ledger) => acknowledgeRuns(application, ledger, which, person, isStart)
   return isStart
     ? withLedgerIfAny(application, async (ledger) =>

@@ -12,7 +12,7 @@ import { noteValuesSeen } from './audit.ts'
 import { showRun } from './listed-runs.ts'
 import type { Person } from './resolve.ts'
 
-export interface RunDetail {
+interface RunDetail {
   readonly facts: DetailedStory
   /** In the order of their begin. Empty once pruned. */
   readonly batches: readonly ShownBatch[]
@@ -63,7 +63,7 @@ export interface LeftRow {
   readonly transactionId?: string
 }
 
-export interface RowsOfReason {
+interface RowsOfReason {
   readonly run: string
   readonly job: string
   readonly code: string
@@ -106,7 +106,7 @@ const exceptionsOf = async (ledger: Ledger, { export_row, number }: ChunkRecord,
     (one) => one.code === code,
   )
 
-export interface ValuesOfReason {
+interface ValuesOfReason {
   readonly run: string
   readonly job: string
   readonly code: string

@@ -6,7 +6,6 @@
  * continues afterwards. After a kill, the next start of the command resumes the backfill.
  */
 import { type Job, type LoadedMapping, readMappings } from '../definitions/definition-files.ts'
-import { targetsOf } from '../definitions/jobs.ts'
 import type { BackfillRange, ExportRecord, RunRecord } from '../ledger/ledger.ts'
 import { owedBy } from '../load/care-team-owed.ts'
 import { EXIT, typedAgain, WaybillError, withRemedy } from '../model/errors.ts'
@@ -23,26 +22,14 @@ import {
   noneFound,
   type Patience,
 } from '../run/find-exports.ts'
-import {
-  forgetKnownPeople,
-  keepArticles,
-  knownArticles,
-  knownArticlesMapping,
-  knownPeople,
-  knownPeopleMapping,
-} from '../run/known-ids.ts'
+import { knownIdsOf } from '../run/known-ids.ts'
 import { createGiveWay, type Pausing, watchAsked } from '../run/lease.ts'
 import { openChunksOf } from '../run/resume.ts'
 import { exitOf } from '../story/balance.ts'
 import { gatherStory } from '../story/facts.ts'
 import type { JobEnd, RunStory } from '../story/run-story.ts'
-import { shellWord } from '../system/shown-text.ts'
-import type { Application } from './application.ts'
-import { type RunWatch, withRunDependencies } from './connect-gateway.ts'
-import { lastRunFile, tellingLastRun } from './last-run.ts'
-import { runAndTell } from './run-and-tell.ts'
+import { present, shellWord } from '../system/shown-text.ts'
 import { carryOut, type Holding, whileHeld } from './take-up.ts'
-import { createTeller, keepTargets } from './teller.ts'
 import type { WithoutOld } from './which-installation.ts'
 
 export interface RunOptions extends WithoutOld {
@@ -99,62 +86,43 @@ const patienceOf = ({ ledger, sleep, interrupt, events }: RunDependencies): Pati
 
 async function runWith(
   deps: RunDependencies,
-  { held, runId, arrival }: Holding,
+  holding: Holding,
   mappings: ReadonlyMap<string, LoadedMapping>,
   job: Job,
   options: RunOptions,
 ): Promise<JobEnd> {
-  const { ledger, events } = deps
-  const { limit } = options
-  const world = { ...deps, held, arrival }
+  const { ledger, events, home } = deps
+  const { held, runId, arrival } = holding
+  const { limit, unfinishedAlone = false } = options
   const whole = limit === Number.POSITIVE_INFINITY
-  let resumed: RunStory | undefined
   if (options.lookFirst === true) await ledger.installation.noteBehind(deps.now() - 1)
   if (options.lookFirst === true || options.newLedger === true)
     await ledger.installation.meet(deps.gatewayName, deps.now())
 
-  const unfinished = await ledger.runs.unfinished(held.lease.jobId, 'ordinary')
-  if (unfinished !== undefined) {
-    const exports = { from: 'unfinished', run: unfinished } as const
-    const plan = { records: 'send', job, id: unfinished.id, resumed: unfinished, exports, limit } as const
-    const end = await carryOut(plan, world)
-    if (end.error !== undefined) return end
-    resumed = end
-  }
-  if (options.unfinishedAlone === true && resumed === undefined)
+  const before = await finishUnfinished(deps, holding, job, limit)
+  if (before?.error !== undefined) return before
+  if (unfinishedAlone && before === undefined)
     throw nothingToResume(job.definition.job, 'run', `waybill run ${shellWord(job.definition.job)}`)
-  const { collect } = job.definition
-  const isOfArticles = collect?.what.includes('articles') === true
-  const isOfKnown = collect !== undefined && job.sources.length === 0
-  if (isOfKnown && resumed !== undefined) {
-    if (isOfArticles) await keepArticles(deps.home, job.definition.job, resumed.summary.run)
-    await forgetKnownPeople(deps.home, resumed.summary.run)
-    return endedBefore(resumed)
+  const ids = knownIdsOf(job)
+  if (ids !== undefined && before !== undefined) {
+    await ids.over(home, before.summary.run)
+    return endedBefore(before)
   }
-  const { found, waiting } = isOfKnown
-    ? {
-        found: isOfArticles
-          ? await knownArticles(deps, arrival, runId, collect.articles ?? {})
-          : await knownPeople(deps, arrival, runId),
-        waiting: [],
-      }
-    : await findNewest(deps, arrival, job, options)
+  const { found, waiting } =
+    ids === undefined
+      ? await findNewest(deps, arrival, job, options)
+      : { found: await ids.find(deps, arrival, runId), waiting: [] }
   // Otherwise the error lists the waiting exports.
-  if (waiting.length > 0 && (found.length > 0 || resumed !== undefined))
+  if (waiting.length > 0 && (found.length > 0 || before !== undefined))
     events.emit({ type: 'exportsWaiting', job: job.definition.job, waiting })
-  // A resumed rerun has read only some rows of its exports.
-  const taken =
-    resumed === undefined || resumed.summary.origin !== undefined
-      ? []
-      : await ledger.exports.ofRun(resumed.summary.run)
-  const { others, done } =
-    resumed === undefined ? { others: found, done: [] } : await divideByContents(arrival, found, taken)
   const archiving = archivingOf(deps, { held, arrival })
-  if (resumed !== undefined && whole)
-    resumed = await current(deps, resumed, await archiveResumed(archiving, resumed.summary, done))
-  if (options.unfinishedAlone === true && resumed !== undefined) return endedBefore(resumed)
+  const { others, done } = await notReadBy(before, ledger, arrival, found)
+  const resumed =
+    before !== undefined && whole
+      ? await current(deps, before, await archiveResumed(archiving, before.summary, done))
+      : before
+  if (resumed !== undefined && (unfinishedAlone || others.length === 0)) return endedBefore(resumed)
   if (others.length === 0) {
-    if (resumed !== undefined) return endedBefore(resumed)
     const { jobId } = held.lease
     const owed = await owedBy({ ...job.definition.careTeams, ledger, gatewayName: deps.gatewayName, jobId })
     if (owed.length === 0) throw noneFound(job, waiting)
@@ -168,16 +136,44 @@ async function runWith(
     exports: {
       from: 'found',
       found: others,
-      mappings: isOfArticles ? knownArticlesMapping() : isOfKnown ? knownPeopleMapping() : mappings,
+      mappings: ids?.mappings() ?? mappings,
       acceptDrift: options.acceptDrift,
     },
     ...(others.length === 0 ? OWED : options.files.length > 0 ? FILES : {}),
   } as const
-  const end = await carryOut(plan, world)
-  if (isOfArticles && end.error === undefined) await keepArticles(deps.home, job.definition.job, runId)
-  if (isOfKnown && end.error === undefined) await forgetKnownPeople(deps.home, runId)
+  const end = await carryOut(plan, { ...deps, held, arrival })
+  if (end.error === undefined) await ids?.over(home, runId)
   const hasMoved = end.error === undefined && whole && (await archiveRun(archiving, end.summary, others))
-  return { ...(await current(deps, end, hasMoved)), ...(resumed === undefined ? {} : { resumed }) }
+  const ended = await current(deps, end, hasMoved)
+  // An export that is not archived is left behind, too.
+  return { ...ended, ...(hasMoved ? { exit: exitOf(ended.summary) } : {}), ...present({ resumed }) }
+}
+
+/** Finishes the unfinished run of the job; undefined without one. */
+async function finishUnfinished(
+  deps: RunDependencies,
+  { held, arrival }: Holding,
+  job: Job,
+  limit: number,
+): Promise<JobEnd | undefined> {
+  const unfinished = await deps.ledger.runs.unfinished(held.lease.jobId, 'ordinary')
+  if (unfinished === undefined) return undefined
+  const exports = { from: 'unfinished', run: unfinished } as const
+  const plan = { records: 'send', job, id: unfinished.id, resumed: unfinished, exports, limit } as const
+  return carryOut(plan, { ...deps, held, arrival })
+}
+
+/** Divides exports into those that the resumed run has read, and others. */
+async function notReadBy(
+  resumed: RunStory | undefined,
+  ledger: RunDependencies['ledger'],
+  arrival: Holding['arrival'],
+  found: readonly FoundExport[],
+): Promise<Awaited<ReturnType<typeof divideByContents>>> {
+  if (resumed === undefined) return { others: [...found], done: [] }
+  // A resumed rerun has read only some rows of its exports.
+  const isRerun = resumed.summary.origin !== undefined
+  return divideByContents(arrival, found, isRerun ? [] : await ledger.exports.ofRun(resumed.summary.run))
 }
 
 /** End of a run that an earlier process began, where nothing else is to be run. */
@@ -195,49 +191,6 @@ export const nothingToResume = (job: string, what: 'run' | 'backfill', command: 
   new WaybillError('nothing-left', `${job} has no interrupted ${what}`, {
     remedy: `To begin one, type: ${command}`,
   })
-
-export interface Beginning {
-  readonly job: Job
-  /** From `chooseGateway`. */
-  readonly gateway: string
-  /** True to notify targets of a refused run; false if the person who typed the command sees the error. */
-  readonly refusals: boolean
-  /** Limit of requests per second. */
-  readonly requestsPerSecond?: number | undefined
-  readonly without?: WithoutOld
-  readonly work: (deps: RunDependencies) => Promise<JobEnd>
-}
-
-export interface BeginWatch extends RunWatch {
-  /** Called at the end of the run, before its notifications are delivered, which may take ten seconds. */
-  readonly onEnd?: (end: JobEnd) => void
-}
-
-/** @throws errors of `work`: nothing was run */
-export function begin(
-  application: Application,
-  watch: BeginWatch,
-  { job, gateway, refusals, requestsPerSecond, without, work }: Beginning,
-): Promise<JobEnd> {
-  const runAndNotify = async (opened: RunDependencies): Promise<JobEnd> => {
-    const { ledger } = opened
-    const deps = { ...opened, requestsPerSecond }
-    const name = job.definition.job
-    const teller = createTeller(application, ledger, new Map([[name, targetsOf(job)]]))
-    const tell = lastRunFile(application)
-    const working = (given: RunDependencies): Promise<JobEnd> =>
-      tellingLastRun(application, given, { job: name, tell, refusals }, () => work(given))
-    await keepTargets(ledger, job)
-    try {
-      const end = await runAndTell(application, { teller, deps, job, refusals, work: working })
-      watch.onEnd?.(end)
-      return end
-    } finally {
-      await teller.deliver()
-    }
-  }
-  return withRunDependencies(application, watch, gateway, runAndNotify, without)
-}
 
 /** Sources of the job, redirected to the folder of the range. */
 export const backfillSources = ({ sources }: Job, range: BackfillRange): Job['sources'] =>

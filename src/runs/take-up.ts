@@ -25,7 +25,7 @@ import type { JobEnd } from '../story/run-story.ts'
 import { present } from '../system/shown-text.ts'
 import { assertNoneUnfinished, assertSameGateway, type RunOfJob } from './amend-run.ts'
 
-export interface TakingUp {
+interface TakingUp {
   readonly run: RunOfJob
   readonly selection: Selection
   /** Selects the exports of the run with rows to retry. Called under the lease. */

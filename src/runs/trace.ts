@@ -39,7 +39,7 @@ export interface TracedOrigin extends Pick<Origin, 'line' | 'byteOffset'> {
   readonly sheet?: string
 }
 
-export interface TracedRun {
+interface TracedRun {
   readonly run: string
   readonly chunk: number
   readonly outcome: 'accepted' | 'rejected' | 'in-doubt' | 'unchanged' | 'pending'
@@ -50,7 +50,7 @@ export interface TracedRun {
   readonly reason?: { readonly stage: string; readonly code: string; readonly message: string }
 }
 
-export interface TracedDecision {
+interface TracedDecision {
   readonly event: string
   readonly run: string | null
   /** Author and note of a person's decision. */
@@ -59,7 +59,7 @@ export interface TracedDecision {
   readonly at: string
 }
 
-export interface TracedBatch {
+interface TracedBatch {
   readonly batchId: string
   readonly kind: string
   readonly state: string
@@ -195,7 +195,7 @@ async function traceRun(
 const takenAlone = ({ accepted }: ChunkRecord): Held[] => (accepted === null ? [] : unpackHolds(accepted))
 
 /** Reason why the record was left behind. */
-export const reasonOf = ({ stage, code, message }: ExceptionRecord) => ({ stage, code, message })
+const reasonOf = ({ stage, code, message }: ExceptionRecord) => ({ stage, code, message })
 
 /** Current outcome of an exception. A reject counts as rejected in its run even after a later run settled it. */
 export function outcomeOf(exception: ExceptionRecord | undefined): TracedRun['outcome'] | undefined {
@@ -268,7 +268,7 @@ export interface TracedRow {
   readonly records: readonly TracedRecord[]
 }
 
-export interface TracedRecord extends Pick<TracedRun, 'run' | 'outcome' | 'reason'> {
+interface TracedRecord extends Pick<TracedRun, 'run' | 'outcome' | 'reason'> {
   /** Null for a whole row. */
   readonly rule: string | null
   /** Absent if no record was made. */

@@ -2,14 +2,15 @@
  * Traces of runs, by OTLP over HTTP (OpenTelemetry): a span for each run, with child spans for exports and requests, and waits as events.
  * Names, counts and codes as in the log; no health data. Loaded only if an endpoint is set.
  */
-import { ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+import type { BatchAnswer } from '../load/batch-watch.ts'
 import { allRecords, type Counts } from '../model/balance.ts'
 import type { RunListener } from '../run/events.ts'
 
-export interface TraceSettings {
+interface TraceSettings {
   /** Address of the collector, without `/v1/traces`, which OTLP appends. */
   readonly endpoint: string
   readonly headers: Readonly<Record<string, string>>
@@ -34,6 +35,19 @@ export function openTraces({ endpoint, headers, version, now }: TraceSettings) {
     spanProcessors: [new BatchSpanProcessor({ exporter, exportTimeoutMillis: EXPORT_MS })],
   })
   const tracer = provider.getTracer('waybill', version)
+  const { listener, endRun } = traceRuns(tracer, now)
+  return {
+    listener,
+    /** Sends the remaining spans. An unreachable collector delays no further, and fails nothing. */
+    async end() {
+      endRun()
+      await provider.shutdown().catch(() => {})
+    },
+  }
+}
+
+/** Opens and ends the spans of runs by their events. */
+function traceRuns(tracer: Tracer, now: () => number) {
   let run: Span | undefined
   const exports = new Map<string, Span>()
   const within = () => (run === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, run))
@@ -48,6 +62,7 @@ export function openTraces({ endpoint, headers, version, now }: TraceSettings) {
   }
 
   return {
+    endRun,
     listener: {
       runStarted({ id, job, gateway, resumed }) {
         endRun()
@@ -78,25 +93,11 @@ export function openTraces({ endpoint, headers, version, now }: TraceSettings) {
         span.end(now())
         exports.delete(name)
       },
-      batchAnswered({ batchId, kind, records, bytes, class: answer, ...sent }) {
-        const { attempt, status, requestId, durationMs } = sent
-        const span = tracer.startSpan(
-          `send ${kind}`,
-          {
-            kind: SpanKind.CLIENT,
-            startTime: now() - durationMs,
-            attributes: {
-              'waybill.batch': batchId,
-              'waybill.records': records,
-              'waybill.attempt': attempt,
-              'http.request.body.size': bytes,
-              'waybill.answer': answer,
-              'waybill.request': requestId,
-              ...(status === undefined ? {} : { 'http.response.status_code': status }),
-            },
-          },
-          within(),
-        )
+      batchAnswered(batch) {
+        const { kind, class: answer, durationMs } = batch
+        const startTime = now() - durationMs
+        const about = { kind: SpanKind.CLIENT, startTime, attributes: attributesOfBatch(batch) }
+        const span = tracer.startSpan(`send ${kind}`, about, within())
         if (answer !== 'accepted') failed(span, answer)
         span.end(now())
       },
@@ -112,13 +113,26 @@ export function openTraces({ endpoint, headers, version, now }: TraceSettings) {
         endRun()
       },
     } satisfies RunListener,
-    /** Sends the remaining spans. An unreachable collector delays no further, and fails nothing. */
-    async end() {
-      endRun()
-      await provider.shutdown().catch(() => {})
-    },
   }
 }
+
+const attributesOfBatch = ({
+  batchId,
+  records,
+  attempt,
+  bytes,
+  class: answer,
+  requestId,
+  status,
+}: BatchAnswer) => ({
+  'waybill.batch': batchId,
+  'waybill.records': records,
+  'waybill.attempt': attempt,
+  'http.request.body.size': bytes,
+  'waybill.answer': answer,
+  'waybill.request': requestId,
+  ...(status === undefined ? {} : { 'http.response.status_code': status }),
+})
 
 function attributesOf({ rows, records }: Counts) {
   const { accepted, unchanged, rejected, inDoubt } = allRecords({ records })

@@ -37,7 +37,7 @@ export interface Verified {
   }[]
 }
 
-export interface VerifiedCounts {
+interface VerifiedCounts {
   equal: number
   differs: number
   hidden: number

@@ -17,12 +17,13 @@ import {
   trace,
 } from './actions.ts'
 import type { Application } from './application.ts'
+import type { BeginWatch } from './begin.ts'
 import { type Backup, backUp, type PrunedInstallation, pruneRuns, reportOf } from './installation.ts'
 import { listRuns, showRun } from './listed-runs.ts'
 import { lookOver } from './look-over.ts'
 import { type Acknowledged, type Acknowledging, acknowledge, type Person } from './resolve.ts'
 import { type Restored, restoreBackup } from './restore.ts'
-import type { BeginWatch, RunOptions } from './run-job.ts'
+import type { RunOptions } from './run-job.ts'
 import type { Trace } from './trace.ts'
 import type { SampleSize } from './verify.ts'
 

@@ -11,7 +11,7 @@ export interface LateFire {
 }
 
 /** Finished runs of the job, each with all of its exports. */
-export type WholeRun = Pick<RunRecord, 'ended_at'>
+type WholeRun = Pick<RunRecord, 'ended_at'>
 
 /** Deadline of a fire: the first such time of day in the zone of the schedule. Undefined without `done`. */
 export const deadlineOf = ({ done, zone }: JobSchedule, due: number): number | undefined =>

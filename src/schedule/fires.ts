@@ -113,7 +113,7 @@ const offsetOf = (zone: IANAZone, at: number): number => zone.offset(at) * MINUT
 
 const ascending = (instants: readonly number[]): number[] => [...new Set(instants)].sort((a, b) => a - b)
 
-export interface CronLine {
+interface CronLine {
   readonly minutes: readonly number[]
   /** Undefined for every hour. */
   readonly hours: readonly number[] | undefined
@@ -176,7 +176,7 @@ export const ON_TIME_MS = 60_000
 export const MISSED_AT_MOST = 1_000
 
 /** A timetable, and the last instant whose fires are stored. */
-export interface SeenTimetable extends Timetable {
+interface SeenTimetable extends Timetable {
   readonly seenUntil: number
 }
 
@@ -213,12 +213,12 @@ export interface Hindrance {
 }
 
 /** A fire without an end. `interrupted`: its run was interrupted, and is to continue; `retrying`: its next try is due. */
-export interface OpenFire {
+interface OpenFire {
   readonly due: number
   readonly state: 'due' | 'missed' | 'interrupted' | 'retrying'
 }
 
-export interface Decision<Fire extends OpenFire> {
+interface Decision<Fire extends OpenFire> {
   /** Fire to start now. `late`: a missed fire; `why` for a fire not stored as missed yet. */
   readonly begin?: { readonly fire: Fire; readonly late: boolean; readonly why?: Hindrance }
   readonly missed: readonly { readonly fire: Fire; readonly why: Hindrance }[]

@@ -11,10 +11,10 @@ type Code = keyof typeof ERROR_CODES
 /** Ends of a run that the gateway may heal by coming back. Refused credentials and redirects need a person. */
 const AWAY: ReadonlySet<string> = new Set<Code>(['gateway-unreachable', 'gateway-failing'])
 
-export const isAway = (code: string | undefined): boolean => code !== undefined && AWAY.has(code)
+const isAway = (code: string | undefined): boolean => code !== undefined && AWAY.has(code)
 
 /** A fire between two tries. */
-export interface RetryingFire {
+interface RetryingFire {
   readonly due: number
   readonly retry_at: number | null
 }

@@ -16,6 +16,7 @@ export function leftIn(counts: Pick<Counts, 'rows' | 'records' | 'people'>) {
 export const leftByRun = (summary: Omit<RunSummary, 'exit'>) => ({
   ...leftIn(summary),
   exports: failedExports(summary).length,
+  unarchived: summary.exports.filter(({ unarchived }) => unarchived !== undefined).length,
   ...owedBy(summary),
 })
 

@@ -250,7 +250,9 @@ async function exportsOf(
         : {}),
       ...(error !== null && run.part === 'files' ? { named: record.path } : {}),
       ...present({ putAside: asideWords(aside.find(({ exportRow }) => exportRow === id)) }),
-      ...present({ error, detail, remedy, readSince: error === null ? undefined : since.get(name) }),
+      ...(state === 'finished' && record.archived === null && detail !== null
+        ? { unarchived: detail, ...present({ remedy }) }
+        : present({ error, detail, remedy, readSince: error === null ? undefined : since.get(name) })),
     }
   })
 }

@@ -93,6 +93,7 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
   const anew = left.rejected === 0 ? [] : (summary.anew ?? [])
   const steps = [
     ...exportSteps(summary, typed),
+    ...unarchivedSteps(summary.exports, typed),
     ...anew.map((one) =>
       step(
         `${one.export} came again, with other content, and was read. What is wrong of that`,
@@ -110,7 +111,7 @@ function stepsOf(summary: RunSummary, reasons: readonly Reason[], typed: Typed):
 const STAYS = 'What is to stay as it is: say so, and the run needs nobody'
 
 /** One thing that a run left to be done. */
-export type Part =
+type Part =
   | {
       readonly of: 'left'
       /** Reasons that are neither settled nor acknowledged. */
@@ -123,6 +124,7 @@ export type Part =
       readonly code: string
     }
   | { readonly of: 'export'; readonly name: string; readonly code: string }
+  | { readonly of: 'unarchived'; readonly message: string }
   | { readonly of: 'failure'; readonly reasons: readonly Reason[] }
   | { readonly of: 'owed' }
 
@@ -154,6 +156,10 @@ export function stepsForPart(summary: RunSummary, part: Part): readonly Step[] {
           ),
         ),
       ]
+    }
+    case 'unarchived': {
+      const exports = summary.exports.filter(({ unarchived }) => unarchived === part.message)
+      return [...unarchivedSteps(exports, typed), stays(summary.run)]
     }
     case 'failure':
       return [...failedSteps(summary, part.reasons, typed), stays(summary.run)]
@@ -274,6 +280,15 @@ function exportSteps(summary: RunSummary, { again, path }: Typed): Step[] {
   ]
 }
 
+/** Steps for delivered exports that the archive refused, each cause once. */
+function unarchivedSteps(exports: readonly ExportSummary[], { again }: Typed): Step[] {
+  const refused = exports.flatMap(({ unarchived, remedy = '' }) =>
+    unarchived === undefined ? [] : `${unarchived}. ${remedy}`,
+  )
+  if (refused.length === 0) return []
+  return [...[...new Set(refused)].map((words) => step(words)), step('Then', again)]
+}
+
 /** Text with a full stop and a space before the next sentence. */
 const sentence = (text: string): string => (text === '' ? '' : `${text.replace(/[.:]$/, '')}. `)
 
@@ -289,6 +304,9 @@ function sentOf(name: string, counts: Counts): string {
 /** Files named individually; for more files, the folder is named. */
 const FILES_NAMED = 5
 
+/** File in commands that confirm people, written by a person. */
+const CONFIRMED_FILE = 'confirmed.csv'
+
 /** Transaction ids named individually. */
 const IDS_NAMED = 5
 
@@ -298,7 +316,7 @@ const CODES_NAMED = 5
 /** Words by remedy; `{codes}` stands for the codes of the reasons. */
 const BY_REMEDY = {
   person:
-    'Exports give several birth dates under one reference{codes}: find out whose the rows are; `trace --person` tells what was sent under it. Once `accounts confirm` has taken the right date, or the source gives each a reference of their own',
+    'Exports give several birth dates under one reference{codes}: find out whose the rows are; `trace --person` tells what was sent under it. Write the right dates into a file (columns partnerAccountId and dateOfBirth) and confirm them; or have the source give each a reference of their own',
   void: 'The source has withdrawn what the gateway has{codes}: ask whoever runs the gateway to remove it; the rejects files name all transaction ids',
   document:
     'The requests are sent, their authorizations are not{codes}: put the PDFs into the folder that the job names, and take these rows up',
@@ -354,7 +372,10 @@ function leftSteps(
       ...named.map((file) => send('run', shellWord(job), '--file', path(file))),
     ),
     ...when(others !== '', others),
-    ...by('person'),
+    ...by('person', () => [
+      command('accounts', 'confirm', '--file', CONFIRMED_FILE, '--job', shellWord(job)),
+      rerun,
+    ]),
     ...by('void', (withdrawn) =>
       withdrawn
         .flatMap(({ sentAs = [] }) => sentAs)
@@ -458,4 +479,4 @@ export const command = (...words: readonly string[]): string => `waybill ${words
  * Setting to type before a command for another gateway than the settings name.
  * @param gateway as the ledger names it: an address without secrets, or `built-in`
  */
-export const gatewaySetting = (gateway: string): string => `WAYBILL_GATEWAY_URL=${shellWord(gateway)}`
+const gatewaySetting = (gateway: string): string => `WAYBILL_GATEWAY_URL=${shellWord(gateway)}`

@@ -225,7 +225,7 @@ const findingLines = (findings: readonly Finding[]): string[] => [
 ]
 
 /** A process with the lease of a job, at present or at the end of the process. */
-export interface Holder {
+interface Holder {
   /** `host:pid` */
   readonly owner: string
   readonly run: string

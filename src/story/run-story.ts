@@ -91,6 +91,8 @@ export interface ExportSummary {
   readonly detail?: string
   /** Remedy, where the code alone does not give one. */
   readonly remedy?: string
+  /** Message of the archive that refused this delivered export. */
+  readonly unarchived?: string
   /** Path of a failed export that the operator named for the run. */
   readonly named?: string
   /** Later run of the job that read an export of this name to the end, for a failed export. */

@@ -7,7 +7,7 @@ import { EXIT } from '../model/errors.ts'
 import { KIND_NAMES } from '../model/record.ts'
 import { BUILT_IN } from '../system/settings.ts'
 import { counted, type Line, n, shownPath, type Tone, toned } from '../system/shown-text.ts'
-import { ageText, fittedTable, folded, plainTable, tonedRows } from '../system/text-table.ts'
+import { ageText, fittedTable, folded, tonedRows } from '../system/text-table.ts'
 import { toLookAt } from '../watch/drift.ts'
 import { failedExports, mostLeftFirst, notDelivered, settledShare, troubleOf } from './balance.ts'
 import { nextSteps, stepLines } from './next-steps.ts'
@@ -45,7 +45,7 @@ export function summaryText(summary: RunSummary, reasons: readonly Reason[], col
       ? [`Rows     none${exportWords(summary)} is settled`]
       : [
           `Rows     ${rowsWords(rows)}${rows.corrected === 0 ? '' : `; ${n(rows.corrected)} ${CORRECTED}`}`,
-          ...(summary.people === undefined ? recordsTable(records) : [peopleLine(summary.people)]),
+          ...(summary.people === undefined ? recordsTable(records, columns) : [peopleLine(summary.people)]),
         ]),
     ...leftOutLine(summary.leftOut),
     ...warningsLine(summary.warnings),
@@ -174,13 +174,18 @@ function collectionLines({ collection }: RunSummary): string[] {
       ]
 }
 
-function recordsTable(records: RunSummary['records']): string[] {
+function recordsTable(records: RunSummary['records'], columns: number | undefined): string[] {
   if (allRecords({ records }).made === 0) return ['Records  none']
   const rows = kindsShown({ records }).map((kind) => {
     const { made, accepted, rejected, unchanged, inDoubt, pending } = records[kind]
     return [KIND_NAMES[kind], ...[made, accepted, rejected, unchanged, inDoubt, pending].map(n)]
   })
-  return plainTable(['records', 'made', 'accepted', 'rejected', 'unchanged', 'in doubt', 'pending'], rows)
+  return fittedTable(
+    ['records', 'made', 'accepted', 'rejected', 'unchanged', 'in doubt', 'pending'],
+    rows,
+    'rest',
+    columns,
+  )
 }
 
 /** Most exports, and most files of rejects, to show one by one. */

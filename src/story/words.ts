@@ -14,7 +14,7 @@ export const ifAny = (count: number, one: string, many?: string): string[] =>
 
 /** Rejects, doubts and failed exports in words; empty for none. The words on new ones do not cover exports. */
 export function leftWords(summary: RunSummary): string {
-  const { exports, rows, rejected, inDoubt, marks, deletions } = leftByRun(summary)
+  const { exports, unarchived, rows, rejected, inDoubt, marks, deletions } = leftByRun(summary)
   const left = [
     ifAny(rows, 'rejected row'),
     ifAny(rejected, 'rejected record'),
@@ -24,6 +24,7 @@ export function leftWords(summary: RunSummary): string {
   ].flat()
   return [
     ...ifAny(exports, 'export not sent', 'exports not sent'),
+    ...ifAny(unarchived, 'export not archived', 'exports not archived'),
     ...(left.length === 0 ? [] : [left.join(', ')]),
   ].join('; ')
 }

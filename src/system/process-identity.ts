@@ -6,7 +6,7 @@ import { hash } from 'node:crypto'
 import { readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 
-export interface ProcessIdentity {
+interface ProcessIdentity {
   /** `host:pid#…`: unique among all processes, also ended ones. */
   readonly owner: string
   /**

@@ -2,7 +2,7 @@
 import { closestMatch } from 'leven'
 import { z } from 'zod'
 
-export interface SchemaProblem {
+interface SchemaProblem {
   readonly path: (string | number)[]
   readonly message: string
 }

@@ -9,8 +9,8 @@ import { type Finding, reasonOf, WaybillError } from '../model/errors.ts'
 import { doubtsOf, doubtText } from './obeyed-files.ts'
 import { didYouMean } from './schema-problems.ts'
 
-export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
-export const LOG_FORMATS = ['text', 'json'] as const
+const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
+const LOG_FORMATS = ['text', 'json'] as const
 
 /** Selects the built-in reference gateway in place of an address. */
 export const BUILT_IN = 'built-in'

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { codeOf, WaybillError } from '../model/errors.ts'
 import { assertObeyableCommand } from './obeyed-files.ts'
 
-export interface ShellCommand {
+interface ShellCommand {
   /** For `/bin/sh -c`. */
   readonly command: string
   /** Milliseconds. */
@@ -18,7 +18,7 @@ export interface ShellCommand {
 }
 
 /** Output of the command; or the failure, to follow its name: `failed (exit 7)`. `error`: another user may write to a file in the command. */
-export type ShellEnd = { readonly out: string } | { readonly why: string; readonly error?: WaybillError }
+type ShellEnd = { readonly out: string } | { readonly why: string; readonly error?: WaybillError }
 
 /** Resolves at the end of the command, or at the end of an output that is read. Never rejects. */
 export const runShell = ({

@@ -26,7 +26,7 @@ export const shownLines = (text: string): string => text.split('\n').map(shown).
 /** Colour of a line on a terminal with colours. The words of the line carry the meaning, too. */
 export type Tone = 'bad' | 'attention' | 'good'
 
-export interface TonedLine {
+interface TonedLine {
   readonly text: string
   readonly tone: Tone
 }
@@ -120,7 +120,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 export const html = (text: string): string =>
   shown(text).replaceAll(/[&<>"']/g, (mark) => ENTITIES[mark] ?? '')
 
-export interface HtmlPage {
+interface HtmlPage {
   /** Plain text. */
   readonly title: string
   /** Name → plain text, for programs that read the page. */

@@ -1,29 +1,20 @@
-/** Text for terminals: tables without lines, no wider than the terminal, and folded lines. */
+/** Text for terminals: tables no wider than the terminal, and folded lines. */
 import Table from 'cli-table3'
-import { type Line, shown, type Tone } from './shown-text.ts'
+import { counted, type Line, shown, type Tone } from './shown-text.ts'
 
-/** Least width of a column of words: below, a column would have a few letters a line. */
+/** Least width to cut the last column to: below, the column is dropped. */
 const NARROWEST = 24
 
 /** Blanks beside each column. */
 const PADDING = 2
 
-/** Blanks before the lines below a row. */
+/** Blanks before commands, and before the lines below a row. */
 const INDENT = 4
 
-/** Lines of a table without rules; numbers are aligned to the right. */
-export function plainTable(
-  head: readonly string[],
-  rows: readonly (readonly string[])[],
-  numbers: Numbers = 'rest',
-): string[] {
-  return linesOf(head, rows.map(shownCells), numbers)
-}
-
 /**
- * Lines of a table, no longer than `columns`. Wraps the last column. If its width is too small, keeps the columns that fit, and puts the others below
- * each row with their names. Never breaks a word, as half an id cannot be typed.
- * @param columns of the terminal; undefined to wrap and cut nothing
+ * Lines of a table without rules, a line for each row. A narrow terminal drops columns from the right, and cuts the last of the others: never within
+ * a word, as half an id cannot be typed. The first column stays. The closing line counts the dropped columns.
+ * @param columns of the terminal; undefined to drop and cut nothing
  */
 export function fittedTable(
   head: readonly string[],
@@ -31,48 +22,32 @@ export function fittedTable(
   numbers: Numbers,
   columns: number | undefined,
 ): string[] {
-  const rows = given.map(shownCells)
+  const rows = given.map((cells) => cells.map(shown))
   const room = columns ?? Number.POSITIVE_INFINITY
-  const cellsAt = (at: number): string[] => [head, ...rows].map((cells) => cells[at] ?? '')
-  const widths = head.map((_, at) => PADDING + longest(cellsAt(at)))
-  // One blank separates two columns.
+  const widths = head.map((name, at) => PADDING + longest([name, ...rows.map((cells) => cells[at] ?? '')]))
+  // A blank separates two columns.
   const widthOf = (count: number): number =>
     widths.slice(0, count).reduce((sum, width) => sum + width + 1, -1)
-  const others = widthOf(head.length - 1) + 1
-  const words = cellsAt(head.length - 1).flatMap((cell) => cell.split(' '))
-  const least = Math.min(widths.at(-1) ?? 0, Math.max(NARROWEST, PADDING + longest(words)))
-  if (others + least <= room) {
-    const last = Math.min(widths.at(-1) ?? 0, room - others)
-    return linesOf(head, rows, numbers, { colWidths: [...widths.slice(0, -1), last], wordWrap: true })
-  }
-  const fitting = head.findIndex((_, at) => widthOf(at + 1) > room)
-  return withTheRestBelow(head, rows, numbers, { stay: Math.max(1, fitting), room })
+  let kept = head.length
+  while (kept > 1 && widthOf(kept - 1) + 1 + Math.min(widths[kept - 1] ?? 0, NARROWEST) > room) kept--
+  const last = kept === 1 ? Number.POSITIVE_INFINITY : room - widthOf(kept - 1) - 1 - PADDING
+  const fitted = (cells: readonly string[]): string[] => [
+    ...cells.slice(0, kept - 1),
+    cutToWords(cells[kept - 1] ?? '', last),
+  ]
+  const lines = linesOf(fitted(head), rows.map(fitted), numbers)
+  const dropped = head.length - kept
+  return dropped === 0 ? lines : [...lines, ` (${counted(dropped, 'more column')} in a wider terminal)`]
 }
 
-/** @param stay number of columns to keep beside each other */
-function withTheRestBelow(
-  head: readonly string[],
-  rows: readonly (readonly string[])[],
-  numbers: Numbers,
-  { stay, room }: { readonly stay: number; readonly room: number },
-): string[] {
-  const beside = rows.map((cells) => cells.slice(0, stay))
-  const [names = '', ...lines] = linesOf(head.slice(0, stay), beside, numbers)
-  const below = rows.map((cells) =>
-    head
-      .map((name, at) => (at < stay || cells[at] === '' ? '' : `${name} ${cells[at]}`))
-      .filter((words) => words !== '')
-      .join('; '),
-  )
-  const width = Math.max(NARROWEST + INDENT, room)
-  return [
-    names,
-    ...lines.flatMap((line, at) => {
-      const words = below[at] ?? ''
-      return words === '' ? [line] : [line, ...wrapped(words, width, INDENT)]
-    }),
-  ]
+/** Cuts a text at the end of a word. */
+function cutToWords(text: string, width: number): string {
+  if (text.length <= width) return text
+  const end = text.lastIndexOf(' ', width - ELLIPSIS.length - 1)
+  return `${text.slice(0, Math.max(0, end))} ${ELLIPSIS}`.trimStart()
 }
+
+const ELLIPSIS = '…'
 
 /** Width of the label at the start of a line: `Because  `, or blanks. */
 const LABEL = 9
@@ -103,15 +78,12 @@ function wrapped(text: string, width: number, lead: number, hang = lead): string
   return lines
 }
 
-/** Colours each row, with all its lines, by the text of its first column. @param tones by the text of the first column */
-export function tonedRows(lines: readonly string[], tones: ReadonlyMap<string, Tone>): Line[] {
-  let tone: Tone | undefined
-  return lines.map((text) => {
-    const [first = ''] = text.trimStart().split(' ', 1)
-    if (!text.startsWith(' '.repeat(INDENT))) tone = tones.get(first) ?? tone
+/** Colours each row by the text of its first column. @param tones by the text of the first column */
+export const tonedRows = (lines: readonly string[], tones: ReadonlyMap<string, Tone>): Line[] =>
+  lines.map((text) => {
+    const tone = tones.get(text.trimStart().split(' ', 1)[0] ?? '')
     return tone === undefined ? text : { text, tone }
   })
-}
 
 const longest = (texts: readonly string[]): number => Math.max(...texts.map(({ length }) => length))
 
@@ -121,30 +93,24 @@ type Numbers = 'rest' | 1 | 'none' | { readonly from: number; readonly to: numbe
 const isNumber = (numbers: Numbers, at: number): boolean =>
   typeof numbers === 'object' ? numbers.from <= at && at <= numbers.to : numbers === (at === 0 ? 1 : 'rest')
 
-/** Cells in one line each, until the table wraps them. */
-const shownCells = (cells: readonly string[]): string[] => cells.map(shown)
-
 const NO_LINES = Object.fromEntries(
   ['top', 'bottom', 'left', 'mid', 'right'].flatMap((side) =>
     [side, `${side}-mid`, `${side}-left`, `${side}-right`].map((place) => [place, '']),
   ),
 )
 
-function linesOf(
-  head: readonly string[],
-  rows: readonly (readonly string[])[],
-  numbers: Numbers,
-  options: Table.TableConstructorOptions = {},
-): string[] {
+function linesOf(head: readonly string[], rows: readonly (readonly string[])[], numbers: Numbers): string[] {
   const table = new Table({
-    ...options,
     head: [...head],
     colAligns: head.map((_, at) => (isNumber(numbers, at) ? 'right' : 'left')),
     style: { head: [], border: [], 'padding-left': 1, 'padding-right': 1, compact: true },
     chars: { ...NO_LINES, middle: ' ' },
   })
   for (const cells of rows) table.push([...cells])
-  return table.toString().split('\n')
+  return table
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd())
 }
 
 /** `5 min`, `3 h`, `12 d`. */

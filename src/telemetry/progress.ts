@@ -28,7 +28,7 @@ export interface Progress {
   stop(): void
 }
 
-export interface ProgressDisplay {
+interface ProgressDisplay {
   /** Current columns of the terminal; false without a terminal: writes plain lines, at most one every five seconds. */
   readonly columns: false | (() => number)
   /** Milliseconds. */
@@ -229,14 +229,14 @@ export function createCounting({ columns, now, write }: ProgressDisplay) {
 
 export const LINE_EVERY_MS = 5_000
 /** Interval of lines on a lasting wait. */
-export const WAIT_LINE_EVERY_MS = 60_000
-export const DRAW_EVERY_MS = 100
+const WAIT_LINE_EVERY_MS = 60_000
+const DRAW_EVERY_MS = 100
 
 /** Moves to the start of the line and clears it: ECMA-48, CR and EL. */
 export const CLEAR = '\r\x1b[2K'
 
 /** Rows of an export, and the share of its file from 0 to 1. */
-export interface Done {
+interface Done {
   readonly rows: number
   readonly share: number
 }

@@ -191,7 +191,7 @@ function keysOf(
 const number = (count: number): string => n(Math.round(count))
 export const percent = (part: number): string => `${(part * 100).toFixed(1)} %`
 
-export interface ColumnDrift {
+interface ColumnDrift {
   readonly missing: readonly string[]
   readonly added: readonly string[]
   readonly renamed: readonly Renamed[]

@@ -228,14 +228,14 @@ export function median(values: readonly number[]): number {
 export const OTHER = '*'
 
 /** Rule and unit of a value. */
-export interface Measured {
+interface Measured {
   /** Name of the rule, or the catalog entry of a coded row. */
   readonly rule: string
   /** UCUM code, '' where none is given, or `OTHER`. */
   readonly unit: string
 }
 
-export interface DriftFields {
+interface DriftFields {
   readonly columns: readonly string[]
   /** @param onValue receives each value of a column, by its place in `columns`: '' if empty, null if not a scalar */
   read(
@@ -249,7 +249,7 @@ type ColumnReader = (row: CsvRow | JsonRow, onValue: (column: number, text: stri
 type UnitReader = (root: Scope, onUnit: (measured: Measured) => void) => void
 
 /** The mapping must have been bound to these columns before: names are not checked again. */
-export function compileDriftFields(
+function compileDriftFields(
   { definition, resources, compiled }: LoadedMapping,
   header: readonly string[] | undefined,
 ): DriftFields {

@@ -13,7 +13,7 @@ import { createPeople, FEWEST_VALUES, HashSample, hashOf, increase, type PeopleF
 import { type Clock, HALVES } from './times-of-day.ts'
 
 /** Quantiles in the catalog's unit; `low` and `high` are the 5th and 95th percentile. */
-export interface Spread {
+interface Spread {
   readonly count: number
   readonly min: number
   readonly low: number
@@ -66,7 +66,7 @@ export interface FitFacts extends PeopleFacts {
   readonly dates: DateFacts
 }
 
-export interface FitCounter {
+interface FitCounter {
   add(outcome: RowOutcome): void
   facts(): FitFacts
 }
@@ -240,7 +240,7 @@ function spreadOf(sketch: DDSketch): Spread | undefined {
   return { count, min, low: at(0.05), q1: at(0.25), median: at(0.5), q3: at(0.75), high: at(0.95), max }
 }
 
-export interface DateFacts {
+interface DateFacts {
   readonly rows: number
   /** Local time in the mapping's zone, in milliseconds as if UTC; undefined without rows. */
   readonly first: number | undefined

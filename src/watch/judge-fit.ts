@@ -27,7 +27,7 @@ export interface FitReport {
 }
 
 /** Mapping with the resources of its compilation. */
-export interface FittedMapping {
+interface FittedMapping {
   readonly definition: MappingDefinition
   readonly resources: { readonly catalog: Catalog; readonly units: Units }
   readonly compiled: { readonly reads: readonly ReadName[]; readonly words: readonly Word[] }
@@ -66,7 +66,7 @@ const wordsOfColumns = (words: readonly Word[], columns: readonly string[]): Sus
     return columns.includes(word) ? [{ finding: 'word-is-column', rule, message }] : []
   })
 
-export interface FitMeasure {
+interface FitMeasure {
   readonly definition: MappingDefinition
   readonly catalog: ReadonlyMap<string, BiometricEntry>
   readonly units: Units

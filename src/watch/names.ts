@@ -6,7 +6,7 @@ import { parseYaml } from '../system/yaml-file.ts'
 import type { Catalog } from '../transform/catalog.ts'
 import type { Units } from '../transform/units.ts'
 
-export interface Naming {
+interface Naming {
   readonly silent: readonly string[]
   /** Texts in brackets without meaning, without spaces: `y n`, `mm dd yyyy`. */
   readonly asides: readonly string[]

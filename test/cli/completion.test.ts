@@ -3,7 +3,8 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { needsProgram } from '../needed.ts'
-import { createWorkplace, PROJECT } from './command-line.ts'
+import { ANN, HEADER, openClinic } from './clinic.ts'
+import { createWorkplace, PROJECT, summaryOf } from './command-line.ts'
 
 describe('what is offered', () => {
   it.each<[readonly string[], readonly string[]]>([
@@ -43,6 +44,20 @@ describe('what is offered', () => {
     const { code, out } = await workplace.waybill('complete', '--', ...words)
     expect([code, out.split('\n').filter(Boolean)]).toEqual([0, wanted])
   })
+})
+
+it('runs and exports of the ledger are offered, and files where a path is wanted', async () => {
+  const clinic = await openClinic()
+  const { waybill } = clinic.workplace
+  await clinic.deliver('night one.csv', HEADER + ANN)
+  const { run } = summaryOf(await clinic.run())
+  const offered = async (...words: string[]): Promise<string[]> =>
+    (await waybill('complete', '--', ...words)).out.split('\n').filter(Boolean)
+  expect(await offered('show', '')).toEqual([run, 'latest'])
+  expect(await offered('rerun', run.slice(0, 12))).toEqual([run])
+  expect(await offered('put-aside', '')).toEqual(['night one.csv'])
+  expect(await offered('acknowledge', '--export', 'n')).toEqual(['night one.csv'])
+  expect(await offered('mapping', 'check', '--export', 'n')).toEqual([])
 })
 
 it('bash completes what was typed', async () => {

@@ -2,7 +2,6 @@
 import { expect, test } from 'vitest'
 import { type Fault, PASS } from '../faults/fault-proxy.ts'
 import { serve } from '../gateway/loopback.ts'
-import { NEEDS_QUIET } from '../needed.ts'
 import { ANN, HEADER } from './clinic.ts'
 import { openNights } from './nights.ts'
 import { scheduledNights } from './scheduled-nights.ts'
@@ -64,7 +63,7 @@ test('a monitor that takes nothing fails no run, and its key is told nowhere', a
   expect(night.heard()).toEqual(['/start', '/0', '/0'])
 })
 
-test('each minute of the schedule it hears whether the job needs somebody', NEEDS_QUIET, async () => {
+test('each minute of the schedule it hears whether the job needs somebody', async () => {
   const night = await openNight({ rest: SCHEDULE, exports: HEADER + ANN + REJECTED })
   await night.keep('2027-03-02T02:10Z', '2027-03-02T02:20Z')
   const heard = night.heard()
@@ -77,7 +76,7 @@ test('each minute of the schedule it hears whether the job needs somebody', NEED
   expect(new Set(after)).toEqual(new Set(['/fail']))
 })
 
-test('while a run is tried again it hears of no failure, and of one exit', NEEDS_QUIET, async () => {
+test('while a run is tried again it hears of no failure, and of one exit', async () => {
   const night = await openNight({ rest: SCHEDULE })
   night.strike({ do: 'reset' })
   await night.keep('2027-03-02T02:10Z', '2027-03-02T04:00Z', (now) => {

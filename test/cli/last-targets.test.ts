@@ -3,7 +3,6 @@
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { NEEDS_QUIET } from '../needed.ts'
 import { ANN, HEADER, JOB } from './clinic.ts'
 import { openNights } from './nights.ts'
 import { scheduledNights, titlesOf } from './scheduled-nights.ts'
@@ -18,14 +17,14 @@ async function openNight(more = '') {
   return nights
 }
 
-test('it is notified once, by a start that knows the file as broken alone', NEEDS_QUIET, async () => {
+test('it is notified once, by a start that knows the file as broken alone', async () => {
   const night = await openNight()
   await night.workplace.job('clinic', BROKEN)
   for (const _ of ['first', 'second']) expect((await night.run()).code).toBe(2)
   expect(night.hook.titles()).toEqual([REFUSED])
 })
 
-test('a target that was away gets it later, though the file is still broken', NEEDS_QUIET, async () => {
+test('a target that was away gets it later, though the file is still broken', async () => {
   const night = await openNight()
   await night.workplace.job('clinic', BROKEN)
   night.hook.answer(404)
@@ -36,7 +35,7 @@ test('a target that was away gets it later, though the file is still broken', NE
   expect(new Set(night.hook.seen.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
 })
 
-test('a job that named nobody last notifies nobody', NEEDS_QUIET, async () => {
+test('a job that named nobody last notifies nobody', async () => {
   const night = await openNight()
   await night.workplace.job('clinic', JOB)
   expect((await night.run()).code).toBe(0)
@@ -45,14 +44,14 @@ test('a job that named nobody last notifies nobody', NEEDS_QUIET, async () => {
   expect(night.hook.titles()).toEqual([])
 })
 
-test('a name without a file notifies nobody', NEEDS_QUIET, async () => {
+test('a name without a file notifies nobody', async () => {
   const night = await openNight()
   await rm(join(night.workplace.folder, 'jobs/clinic.yaml'))
   expect((await night.run()).code).toBe(2)
   expect(night.hook.titles()).toEqual([])
 })
 
-test('the ledger has no address as text', NEEDS_QUIET, async () => {
+test('the ledger has no address as text', async () => {
   const { workplace, hook } = await openNight()
   const files = (await readdir(workplace.home)).filter((name) => name.startsWith('ledger'))
   expect(files.length).toBeGreaterThan(0)
@@ -63,7 +62,7 @@ test('the ledger has no address as text', NEEDS_QUIET, async () => {
   }
 })
 
-test('a schedule that starts with the broken file notifies them, too', NEEDS_QUIET, async () => {
+test('a schedule that starts with the broken file notifies them, too', async () => {
   const night = await openNight('schedule: { cron: "15 2 * * *", zone: Etc/UTC }\n')
   await night.workplace.job('clinic', BROKEN)
   await scheduledNights(night.workplace).keep('2027-03-02T02:00Z', '2027-03-02T02:03Z')

@@ -56,6 +56,28 @@ test.each([
   expect(JSON.parse((await waybill('needs', '--json')).out).needs).not.toEqual([])
 })
 
+test('a dry run of an acknowledgement lists the refused start of the job, and leaves it', async () => {
+  const clinic = await openClinic()
+  const { waybill } = clinic.workplace
+  expect((await clinic.run()).code).toBe(2)
+  const listed = await waybill('acknowledge', '--job', 'clinic', '--dry-run', '--json')
+  expect([listed.code, JSON.parse(listed.out)]).toMatchObject([
+    0,
+    { dryRun: true, runs: [], start: { job: 'clinic', code: 'exports-none' } },
+  ])
+  expect((await waybill('acknowledge', '--job', 'clinic', '--dry-run')).out).toContain(
+    'The refused start of clinic (exports-none)',
+  )
+  // A part of the job's runs is no refused start.
+  for (const part of [
+    ['--since', '7d'],
+    ['--reason', 'exports-none'],
+    ['--export', 'a.csv'],
+  ])
+    expect((await waybill('acknowledge', '--job', 'clinic', ...part, '--dry-run')).code).toBe(2)
+  expect(JSON.parse((await waybill('needs', '--json')).out).needs).toHaveLength(1)
+})
+
 test('neither a run nor a choice, and a dry run of an undoing, are refused', async () => {
   const { waybill, first } = await openTwo()
   for (const command of ['rerun', 'reconcile', 'acknowledge'])

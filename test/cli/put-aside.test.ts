@@ -84,6 +84,19 @@ test('a dry run and a backfill pass over the export, too', async () => {
     { failed: [], exports: [{ name: 'c_20260303.csv', rows: 1 }] },
   ])
   expect((await clinic.run('--dry-run', '--file', path)).code).not.toBe(0)
+  const planned = await waybill(...RANGE, '--dry-run', '--json')
+  expect([planned.code, JSON.parse(planned.out)]).toMatchObject([
+    0,
+    {
+      exports: [
+        { name: 'c_20260302.csv', putAside: true },
+        { name: 'c_20260303.csv', rows: 1 },
+      ],
+      rows: 1,
+    },
+  ])
+  expect(JSON.parse(planned.out).exports[0].error).toBeUndefined()
+  expect((await waybill(...RANGE, '--dry-run')).out).toMatch(/c_20260302\.csv +put aside/)
   const range = await waybill(...RANGE, '--json')
   expect([range.code, summaryOf(range).exports.map(({ name }) => name)]).toEqual([0, ['c_20260303.csv']])
 })

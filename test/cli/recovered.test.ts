@@ -3,7 +3,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { type Fault, PASS } from '../faults/fault-proxy.ts'
-import { NEEDS_QUIET } from '../needed.ts'
 import { ANN, BEN, HEADER, JOB } from './clinic.ts'
 import { openNights } from './nights.ts'
 import { scheduledNights, titlesOf } from './scheduled-nights.ts'
@@ -31,7 +30,7 @@ async function openOn(on: string) {
 
 test.each(['failure', 'news'])(
   'on: %s: one notice after bad runs, none after good ones',
-  NEEDS_QUIET,
+
   async (on) => {
     const night = await openOn(on)
     await night.deliver('a.csv', HEADER + ANN)
@@ -54,7 +53,7 @@ test.each(['failure', 'news'])(
   },
 )
 
-test('on: always it comes beside the end of the run', NEEDS_QUIET, async () => {
+test('on: always it comes beside the end of the run', async () => {
   const night = await openOn('always')
   await night.deliver('a.csv', HEADER + wrong('ann'))
   await night.run()
@@ -79,7 +78,7 @@ test.each([
     },
     2,
   ],
-] as const)('%s is a bad run, too', NEEDS_QUIET, async (_, spoil, exit) => {
+] as const)('%s is a bad run, too', async (_, spoil, exit) => {
   const night = await openOn('failure')
   await night.deliver('a.csv', HEADER + ANN)
   await night.run()
@@ -93,7 +92,7 @@ test.each([
   expect(night.told().slice(1)).toEqual([RECOVERED])
 })
 
-test('a rerun that settles what was left behind is no run of the job', NEEDS_QUIET, async () => {
+test('a rerun that settles what was left behind is no run of the job', async () => {
   const night = await openOn('failure')
   await night.deliver('a.csv', HEADER + ANN + wrong('cid'))
   await night.run()
@@ -116,60 +115,56 @@ const Digest = z.object({
   }),
 })
 
-test(
-  'the digest of the day: what failed, what ended by itself, what needs somebody; each target once',
-  NEEDS_QUIET,
-  async () => {
-    let fault: Fault = { do: 'reset' }
-    const nights = await openNights({ faultOf: () => fault })
-    const { workplace, hook } = nights
-    const job = (name: string, more: string): Promise<void> =>
-      workplace.job(
-        name,
-        `exports: { from: ../${name}, match: "*.csv", mapping: clinic }
+test('the digest of the day: what failed, what ended by itself, what needs somebody; each target once', async () => {
+  let fault: Fault = { do: 'reset' }
+  const nights = await openNights({ faultOf: () => fault })
+  const { workplace, hook } = nights
+  const job = (name: string, more: string): Promise<void> =>
+    workplace.job(
+      name,
+      `exports: { from: ../${name}, match: "*.csv", mapping: clinic }
 accounts: { register: never }
 drift: { fit: off }
 submit: { readLag: 100ms, patience: 1m }
 schedule: { cron: "15 2 * * *", zone: America/New_York${more} }
 notify: { webhook: "${hook.url}/hook", on: always }
 `,
-      )
-    // In New York 03:00 is 08:00 UTC in winter; one job has a try left when the gateway is back, one has not.
-    await job('clinic', ', digest: "03:00"')
-    await job('north', ', digest: "03:00", retry: { every: 15m, until: "06:00" }')
-    const { mkdir, writeFile } = await import('node:fs/promises')
-    for (const name of ['clinic', 'north']) {
-      await mkdir(`${workplace.folder}/${name}`)
-      await writeFile(`${workplace.folder}/${name}/a.csv`, HEADER + ANN.replace('ann', name))
-    }
-    await writeFile(`${workplace.folder}/clinic/b.csv`, HEADER + wrong('cid'))
-    const schedule = scheduledNights(workplace)
-    await schedule.keep('2027-03-02T07:10Z', '2027-03-02T08:05Z', (now) => {
-      if (now >= '2027-03-02T07:30') fault = PASS
-    })
-    await schedule.keep('2027-03-02T08:06Z', '2027-03-02T08:10Z')
-    const digests = hook.seen
-      .filter(({ body }) => JSON.parse(body).type === 'waybill.digest')
-      .map(({ body }) => Digest.parse(JSON.parse(body)).data)
-    expect(digests.map(({ title }) => title)).toEqual([
-      'Waybill: 1 failed, 0 ended by themselves since, 1 needs you: clinic stopped before the end (gateway-unreachable): it goes on where it stopped',
-    ])
-    expect(digests[0]).toMatchObject({
-      failure: true,
-      details: {
-        since: '2027-03-01T08:00:00.000Z',
-        failed: ['clinic'],
-        ended: [],
-        needs: [{ cause: 'run-unfinished', jobs: ['clinic'] }],
-      },
-    })
-    // The next night goes on with it, and the digest after that says so.
-    await writeFile(`${workplace.folder}/clinic/b.csv`, HEADER + BEN)
-    await schedule.keep('2027-03-03T07:10Z', '2027-03-03T08:05Z')
-    expect(
-      titlesOf(hook)
-        .filter((title) => title.startsWith('waybill.digest'))
-        .slice(1),
-    ).toEqual(['waybill.digest Waybill: nothing failed, nothing needs you'])
-  },
-)
+    )
+  // In New York 03:00 is 08:00 UTC in winter; one job has a try left when the gateway is back, one has not.
+  await job('clinic', ', digest: "03:00"')
+  await job('north', ', digest: "03:00", retry: { every: 15m, until: "06:00" }')
+  const { mkdir, writeFile } = await import('node:fs/promises')
+  for (const name of ['clinic', 'north']) {
+    await mkdir(`${workplace.folder}/${name}`)
+    await writeFile(`${workplace.folder}/${name}/a.csv`, HEADER + ANN.replace('ann', name))
+  }
+  await writeFile(`${workplace.folder}/clinic/b.csv`, HEADER + wrong('cid'))
+  const schedule = scheduledNights(workplace)
+  await schedule.keep('2027-03-02T07:10Z', '2027-03-02T08:05Z', (now) => {
+    if (now >= '2027-03-02T07:30') fault = PASS
+  })
+  await schedule.keep('2027-03-02T08:06Z', '2027-03-02T08:10Z')
+  const digests = hook.seen
+    .filter(({ body }) => JSON.parse(body).type === 'waybill.digest')
+    .map(({ body }) => Digest.parse(JSON.parse(body)).data)
+  expect(digests.map(({ title }) => title)).toEqual([
+    'Waybill: 1 failed, 0 ended by themselves since, 1 needs you: clinic stopped before the end (gateway-unreachable): it goes on where it stopped',
+  ])
+  expect(digests[0]).toMatchObject({
+    failure: true,
+    details: {
+      since: '2027-03-01T08:00:00.000Z',
+      failed: ['clinic'],
+      ended: [],
+      needs: [{ cause: 'run-unfinished', jobs: ['clinic'] }],
+    },
+  })
+  // The next night goes on with it, and the digest after that says so.
+  await writeFile(`${workplace.folder}/clinic/b.csv`, HEADER + BEN)
+  await schedule.keep('2027-03-03T07:10Z', '2027-03-03T08:05Z')
+  expect(
+    titlesOf(hook)
+      .filter((title) => title.startsWith('waybill.digest'))
+      .slice(1),
+  ).toEqual(['waybill.digest Waybill: nothing failed, nothing needs you'])
+})

@@ -1,7 +1,6 @@
 /** Scheduled runs that end because the gateway is away, and are tried again: real job files, requests and notices, on a clock that jumps. */
 import { expect, test } from 'vitest'
 import { answer, type Fault, PASS } from '../faults/fault-proxy.ts'
-import { NEEDS_QUIET } from '../needed.ts'
 import { ANN, GOOD, HEADER, JOB } from './clinic.ts'
 import { openNights, runIds } from './nights.ts'
 import { scheduledNights, titlesOf } from './scheduled-nights.ts'
@@ -27,7 +26,7 @@ async function openNight({ schedule = SCHEDULE, struck = RESET, on = 'failure' }
 
 const tries = (err: string): number => err.split('is resumed').length - 1
 
-test('one run goes on once the gateway is back, and its end is the only notice', NEEDS_QUIET, async () => {
+test('one run goes on once the gateway is back, and its end is the only notice', async () => {
   const night = await openNight({ on: 'always' })
   const { err } = await night.keep('2027-03-02T02:00Z', '2027-03-02T05:00Z', (now) => {
     if (now >= '2027-03-02T04:00') night.strike(PASS)
@@ -38,62 +37,50 @@ test('one run goes on once the gateway is back, and its end is the only notice',
   expect(titlesOf(night.hook)).toEqual(['waybill.run-ended Waybill: clinic finished: all accounted for'])
 })
 
-test(
-  'a gateway that stays away past `until` is one notice, and a need until the next fire ends it',
-  NEEDS_QUIET,
-  async () => {
-    const night = await openNight()
-    const first = await night.keep('2027-03-02T02:00Z', '2027-03-02T08:00Z')
-    // From 02:15 to 06:00 each sixteen minutes: a try takes a minute, as the patience is.
-    expect(tries(first.err)).toBeGreaterThan(10)
-    expect(tries(first.err)).toBeLessThan(15)
-    expect(titlesOf(night.hook)).toEqual([
-      'waybill.run-stopped Waybill: clinic was stopped (gateway-unreachable)',
-    ])
-    expect((await night.look('needs', '--exit-code')).code).toBe(1)
-    night.strike(PASS)
-    await night.keep('2027-03-03T02:00Z', '2027-03-03T02:30Z')
-    expect(runIds(await night.look('runs', '--json'))).toHaveLength(1)
-    expect((await night.look('needs', '--exit-code')).out).toBe('Nothing needs somebody.\n')
-  },
-)
+test('a gateway that stays away past `until` is one notice, and a need until the next fire ends it', async () => {
+  const night = await openNight()
+  const first = await night.keep('2027-03-02T02:00Z', '2027-03-02T08:00Z')
+  // From 02:15 to 06:00 each sixteen minutes: a try takes a minute, as the patience is.
+  expect(tries(first.err)).toBeGreaterThan(10)
+  expect(tries(first.err)).toBeLessThan(15)
+  expect(titlesOf(night.hook)).toEqual([
+    'waybill.run-stopped Waybill: clinic was stopped (gateway-unreachable)',
+  ])
+  expect((await night.look('needs', '--exit-code')).code).toBe(1)
+  night.strike(PASS)
+  await night.keep('2027-03-03T02:00Z', '2027-03-03T02:30Z')
+  expect(runIds(await night.look('runs', '--json'))).toHaveLength(1)
+  expect((await night.look('needs', '--exit-code')).out).toBe('Nothing needs somebody.\n')
+})
 
-test(
-  'a try whose time passes while the schedule is down is told by the next start',
-  NEEDS_QUIET,
-  async () => {
-    const night = await openNight()
-    await night.keep('2027-03-02T02:00Z', '2027-03-02T02:20Z')
-    expect(titlesOf(night.hook)).toEqual([])
-    const shown = await night.workplace.waybillAt('2027-03-02T02:25Z', 'schedule', '--explain', 'clinic')
-    expect(shown.out).toContain('missed: once, retry every 15 min until 06:00')
-    expect(shown.out).toMatch(
-      /retrying +gateway-unreachable \(exit 3\), run \S+, tried again at 2027-03-02 02:31/,
-    )
-    await night.keep('2027-03-02T07:00Z', '2027-03-02T07:10Z')
-    await night.keep('2027-03-02T08:00Z', '2027-03-02T08:10Z')
-    expect(titlesOf(night.hook)).toEqual([
-      'waybill.run-stopped Waybill: clinic was stopped (gateway-unreachable)',
-    ])
-  },
-)
+test('a try whose time passes while the schedule is down is told by the next start', async () => {
+  const night = await openNight()
+  await night.keep('2027-03-02T02:00Z', '2027-03-02T02:20Z')
+  expect(titlesOf(night.hook)).toEqual([])
+  const shown = await night.workplace.waybillAt('2027-03-02T02:25Z', 'schedule', '--explain', 'clinic')
+  expect(shown.out).toContain('missed: once, retry every 15 min until 06:00')
+  expect(shown.out).toMatch(
+    /retrying +gateway-unreachable \(exit 3\), run \S+, tried again at 2027-03-02 02:31/,
+  )
+  await night.keep('2027-03-02T07:00Z', '2027-03-02T07:10Z')
+  await night.keep('2027-03-02T08:00Z', '2027-03-02T08:10Z')
+  expect(titlesOf(night.hook)).toEqual([
+    'waybill.run-stopped Waybill: clinic was stopped (gateway-unreachable)',
+  ])
+})
 
-test(
-  'a run that a person has finished by hand is not tried again, and nobody is called',
-  NEEDS_QUIET,
-  async () => {
-    const night = await openNight()
-    await night.keep('2027-03-02T02:00Z', '2027-03-02T02:20Z')
-    night.strike(PASS)
-    expect((await night.workplace.waybillAt('2027-03-02T02:25Z', 'run', 'clinic')).code).toBe(0)
-    const { err } = await night.keep('2027-03-02T02:26Z', '2027-03-02T04:00Z')
-    expect(tries(err)).toBe(0)
-    expect(runIds(await night.look('runs', '--json'))).toHaveLength(1)
-    expect(titlesOf(night.hook)).toEqual([])
-  },
-)
+test('a run that a person has finished by hand is not tried again, and nobody is called', async () => {
+  const night = await openNight()
+  await night.keep('2027-03-02T02:00Z', '2027-03-02T02:20Z')
+  night.strike(PASS)
+  expect((await night.workplace.waybillAt('2027-03-02T02:25Z', 'run', 'clinic')).code).toBe(0)
+  const { err } = await night.keep('2027-03-02T02:26Z', '2027-03-02T04:00Z')
+  expect(tries(err)).toBe(0)
+  expect(runIds(await night.look('runs', '--json'))).toHaveLength(1)
+  expect(titlesOf(night.hook)).toEqual([])
+})
 
-test('refused credentials are for a person: no other try, one notice', NEEDS_QUIET, async () => {
+test('refused credentials are for a person: no other try, one notice', async () => {
   const night = await openNight({ struck: answer(403) })
   const { err } = await night.keep('2027-03-02T02:00Z', '2027-03-02T05:00Z')
   expect(tries(err)).toBe(0)

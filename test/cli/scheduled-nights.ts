@@ -8,10 +8,8 @@ import { createIdleClock } from '../load/idle-clock.ts'
 import type { HookServer } from '../notify/hook-server.ts'
 import { type Ended, ended, type Workplace } from './command-line.ts'
 
-const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
-
-/** Work that takes longer waits for the clock: a request that hangs, or a socket that is kept. */
-const HANGS_MS = 300
+/** Program for `startProgram`: an instant to begin at, a pace, and the words of a command. */
+export const FAST_CLOCK = join(import.meta.dirname, 'fast-clock-process.ts')
 
 /** Number of requests of this process that are under way. */
 function watchRequests(): () => number {
@@ -56,13 +54,7 @@ export function scheduledNights(workplace: Workplace): Scheduled {
   const isReading = (): boolean => process.getActiveResourcesInfo().some((one) => one.startsWith('FSReq'))
   const on = (from: string, to: number, during: During, ...args: string[]): Promise<Ended> => {
     let looking = 0
-    let busySince: number | undefined
-    const isIdle = (): boolean => {
-      if (looking > 0) return false
-      if (open() === 0 && !isReading()) busySince = undefined
-      else busySince ??= performance.now()
-      return busySince === undefined || performance.now() - busySince > HANGS_MS
-    }
+    const isIdle = (): boolean => looking === 0 && open() === 0 && !isReading()
     const clock = createIdleClock(Date.parse(from), isIdle)
     const interrupt = new AbortController()
     return workplace.waybillWith(

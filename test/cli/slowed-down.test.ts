@@ -2,7 +2,6 @@
 
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { NEEDS_QUIET } from '../needed.ts'
 import { HEADER } from './clinic.ts'
 import { summaryOf } from './command-line.ts'
 import { openNights } from './nights.ts'
@@ -30,7 +29,7 @@ async function openNight(chance: number) {
   return { ...nights, ...scheduledNights(nights.workplace) }
 }
 
-test('the run goes on, slowly, and all arrives once', NEEDS_QUIET, async () => {
+test('the run goes on, slowly, and all arrives once', async () => {
   const night = await openNight(0.5)
   const ended = await night.command('2027-03-02T02:00Z', 'run', 'clinic', '--json')
   expect(ended.code, ended.err).toBe(0)
@@ -42,7 +41,7 @@ test('the run goes on, slowly, and all arrives once', NEEDS_QUIET, async () => {
   expect(fault?.struck).toBeGreaterThan(PEOPLE / 3)
 })
 
-test('one that says so to every request is given up, as one that is away', NEEDS_QUIET, async () => {
+test('one that says so to every request is given up, as one that is away', async () => {
   const night = await openNight(1)
   const ended = await night.command('2027-03-02T02:00Z', 'run', 'clinic')
   expect(ended.code).toBe(3)

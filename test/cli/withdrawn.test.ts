@@ -1,35 +1,15 @@
 /** Results that a laboratory has taken back after they were delivered: a person is told once, with the id under which the gateway has them. */
-import { cp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { type Clinic, openClinic } from './clinic.ts'
-import { PROJECT, summaryOf } from './command-line.ts'
+import { summaryOf } from './command-line.ts'
+import { copyLabTables, LAB_JOB, labMapping, labMessage as message } from './lab.ts'
 import { showOf } from './left-behind.ts'
 import { readReceipts, readRejects } from './run-outputs.ts'
 
-const message = (
-  person: number,
-  value: string,
-  state: string,
-  at = '20260204091000',
-  sent = '20260204101500',
-): string =>
-  [
-    `MSH|^~\\&|LAB|FAC|EHR|FAC|${sent}||ORU^R01^ORU_R01|M${person}|P|2.5.1`,
-    `PID|1||P-${person}^^^FAC^MR||Quill^Ada||19790412|F|||1 Elm St^^Springfield^IL^62701`,
-    `OBR|1|ORD1|FILP-${person}|24323-8^Panel^LN|||${at}`,
-    `OBX|1|NM|2345-7^Glucose^LN||${value}|mg/dL|||||${state}`,
-    '',
-  ].join('\r')
-
-async function openLab(keep = 'keep: [F, C]'): Promise<Clinic> {
-  const shipped = await readFile(join(PROJECT, 'mappings/hl7v2-oru.yaml'), 'utf8')
-  const clinic = await openClinic({
-    mapping: shipped.replace('mapping: hl7v2-oru', 'mapping: clinic').replaceAll('keep: [F, C]', keep),
-    job: 'exports: { from: ../inbox, match: "*.hl7" }\nmapping: clinic\naccounts: { register: never }\ndrift: { fit: off }\n',
-  })
-  const { folder } = clinic.workplace
-  await cp(join(PROJECT, 'mappings/tables'), join(folder, 'mappings/tables'), { recursive: true })
+async function openLab(keep?: string): Promise<Clinic> {
+  const clinic = await openClinic({ mapping: await labMapping(keep), job: LAB_JOB })
+  await copyLabTables(clinic.workplace.folder)
   return clinic
 }
 

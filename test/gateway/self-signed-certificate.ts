@@ -24,8 +24,14 @@ function der(tag: number, ...contents: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.from([tag, ...length]), content])
 }
 
-/** A certificate (RFC 5280) for an IPv4 address, signed with its own key, made anew at each call. */
-export function selfSignedCertificate(address: readonly number[] = [127, 0, 0, 1]): {
+/**
+ * A certificate (RFC 5280) for an IPv4 address, signed with its own key, made anew at each call.
+ * @param until end of its validity, like `21200101000000Z`
+ */
+export function selfSignedCertificate(
+  address: readonly number[] = [127, 0, 0, 1],
+  until = '21200101000000Z',
+): {
   readonly cert: string
   readonly key: string
 } {
@@ -38,7 +44,7 @@ export function selfSignedCertificate(address: readonly number[] = [127, 0, 0, 1
   const validity = der(
     SEQUENCE,
     der(GENERALIZED_TIME, Buffer.from('20200101000000Z')),
-    der(GENERALIZED_TIME, Buffer.from('21200101000000Z')),
+    der(GENERALIZED_TIME, Buffer.from(until)),
   )
   const names = der(SEQUENCE, der(IP_ADDRESS, Buffer.from(address)))
   const extension = der(SEQUENCE, der(OBJECT_ID, SUBJECT_ALTERNATIVE_NAME), der(OCTET_STRING, names))

@@ -26,6 +26,8 @@ export function createIdleClock(start: number, isIdle: () => boolean): IdleClock
         await (isIdle() ? turn() : rest(1))
         turns = isIdle() && seen === sleepers.size ? turns + 1 : 0
       }
+      // The last sleeper may have been woken by its signal meanwhile: nobody waits for any moment.
+      if (sleepers.size === 0) break
       const next = Math.min(...Array.from(sleepers, ({ at }) => at))
       clock.now = Math.max(clock.now, next)
       for (const sleeper of [...sleepers]) if (sleeper.at <= clock.now) sleeper.wake()

@@ -1,7 +1,8 @@
 /** The list of needs as a pure function: edges of its ages, and causes that become one. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type NeedsFacts, needsOf } from '../../src/needs/needs-of.ts'
+import type { NeedsFacts } from '../../src/needs/need.ts'
+import { needsOf } from '../../src/needs/needs-of.ts'
 
 const DAY = 86_400_000
 const NOW = Date.parse('2026-03-02T07:00:00Z')
@@ -10,6 +11,8 @@ const NOTHING: NeedsFacts = {
   now: NOW,
   refused: [],
   runs: [],
+  people: [],
+  waitingExports: [],
   owing: [],
   overdue: [],
   undelivered: [],
@@ -47,6 +50,56 @@ test.each([
   ['a moment less', 7 * DAY - 1, []],
 ])('a pause of %s', (_, age, found) => {
   expect(causes({ pauses: [{ job: 'a', by: 'ann', note: null, at: NOW - age }] })).toEqual(found)
+})
+
+test.each([
+  ['12 hours', 12 * 3_600_000, [], ['export-waiting']],
+  ['a moment less', 12 * 3_600_000 - 1, [], []],
+  ['12 hours, and the next start was refused for it', 12 * 3_600_000, [refused('a')], ['start-refused']],
+])('an incomplete export that waits for %s', (_, age, starts, found) => {
+  const waiting = [{ words: 'a.csv: marker a.csv.done is missing', since: NOW - age }]
+  expect(causes({ waitingExports: [{ job: 'a', waiting }], refused: starts })).toEqual(found)
+})
+
+test('the people of rows and records stand with the need of their job and reason', () => {
+  const left = (code: string) => ({
+    outcome: 'rejected' as const,
+    code,
+    export: 'a.csv',
+    rows: 0,
+    records: 3,
+    since: null,
+  })
+  const run = (job: string) => ({
+    ...{
+      id: job,
+      job,
+      gateway: 'g',
+      state: 'finished' as const,
+      reason: null,
+      started_at: NOW,
+      backfill: null,
+    },
+    open: {
+      isFailed: false,
+      exports: [],
+      unarchived: [],
+      left: [left('unit-unknown'), left('date-invalid')],
+    },
+  })
+  const people = [
+    { job: 'a', outcome: 'rejected' as const, code: 'unit-unknown', people: 2 },
+    { job: 'b', outcome: 'rejected' as const, code: 'unit-unknown', people: 1 },
+    { job: 'b', outcome: 'rejected' as const, code: 'date-invalid', people: 0 },
+  ]
+  const needs = needsOf({ ...NOTHING, runs: [run('a'), run('b')], people })
+  expect(needs.map(({ jobs, code, people: count }) => [...jobs, code, count])).toEqual([
+    ['a', 'unit-unknown', 2],
+    ['a', 'date-invalid', undefined],
+    ['b', 'unit-unknown', 1],
+    ['b', 'date-invalid', undefined],
+  ])
+  expect(needs[0]?.what).toBe('a: 3 records rejected (unit-unknown), 2 people')
 })
 
 test('a job past its deadline is a need, unless its run stopped or was refused: that is one', () => {

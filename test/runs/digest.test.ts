@@ -1,7 +1,7 @@
 /** Times of the digest, and its words. */
 import { expect, it, test } from 'vitest'
 import { digestNotice } from '../../src/needs/digest.ts'
-import type { Need } from '../../src/needs/needs-of.ts'
+import type { Need } from '../../src/needs/need.ts'
 import { digestTimes } from '../../src/runs/digests.ts'
 
 const NEW_YORK = { digest: '07:00', zone: 'America/New_York' }

@@ -42,7 +42,7 @@ export async function verifyChecksum(
   if (came !== digest) throw notAsAnnounced(address, `its ${algorithm.toUpperCase()}`, digest, came)
 }
 
-export interface Checksum {
+interface Checksum {
   readonly algorithm: 'md5' | 'sha1' | 'sha256' | 'sha512'
   /** Hexadecimal digits in lower case. */
   readonly digest: string

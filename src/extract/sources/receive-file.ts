@@ -93,7 +93,7 @@ export async function receiveFile(
 }
 
 /** A request without an answer in time. Another connection may bring one. */
-export class NotAnswered extends Error {
+class NotAnswered extends Error {
   override readonly name = 'NotAnswered'
 
   /** @param what `listing in/acme` */
@@ -147,7 +147,7 @@ export async function* eachAnswered<Chunk>(
   }
 }
 
-export interface Spool {
+interface Spool {
   /** Fetches a delivery, unless the spool has this version. */
   fetch(source: ExportSource, delivery: Delivery, fetching?: Fetching): Promise<string>
   /** Files from an address, in any version. */

@@ -63,12 +63,89 @@ export interface SftpPlace extends z.infer<typeof SftpSettings> {
   readonly archive?: string | undefined
 }
 
+type Session = ReturnType<typeof openSession>
+
 /** @param answerMs time limit of a request, which is then repeated over another connection */
 export function createSftpSource(
   place: SftpPlace,
   password: string | undefined,
   answerMs = ANSWER_MS,
 ): RemoteSource {
+  const { folder } = place
+  const session = openSession(place, password, answerMs)
+  const { base, address, at, ask } = session
+  /** One of several files at once makes their folder. */
+  const made = new Map<string, Promise<void>>()
+  const makeOnce = (server: SftpConnection, path: string): Promise<void> => {
+    const making =
+      made.get(path) ??
+      server.makeFolder(path).catch((error: unknown) => {
+        made.delete(path)
+        throw error
+      })
+    made.set(path, making)
+    return making
+  }
+  return {
+    address,
+    async list(signal) {
+      const found = await ask(
+        '',
+        async (server) => {
+          const { files, add } = collectListed(base)
+          for await (const page of server.list(folder, signal)) add(page)
+          return asidesFirst(files)
+        },
+        signal,
+      )
+      return listingOf(found)
+    },
+    async fetch(wanted, file, fetching) {
+      const { name, bytes } = wanted
+      await session.assertSame(wanted, fetching?.signal)
+      const readFrom = async function* (from: number) {
+        const server = await session.connection()
+        try {
+          // For an empty file, the range ends before its start.
+          yield* server.read(at(nameThere(wanted)), from, bytes - 1)
+        } catch (error) {
+          throw await session.afterFailure(error, name)
+        }
+      }
+      try {
+        await receiveFile(file, bytes, address(name), readFrom, fetching)
+      } catch (error) {
+        throw unreachable(base, error)
+      }
+      // Only the time tells that nobody wrote meanwhile.
+      await session.assertSame(wanted, fetching?.signal)
+      return file
+    },
+    archive: (wanted) => archive(session, place, wanted),
+    async put(name, file) {
+      const path = at(name)
+      const part = posix.join(posix.dirname(path), `.${posix.basename(path)}.part`)
+      try {
+        const { size } = await stat(file)
+        await ask(name, async (server) => {
+          // An unanswered try may have put the file there.
+          if ((await server.exists(path)) && (await server.stat(path)).size === size) return
+          await makeOnce(server, posix.dirname(path))
+          await server.write(file, part)
+          const came = (await server.stat(part)).size
+          if (came !== size) throw new Error(`${came} of ${size} bytes arrived`)
+          await server.rename(part, path)
+        })
+      } catch (error) {
+        throw notDelivered(address(name), error)
+      }
+    },
+    close: session.close,
+  }
+}
+
+/** One connection, opened with the first request, and again after a failure. */
+function openSession(place: SftpPlace, password: string | undefined, answerMs: number) {
   const { host, port, user, folder } = place
   const base = `sftp://${user}@${host}:${port}/${folder.replace(/^\.?\/*|\/+$/g, '')}`.replace(/\/$/, '')
   const address = (name: string): string => `${base}/${name}`
@@ -76,7 +153,6 @@ export function createSftpSource(
   let connected: Promise<SftpConnection> | undefined
   /** True when `connected` is resolved. */
   let isOpen = false
-
   let isClosed = false
   const connection = async (): Promise<SftpConnection> => {
     // Nobody would close the connection of another try.
@@ -119,132 +195,76 @@ export function createSftpSource(
     }, signal).catch((error: unknown) => {
       throw unreachable(base, error)
     })
-  /** One of several files at once makes their folder. */
-  const made = new Map<string, Promise<void>>()
-  const makeOnce = (server: SftpConnection, path: string): Promise<void> => {
-    const making =
-      made.get(path) ??
-      server.makeFolder(path).catch((error: unknown) => {
-        made.delete(path)
-        throw error
-      })
-    made.set(path, making)
-    return making
-  }
-  const lookAt = async (server: SftpConnection, path: string): Promise<Delivery> => {
-    const { size, modifyTime } = await server.stat(path)
-    return sftpDelivery(path, size, modifyTime)
-  }
-  const changed = ({ name }: Delivery): WaybillError =>
-    exportError(address(name), 'The export on the server changed since it was listed.', {
-      code: 'export-changed',
-    })
-  const assertSame = async (wanted: Delivery, signal?: AbortSignal): Promise<void> => {
-    const look = (server: SftpConnection): Promise<Delivery> => lookAt(server, at(nameThere(wanted)))
-    const { version } = await ask(wanted.name, look, signal)
-    if (version !== wanted.version) throw changed(wanted)
-  }
-
   return {
+    base,
     address,
-    async list(signal) {
-      const found = await ask(
-        '',
-        async (server) => {
-          const { files, add } = collectListed(base)
-          for await (const page of server.list(folder, signal)) add(page)
-          return asidesFirst(files)
-        },
-        signal,
-      )
-      return listingOf(found)
+    at,
+    connection,
+    afterFailure,
+    ask,
+    async assertSame(wanted: Delivery, signal?: AbortSignal): Promise<void> {
+      const { version } = await ask(wanted.name, (server) => lookAt(server, at(nameThere(wanted))), signal)
+      if (version !== wanted.version) throw changed(address(wanted.name))
     },
-    async fetch(wanted, file, fetching) {
-      const { name, bytes } = wanted
-      await assertSame(wanted, fetching?.signal)
-      const readFrom = async function* (from: number) {
-        const server = await connection()
-        try {
-          // For an empty file, the range ends before its start.
-          yield* server.read(at(nameThere(wanted)), from, bytes - 1)
-        } catch (error) {
-          throw await afterFailure(error, name)
-        }
-      }
-      try {
-        await receiveFile(file, bytes, address(name), readFrom, fetching)
-      } catch (error) {
-        throw unreachable(base, error)
-      }
-      // Only the time tells that nobody wrote meanwhile.
-      await assertSame(wanted, fetching?.signal)
-      return file
-    },
-    async archive(wanted) {
-      await assertSame(wanted)
-      const target = posix.resolve('/', folder, place.archive ?? '.')
-      const to = folder.startsWith('/') ? target : target.slice(1)
-      const own = at(wanted.name)
-      const aside = at(asideName(wanted.name))
-      const archived = (path: string): string => `sftp://${user}@${host}:${port}/${path.replace(/^\//, '')}`
-      let isTried = wanted.isAside === true
-      let moving: string | undefined
-      const move = async (server: SftpConnection): Promise<string> => {
-        await server.makeFolder(to).catch(refuseArchive(to))
-        const isAside = await server.exists(aside)
-        // A try that was not answered may have moved the file.
-        if (!isAside && moving !== undefined) return archived(moving)
-        // An older file that was left aside is archived first.
-        if (isAside && !isTried) throw changed(wanted)
-        isTried = true
-        if (!isAside) await server.rename(own, aside).catch(refuseArchive(folder))
-        if ((await lookAt(server, aside)).version !== wanted.version) throw changed(wanted)
-        for (const name of archiveNames(wanted.name)) {
-          const path = posix.join(to, name)
-          // SSH_FXP_RENAME fails if the name is taken (draft-ietf-secsh-filexfer-02, 6.5); some servers replace.
-          if (await server.exists(path)) continue
-          moving = path
-          await server.rename(aside, path).catch(refuseArchive(to))
-          return archived(path)
-        }
-        throw new Error('names never end')
-      }
-      /** Gives the file its name back. If a newer file has the name, the file stays aside, where the next listing finds it. */
-      const putBack = async (server: SftpConnection): Promise<void> => {
-        if ((await server.exists(aside)) && !(await server.exists(own))) await server.rename(aside, own)
-      }
-      try {
-        return await ask(wanted.name, move)
-      } catch (error) {
-        const isAway = error instanceof WaybillError && error.code === 'source-unreachable'
-        if (isTried && !isAway) await ask(wanted.name, putBack).catch(() => undefined)
-        throw error
-      }
-    },
-    async put(name, file) {
-      const path = at(name)
-      const part = posix.join(posix.dirname(path), `.${posix.basename(path)}.part`)
-      try {
-        const { size } = await stat(file)
-        await ask(name, async (server) => {
-          // An unanswered try may have put the file there.
-          if ((await server.exists(path)) && (await server.stat(path)).size === size) return
-          await makeOnce(server, posix.dirname(path))
-          await server.write(file, part)
-          const came = (await server.stat(part)).size
-          if (came !== size) throw new Error(`${came} of ${size} bytes arrived`)
-          await server.rename(part, path)
-        })
-      } catch (error) {
-        throw notDelivered(address(name), error)
-      }
-    },
-    async close() {
+    async close(): Promise<void> {
       isClosed = true
       // A connection that is still being opened is cut.
       if (isOpen) await disconnect((server) => server.end())
       else void disconnect((server) => server.cut())
     },
+  }
+}
+
+async function lookAt(server: SftpConnection, path: string): Promise<Delivery> {
+  const { size, modifyTime } = await server.stat(path)
+  return sftpDelivery(path, size, modifyTime)
+}
+
+const changed = (file: string): WaybillError =>
+  exportError(file, 'The export on the server changed since it was listed.', { code: 'export-changed' })
+
+/** Moves an export aside, compares the file with the listed one, and moves the file to the archive. */
+async function archive(session: Session, place: SftpPlace, wanted: Delivery): Promise<string> {
+  const { address, at, ask } = session
+  const { host, port, user, folder } = place
+  await session.assertSame(wanted)
+  const target = posix.resolve('/', folder, place.archive ?? '.')
+  const to = folder.startsWith('/') ? target : target.slice(1)
+  const own = at(wanted.name)
+  const aside = at(asideName(wanted.name))
+  const archived = (path: string): string => `sftp://${user}@${host}:${port}/${path.replace(/^\//, '')}`
+  let isTried = wanted.isAside === true
+  let moving: string | undefined
+  const move = async (server: SftpConnection): Promise<string> => {
+    await server.makeFolder(to).catch(refuseArchive(to))
+    const isAside = await server.exists(aside)
+    // A try that was not answered may have moved the file.
+    if (!isAside && moving !== undefined) return archived(moving)
+    // An older file that was left aside is archived first.
+    if (isAside && !isTried) throw changed(address(wanted.name))
+    isTried = true
+    if (!isAside) await server.rename(own, aside).catch(refuseArchive(folder))
+    if ((await lookAt(server, aside)).version !== wanted.version) throw changed(address(wanted.name))
+    for (const name of archiveNames(wanted.name)) {
+      const path = posix.join(to, name)
+      // SSH_FXP_RENAME fails if the name is taken (draft-ietf-secsh-filexfer-02, 6.5); some servers replace.
+      if (await server.exists(path)) continue
+      moving = path
+      await server.rename(aside, path).catch(refuseArchive(to))
+      return archived(path)
+    }
+    throw new Error('names never end')
+  }
+  /** Gives the file its name back. If a newer file has the name, the file stays aside, where the next listing finds it. */
+  const putBack = async (server: SftpConnection): Promise<void> => {
+    if ((await server.exists(aside)) && !(await server.exists(own))) await server.rename(aside, own)
+  }
+  try {
+    return await ask(wanted.name, move)
+  } catch (error) {
+    const isAway = error instanceof WaybillError && error.code === 'source-unreachable'
+    if (isTried && !isAway) await ask(wanted.name, putBack).catch(() => undefined)
+    throw error
   }
 }
 

@@ -257,7 +257,7 @@ const PROBE = DateTime.fromObject({ year: 1987, month: 11, day: 23 }, NEUTRAL)
 const PIECES = /\*+|\{[^{}]*\}|[{}]|[^*{}]+/g
 
 /** `*` is any run of characters, `{date:FORMAT}` a date in Luxon's tokens. */
-export interface ExportPattern {
+interface ExportPattern {
   readonly names: RegExp
   readonly dateFormat?: string
 }

@@ -21,7 +21,7 @@ import { createRunLedger } from './run-ledger.ts'
 import { acknowledgementsOf, pausesOf, runsOf } from './runs.ts'
 import { expectationsOf, firesOf } from './timetable.ts'
 
-export interface LedgerParts {
+interface LedgerParts {
   readonly delivered: DeliveredStore
   readonly ids: AccountIdCipher
   /** Boot and PID namespace of this process, or start of the database: what a batch that is only planned was surely not sent before. */

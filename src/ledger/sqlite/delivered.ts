@@ -52,7 +52,7 @@ const BLOCKS_READ_AHEAD = 4
 /** Bits of each key in a filter. The few large segments need most of the memory. */
 const bitsOf = (level: number): number => (level < 3 ? 16 : 12)
 
-export interface Delivered extends DeliveredStore {
+interface Delivered extends DeliveredStore {
   /** Slots by row key, for keys with slots, oldest first. Call outside of a transaction: the read begins a transaction. */
   read(jobId: number, rowKeys: readonly string[]): Map<string, readonly KeptSlot[]>
   save(jobId: number, rows: readonly DeliveredRow[]): void

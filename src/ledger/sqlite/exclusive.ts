@@ -25,15 +25,15 @@ export interface Statements {
 
 /** The connection, within a transaction. */
 export type Writer = Kysely<LedgerTables>
-export type Write<T> = (writer: Writer, statements: Statements) => Promise<T>
+type Write<T> = (writer: Writer, statements: Statements) => Promise<T>
 /** Write by statements alone, for the frequent writes of batches and chunks. */
-export type HotWrite<T> = (statements: Statements) => MaybePromise<T>
+type HotWrite<T> = (statements: Statements) => MaybePromise<T>
 
 /**
  * `for-nothing`: the write outlives the process at once, and the machine from the next commit that waits, as a waiting commit syncs all of the
  * write-ahead log (sqlite.org/pragma.html#pragma_synchronous: NORMAL; synchronous_commit of PostgreSQL).
  */
-export type Waits = 'for-disk' | 'for-nothing'
+type Waits = 'for-disk' | 'for-nothing'
 
 /** A database with the tables of the ledger. */
 export interface LedgerDatabase {

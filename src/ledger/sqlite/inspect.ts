@@ -5,11 +5,12 @@ import type { Standing } from '../concerns.ts'
 import { disagreements } from './coherence.ts'
 import { MIGRATIONS, openWithRoom } from './database.ts'
 import type { Exclusive } from './exclusive.ts'
+import { OVERDUE } from './open-work.ts'
 
 /** Limit of SQLite's messages about a damaged file. */
 const DAMAGES_SHOWN = 5
 
-export interface HeldLease {
+interface HeldLease {
   readonly job: string
   readonly run: string
   /** Owner, unique to the process; `processName` gives `host:pid`. */
@@ -136,12 +137,8 @@ export async function readStanding({ db }: Exclusive): Promise<Standing> {
     .where('notification.state', 'in', ['pending', 'given-up'])
     .groupBy(['job.name', 'notification.state'])
     .execute()
-  // The latest deadline of an expectation counts: an export that has arrived since is no longer late.
   const { rows: overdue } = await sql<{ job: string; count: number }>`
-      select job, count(*) as count from deadline where state in ('missing', 'unreachable') and due = (
-        select max(due) from deadline as later where later.job = deadline.job and later.mapping = deadline.mapping
-          and later.source = deadline.source and later.timetable = deadline.timetable)
-      group by job`.execute(db)
+      select job, count(*) as count from deadline where ${OVERDUE} group by job`.execute(db)
   const backfills = await db
     .selectFrom('run')
     .innerJoin('job', 'job.id', 'run.job_id')

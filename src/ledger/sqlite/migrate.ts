@@ -10,7 +10,7 @@ import type { LedgerTables } from '../tables.ts'
  */
 export type OnNewLedger = () => number | undefined
 
-export interface Migrating {
+interface Migrating {
   readonly migrations: Readonly<Record<string, Migration>>
   /** Names of the migrations that the ledger has. */
   readonly applied: readonly string[]

@@ -11,6 +11,13 @@ const UNDELIVERED_MS = 10 * 60_000
 /** Age of a missed fire from which nobody can do anything about it. */
 const MISSED_SHOWN_MS = 30 * 86_400_000
 
+/** Latest deadlines that have passed without the exports, unless runs have read as many since. */
+export const OVERDUE = sql<boolean>`(state in ('missing', 'unreachable') and due = (select max(due) from deadline as later
+    where later.job = deadline.job and later.mapping = deadline.mapping and later.source = deadline.source
+      and later.timetable = deadline.timetable)
+  and arrived + (select count(*) from delivery where delivery.job = deadline.job and delivery.mapping = deadline.mapping
+    and delivery.taken_at > deadline.judged_at) < expected)`
+
 export async function readOpenWork({ db }: Exclusive, now: number): Promise<OpenWork> {
   const rows = async <Row>(query: ReturnType<typeof sql<Row>>): Promise<Row[]> =>
     (await query.execute(db)).rows
@@ -25,10 +32,7 @@ export async function readOpenWork({ db }: Exclusive, now: number): Promise<Open
     where place = 1 order by job, address`)
   const overdue = await rows(sql<OpenWork['overdue'][number]>`
     select job, source, due, expected, arrived, state from deadline
-    where state in ('missing', 'unreachable') and due = (select max(due) from deadline as later
-      where later.job = deadline.job and later.mapping = deadline.mapping and later.source = deadline.source
-        and later.timetable = deadline.timetable)
-    order by due`)
+    where ${OVERDUE} order by due`)
   const pauses = await rows(sql<OpenWork['pauses'][number]>`
     select job.name as job, person as "by", note, at, until from pause join job on job.id = pause.job_id
     where until is null order by at`)
@@ -51,8 +55,11 @@ export async function readOpenWork({ db }: Exclusive, now: number): Promise<Open
     where not exists (select 1 from run later where later.job_id = job.id and later.state = 'finished'
       and later.started_at >= ${copy?.usedAt ?? copy?.takenAt ?? 0}) order by job.name`)
   const [first] = await rows(sql<{ at: number | null }>`select min(started_at) as at from run`)
-  const ended = await rows(sql<{ run: string; tallies: string }>`
-    select run.id as run, tallies from run where run.state = 'finished' and run.backfill is null
+  const ended = await rows(sql<{ run: string; people: number; tallies: string }>`
+    select run.id as run, tallies, (select count(distinct account) from care_team join job on job.gateway = care_team.gateway
+        where job.id = run.job_id and (mark in ('to-set', 'to-unset') or deletions is not null)
+        and (mark_by = job.id or deletions_by = job.id)) as people
+      from run where run.state = 'finished' and run.backfill is null
       and not exists (select 1 from run later where later.job_id = run.job_id and later.state = 'finished'
         and later.backfill is null and (later.started_at, later.id) > (run.started_at, run.id))
     order by run.started_at, run.id`)
@@ -64,6 +71,8 @@ export async function readOpenWork({ db }: Exclusive, now: number): Promise<Open
     timetables,
     copy: copy && { takenAt: copy.takenAt, jobs: behind.map(({ job }) => job) },
     firstRunAt: first?.at ?? undefined,
-    owing: ended.flatMap(({ run, tallies }) => (readTallies(tallies).careTeams.owed > 0 ? [run] : [])),
+    owing: ended.flatMap(({ run, people, tallies }) =>
+      readTallies(tallies).careTeams.owed > 0 ? [{ run, people }] : [],
+    ),
   }
 }

@@ -321,6 +321,7 @@ export async function forgetPerson(
     .where('job_id', 'in', jobs)
     .execute()
   await writer.deleteFrom('collected').where('person', 'in', people).where('job_id', 'in', jobs).execute()
+  await writer.updateTable('exception').set({ person: null }).where('person', 'in', people).execute()
   for (const reference of new Map(people.map((one) => [hex(one), one])).values())
     await writer
       .insertInto('forgotten')

@@ -92,6 +92,7 @@ export function createRunLedger(
         const same = writer.updateTable('export').where('path', '=', path).where('sha256', '=', sha256)
         await same.set({ archived }).execute()
       }),
+    noteUnarchived: (exportRow, fault) => noteOfExport(exportRow, fault),
     noteDrift: (exportRow, drift) => noteOfExport(exportRow, { drift }),
     noteCollection: (collection) =>
       writeShared(async (_writer, statements) => noteCollection(statements, lease, collection)),
@@ -342,11 +343,12 @@ async function insertExceptions(
   for (const one of exceptions) {
     const { row, line, byteOffset, kind, rule, content, outcome, stage, code, field, message, batchId } = one
     const sentAs = one.sentAs ?? null
+    const person = one.person === undefined ? null : Buffer.from(one.person, 'hex')
     await statements.run(
       `insert into exception (export_row, chunk, row, line, byte_offset, kind, rule, content, outcome, state, stage, code,
-        field, message, batch_id, sent_as) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        field, message, batch_id, sent_as, person) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       ...[exportRow, chunk, row, line, byteOffset, kind, rule, content, outcome, outcome],
-      ...[stage, code, field, message, batchId, sentAs],
+      ...[stage, code, field, message, batchId, sentAs, person],
     )
   }
 }

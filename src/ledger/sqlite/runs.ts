@@ -129,6 +129,14 @@ export const runsOf = (
         .where(sql<boolean>`not ${FOLLOWED}`)
         .orderBy('export.ordinal')
         .execute()
+      const unarchived = await db
+        .selectFrom('run')
+        .innerJoin('export', 'export.run_id', 'run.id')
+        .select(['run.id', 'export.name', 'export.detail', 'export.remedy'])
+        .where(UNARCHIVED_STILL)
+        .where(sql<boolean>`not ${FOLLOWED}`)
+        .orderBy('export.ordinal')
+        .execute()
       const left = await db
         .selectFrom('exception')
         .innerJoin('export', 'export.id', 'exception.export_row')
@@ -139,24 +147,30 @@ export const runsOf = (
           eb.fn.count<number>('exception.rule').as('records'),
           eb.fn.min('exception.known_since').as('since'),
         ])
-        .where((eb) => eb.or([eb.and([eb('run.state', '!=', 'failed'), REJECTED_STILL]), IN_DOUBT_STILL]))
+        .where(LEFT_STILL)
         .groupBy(['run.id', 'exception.state', 'exception.code', 'export.name'])
         .orderBy('all', 'desc')
         .orderBy('exception.code')
         .orderBy('export.name')
         .execute()
       const exportsOf = Map.groupBy(exports, ({ id }) => id)
+      const unarchivedOf = Map.groupBy(unarchived, ({ id }) => id)
       const leftOf = Map.groupBy(left, ({ id }) => id)
       const isFailed = new Set(failed.map(({ id }) => id))
-      const ids = new Set([...isFailed, ...exportsOf.keys(), ...leftOf.keys()])
+      const ids = new Set([...isFailed, ...exportsOf.keys(), ...unarchivedOf.keys(), ...leftOf.keys()])
       return new Map(
         [...ids].map((id) => [
           id,
           {
             isFailed: isFailed.has(id),
             exports: (exportsOf.get(id) ?? []).map(({ name, reason }) => ({ name, reason: reason ?? '' })),
+            unarchived: (unarchivedOf.get(id) ?? []).map(({ name, detail, remedy }) => ({
+              name,
+              message: detail ?? '',
+              remedy: remedy ?? '',
+            })),
             left: (leftOf.get(id) ?? []).map(({ all, records, outcome, code, name, since }) => ({
-              outcome: outcome === 'in-doubt' ? 'in-doubt' : 'rejected',
+              outcome: outcomeOf(outcome),
               code,
               export: name,
               rows: all - records,
@@ -167,8 +181,23 @@ export const runsOf = (
         ]),
       )
     },
+    async openPeople() {
+      const found = await db
+        .selectFrom('exception')
+        .innerJoin('export', 'export.id', 'exception.export_row')
+        .innerJoin('run', 'run.id', 'export.run_id')
+        .innerJoin('job', 'job.id', 'run.job_id')
+        .select(['job.name as job', 'exception.state as outcome', 'exception.code'])
+        .select((eb) => eb.fn.count<number>('exception.person').distinct().as('people'))
+        .where(LEFT_STILL)
+        .groupBy(['job.name', 'exception.state', 'exception.code'])
+        .execute()
+      return found.map(({ outcome, ...one }) => ({ ...one, outcome: outcomeOf(outcome) }))
+    },
   }
 }
+
+const outcomeOf = (state: string): 'rejected' | 'in-doubt' => (state === 'in-doubt' ? 'in-doubt' : 'rejected')
 
 /** Matches the beginning of the id, or the part behind the hyphen. */
 const isNamed = (text: string): Condition =>
@@ -222,14 +251,21 @@ const FAILED_STILL: Condition = sql`(run.state = 'failed' and not ${acknowledged
 const UNREAD_STILL: Condition = sql`(export.state = 'failed'
   and not ${acknowledged('run.id', 'export.reason')} and not ${PUT_RIGHT} and not ${PUT_ASIDE})`
 
+/** An acknowledgement of the whole run settles this: there is no reason code. */
+const UNARCHIVED_STILL: Condition = sql`(export.state = 'finished' and export.archived is null and export.detail is not null
+  and not ${acknowledged('run.id', 'run.reason')})`
+
 const REJECTED_STILL: Condition = sql`(exception.state = 'rejected'
   and not ${acknowledged('run.id', 'exception.code')} and not ${TAKEN_OVER})`
 
 const IN_DOUBT_STILL: Condition = sql`(exception.state = 'in-doubt')`
 
+const LEFT_STILL: Condition = sql`((run.state != 'failed' and ${REJECTED_STILL}) or ${IN_DOUBT_STILL})`
+
 const NEEDS_SOMEBODY: Condition = sql`(run.state in ('running', 'interrupted')
   or ${FAILED_STILL}
-  or (exists (select 1 from export where export.run_id = run.id and ${UNREAD_STILL}) and not ${FOLLOWED})
+  or (exists (select 1 from export where export.run_id = run.id and (${UNREAD_STILL} or ${UNARCHIVED_STILL}))
+    and not ${FOLLOWED})
   or (run.state != 'failed' and ${left(REJECTED_STILL)})
   or ${left(IN_DOUBT_STILL)})`
 

@@ -90,7 +90,7 @@ ${stripes('unaccounted', 0, 3)}
 <pattern id="pending-pattern" width="4" height="4" patternUnits="userSpaceOnUse"><circle cx="1" cy="1" r="0.9" class="dot"/></pattern>
 </defs></svg>`
 
-export interface Column {
+interface Column {
   /** Plain text. */
   readonly head: string
   /** True for numbers, aligned to the right. */
@@ -103,7 +103,7 @@ export const words = (...heads: readonly string[]): Column[] => heads.map((head)
 export const counts = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head, number: true }))
 
 /** Cells as HTML; the first cell names the line. */
-export type Line = readonly string[]
+type Line = readonly string[]
 
 interface TableOptions {
   /** Name of the table for screen readers. */

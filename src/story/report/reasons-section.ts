@@ -118,7 +118,7 @@ function explanationsOf(page: string): Explanations {
 }
 
 /** Explanation as HTML. Links become plain words, as the page travels alone. @param run replaces RUN in commands */
-export const explained = (markdown: string, { job, run }: { readonly job: string; readonly run: string }) =>
+const explained = (markdown: string, { job, run }: { readonly job: string; readonly run: string }) =>
   html(markdown.replaceAll(/\[([^\]]+)\]\([^)]*\)/g, '$1')).replaceAll(
     /`([^`]+)`/g,
     (_, code: string) => `<code>${code.replace(/\bRUN\b/, html(run)).replace(/\bJOB\b/, html(job))}</code>`,

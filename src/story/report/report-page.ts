@@ -114,7 +114,7 @@ export async function runReport(parts: ReportParts, runId: string): Promise<stri
 }
 
 /** Verdict on a run: `well`, all is accounted for; `left`, something was left behind; `open`, not at its end; `bad`, failed. */
-export interface Verdict {
+interface Verdict {
   readonly level: 'well' | 'left' | 'open' | 'bad'
   readonly words: string
 }
@@ -131,9 +131,10 @@ export function verdictOf(summary: RunSummary): Verdict {
   if (state === 'interrupted')
     return verdict('open', `Interrupted${why}: the next run of its job continues it`)
   if (state === 'failed') return verdict('bad', `Failed${why}`)
-  const { exports, rows, rejected, inDoubt, pending, marks, deletions } = leftByRun(summary)
+  const { exports, unarchived, rows, rejected, inDoubt, pending, marks, deletions } = leftByRun(summary)
   const left = [
     ...ifAny(exports, 'export could not be used', 'exports could not be used'),
+    ...ifAny(unarchived, 'export not archived', 'exports not archived'),
     ...ifAny(rows, 'row rejected', 'rows rejected'),
     ...ifAny(rejected, 'record rejected', 'records rejected'),
     ...ifAny(inDoubt, 'record in doubt', 'records in doubt'),
@@ -147,7 +148,7 @@ export function verdictOf(summary: RunSummary): Verdict {
 }
 
 /** Mark beside the words of a verdict. */
-export const MARKS: Readonly<Record<Verdict['level'], string>> = { well: '✓', left: '!', open: '…', bad: '×' }
+const MARKS: Readonly<Record<Verdict['level'], string>> = { well: '✓', left: '!', open: '…', bad: '×' }
 
 /** @param writtenAt milliseconds since the epoch */
 function runHeader({ summary, startedAt, endedAt, zone, exports }: DetailedStory, writtenAt: number): string {

@@ -1,4 +1,4 @@
-/** Runs a job and notifies its targets of the end. A failed notification never changes the outcome. */
+/** Notifies the targets of a job of its runs. A failed notification never changes the outcome of a run. */
 import { parse as parsePath } from 'node:path'
 import type { Job } from '../definitions/definition-files.ts'
 import { readGatewayName, readTargets, targetsOf } from '../definitions/jobs.ts'
@@ -8,7 +8,7 @@ import { isReportedMissing } from '../expect/expectation-watch.ts'
 import { type FireRecord, type Ledger, processName } from '../ledger/ledger.ts'
 import { EXIT, endingOf, WaybillError } from '../model/errors.ts'
 import type { UnsentNotice } from '../notify/notice.ts'
-import type { RunDependencies } from '../run/events.ts'
+import type { RunDependencies, RunListener } from '../run/events.ts'
 import { exitOf } from '../story/balance.ts'
 import { gatherStory } from '../story/facts.ts'
 import { nextSteps, type Step } from '../story/next-steps.ts'
@@ -26,13 +26,14 @@ import {
 import type { JobEnd, RunStory, RunSummary } from '../story/run-story.ts'
 import { shellWord } from '../system/shown-text.ts'
 import { type Application, withLedgerIfAny } from './application.ts'
+import type { Follower } from './follower.ts'
 import { isNothingFound } from './scheduled-jobs.ts'
 import { createTeller, lastTargets, type Teller, tellAtOnce } from './teller.ts'
 
 /** Errors that were notified already. */
 const REPORTED = new WeakSet<object>()
 
-export interface ReportedRun {
+export interface Noticed {
   readonly teller: Teller
   readonly deps: RunDependencies
   readonly job: Job
@@ -42,91 +43,114 @@ export interface ReportedRun {
   readonly refusals: boolean | ((error: unknown) => Promise<boolean>)
   /** True for an end after which the run is tried again: the last try is notified alone. */
   readonly isTriedAgain?: (code: string | undefined) => boolean
-  /** Runs the job with the given dependencies. */
-  readonly work: (deps: RunDependencies) => Promise<JobEnd>
 }
 
-/** Notifies the end of `work`, and rethrows its error. The caller delivers the last notification. */
-export async function runAndTell(
-  { logger }: Pick<Application, 'logger'>,
-  { teller, deps, job, next, refusals, isTriedAgain = () => false, work }: ReportedRun,
-): Promise<JobEnd> {
+type NoticeFollower = Follower<JobEnd> & { readonly listener?: RunListener }
+
+/** Notifies strange exports, and the end of the run. */
+export function followByNotices({ logger }: Pick<Application, 'logger'>, run: Noticed): NoticeFollower {
+  const { teller, deps, job, refusals, isTriedAgain = () => false } = run
   const targets = targetsOf(job)
+  if (targets.length === 0) return {}
   const name = job.definition.job
-  if (targets.length === 0) return work(deps)
-  const { now } = deps
-  const about = (): About => ({ job: name, gateway: deps.gatewayName, at: now() })
-  const quietly = async (tell: () => Promise<void>): Promise<void> => {
-    await tell().catch(() =>
+  const about = (): About => ({ job: name, gateway: deps.gatewayName, at: deps.now() })
+  const tell = (notice: UnsentNotice): Promise<void> => teller.tell(notice, targets)
+  const quietly = (work: () => Promise<void>): Promise<void> =>
+    work().catch(() =>
       logger.warn('the end of the run cannot be notified: the ledger cannot be read', { job: name }),
     )
+  const during = noticesDuringRun(teller, targets, about)
+  return {
+    listener: during.listener,
+    async begun() {
+      // A caller that notifies refusals runs the job itself, and so resumes a dead run; a rerun or a backfill does not.
+      await quietly(() => tellDeadRun(teller, deps, name, targets, refusals !== false))
+      // Delivers earlier notices during the run. The last delivery waits for this one, too.
+      void teller.deliver()
+    },
+    async ended(end) {
+      await quietly(async () => {
+        const { resumed, exit, error } = end
+        // Before the notice of the end: a target that gets every end has heard of the failure last.
+        if (refusals !== false && isGood(end)) await tell(recoveredNotice(about(), end))
+        if (resumed !== undefined) await tell(noticeOf(run, resumed))
+        // The process that took the run over notifies its end.
+        if (error?.code !== 'lease-lost' && !isTriedAgain(error?.code))
+          await tell(noticeOf(run, end, { exit, error: error?.code }))
+      })
+      await during.end()
+    },
+    async failed(error) {
+      await quietly(async () => {
+        const stopped = await tellBrokenOff(run, during.begun, about(), targets, error)
+        const isReported = typeof refusals === 'boolean' ? refusals : await refusals(error)
+        // The watch of expectations has notified the missing export already.
+        const isKnown = isNothingFound(error) && (await isReportedMissing(deps, job))
+        const isLast = !isTriedAgain(endingOf(error).code)
+        if (!stopped && isReported && isLast && !isKnown)
+          await tellRefusal(teller, deps, about(), targets, error)
+      })
+      if (typeof error === 'object' && error !== null) REPORTED.add(error)
+      await during.end()
+    },
   }
-  const tellRun = (
-    { summary, reasons }: RunStory,
-    how: Pick<EndedRun, 'exit' | 'error'> = { exit: exitOf(summary) },
-  ): Promise<void> =>
-    teller.tell(
-      runNotice({
-        summary,
-        reasons,
-        ...how,
-        next: next?.(summary) ?? nextSteps(summary, [], shellWord),
-        at: now(),
-      }),
-      targets,
-    )
-  // A caller that notifies refusals runs the job itself, and so resumes a dead run; a rerun or a backfill does not.
-  await quietly(() => tellDeadRun(teller, deps, name, targets, refusals !== false))
-  // Delivers earlier notices during the run. The last delivery waits for this one, too.
-  void teller.deliver()
-  let noted: Promise<void> = Promise.resolve()
+}
+
+/** Neither waits for the other: the run continues, and the notice does not wait for the end. */
+function noticesDuringRun(teller: Teller, targets: readonly Target[], about: () => About) {
   const begun = new Set<string>()
-  // Neither waits for the other: the run continues, and the notice does not wait for the end.
+  let noted: Promise<void> = Promise.resolve()
   const note = (notice: UnsentNotice): void => {
     noted = noted.then(() => teller.tell(notice, targets)).then(() => void teller.deliver())
   }
-  const events = deps.events.with({
-    runStarted: ({ id }) => void begun.add(id),
-    exportSmall: (small) => note(smallNotice(about(), [...begun].at(-1) ?? '', small)),
-    exportDrifted({ findings: all, isSmall, ...drifted }) {
-      const findings = isSmall ? all.filter(({ measure }) => measure !== 'rows') : all
-      if (findings.length > 0) note(driftNotice(about(), [...begun].at(-1) ?? '', { ...drifted, findings }))
-    },
-  })
-  try {
-    const end = await work({ ...deps, events })
-    await quietly(async () => {
-      const { resumed, exit, error } = end
-      // Before the notice of the end: a target that gets every end has heard of the failure last.
-      if (refusals !== false && isGood(end)) await teller.tell(recoveredNotice(about(), end), targets)
-      if (resumed !== undefined) await tellRun(resumed)
-      // The process that took the run over notifies its end.
-      if (error?.code !== 'lease-lost' && !isTriedAgain(error?.code))
-        await tellRun(end, { exit, error: error?.code })
-    })
-    return end
-  } catch (error) {
-    await quietly(async () => {
-      let stopped = false
-      for (const id of begun) {
-        const story = await gatherStory(deps, id).catch(() => undefined)
-        stopped = story?.summary.state !== 'finished'
-        if (story !== undefined) await tellRun(story, stopped ? endOf(error) : undefined)
-        // Only the last run can have been in progress when the ledger failed.
-        else if (id === [...begun].at(-1)) await teller.tell(brokenOffNotice(about(), id, error), targets)
-      }
-      const isReported = typeof refusals === 'boolean' ? refusals : await refusals(error)
-      // The watch of expectations has notified the missing export already.
-      const isKnown = isNothingFound(error) && (await isReportedMissing(deps, job))
-      const isLast = !isTriedAgain(endingOf(error).code)
-      if (!stopped && isReported && isLast && !isKnown)
-        await tellRefusal(teller, deps, about(), targets, error)
-    })
-    if (typeof error === 'object' && error !== null) REPORTED.add(error)
-    throw error
-  } finally {
-    await noted
+  const latest = (): string => [...begun].at(-1) ?? ''
+  return {
+    /** Runs begun so far, the latest last. */
+    begun,
+    listener: {
+      runStarted: ({ id }) => void begun.add(id),
+      exportSmall: (small) => note(smallNotice(about(), latest(), small)),
+      exportDrifted({ findings: all, isSmall, ...drifted }) {
+        const findings = isSmall ? all.filter(({ measure }) => measure !== 'rows') : all
+        if (findings.length > 0) note(driftNotice(about(), latest(), { ...drifted, findings }))
+      },
+    } satisfies RunListener,
+    end: () => noted,
   }
+}
+
+const noticeOf = (
+  { next, deps }: Noticed,
+  { summary, reasons }: RunStory,
+  how: Pick<EndedRun, 'exit' | 'error'> = { exit: exitOf(summary) },
+): UnsentNotice =>
+  runNotice({
+    summary,
+    reasons,
+    ...how,
+    next: next?.(summary) ?? nextSteps(summary, [], shellWord),
+    at: deps.now(),
+  })
+
+/** Notifies the runs of a call that broke off. @returns true if the last of them is unfinished */
+async function tellBrokenOff(
+  run: Noticed,
+  begun: ReadonlySet<string>,
+  about: About,
+  targets: readonly Target[],
+  error: unknown,
+): Promise<boolean> {
+  const { teller, deps } = run
+  let stopped = false
+  for (const id of begun) {
+    const story = await gatherStory(deps, id).catch(() => undefined)
+    stopped = story?.summary.state !== 'finished'
+    if (story !== undefined)
+      await teller.tell(noticeOf(run, story, stopped ? endOf(error) : undefined), targets)
+    // Only the last run can have been in progress when the ledger failed.
+    else if (id === [...begun].at(-1)) await teller.tell(brokenOffNotice(about, id, error), targets)
+  }
+  return stopped
 }
 
 /** True for a whole run of the job with nothing left behind. */
@@ -218,19 +242,12 @@ export async function tellLastTry(
 }
 
 /** Notifies errors before the start of a run: an invalid job file, or a ledger that cannot be opened. */
-export async function tellingRefusals<Result>(
-  context: Application,
-  name: string,
-  act: () => Promise<Result>,
-): Promise<Result> {
-  try {
-    return await act()
-  } catch (error) {
+export const followRefusals = (application: Application, name: string): Follower<JobEnd> => ({
+  async failed(error) {
     const isReported = typeof error === 'object' && error !== null && REPORTED.has(error)
-    if (!isReported) await tellRefused(context, name, error)
-    throw error
-  }
-}
+    if (!isReported) await tellRefused(application, name, error)
+  },
+})
 
 async function tellRefused(context: Application, name: string, error: unknown): Promise<void> {
   const job = parsePath(name).name

@@ -9,8 +9,8 @@ import { noTallies } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/sqlite/open-ledger.ts'
 import { WaybillError } from '../../src/model/errors.ts'
 import { createRunEvents, type RunDependencies } from '../../src/run/events.ts'
-import { runAndTell, tellDeadRun } from '../../src/runs/run-and-tell.ts'
-import { begin } from '../../src/runs/run-job.ts'
+import { begin, runFollowed } from '../../src/runs/begin.ts'
+import { tellDeadRun } from '../../src/runs/run-notices.ts'
 import { createTeller } from '../../src/runs/teller.ts'
 import { gatherStory } from '../../src/story/facts.ts'
 import type { JobEnd } from '../../src/story/run-story.ts'
@@ -45,6 +45,9 @@ async function install() {
   return { folder, ledger, hook, lines, context, target }
 }
 
+/** No metrics of the last run. */
+const UNCOUNTED = { tell: [], counts: () => false }
+
 test('a run that ends as the ledger is gone is told, and not as one that was never begun', async () => {
   const { folder, ledger, hook, context, target } = await install()
   const teller = createTeller(context, ledger)
@@ -63,7 +66,9 @@ test('a run that ends as the ledger is gone is told, and not as one that was nev
     await ledger.close()
     throw failure
   }
-  await expect(runAndTell(context, { teller, deps, job, refusals: true, work })).rejects.toBe(failure)
+  await expect(runFollowed(context, { teller, deps, job, refusals: true, ...UNCOUNTED, work })).rejects.toBe(
+    failure,
+  )
   expect(hook.titles()).toEqual(['waybill.run-stopped Waybill: nightly was stopped (ledger-unusable)'])
   const [told] = hook.received()
   expect(told?.data.details).toEqual({
@@ -89,7 +94,9 @@ test('a strangely small export is told while the run is on', async () => {
     await vi.waitFor(() => expect(hook.titles()).toHaveLength(1), { timeout: 60_000 })
     throw over
   }
-  await expect(runAndTell(context, { teller, deps, job, refusals: false, work })).rejects.toBe(over)
+  await expect(runFollowed(context, { teller, deps, job, refusals: false, ...UNCOUNTED, work })).rejects.toBe(
+    over,
+  )
   expect(hook.titles()).toEqual(['waybill.export-small Waybill: nightly: a.csv has 12 % of the usual size'])
 })
 
@@ -118,7 +125,7 @@ test.each([
     exit: error.exit,
     error,
   })
-  await runAndTell(context, { teller, deps, job, refusals: true, work })
+  await runFollowed(context, { teller, deps, job, refusals: true, ...UNCOUNTED, work })
   await teller.deliver()
   expect(hook.titles()).toEqual(titles)
 })

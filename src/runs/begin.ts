@@ -1,0 +1,93 @@
+/** Begins runs of a job, with their followers: heartbeat, metrics of the last run, notices. */
+import { targetsOf } from '../definitions/jobs.ts'
+import type { RunDependencies } from '../run/events.ts'
+import type { JobEnd } from '../story/run-story.ts'
+import type { LastRun } from '../telemetry/last-run-metrics.ts'
+import type { Application } from './application.ts'
+import { openRunDependencies, type RunWatch } from './connect-gateway.ts'
+import type { Follower } from './follower.ts'
+import { followLastRun, lastRunFile } from './last-run.ts'
+import { followByNotices, type Noticed } from './run-notices.ts'
+import { createTeller, keepTargets } from './teller.ts'
+import type { WithoutOld } from './which-installation.ts'
+
+/** Followers hear the end in the order given. @throws errors of `work` */
+export async function followed<End>(
+  followers: readonly Follower<End>[],
+  work: () => Promise<End>,
+): Promise<End> {
+  for (const one of followers) await one.begun?.()
+  let end: End
+  try {
+    end = await work()
+  } catch (error) {
+    for (const one of followers) await one.failed?.(error)
+    throw error
+  }
+  for (const one of followers) await one.ended?.(end)
+  return end
+}
+
+interface FollowedRun extends Noticed {
+  /** Receivers of the metrics of the run. */
+  readonly tell: readonly ((run: LastRun) => void | Promise<void>)[]
+  /** True if an error that refused the run counts as a run. */
+  readonly counts: (error: unknown) => boolean
+  readonly onEnd?: ((end: JobEnd) => void) | undefined
+  /** Runs the job with the given dependencies. */
+  readonly work: (deps: RunDependencies) => Promise<JobEnd>
+}
+
+/** The caller delivers the last notification. @throws errors of `work` */
+export async function runFollowed(
+  application: Pick<Application, 'logger'>,
+  run: FollowedRun,
+): Promise<JobEnd> {
+  const { deps, job, tell, counts, onEnd, work } = run
+  await keepTargets(deps.ledger, job)
+  const lastRun = followLastRun(application, deps, job.definition.job, tell, counts)
+  const notices = followByNotices(application, run)
+  const events = notices.listener === undefined ? deps.events : deps.events.with(notices.listener)
+  const followers = [lastRun, notices, { ended: (end: JobEnd) => onEnd?.(end) }]
+  return followed(followers, () => work({ ...deps, events }))
+}
+
+interface Beginning extends Pick<FollowedRun, 'job' | 'work'> {
+  /** From `chooseGateway`. */
+  readonly gateway: string
+  /** True to notify targets of a refused run; false if the person who typed the command sees the error. */
+  readonly refusals: boolean
+  /** Limit of requests per second. */
+  readonly requestsPerSecond?: number | undefined
+  readonly without?: WithoutOld
+}
+
+export interface BeginWatch extends RunWatch {
+  /** Called at the end of the run, before its notifications are delivered, which may take ten seconds. */
+  readonly onEnd?: (end: JobEnd) => void
+}
+
+/** @throws errors of `work`: nothing was run */
+export async function begin(
+  application: Application,
+  watch: BeginWatch,
+  { job, gateway, refusals, requestsPerSecond, without, work }: Beginning,
+): Promise<JobEnd> {
+  const { close, ...opened } = await openRunDependencies(application, watch, gateway, without)
+  const teller = createTeller(application, opened.ledger, new Map([[job.definition.job, targetsOf(job)]]))
+  try {
+    return await runFollowed(application, {
+      deps: { ...opened, requestsPerSecond },
+      job,
+      teller,
+      refusals,
+      tell: lastRunFile(application),
+      counts: () => refusals,
+      onEnd: watch.onEnd,
+      work,
+    })
+  } finally {
+    await teller.deliver()
+    await close()
+  }
+}

@@ -121,7 +121,7 @@ const mappingList: Action<'mapping list'> = async (context, { json }) => {
   return EXIT.ok
 }
 
-const mappingShow: Action<'mapping show'> = async (context, { mapping, export: asked, json }) => {
+const mappingShow: Action<'mapping show'> = async (context, { mapping, sample: asked, json }) => {
   const { view } = await viewMapping(context, MAPPING_VIEWS.compare, mapping, asked)
   const { file, sample, samples, compared, problem } = view
   const shown = { mapping, file, sample, samples, compared, ...errorAsJson(problem) }

@@ -41,14 +41,29 @@ export async function runPage(application: Application, name: string, viewer: Vi
         { to: `${pathOf(summary.run)}/log`, words: 'Log lines' },
         { to: `${pathOf(summary.run)}/report`, words: 'Report as a file' },
       ]),
-      notes,
+      linked(notes),
       ...(steps.length === 0
         ? []
         : [`<section id="next" class="steps"><h2>Next steps</h2>\n${stepsHtml(steps, viewer)}</section>`]),
+      decisionsSection(summary),
       ...own,
       batchesSection(batches),
     ].join('\n'),
   }
+}
+
+/** Ids of other runs in the notes (origin, later runs) as links. */
+const linked = (notes: string): string =>
+  notes.replaceAll(/<code>(\d{8}T\d{6}Z-\w+)<\/code>/g, (_, run: string) => runLink(run))
+
+function decisionsSection({ decided = [] }: RunSummary): string {
+  if (decided.length === 0) return ''
+  const lines = decided.map(
+    ({ decision, by, at, code, note }) =>
+      `<li>${timeHtml(Date.parse(at))}: ${html(decision)}${code === undefined ? '' : ` <code>${html(code)}</code>`}, by ${html(by)}${note === undefined ? '' : `: ${html(note)}`}</li>`,
+  )
+  return `<section id="decisions"><h2>Decisions</h2>
+<ul>${lines.join('')}</ul></section>`
 }
 
 const pathOf = (run: string): string => `/runs/${encodeURIComponent(run)}`

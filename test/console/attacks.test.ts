@@ -37,7 +37,8 @@ test('a large form is refused, a long address leads nowhere, and a slow stranger
   const formOf = (bytes: number) => ({ csrf, person: 'p'.repeat(bytes - `csrf=${csrf}&person=`.length) })
   expect((await post('/trace', formOf(16 * kib))).status).toBe(200)
   expect((await post('/trace', formOf(16 * kib + 1))).status).toBe(413)
-  expect((await get(`/runs/${'r'.repeat(401)}`)).status).toBe(404)
+  expect((await get(`/runs/${'r'.repeat(400)}`)).status).toBe(404)
+  expect((await get(`/runs/${'r'.repeat(401)}`)).status).toBe(414)
 
   // A body is announced, and does not come.
   const { hostname, port, host } = new URL(served.base)
